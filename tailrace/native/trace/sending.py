@@ -12,7 +12,7 @@ from tailrace.native.runtime.switch import Switch
 from tailrace.native.trace.events import Trace
 from tailrace.native.trace.glass import glass_of
 from tailrace.native.trace.records import Written, nothing_written, octets, records
-from tailrace.native.trace.trying import TraceError
+from tailrace.native.trace.trying import MOST_TOLD, TraceError
 
 MOST_S = 2.0
 """A packet that is in the switch after this time, or a copy of it, is followed no longer."""
@@ -124,7 +124,8 @@ class _Sending:
                 self._inside.add(payload[0])
             elif kind in _ENDS:
                 self._inside.discard(number)
-        self._cut = bool(cut[0])
+        # a packet that circles goes on telling for as long as it is followed
+        self._cut = bool(cut[0]) or len(self._kept) > MOST_TOLD
         if self._first is None:
             if self._cut:
                 raise TraceError("more came at the same time than there is room to tell: send it again")

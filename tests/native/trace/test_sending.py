@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 
 from tailrace.native.runtime import Switch, SwitchConfig
-from tailrace.native.trace import TraceError, events, try_packet
+from tailrace.native.trace import TraceError, events, sending, try_packet
 from tailrace.native.trace.sending import send_packet
 from tailrace.native.trace.text import text
 from tailrace.native.trace.watching import Watch
@@ -123,6 +123,16 @@ def test_who_never_leaves_is_not_waited_for() -> None:
         # the switch goes on with its own program
         switch.run(SECOND_NS)
         assert len(switch.outputs()) == 6
+
+
+def test_who_circles_is_told_of_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A packet that tells more and more while it is followed ends the trace, not the memory."""
+    monkeypatch.setattr(sending, "MOST_TOLD", 100)
+    with slow() as (switch, frame):
+        trace = send_packet(switch, lambda *_: behind(2, switch, frame), 0, frame, most_s=LONG_S)
+        assert trace.cut
+        assert trace.inside == 1
+        assert trace.steps
 
 
 def test_another_program_ends_it() -> None:
