@@ -190,11 +190,16 @@ class FabricTest(P4RuntimeTest):
                 return found.metadata
         raise KeyError(f"{self.program}: no controller header {header}")
 
+    def asked(self, op: str, index: int, reason: str, header: str) -> dict[str, int]:
+        """What the program answers to an operation of PacketOutOp_t: a header of the P4 source."""
+        self.packet_out(op, index)
+        found, payload = self.packet_in(reason)
+        self.assertEqual(index, found)
+        fields, rest = self.decode(header, payload)
+        self.assertEqual(b"", rest)
+        return fields
+
     def port_queues(self, port: int) -> tuple[int, int]:
         """Bytes that wait for a port to leave by, and bytes that came in by it and wait."""
-        self.packet_out("READ_PORT", port)
-        index, payload = self.packet_in("PORT")
-        self.assertEqual(port, index)
-        fields, rest = self.decode("port_queues_t", payload)
-        self.assertEqual(b"", rest)
+        fields = self.asked("READ_PORT", port, "PORT", "port_queues_t")
         return fields["egress_queue_bytes"], fields["ingress_queue_bytes"]

@@ -27,6 +27,7 @@ from ptf_tests.fabric import (
     FabricTest,
 )
 from ptf_tests.frames import Flow, Local, mac_of, number_of, roce
+from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
 from tailrace.codec.layers.cnm import Cnm
 from tailrace.codec.layers.flow_pause import PAUSE_MAC
 from tailrace.codec.layers.path_probe import PathProbe
@@ -139,6 +140,29 @@ class RlbTest(FabricTest):
         entry.config.max_list_size = 1
         entry.config.ack_timeout_ns = 10**9
         self.write(digest_entry=entry)
+
+
+class PredictingTest(RlbTest, SlowPortTest):
+    """A switch that predicts: what came in by DOWNLINK waits for the slow port."""
+
+    def predict(self, valid_ticks: int) -> None:
+        """Warn of a queue of two packets and more, for so long."""
+        self.warnings(
+            dt_ticks=1,
+            warn_bytes=2 * FILLER_BYTES,
+            pause_bytes=4 * FILLER_BYTES,
+            margin_ticks=FOREVER,
+            valid_ticks=valid_ticks,
+        )
+
+    def until_warned(self) -> None:
+        """Fill the queue until the sender behind DOWNLINK is warned, or often enough; then it is empty."""
+        for _ in range(ATTEMPTS):
+            for _ in range(FILLERS):
+                self.send(DOWNLINK, roce(Flow(REMOTE, SLOW_REMOTE)))
+            self.drain(FILLERS)
+            if self.count("warnings_sent", DOWNLINK):
+                return
 
 
 def cnm(valid_ticks: int, *, leaf: int = REMOTE_LEAF, hops: int = 0) -> Packet:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from ptf.testutils import group
 from scapy.layers.l2 import Ether
 
-from ptf_tests.fabric import DOWNLINK, FLOW, HOST, HOST_PORT, REMOTE, ROLELESS_PORT, SLOW_REMOTE, UPLINKS
+from ptf_tests.fabric import DOWNLINK, FLOW, HOST, HOST_PORT, REMOTE, ROLELESS_PORT, UPLINKS
 from ptf_tests.frames import Flow, mac_of, roce, tagged
-from ptf_tests.rlb import BACK, FOREVER, NO_LEAF, OWN_LEAF, REMOTE_LEAF, RlbTest, cnm, probed
-from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
+from ptf_tests.rlb import BACK, FOREVER, NO_LEAF, OWN_LEAF, REMOTE_LEAF, PredictingTest, RlbTest, cnm, probed
+from ptf_tests.slow_port import FILLERS
 from tailrace.codec.layers.bth import AETH, Opcode
 from tailrace.codec.layers.cnm import LEAF_ALL, Cnm
 from tailrace.codec.layers.path_probe import PathProbe
@@ -230,26 +230,15 @@ class AlertTest(RlbTest):
 
 
 @group("rlb")
-class PredictTest(RlbTest, SlowPortTest):
+class PredictTest(PredictingTest):
     """The queue of what came in at a port grows: its sender is warned, then told that it is over."""
 
     def runTest(self) -> None:
-        self.warnings(
-            dt_ticks=1,
-            warn_bytes=2 * FILLER_BYTES,
-            pause_bytes=4 * FILLER_BYTES,
-            margin_ticks=FOREVER,
-            valid_ticks=SHORT,
-        )
+        self.predict(valid_ticks=SHORT)
         self.fill()
         self.drain(FILLERS)
         self.assertEqual(0, self.count("warnings_sent", DOWNLINK))
-        for _ in range(ATTEMPTS):
-            for _ in range(FILLERS):
-                self.send(DOWNLINK, roce(Flow(REMOTE, SLOW_REMOTE)))
-            self.drain(FILLERS)
-            if self.count("warnings_sent", DOWNLINK):
-                break
+        self.until_warned()
         told = []
         for _ in range(self.count("warnings_sent", DOWNLINK) + self.count("warnings_withdrawn", DOWNLINK)):
             _, frame = self.receive(DOWNLINK)

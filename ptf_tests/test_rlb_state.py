@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from ptf.testutils import group
 
-from ptf_tests.fabric import DOWNLINK, HOST, HOST_PORT, REMOTE, SLOW_REMOTE, UPLINKS
+from ptf_tests.fabric import DOWNLINK, HOST, HOST_PORT, REMOTE, UPLINKS
 from ptf_tests.frames import Flow, roce
-from ptf_tests.rlb import FOREVER, REMOTE_LEAF, RlbTest, cnm
-from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
+from ptf_tests.rlb import FOREVER, REMOTE_LEAF, PredictingTest, RlbTest, cnm
 from tailrace.codec.layers.cnm import LEAF_ALL
 
 FAST, OTHER, LAST = UPLINKS
@@ -25,22 +24,11 @@ YEAR_LIKE = 1 << 30
 class AnswerTest(RlbTest):
     def path(self, port: int, leaf: int = REMOTE_LEAF) -> dict[str, int]:
         """What the switch knows of a path."""
-        index = port * LEAVES + leaf
-        self.packet_out("READ_PATH", index)
-        found, payload = self.packet_in("PATH")
-        self.assertEqual(index, found)
-        fields, rest = self.decode("path_state_t", payload)
-        self.assertEqual(b"", rest)
-        return fields
+        return self.asked("READ_PATH", port * LEAVES + leaf, "PATH", "path_state_t")
 
     def port(self, port: int) -> dict[str, int]:
         """What it knows of a port, and of recirculation as a whole."""
-        self.packet_out("READ_RLB_PORT", port)
-        found, payload = self.packet_in("RLB_PORT")
-        self.assertEqual(port, found)
-        fields, rest = self.decode("rlb_port_t", payload)
-        self.assertEqual(b"", rest)
-        return fields
+        return self.asked("READ_RLB_PORT", port, "RLB_PORT", "rlb_port_t")
 
 
 @group("rlb")
@@ -93,8 +81,8 @@ class RecirculationAnswerTest(AnswerTest):
 
     def runTest(self) -> None:
         before = self.port(FAST)
-        self.assertEqual((0, 0, 0), tuple(before[name] for name in (
-            "own_warning_ticks", "recirculation_seen_ticks", "recirculating")))  # fmt: skip
+        for name in ("own_warning_ticks", "recirculation_seen_ticks", "recirculating"):
+            self.assertEqual(0, before[name])
         self.measure({FAST: YEAR_LIKE // 2, OTHER: YEAR_LIKE, LAST: YEAR_LIKE})
         self.tell(FAST, cnm(FOREVER))
         self.limits(most=2)
@@ -107,25 +95,14 @@ class RecirculationAnswerTest(AnswerTest):
 
 
 @group("rlb")
-class OwnWarningTest(AnswerTest, SlowPortTest):
+class OwnWarningTest(AnswerTest, PredictingTest):
     """A switch says since when it warns of a port, as long as it does: as often as it has withdrawn less than
     it has warned.
     """
 
     def runTest(self) -> None:
-        self.warnings(
-            dt_ticks=1,
-            warn_bytes=2 * FILLER_BYTES,
-            pause_bytes=4 * FILLER_BYTES,
-            margin_ticks=FOREVER,
-            valid_ticks=FOREVER,
-        )
-        for _ in range(ATTEMPTS):
-            for _ in range(FILLERS):
-                self.send(DOWNLINK, roce(Flow(REMOTE, SLOW_REMOTE)))
-            self.drain(FILLERS)
-            if self.count("warnings_sent", DOWNLINK):
-                break
+        self.predict(valid_ticks=FOREVER)
+        self.until_warned()
         warned, withdrawn = (self.count(name, DOWNLINK) for name in ("warnings_sent", "warnings_withdrawn"))
         self.assertTrue(warned)
         found = self.port(DOWNLINK)

@@ -18,8 +18,8 @@ MOST_WORDS = 1 << 18
 """Room for the records of one try; 2 MiB, some hundred times what a packet of Flowcut takes."""
 
 MOST_TOLD = 1 << 21
-"""Words of records of all ways of one packet, or of one that is sent: whoever asks must not keep the switch busy
-for long.
+"""Words of records of all ways of one packet, or of one that is sent: whoever asks must not keep the switch
+busy for long.
 """
 
 MOST_OUTCOMES = 1024
