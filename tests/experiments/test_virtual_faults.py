@@ -171,9 +171,12 @@ def test_losses_at_one_switch(tmp_path: Path) -> None:
     assert [row.end_ns is not None for row in result.rows] == [False, True]
 
 
-@pytest.mark.parametrize("scheme", ["ecmp", "flowcut"])
+@pytest.mark.parametrize("scheme", ["ecmp", "flowcut", "rlb:variant=drill,probe=5us"])
 def test_blackhole_in_the_only_spine(tmp_path: Path, scheme: str) -> None:
-    """All pairs: nothing crosses it, what stays below the leaf does; when it is over everything arrives."""
+    """All pairs: nothing crosses it, what stays below the leaf does; when it is over everything arrives.
+
+    Not even what carries a header of a switch (RLB's probes of a path) crosses it.
+    """
     chain = "leaf-spine:leaves=2,spines=1,hosts=2,rate=10Gbps,delay=1us"
     flows = "h1,h2,4KiB,0\nh1,h3,4KiB,0\n"
     for_ever = measure(tmp_path, "blackhole:pairs=1,where=spine", flows, chain, scheme=scheme)

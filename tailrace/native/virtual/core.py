@@ -94,7 +94,6 @@ class Net(Protocol):
         self,
         local_type: int,
         aside: int,
-        hiding: int,
         trimmed: int,
         shims: list[tuple[int, int, int, int, int]],
         bths: list[tuple[int, int, int]],
@@ -175,9 +174,7 @@ def _formats(net: Net) -> None:
         (SHIM_PORT, nic.span("BTH.psn").byte, nic.span("NicShim.orig_sport").byte),
     ]
     trimmed = 1 << Dscp.TRIMMED | 1 << Dscp.TRIMMED_STEERED
-    # a black hole lets packets with a probe through, as in all recorded runs
-    aside, hiding = 1 << Subtype.DETOUR, 1 << Subtype.PATH_PROBE
-    net.set_formats(local.ETHER_TYPE, aside, hiding, trimmed, shims, sequences)
+    net.set_formats(local.ETHER_TYPE, 1 << Subtype.DETOUR, trimmed, shims, sequences)
 
 
 def new_net() -> Net:

@@ -67,13 +67,8 @@ static int blackhole_has(const tv_blackhole *h, uint64_t pair)
 
 int tv_blackhole_takes(const tv_node *n, const tc_frame *f)
 {
-    const tv_formats *known = &n->net->formats;
-    const uint8_t *ip = tv_match_ipv4(known, f->data, f->len);
+    const uint8_t *ip = tv_match_ipv4(&n->net->formats, f->data, f->len);
     if (!ip)
-        return 0;
-    /* the header that hides a packet is the first behind Ethernet's */
-    uint32_t type = (uint32_t)f->data[12] << 8 | f->data[13];
-    if (type == known->local_type && known->hiding >> f->data[14] & 1)
         return 0;
     uint64_t pair = 0;
     for (int i = 12; i < 20; i++)

@@ -89,7 +89,6 @@ typedef struct tv_bth {
 typedef struct tv_formats {
     uint32_t local_type;      /* the EtherType that a subtype follows */
     uint32_t aside;           /* bit per subtype that tv_match looks behind */
-    uint32_t hiding;          /* bit per subtype that no black hole looks behind */
     tv_shim shim[TV_SHIMS];   /* by subtype */
     tv_bth bth[TV_BTHS];
     uint64_t trimmed;         /* bit per DSCP of frames without payload */

@@ -133,16 +133,17 @@ static PyObject *attach(tv_object *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* set_formats(local_type, aside, hiding, trimmed, shims, bths): aside and
- * hiding have a bit per subtype, trimmed one per DSCP, shims is a list of (subtype, bytes, count_at,
+/* set_formats(local_type, aside, trimmed, shims, bths): aside has a bit per
+ * subtype, trimmed one per DSCP, shims is a list of (subtype, bytes, count_at,
  * step, next_at), bths one of (port, psn_at, sport_at) */
 static PyObject *set_formats(tv_object *self, PyObject *args)
 {
     tv_formats f = {0};
     unsigned long long trimmed;
     PyObject *shims, *bths;
-    if (!PyArg_ParseTuple(args, "IIIKO!O!", &f.local_type, &f.aside,
-                          &f.hiding, &trimmed, &PyList_Type, &shims, &PyList_Type, &bths))
+    if (!PyArg_ParseTuple(args, "IIKO!O!", &f.local_type, &f.aside,
+                          &trimmed, &PyList_Type, &shims, &PyList_Type,
+                          &bths))
         return NULL;
     f.trimmed = trimmed;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(shims); i++) {
