@@ -37,7 +37,7 @@ MAY: dict[str, list[str]] = {
         *("native.compiler", "native.runtime", "native.trace", "native.server"),
     ],
     "native.switchd": [
-        *("words", "toolchain", "p4rt"),
+        *("words", "toolchain", "bmv2", "p4rt"),
         *("native.compiler", "native.runtime", "native.trace", "native.server"),
     ],
     "native.virtual": [

@@ -50,7 +50,7 @@ class Arbiter:
     """Who may write to one device, by role.
 
     With `lenient`, as by simple_switch_grpc, role.config is ignored: every role has the full pipeline. Ids
-    are remembered as long as their clients live, and the next highest one is promoted.
+    are remembered as long as their clients live, and the next highest one is promoted. No id is 0.
     """
 
     def __init__(self, device_id: int, max_streams: int, *, lenient: bool = False) -> None:
@@ -66,7 +66,7 @@ class Arbiter:
             P4RtError: the stream has to end with this error.
         """
         name = self._check(client, message)
-        election_id = election_of(message.election_id) if message.HasField("election_id") else None
+        election_id = self._election_id(message)
         role = self._roles.setdefault(name, _Role())
         others = (c.election_id for c in role.clients if c is not client)
         if election_id is not None and election_id in others:
@@ -95,10 +95,15 @@ class Arbiter:
         role = self._roles.get(message.role.name)
         if role is None or role.primary is None or role.primary is client:
             return False
-        if not message.HasField("election_id") or message.device_id != self.device_id:
+        election_id = self._election_id(message)
+        if election_id is None or message.device_id != self.device_id:
             return False
         known = role.primary.election_id if self._lenient else role.highest
-        return known is None or election_of(message.election_id) >= known
+        return known is None or election_id >= known
+
+    def _election_id(self, message: p4r.MasterArbitrationUpdate) -> int | None:
+        given = self._lenient or message.HasField("election_id")
+        return election_of(message.election_id) if given else None
 
     def disconnect(self, client: Client) -> Notices:
         """Forgets a client whose stream has ended; returns whom to tell what."""

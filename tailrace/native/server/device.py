@@ -46,6 +46,10 @@ _SetRequest = p4r.SetForwardingPipelineConfigRequest
 _ARRAYS = "the program's counters, meters and registers"
 
 
+def _no_pipeline() -> P4RtError:
+    return P4RtError(Code.FAILED_PRECONDITION, "no forwarding pipeline config is set")
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How the device behaves.
@@ -53,7 +57,8 @@ class Settings:
     `bmv2_compat` does what simple_switch_grpc does where it departs from the specification: with no stream
     open, requests without an election id may write; metadata missing in a packet-out is zero; a group's
     max_size of 0 is P4Info's limit; a table without a key takes one entry; role.config is ignored; the live
-    client with the highest election id is primary.
+    client with the highest election id is primary, and no election id is 0; GetForwardingPipelineConfig
+    without a pipeline fails.
     `strict` does what the specification asks although it costs others: packets wait while all cells of an
     array are written; a batch's errors are told however many they are; device id 0 is none.
     `memory_limit` is what programs and clients may make the switch use, in bytes; None: half of the
@@ -104,8 +109,10 @@ class Device:
         """Refuses a client that may not change the device (specification 12 and 14, in this order)."""
         self.check_device(request.device_id)
         election_id = election_of(request.election_id) if request.HasField("election_id") else None
-        if self.settings.bmv2_compat and election_id is None and self.arbiter.no_streams():
-            return
+        if self.settings.bmv2_compat and election_id is None:
+            if self.arbiter.no_streams():
+                return
+            election_id = 0
         self.arbiter.authorize(request.role, election_id)
 
     @property
@@ -115,7 +122,7 @@ class Device:
     def _state(self) -> State:
         pipeline = self._active
         if pipeline is None:
-            raise P4RtError(Code.FAILED_PRECONDITION, "no forwarding pipeline config is set")
+            raise _no_pipeline()
         return pipeline.state
 
     def parts(self) -> Parts:
@@ -210,8 +217,11 @@ class Device:
 
         Raises:
             P4RtError: INVALID_ARGUMENT for an unknown response type.
+                FAILED_PRECONDITION with `bmv2_compat`: there is no pipeline.
         """
         pipeline = self._active
+        if pipeline is None and self.settings.bmv2_compat:
+            raise _no_pipeline()
         if pipeline is None:
             return self.pipeline_config(response_type).SerializeToString()
         answer = pipeline.answers.get(response_type)

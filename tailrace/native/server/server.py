@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import grpc
 import grpc.aio
@@ -186,20 +186,32 @@ async def serve(
     ports: Iterable[int],
     on_ready: Callable[[int], None],
     ended: asyncio.Event,
+    packets: tuple[str, grpc.GenericRpcHandler[Any, Any]] | None = None,
 ) -> None:
     """Serves until `ended`; `on_ready` is called with the port once clients can connect.
+
+    Args:
+        packets: an address where packets come and go, and what moves them; None: there is none.
 
     Raises:
         ServerError: the server cannot start.
     """
     loop = asyncio.get_running_loop()
     server = Server(device, plane)
+    of_packets = new_server()
     try:
         port = await server.start(address, tls)
+        if packets is not None:
+            where, handler = packets
+            of_packets.add_generic_rpc_handlers((handler,))
+            listen(of_packets, where, tls)
+            await of_packets.start()
         server.watch(plane, ports)
         on_ready(port)
         await ended.wait()
     finally:
         with contextlib.suppress(ValueError):
             loop.remove_reader(plane.events_fd)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(of_packets.stop(None), STOP_S)
         await server.stop()

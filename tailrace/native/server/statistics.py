@@ -20,13 +20,22 @@ from tailrace.native.runtime.lib import C
 
 
 def statistics(switch: Switch, ports: Iterable[int], now_ns: int) -> dict[str, object]:
-    """All counts up to a time."""
+    """All counts up to a time.
+
+    Args:
+        ports: of which; none: of those that have counted something.
+    """
+    found = sorted(ports) or [port for port in range(C.TR_MAX_PORTS) if _counted(switch, port)]
     return {
         "time_ns": now_ns,
-        "ports": {str(port): _port(switch, port, now_ns) for port in sorted(ports)},
+        "ports": {str(port): _port(switch, port, now_ns) for port in found},
         "buffer": asdict(switch.buffer()),
         "drops": switch.drops(),
     }
+
+
+def _counted(switch: Switch, port: int) -> bool:
+    return any(asdict(switch.port_stats(port)).values())
 
 
 def _port(switch: Switch, port: int, now_ns: int) -> dict[str, object]:

@@ -125,7 +125,7 @@ def _run(options: Options, signals: Signals) -> None:
 
 def _rates_bps(options: Options) -> dict[int, int]:
     """The rate of each port, 0: no limit; what comes later wins."""
-    found = dict.fromkeys(options.interfaces, 0)
+    found = dict.fromkeys(options.ports, 0)
     for port, rate in options.port_rates:
         if not rate.pps:
             found |= dict.fromkeys(_numbers(port, options), rate.bps)
@@ -169,7 +169,8 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
         compile_program = compiler if watch is None else _with_glass(compiler)
         if program is not None and program.model.unread:
             logging.getLogger("tailrace.switch").warning("%s", program.model.unread)
-        with IoLoop(switch, options.interfaces, options.cpu_port, options.pcap) as loop:
+        by_grpc = options.packets_address is not None
+        with IoLoop(switch, options.interfaces, options.cpu_port, options.pcap, by_hand=by_grpc) as loop:
             settings = Settings(
                 options.device_id,
                 options.bmv2_compat,
@@ -210,11 +211,17 @@ async def _serving(
     report: Callable[[], None] | None,
 ) -> None:
     from tailrace.native.server.server import serve
+    from tailrace.native.switchd.dataplane import DataplaneService
 
     ended = signals.serving()
     if report is not None:
         signals.report_with(report)
-    await serve(device, loop, options.address, tls, options.interfaces, lambda _: _ready(options), ended)
+    packets = None
+    if options.packets_address is not None:
+        service = DataplaneService(loop, options.device_id, lambda port, up: device.port_changed(port, up=up))
+        packets = options.packets_address, service.handler()
+    ports = options.interfaces
+    await serve(device, loop, options.address, tls, ports, lambda _: _ready(options), ended, packets)
 
 
 def _reporter(options: Options, switch: Switch, loop: IoLoop) -> Callable[[], None] | None:
@@ -276,7 +283,7 @@ def _configure_ports(switch: Switch, options: Options) -> None:
 
 
 def _numbers(port: int | None, options: Options) -> list[int]:
-    return [port] if port is not None else sorted(options.interfaces)
+    return [port] if port is not None else sorted(options.ports)
 
 
 def _configure_log(switch: Switch, options: Options) -> None:

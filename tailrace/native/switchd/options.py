@@ -7,7 +7,7 @@ Source: behavioral-model src/bm_sim/options_parse.cpp and targets/simple_switch_
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import NoReturn
@@ -53,10 +53,10 @@ _REFUSED = {
     "use-files": "packets cannot be read from files; send them into an interface, or use the Python API",
     "packet-in": "packets cannot be taken from a nanomsg socket; attach interfaces with --interface",
     "restore-state": "BMv2's state files cannot be read; write entries over P4Runtime",
-    "dp-grpc-server-addr": "packets cannot be injected over gRPC; use packet-outs or the Python API",
 }
 
 
+_BY_GRPC = "with --dp-grpc-server-addr ports have no interfaces, as with BMv2"
 _MOST_NUMBER = MOST_DEVICE_ID
 """All other numbers are smaller."""
 
@@ -74,6 +74,7 @@ class Options:
     program: Path | None
     interfaces: dict[int, str]
     address: str = DEFAULT_ADDRESS
+    packets_address: str | None = None
     device_id: int = 0
     cpu_port: int | None = None
     drop_port: int = MAX_PORT
@@ -105,6 +106,13 @@ class Options:
     coverage: Path | None = None
     memory: int = 0
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def ports(self) -> Collection[int]:
+        """The numbers of the switch's ports, but for that of the controller."""
+        if self.packets_address is None:
+            return self.interfaces.keys()
+        return [port for port in range(MAX_PORT + 1) if port != self.cpu_port]
 
     def logs(self, level: str) -> bool:
         """Whether there is a log, and it has lines of that level."""
@@ -247,6 +255,12 @@ def _add_target_options(parser: argparse.ArgumentParser, number: Callable[[str],
         metavar="HOST:PORT",
         help=f"address of the P4Runtime server (default: {DEFAULT_ADDRESS})",
     )
+    add(
+        "--dp-grpc-server-addr",
+        dest="packets_address",
+        metavar="HOST:PORT",
+        help="address where packets come and go over gRPC, instead of interfaces (default: none)",
+    )
     add("--grpc-server-ssl", dest="ssl", action="store_true", help="use TLS")
     for name, text in (
         ("cacert", "CA certificate that clients are verified with"),
@@ -365,6 +379,11 @@ def parse_options(
         if getattr(given, name.replace("-", "_")) is not None:
             raise OptionError(f"--{name}: {reason}")
     options = Options(_program(given), _interfaces(given.interface))
+    if given.packets_address is not None:
+        for name, ignored in (("interface", options.interfaces), ("pcap", given.pcap)):
+            if ignored:
+                options.warnings.append(f"--{name} is ignored: {_BY_GRPC}")
+        options.interfaces, given.pcap = {}, None
     for name, reason in _WARNED.items():
         if getattr(given, name.replace("-", "_")) is not None:
             options.warnings.append(f"--{name} is ignored: {reason}")
@@ -417,7 +436,7 @@ def _copy(given: argparse.Namespace, options: Options) -> None:
 
 def _check_pfc(options: Options) -> None:
     for spec in options.pfc:
-        if spec.port is not None and spec.port not in options.interfaces:
+        if spec.port is not None and spec.port not in options.ports:
             raise OptionError(f"--pfc: there is no port {spec.port}")
         if max(spec.priorities) >= options.priority_queues:
             queues = options.priority_queues
@@ -436,19 +455,21 @@ def _check_watchdogs(options: Options) -> None:
     if options.pfc_watchdog and not lossless:
         raise OptionError("--pfc-watchdog: nothing is lossless without --pfc")
     for port in {port for spec in options.pfc_watchdog for port in spec.ports or ()}:
-        if port not in options.interfaces:
+        if port not in options.ports:
             raise OptionError(f"--pfc-watchdog: there is no port {port}")
         if not lossless & {None, port}:
             raise OptionError(f"--pfc-watchdog: port {port} has no --pfc")
 
 
-def _check_address(text: str) -> None:
+def _check_address(name: str, text: str | None) -> None:
     """Refuses ports that gRPC would take for others; names are its own matter."""
+    if text is None:
+        return
     host, _, port = text.rpartition(":")
     if text.startswith("unix"):
         return
     if not host or not (port.isascii() and port.isdecimal() and len(port) <= 5 and int(port) < 1 << 16):
-        raise OptionError(f"--grpc-server-addr: expected HOST:PORT or unix:PATH, found {text[:80]!r}")
+        raise OptionError(f"--{name}: expected HOST:PORT or unix:PATH, found {text[:80]!r}")
 
 
 def _check_numbers(options: Options) -> None:
@@ -492,6 +513,7 @@ def _check(options: Options) -> None:
         raise OptionError(
             "--grpc-server-with-client-auth needs --grpc-server-ssl: without it nobody is asked"
         )
-    _check_address(options.address)
+    _check_address("grpc-server-addr", options.address)
+    _check_address("dp-grpc-server-addr", options.packets_address)
     if not options.ssl and any(files):
         options.warnings.append("TLS options are ignored without --grpc-server-ssl")

@@ -113,6 +113,7 @@ class IoLoop:
         cpu_port: int | None = None,
         pcap_dir: Path | None = None,
         *,
+        by_hand: bool = False,
         ring_slots: int | None = None,
         library: Any = None,
     ) -> None:
@@ -123,6 +124,7 @@ class IoLoop:
             ports: 0 to 511 each, interfaces of this network namespace, none twice; may be empty.
             cpu_port: port whose frames go to packet_ins(); None: there is none.
             pcap_dir: folder for `<interface>_in.pcap` and `<interface>_out.pcap`; None: no captures.
+            by_hand: all ports that are left have no interface: `give` and `taken` move their frames.
             ring_slots: frames that each port can keep in memory shared with the kernel, 2 KiB each; 0: none,
                 each batch is a system call; None: what all ports together keep within 16 MiB, 256 to 2048.
             library: another build of the C code (tests).
@@ -154,6 +156,8 @@ class IoLoop:
         try:
             for number, name in self._ports.items():
                 self._add(loop, number, name)
+            if by_hand and self._lib.tri_by_hand(loop, self._error) != 0:
+                raise PortError(self._message())
         except PortError:
             self.close()
             raise
@@ -248,22 +252,90 @@ class IoLoop:
     def packet_ins(self) -> list[bytes]:
         """Frames that the core sent to the CPU port and nobody has fetched, oldest first.
 
-        At most TRI_CPU_FRAMES, as more may come as fast as they are fetched. Makes events_fd unreadable
+        At most TRI_BOX_FRAMES, as more may come as fast as they are fetched. Makes events_fd unreadable
         first, so fetch digests after this call: then no event is ever missed.
         """
         frames: list[bytes] = []
         with self._lock:
             loop = self._open()
             self._lib.tri_events_clear(loop)
-            for _ in range(C.TRI_CPU_FRAMES):
+            for _ in range(C.TRI_BOX_FRAMES):
                 length = self._lib.tri_packet_in(loop, self._frame, len(self._frame))
                 if length < 0:
                     break
                 frames.append(bytes(ffi.buffer(self._frame, min(length, len(self._frame)))))
         return frames
 
+    def give(self, port: int, data: bytes, origin: int = 0) -> None:
+        """Hands `data` to the core as received on a port by hand, or the CPU port, now; one that is down
+        loses it.
+
+
+        Args:
+            origin: what all frames that come of it are known by, from 0 to 2^32 - 1; 0: nothing.
+
+        Raises:
+            PortError: no such port, or the core has no memory left.
+        """
+        if not 0 <= port <= MAX_PORT:
+            raise PortError(f"port {port}: expected one from 0 to {MAX_PORT}")
+        with self._lock:
+            if self._lib.tri_hand_give(self._open(), port, data, len(data), origin) != 0:
+                raise PortError(f"port {port} takes no frame of {len(data)} bytes")
+
+    def listen(self, on: bool) -> None:
+        """Whether somebody takes frames of ports by hand: else they are lost. What waits is thrown away."""
+        with self._lock:
+            self._lib.tri_hand_listen(self._open(), on)
+
+    @property
+    def taken_fd(self) -> int:
+        """Descriptor that is readable while `taken` may have frames; never read it yourself."""
+        with self._lock:
+            return int(self._lib.tri_hand_fd(self._open()))
+
+    def taken(self, most: int) -> list[tuple[int, int, bytes]]:
+        """Frames that ports by hand have sent, oldest first, at most so many: port, origin and bytes.
+
+        Makes taken_fd unreadable first; call it until there are none.
+        """
+        frames = []
+        port, origin = ffi.new("uint32_t *"), ffi.new("uint32_t *")
+        with self._lock:
+            loop = self._open()
+            self._lib.tri_hand_clear(loop)
+            for _ in range(most):
+                length = self._lib.tri_hand_take(loop, self._frame, len(self._frame), port, origin)
+                if length < 0:
+                    break
+                data = bytes(ffi.buffer(self._frame, min(length, len(self._frame))))
+                frames.append((int(port[0]), int(origin[0]), data))
+        return frames
+
+    def waiting(self) -> int:
+        """How many frames `taken` would give."""
+        with self._lock:
+            return int(self._lib.tri_hand_waiting(self._open()))
+
+    def idle(self) -> bool:
+        """Whether there are none, and none in the switch that might become one."""
+        with self._lock:
+            return bool(self._lib.tri_hand_idle(self._open()))
+
+    def set_port(self, port: int, up: bool) -> None:
+        """A port by hand goes up or down.
+
+        Raises:
+            PortError: there is no such port.
+        """
+        with self._lock:
+            loop = self._open()
+            refused = not 0 <= port <= MAX_PORT or self._lib.tri_hand_set(loop, port, up) != 0
+        if refused:
+            raise PortError(f"there is no port {port} without an interface")
+
     def packet_in_drops(self) -> int:
-        """Frames for the CPU port that were lost because 4096 already waited."""
+        """Frames for the CPU port that were lost because there was no room for more."""
         with self._lock:
             return int(self._lib.tri_packet_in_drops(self._open()))
 

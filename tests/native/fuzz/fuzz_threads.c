@@ -4,7 +4,8 @@
  *
  *   fuzz_threads MILLISECONDS SEED [STORY]
  *
- * Wants to be root: it makes itself a network namespace with four ports. The
+ * Wants to be root: it makes itself a network namespace with four ports; all
+ * others are ports by hand. The
  * threads are those of tailrace_switch_grpc: the packet loop, the server's
  * thread that calls for clients, one that frees what was replaced; and hosts.
  * On success it prints one line:
@@ -155,6 +156,27 @@ static void look(fuzz_rng *rng)
     (void)tr_switch_contended(core);
 }
 
+/* What a client with packets does. */
+static void by_hand(fuzz_rng *rng, fuzz_frames *frames, fuzz_frame *frame)
+{
+    uint8_t packet[2048];
+    uint32_t port = PORTS + (uint32_t)fuzz_below(rng, PORTS);
+    uint32_t origin;
+    fuzz_frame_make(frames, frame);
+    tri_hand_give(loop, port, frame->data,
+                  frame->len < TRI_FRAME_BYTES ? frame->len : 64, port);
+    atomic_fetch_add(&sent, 1);
+    if (fuzz_below(rng, 4) != 0)
+        return;
+    tri_hand_clear(loop);
+    while (tri_hand_take(loop, packet, sizeof packet, &port, &origin) >= 0)
+        atomic_fetch_add(&received, 1);
+    (void)tri_hand_waiting(loop);
+    (void)tri_hand_idle(loop);
+    tri_hand_set(loop, port, fuzz_below(rng, 4) != 0);
+    tri_hand_listen(loop, fuzz_below(rng, 16) != 0);
+}
+
 /* The server's thread: what clients ask for, one call after the other. */
 static void serve(fuzz_rng *rng, uint64_t until_ns)
 {
@@ -174,6 +196,8 @@ static void serve(fuzz_rng *rng, uint64_t until_ns)
                        frame.len < TRI_FRAME_BYTES ? frame.len : 64);
             atomic_fetch_add(&sent, 1);
         }
+        if (fuzz_below(rng, 8) == 0)
+            by_hand(rng, &frames, &frame);
         if (i % RELOAD_EVERY == 0)
             push();
         if (i % FLAP_EVERY == 0)
@@ -214,6 +238,8 @@ int main(int argc, char **argv)
         if (tri_add_port(loop, i, name, err) < 0)
             fail(err);
     }
+    if (tri_by_hand(loop, err) < 0)
+        fail(err);
     if (tri_start(loop, err) < 0)
         fail(err);
     if (pthread_create(&host, NULL, hosts, (void *)(uintptr_t)rng.state) != 0)

@@ -361,10 +361,41 @@ def test_a_primary_that_lowers_its_id_below_a_backups_is_followed_by_it(make_rig
     assert (told(first), told(second)) == ((Code.ALREADY_EXISTS, 4), (OK, 4))
 
 
-def test_an_unset_election_id_is_never_promoted(make_rig):
+def test_no_election_id_is_0(make_rig):
+    """So such a client is primary as long as nobody has a higher one, and writes without an id."""
     rig = make_rig(settings=COMPAT)
-    primary, never = rig.primary(9), rig.session()
-    never.arbitrate(None)
-    assert told(never) == (Code.ALREADY_EXISTS, 9)
-    primary.close()
-    assert told(never) == (Code.NOT_FOUND, 0)
+    first, second = rig.session(), rig.session()
+    first.arbitrate(None)
+    assert first.status() == OK
+    rig.election_id = None
+    rig.push("p4rt_all")
+    second.arbitrate(1)
+    assert (first.status(), second.status()) == (Code.ALREADY_EXISTS, OK)
+    with pytest.raises(grpc.RpcError) as error:
+        rig.stub.Write(rig.write_request(member(rig, 1)))
+    assert error.value.code() == grpc.StatusCode.PERMISSION_DENIED
+    second.close()
+    assert first.status() == OK
+    assert rig.write(member(rig, 1)) == [OK]
+
+
+def test_no_election_id_is_none_by_the_specification(make_rig):
+    rig = make_rig(settings=STRICT)
+    session = rig.session()
+    session.arbitrate(None)
+    assert session.status() == Code.NOT_FOUND
+
+
+# ---- no pipeline ----
+
+
+@pytest.mark.parametrize(("settings", "code"), [(STRICT, None), (COMPAT, Code.FAILED_PRECONDITION)])
+def test_a_config_that_is_not_there(make_rig, settings, code):
+    rig = make_rig(settings=settings)
+    request = p4r.GetForwardingPipelineConfigRequest(device_id=1)
+    if code is None:
+        assert not rig.stub.GetForwardingPipelineConfig(request).HasField("config")
+        return
+    with pytest.raises(grpc.RpcError) as error:
+        rig.stub.GetForwardingPipelineConfig(request)
+    assert error.value.code().value[0] == code

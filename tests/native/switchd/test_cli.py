@@ -149,7 +149,7 @@ BMV2_OPTIONS = {
     "grpc-server-with-client-auth": (None, "works"),
     "cpu-port": ("255", "works"),
     "drop-port": ("510", "works"),
-    "dp-grpc-server-addr": ("0.0.0.0:50052", "refused"),
+    "dp-grpc-server-addr": ("0.0.0.0:50052", "works"),
     "priority-queues": ("8", "works"),
     "max-mc-groups": ("10", "works"),
     "max-l1-entries": ("10", "quiet"),

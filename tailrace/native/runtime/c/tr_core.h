@@ -84,6 +84,7 @@ typedef struct tr_pkt {
     uint8_t copy;            /* made of another one: a clone, a replica */
     uint32_t mark;           /* its number, where it is told what happens to
                               * it (tr_glass.h); 0: it is not */
+    uint32_t origin;         /* tr_origin when it came in, of a copy as well */
     uint64_t ready_ps;       /* in re-entry queue: when it may enter */
     uint64_t order;          /* in re-entry queue: place among both queues */
     alignas(16) uint8_t phv[];
@@ -406,6 +407,7 @@ struct tr_switch {
     void *log_arg;
     tr_lost_fn lost;
     void *lost_arg;
+    uint32_t origin;          /* of frames that come in */
     struct tr_glass *glass;   /* who is told of marked packets */
     uint32_t marked;          /* packets that earlier ones have numbered: some
                                * may be here still */

@@ -67,6 +67,7 @@ tr_pkt *tr_pkt_in(tr_switch *s, uint32_t port, const uint8_t *data,
     p->in_len = p->plen = len + virt;
     p->ingress_port = port;
     p->pfc_port = (uint16_t)port;
+    p->origin = s->origin;
     memset(p->phv, 0, TR_PHV_SIZE(s));
     return p;
 }
@@ -89,6 +90,7 @@ tr_pkt *tr_pkt_copy(tr_switch *s, const tr_pkt *p, int with_phv)
     q->plen = p->plen;
     q->ingress_port = p->ingress_port;
     q->pfc_port = p->pfc_port;
+    q->origin = p->origin;
     memcpy(q->buf + q->off, p->buf + p->off, p->len);
     if (with_phv)
         memcpy(q->phv, p->phv, TR_PHV_SIZE(s));

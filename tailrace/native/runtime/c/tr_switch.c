@@ -298,6 +298,11 @@ int tr_rx(tr_switch *s, uint32_t port, const uint8_t *data, uint32_t len,
     return tr_rx_virtual(s, port, data, len, 0, now_ps);
 }
 
+void tr_origin(tr_switch *s, uint32_t origin)
+{
+    s->origin = origin;
+}
+
 uint64_t tr_run(tr_switch *s, uint64_t now_ps)
 {
     return (s->prog ? s->prog->run : tr_data_run)(s, now_ps);

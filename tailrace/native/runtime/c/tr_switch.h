@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#define TR_ABI 4u
+#define TR_ABI 5u
 #define TR_MAX_PORTS 512u
 #define TR_MAX_PRIORITIES 8u
 /* Longest frame the core takes, more than any GSO super-frame. */
@@ -157,6 +157,7 @@ typedef struct tr_out {
     uint32_t port;
     uint32_t len;             /* bytes at data */
     uint32_t virt;            /* payload bytes that exist as a length only */
+    uint32_t origin;          /* of the frame that it comes from (tr_origin) */
     uint64_t time_ps;         /* when the last bit has left (may be future) */
     const uint8_t *data;
     void *slot;
@@ -257,6 +258,9 @@ int tr_rx(tr_switch *s, uint32_t port, const uint8_t *data, uint32_t len,
           uint64_t now_ps);
 int tr_rx_virtual(tr_switch *s, uint32_t port, const uint8_t *data,
                   uint32_t len, uint32_t virt, uint64_t now_ps);
+/* What frames that come in from now on, and all that becomes of them, are known
+ * by when they leave; 0, as at first: nothing. */
+void tr_origin(tr_switch *s, uint32_t origin);
 /* Does all work due up to now_ps, in the order of its times: at one time what
  * enters ingress again comes first, then ports by number, until nothing is
  * left. Returns the time of the next timed event, TR_NEVER, or a time <=

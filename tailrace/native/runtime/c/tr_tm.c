@@ -279,6 +279,7 @@ int tr_pop(tr_switch *s, tr_out *out)
     out->len = p->len;
     out->virt = p->virt;
     out->time_ps = p->ready_ps;
+    out->origin = p->origin;
     out->data = p->buf + p->off;
     out->slot = p;
     s->account.tx_frames++;

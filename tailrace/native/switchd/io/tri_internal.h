@@ -106,6 +106,7 @@ typedef struct tri_port {
     tr_out *fifo;
     uint32_t fifo_size, fifo_head, fifo_count;
     bool active;              /* listed in tri_loop.active */
+    bool by_hand;             /* it has no interface (tri_hand.c) */
     tri_wait wait;
     uint64_t retry_ns;        /* when to try again (TRI_WAIT_RETRY) */
     uint32_t retries;         /* of the frame at the head */
@@ -114,17 +115,19 @@ typedef struct tri_port {
 } tri_port;
 
 /* Frames on their way to Python. */
-typedef struct tri_cpu_frame {
+typedef struct tri_box_frame {
     uint8_t *data;
-    uint32_t len;
-} tri_cpu_frame;
+    uint32_t len, port;
+    uint32_t origin;
+} tri_box_frame;
 
-typedef struct tri_cpu {
+typedef struct tri_box {
     pthread_mutex_t lock;     /* guards the ring */
-    tri_cpu_frame ring[TRI_CPU_FRAMES];
+    tri_box_frame ring[TRI_BOX_FRAMES];
     uint32_t head, count;
-    tri_counter drops;        /* written by the loop thread */
-} tri_cpu;
+    uint64_t bytes;
+    int fd;                   /* eventfd, readable while there may be frames */
+} tri_box;
 
 /* Receive buffers of one system call. */
 typedef struct tri_rx {
@@ -141,7 +144,7 @@ struct tri_loop {
     uint32_t ring_slots;      /* of each port */
     char *pcap_dir;
     uint64_t epoch_ns;        /* CLOCK_MONOTONIC at tri_new */
-    int epoll_fd, timer_fd, wake_fd, events_fd, link_fd;
+    int epoll_fd, timer_fd, wake_fd, link_fd;
     pthread_t thread;
     bool running;
     atomic_bool stop;
@@ -160,7 +163,11 @@ struct tri_loop {
     tri_rx rx;
     struct mmsghdr tx_msgs[TRI_BATCH];
     struct iovec tx_iov[TRI_BATCH];
-    tri_cpu cpu;
+    tri_box cpu;              /* its fd tells of digests, too */
+    tri_counter cpu_drops;
+    tri_box hand;             /* from ports by hand */
+    atomic_bool listens;      /* somebody takes these */
+    atomic_uint in_hand;      /* frames in the rings of such ports */
 };
 
 /* What an epoll event belongs to: kind in the upper half of its data, port
@@ -224,14 +231,22 @@ void tri_link_read(tri_loop *l);
 /* Records state of p and tells the core, unless nothing changed. */
 void tri_link_set(tri_loop *l, tri_port *p, bool up, bool deleted);
 
-/* tri_cpu.c */
+/* tri_box.c */
 
-void tri_cpu_init(tri_cpu *c);
-void tri_cpu_free(tri_cpu *c);
-/* Queues a copy of a frame for Python; counts it as lost when full. */
-void tri_cpu_put(tri_loop *l, const uint8_t *data, uint32_t len);
-/* Makes the events descriptor readable. */
-void tri_signal(tri_loop *l);
+/* -1 with errno; tri_box_free all the same. */
+int tri_box_init(tri_box *b);
+void tri_box_free(tri_box *b);
+/* Throws away what is in it. */
+void tri_box_empty(tri_box *b);
+/* Keeps a copy of a frame; false when there is no room. */
+bool tri_box_put(tri_box *b, const tr_out *o);
+uint32_t tri_box_count(tri_box *b);
+/* As tri_hand_take. */
+int64_t tri_box_take(tri_box *b, uint8_t *buf, uint32_t cap, uint32_t *port,
+                     uint32_t *origin);
+/* Makes its descriptor readable, or unreadable. */
+void tri_box_signal(tri_box *b);
+void tri_box_clear(tri_box *b);
 
 /* tri_loop.c */
 
@@ -239,5 +254,7 @@ void tri_signal(tri_loop *l);
 void tri_enter(tri_loop *l);
 /* Lets the core work and collects its frames. Lock held. */
 void tri_turn(tri_loop *l);
+/* Has the loop look for work. */
+void tri_wake(tri_loop *l);
 
 #endif

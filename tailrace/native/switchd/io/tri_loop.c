@@ -75,12 +75,13 @@ void tri_turn(tri_loop *l)
             tri_tx_put(l, &o);
             continue;
         }
-        tri_cpu_put(l, o.data, o.len);
+        if (!tri_box_put(&l->cpu, &o))
+            tri_add(&l->cpu_drops, 1);
         tr_release(l->core, o.slot);
         packet_in = true;
     }
     if (packet_in || tr_digest_pending(l->core))
-        tri_signal(l);
+        tri_box_signal(&l->cpu);
 }
 
 /* Sets the timer so that the loop wakes at due (loop time). A timer that
@@ -201,10 +202,9 @@ static int open_descriptors(tri_loop *l)
     l->timer_fd = timerfd_create(CLOCK_MONOTONIC,
                                  TFD_NONBLOCK | TFD_CLOEXEC);
     l->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    l->events_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     l->link_fd = tri_link_open();
     if (l->epoll_fd < 0 || l->timer_fd < 0 || l->wake_fd < 0
-        || l->events_fd < 0 || l->link_fd < 0)
+        || l->link_fd < 0)
         return -1;
     if (watch(l, l->timer_fd, TRI_EV(TRI_EV_TIMER, 0)) != 0
         || watch(l, l->wake_fd, TRI_EV(TRI_EV_WAKE, 0)) != 0
@@ -217,6 +217,7 @@ tri_loop *tri_new(tr_switch *core, uint32_t cpu_port, const char *pcap_dir,
                   uint32_t ring_slots, char *err)
 {
     tri_loop *l = calloc(1, sizeof *l);
+    int boxes;
 
     if (!l) {
         tri_fail(err, "cannot start the", "packet loop", ENOMEM);
@@ -227,16 +228,17 @@ tri_loop *tri_new(tr_switch *core, uint32_t cpu_port, const char *pcap_dir,
     l->ring_slots = ring_slots;
     l->epoch_ns = monotonic_ns();
     tr_set_clock(core, clock_ps, l);
-    l->epoll_fd = l->timer_fd = l->wake_fd = l->events_fd = l->link_fd = -1;
+    l->epoll_fd = l->timer_fd = l->wake_fd = l->link_fd = -1;
+    l->cpu.fd = l->hand.fd = -1;
     for (uint32_t i = 0; i < TRI_BATCH; i++) {
         l->tx_msgs[i].msg_hdr.msg_iov = &l->tx_iov[i];
         l->tx_msgs[i].msg_hdr.msg_iovlen = 1;
     }
-    tri_cpu_init(&l->cpu);
+    boxes = tri_box_init(&l->cpu) | tri_box_init(&l->hand);
     if ((pcap_dir && !(l->pcap_dir = strdup(pcap_dir)))
         || tri_rx_init(&l->rx) != 0)
         errno = ENOMEM;
-    else if (open_descriptors(l) == 0)
+    else if (boxes == 0 && open_descriptors(l) == 0)
         return l;
     tri_fail(err, "cannot start the", "packet loop", errno);
     tri_free(l);
@@ -281,6 +283,8 @@ static int attach_ports(tri_loop *l)
 
         /* The core starts out with ports up: make the first report count. */
         TRI_PUT(p, up, 1);
+        if (p->by_hand)
+            continue;
         if (watch(l, p->rx_fd, TRI_EV(TRI_EV_RX, p->number)) != 0)
             return -1;
         tri_link_query(l, p);
@@ -314,7 +318,7 @@ int tri_start(tri_loop *l, char *err)
     return 0;
 }
 
-static void wake(tri_loop *l)
+void tri_wake(tri_loop *l)
 {
     uint64_t one = 1;
     ssize_t n = write(l->wake_fd, &one, sizeof one);
@@ -327,7 +331,7 @@ void tri_stop(tri_loop *l)
     if (!l->running)
         return;
     atomic_store_explicit(&l->stop, true, memory_order_release);
-    wake(l);
+    tri_wake(l);
     pthread_join(l->thread, NULL);
     l->running = false;
     tr_switch_lock(l->core);
@@ -337,8 +341,7 @@ void tri_stop(tri_loop *l)
 
 void tri_free(tri_loop *l)
 {
-    const int fds[] = { l->epoll_fd, l->timer_fd, l->wake_fd, l->events_fd,
-                        l->link_fd };
+    const int fds[] = { l->epoll_fd, l->timer_fd, l->wake_fd, l->link_fd };
 
     tri_stop(l);
     tr_set_clock(l->core, NULL, NULL);
@@ -348,7 +351,8 @@ void tri_free(tri_loop *l)
         if (fds[i] >= 0)
             close(fds[i]);
     tri_rx_free(&l->rx);
-    tri_cpu_free(&l->cpu);
+    tri_box_free(&l->cpu);
+    tri_box_free(&l->hand);
     free(l->pcap_dir);
     free(l->done);
     free(l);
@@ -362,8 +366,31 @@ int tri_inject(tri_loop *l, uint32_t port, const uint8_t *data, uint32_t len)
     result = tr_rx(l->core, port, data, len,
                    tri_now(l) * TR_PS_PER_NS);
     tr_switch_unlock(l->core);
-    wake(l);
+    tri_wake(l);
     return result;
+}
+
+int64_t tri_packet_in(tri_loop *l, uint8_t *buf, uint32_t cap)
+{
+    uint32_t port;
+    uint32_t origin;
+
+    return tri_box_take(&l->cpu, buf, cap, &port, &origin);
+}
+
+uint64_t tri_packet_in_drops(tri_loop *l)
+{
+    return tri_get(&l->cpu_drops);
+}
+
+int tri_events_fd(const tri_loop *l)
+{
+    return l->cpu.fd;
+}
+
+void tri_events_clear(tri_loop *l)
+{
+    tri_box_clear(&l->cpu);
 }
 
 int tri_port_read(tri_loop *l, uint32_t port, tri_port_info *out)

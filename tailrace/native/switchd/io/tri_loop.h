@@ -32,8 +32,10 @@
 #define TRI_NO_CPU_PORT 0xffffffffu
 /* Longest frame taken from or given to a caller, in bytes. */
 #define TRI_FRAME_BYTES 65664u
-/* Frames that wait for tri_packet_in at most. */
-#define TRI_CPU_FRAMES 4096u
+/* Frames that wait for tri_packet_in at most, and for tri_hand_take, and their
+ * bytes. */
+#define TRI_BOX_FRAMES 4096u
+#define TRI_BOX_BYTES 33554432u
 
 typedef struct tri_loop tri_loop;
 
@@ -71,6 +73,9 @@ tri_loop *tri_new(tr_switch *core, uint32_t cpu_port, const char *pcap_dir,
                   uint32_t ring_slots, char *err);
 /* Opens interface ifname as port; only before tri_start. */
 int tri_add_port(tri_loop *l, uint32_t port, const char *ifname, char *err);
+/* Makes all ports that are left ports by hand (tri_hand_give); only before
+ * tri_start. */
+int tri_by_hand(tri_loop *l, char *err);
 int tri_start(tri_loop *l, char *err);
 /* Ends the thread and gives all frames back to the core. Harmless when the
  * loop does not run. */
@@ -93,5 +98,27 @@ int64_t tri_packet_in(tri_loop *l, uint8_t *buf, uint32_t cap);
 uint64_t tri_packet_in_drops(tri_loop *l);
 /* Fills out; -1 when port was not added. */
 int tri_port_read(tri_loop *l, uint32_t port, tri_port_info *out);
+
+/* Ports by hand. Hands a frame to one, which while it is down loses it, or to
+ * the CPU port; origin is what all frames that come of it are known by (0:
+ * nothing). Returns the core's result, TR_ERANGE when there is no such port. */
+int tri_hand_give(tri_loop *l, uint32_t port, const uint8_t *data,
+                  uint32_t len, uint32_t origin);
+/* Whether somebody takes the frames that leave: else they are lost. What waits
+ * is thrown away. */
+void tri_hand_listen(tri_loop *l, int on);
+/* eventfd, readable while such frames may wait. */
+int tri_hand_fd(const tri_loop *l);
+/* Makes tri_hand_fd unreadable until the next frame. */
+void tri_hand_clear(tri_loop *l);
+/* Takes the oldest one as tri_packet_in does, with its port and origin. */
+int64_t tri_hand_take(tri_loop *l, uint8_t *buf, uint32_t cap, uint32_t *port,
+                      uint32_t *origin);
+/* How many there are. */
+uint32_t tri_hand_waiting(tri_loop *l);
+/* 1: there are none, and none in the switch that might become one. */
+int tri_hand_idle(tri_loop *l);
+/* The port goes up or down; -1 when there is no such port. */
+int tri_hand_set(tri_loop *l, uint32_t port, int up);
 
 #endif

@@ -71,6 +71,8 @@ void tri_tx_put(tri_loop *l, const tr_out *o)
     }
     *nth_of(p, p->fifo_count) = *o;
     p->fifo_count++;
+    if (p->by_hand)
+        atomic_fetch_add(&l->in_hand, 1);
     if (!p->active) {
         p->active = true;
         l->active[l->n_active++] = p;
@@ -103,6 +105,8 @@ static void pop(tri_loop *l, tri_port *p, uint32_t n)
         done(l, nth_of(p, i)->slot);
     p->fifo_head = (p->fifo_head + n) & (p->fifo_size - 1);
     p->fifo_count -= n;
+    if (p->by_hand)
+        atomic_fetch_sub(&l->in_hand, n);
     p->retries = 0;
 }
 
@@ -183,7 +187,9 @@ static void refused(tri_loop *l, tri_port *p)
     uint32_t shift = p->retries;
     int held = 0;
 
-    if (ioctl(p->tx_fd, SIOCOUTQ, &held) != 0 || held <= 0) {
+    /* who takes frames of ports by hand makes room some time */
+    if (!p->by_hand
+        && (ioctl(p->tx_fd, SIOCOUTQ, &held) != 0 || held <= 0)) {
         uint32_t len = head_of(p)->len;
         bool known = p->refused_bytes != 0 && len >= p->refused_bytes
                      && now - p->refused_ns < REFUSED_MEMORY_NS;
@@ -235,6 +241,23 @@ static void failed(tri_loop *l, tri_port *p, int error)
     pop(l, p, 1);
 }
 
+/* As sendmmsg, to who takes the frames of ports by hand. */
+static int hand_over(tri_loop *l, tri_port *p, uint32_t n)
+{
+    uint32_t given = 0;
+
+    if (!atomic_load(&l->listens)) {
+        errno = ENETDOWN;
+        return -1;
+    }
+    while (given < n && tri_box_put(&l->hand, nth_of(p, given)))
+        given++;
+    if (given > 0)
+        tri_box_signal(&l->hand);
+    errno = ENOBUFS;
+    return given > 0 ? (int)given : -1;
+}
+
 /* Sends from p what is due, until it waits or is empty. Returns when its next
  * frame is due; TR_NEVER when it is empty or waits for the socket. */
 static uint64_t flush_port(tri_loop *l, tri_port *p, uint64_t now)
@@ -267,7 +290,8 @@ static uint64_t flush_port(tri_loop *l, tri_port *p, uint64_t now)
             l->tx_iov[n].iov_len = o->len;
             n++;
         }
-        r = sendmmsg(p->tx_fd, l->tx_msgs, n, MSG_DONTWAIT);
+        r = p->by_hand ? hand_over(l, p, n)
+                       : sendmmsg(p->tx_fd, l->tx_msgs, n, MSG_DONTWAIT);
         if (r > 0)
             sent(l, p, (uint32_t)r);
         else
@@ -325,6 +349,8 @@ void tri_tx_abandon(tri_loop *l)
 
         while (p->fifo_count > 0) {
             tr_release(l->core, head_of(p)->slot);
+            if (p->by_hand)
+                atomic_fetch_sub(&l->in_hand, 1);
             p->fifo_head = (p->fifo_head + 1) & (p->fifo_size - 1);
             p->fifo_count--;
         }

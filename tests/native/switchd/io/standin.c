@@ -21,7 +21,7 @@ enum { CPU_PORT = 300, QUEUE = 64, MARK_BYTES = 6 };
 
 typedef struct frame {
     struct frame *next;
-    uint32_t port, len;
+    uint32_t port, len, origin;
     uint64_t time_ps;
     uint8_t data[];
 } frame;
@@ -36,6 +36,7 @@ struct tr_switch {
     int blocked[TR_MAX_PORTS], up[TR_MAX_PORTS];
     uint64_t dropped, slots, digests, blocks, late;
     uint64_t last_ps;
+    uint32_t origin;
 };
 
 tr_switch *standin_new(uint64_t delay_ns)
@@ -93,6 +94,7 @@ int tr_rx(tr_switch *s, uint32_t port, const uint8_t *data, uint32_t len,
         return TR_ENOMEM;
     memcpy(f->data, data, len);
     f->len = len;
+    f->origin = s->origin;
     f->time_ps = now_ps + s->delay_ns * TR_PS_PER_NS;
     f->port = port == CPU_PORT ? 0 : port ^ 1;
     if (memmem(data, len, "to-cpu", MARK_BYTES))
@@ -111,6 +113,22 @@ int tr_rx(tr_switch *s, uint32_t port, const uint8_t *data, uint32_t len,
         ready(s, f);
     }
     return TR_OK;
+}
+
+void tr_origin(tr_switch *s, uint32_t origin)
+{
+    s->origin = origin;
+}
+
+void tr_account_read(tr_switch *s, tr_account *out)
+{
+    *out = (tr_account){ .held_frames = 0 };
+    tr_switch_lock(s);
+    for (uint32_t p = 0; p < TR_MAX_PORTS; p++)
+        out->held_frames += s->depth[p];
+    for (const frame *f = s->head; f; f = f->next)
+        out->held_frames++;
+    tr_switch_unlock(s);
 }
 
 uint64_t tr_run(tr_switch *s, uint64_t now_ps)
@@ -132,7 +150,7 @@ int tr_pop(tr_switch *s, tr_out *out)
         s->tail = &s->head;
     s->slots++;
     *out = (tr_out){ .port = f->port, .len = f->len, .time_ps = f->time_ps,
-                     .data = f->data, .slot = f };
+                     .origin = f->origin, .data = f->data, .slot = f };
     return 1;
 }
 

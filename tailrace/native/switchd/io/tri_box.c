@@ -1,0 +1,121 @@
+/* Frames for Python: a bounded ring and an eventfd.
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "tri_internal.h"
+
+int tri_box_init(tri_box *b)
+{
+    pthread_mutex_init(&b->lock, NULL);
+    b->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    return b->fd < 0 ? -1 : 0;
+}
+
+/* Takes the oldest frame out; lock held. data NULL: there is none. */
+static tri_box_frame oldest(tri_box *b)
+{
+    tri_box_frame f = { 0 };
+
+    if (b->count > 0) {
+        f = b->ring[b->head];
+        b->head = (b->head + 1) % TRI_BOX_FRAMES;
+        b->count--;
+        b->bytes -= f.len;
+    }
+    return f;
+}
+
+void tri_box_empty(tri_box *b)
+{
+    pthread_mutex_lock(&b->lock);
+    while (b->count > 0)
+        free(oldest(b).data);
+    pthread_mutex_unlock(&b->lock);
+}
+
+void tri_box_free(tri_box *b)
+{
+    tri_box_empty(b);
+    pthread_mutex_destroy(&b->lock);
+    if (b->fd >= 0)
+        close(b->fd);
+}
+
+void tri_box_signal(tri_box *b)
+{
+    uint64_t one = 1;
+    ssize_t n;
+
+    /* Fails only when the count is at its limit: readable all the same. */
+    n = write(b->fd, &one, sizeof one);
+    (void)n;
+}
+
+void tri_box_clear(tri_box *b)
+{
+    uint64_t count;
+    ssize_t n;
+
+    /* EAGAIN: it was not readable, which is what is wanted. */
+    n = read(b->fd, &count, sizeof count);
+    (void)n;
+}
+
+bool tri_box_put(tri_box *b, const tr_out *o)
+{
+    uint8_t *copy = malloc(o->len ? o->len : 1);
+    bool kept;
+
+    if (copy)
+        memcpy(copy, o->data, o->len);
+    pthread_mutex_lock(&b->lock);
+    kept = copy && b->count < TRI_BOX_FRAMES
+           && b->bytes + o->len <= TRI_BOX_BYTES;
+    if (kept) {
+        b->ring[(b->head + b->count) % TRI_BOX_FRAMES] = (tri_box_frame){
+            .data = copy,
+            .len = o->len,
+            .port = o->port,
+            .origin = o->origin,
+        };
+        b->count++;
+        b->bytes += o->len;
+    }
+    pthread_mutex_unlock(&b->lock);
+    if (!kept)
+        free(copy);
+    return kept;
+}
+
+uint32_t tri_box_count(tri_box *b)
+{
+    uint32_t count;
+
+    pthread_mutex_lock(&b->lock);
+    count = b->count;
+    pthread_mutex_unlock(&b->lock);
+    return count;
+}
+
+int64_t tri_box_take(tri_box *b, uint8_t *buf, uint32_t cap, uint32_t *port,
+                     uint32_t *origin)
+{
+    tri_box_frame f;
+
+    pthread_mutex_lock(&b->lock);
+    f = oldest(b);
+    pthread_mutex_unlock(&b->lock);
+    if (!f.data)
+        return -1;
+    memcpy(buf, f.data, f.len < cap ? f.len : cap);
+    free(f.data);
+    *port = f.port;
+    *origin = f.origin;
+    return f.len;
+}

@@ -1,0 +1,114 @@
+/* Ports without interfaces, whose frames a caller hands in and takes.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Such a port keeps to the times of the core, and to what has room: where
+ * nobody takes its frames it waits, so that its queues build, as a port does
+ * whose link is busy. While nobody listens its frames are lost, as on a cable
+ * that ends nowhere.
+ */
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "tri_internal.h"
+
+int tri_by_hand(tri_loop *l, char *err)
+{
+    for (uint32_t number = 0; number < TR_MAX_PORTS; number++) {
+        tri_port *p;
+
+        if (number == l->cpu_port || l->ports[number])
+            continue;
+        p = calloc(1, sizeof *p);
+        if (!p) {
+            tri_fail(err, "cannot make the", "ports", ENOMEM);
+            return -1;
+        }
+        p->rx_fd = p->tx_fd = -1;
+        p->number = number;
+        p->by_hand = true;
+        l->ports[number] = l->list[l->n_ports++] = p;
+    }
+    return 0;
+}
+
+void tri_hand_listen(tri_loop *l, int on)
+{
+    atomic_store(&l->listens, on != 0);
+    tri_box_empty(&l->hand);
+}
+
+int tri_hand_fd(const tri_loop *l)
+{
+    return l->hand.fd;
+}
+
+void tri_hand_clear(tri_loop *l)
+{
+    tri_box_clear(&l->hand);
+}
+
+int64_t tri_hand_take(tri_loop *l, uint8_t *buf, uint32_t cap, uint32_t *port,
+                      uint32_t *origin)
+{
+    return tri_box_take(&l->hand, buf, cap, port, origin);
+}
+
+uint32_t tri_hand_waiting(tri_loop *l)
+{
+    return tri_box_count(&l->hand);
+}
+
+int tri_hand_idle(tri_loop *l)
+{
+    tr_account account;
+
+    /* In the order in which frames go: none is missed by moving on. */
+    tr_account_read(l->core, &account);
+    return account.held_frames == 0 && atomic_load(&l->in_hand) == 0
+           && tri_box_count(&l->hand) == 0;
+}
+
+static tri_port *port_of(const tri_loop *l, uint32_t number)
+{
+    tri_port *p = number < TR_MAX_PORTS ? l->ports[number] : NULL;
+
+    return p && p->by_hand ? p : NULL;
+}
+
+int tri_hand_set(tri_loop *l, uint32_t number, int up)
+{
+    tri_port *p = port_of(l, number);
+
+    if (!p)
+        return -1;
+    tr_switch_lock(l->core);
+    TRI_PUT(p, up, up != 0);
+    tr_port_up(l->core, number, up);
+    tr_switch_unlock(l->core);
+    tri_wake(l);
+    return 0;
+}
+
+int tri_hand_give(tri_loop *l, uint32_t number, const uint8_t *data,
+                  uint32_t len, uint32_t origin)
+{
+    tri_port *p = port_of(l, number);
+    int result = TR_OK;
+
+    if (!p && number != l->cpu_port)
+        return TR_ERANGE;
+    tr_switch_lock(l->core);
+    if (p && !TRI_READ(p, up)) {
+        TRI_COUNT(p, rx_refused, 1);
+    } else {
+        tr_origin(l->core, origin);
+        result = tr_rx(l->core, number, data, len,
+                       tri_now(l) * TR_PS_PER_NS);
+        tr_origin(l->core, 0);
+    }
+    tr_switch_unlock(l->core);
+    tri_wake(l);
+    return result;
+}
