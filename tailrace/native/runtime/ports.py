@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 from tailrace.native.runtime.core import Core, ps
 from tailrace.native.runtime.lib import C, ffi, fields
@@ -85,15 +86,23 @@ class Ports(Core):
     def pfc_stats(self, port: int, priority: int, at_ns: int = 0) -> PfcStats:
         """PFC of a port and priority; what lasts is counted up to `at_ns`, or now if that is later."""
         raw = ffi.new("tr_pfc_stats *")
-        self._do(
-            f"port {port}, PFC of priority {priority}",
-            self._lib.tr_pfc_read,
-            port,
-            priority,
-            ps(at_ns),
-            raw,
-        )
+        self._pfc_read(port, priority, at_ns, raw)
         return PfcStats(**fields(raw))
+
+    def pfc_touched(self, port: int, at_ns: int = 0) -> dict[int, PfcStats]:
+        """The same of each priority of a port that PFC ever touched."""
+        found, raw = {}, ffi.new("tr_pfc_stats *")
+        nothing = bytes(ffi.sizeof("tr_pfc_stats"))
+        for priority in range(C.TR_MAX_PRIORITIES):
+            self._pfc_read(port, priority, at_ns, raw)
+            # of nearly all ports of a large network
+            if bytes(ffi.buffer(raw)) != nothing:
+                found[priority] = PfcStats(**fields(raw))
+        return found
+
+    def _pfc_read(self, port: int, priority: int, at_ns: int, raw: Any) -> None:
+        what = f"port {port}, PFC of priority {priority}"
+        self._do(what, self._lib.tr_pfc_read, port, priority, ps(at_ns), raw)
 
     def held(self, at_ns: int) -> list[Held]:
         """The queues that pauses hold at a time, by port and priority: an item for each account."""

@@ -39,10 +39,7 @@ def _counted(switch: Switch, port: int) -> bool:
 
 
 def _port(switch: Switch, port: int, now_ns: int) -> dict[str, object]:
-    found = {
-        priority: asdict(switch.pfc_stats(port, priority, now_ns)) for priority in range(C.TR_MAX_PRIORITIES)
-    }
-    touched = {str(priority): counts for priority, counts in found.items() if any(counts.values())}
+    touched = {str(priority): asdict(one) for priority, one in switch.pfc_touched(port, now_ns).items()}
     return {**asdict(switch.port_stats(port)), "pfc": touched}
 
 
