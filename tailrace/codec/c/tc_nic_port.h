@@ -23,6 +23,7 @@ typedef struct tc_codec_object {
 } tc_codec_object;
 
 extern PyTypeObject tc_codec_type;
+extern PyTypeObject tc_alarms_type;
 
 /* What is kept of one end of a flow: its template, and whose it is. */
 typedef struct tc_kept {

@@ -1,5 +1,5 @@
 /* The extension tailrace_codec: the types Codec (how frames are read and made)
- * and Port (a NIC behind it), as Python sees them.
+ * and Port (a NIC behind it), as Python sees them; Alarms has a file of its own.
  * SPDX-License-Identifier: Apache-2.0
  *
  * The extension is loaded with its symbols for all: others that have NICs at
@@ -189,7 +189,8 @@ PyMODINIT_FUNC PyInit_tailrace_codec(void)
 {
     PyObject *module = PyModule_Create(&module_def);
     if (module && (PyModule_AddType(module, &tc_codec_type) < 0 ||
-                   PyModule_AddType(module, &tc_nic_type) < 0))
+                   PyModule_AddType(module, &tc_nic_type) < 0 ||
+                   PyModule_AddType(module, &tc_alarms_type) < 0))
         Py_CLEAR(module);
     return module;
 }

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import heapq
 from typing import Final
 
+from tailrace.codec.alarms import new_alarms
 from tailrace.codec.calls import NEVER
 from tailrace.hosts.nic.end import FlowEnd
 from tailrace.hosts.nic.ends import Ends
@@ -25,8 +25,9 @@ class Timers:
         """Args: ends: those that the NIC has now."""
         self.ring_ns = NEVER
         self._ends = ends
-        self._heap: list[tuple[int, int, int]] = []
-        self._number = 0  # equal times ring in the order in which they were set
+        self._alarms = new_alarms()
+        # bound once: they are called for nearly every packet
+        self._set, self._due = self._alarms.set, self._alarms.due
 
     def arm(self, end: FlowEnd) -> None:
         """Sets a flow's timer, unless it rings early enough: then it is set again when it rings."""
@@ -40,22 +41,20 @@ class Timers:
         self._push(start_ns, START | peer)
 
     def _push(self, time_ns: int, who: int) -> None:
-        self._number += 1
-        heapq.heappush(self._heap, (time_ns, self._number, who))
+        self._set(time_ns, who)
         if time_ns < self.ring_ns:
             self.ring_ns = time_ns
 
     def next_due(self, now_ns: int) -> int:
         """Takes off whose time has come next: a handle, or START | peer; NOBODY: there is no more."""
-        heap = self._heap
-        while heap and heap[0][0] <= now_ns:
-            time_ns, _, who = heapq.heappop(heap)
+        while (who := self._due(now_ns)) is not None:
             if who & START:
                 return who
             end = self._ends.get(who)
             # one that was set for an earlier time since is no more
-            if end is not None and end.timer_ns == time_ns:
+            if end is not None and end.timer_ns == self._alarms.due_ns:
                 end.timer_ns = NEVER
                 return who
-        self.ring_ns = heap[0][0] if heap else NEVER
+        first_ns = self._alarms.first_ns
+        self.ring_ns = NEVER if first_ns is None else first_ns
         return NOBODY
