@@ -69,8 +69,8 @@ class Dataplane:
         while True:
             try:
                 for message in self.call(requests(), timeout=most_s):
-                    # what no packet has caused, a pause for one, has no id
-                    if message.id:
+                    # what none of them has caused, a pause for one, has no id, or an earlier one
+                    if message.id >= first:
                         results[message.id - first].append((message.port, message.packet))
             except grpc.RpcError as error:
                 # it serves P4Runtime a moment before packets, and has taken none then
