@@ -16,9 +16,8 @@ ETHERNET = bytes.fromhex("0000000000000000000000aa88b5")
 GROUP, INDEX, PORT = 4, 200, 3
 
 
-@group("counters")
-class CountTest(P4RuntimeTest):
-    """Three frames of 60 and one of 100 bytes for group 4, and one that hits no entry."""
+class CountersTest(P4RuntimeTest):
+    """The program with counters of all kinds."""
 
     program = "counters"
 
@@ -28,6 +27,11 @@ class CountTest(P4RuntimeTest):
         entry.index.index = index
         (found,) = self.read(counter_entry=entry)
         return found.counter_entry.data.packet_count, found.counter_entry.data.byte_count
+
+
+@group("counters")
+class CountTest(CountersTest):
+    """Three frames of 60 and one of 100 bytes for group 4, and one that hits no entry."""
 
     def runTest(self) -> None:
         self.add_entry("by_group", {"group": GROUP}, self.action("forward", port=PORT))
@@ -51,12 +55,10 @@ class CountTest(P4RuntimeTest):
 
 
 @group("counters")
-class DirectCountTest(P4RuntimeTest):
-    """A direct counter counts whichever action the entry has; an entry that drops is counted as well, and a
-    frame without the header passes no table.
+class DirectCountTest(CountersTest):
+    """A direct counter counts whichever action the entry has; an entry that drops is counted as well. A frame
+    that ends within the header passes no table, and is counted before them alone.
     """
-
-    program = "counters"
 
     def hits(self, group_number: int) -> int:
         """Packets of an entry."""
@@ -65,6 +67,7 @@ class DirectCountTest(P4RuntimeTest):
         return int(found.direct_counter_entry.data.packet_count)
 
     def runTest(self) -> None:
+        self.add_entry("by_group", {"group": 0}, self.action("forward", port=PORT))
         self.add_entry("by_group", {"group": 1}, self.action("forward_counted", port=PORT))
         self.add_entry("by_group", {"group": 2}, self.action("drop"))
         for number in (1, 2, 2):
@@ -72,6 +75,9 @@ class DirectCountTest(P4RuntimeTest):
             testutils.send_packet(self, 1, sent)
         passed = (ETHERNET + bytes([2, INDEX])).ljust(60, b"\0")
         testutils.verify_packet(self, passed, PORT)
-        testutils.send_packet(self, 1, ETHERNET[:-2] + b"\x08\0" + bytes(46))
+        # Half a header is none, though the field that is there has the number of a group that is forwarded.
+        testutils.send_packet(self, 2, ETHERNET + bytes(1))
         testutils.verify_no_other_packets(self)
-        self.assertEqual((1, 2), (self.hits(1), self.hits(2)))
+        self.assertEqual((0, 1, 2), (self.hits(0), self.hits(1), self.hits(2)))
+        self.assertEqual((1, len(ETHERNET) + 1), self.cell("both_by_port", 2))
+        self.assertEqual(0, self.cell("bytes_by_index", 0)[1])

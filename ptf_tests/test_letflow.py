@@ -78,3 +78,24 @@ class GapIsConfigurationTest(LetflowTest):
         port = self.port_of(FLOW)
         self.assertEqual(port, self.port_of(FLOW))
         self.expect_count("flowlets_created", 1)
+
+
+@group("letflow")
+class NoFlowletsTest(LetflowTest):
+    """Where flowlets are for other switches, a flow's path is that of its hash, however long it pauses."""
+
+    def runTest(self) -> None:
+        self.set_default("flowlet_config", self.action("no_flowlets"))
+        flows = [Flow(HOST, REMOTE, sport=1000 + sport) for sport in range(32)]
+        ports = [self.port_of(flow) for flow in flows]
+        self.assertEqual(set(UPLINKS), set(ports))
+        # Meanwhile each flow draws a path, which is of no meaning afterwards.
+        self.set_gap(SHORT_GAP_TICKS)
+        for flow in flows:
+            self.port_of(flow)
+        self.expect_count("flowlets_created", len(flows))
+        self.set_default("flowlet_config", self.action("no_flowlets"))
+        time.sleep(PAUSE_S)
+        self.assertEqual(ports, [self.port_of(flow) for flow in flows])
+        self.expect_count("flowlets_created", len(flows))
+        self.expect_drops()
