@@ -142,6 +142,20 @@ class P4RuntimeTest(BaseTest):
         entry.action.action.CopyFrom(action)
         self.write(table_entry=entry)
 
+    def remove_entry(self, table: str, keys: Keys) -> None:
+        """Delete an entry that the test has inserted."""
+        wanted = self.entry(table, keys)
+        for entity in self.inserted:
+            entry = entity.get("table_entry")
+            if isinstance(entry, p4runtime_pb2.TableEntry) and (entry.table_id, list(entry.match)) == (
+                wanted.table_id,
+                list(wanted.match),
+            ):
+                self._write(p4runtime_pb2.Update.DELETE, **entity)
+                self.inserted.remove(entity)
+                return
+        raise KeyError(f"{self.program}: no such entry in {table}")
+
     def add_multicast_group(self, group: int, replicas: list[tuple[int, int]]) -> None:
         """Insert a multicast group of (port, instance)."""
         engine = p4runtime_pb2.PacketReplicationEngineEntry()

@@ -9,7 +9,15 @@ from __future__ import annotations
 from ptf.testutils import group
 from scapy.packet import Packet
 
-from ptf_tests.dragonfly import FOURTH_GROUP, ONWARD_GROUP, THIRD_GROUP, DragonflyTest, Link, detoured
+from ptf_tests.dragonfly import (
+    DETOUR_LIST,
+    FOURTH_GROUP,
+    ONWARD_GROUP,
+    THIRD_GROUP,
+    DragonflyTest,
+    Link,
+    detoured,
+)
 from ptf_tests.fabric import (
     DOWNLINK,
     FLOW,
@@ -107,6 +115,35 @@ class FlowsByHashTest(DragonflyTest):
             self.assertEqual(1, len(seen))
             kinds.add(len(seen.pop()[1]))
         self.assertEqual(2, len(kinds))  # with the header and without
+
+
+@group("dragonfly")
+class MissingPathTest(DragonflyTest):
+    """Where the path of one kind that is drawn is not there, the one of the other kind is taken, whatever the
+    rule says; where neither is, a next hop of the group.
+    """
+
+    def runTest(self) -> None:
+        self.add_paths([Link(A, 2)], [Link(B, 4, THIRD_GROUP)])
+        self.remove_entry("minimal_paths", {"toward": UPLINK_GROUP, "slot": 0})
+        for rule in ("MINIMAL", "UGAL_L", "VALIANT"):
+            self.set_paths(rule)
+            self.send(HOST_PORT, roce(FLOW))
+            self.expect(B, detoured(after(FLOW, B), THIRD_GROUP))
+        self.remove_entry("detours", {"list": DETOUR_LIST, "slot": 0})
+        for rule in ("MINIMAL", "UGAL_L", "VALIANT"):
+            self.set_paths(rule)
+            self.send(HOST_PORT, roce(FLOW))
+            port, frame = self.receive()
+            self.assertIn(port, UPLINKS)
+            self.assertEqual(bytes(after(FLOW, port)).hex(), frame.hex())
+        minimal = self.action("minimal", port=A, links=2)
+        self.add_entry("minimal_paths", {"toward": UPLINK_GROUP, "slot": 0}, minimal)
+        for rule in ("MINIMAL", "UGAL_L", "VALIANT"):
+            self.set_paths(rule)
+            self.send(HOST_PORT, roce(FLOW))
+            self.expect(A, after(FLOW, A))
+        self.expect_drops()
 
 
 @group("dragonfly")

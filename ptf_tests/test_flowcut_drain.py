@@ -9,8 +9,10 @@ long has a stamp that is 1000 s old. The exact arithmetic is tested in virtual t
 
 from __future__ import annotations
 
+from p4.v1 import p4runtime_pb2
 from ptf.testutils import group
 
+from ptf_tests.base import TIMEOUT_S
 from ptf_tests.fabric import FLOW, HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, REMOTE
 from ptf_tests.flowcut import ALWAYS_GROWING, FlowcutTest, Sent
 from ptf_tests.frames import Flow, PauseOp, mac_of, pause
@@ -20,6 +22,7 @@ LONG_AGO_TICKS = 10**9
 QUANTA = 0x1234
 DATA = 0  # the priority that is paused
 RTT_64, GROWTH_32 = 64 << 8, 32 << 8  # normalised RTT ends at 128
+RTT_1_25 = 5 << 6
 
 
 class DrainTest(FlowcutTest):
@@ -166,6 +169,42 @@ class RttTriggerTest(DrainTest):
         self.slow_ack(self.sent[1])
         self.expect_pause(PauseOp.XOFF)
         self.finish(self.sent[2])
+        self.expect_pause(PauseOp.XON)
+        self.nothing_else()
+
+
+@group("flowcut")
+class KnownBaselineTest(DrainTest):
+    """Where the controller says what an idle round trip of so many links takes, the first RTT is compared
+    with that, too, and what the hosts' links take is added to both.
+    """
+
+    def baseline(self, before_ticks: int) -> p4runtime_pb2.Action:
+        """An idle round trip of half the time that a slow ACK is older than it should be."""
+        return self.action("set_rtt_baseline", least_ticks=LONG_AGO_TICKS // 2, before_ticks=before_ticks)
+
+    def rtt_of(self, sent: Sent) -> float:
+        """Normalised RTT of a slow ACK."""
+        self.slow_ack(sent)
+        return self.entries()[FLOW.sport]["rtt_last"] / (1 << 8)
+
+    def runTest(self) -> None:
+        # The ACK is no more than TIMEOUT_S older than it says.
+        above = 2 * TIMEOUT_S * 10**6 / LONG_AGO_TICKS
+        self.add_entry("rtt_baseline", {"hops": 2}, self.baseline(0))
+        self.assertEqual(1, self.rtt_of(self.sent[0]))
+        self.add_entry("rtt_baseline", {"hops": 1}, self.baseline(0))
+        self.assertTrue(2 <= self.rtt_of(self.sent[1]) <= 2 + above)
+        known = self.entry("rtt_baseline", {"hops": 1})
+        known.action.action.CopyFrom(self.baseline(LONG_AGO_TICKS // 2))
+        self.modify(known)
+        more = [self.send_data() for _ in range(2)]
+        self.assertTrue(1.5 <= self.rtt_of(self.sent[2]) <= 1.5 + above)
+        self.nothing_else()
+        self.configure_drain(rtt_threshold=RTT_1_25)
+        self.slow_ack(more[0])
+        self.expect_pause(PauseOp.XOFF)
+        self.finish(more[1])
         self.expect_pause(PauseOp.XON)
         self.nothing_else()
 
