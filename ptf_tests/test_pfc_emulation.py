@@ -209,6 +209,45 @@ class AskTest(EmulationTest):
 
 
 @group("pfc")
+class AskAgainTest(EmulationTest):
+    """A pause that holds on is asked for again each time that it has held for refresh_ticks, until the
+    resume.
+    """
+
+    refresh_s = 0.1
+
+    def runTest(self) -> None:
+        self.emulate(
+            xoff_bytes=3 * FILLER_BYTES, xon_bytes=FILLER_BYTES, refresh_ticks=round(self.refresh_s * 1e6)
+        )
+        self.pause(self.slow_port, LONG)
+        began_s = time.monotonic()
+        self.send_all(OTHER_HOST_PORT, [numbered(TO_SLOW, number) for number in range(FILLERS)])
+        pause, resume = (bytes(pfc_frame(GATEWAY_MAC, {DATA: quanta})) for quanta in (LONG, 0))
+        pauses = 4
+        for _ in range(pauses):
+            self.expect(OTHER_HOST_PORT, pause)
+        self.assertGreaterEqual(time.monotonic() - began_s, (pauses - 1) * self.refresh_s)
+        self.pause(self.slow_port, 0)
+        self.assertEqual(list(range(FILLERS)), self.numbers(self.slow_port, FILLERS))
+        # While the queue drained it may have been asked for some more.
+        while (found := self.receive(OTHER_HOST_PORT)[1]) != resume:
+            self.assertEqual(pause.hex(), found.hex())
+            pauses += 1
+        self.assertEqual(pauses, self.count("pfc_pauses_sent", OTHER_HOST_PORT))
+        self.assertEqual(pauses + 1, self.count("pfc_sent", OTHER_HOST_PORT))
+        self.assertEqual((0, 0), self.port_queues(OTHER_HOST_PORT))
+        self.expect_drops()
+
+
+@group("pfc")
+class AskAgainAtRlbTest(RlbTest, AskAgainTest):
+    """The same over RLB."""
+
+    program = "rlb_presto"
+
+
+@group("pfc")
 class RoomTest(EmulationTest):
     """What finds no room to wait is dropped, and counted; the rest keeps its order."""
 
