@@ -35,11 +35,18 @@ from tailrace.codec.layers.path_probe import PathProbe
 OWN_LEAF, REMOTE_LEAF, SLOW_LEAF, NO_LEAF = 1, 2, 3, 0xFFFF
 FIRST_SESSION, UPSTREAM_GROUP, FIRST_RELAY = 256, 1, 1024
 FOREVER = (1 << 31) - 1
-PORT_BITS = 16
+PORT_BITS, PARTS, PART_SLOTS = 16, 4, 16
+MOST_SLOTS = PARTS * PART_SLOTS
+"""Of a group: what RLB is told of has no room for more."""
 AROUND = 17
-"""A prime above the number of slots of any group here."""
+"""A prime above the number of slots of nearly all groups here."""
+LEAVES, PATH_PORTS = 128, 256
+"""Of p4src/rlb/sizes.p4, which P4Info does not have."""
 MOST = 5
 BACK = Flow(REMOTE, HOST)
+# Where the first uplink is warned a flow's hash says which of the others it takes: FLOW the second one, this
+# one the last.
+LAST_FLOW = Flow(HOST, REMOTE, sport=49153)
 
 
 class RlbTest(FabricTest):
@@ -63,12 +70,18 @@ class RlbTest(FabricTest):
         self.warnings()
         self.limits()
 
-    def leaf_at(self, address: str, leaf: int, group: int, ports: Sequence[int]) -> None:
-        """Give the /24 of an address and its group the number of their leaf; it has at most 16 slots."""
-        packed = sum(port << PORT_BITS * slot for slot, port in enumerate(ports))
-        parts = {"ports0": packed, "ports1": 0, "ports2": 0, "ports3": 0}
-        action = self.action("set_next_hops", count=len(ports), around=AROUND, **parts)
-        self.add_entry("next_hops", {"group": group}, action)
+    def next_hops(self, ports: Sequence[int], around: int = AROUND) -> p4runtime_pb2.Action:
+        """What RLB is told of the slots of a group; `around`: a prime that is no less than their number."""
+        parts = {f"ports{part}": 0 for part in range(PARTS)}
+        for slot, port in enumerate(ports):
+            parts[f"ports{slot // PART_SLOTS}"] |= port << PORT_BITS * (slot % PART_SLOTS)
+        return self.action("set_next_hops", count=len(ports), around=around, **parts)
+
+    def leaf_at(
+        self, address: str, leaf: int, group: int, ports: Sequence[int], around: int = AROUND
+    ) -> None:
+        """Give the /24 of an address and its group the number of their leaf."""
+        self.add_entry("next_hops", {"group": group}, self.next_hops(ports, around))
         prefix = number_of(address) >> 8 << 8
         self.add_entry("leaves", {"dst": (prefix, 24)}, self.action("leaf", leaf=leaf))
         self.add_entry("leaf_groups", {"leaf": leaf}, self.action("leaf_group", group=group))
@@ -142,6 +155,18 @@ class RlbTest(FabricTest):
         self.write(digest_entry=entry)
 
 
+class AnswerTest(RlbTest):
+    """A leaf that is asked by packets what it knows."""
+
+    def path(self, port: int, leaf: int = REMOTE_LEAF) -> dict[str, int]:
+        """What the switch knows of a path."""
+        return self.asked("READ_PATH", port * LEAVES + leaf, "PATH", "path_state_t")
+
+    def port(self, port: int) -> dict[str, int]:
+        """What it knows of a port, and of recirculation as a whole."""
+        return self.asked("READ_RLB_PORT", port, "RLB_PORT", "rlb_port_t")
+
+
 class PredictingTest(RlbTest, SlowPortTest):
     """A switch that predicts: what came in by DOWNLINK waits for the slow port."""
 
@@ -155,11 +180,15 @@ class PredictingTest(RlbTest, SlowPortTest):
             valid_ticks=valid_ticks,
         )
 
+    def fill_from_downlink(self) -> None:
+        """Put data of the switch behind DOWNLINK into the queue."""
+        for _ in range(FILLERS):
+            self.send(DOWNLINK, roce(Flow(REMOTE, SLOW_REMOTE)))
+
     def until_warned(self) -> None:
         """Fill the queue until the sender behind DOWNLINK is warned, or often enough; then it is empty."""
         for _ in range(ATTEMPTS):
-            for _ in range(FILLERS):
-                self.send(DOWNLINK, roce(Flow(REMOTE, SLOW_REMOTE)))
+            self.fill_from_downlink()
             self.drain(FILLERS)
             if self.count("warnings_sent", DOWNLINK):
                 return

@@ -10,27 +10,15 @@ from __future__ import annotations
 
 from ptf.testutils import group
 
-from ptf_tests.fabric import HOST, HOST_PORT, REMOTE, UPLINKS, FabricTest
+from ptf_tests.drill import DrillTest
+from ptf_tests.fabric import HOST, HOST_PORT, REMOTE, UPLINKS
 from ptf_tests.frames import Flow, roce
 from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
 from tailrace.codec.layers.bth import AETH, Opcode
 
 PAIR_REMOTE, PAIR_GROUP, FREE_PORT = "10.0.9.2", 9, UPLINKS[0]
-CANDIDATES = ("remembered_members", "first_members", "other_members")
 FRAME = roce(Flow(HOST, PAIR_REMOTE))
 FLOWS = 96
-
-
-class DrillTest(FabricTest):
-    """The slots of a group, once more for each candidate."""
-
-    program = "drill"
-
-    def add_group(self, address: str, group: int, ports: tuple[int, ...], size: int | None = None) -> None:
-        super().add_group(address, group, ports, size)
-        for table in CANDIDATES:
-            for slot, port in enumerate(ports):
-                self.add_entry(table, {"group": group, "slot": slot}, self.action("sampled", port=port))
 
 
 @group("drill")

@@ -9,21 +9,30 @@ from __future__ import annotations
 from ptf.testutils import group
 from scapy.layers.l2 import Ether
 
-from ptf_tests.fabric import DOWNLINK, FLOW, HOST, HOST_PORT, REMOTE, ROLELESS_PORT, UPLINKS
-from ptf_tests.frames import Flow, mac_of, roce, tagged
-from ptf_tests.rlb import BACK, FOREVER, NO_LEAF, OWN_LEAF, REMOTE_LEAF, PredictingTest, RlbTest, cnm, probed
-from ptf_tests.slow_port import FILLERS
+from ptf_tests.fabric import DOWNLINK, FLOW, HOST, HOST_PORT, ROLELESS_PORT, UPLINKS
+from ptf_tests.frames import mac_of, roce, tagged
+from ptf_tests.rlb import (
+    BACK,
+    FOREVER,
+    LAST_FLOW,
+    NO_LEAF,
+    OWN_LEAF,
+    REMOTE_LEAF,
+    AnswerTest,
+    PredictingTest,
+    RlbTest,
+    cnm,
+    probed,
+)
+from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS
 from tailrace.codec.layers.bth import AETH, Opcode
 from tailrace.codec.layers.cnm import LEAF_ALL, Cnm
 from tailrace.codec.layers.path_probe import PathProbe
 
 FAST, OTHER, LAST = UPLINKS
-# Where FAST is warned a flow's hash says which of the others it takes: FLOW takes OTHER, and this one LAST.
-LAST_FLOW = Flow(HOST, REMOTE, sport=49153)
 YEAR_LIKE = 1 << 30  # ticks: no recirculation takes so long
 HALF_YEAR_LIKE = YEAR_LIKE // 2  # nor is a packet on its way for so long: a path of this RTT is never overdue
 SHORT = 1000
-WIDE, WIDE_LEAF, WIDE_GROUP = "10.0.9.2", 9, 9
 INTERVAL = 500_000  # ticks of a microsecond: so long that many rounds of packets fit in
 
 
@@ -100,24 +109,6 @@ class PassOnTest(RlbTest):
             for port in (DOWNLINK, FAST, OTHER, self.slow_port):
                 self.expect(port, cnm(0, hops=1))
             self.nothing_else()
-
-
-@group("rlb")
-class ManyNextHopsTest(RlbTest):
-    """More next hops than one pass of ingress looks at: the packet goes through it again till one is open,
-    whichever is the second one that its flow looks at.
-    """
-
-    def runTest(self) -> None:
-        ports = (*[FAST] * 13, OTHER)
-        self.add_group(WIDE, WIDE_GROUP, ports)
-        self.leaf_at(WIDE, WIDE_LEAF, WIDE_GROUP, ports)
-        self.tell(FAST, cnm(FOREVER, leaf=WIDE_LEAF))
-        for sport in range(49152, 49152 + 2 * len(ports)):
-            self.send(HOST_PORT, roce(Flow(HOST, WIDE, sport)))
-            self.assertEqual(OTHER, self.receive()[0])
-        self.assertEqual((0, 0), self.port_queues(OTHER))
-        self.nothing_else()
 
 
 @group("rlb")
@@ -248,4 +239,53 @@ class PredictTest(PredictingTest):
             told.append(int(message.valid_ticks))
         self.assertEqual([SHORT, 0] * (len(told) // 2), told)
         self.assertTrue(told)
+        self.nothing_else()
+
+
+@group("rlb")
+class WarnAgainTest(PredictingTest, AnswerTest):
+    """While the queue is so long that its port is paused, the sender is warned again each refresh_ticks,
+    though nothing comes in any more that might be a reason to; and then it is told that it is over.
+    """
+
+    def sent(self) -> int:
+        """Warnings so far."""
+        return self.count("warnings_sent", DOWNLINK)
+
+    def last_warned(self) -> int:
+        """When the switch last warned, as long as that holds."""
+        return self.port(DOWNLINK)["own_warning_ticks"]
+
+    def warned_again(self) -> bool:
+        """Fill the queue and wait till it is empty; whether there were more warnings when all had come in."""
+        before = self.count("port_rx", DOWNLINK)
+        self.fill_from_downlink()
+        self.expect_count("port_rx", before + FILLERS, DOWNLINK)
+        since = self.last_warned()
+        given = self.sent()
+        seen = set()
+        for _ in range(FILLERS):
+            self.receive(self.slow_port)
+            seen.add(self.last_warned())
+        self.eventually(0, self.last_warned)
+        return self.sent() > given + 1 and len(seen - {since, 0}) > 1
+
+    def runTest(self) -> None:
+        self.warnings(
+            threshold_alone=1,
+            dt_ticks=1,
+            warn_bytes=FILLER_BYTES,
+            pause_bytes=2 * FILLER_BYTES,
+            valid_ticks=YEAR_LIKE,
+            refresh_ticks=SHORT,
+        )
+        if not any(self.warned_again() for _ in range(ATTEMPTS)):
+            raise AssertionError("nobody was warned again, or the slow port was never loaded long enough")
+        sent, withdrawn = self.sent(), self.count("warnings_withdrawn", DOWNLINK)
+        told = []
+        for _ in range(sent + withdrawn):
+            message = Ether(self.receive(DOWNLINK)[1])[Cnm]
+            self.assertEqual((DOWNLINK, OWN_LEAF, 0), (message.port, message.leaf, message.hops))
+            told.append(int(message.valid_ticks))
+        self.assertEqual((sent, withdrawn, 0), (told.count(YEAR_LIKE), told.count(0), told[-1]))
         self.nothing_else()

@@ -7,28 +7,34 @@ Run one case: scripts/run_ptf.py --target native test_rlb_state.PathAnswerTest
 
 from __future__ import annotations
 
+import statistics
+import time
+
 from ptf.testutils import group
 
-from ptf_tests.fabric import DOWNLINK, HOST, HOST_PORT, REMOTE, UPLINKS
+from ptf_tests.drill import DrillTest
+from ptf_tests.fabric import DOWNLINK, FLOW, HOST, HOST_PORT, REMOTE, UPLINKS
 from ptf_tests.frames import Flow, roce
-from ptf_tests.rlb import FOREVER, REMOTE_LEAF, PredictingTest, RlbTest, cnm
+from ptf_tests.rlb import (
+    BACK,
+    FOREVER,
+    LEAVES,
+    PATH_PORTS,
+    REMOTE_LEAF,
+    AnswerTest,
+    PredictingTest,
+    RlbTest,
+    cnm,
+    probed,
+)
 from tailrace.codec.layers.cnm import LEAF_ALL
 
 FAST, OTHER, LAST = UPLINKS
-LEAVES, PATH_PORTS = 128, 256
-"""Of p4src/rlb/sizes.p4, which P4Info does not have."""
 YEAR_LIKE = 1 << 30
 """Ticks: no path has that RTT."""
-
-
-class AnswerTest(RlbTest):
-    def path(self, port: int, leaf: int = REMOTE_LEAF) -> dict[str, int]:
-        """What the switch knows of a path."""
-        return self.asked("READ_PATH", port * LEAVES + leaf, "PATH", "path_state_t")
-
-    def port(self, port: int) -> dict[str, int]:
-        """What it knows of a port, and of recirculation as a whole."""
-        return self.asked("READ_RLB_PORT", port, "RLB_PORT", "rlb_port_t")
+LEAD_TICKS = 3000
+LATEST_OFFSETS = 9
+SHORT_RTT_S = 60.0
 
 
 @group("rlb")
@@ -61,6 +67,57 @@ class PathAnswerTest(AnswerTest):
         for found in (fast, other):
             self.assertTrue(0 < found["rtt_seen_ticks"] <= found["now_ticks"])
         self.nothing_else()
+
+
+@group("rlb")
+class ValidTest(AnswerTest):
+    """A warning is believed for as long as it says, but no longer than this switch lets one last."""
+
+    valid_ticks = YEAR_LIKE
+
+    def runTest(self) -> None:
+        self.warnings(valid_ticks=self.valid_ticks)
+        for said, believed in (
+            (FOREVER, self.valid_ticks),
+            (self.valid_ticks + 1, self.valid_ticks),
+            (self.valid_ticks, self.valid_ticks),
+            (self.valid_ticks // 2, self.valid_ticks // 2),
+        ):
+            before = self.path(FAST)["now_ticks"]
+            self.tell(FAST, cnm(said))
+            found = self.path(FAST)
+            came = found["warned_until_ticks"] - believed
+            self.assertTrue(before <= came <= found["now_ticks"])
+        self.nothing_else()
+
+
+@group("rlb")
+class ShortRttTest(AnswerTest):
+    """The RTT of an answer is now less its stamp; one that is shorter than a tick counts as one tick, for 0
+    would be a path that nobody has measured.
+    """
+
+    def runTest(self) -> None:
+        self.probes(0)
+        offsets = [0]
+        deadline = time.monotonic() + SHORT_RTT_S
+        while time.monotonic() < deadline:
+            # The stamp is of the tick in which the answer will come, if it takes as long as those before.
+            leaves = time.monotonic_ns() // 1000 + LEAD_TICKS
+            stamp = (leaves + statistics.median_low(offsets[-LATEST_OFFSETS:])) % (1 << 32)
+            frame = bytes(probed(roce(BACK), echoes=1, echo_path=FAST, echo_ticks=stamp))
+            while time.monotonic_ns() // 1000 < leaves:
+                pass
+            self.send(UPLINKS[0], frame)
+            self.receive(HOST_PORT)
+            found = self.path(FAST)
+            came = found["rtt_seen_ticks"]
+            expected = (came - stamp) % (1 << 32)
+            self.assertEqual(expected or 1, found["rtt_ticks"])
+            if expected == 0:
+                return
+            offsets.append(came - leaves)
+        self.fail("the machine is too slow: no answer ever came in the tick of its stamp")
 
 
 @group("rlb")
@@ -158,6 +215,35 @@ class OverLetflowTest(RlbTest):
             seen.add(ports[0])
         self.assertEqual({OTHER, LAST}, seen)
         self.expect_count("flowlets_created", 24)
+        self.nothing_else()
+
+
+@group("rlb")
+class OverDrillTest(RlbTest, DrillTest):
+    """RLB over DRILL: where the best next hop is warned the second best is taken; and it is the one that was
+    taken that is remembered, not the one that was refused.
+    """
+
+    program = "rlb_drill"
+
+    def only_port(self) -> int:
+        """The one port by which packets leave while nothing waits."""
+        ports = set()
+        for _ in range(8):
+            self.send(HOST_PORT, roce(FLOW))
+            ports.add(self.receive()[0])
+        self.assertEqual(1, len(ports))
+        return ports.pop()
+
+    def runTest(self) -> None:
+        best = self.only_port()
+        for _ in range(4):
+            self.tell(best, cnm(FOREVER))
+            second = self.only_port()
+            self.assertIn(second, set(UPLINKS) - {best})
+            self.tell(best, cnm(0))
+            self.assertEqual(second, self.only_port())
+            best = second
         self.nothing_else()
 
 
