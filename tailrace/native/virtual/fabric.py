@@ -17,6 +17,7 @@ from tailrace.native.server.pipeline import Prepared
 from tailrace.native.virtual.core import NEVER_PS, Running, Stop, new_net
 from tailrace.native.virtual.endpoint import Endpoint
 from tailrace.native.virtual.errors import NetworkError
+from tailrace.native.virtual.held import HeldSignals
 from tailrace.native.virtual.prng import SplitMix64
 from tailrace.native.virtual.ranks import Met, Timed, Transport
 from tailrace.native.virtual.switch_node import SwitchNode
@@ -279,9 +280,13 @@ class Fabric:
         net = self._net
         limit_ps = NEVER_PS if until_ns is None else until_ns * PS_PER_NS + 1
         mark = NEVER_PS if progress is None else net.events + every
+        signals = HeldSignals(lambda: net.cut(0))
         net.poll()
         while True:
-            stop = net.run(min(limit_ps, self._next_callback_ps()), stop_at_rest, mark)
+            with signals.held():
+                stop = net.run(min(limit_ps, self._next_callback_ps()), stop_at_rest, mark)
+            if signals.let_go():
+                continue
             if progress is not None and (stop == Stop.MARK or self._transport is None):
                 mark = self._tell(progress, mark, every)
             if stop == Stop.REST:
