@@ -156,6 +156,13 @@ class P4RuntimeTest(BaseTest):
                 return
         raise KeyError(f"{self.program}: no such entry in {table}")
 
+    def subscribe(self, digest: str) -> None:
+        """Be sent the messages of a digest, one at a time."""
+        entry = p4runtime_pb2.DigestEntry(digest_id=self.named("digests", digest).preamble.id)
+        entry.config.max_list_size = 1
+        entry.config.ack_timeout_ns = 10**9
+        self.write(digest_entry=entry)
+
     def add_multicast_group(self, group: int, replicas: list[tuple[int, int]]) -> None:
         """Insert a multicast group of (port, instance)."""
         engine = p4runtime_pb2.PacketReplicationEngineEntry()

@@ -147,13 +147,6 @@ class RlbTest(FabricTest):
         """Recirculations of all packets so far, none of which was sent round more than MOST times."""
         return sum(self.count("recirculations", before) for before in range(MOST))
 
-    def subscribe(self) -> None:
-        """Ask for alerts, one at a time."""
-        entry = p4runtime_pb2.DigestEntry(digest_id=self.named("digests", "failure_alert_t").preamble.id)
-        entry.config.max_list_size = 1
-        entry.config.ack_timeout_ns = 10**9
-        self.write(digest_entry=entry)
-
 
 class AnswerTest(RlbTest):
     """A leaf that is asked by packets what it knows."""

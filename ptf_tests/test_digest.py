@@ -20,11 +20,7 @@ class LearnTest(P4RuntimeTest):
     program = "digests"
 
     def runTest(self) -> None:
-        digest_id = self.named("digests", "mac_learn_t").preamble.id
-        digest = p4runtime_pb2.DigestEntry(digest_id=digest_id)
-        digest.config.max_list_size = 1
-        digest.config.ack_timeout_ns = 10**9
-        self.write(digest_entry=digest)
+        self.subscribe("mac_learn_t")
         first = testutils.simple_eth_packet(eth_dst="00:00:00:00:00:09", eth_src="00:00:00:00:00:21")
         second = testutils.simple_eth_packet(eth_dst="00:00:00:00:00:09", eth_src="00:00:00:00:00:22")
         self.assertEqual((0x21, 5), self.learn(first, 5))
@@ -55,10 +51,7 @@ class WideTest(P4RuntimeTest):
     program = "digests"
 
     def runTest(self) -> None:
-        digest = p4runtime_pb2.DigestEntry(digest_id=self.named("digests", "wide_learn_t").preamble.id)
-        digest.config.max_list_size = 1
-        digest.config.ack_timeout_ns = 10**9
-        self.write(digest_entry=digest)
+        self.subscribe("wide_learn_t")
         self.add_entry("destinations", {"dst": 0x0B}, self.action("forward", port=3))
         wide, narrow = 1 << 128 | 0x1234567890ABCDEF, 0x55
         for number in (wide, 0):
@@ -81,10 +74,7 @@ class RuntTest(P4RuntimeTest):
     program = "digests"
 
     def runTest(self) -> None:
-        digest = p4runtime_pb2.DigestEntry(digest_id=self.named("digests", "mac_learn_t").preamble.id)
-        digest.config.max_list_size = 1
-        digest.config.ack_timeout_ns = 10**9
-        self.write(digest_entry=digest)
+        self.subscribe("mac_learn_t")
         whole = testutils.simple_eth_packet(eth_dst="00:00:00:00:00:09", eth_src="00:00:00:00:00:21")
         for frame in (bytes(whole)[:13], bytes(whole)):
             self.send_message(packet=p4runtime_pb2.PacketOut(payload=frame))

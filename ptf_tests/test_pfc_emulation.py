@@ -274,10 +274,7 @@ class StormTest(EmulationTest):
     def setUp(self) -> None:
         super().setUp()
         for name in ("pfc_storm_t", "pfc_restored_t"):
-            entry = p4runtime_pb2.DigestEntry(digest_id=self.digest_id(name))
-            entry.config.max_list_size = 1
-            entry.config.ack_timeout_ns = 10**9
-            self.write(digest_entry=entry)
+            self.subscribe(name)
         watched = self.entry("pfc_ports", {"port": HOST_PORT})
         times = {"detect_ticks": round(self.detect_s * 1e6), "restore_ticks": round(self.restore_s * 1e6)}
         watched.action.action.CopyFrom(self.unit(**times, storm="DROP"))

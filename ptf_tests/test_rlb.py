@@ -200,7 +200,7 @@ class AlertTest(RlbTest):
     """Packets that recirculate again and again for one port raise an alert of that port (Algorithm 2)."""
 
     def runTest(self) -> None:
-        self.subscribe()
+        self.subscribe("failure_alert_t")
         self.measure({FAST: HALF_YEAR_LIKE, OTHER: YEAR_LIKE, LAST: YEAR_LIKE})
         self.tell(FAST, cnm(FOREVER))
         self.limits(most=255)

@@ -24,7 +24,7 @@ class IntervalTest(AnswerTest):
 
     def setUp(self) -> None:
         super().setUp()
-        self.subscribe()
+        self.subscribe("failure_alert_t")
         self.measure({FAST: YEAR_LIKE // 2, OTHER: YEAR_LIKE, LAST: YEAR_LIKE})
         self.tell(FAST, cnm(FOREVER))
         self.set_length(YEAR_LIKE // 4, 0)

@@ -69,8 +69,8 @@ class Dataplane:
         while True:
             try:
                 for message in self.call(requests(), timeout=most_s):
-                    # what none of them has caused, a pause for one, has no id, or an earlier one
-                    if message.id >= first:
+                    # what none of them has caused, a pause for one, has no id, or another one
+                    if first <= message.id < first + len(packets):
                         results[message.id - first].append((message.port, message.packet))
             except grpc.RpcError as error:
                 # it serves P4Runtime a moment before packets, and has taken none then

@@ -18,8 +18,8 @@ from fabric_plan import command, make_plan
 from tailrace.experiments.backends.job import Job, check_real_time
 from tailrace.experiments.plan.pfc import Thresholds
 from tailrace.experiments.results.pfc import pfc_seen
+from tailrace.native.switchd.command_line import make_parser, parse_options
 from tailrace.native.switchd.lossless import WatchdogSpec, pfc_configs
-from tailrace.native.switchd.options import make_parser, parse_options
 from tailrace.p4rt import programs
 from tailrace.p4rt.target import EmulatedPfc, target
 from tailrace.schemes.base import resolve

@@ -17,8 +17,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tailrace.native.switchd.command_line import PROGRAM, make_parser, parse_options
 from tailrace.native.switchd.lossless import buffer_config, pfc_configs
-from tailrace.native.switchd.options import PROGRAM, OptionError, Options, make_parser, parse_options
+from tailrace.native.switchd.options import OptionError, Options
 from tailrace.words import heap
 from tailrace.words.errors import Error
 from tailrace.words.files import MOST_TEXT_BYTES, read_bytes

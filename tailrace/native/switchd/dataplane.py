@@ -99,8 +99,8 @@ class DataplaneService:
         except PortError as error:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         self._port_changed(request.port, up)
-        octets_out: bytes = PortStatusSet().SerializeToString()
-        return octets_out
+        answer: bytes = PortStatusSet().SerializeToString()
+        return answer
 
     async def _parsed(self, message: Any, octets: bytes, context: _Context) -> Any:
         try:
@@ -118,6 +118,7 @@ class DataplaneService:
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, message)
         self._taken = True
         ids = self._ids = self._ids or Ids()
+        ids.forget()
         sending = _Sending(self._frames, self._device_id, ids, context)
         self._frames.listen(True)
         sender = asyncio.create_task(sending.run())
@@ -135,10 +136,16 @@ class DataplaneService:
             sending.end()
             await sender
         finally:
-            self._taken = False
+            # the next client may come when this one's sender has gone, which watches the same descriptor
+            sender.add_done_callback(self._gone)
             sender.cancel()
-            with contextlib.suppress(PortError):  # the switch ends
-                self._frames.listen(False)
+
+    def _gone(self, sender: asyncio.Task[None]) -> None:
+        if not sender.cancelled():
+            sender.exception()  # of a client or a switch that has gone, too: nobody else asks
+        self._taken = False
+        with contextlib.suppress(PortError):  # the switch ends
+            self._frames.listen(False)
 
 
 class Ids:
@@ -146,8 +153,12 @@ class Ids:
 
     def __init__(self) -> None:
         self._ids = array("Q", bytes(8 * KEPT_IDS))
-        self._origins = array("I", bytes(4 * KEPT_IDS))
         self._last = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Of what is in the switch now the next client knows nothing."""
+        self._origins = array("I", bytes(4 * KEPT_IDS))
 
     def origin(self, packet_id: int) -> int:
         """A new one for a packet."""

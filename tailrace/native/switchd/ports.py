@@ -270,7 +270,6 @@ class IoLoop:
         """Hands `data` to the core as received on a port by hand, or the CPU port, now; one that is down
         loses it.
 
-
         Args:
             origin: what all frames that come of it are known by, from 0 to 2^32 - 1; 0: nothing.
 

@@ -280,21 +280,20 @@ class Fabric:
         net = self._net
         limit_ps = NEVER_PS if until_ns is None else until_ns * PS_PER_NS + 1
         mark = NEVER_PS if progress is None else net.events + every
-        signals = HeldSignals(lambda: net.cut(0))
         net.poll()
-        while True:
-            with signals.held():
+        with HeldSignals(lambda: bool(net.running), lambda: net.cut(0)) as signals:
+            while True:
                 stop = net.run(min(limit_ps, self._next_callback_ps()), stop_at_rest, mark)
-            if signals.let_go():
-                continue
-            if progress is not None and (stop == Stop.MARK or self._transport is None):
-                mark = self._tell(progress, mark, every)
-            if stop == Stop.REST:
-                return
-            callback_ps = self._next_callback_ps()
-            if stop == Stop.LIMIT and callback_ps < limit_ps:
-                self._call_back(callback_ps)
-            elif stop == Stop.LIMIT:
-                if until_ns is not None:
-                    net.set_now(until_ns * PS_PER_NS)
-                return
+                if signals.let_go():
+                    continue
+                if progress is not None and (stop == Stop.MARK or self._transport is None):
+                    mark = self._tell(progress, mark, every)
+                if stop == Stop.REST:
+                    return
+                callback_ps = self._next_callback_ps()
+                if stop == Stop.LIMIT and callback_ps < limit_ps:
+                    self._call_back(callback_ps)
+                elif stop == Stop.LIMIT:
+                    if until_ns is not None:
+                        net.set_now(until_ns * PS_PER_NS)
+                    return

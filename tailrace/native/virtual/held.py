@@ -7,10 +7,10 @@ and Python runs handlers of signals within the arithmetic of large numbers.
 
 from __future__ import annotations
 
+import contextlib
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
+from types import FrameType, TracebackType
 from typing import Any
 
 _RAISING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
@@ -18,36 +18,39 @@ _RAISING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 
 
 class HeldSignals:
-    """The signals of this thread, if it is the main one: in others no handler runs."""
+    """A context, within which a handler waits that would run while the network does. The network stops then;
+    a second signal does not wait, for a NIC may hang. Signals are those of the main thread: in others no
+    handler runs.
+    """
 
-    def __init__(self, stop: Callable[[], None]) -> None:
-        """Takes what has the network stop soon."""
+    def __init__(self, running: Callable[[], bool], stop: Callable[[], None]) -> None:
+        """Takes whether the network runs, and what has it stop soon."""
+        self._running = running
         self._stop = stop
         self._came: list[int] = []
         self._handlers: dict[int, Any] = {}
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Within the block the handler of the first signal waits, which has the network stop. Another one
-        does not wait: a NIC may hang.
-        """
-        self._handlers = {number: signal.getsignal(number) for number in _RAISING}
-        changed = []
-        try:
-            for number, handler in self._handlers.items():
+    def __enter__(self) -> HeldSignals:
+        with contextlib.suppress(ValueError):  # another thread
+            for number in _RAISING:
+                handler = signal.getsignal(number)
                 if callable(handler):
+                    self._handlers[number] = handler
                     signal.signal(number, self._hold)
-                    changed.append(number)
-        except ValueError:
-            pass  # another thread
-        try:
-            yield
-        finally:
-            for number in changed:
-                signal.signal(number, self._handlers[number])
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with contextlib.suppress(ValueError):
+            for number, handler in self._handlers.items():
+                # a handler may have put another one in its place
+                if signal.getsignal(number) == self._hold:
+                    signal.signal(number, handler)
+        self.let_go()
 
     def _hold(self, number: int, frame: FrameType | None) -> None:
-        if self._came:
+        if self._came or not self._running():
             self._handlers[number](number, frame)
             return
         self._came.append(number)

@@ -8,7 +8,8 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.native.server.device import Settings
-from tailrace.native.switchd.options import OptionError, make_parser, parse_options
+from tailrace.native.switchd.command_line import make_parser, parse_options
+from tailrace.native.switchd.options import OptionError
 from tailrace.p4rt.status import Code
 
 

@@ -16,7 +16,8 @@ import pytest
 from finsy.proto import p4r, p4r_grpc
 
 from tailrace.native.switchd.cli import main
-from tailrace.native.switchd.options import OptionError, make_parser, parse_options
+from tailrace.native.switchd.command_line import make_parser, parse_options
+from tailrace.native.switchd.options import OptionError
 
 PROGRAM = Path(__file__).parents[2] / "programs" / "build" / "basic_l3.json"
 COMMAND = [sys.executable, "-c", "from tailrace.native.switchd.cli import main; raise SystemExit(main())"]

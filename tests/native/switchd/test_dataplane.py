@@ -10,7 +10,7 @@ import json
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -33,6 +33,7 @@ from tailrace.native.runtime import Switch, SwitchConfig
 from tailrace.native.server.server import listen, new_server
 from tailrace.native.switchd.dataplane import KEPT_IDS, MOST_WAITING, DataplaneService, Ids
 from tailrace.native.switchd.ports import IoLoop
+from tests.eventually import eventually
 from tests.native.switchd.test_cli import COMMAND, LONG_S, free_port
 
 BUILD = Path(__file__).parents[2] / "programs" / "build"
@@ -105,13 +106,6 @@ def frame(port: int, payload: bytes = b"") -> bytes:
     return bytes(5) + bytes([port]) + bytes(6) + b"\x12\x34" + payload
 
 
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + LONG_S
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.002)
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(
     "name", ["multicast", "cloning", "resubmit_recirculate", "header_stacks", "basic_l3"]
@@ -153,6 +147,9 @@ def test_an_id_is_never_anothers() -> None:
     found = [ids.id(origin) for origin in origins]
     assert found == [0, 0, *range(3, KEPT_IDS + 3)]
     assert ids.id(0) == 0
+    ids.forget()
+    assert not any(map(ids.id, origins))
+    assert ids.id(ids.origin(7)) == 7
 
 
 def test_one_client_at_a_time(plane: Plane) -> None:
@@ -242,7 +239,7 @@ def test_what_the_controller_sends_has_no_id(plane: Plane) -> None:
     """And is lost while nobody takes packets, as nobody's later."""
     out = (3 << 7).to_bytes(2, "big") + frame(1)
     plane.io.send_packet_out(out)
-    until(plane.io.idle)
+    assert eventually(plane.io.idle)
     requests: Queue[bytes | None] = Queue()
     call = plane.calls(STREAM)(iter(requests.get, None), timeout=LONG_S)
     requests.put(packet(1, frame(2), number=(1 << 64) - 1))
@@ -265,11 +262,35 @@ def test_a_client_that_takes_nothing_holds_up_itself(plane: Plane) -> None:
             yield packet(1, frame(2, bytes(10_000)), number=given)
 
     call = plane.calls(STREAM)(requests(), timeout=LONG_S)
-    until(lambda: plane.io.waiting() >= MOST_WAITING)
+    assert eventually(lambda: plane.io.waiting() >= MOST_WAITING)
     assert plane.io.waiting() <= MOST_WAITING + 64
     call.cancel()
-    until(lambda: plane.io.waiting() == 0)
-    until(lambda: _answers(plane))
+    assert eventually(lambda: plane.io.waiting() == 0)
+    assert eventually(lambda: _answers(plane))
+
+
+def test_what_an_earlier_client_has_left_inside_has_no_id(plane: Plane) -> None:
+    """It comes to the next one, as to a cable that was plugged in meanwhile."""
+    plane.switch.port_config(2, delay_ns=400_000_000)
+    first = plane.calls(STREAM)(iter([packet(1, frame(2), number=5)]), timeout=LONG_S)
+    assert eventually(lambda: plane.switch.port_stats(2).tx_packets == 1)
+    first.cancel()
+    requests: Queue[bytes | None] = Queue()
+
+    def taken() -> bool:
+        nonlocal second
+        second = plane.calls(STREAM)(iter(requests.get, None), timeout=LONG_S)
+        requests.put(packet(1, frame(3), number=6))
+        try:
+            return sent_by(second) == (3, frame(3), 6)
+        except grpc.RpcError:
+            return False  # the first one is not gone yet
+
+    second: Any = None
+    assert eventually(taken)
+    assert sent_by(second) == (2, frame(2), 0)
+    requests.put(None)
+    assert list(second) == []
 
 
 def _answers(plane: Plane) -> bool:

@@ -15,6 +15,7 @@ import pytest
 from tailrace.native.compiler import load_program
 from tailrace.native.runtime import BufferConfig, PfcConfig, PfcLimits, Switch, SwitchConfig
 from tailrace.native.server.statistics import write_statistics
+from tailrace.native.switchd.command_line import make_parser, parse_options
 from tailrace.native.switchd.lossless import (
     BufferSpec,
     PfcSpec,
@@ -25,7 +26,7 @@ from tailrace.native.switchd.lossless import (
     parse_port_watchdog,
     pfc_configs,
 )
-from tailrace.native.switchd.options import OptionError, make_parser, parse_options
+from tailrace.native.switchd.options import OptionError
 from tailrace.words.watchdog import NO_WATCHDOG, Watchdog, of_host, parse_watchdog
 from tests.eventually import LONG_S, eventually
 

@@ -95,3 +95,47 @@ def test_in_another_thread_signals_are_those_of_the_main_one() -> None:
         thread.join()
     assert told == [signal.SIGTERM]
     assert len(nic.whole) == 20 and all(nic.whole)
+
+
+def test_a_handler_that_takes_itself_away_stays_away() -> None:
+    """As that of the command, whose first SIGTERM ends it, and later ones let it clean up."""
+
+    def once(_came: int, _frame: object) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, once)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            arrivals(Interrupting(signals=[signal.SIGTERM]))
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_between_two_runs_nothing_waits() -> None:
+    told, order = list[int](), list[str]()
+
+    def callback() -> None:
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+            order.append("after the signal")
+        order.append("called back")
+
+    with handled(signal.SIGINT, told, raises=True), network(topology()) as net:
+        stream(net, 20)
+        net.call_at(1000, callback)
+        net.run()
+    assert (told, order[-1]) == ([signal.SIGINT], "called back")
+
+
+def test_a_signal_is_not_lost_to_a_nic_that_breaks() -> None:
+    class Breaking(Interrupting):
+        def on_frame(self, now_ns: int, frame: bytes, virtual_bytes: int = 0) -> None:
+            super().on_frame(now_ns, frame, virtual_bytes)
+            raise RuntimeError("broken")
+
+    told = list[int]()
+    with handled(signal.SIGTERM, told, raises=False), pytest.raises(RuntimeError, match="broken"):
+        arrivals(Breaking(signals=[signal.SIGTERM]))
+    assert told == [signal.SIGTERM]

@@ -117,8 +117,7 @@ typedef struct tri_port {
 /* Frames on their way to Python. */
 typedef struct tri_box_frame {
     uint8_t *data;
-    uint32_t len, port;
-    uint32_t origin;
+    uint32_t len, port, origin;
 } tri_box_frame;
 
 typedef struct tri_box {

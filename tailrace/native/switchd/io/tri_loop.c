@@ -372,8 +372,7 @@ int tri_inject(tri_loop *l, uint32_t port, const uint8_t *data, uint32_t len)
 
 int64_t tri_packet_in(tri_loop *l, uint8_t *buf, uint32_t cap)
 {
-    uint32_t port;
-    uint32_t origin;
+    uint32_t port, origin;
 
     return tri_box_take(&l->cpu, buf, cap, &port, &origin);
 }
