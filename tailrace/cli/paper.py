@@ -41,7 +41,12 @@ def paper(
     again: Again = False,
     out: Annotated[Path, typer.Option(help="folder for the results")] = DEFAULT_OUT,
     page: Annotated[
-        Path | None, typer.Option(metavar="FILE.md", help="also write a page of Markdown, figures beside it")
+        Path | None,
+        typer.Option(
+            metavar="FILE.md",
+            help="also write a page of Markdown, figures beside it; of several papers a folder: a page of "
+            "each, and README.md about all",
+        ),
     ] = None,
     store: StoreFolder = None,
     plan: Annotated[
@@ -61,14 +66,14 @@ def paper(
 
     tailrace paper flowcut_fig8 --scale small
     """
-    from tailrace.cli.paper_command import list_papers, run_papers
+    from tailrace.cli.paper_command import folder_of, list_papers, run_papers
     from tailrace.cli.store.paper_plan import show_plan
     from tailrace.experiments.run.pool import Where
 
     if name == "list":
         list_papers(view)
     elif plan:
-        show_plan(name, scale, out, store or (page and page.parent), view, seed=seed)
+        show_plan(name, scale, out, store or folder_of(page), view, seed=seed)
     else:
         run_papers(
             name,

@@ -18,6 +18,7 @@ from tailrace.experiments.paper.document import Document
 from tailrace.experiments.paper.harness import check_scale, prepare, run_paper
 from tailrace.experiments.paper.model import names, read_paper, select
 from tailrace.experiments.paper.show.page import write_page
+from tailrace.experiments.paper.show.summary import write_pages
 from tailrace.experiments.paper.show.table import claims_table, explanations, measured_table
 from tailrace.experiments.plan.seeds import parse_seeds
 from tailrace.experiments.run.pool import Where
@@ -40,6 +41,16 @@ def list_papers(view: View) -> None:
         for file in [read_paper(name)]
     ]
     show(Listing("figures", COLUMNS, tuple(rows)), view)
+
+
+def _is_file(page: Path) -> bool:
+    """Whether --page means one page; else a folder, of a page for each paper."""
+    return bool(page.suffix) and not page.is_dir()
+
+
+def folder_of(page: Path | None) -> Path | None:
+    """The folder of what --page means, which holds finished runs, too."""
+    return page.parent if page is not None and _is_file(page) else page
 
 
 def seeds_of(seed: str | None) -> tuple[int, ...]:
@@ -65,12 +76,12 @@ def run_papers(
     """Run every figure and table that a name means, one after the other, and show what came of each.
 
     Args:
-        page: a file of Markdown to write about all of them.
+        page: a file of Markdown to write about all of them, or a folder for a page of each paper.
         seed: seeds instead of those of the files.
         store: the folder of finished runs; None: that of the page, if there is one.
 
     Raises:
-        SpecError: no such name, scale, seed or form, a file that is not as it should be, or a page of
+        SpecError: no such name, scale, seed or form, a file that is not as it should be, or one page of
             several papers.
         RunError: runs failed, or were interrupted.
     """
@@ -80,10 +91,10 @@ def run_papers(
         raise SpecError("paper: expected -o table, wide or json; --columns and --sort-by go with paper list")
     display = Display(sys.stderr)
     chosen = select(wanted)
-    if page is not None and len({read_paper(name).paper for name in chosen}) > 1:
-        raise SpecError(f"--page: {wanted} are figures of several papers, expected those of one")
+    if page is not None and _is_file(page) and len({read_paper(name).paper for name in chosen}) > 1:
+        raise SpecError(f"--page: {wanted} are figures of several papers, expected those of one, or a folder")
     documents = []
-    folder = store or (page and page.parent)
+    folder = store or folder_of(page)
     kept = Store(folder) if folder else None
     with interruptible("what is finished is kept, and need not be run again"):
         for name, (file, planned) in zip(chosen, prepare(chosen, scale, seeds), strict=True):
@@ -95,7 +106,7 @@ def run_papers(
     if view.form is Form.JSON:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(documents), indent=1).decode() + "\n")
     if page is not None:
-        write_page(documents, out / scale, page)
+        (write_page if _is_file(page) else write_pages)(documents, out / scale, page)
         display.say(f"page: {page}")
     _conclude(documents, display)
     display.say(f"results: {out / scale}")

@@ -17,6 +17,7 @@ from tailrace.experiments.paper.claims.claims import headline, tally
 from tailrace.experiments.paper.document import Document, read_document
 from tailrace.experiments.paper.model import LINES
 from tailrace.experiments.paper.show.page import page_text
+from tailrace.experiments.paper.show.summary import SUMMARY
 from tailrace.experiments.plan.experiment import Experiment, make
 from tests.long import more
 
@@ -82,7 +83,7 @@ def recorded(page: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-PAGES = sorted(RESULTS.glob("*.md"))
+PAGES = sorted(path for path in RESULTS.glob("*.md") if path.name != SUMMARY)
 AGAIN = [
     ("rlb", "Fig. 14", "drill"),
     *more(("spritz", "Table III", "Valiant"), ("hf2t", "Table 1", "RDMA")),

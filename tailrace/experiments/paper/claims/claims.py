@@ -14,6 +14,7 @@ from tailrace.experiments.paper.claims.draws import Draws
 from tailrace.experiments.paper.claims.expression import NotMeasuredError, Values, evaluate, names_cases
 from tailrace.experiments.paper.claims.kinds import (
     DIFFERS,
+    FAIR,
     GOOD,
     GRADES,
     HOLDS,
@@ -28,6 +29,9 @@ from tailrace.experiments.paper.claims.kinds import (
 from tailrace.experiments.paper.model import Claim
 from tailrace.experiments.results.intervals import Estimate
 from tailrace.experiments.results.units import UNITS
+
+UNEXPLAINED = "Unexplained."
+"""What stands where a claim differs, and nobody knows why."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -85,9 +89,8 @@ def graded(claim: Claim, case: str, found: Estimate, scale: str) -> Verdict:
     shown = unit.text(found.value)
     if ends is not None and ends[0] < ends[1]:
         shown = f"{shown} ({unit.shown(ends[0])}..{unit.shown(ends[1])})"
-    return _made(
-        claim, case, found.value, shown, verdict, "" if verdict in GOOD else claim.explanation(scale)
-    )
+    why = "" if verdict in GOOD else claim.explanation(scale) or ("" if verdict in FAIR else UNEXPLAINED)
+    return _made(claim, case, found.value, shown, verdict, why)
 
 
 def _made(claim: Claim, case: str, ours: float | None, shown: str, verdict: str, why: str) -> Verdict:

@@ -97,43 +97,58 @@ def shown_by(document: Document) -> Document:
     return msgspec.structs.replace(document, cells=cells)
 
 
-def page_text(documents: Sequence[Document], folder: Path) -> str:
-    """The page, for which `shown_by` of each figure is enough; `folder` is where the pictures are."""
-    environment = jinja2.Environment(
+def templates() -> jinja2.Environment:
+    """The templates of pages."""
+    return jinja2.Environment(
         loader=jinja2.PackageLoader("tailrace.experiments.paper.show", ""),
         trim_blocks=True,
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
         autoescape=jinja2.select_autoescape(),
     )
+
+
+def paper_of(document: Document) -> str:
+    """What the names of a paper's figures, and its page, begin with: flowcut."""
+    return document.name.partition("_")[0]
+
+
+def page_text(documents: Sequence[Document], folder: Path) -> str:
+    """The page, for which `shown_by` of each figure is enough; `folder` is where the pictures are."""
     shown = [document.name for document in documents]
-    paper = documents[0].name.partition("_")[0]
+    paper = paper_of(documents[0])
     every = select(paper)
     # a page of its own has its own words before the figures
-    return environment.select_template([f"{paper}.md.j2", "page.md.j2"]).render(
-        wanted=paper if set(shown) == set(every) else ",".join(shown),
-        missing=[read_paper(name).figure for name in every if name not in shown],
-        documents=documents,
-        folder=folder.name,
-        traces=TRACES,
-        scale=documents[0].scale,
-        paper=documents[0].paper,
-        found=tally(document.claims for document in documents),
-        tally=lambda document: tally([document.claims]),
-        headline=headline,
-        others=others,
-        good=GOOD,
-        seeds=seeds_text,
-        picture=lambda document: _picture(document, folder),
-        header=_header,
-        rows=_rows,
-        notes=_notes,
-        explanations=explanations,
-        reran=reran,
-        shared=_shared(documents),
-        ratio=lambda figure, case, label: _ratio(documents, figure, case, label),
-        cost=cost_text,
-        costs=[document.cost for document in documents if document.cost],
+    return (
+        templates()
+        .select_template([f"{paper}.md.j2", "page.md.j2"])
+        .render(
+            wanted=paper if set(shown) == set(every) else ",".join(shown),
+            missing=[read_paper(name).figure for name in every if name not in shown],
+            documents=documents,
+            folder=folder.name,
+            traces=TRACES,
+            scale=documents[0].scale,
+            paper=documents[0].paper,
+            found=tally(document.claims for document in documents),
+            tally=lambda document: tally([document.claims]),
+            headline=headline,
+            others=others,
+            good=GOOD,
+            seeds=seeds_text,
+            picture=lambda document: _picture(document, folder),
+            settings=_settings,
+            words=lambda setting: ", ".join(f"`{key} = {value}`" for key, value in setting.items()),
+            header=_header,
+            rows=_rows,
+            notes=_notes,
+            explanations=explanations,
+            reran=reran,
+            shared=_shared(documents),
+            ratio=lambda figure, case, label: _ratio(documents, figure, case, label),
+            cost=cost_text,
+            costs=[document.cost for document in documents if document.cost],
+        )
     )
 
 
@@ -156,6 +171,18 @@ def cost_text(costs: Sequence[Cost]) -> str:
 def _picture(document: Document, folder: Path) -> str:
     name = document.name + PICTURE
     return name if (folder / name).exists() else ""
+
+
+def _settings(document: Document) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """What all runs of a figure have in common, and what each of several cases has of its own."""
+    common, by_case = {}, {case: dict[str, str]() for case in document.cases}
+    for name, value in document.setting.items():
+        case, _, key = name.rpartition(": ")
+        if case in by_case and len(by_case) > 1:
+            by_case[case][key] = value
+        else:
+            common[key] = value
+    return common, {case: own for case, own in by_case.items() if own}
 
 
 def _shared(documents: Sequence[Document]) -> list[str]:
