@@ -110,10 +110,10 @@ def complete_experiment(incomplete: str) -> list[str]:
 
 def complete_paper(incomplete: str) -> list[str]:
     """Papers, and figures and tables of papers behind the last comma."""
-    from tailrace.experiments.paper.model import names
+    from tailrace.experiments.paper.model import names, paper_of
 
     before, comma, last = incomplete.rpartition(",")
-    papers = () if comma else ("list", "all", *dict.fromkeys(name.partition("_")[0] for name in names()))
+    papers = () if comma else ("list", "all", *dict.fromkeys(map(paper_of, names())))
     return [f"{before}{comma}{name}" for name in _beginning((*papers, *names()), last)]
 
 

@@ -271,6 +271,11 @@ def _natural(name: str) -> tuple[str, str, int, str]:
     return paper, kind, int(number.partition("_")[0] or 0), number
 
 
+def paper_of(name: str) -> str:
+    """What the names of a paper's figures, and its page, begin with: flowcut."""
+    return name.partition("_")[0]
+
+
 def select(wanted: str) -> list[str]:
     """The files that words mean, with commas between: `all`, a paper, a file, or a figure such as fig8.
 
@@ -281,11 +286,9 @@ def select(wanted: str) -> list[str]:
     """
     chosen = set[str]()
     for word in wanted.split(","):
-        found = {
-            name for name in names() if word in ("all", name, name.partition("_")[0], name.partition("_")[2])
-        }
+        found = {name for name in names() if word in ("all", name, paper_of(name), name.partition("_")[2])}
         if not found:
-            papers = dict.fromkeys(name.partition("_")[0] for name in names())
+            papers = dict.fromkeys(map(paper_of, names()))
             raise SpecError(f"paper {unknown(word, ('list', 'all', *papers, *names()))}")
         chosen |= found
     return [name for name in names() if name in chosen]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import shutil
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import jinja2
@@ -20,7 +21,7 @@ from tailrace.experiments.paper.claims.claims import headline, others, tally
 from tailrace.experiments.paper.claims.kinds import GOOD
 from tailrace.experiments.paper.document import Cost, Document, as_lines
 from tailrace.experiments.paper.measure.metrics import named
-from tailrace.experiments.paper.model import read_paper, select
+from tailrace.experiments.paper.model import paper_of, read_paper, select
 from tailrace.experiments.paper.show.table import (
     cell_text,
     explanations,
@@ -108,15 +109,10 @@ def templates() -> jinja2.Environment:
     )
 
 
-def paper_of(document: Document) -> str:
-    """What the names of a paper's figures, and its page, begin with: flowcut."""
-    return document.name.partition("_")[0]
-
-
 def page_text(documents: Sequence[Document], folder: Path) -> str:
     """The page, for which `shown_by` of each figure is enough; `folder` is where the pictures are."""
     shown = [document.name for document in documents]
-    paper = paper_of(documents[0])
+    paper = paper_of(documents[0].name)
     every = select(paper)
     # a page of its own has its own words before the figures
     return (
@@ -145,16 +141,20 @@ def page_text(documents: Sequence[Document], folder: Path) -> str:
             explanations=explanations,
             reran=reran,
             shared=_shared(documents),
-            ratio=lambda figure, case, label: _ratio(documents, figure, case, label),
+            ratio=partial(ratio_of, documents),
             cost=cost_text,
             costs=[document.cost for document in documents if document.cost],
         )
     )
 
 
-def _ratio(documents: Sequence[Document], figure: str, case: str, label: str) -> str:
-    """The first drawn metric of a cell over the base's, as a page's own words have it."""
-    cells = next(document.cells for document in documents if document.figure == figure)
+def ratio_of(documents: Sequence[Document], figure: str, case: str, label: str) -> str:
+    """The first drawn metric of a cell over the base's, as a page's own words have it.
+
+    Args:
+        figure: its name, or what the paper calls it, if all documents are of one.
+    """
+    cells = next(document.cells for document in documents if figure in (document.name, document.figure))
     found = next(cell for cell in cells if (cell.case, cell.label) == (case, label))
     return ratio_text(found, next(iter(found.ratios)))
 

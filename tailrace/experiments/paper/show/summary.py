@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
 from tailrace.experiments.paper.claims.claims import headline, others, tally
 from tailrace.experiments.paper.claims.kinds import BEYOND, NUMBER, RANKING, REVERSED
 from tailrace.experiments.paper.document import Cost, Document
-from tailrace.experiments.paper.show.page import cost_text, paper_of, templates, write_page
+from tailrace.experiments.paper.model import names, paper_of
+from tailrace.experiments.paper.show.page import cost_text, ratio_of, templates, write_page
 from tailrace.words.errors import FileError
 
 SUMMARY = "README.md"
@@ -23,6 +25,12 @@ BEFORE: Mapping[str, str] = {
     "spritz": "21 numbers: 7 within 15 %, 8 within 1.5, 6 beyond; 29 rankings: 29 undecided",
 }
 """How the claims of a paper came out in November 2026, with one seed to three."""
+
+CITED = (
+    *(name for name in names() if paper_of(name) == "common"),
+    "hf2t_networks",
+)
+"""The figures without which there are no conclusions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +65,7 @@ def write_pages(documents: Sequence[Document], out: Path, folder: Path) -> None:
     Raises:
         FileError: a result is not there, or a page cannot be written.
     """
-    for stem, those in groupby(documents, paper_of):
+    for stem, those in groupby(documents, lambda one: paper_of(one.name)):
         write_page(list(those), out, folder / f"{stem}.md")
     page = folder / SUMMARY
     try:
@@ -76,7 +84,7 @@ def summary_text(documents: Sequence[Document]) -> str:
             others(tally(document.claims for document in those)),
             _costs(those),
         )
-        for stem, group in groupby(documents, paper_of)
+        for stem, group in groupby(documents, lambda one: paper_of(one.name))
         for those in [list(group)]
     ]
     return (
@@ -89,6 +97,8 @@ def summary_text(documents: Sequence[Document]) -> str:
             causes=list(_causes(documents)),
             cost=cost_text,
             costs=_costs(documents),
+            conclusions=documents[0].scale == "paper" and set(CITED) <= {one.name for one in documents},
+            ratio=partial(ratio_of, documents),
         )
     )
 
