@@ -44,8 +44,8 @@ def paper(
         Path | None,
         typer.Option(
             metavar="FILE.md",
-            help="also write a page of Markdown, figures beside it; of several papers a folder: a page of "
-            "each, and README.md about all",
+            help="also write a page of Markdown, figures beside it; into a folder: a page of each paper, and "
+            "README.md about all pages there",
         ),
     ] = None,
     store: StoreFolder = None,

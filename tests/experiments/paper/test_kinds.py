@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.experiments.paper.claims.claims import Verdict, graded, headline, judge, others, tally
+from tailrace.experiments.paper.claims.claims import (
+    UNEXPLAINED,
+    Verdict,
+    graded,
+    headline,
+    judge,
+    others,
+    tally,
+)
 from tailrace.experiments.paper.claims.draws import Draws
 from tailrace.experiments.paper.claims.expect import parse_expectation
 from tailrace.experiments.paper.claims.kinds import (
@@ -134,6 +142,15 @@ def test_what_counts_is_said_by_case() -> None:
     assert graded(claim(counts=["one"]), "one", found, "small").counts
     assert not graded(claim(counts=["one"]), "two", found, "small").counts
     assert not graded(claim(counts=[]), "one", found, "small").counts
+
+
+@pytest.mark.parametrize(
+    ("value", "without", "given"), [(10.0, "", ""), (12.0, "", "chance"), (100.0, UNEXPLAINED, "chance")]
+)
+def test_what_differs_has_its_cause_or_is_called_unexplained(value: float, without: str, given: str) -> None:
+    """What contradicts nothing needs no cause, but may have one."""
+    assert graded(claim(), "one", Estimate(value), "small").why == without
+    assert graded(claim(why="chance"), "one", Estimate(value), "small").why == given
 
 
 def samples(seeds: int) -> dict[tuple[str, str], dict[str, Measure]]:

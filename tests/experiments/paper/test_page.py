@@ -106,6 +106,7 @@ def test_words_of_a_row_decide_its_hash(page: Path) -> None:
 def experiment_of(words: str) -> Experiment:
     """What the options mean."""
     values: dict[str, object] = {}
+    faults: list[object] = []
     pieces = shlex.split(words)
     while pieces:
         key = pieces.pop(0).removeprefix("--").replace("-", "_")
@@ -113,10 +114,10 @@ def experiment_of(words: str) -> Experiment:
         if key in ("seed", "reorder"):
             value = int(str(value))
         if key == "fault":
-            values.setdefault(key, []).append(value)  # type: ignore[attr-defined]
+            faults.append(value)
         else:
             values[key] = value
-    return make(values)
+    return make(values | ({"fault": faults} if faults else {}))
 
 
 @pytest.mark.parametrize(("page", "figure", "scheme"), AGAIN)

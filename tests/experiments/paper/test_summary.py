@@ -11,18 +11,11 @@ import pytest
 
 from tailrace.cli.main import main
 from tailrace.experiments.paper.claims.claims import UNEXPLAINED, headline, tally
-from tailrace.experiments.paper.document import Document, read_document
-from tailrace.experiments.paper.model import names
+from tailrace.experiments.paper.document import read_document
 from tailrace.experiments.paper.show.page import page_text
-from tailrace.experiments.paper.show.summary import SUMMARY, summary_text
+from tailrace.experiments.paper.show.summary import SUMMARY, documents_in, summary_text
 
 RESULTS = Path(__file__).resolve().parents[3] / "docs" / "results"
-
-
-def documents_of(folder: Path) -> list[Document]:
-    """What the pages of a folder hold."""
-    paths = [folder / name.partition("_")[0] / f"{name}.json" for name in names()]
-    return [read_document(path) for path in paths if path.exists()]
 
 
 def test_a_folder_gets_a_page_of_each_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,7 +24,7 @@ def test_a_folder_gets_a_page_of_each_paper(tmp_path: Path, capsys: pytest.Captu
     wanted = "flowcut_table3,spritz_fig3,spritz_table1"
     assert main(["paper", wanted, "--out", out, "--page", str(folder)]) == 0
     assert {path.name for path in folder.glob("*.md")} == {"flowcut.md", "spritz.md", SUMMARY}
-    documents = documents_of(folder)
+    documents = documents_in(folder, "small")
     assert [document.name for document in documents] == wanted.split(",")
     assert (folder / SUMMARY).read_text("utf-8") == summary_text(documents)
     for stem, those in (("flowcut", documents[:1]), ("spritz", documents[1:])):
@@ -40,6 +33,20 @@ def test_a_folder_gets_a_page_of_each_paper(tmp_path: Path, capsys: pytest.Captu
     assert main(["paper", wanted, "--out", out, "--page", str(tmp_path / "one.md")]) == 2
     assert "--page" in capsys.readouterr().err
     assert not (tmp_path / "one.md").exists()
+
+
+def test_the_page_of_one_paper_leaves_the_others_in_the_summary(tmp_path: Path) -> None:
+    """Made one after the other, pages are summed up as if they had been made together."""
+    out, folder = tmp_path / "out", tmp_path / "pages"
+    for wanted in ("spritz_fig3", "flowcut_table3"):
+        assert main(["paper", wanted, "--out", str(out), "--page", str(folder)]) == 0
+    assert (
+        main(["paper", "flowcut_table3,spritz_fig3", "--out", str(out), "--page", str(tmp_path / "both")])
+        == 0
+    )
+    assert (folder / SUMMARY).read_bytes() == (tmp_path / "both" / SUMMARY).read_bytes()
+    (folder / "spritz" / "spritz_fig3.json").write_text("no document")
+    assert main(["paper", "flowcut_table3", "--out", str(out), "--page", str(folder)]) == 2
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,7 +60,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_every_difference_has_its_cause() -> None:
     """Each number beyond and each ranking reversed is counted once, with the cause that its page names."""
-    documents = documents_of(RESULTS)
+    documents = documents_in(RESULTS, "paper")
     text = summary_text(documents)
     wanted = [
         (document.paper, claim.why)
@@ -80,7 +87,7 @@ def test_what_nobody_explains_is_said_to_be_unexplained() -> None:
 
 def test_the_projects_summary_says_what_the_pages_say() -> None:
     """README.md of the results is made of the pages beside it."""
-    assert (RESULTS / SUMMARY).read_text("utf-8") == summary_text(documents_of(RESULTS))
+    assert (RESULTS / SUMMARY).read_text("utf-8") == summary_text(documents_in(RESULTS, "paper"))
 
 
 @pytest.mark.parametrize("page", sorted(RESULTS.glob("*.md")), ids=lambda page: page.stem)

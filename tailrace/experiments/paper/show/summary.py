@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page of each paper, and README.md: what all of them say together, in numbers that the pages have."""
+"""A page of each paper, and README.md: what all pages of a folder say together, in numbers that they have."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 
 from tailrace.experiments.paper.claims.claims import headline, others, tally
 from tailrace.experiments.paper.claims.kinds import BEYOND, NUMBER, RANKING, REVERSED
-from tailrace.experiments.paper.document import Cost, Document
+from tailrace.experiments.paper.document import Cost, Document, read_document
 from tailrace.experiments.paper.model import names, paper_of
-from tailrace.experiments.paper.show.page import cost_text, ratio_of, templates, write_page
+from tailrace.experiments.paper.show.page import NUMBERS, cost_text, ratio_of, templates, write_page
 from tailrace.words.errors import FileError
 
 SUMMARY = "README.md"
@@ -26,11 +26,15 @@ BEFORE: Mapping[str, str] = {
 }
 """How the claims of a paper came out in November 2026, with one seed to three."""
 
-CITED = (
-    *(name for name in names() if paper_of(name) == "common"),
+_CITED = (
+    "common_1_all",
+    "common_2_dcqcn",
+    "common_4_any_order",
+    "common_5_faults",
+    "common_6_networks",
     "hf2t_networks",
 )
-"""The figures without which there are no conclusions."""
+"""The figures of which conclusions speak; without one of them there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,52 +59,61 @@ class Cause:
 
 
 def write_pages(documents: Sequence[Document], out: Path, folder: Path) -> None:
-    """Writes the page of each paper, and README.md.
+    """Writes the page of each paper, and README.md about these and those that are in the folder already.
 
     Args:
-        documents: what came of the figures, those of a paper together.
+        documents: what came of the figures at one scale, those of a paper together.
         out: the folder in which their results are, one folder a figure, with the runs beside them.
         folder: of the pages.
 
     Raises:
-        FileError: a result is not there, or a page cannot be written.
+        FileError: a result is not there or none, or a page cannot be written.
     """
-    for stem, those in groupby(documents, lambda one: paper_of(one.name)):
-        write_page(list(those), out, folder / f"{stem}.md")
+    for stem, those in _by_paper(documents):
+        write_page(those, out, folder / f"{stem}.md")
+    text = summary_text(documents_in(folder, documents[0].scale))
     page = folder / SUMMARY
     try:
-        page.write_text(summary_text(documents), "utf-8")
+        page.write_text(text, "utf-8")
     except OSError as error:
         raise FileError(page, "", error.strerror or str(error)) from error
 
 
+def documents_in(folder: Path, scale: str) -> list[Document]:
+    """What the pages of a folder show at one scale, in the order of the figures.
+
+    Raises:
+        FileError: numbers of a figure cannot be read.
+    """
+    paths = [folder / paper_of(name) / (name + NUMBERS) for name in names()]
+    found = [read_document(path) for path in paths if path.exists()]
+    return [document for document in found if document.scale == scale]
+
+
 def summary_text(documents: Sequence[Document]) -> str:
     """README.md, for which `shown_by` of each figure is enough; those of a paper together."""
-    pages = [
-        Page(
-            stem,
-            those[0].paper,
-            headline(tally(document.claims for document in those)),
-            others(tally(document.claims for document in those)),
-            _costs(those),
-        )
-        for stem, group in groupby(documents, lambda one: paper_of(one.name))
-        for those in [list(group)]
-    ]
-    return (
-        templates()
-        .get_template("summary.md.j2")
-        .render(
-            scale=documents[0].scale,
-            pages=pages,
-            before=BEFORE if documents[0].scale == "paper" else {},
-            causes=list(_causes(documents)),
-            cost=cost_text,
-            costs=_costs(documents),
-            conclusions=documents[0].scale == "paper" and set(CITED) <= {one.name for one in documents},
-            ratio=partial(ratio_of, documents),
-        )
-    )
+    pages = []
+    for stem, those in _by_paper(documents):
+        found = tally(document.claims for document in those)
+        pages.append(Page(stem, those[0].paper, headline(found), others(found), _costs(those)))
+    at_paper_scale = documents[0].scale == "paper"
+    shown = {document.name for document in documents}
+    values = {
+        "scale": documents[0].scale,
+        "pages": pages,
+        "before": BEFORE if at_paper_scale else {},
+        "causes": list(_causes(documents)),
+        "cost": cost_text,
+        "costs": _costs(documents),
+        "conclusions": at_paper_scale and shown.issuperset(_CITED),
+        "ratio": partial(ratio_of, documents),
+    }
+    return templates().get_template("summary.md.j2").render(values)
+
+
+def _by_paper(documents: Iterable[Document]) -> Iterator[tuple[str, list[Document]]]:
+    for stem, those in groupby(documents, lambda document: paper_of(document.name)):
+        yield stem, list(those)
 
 
 def _costs(documents: Iterable[Document]) -> list[Cost]:
