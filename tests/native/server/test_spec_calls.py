@@ -128,8 +128,9 @@ def test_a_restart_forgets_election_ids(make_rig: RigMaker) -> None:
 
 
 def writing(rig: Rig, updates: list[p4r.Update], codes: list[Code], atomicity: int = 0) -> threading.Thread:
-    """Starts a Write and returns when a part of it has been done."""
+    """Starts a Write of new entries and returns when a part of it has been done."""
     request = rig.write_request(*updates, atomicity=atomicity)
+    before = entries_now(rig)
 
     def write() -> None:
         try:
@@ -140,7 +141,7 @@ def writing(rig: Rig, updates: list[p4r.Update], codes: list[Code], atomicity: i
 
     thread = threading.Thread(target=write)
     thread.start()
-    while thread.is_alive() and not entries_now(rig):
+    while thread.is_alive() and entries_now(rig) == before:
         time.sleep(0.001)
     return thread
 
