@@ -33,6 +33,8 @@ _CITED = (
     "common_5_faults",
     "common_6_networks",
     "hf2t_networks",
+    "rlb_hotspots",
+    "rlb_models",
 )
 """The figures of which conclusions speak; without one of them there are none."""
 
