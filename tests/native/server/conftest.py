@@ -310,6 +310,14 @@ def details_of(error: grpc.RpcError) -> list[p4r.Error]:
     raise AssertionError("the error has no details")
 
 
+def code_of(call, *arguments) -> tuple[Code, str]:
+    """How a call is refused."""
+    with pytest.raises(grpc.RpcError) as caught:
+        call(*arguments, timeout=60)
+    assert isinstance(caught.value, grpc.Call)
+    return Code(caught.value.code().value[0]), caught.value.details() or ""
+
+
 RigMaker = Callable[..., Rig]
 
 

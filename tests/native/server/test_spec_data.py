@@ -15,11 +15,10 @@ from google.protobuf import text_format
 
 from tailrace.native.server.device import Settings
 from tailrace.p4rt.status import Code
-from tests.native.server.conftest import Rig, RigMaker, details_of
+from tests.native.server.conftest import Rig, RigMaker, code_of, details_of
 from tests.native.server.test_externs import flood, group, modify, register
 from tests.native.server.test_profiles import group as members_of
 from tests.native.server.test_profiles import member
-from tests.native.server.test_spec_calls import code_of
 from tests.native.server.test_streams import barrier, idle_entry, packet_out
 from tests.native.server.test_tables import mac
 from tests.native.server.test_translation import TO_CPU, ports_as, translate
