@@ -17,7 +17,9 @@ from tailrace.bmv2.thrift import ThriftClient
 
 FILLERS = 8
 ATTEMPTS = 20
-FILLER = roce(Flow(OTHER_HOST, SLOW_REMOTE))
+FILLER_FLOW = Flow(OTHER_HOST, SLOW_REMOTE, sport=49160)
+"""Its source port is no other flow's, for tests tell the flows in a switch's tables by that."""
+FILLER = roce(FILLER_FLOW)
 FILLER_BYTES = len(FILLER)
 
 

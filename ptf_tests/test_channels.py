@@ -11,7 +11,7 @@ from ptf.testutils import group
 
 from ptf_tests.fabric import HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, REMOTE, SLOW_REMOTE, UPLINKS
 from ptf_tests.frames import Flow, roce, tagged
-from ptf_tests.slow_port import FILLERS, SlowPortTest
+from ptf_tests.slow_port import FILLER_FLOW, FILLERS, SlowPortTest
 
 FIRST_TTL, LAST = 64, 3
 FOREIGN_TTL = 9
@@ -26,7 +26,7 @@ class DragonflyTest(SlowPortTest):
 
     def runTest(self) -> None:
         self.set_default("channel_config", self.action("set_channels", first_ttl=FIRST_TTL, last=LAST))
-        filler = bytes(roce(Flow(OTHER_HOST, SLOW_REMOTE), ttl=FIRST_TTL - 1, tag=tagged(0, self.slow_port)))
+        filler = bytes(roce(FILLER_FLOW, ttl=FIRST_TTL - 1, tag=tagged(0, self.slow_port)))
         self.farther_goes_first(filler)
         self.hosts_begin_anew(filler)
         self.too_far()
@@ -90,6 +90,6 @@ class OffTest(SlowPortTest):
     program = "dragonfly"
 
     def runTest(self) -> None:
-        filler = bytes(roce(Flow(OTHER_HOST, SLOW_REMOTE), ttl=FIRST_TTL - 1, tag=tagged(0, self.slow_port)))
+        filler = bytes(roce(FILLER_FLOW, ttl=FIRST_TTL - 1, tag=tagged(0, self.slow_port)))
         frames = self.behind_others(UPLINKS[0], roce(FROM_SWITCH, ttl=FOREIGN_TTL))
         self.assertEqual([filler] * FILLERS, frames[:-1])

@@ -11,9 +11,9 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
-from ptf_tests.fabric import FLOW, HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, SLOW_REMOTE, FabricTest
+from ptf_tests.fabric import FLOW, HOST, HOST_PORT, OTHER_HOST_PORT, SLOW_REMOTE, FabricTest
 from ptf_tests.frames import GATEWAY_MAC, Flow, mac_of, roce, tagged
-from ptf_tests.slow_port import FILLER_BYTES, FILLERS, SlowPortTest
+from ptf_tests.slow_port import FILLER_BYTES, FILLER_FLOW, FILLERS, SlowPortTest
 from tailrace.codec.layers.bth import AETH, Opcode
 from tailrace.codec.layers.nic_shim import ACK_PORT, NicAck
 
@@ -57,7 +57,7 @@ class PriorityTest(SlowPortTest):
     """A control packet overtakes the data that waits; data does not."""
 
     def runTest(self) -> None:
-        filler = bytes(roce(Flow(OTHER_HOST, SLOW_REMOTE), ttl=63, tag=tagged(0, self.slow_port)))
+        filler = bytes(roce(FILLER_FLOW, ttl=63, tag=tagged(0, self.slow_port)))
         for packet in control_packets(SLOW_FLOW):
             frames = self.behind_others(HOST_PORT, packet)
             self.assertEqual(FILLERS, frames.count(filler))

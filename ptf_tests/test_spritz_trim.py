@@ -13,7 +13,7 @@ from scapy.packet import Raw
 
 from ptf_tests.fabric import HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, REMOTE, SLOW_REMOTE
 from ptf_tests.frames import GATEWAY_MAC, Flow, classed, cut, mac_of, roce, tagged
-from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
+from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLER_FLOW, FILLERS, SlowPortTest
 from ptf_tests.spritz import (
     CLASS_FIRST,
     FAR_DEFAULT,
@@ -215,7 +215,7 @@ class GoFirstTest(SlowPortTest, TrimTest):
     """What arrives trimmed from a switch overtakes the data that waits; what a host made so does not."""
 
     def runTest(self) -> None:
-        filler = bytes(after(Flow(OTHER_HOST, SLOW_REMOTE), self.slow_port))
+        filler = bytes(after(FILLER_FLOW, self.slow_port))
         packet = cut(roce(Flow(HOST, SLOW_REMOTE), dscp=Dscp.TRIMMED))
         frames = self.behind_others(GLOBALS[0], packet)
         self.assertEqual(FILLERS, frames.count(filler))
@@ -233,7 +233,7 @@ class FullQueueTest(SlowPortTest, TrimTest):
 
     def cut_behind_fillers(self) -> bool:
         """A packet comes in behind fillers; whether it was cut and overtook one of them."""
-        mine, others = Flow(HOST, SLOW_REMOTE), Flow(OTHER_HOST, SLOW_REMOTE)
+        mine, others = Flow(HOST, SLOW_REMOTE), FILLER_FLOW
         whole, headers = bytes(after(others, self.slow_port)), trimmed(others, self.slow_port)
         my_headers = trimmed(mine, self.slow_port)
         before, received = self.count("trims"), self.count("port_rx", HOST_PORT)
