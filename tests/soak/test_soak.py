@@ -34,6 +34,7 @@ from tailrace.native.virtual.loop import VirtualLoop
 from tailrace.p4rt.events import Event
 from tailrace.topology import parse_topology
 from tailrace.words import SpecError
+from tests.long import more
 
 SMALL = {
     "scheme": "ecmp",
@@ -111,12 +112,6 @@ CAUGHT = [
         {},
         "diff",
     ),
-    (
-        "session: it believes what it wrote before the connection was lost",
-        {"fault": ["switch-restart:switch=spine1,at=120us,for=50us"]},
-        {},
-        "diff",
-    ),
     ("session: it does not come back when a connection is lost", {}, {"empty": True, "crashes": 1.0}, "diff"),
     (
         "session: it tries an election id that another has again and again",
@@ -134,6 +129,14 @@ CAUGHT = [
     ("reconcile: entries whose values changed are left as they are", {}, {"stale": (0,)}, "diff"),
     ("server: the stream of a client that has gone is kept", {}, {}, "ends"),
     ("NIC: the second PSN of a message is wrong", {}, {}, "end"),
+    *more(
+        (
+            "session: it believes what it wrote before the connection was lost",
+            {"fault": ["switch-restart:switch=spine1,at=120us,for=50us"]},
+            {},
+            "diff",
+        )
+    ),
 ]
 
 

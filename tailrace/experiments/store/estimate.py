@@ -95,6 +95,7 @@ class Estimator:
         self._same = {took.record.run: took for took in self._took}
         self._seeds = _by(self._took, lambda took: without_seed(took.record.words))
         self._schemes = _by(self._took, lambda took: took.record.scheme)
+        self._like: dict[tuple[tuple[str, ...], int], list[_Took]] = {}
         self._other = _line([(took.entries, took.other_s) for took in self._took])
         self._memory = _line([(took.entries, took.memory_bytes) for took in self._took])
 
@@ -121,12 +122,19 @@ class Estimator:
             # no seed of that workload need have a flow
             return Cost()
         names = _names(experiment.scheme, experiment.topology, experiment.workload or "")
-        like = sorted(self._took, key=lambda took: _unlikeness(took, names, packets))[:_MOST_LIKE]
+        like = self._most_like(names, packets)
         hops = packets * sum(took.hops for took in like) / max(1, sum(took.packets for took in like))
         own = self._schemes.get(experiment.scheme.partition(":")[0], self._took)
         longest = sorted(own, key=lambda took: took.hops)[-_LONGEST:]
         hop_s = sum(took.traffic_s for took in longest) / max(1, sum(took.hops for took in longest))
         return Cost(hops * hop_s + self._other(entries), self._memory(entries), RECKONED)
+
+    def _most_like(self, names: tuple[str, ...], packets: int) -> list[_Took]:
+        """Runs of one grid differ by options only, so most of them ask for the same."""
+        if (names, packets) not in self._like:
+            by_unlikeness = sorted(self._took, key=lambda took: _unlikeness(took, names, packets))
+            self._like[names, packets] = by_unlikeness[:_MOST_LIKE]
+        return self._like[names, packets]
 
 
 def _unlikeness(took: _Took, names: Sequence[str], packets: int) -> float:

@@ -29,12 +29,12 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page of one figure at the small scale."""
     folder = tmp_path_factory.mktemp("page")
     page = folder / "docs" / "one.md"
-    assert main(["paper", "flowcut_fig12", "--out", str(folder / "out"), "--page", str(page)]) == 0
+    assert main(["paper", "flowcut_table4", "--out", str(folder / "out"), "--page", str(page)]) == 0
     return page
 
 
 def document_of(page: Path) -> Document:
-    return read_document(page.parent.parent / "out" / "small" / "flowcut_fig12" / "result.json")
+    return read_document(page.parent.parent / "out" / "small" / "flowcut_table4" / "result.json")
 
 
 def test_the_page_holds_every_number(written: Path) -> None:
@@ -52,7 +52,7 @@ def test_the_page_holds_every_number(written: Path) -> None:
             assert any(line.startswith(row) and line.endswith(f" ({number}) |") for line in tables), claim
     assert f"| {headline(tally([document.claims]))} |" in text
     assert f"**{headline(tally([document.claims]))}.**" in text
-    assert "`tailrace paper flowcut_fig12 --scale small --page FILE`" in text
+    assert "`tailrace paper flowcut_table4 --scale small --page FILE`" in text
     assert "Not on this page: Buffers, Extensions, Fig. 1, Fig. 4-5, Fig. 7," in text
     for text_ in (*document.assumptions, *document.reductions):
         assert text_ in text
@@ -143,7 +143,7 @@ def test_a_page_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_numbers_stand_beside_the_picture(written: Path) -> None:
     """All that the page shows is in its JSON, exactly as measured; a line a cell."""
-    path = written.with_suffix("") / "flowcut_fig12.json"
+    path = written.with_suffix("") / "flowcut_table4.json"
     kept, document = read_document(path), document_of(written)
     assert page_text([kept], written.with_suffix("")) == written.read_text("utf-8")
     assert [cell.metrics for cell in kept.cells] == [
