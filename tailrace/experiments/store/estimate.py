@@ -130,7 +130,7 @@ class Estimator:
         return Cost(hops * hop_s + self._other(entries), self._memory(entries), RECKONED)
 
     def _most_like(self, names: tuple[str, ...], packets: int) -> list[_Took]:
-        """Runs of one grid differ by options only, so most of them ask for the same."""
+        """Of all runs those that are most like one; kept, for runs of one grid differ by options only."""
         if (names, packets) not in self._like:
             by_unlikeness = sorted(self._took, key=lambda took: _unlikeness(took, names, packets))
             self._like[names, packets] = by_unlikeness[:_MOST_LIKE]
