@@ -34,7 +34,7 @@ def paper(
     ] = "small",
     seed: Annotated[
         str | None,
-        typer.Option(help="seeds instead of those of the papers' files, such as 1..10; rankings take five"),
+        typer.Option(help="seeds instead of those of the papers' files, such as 1..10; rankings take three"),
     ] = None,
     workers: Workers = 1,
     cluster: Cluster = None,

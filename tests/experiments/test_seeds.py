@@ -210,16 +210,16 @@ def test_error_bars(schemes: tuple[str, ...]) -> None:
 
 def test_few_seeds_have_no_interval() -> None:
     """The table has means and says why."""
-    done = compared("1..4")
+    done = compared("1..2")
     text = markdown(make_table(done.results, "ecmp"))
-    assert "no intervals: they take 5 seeds" in text
+    assert "no intervals: they take 3 seeds" in text
     assert ".." not in text.split("\n\n")[0]
     assert "**" not in text
 
 
 def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     """The table is there, and one line says which extra has intervals."""
-    monkeypatch.setattr("tailrace.experiments.results.intervals.bootstrap_module", lambda: None)
+    monkeypatch.setattr("tailrace.experiments.results.intervals.distributions", lambda: None)
     text = markdown(make_table(compared("1..6").results, "ecmp"))
     assert "no intervals: they take SciPy, which pip install 'tailrace[intervals]' has" in text
     assert "| 0.90 |" in text

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UnsetType
 
 from tailrace.experiments.paper.claims.claims import judge
-from tailrace.experiments.paper.claims.draws import Draws
+from tailrace.experiments.paper.claims.of_seeds import OfSeeds
 from tailrace.experiments.paper.document import OWN_BASE, RESULT, Cell, Cost, Curve, Document
 from tailrace.experiments.paper.grid import Bar, bars
 from tailrace.experiments.paper.measure.endpoints import endpoint_values, path_values
@@ -180,7 +180,7 @@ def make_document(
             values,
             list(cases) or [""],
             scale,
-            Draws(named, len(seeds)) if seeds else None,
+            OfSeeds(named, len(seeds)) if seeds else None,
         ),
         failed=_failures(planned, ends),
         notes=tuple(_notes(file, flows, seeds, curves)),

@@ -49,7 +49,7 @@ class Measure:
 
     @cached_property
     def statistic(self) -> Statistic:
-        """The same of any draw of seeds."""
+        """The same of any choice of seeds."""
         if self.percent is None:
             return mean_of([value for (value,) in self.of_seeds])
         return percentile_of(self.of_seeds, self.percent)
@@ -62,9 +62,9 @@ class Measure:
         return Measure(tuple(self.of_seeds[place] for place in places), self.percent)
 
     def estimate(self) -> Estimate:
-        """Over all seeds, with its interval."""
+        """Over all seeds, with its interval, which does not reach below 0 where no value does."""
         seeds = len(self.of_seeds)
-        return Estimate(self.value) if why_none(seeds) else estimate(self.statistic, seeds)
+        return Estimate(self.value) if why_none(seeds) else _bounded(estimate(self.statistic, seeds), self)
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def ratio(ours: Measure | None, base: Measure | None, places: Sequence[tuple[int
         return None
     if why_none(len(places)):
         return Estimate(pair[0].value / pair[1].value)
-    return estimate(ratio_of(pair[0].statistic, pair[1].statistic), len(places))
+    return _bounded(estimate(ratio_of(pair[0].statistic, pair[1].statistic), len(places)), *pair)
 
 
 def is_worse(ours: Measure | None, best: Measure | None, places: Sequence[tuple[int, int]]) -> bool:
@@ -145,6 +145,12 @@ def places_of(ours: Group, base: Group) -> tuple[tuple[int, int], ...]:
     """The seeds that two groups have in common, each by its places in both."""
     at = {seed: place for place, seed in enumerate(base.seeds)}
     return tuple((place, at[seed]) for place, seed in enumerate(ours.seeds) if seed in at)
+
+
+def _bounded(found: Estimate, *of: Measure) -> Estimate:
+    if any(value < 0 for measure in of for own in measure.of_seeds for value in own):
+        return found
+    return found.not_negative()
 
 
 def _paired(

@@ -22,7 +22,9 @@ class Unit:
 
     def shown(self, value: float) -> str:
         """A value that is in the unit already, without the unit's name."""
-        return f"{value:,.0f}" if abs(value) >= 10**self.digits else f"{value:.{self.digits}g}"
+        # 999.6 rounds to what no longer has so few digits
+        short = f"{value:.{self.digits}g}"
+        return f"{value:,.0f}" if abs(float(short)) >= 10**self.digits else short
 
     def plain(self, value: float) -> str:
         """The value without the unit's name, which stands at the head of its column."""

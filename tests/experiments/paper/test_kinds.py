@@ -19,7 +19,6 @@ from tailrace.experiments.paper.claims.claims import (
     others,
     tally,
 )
-from tailrace.experiments.paper.claims.draws import Draws
 from tailrace.experiments.paper.claims.expect import parse_expectation
 from tailrace.experiments.paper.claims.kinds import (
     BEYOND,
@@ -35,6 +34,7 @@ from tailrace.experiments.paper.claims.kinds import (
     UNDECIDED,
     grade,
 )
+from tailrace.experiments.paper.claims.of_seeds import OfSeeds
 from tailrace.experiments.paper.model import Claim, names, read_paper
 from tailrace.experiments.results.intervals import Estimate
 from tailrace.experiments.results.over_seeds import Measure
@@ -169,25 +169,25 @@ def test_intervals_of_expressions_are_of_pairs() -> None:
     """5 % that every seed has is a ranking, and nothing at all is a tie."""
     measures = samples(6)
     values = {key: {name: one.value for name, one in found.items()} for key, found in measures.items()}
-    draws = Draws(measures, 6)
+    of_seeds = OfSeeds(measures, 6)
     texts = (
         "fct['b'] / fct['a']",
         "fct['c'] / fct['a']",
-        "min(fct['b'], fct['c']) - fct['a']",
+        "min(fct['b'], fct['c']) / fct['a']",
         "1 - fct['b'] / mean(fct['*'])",
     )
-    expects = ("< 1", "< 1", "< 0", "> 0")
+    expects = ("< 1", "< 1", "< 1", "> 0")
     claims = [
         Claim(kind=RANKING, text="t", value=text, expect=expect)
         for text, expect in zip(texts, expects, strict=True)
     ]
-    found = [one.verdict for one in judge(claims, values, [""], "small", draws)]
+    found = [one.verdict for one in judge(claims, values, [""], "small", of_seeds)]
     assert found == [HOLDS, TIE, HOLDS, HOLDS]
-    alone = draws.estimate("fct['b']", "")
+    alone = of_seeds.estimate("fct['b']", "")
     assert alone.ends is not None
     assert alone.ends[0] < values["", "a"]["fct"] < alone.ends[1], "apart nobody could tell them"
-    assert draws.estimate("fct['b']", "") == alone
-    few = judge(claims, values, [""], "small", Draws(samples(4), 4))
+    assert of_seeds.estimate("fct['b']", "") == alone
+    few = judge(claims, values, [""], "small", OfSeeds(samples(2), 2))
     assert {one.verdict for one in few} == {UNDECIDED}
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tailrace.experiments.paper.claims.draws import Draws
 from tailrace.experiments.paper.claims.expression import NotMeasuredError, Values, evaluate, names_cases
 from tailrace.experiments.paper.claims.kinds import (
     DIFFERS,
@@ -26,6 +25,7 @@ from tailrace.experiments.paper.claims.kinds import (
     grade,
     worst,
 )
+from tailrace.experiments.paper.claims.of_seeds import OfSeeds
 from tailrace.experiments.paper.model import Claim
 from tailrace.experiments.results.intervals import Estimate
 from tailrace.experiments.results.units import UNITS
@@ -58,7 +58,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def judge(
-    claims: Sequence[Claim], values: Values, cases: Sequence[str], scale: str, draws: Draws | None = None
+    claims: Sequence[Claim], values: Values, cases: Sequence[str], scale: str, of_seeds: OfSeeds | None = None
 ) -> tuple[Verdict, ...]:
     """Every claim, in every case that it is about; `draws` has what other seeds would have given.
 
@@ -68,16 +68,16 @@ def judge(
     found = []
     for claim in claims:
         about = [""] if names_cases(claim.value) else claim.cases or list(cases)
-        found += [_verdict(claim, values, case, scale, draws) for case in about]
+        found += [_verdict(claim, values, case, scale, of_seeds) for case in about]
     return tuple(found)
 
 
-def _verdict(claim: Claim, values: Values, case: str, scale: str, draws: Draws | None) -> Verdict:
+def _verdict(claim: Claim, values: Values, case: str, scale: str, of_seeds: OfSeeds | None) -> Verdict:
     try:
         ours = evaluate(claim.value, values, case)
     except NotMeasuredError as error:
         return _made(claim, case, None, "-", NOT_MEASURED, str(error))
-    found = Estimate(ours) if draws is None else draws.estimate(claim.value, case)
+    found = Estimate(ours) if of_seeds is None else of_seeds.estimate(claim.value, case)
     return graded(claim, case, Estimate(ours, found.low, found.high), scale)
 
 

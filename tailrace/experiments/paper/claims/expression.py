@@ -29,7 +29,7 @@ BY_SIZE = "_by_size"
 """What the names of metrics end in that are lists: `m_by_size` are the values of `m_by_size_1` and so on."""
 
 _Result = Any
-"""A number, or of draws of seeds (draws.py) an array of them; or a list of these."""
+"""A number, or an array of them, one for each choice of seeds (of_seeds.py); or a list of these."""
 
 _OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,

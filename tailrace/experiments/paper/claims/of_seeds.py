@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Expressions of claims over seeds drawn again: the interval of a claim is that of its whole expression.
+"""Expressions of claims over any of the seeds: the interval of a claim is that of its whole expression.
 
-All that an expression names is taken from the same draw of seeds, so runs on the same traffic stay together.
+All that an expression names is taken from the same seeds, so runs on the same traffic stay together.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Measures = Mapping[tuple[str, str], Mapping[str, Measure]]
 
 
 @dataclass(frozen=True, slots=True)
-class Draws:
+class OfSeeds:
     """What was measured with each of so many seeds."""
 
     measures: Measures
@@ -29,14 +29,14 @@ class Draws:
         """What an expression means for a case, with its interval over seeds."""
 
         def statistic(seeds: Any) -> Any:
-            drawn = {key: _Drawn(found, seeds) for key, found in self.measures.items()}
-            return evaluate(text, drawn, case)
+            chosen = {key: _Chosen(found, seeds) for key, found in self.measures.items()}
+            return evaluate(text, chosen, case)
 
         return estimate(statistic, self.seeds)
 
 
-class _Drawn(Mapping[str, Any]):
-    """Metrics of every draw, computed when they are asked for."""
+class _Chosen(Mapping[str, Any]):
+    """Metrics of some choice of seeds, computed when they are asked for."""
 
     def __init__(self, measures: Mapping[str, Measure], seeds: Any) -> None:
         self._measures, self._seeds = measures, seeds

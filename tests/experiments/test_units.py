@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers for people: so many digits, no exponents, and the value again when they are read."""
+
+from __future__ import annotations
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tailrace.experiments.results.units import UNITS, Unit
+
+
+@settings(derandomize=True)
+@given(st.sampled_from(sorted(UNITS)), st.floats(0.001, 1e12))
+@example("us", 999.6)
+@example("ns", 99999.7)
+@example("us", 999.4)
+def test_digits(name: str, value: float) -> None:
+    unit = UNITS[name]
+    shown = unit.shown(value)
+    assert "e" not in shown
+    assert abs(float(shown.replace(",", "")) / value - 1) <= 0.5 * 10 ** (1 - unit.digits)
+    assert unit.shown(-value) == f"-{shown}"
+
+
+def test_text() -> None:
+    """In the unit, with its name; 0 is just 0."""
+    assert Unit("µs", 1e-3).text(999_600.0) == "1,000 µs"
+    assert UNITS["%"].text(0.0) == "0 %"
+    assert UNITS["ns"].plain(12_345.4) == "12345"
