@@ -81,6 +81,11 @@ def names_cases(text: str) -> bool:
     return all(isinstance(index, ast.Tuple) for index in indices)
 
 
+def subtracts(text: str) -> bool:
+    """Whether an expression can be negative where no metric is."""
+    return any(isinstance(node, ast.Sub | ast.USub) for node in ast.walk(_parsed(text)))
+
+
 def evaluate(text: str, values: Values, case: str) -> Any:
     """The number that an expression means for a case; of values that are arrays, an array.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tailrace.experiments.paper.claims.expression import evaluate
+from tailrace.experiments.paper.claims.expression import evaluate, subtracts
 from tailrace.experiments.results.intervals import Estimate, estimate
 from tailrace.experiments.results.over_seeds import Measure
 
@@ -32,7 +32,8 @@ class OfSeeds:
             chosen = {key: _Chosen(found, seeds) for key, found in self.measures.items()}
             return evaluate(text, chosen, case)
 
-        return estimate(statistic, self.seeds)
+        found = estimate(statistic, self.seeds)
+        return found if subtracts(text) or found.value < 0 else found.not_negative()
 
 
 class _Chosen(Mapping[str, Any]):
