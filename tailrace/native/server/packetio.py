@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from finsy.proto import p4i, p4r
 
+from tailrace.native.runtime.lib import C
 from tailrace.native.server.entities.schema import Schema
 from tailrace.native.server.entities.translation import Names, Sdn
 from tailrace.p4rt.status import P4RtError, invalid
@@ -122,7 +123,8 @@ class PacketIo:
         """The frame to inject for a packet-out.
 
         Raises:
-            P4RtError: INVALID_ARGUMENT or OUT_OF_RANGE: the metadata is not what P4Info says.
+            P4RtError: INVALID_ARGUMENT or OUT_OF_RANGE: the metadata is not what P4Info says, or the frame is
+                longer than switches take.
         """
         header = self._out
         given: dict[int, bytes] = {}
@@ -145,7 +147,14 @@ class PacketIo:
             value |= number << field.shift
         for unknown in given:
             raise _unknown(unknown)
-        return value.to_bytes(header.nbytes, "big") + message.payload
+        frame = value.to_bytes(header.nbytes, "big") + message.payload
+        if len(frame) > C.TR_MAX_FRAME:
+            # the core would count it as lost, and nobody would be told
+            raise invalid(
+                f"packet_out: the frame has {len(frame)} bytes with its header; "
+                f"at most {C.TR_MAX_FRAME} are taken"
+            )
+        return frame
 
 
 def _unknown(metadata_id: int) -> P4RtError:

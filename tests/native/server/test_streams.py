@@ -7,9 +7,12 @@ import grpc
 import pytest
 from finsy.proto import p4r
 
+from tailrace.native.runtime import lib as runtime
+from tailrace.native.runtime.lib import C
 from tailrace.native.server.device import Settings
-from tailrace.native.switchd.ports import PortError
+from tailrace.native.switchd.ports import IoLoop
 from tailrace.p4rt.status import Code
+from tests.native.server.conftest import CPU_PORT
 
 INSERT, MODIFY, DELETE = 1, 2, 3
 OK = Code.OK
@@ -221,18 +224,37 @@ def test_packet_out_of_a_backup_and_other_messages(rig):
     )
 
 
-def test_packet_out_that_the_ports_refuse(rig, monkeypatch):
-    """Row 33: what the data plane cannot take is reported, and the stream goes on."""
-
-    def refuse(data: bytes) -> None:
-        raise PortError("port 510 takes no such frame")
-
+def test_packet_out_that_is_too_long(rig):
+    """Row 33: one that the switch would lose is reported, and the stream goes on; the longest is sent."""
     stream = rig.sessions[0]
-    monkeypatch.setattr(rig.plane, "send_packet_out", refuse)
-    stream.send(packet_out(b"\x01", b"\0", bytes(60)))
-    error = stream.next().error
-    assert (error.canonical_code, error.message) == (Code.INVALID_ARGUMENT, "port 510 takes no such frame")
+    longest = C.TR_MAX_FRAME - 2  # behind the header
+    for payload in (bytes(longest + 1), bytes(200_000)):
+        stream.send(packet_out(b"\x01", b"\0", payload))
+        error = stream.next().error
+        assert error.canonical_code == Code.INVALID_ARGUMENT
+        assert f"has {len(payload) + 2} bytes" in error.message and f"{C.TR_MAX_FRAME}" in error.message
+        assert error.packet_out.packet_out.payload == payload
+    stream.send(packet_out(b"\x01", b"\0", bytes(longest)))
     barrier(stream)
+    assert rig.in_server(rig.plane.take) == [(1, bytes(longest))]
+
+
+def test_packet_out_without_memory(rig, monkeypatch):
+    """Row 33: what the ports cannot take is reported, and the stream goes on."""
+    stream, lib = rig.sessions[0], runtime.load()
+    with IoLoop(rig.switch, {}, CPU_PORT, by_hand=True) as ports:
+        monkeypatch.setattr(rig.plane, "send_packet_out", ports.send_packet_out)
+        rig.in_server(lambda: lib.tr_mem_limit(0))
+        try:
+            stream.send(packet_out(b"\x01", b"\0", bytes(60)))
+            error = stream.next().error
+        finally:
+            rig.in_server(lambda: lib.tr_mem_limit(-1))
+        assert (error.canonical_code, error.message) == (
+            Code.INVALID_ARGUMENT,
+            f"port {CPU_PORT} takes no frame of 62 bytes",
+        )
+        barrier(stream)
 
 
 def test_missing_packet_out_metadata_is_zero_when_compatible(make_rig):
