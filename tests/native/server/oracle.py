@@ -286,7 +286,9 @@ class Oracle(Holdings):
         total = sum(max(1, member.weight) for member in group.members)
         by_members = profile.WhichOneof("selector_size_semantics") == "sum_of_members"
         most = group.max_size or limit
-        if (most and (len(ids) if by_members else total) > most) or total > MAX_GROUP_WEIGHT:
+        if (most and (len(ids) if by_members else total) > most) or max(
+            total, group.max_size
+        ) > MAX_GROUP_WEIGHT:
             codes.add(Code.RESOURCE_EXHAUSTED)
         return codes
 

@@ -8,7 +8,7 @@ import random
 import pytest
 from finsy.proto import p4r
 
-from tailrace.native.server.context import Ports
+from tailrace.native.server.context import Limits, Ports
 from tailrace.p4rt.status import Code
 
 INSERT, MODIFY, DELETE = 1, 2, 3
@@ -263,12 +263,20 @@ def test_profile_size(rig):
     assert codes == [OK] * 32 + [Code.RESOURCE_EXHAUSTED]
 
 
-@pytest.mark.parametrize("max_size", [-1])
-def test_bad_max_size(rig, max_size):
-    """Row 27: a negative max_size is INVALID_ARGUMENT."""
+@pytest.mark.parametrize(
+    ("max_size", "code"),
+    [
+        (-1, INVALID),
+        (Limits().group_weight, Code.OK),
+        (Limits().group_weight + 1, Code.RESOURCE_EXHAUSTED),
+        ((1 << 31) - 1, Code.RESOURCE_EXHAUSTED),
+    ],
+)
+def test_bad_max_size(rig, max_size, code):
+    """Row 27: a negative max_size is INVALID_ARGUMENT; one that no group can have is refused when it is made."""
     update = group(rig, 1)
     update.entity.action_profile_group.max_size = max_size
-    assert rig.write(update) == [INVALID]
+    assert rig.write(update) == [code]
 
 
 @pytest.mark.parametrize("what", ["member", "group"])

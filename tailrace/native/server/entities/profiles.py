@@ -313,6 +313,9 @@ class Profile:
         least = 1 if limit and not self._context.lenient else 0
         if max_size < least or (limit and max_size > limit):
             raise invalid(f"{self._what}: max_size {max_size} is not in {least}..{limit or ''}")
+        most = self._context.limits.group_weight
+        if max_size > most:
+            raise exhausted(f"{self._what}: max_size is {max_size}; groups of at most {most} are possible")
 
     def _group_members(self, message: p4r.ActionProfileGroup, max_size: int) -> dict[int, Weighted]:
         members: dict[int, Weighted] = {}
