@@ -91,6 +91,38 @@ def test_a_digest_list_that_nobody_acknowledges(rig):
     assert sources(stream.next()) == [4]
 
 
+def test_a_digest_that_is_modified(rig):
+    """Row 31: what waits for a list or an acknowledgement stays, and the new times and sizes count for it."""
+    stream = rig.sessions[0]
+    assert rig.write(digest(rig, INSERT, timeout_ms=50, size=9, ack_ms=1000)) == [OK]
+    learn(rig, 1)
+    rig.advance(50 * MS)
+    assert sources(stream.next()) == [1]  # never acknowledged
+    for source in (2, 3, 4):
+        learn(rig, source)
+    same = digest(rig, MODIFY, timeout_ms=50, size=9, ack_ms=1000)
+    assert rig.write(same, digest(rig, MODIFY, timeout_ms=90, size=2, ack_ms=1000)) == [OK, OK]
+    learn(rig, 1)
+    learn(rig, 2)
+    assert sources(stream.next()) == [2, 3]  # two is full now
+    rig.advance(89 * MS)
+    barrier(stream)
+    rig.advance(1 * MS)
+    assert sources(stream.next()) == [4]
+    learn(rig, 4)
+    # the shorter time ends that of what was sent before, too; a batch that fails changes nothing
+    assert rig.write(digest(rig, MODIFY), digest(rig, INSERT), atomicity=1) == [
+        Code.ABORTED,
+        Code.ALREADY_EXISTS,
+    ]
+    learn(rig, 4)
+    barrier(stream)
+    assert rig.write(digest(rig, MODIFY, size=1, ack_ms=1)) == [OK]
+    rig.advance(300 * MS)
+    learn(rig, 4)
+    assert sources(stream.next()) == [4]
+
+
 def test_digest_without_buffering(rig):
     """Row 31: max_timeout_ns 0 sends every message by itself."""
     rig.write(digest(rig, INSERT))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
+from itertools import islice
 
 from finsy.proto import p4r
 
@@ -37,8 +38,9 @@ Record = tuple[int, ...]
 
 @dataclass(slots=True)
 class _Enabled:
-    """One digest: `sent` has, by list, when its messages are forgotten and what they are; oldest first.
+    """One digest: `sent` has, by list, when it was sent and its messages; oldest first.
 
+    `config` is replaced when it is modified, and counts for what is here already, too.
     `sweep_from_ns`: when the sweeps began, None where every list has a time of its own.
     """
 
@@ -56,17 +58,21 @@ class _Enabled:
     def limit(self) -> int:
         return min(self.config.max_list_size or MAX_LIST, MAX_LIST)
 
-    def expiry(self, now_ns: int) -> int:
-        """When a list that is sent now is forgotten if it is not acknowledged.
+    def is_full(self) -> bool:
+        """Whether there is a list to be sent, however young its messages are."""
+        return len(self.buffer) >= self.limit
+
+    def expiry(self, sent_ns: int) -> int:
+        """When a list that was sent then is forgotten if it is not acknowledged.
 
         A sweep marks what it sees for the first time and forgets what it sees again: so a list is remembered
         for one to two periods.
         """
         timeout = self.config.ack_timeout_ns
         if self.sweep_from_ns is None:
-            return now_ns + timeout
+            return sent_ns + timeout
         period = max(timeout, MIN_SWEEP_NS)
-        return now_ns + 2 * period - (now_ns - self.sweep_from_ns) % period
+        return sent_ns + 2 * period - (sent_ns - self.sweep_from_ns) % period
 
     def remember(self, list_id: int, now_ns: int, records: list[Record]) -> None:
         """Puts a list that was sent into the cache, which is bounded: the oldest lists give way."""
@@ -74,7 +80,7 @@ class _Enabled:
             oldest = next(iter(self.sent))
             self.forgotten += len(self.sent[oldest][1])
             self.forget(oldest)
-        self.sent[list_id] = (self.expiry(now_ns), records)
+        self.sent[list_id] = (now_ns, records)
         self.cache.update(records)
 
     def forget(self, list_id: int) -> None:
@@ -104,19 +110,36 @@ class Digests:
             raise not_found(f"digest '{plan.name}' is not enabled")
         if kind == DELETE:
             del self._enabled[digest_id]
-        else:
-            config = message.config
-            for name in ("max_timeout_ns", "max_list_size", "ack_timeout_ns"):
-                if getattr(config, name) < 0:
-                    value = getattr(config, name)
-                    raise invalid(f"digest '{plan.name}': {name} is {value}; it cannot be negative")
-            copy = p4r.DigestEntry.Config()
-            copy.CopyFrom(config)
-            copy.DiscardUnknownFields()
-            sweep_from_ns = self._context.now_ns() if self._context.lenient else None
-            self._enabled[digest_id] = _Enabled(plan, copy, sweep_from_ns)
+            if undo is not None:
+                undo.append(lambda: self._restore(digest_id, before))
+            return
+        config = self._config(plan, message.config)
+        sweep_from_ns = self._context.now_ns() if self._context.lenient else None
+        if before is None:
+            self._enabled[digest_id] = _Enabled(plan, config, sweep_from_ns)
+            if undo is not None:
+                undo.append(lambda: self._restore(digest_id, None))
+            return
+        old = before.config, before.sweep_from_ns
+        self._configure(before, config, sweep_from_ns)
         if undo is not None:
-            undo.append(lambda: self._restore(digest_id, before))
+            undo.append(lambda: self._configure(before, *old))
+
+    @staticmethod
+    def _config(plan: DigestPlan, given: p4r.DigestEntry.Config) -> p4r.DigestEntry.Config:
+        for name in ("max_timeout_ns", "max_list_size", "ack_timeout_ns"):
+            value = getattr(given, name)
+            if value < 0:
+                raise invalid(f"digest '{plan.name}': {name} is {value}; it cannot be negative")
+        config = p4r.DigestEntry.Config()
+        config.CopyFrom(given)
+        config.DiscardUnknownFields()
+        return config
+
+    @staticmethod
+    def _configure(enabled: _Enabled, config: p4r.DigestEntry.Config, sweep_from_ns: int | None) -> None:
+        """Gives a digest another configuration: what waits for a list or an acknowledgement stays."""
+        enabled.config, enabled.sweep_from_ns = config, sweep_from_ns
 
     def _restore(self, digest_id: int, before: _Enabled | None) -> None:
         if before is None:
@@ -161,19 +184,22 @@ class Digests:
         if not enabled.buffer:
             enabled.first_ns, enabled.made_ns = now_ns, message.time_ns
         enabled.buffer[values] = None
-        if enabled.config.max_timeout_ns == 0 or len(enabled.buffer) >= enabled.limit:
+        if enabled.config.max_timeout_ns == 0 or enabled.is_full():
             return self._send(enabled, now_ns)
         return None
 
     def due(self, now_ns: int) -> list[p4r.DigestList]:
-        """The lists whose first message has waited long enough; forgets what was not acknowledged in time."""
+        """The lists whose first message has waited long enough, or that a modification has made full; forgets
+        what was not acknowledged in time.
+        """
         lists = []
         for enabled in self._enabled.values():
-            if enabled.buffer and now_ns - enabled.first_ns >= enabled.config.max_timeout_ns:
+            waited_ns = now_ns - enabled.first_ns
+            while enabled.buffer and (waited_ns >= enabled.config.max_timeout_ns or enabled.is_full()):
                 lists.append(self._send(enabled, now_ns))
             while enabled.sent:
                 oldest = next(iter(enabled.sent))
-                if now_ns < enabled.sent[oldest][0]:
+                if now_ns < enabled.expiry(enabled.sent[oldest][0]):
                     break
                 enabled.forget(oldest)
         return lists
@@ -191,8 +217,9 @@ class Digests:
             enabled.forget(message.list_id)
 
     def _send(self, enabled: _Enabled, now_ns: int) -> p4r.DigestList:
-        records = list(enabled.buffer)
-        enabled.buffer.clear()
+        records = list(islice(enabled.buffer, enabled.limit))
+        for record in records:
+            del enabled.buffer[record]
         message = p4r.DigestList(digest_id=enabled.plan.id, list_id=self._next_list)
         message.timestamp = enabled.made_ns
         self._next_list += 1
