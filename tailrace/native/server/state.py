@@ -23,8 +23,8 @@ from tailrace.native.server.context import (
     Work,
     from_state_error,
 )
+from tailrace.native.server.entities.counts import check_counter
 from tailrace.native.server.entities.digests import Digests
-from tailrace.native.server.entities.direct import check_counter
 from tailrace.native.server.entities.externs import Counters, Meters, Registers, ValueSets, only_modify
 from tailrace.native.server.entities.forms import MOST_MET, Met, Plain
 from tailrace.native.server.entities.meters import NOTHING_COUNTED, check_reset, parse_rates

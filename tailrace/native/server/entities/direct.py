@@ -10,7 +10,7 @@ from tailrace.native.server.context import Undo
 from tailrace.native.server.entities.entry import DEFAULT_HANDLE, Entry
 from tailrace.native.server.entities.filled import Filled
 from tailrace.native.server.entities.meters import NOTHING_COUNTED
-from tailrace.p4rt.status import Code, P4RtError, invalid
+from tailrace.p4rt.status import Code, P4RtError
 
 
 class Direct(Filled):
@@ -77,10 +77,3 @@ def says_direct(message: p4r.TableEntry) -> bool:
         or message.HasField("meter_config")
         or message.HasField("meter_counter_data")
     )
-
-
-def check_counter(data: p4r.CounterData, what: str) -> None:
-    """Refuses values that no counter can have."""
-    for name, value in (("byte_count", data.byte_count), ("packet_count", data.packet_count)):
-        if value < 0:
-            raise invalid(f"{what}: {name} is {value}; it cannot be negative")

@@ -15,7 +15,7 @@ from tailrace.native.runtime import StateError, Switch
 from tailrace.native.runtime.externs import Raw, slices
 from tailrace.native.server import memory
 from tailrace.native.server.context import ENTITY, MODIFY, SLICE, Context, Responses, Undo, Work
-from tailrace.native.server.entities.direct import check_counter
+from tailrace.native.server.entities.counts import check_counter, fill_counter
 from tailrace.native.server.entities.match import PackedKey
 from tailrace.native.server.entities.meters import (
     NOTHING_COUNTED,
@@ -158,9 +158,7 @@ class Counters(_Arrays[ArrayPlan]):
                     entry = out.add().counter_entry
                     entry.counter_id = plan.id
                     entry.index.index = index
-                    entry.data.SetInParent()
-                    entry.data.byte_count = byte_count
-                    entry.data.packet_count = packet_count
+                    fill_counter(byte_count, packet_count, entry.data)
                 yield ENTITY * count
 
     def carry(self, old: Counters) -> Work:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from finsy.proto import p4i, p4r
 
 from tailrace.native.runtime import ColourCounts, MeterRates
+from tailrace.native.server.entities.counts import fill_counter
 from tailrace.native.server.entities.schema import MeterPlan
 from tailrace.p4rt.status import invalid
 
@@ -66,8 +67,6 @@ def check_reset(data: p4r.MeterCounterData, what: str) -> None:
 
 def fill_colours(counts: ColourCounts, data: p4r.MeterCounterData) -> None:
     """Writes what a meter has counted into an empty message, whose three counters are then set."""
-    for counter in (data.green, data.yellow, data.red):
-        counter.SetInParent()
-    data.green.byte_count, data.green.packet_count = counts[0:2]
-    data.yellow.byte_count, data.yellow.packet_count = counts[2:4]
-    data.red.byte_count, data.red.packet_count = counts[4:6]
+    fill_counter(counts[0], counts[1], data.green)
+    fill_counter(counts[2], counts[3], data.yellow)
+    fill_counter(counts[4], counts[5], data.red)

@@ -9,6 +9,7 @@ from finsy.proto import p4r
 
 from tailrace.native.runtime import Switch
 from tailrace.native.server.context import ENTITY, LOOKED_AT, Context, Responses, Work
+from tailrace.native.server.entities.counts import fill_counter
 from tailrace.native.server.entities.entry import DEFAULT_HANDLE, Entry
 from tailrace.native.server.entities.meters import fill_colours, fill_config
 from tailrace.native.server.entities.profiles import Profile
@@ -119,8 +120,7 @@ class TableReader:
             out.idle_timeout_ns = entry.timeout_ns
 
     def _fill_counter(self, table: Table, entry: Entry, data: p4r.CounterData) -> None:
-        data.SetInParent()
-        data.byte_count, data.packet_count = self._switch.entry_counter(table.plan.index, entry.handle)
+        fill_counter(*self._switch.entry_counter(table.plan.index, entry.handle), data)
 
     def _direct(self, message: p4r.TableEntry, has: Callable[[Table], bool]) -> Iterator[_Found]:
         """The entries that a direct resource request names; one that it names fully must exist.

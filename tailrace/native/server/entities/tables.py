@@ -20,7 +20,8 @@ from tailrace.native.server.context import (
     from_state_error,
 )
 from tailrace.native.server.entities.actions import ActionSpec, Use, parse_action
-from tailrace.native.server.entities.direct import Direct, check_counter, says_direct
+from tailrace.native.server.entities.counts import check_counter
+from tailrace.native.server.entities.direct import Direct, says_direct
 from tailrace.native.server.entities.entry import DEFAULT_HANDLE, Entry, Identity, TargetSpec
 from tailrace.native.server.entities.forms import PLAIN, Form, Forms, Plain
 from tailrace.native.server.entities.match import PackedKey

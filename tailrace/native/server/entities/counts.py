@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CounterData messages to counts and back (P4Runtime specification 9.3).
+
+The core counts to 2^64 - 1 and then from 0; a message bears int64. What is told is the count modulo 2^63: a
+counter goes from 2^63 - 1 to 0, as those of hardware do at their width, and differences stay right.
+"""
+
+from __future__ import annotations
+
+from finsy.proto import p4r
+
+from tailrace.p4rt.status import invalid
+
+_TOLD = (1 << 63) - 1
+"""The bits of a count that are told."""
+
+
+def check_counter(data: p4r.CounterData, what: str) -> None:
+    """Refuses values that no counter can have.
+
+    Raises:
+        P4RtError: INVALID_ARGUMENT.
+    """
+    for name, value in (("byte_count", data.byte_count), ("packet_count", data.packet_count)):
+        if value < 0:
+            raise invalid(f"{what}: {name} is {value}; it cannot be negative")
+
+
+def fill_counter(byte_count: int, packet_count: int, data: p4r.CounterData) -> None:
+    """Writes counts of the core into an empty message, which is then set even when both are zero."""
+    data.SetInParent()
+    data.byte_count, data.packet_count = byte_count & _TOLD, packet_count & _TOLD
