@@ -288,6 +288,12 @@ def _numbers(port: int | None, options: Options) -> list[int]:
 
 
 def _configure_log(switch: Switch, options: Options) -> None:
+    """Sends what the switch and its server tell to where the command line says, from its level on.
+
+    Without a log, warnings and errors go to standard error; with -L off nothing goes anywhere.
+    """
+    everything = logging.getLogger("tailrace")  # modules of the server have loggers of their own below it
+    everything.setLevel(_LEVELS[options.log_level])
     if not options.logs("error"):
         return
     handler: logging.Handler = logging.StreamHandler(sys.stdout)
@@ -304,10 +310,9 @@ def _configure_log(switch: Switch, options: Options) -> None:
         logging.Formatter("[%(asctime)s.%(msecs)03d] [%(levelname)s] %(message)s", "%H:%M:%S")
     )
     logging.addLevelName(_LEVELS["trace"], "trace")
+    everything.handlers[:] = [handler]
+    everything.propagate = False
     log = logging.getLogger("tailrace.switch")
-    log.handlers[:] = [handler]
-    log.propagate = False
-    log.setLevel(_LEVELS[options.log_level])
     switch.set_log(lambda level, text: log.log(_LEVELS[level], "%s", printable(text)))
 
 

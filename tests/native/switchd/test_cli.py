@@ -268,6 +268,60 @@ def test_it_serves_and_ends_when_told(running, sign: signal.Signals) -> None:
     assert "Traceback" not in err
 
 
+FAULTY = """
+from tailrace.native.server import service
+from tailrace.native.switchd.cli import main
+
+def fault() -> None:
+    raise RuntimeError("what nobody thought of")
+
+service.capabilities = fault
+raise SystemExit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "where"),
+    [
+        ([], "stderr"),
+        (["--log-console", "-L", "error"], "stdout"),
+        (["--log-file", "log", "-L", "info"], "log.txt"),
+        (["--log-file", "log", "-L", "off"], None),
+        (["--log-console", "-L", "off"], None),
+        (["-L", "off"], None),
+    ],
+)
+def test_the_log_has_what_internal_errors_name(words: list[str], where: str | None, tmp_path: Path) -> None:
+    """A client reads INTERNAL and that the log says more: so it does, wherever it was asked for."""
+    port = free_port()
+    command = [
+        sys.executable,
+        "-c",
+        FAULTY,
+        "--no-p4",
+        *words,
+        "--",
+        "--grpc-server-addr",
+        f"127.0.0.1:{port}",
+    ]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+                grpc.channel_ready_future(channel).result(timeout=LONG_S)
+                with pytest.raises(grpc.RpcError, match="see the switch's log") as caught:
+                    p4r_grpc.P4RuntimeStub(channel).Capabilities(p4r.CapabilitiesRequest(), timeout=LONG_S)
+                assert caught.value.code() == grpc.StatusCode.INTERNAL
+        finally:
+            process.terminate()
+            out, err = process.communicate(timeout=LONG_S)
+    found = {"stdout": out, "stderr": err} | {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert [name for name, text in found.items() if "RuntimeError: what nobody thought of" in text] == (
+        [] if where is None else [where]
+    )
+
+
 def test_an_address_in_use_is_one_line(running) -> None:
     _, port = running
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
