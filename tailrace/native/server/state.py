@@ -41,6 +41,7 @@ from tailrace.native.server.entities.reader import (
 )
 from tailrace.native.server.entities.schema import Schema, absent
 from tailrace.native.server.entities.tables import Table
+from tailrace.native.server.entities.translation import Mark
 from tailrace.native.server.waiting.parts import Parts
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 
@@ -69,6 +70,7 @@ class State:
         self.schema = schema
         self.context = context
         self.parts = Parts(schema)
+        self._strings = schema.types if schema.types.has_strings() else None
         if schema.references is not None:
             context.references = ReferenceIndex(schema.references)
         self.profiles = {plan.id: Profile(plan, context) for plan in schema.profiles.values()}
@@ -193,9 +195,11 @@ class State:
         if len(updates) > most:
             raise exhausted(f"a ROLLBACK_ON_ERROR batch has {most} updates at most, not {len(updates)}")
         undo = Undo()
-        done = False
+        done, tried = False, 0
+        mark = None if self._strings is None else self._strings.begin()
         try:
             for position, update in enumerate(updates):
+                tried += 1
                 error, work = yield from self._apply(update, undo, role)
                 yield work
                 if error is not None:
@@ -208,6 +212,14 @@ class State:
             if not done:
                 for step in reversed(undo):
                     step()
+                self._take_back(mark, tried)
+
+    def _take_back(self, mark: Mark | None, within: int = 0) -> None:
+        """Takes the numbers from strings that a write has named which came to nothing."""
+        if mark is not None and self._strings is not None and self._strings.take_back(mark, within):
+            self.schema.met.clear()
+            for forms in self.schema.forms.values():
+                forms.forget()
 
     def fill(self, entities: Iterable[p4r.Entity], role: str = "") -> None:
         """Adds entities as a Write that inserts them does, the plain entries of each table at once.
@@ -220,6 +232,8 @@ class State:
             P4RtError: one is refused; some may have been added.
         """
         met, plain = self.schema.met, dict[int, list[Plain]]()
+        if self._strings is not None:
+            self._strings.begin()
         roles = self.schema.roles
         for entity in entities:
             if roles is not None:
@@ -262,6 +276,7 @@ class State:
         which = entity.WhichOneof("entity")
         work = ENTITY
         result: Result = None
+        mark = None if self._strings is None else self._strings.begin()
         try:
             if self.schema.absent:
                 self._refuse_absent(entity)
@@ -284,6 +299,8 @@ class State:
             result = error
         except StateError as error:
             result = from_state_error(error)
+        if result is not None:
+            self._take_back(mark)
         return result, work
 
     def _apply_other(

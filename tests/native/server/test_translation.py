@@ -171,6 +171,100 @@ def test_what_only_asks_takes_no_number(strings):
     assert rig.device._live.state.schema.types.sdn("PortId_t", 9).names.to_wire(b"eth0", "x") == 1
 
 
+def asking(rig, name: bytes) -> list[p4r.Entity]:
+    """Requests for what has this key."""
+    with_priority = string_entry(rig, 1, name, b"red").entity
+    with_priority.table_entry.ClearField("action")
+    all_of_it = p4r.Entity()
+    all_of_it.CopyFrom(with_priority)
+    all_of_it.table_entry.priority = 0
+    return [with_priority, all_of_it]
+
+
+def room(rig) -> tuple[int, ...]:
+    """Strings that there are, of keys and of parameters."""
+    types = rig.device._live.state.schema.types
+    return tuple(types.sdn(name, bits).names.count for name, bits in (("name_t", 24), ("value_t", 8)))
+
+
+def test_who_only_asks_for_decimal_numbers_uses_up_no_strings(strings):
+    """Each has a number of its own already, and keeps no place by being asked for."""
+    rig = strings
+    assert rig.write(string_entry(rig, 1, b"Ethernet0", b"red")) == [Code.OK]
+    before = room(rig)
+    assert before == (1, 1)
+    numbers = [b"%d" % number for number in range(1000, 1400)]
+    assert rig.read(*(request for number in numbers for request in asking(rig, number))) == []
+    for kind in (2, 3):
+        updates = [string_entry(rig, kind, number, b"nobody's") for number in numbers]
+        assert set(rig.write(*updates)) == {Code.NOT_FOUND}
+    assert room(rig) == before
+    assert rig.write(string_entry(rig, 1, b"1000", b"green")) == [Code.OK]
+    assert len(rig.read(*asking(rig, b"1000"))) == 2
+
+
+def test_what_comes_to_nothing_takes_no_number(strings):
+    """Updates that fail, and batches that are taken back; what was cached of them does not come back wrong."""
+    rig = strings
+    bad = string_entry(rig, 1, b"second", b"blue")
+    bad.entity.table_entry.priority = 0
+    unknown = string_entry(rig, 1, b"third", b"blue")
+    unknown.entity.table_entry.idle_timeout_ns = 5
+    assert rig.write(string_entry(rig, 1, b"first", b"red"), bad, unknown) == [
+        Code.OK,
+        Code.INVALID_ARGUMENT,
+        Code.INVALID_ARGUMENT,
+    ]
+    assert room(rig) == (1, 1)
+    batch = [string_entry(rig, 1, b"a%d" % number, b"b%d" % number) for number in range(200)]
+    for atomicity in (1, 2):
+        codes = rig.write(*batch, string_entry(rig, 3, b"nobody", b"red"), atomicity=atomicity)
+        assert codes == [Code.ABORTED] * 200 + [Code.NOT_FOUND]
+        assert room(rig) == (1, 1)
+    # the same in another order: every string has another number than it would have had
+    assert rig.write(*reversed(batch), atomicity=1) == [Code.OK] * 200
+    assert room(rig) == (201, 201)
+    for number in range(200):
+        (entry,) = rig.read(asking(rig, b"a%d" % number)[0])
+        assert entry.table_entry.action.action.params[0].value == b"b%d" % number
+
+
+def test_strings_that_others_may_have_used_stay():
+    """A batch that is taken back leaves them where somebody else has written in the meantime."""
+    found = types("t", None)
+    sdn = found.sdn("t", 9)
+    assert sdn is not None and sdn.names is not None
+    names = sdn.names
+    batch = found.begin()
+    found.begin()
+    names.to_wire(b"of the batch", "x")
+    found.begin()  # somebody else's
+    names.to_wire(b"somebody else's", "x")
+    found.begin()
+    assert not found.take_back(batch, within=2)
+    assert names.count == 2
+    batch = found.begin()
+    found.begin()
+    names.to_wire(b"another", "x")
+    assert found.take_back(batch, within=1)
+    assert names.count == 2
+    assert names.to_wire(b"one more", "x") == 3
+
+
+def test_reads_and_refused_writes_leave_room_for_strings(strings, monkeypatch):
+    """The room is that of all types together."""
+    rig = strings
+    types = rig.device._live.state.schema.types
+    monkeypatch.setattr(types._room, "left", 4)
+    for number in range(20):
+        assert rig.read(*asking(rig, b"%d" % number)) == []
+        bad = string_entry(rig, 1, b"x%d" % number, b"y%d" % number)
+        bad.entity.table_entry.priority = 0
+        assert rig.write(bad) == [Code.INVALID_ARGUMENT]
+    good = [string_entry(rig, 1, b"x%d" % number, b"y%d" % number) for number in range(3)]
+    assert rig.write(*good) == [Code.OK, Code.OK, Code.RESOURCE_EXHAUSTED]
+
+
 def test_strings_keep_their_numbers_when_a_pipeline_is_reconciled(strings):
     """The new pipeline reads the same strings, though others were written first, and removed."""
     rig = strings

@@ -78,6 +78,11 @@ class Forms:
             self._calls.clear()
         self._calls[octets] = (spec, target)
 
+    def forget(self) -> None:
+        """Forgets all, as what they say may mean something else from now on."""
+        self._kept.clear()
+        self._calls.clear()
+
     def keep(self, octets: bytes, form: Form) -> None:
         """Remembers a form."""
         if len(octets) > MOST_BYTES:

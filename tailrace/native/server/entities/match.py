@@ -71,6 +71,10 @@ class MatchField(Width):
         self.sdn: Callable[[bytes], bytes] = shortest
         """From packed bytes to what controllers read."""
 
+    def ask(self, data: bytes) -> bytes:
+        """As `pack`, for who writes nothing."""
+        return self.pack(data)
+
     def prefix_mask(self, prefix_bits: int) -> bytes:
         """The mask of a prefix of so many bits."""
         return ((1 << self.bits + self.above) - (1 << (self.bits - prefix_bits))).to_bytes(self.nbytes, "big")
@@ -87,8 +91,23 @@ class NamedField(MatchField):
         self.sdn = lambda packed: names.to_sdn(int.from_bytes(packed, "big"))
 
     def pack(self, data: bytes) -> bytes:
-        """The number of a string (P4RtError: translation.py)."""
+        """The number of a string, which it keeps (P4RtError: translation.py)."""
         return self.names.to_wire(data, self.name).to_bytes(self.nbytes, "big")
+
+    def ask(self, data: bytes) -> bytes:
+        """The number of a string, which gets none.
+
+        Raises:
+            _UnknownError: it stands for nothing.
+        """
+        number = self.names.known(data)
+        if number is None:
+            raise _UnknownError
+        return number.to_bytes(self.nbytes, "big")
+
+
+class _UnknownError(Exception):
+    """A string that stands for nothing."""
 
 
 @dataclass(slots=True)
@@ -102,10 +121,12 @@ class KeyPlan:
     only_exact: bool
     full_mask: bytes
     required: int
-    named: bool
 
-    def pack(self, matches: Iterable[p4r.FieldMatch]) -> PackedKey:
+    def pack(self, matches: Iterable[p4r.FieldMatch], *, asked: bool = False) -> PackedKey:
         """The packed key of an entry.
+
+        Args:
+            asked: by who writes nothing, so that no string gets a number: see `look_up`.
 
         Raises:
             P4RtError: INVALID_ARGUMENT or OUT_OF_RANGE, naming the field.
@@ -127,7 +148,7 @@ class KeyPlan:
                 value = match.exact.value
                 if not value and not match.HasField("exact"):
                     raise _wrong_kind(field)
-                keys[position] = field.pack(value)
+                keys[position] = field.ask(value) if asked else field.pack(value)
                 masks[position] = field.full
             elif kind is _LPM:
                 prefix_bits, keys[position], masks[position] = _lpm(field, match)
@@ -138,7 +159,8 @@ class KeyPlan:
             else:
                 if not match.HasField("optional"):
                     raise _wrong_kind(field)
-                keys[position] = field.pack(match.optional.value)
+                value = match.optional.value
+                keys[position] = field.ask(value) if asked else field.pack(value)
                 masks[position] = field.full
         if self.required & ~seen:
             raise self._missing(seen)
@@ -146,19 +168,16 @@ class KeyPlan:
             return PackedKey(b"".join(keys), self.full_mask, 0)
         return PackedKey(b"".join(keys), b"".join(masks), prefix_bits)
 
-    def look_up(self, matches: Sequence[p4r.FieldMatch]) -> PackedKey | None:
+    def look_up(self, matches: Iterable[p4r.FieldMatch]) -> PackedKey | None:
         """The packed key of an entry that may be there; None: it names a string that stands for nothing.
 
         Raises:
             P4RtError: as `pack`.
         """
-        for match in matches if self.named else ():
-            field = self.by_id.get(match.field_id, (0, None))[1]
-            if isinstance(field, NamedField):
-                part = match.exact if field.kind is _EXACT else match.optional
-                if field.names.known(part.value) is None:
-                    return None
-        return self.pack(matches)
+        try:
+            return self.pack(matches, asked=True)
+        except _UnknownError:
+            return None
 
     def unpack(self, packed: PackedKey, out: FieldMatches) -> None:
         """Appends the FieldMatch messages of a packed key to `out`, without those that do not care."""
@@ -228,7 +247,6 @@ def key_plan(what: str, fields: Sequence[MatchField]) -> KeyPlan:
         only_exact=all(field.kind is _EXACT for field in fields),
         full_mask=b"".join(b"\xff" * field.nbytes for field in fields),
         required=required,
-        named=any(isinstance(field, NamedField) for field in fields),
     )
 
 

@@ -3,14 +3,16 @@
 (P4Runtime specification 8.4.6 and 18).
 
 Numbers (sdn_bitwidth) are the same on both sides, and must fit both. Strings (sdn_string) have a number each,
-as long as the pipeline lives: a decimal number has its own where that is free, the empty string has 0, every
-other string the lowest number from 1 on that is free. So ports can be called by their numbers, and VRFs, next
-hops and the like by any names. A number that nobody has named is read as a decimal number.
+from the first write that names them and comes to something, as long as the pipeline lives: a decimal number
+has its own where that is free, the empty string has 0, every other string the lowest number from 1 on that is
+free. So ports can be called by their numbers, and VRFs, next hops and the like by any names. A number that
+nobody has named is read as a decimal number.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from finsy.proto import p4t
 
@@ -82,6 +84,19 @@ class Names:
         """The string of a number."""
         return self._names.get(number) or (b"" if number in self._names else b"%d" % number)
 
+    @property
+    def count(self) -> int:
+        """How many strings have a number."""
+        return len(self._numbers)
+
+    def take_back(self, count: int) -> None:
+        """Takes their numbers from all strings but the first `count`, which nobody may use."""
+        while len(self._numbers) > count:
+            _, number = self._numbers.popitem()  # the last
+            del self._names[number]
+            self._free = min(self._free, number or self._free)
+            self._room.left += 1
+
     def adopt(self, other: Names) -> None:
         """Takes over the strings of another pipeline's type, as long as there are none of its own."""
         if not self._numbers and other.bits == self.bits:
@@ -131,6 +146,13 @@ class Sdn:
         return encode(number) if self.names is None else self.names.to_sdn(number)
 
 
+class Mark(NamedTuple):
+    """How far the strings were when something began: the number of its first write, and strings by type."""
+
+    write: int
+    strings: tuple[int, ...]
+
+
 @dataclass(slots=True)
 class Translations:
     """The types of one pipeline."""
@@ -138,6 +160,33 @@ class Translations:
     types: p4t.P4TypeInfo
     _names: dict[str, Names] = field(default_factory=dict)
     _room: Room = field(default_factory=Room)
+    _writes: int = 0
+
+    def has_strings(self) -> bool:
+        """Whether a type is written as strings."""
+        return bool(self._names)
+
+    def begin(self) -> Mark:
+        """Notes that somebody writes, who may give strings their numbers."""
+        self._writes += 1
+        return Mark(self._writes, tuple(names.count for names in self._names.values()))
+
+    def take_back(self, mark: Mark, within: int = 0) -> bool:
+        """Takes the numbers from strings that got theirs since then, by a write that came to nothing.
+
+        Args:
+            within: writes that are parts of that one. If others have written meanwhile, who may have used
+                its strings, they stay.
+
+        Returns:
+            whether there were any.
+        """
+        now = tuple(names.count for names in self._names.values())
+        if self._writes != mark.write + within or now == mark.strings:
+            return False
+        for names, count in zip(self._names.values(), mark.strings, strict=True):
+            names.take_back(count)
+        return True
 
     def adopt(self, other: Translations) -> None:
         """Takes over the strings of another pipeline, for registers and tables keep the numbers."""
