@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -14,10 +15,13 @@ from tailrace.native.runtime.lib import MAX_PORT
 from tailrace.native.server.entities.bytestring import decode, shortest
 from tailrace.native.server.memory import Account
 from tailrace.p4rt.status import Code, P4RtError, exhausted
+from tailrace.words.text import one_line
 
 if TYPE_CHECKING:
     from tailrace.native.server.annotated.references import ReferenceIndex
     from tailrace.native.server.entities.translation import Names
+
+_log = logging.getLogger(__name__)
 
 _PORT_BITS = 32
 """Of ports as controllers number them."""
@@ -99,6 +103,24 @@ class Undo(list[Callable[[], None]]):
                 f"not {self._cells + count}"
             )
         self._cells += count
+
+    def take_back(self) -> None:
+        """Takes back everything, whatever happens to one step: what is behind it is as it was, at least.
+
+        Raises:
+            P4RtError: INTERNAL: a step has failed, which the log tells.
+        """
+        failed = 0
+        for step in reversed(self):
+            try:
+                step()
+            except Exception as error:  # noqa: BLE001 - whatever it is, the others are to be taken back
+                failed += 1
+                _log.error("an update stays: %s: %s", type(error).__name__, one_line(str(error)))
+        if failed:
+            raise P4RtError(
+                Code.INTERNAL, f"{failed} of the changes of a batch that failed stay; see the switch's log"
+            )
 
 
 @dataclass(slots=True)

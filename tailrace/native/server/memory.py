@@ -8,7 +8,8 @@ clients write is counted here against one limit.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tailrace.native.compiler.model import Model
@@ -89,6 +90,20 @@ class Account:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self._used = 0
+        self._unasked = False
+
+    @contextmanager
+    def unasked(self) -> Iterator[None]:
+        """Within, nothing is refused: for what puts back what was there before.
+
+        Others may have taken the room meanwhile, so more than the limit may be in use afterwards: what one
+        batch had freed. Then nobody else takes any until there is room again.
+        """
+        self._unasked = True
+        try:
+            yield
+        finally:
+            self._unasked = False
 
     def take(self, size: int, what: str) -> None:
         """Notes that bytes are about to be used; for a negative number, that they are free again.
@@ -97,7 +112,7 @@ class Account:
             P4RtError: RESOURCE_EXHAUSTED: there are not so many left.
         """
         memory = self._memory
-        if size > 0 and memory.used + size > memory.limit:
+        if size > 0 and memory.used + size > memory.limit and not self._unasked:
             raise exhausted(
                 f"{what} needs {size} bytes more; {memory.used} of {memory.limit} are in use (--memory)"
             )

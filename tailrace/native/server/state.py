@@ -189,7 +189,7 @@ class State:
             role: of whom writes.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED: too many updates.
+            P4RtError: RESOURCE_EXHAUSTED: too many updates. INTERNAL: not all could be taken back.
         """
         most = self.context.limits.rollback
         if len(updates) > most:
@@ -210,8 +210,8 @@ class State:
             results += [None] * len(updates)
         finally:
             if not done:
-                for step in reversed(undo):
-                    step()
+                with self.context.memory.unasked():
+                    undo.take_back()
                 self._take_back(mark, tried)
 
     def _take_back(self, mark: Mark | None, within: int = 0) -> None:
