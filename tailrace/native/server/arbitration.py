@@ -32,8 +32,11 @@ class Client:
 
 @dataclass(slots=True)
 class _Role:
+    """`term` is the number of the last takeover, of those of all roles; what has begun before is refused."""
+
     highest: int | None = None
     primary: Client | None = None
+    term: int = 0
     clients: list[Client] = field(default_factory=list)
 
     def elect_live(self) -> None:
@@ -58,6 +61,7 @@ class Arbiter:
         self.max_streams = max_streams
         self._lenient = lenient
         self._roles: dict[str, _Role] = {DEFAULT_ROLE: _Role()}
+        self._terms = 0
 
     def update(self, client: Client, message: p4r.MasterArbitrationUpdate) -> Notices:
         """Handles an arbitration message of `client`; returns whom to tell what, in this order.
@@ -85,21 +89,36 @@ class Arbiter:
             role.primary = client
         elif role.primary is client:
             role.primary = None
+        if role.primary is client and before is not client:
+            self._terms += 1
+            role.term = self._terms
         if role.primary is not client and role.primary is before:
             return self._notices(name, [client])
         # a new primary hears last, when everyone else knows (specification 5.3)
         return self._notices(name, sorted(role.clients, key=lambda c: c is role.primary))
 
     def takes_over(self, client: Client, message: p4r.MasterArbitrationUpdate) -> bool:
-        """Whether `update` would make the client primary instead of another one."""
-        role = self._roles.get(message.role.name)
-        if role is None or role.primary is None or role.primary is client:
-            return False
+        """Whether `update` would make the client primary instead of another one, which may be gone."""
         election_id = self._election_id(message)
         if election_id is None or message.device_id != self.device_id:
             return False
-        known = role.primary.election_id if self._lenient else role.highest
+        role = self._roles.get(message.role.name)
+        if role is None:
+            return True
+        if role.primary is client:
+            return False
+        known = role.highest
+        if self._lenient:
+            known = None if role.primary is None else role.primary.election_id
         return known is None or election_id >= known
+
+    def term(self, role: str) -> int:
+        """The number of the role's last takeover; 0: there is none that is known.
+
+        What the primary has begun goes on when it is gone, or has another id, but not beyond a takeover.
+        """
+        state = self._roles.get(role)
+        return 0 if state is None else state.term
 
     def _election_id(self, message: p4r.MasterArbitrationUpdate) -> int | None:
         given = self._lenient or message.HasField("election_id")

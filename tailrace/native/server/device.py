@@ -333,13 +333,24 @@ class Device:
         self.authorize(request)
         self._state().fill(entities, request.role)
 
-    def writing(self, request: p4r.WriteRequest, results: list[Result]) -> Work:
+    def begun(self, request: p4r.WriteRequest) -> int:
+        """The term of who may write, in which a Write begins.
+
+        Raises:
+            P4RtError: as `authorize`.
+        """
+        self.authorize(request)
+        return self.arbiter.term(request.role)
+
+    def writing(self, request: p4r.WriteRequest, results: list[Result], term: int | None = None) -> Work:
         """The same in steps, between which others may write, unless the batch is one to be taken back.
 
         Args:
             results: gets what became of each update.
+            term: in which it has begun; None: it begins now.
         """
-        self.authorize(request)
+        term = self.begun(request) if term is None else term
+        self._still_in(term, request.role)
         state = self._state()
         if request.atomicity == p4r.WriteRequest.CONTINUE_ON_ERROR:
             steps = state.write(request.updates, results, request.role)
@@ -349,16 +360,24 @@ class Device:
             steps = self._at_once(state, request, results)
         else:
             raise invalid(f"atomicity {request.atomicity} is not known")
+        steps = in_slices(steps)
         try:
-            for work in in_slices(steps):
+            for work in steps:
                 yield work
                 # meanwhile another client may have become primary, or pushed a pipeline
-                self.authorize(request)
+                self._still_in(term, request.role)
                 self._still(state)
         except P4RtError as error:
             if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR or not results:
                 raise
-            results += [error] * (len(request.updates) - len(results))
+            results.extend([error] * (len(request.updates) - len(results)))
+        finally:
+            steps.close()
+
+    def _still_in(self, term: int, role: str) -> None:
+        """Refuses what has begun before a takeover; not what its client has begun and is gone since."""
+        if self.arbiter.term(role) > term:
+            raise P4RtError(Code.PERMISSION_DENIED, "another client has become the primary of this role")
 
     def _at_once(self, state: State, request: p4r.WriteRequest, results: list[Result]) -> Work:
         """All updates or none, between two packets."""

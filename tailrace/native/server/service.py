@@ -57,7 +57,7 @@ MAX_INTAKE = 256 << 20
 STALLED_S = 60.0
 """How long a Read waits for a client that does not take its answers."""
 TAKEOVER_S = 10.0
-"""How long a new primary waits for Writes of the one before; the rest of longer ones is refused."""
+"""How long Writes go on without their client, and a new primary waits for them; their rest is refused."""
 FLUSH_S = 5.0
 """How long a stream that ends with an error waits for its client to take what was sent before."""
 PACKETS_AT_ONCE = 256
@@ -144,9 +144,10 @@ class P4RuntimeService:
         if len(request.updates) > MANY:
             self.giving_back.freed()
         async with self._claims.claim(shared=(_PIPELINE, _primary(request.role))):
+            term = self.device.begun(request)  # others may have had their turn
             parts = await self._parts(update.entity for update in request.updates)
             async with self._claims.claim(alone=parts):
-                await self._turns.all(self.device.writing(request, results))
+                await self._turns.to_the_end(self.device.writing(request, results, term), TAKEOVER_S)
         if failed(results):
             raise BatchError("write failed", results, whole=self.device.settings.strict)
         return p4r.WriteResponse()

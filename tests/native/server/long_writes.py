@@ -17,9 +17,11 @@ CELLS = 5000
 """Of an array that is written in 80 slices, and of which a Write of many lasts for seconds."""
 
 
-def writing(rig: Rig, updates: list[p4r.Update], codes: list[Code], atomicity: int = 0) -> threading.Thread:
+def writing(
+    rig: Rig, updates: list[p4r.Update], codes: list[Code], atomicity: int = 0, role: str = ""
+) -> threading.Thread:
     """Starts a Write of new entries and returns when a part of it has been done."""
-    request = rig.write_request(*updates, atomicity=atomicity)
+    request = rig.write_request(*updates, atomicity=atomicity, role=role)
     before = entries_now(rig)
 
     def write() -> None:

@@ -13,9 +13,10 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.native.server import service
+from tailrace.native.server.device import Settings
 from tailrace.p4rt.status import Code
 from tests.native.server.conftest import Rig, RigMaker, code_of
-from tests.native.server.long_writes import large_counter, writing
+from tests.native.server.long_writes import entries_now, large_counter, writing
 from tests.native.server.test_externs import counter, modify
 from tests.native.server.test_tables import mac, read
 
@@ -133,6 +134,112 @@ def test_a_write_under_way_is_finished_before_a_takeover(make_rig: RigMaker) -> 
     assert len(read(rig, "mac")) == 300
     thread.join()
     assert codes == [OK] * len(batch)
+
+
+@pytest.mark.parametrize("atomicity", [0, 1])
+@pytest.mark.parametrize("role", ["", "other"])
+def test_a_write_under_way_is_finished_when_its_primary_goes(
+    make_rig: RigMaker, atomicity: int, role: str
+) -> None:
+    """Its stream ends, and with it a role of its own: the Write goes on, and the next primary waits for it."""
+    rig = make_rig()
+    primary = rig.primary(5)
+    batch = long_write(rig)
+    if atomicity:  # no more cells than can be taken back
+        batch = [*batch[:25], *(one for one in batch[25:] if one.entity.HasField("table_entry"))]
+    if role:
+        primary = rig.session()
+        primary.arbitrate(5, role=role)
+        assert primary.status() == OK
+    codes: list[Code] = []
+    thread = writing(rig, batch, codes, atomicity, role)
+    primary.close()
+    while rig.in_server(lambda: len(rig.server.service.streams)) > bool(role):
+        time.sleep(0.001)
+    assert thread.is_alive() and not codes
+    new = rig.session()
+    new.arbitrate(6, role=role or None)
+    assert new.status() == OK
+    assert len(read(rig, "mac")) == 300
+    thread.join()
+    assert codes == [OK] * len(batch)
+
+
+def test_a_write_under_way_is_finished_when_its_client_goes(make_rig: RigMaker) -> None:
+    """The call is cancelled, too: nobody is told, and the next primary finds all of it."""
+    rig = make_rig()
+    primary = rig.primary(5)
+    batch = long_write(rig)
+    call = rig.stub.Write.future(rig.write_request(*batch), timeout=60)
+    while not entries_now(rig):
+        time.sleep(0.001)
+    call.cancel()
+    primary.close()
+    assert 0 < entries_now(rig) < 300
+    new = rig.session()
+    new.arbitrate(6)
+    assert new.status() == OK
+    assert len(read(rig, "mac")) == 300
+    rig.election_id = 6
+    assert rig.write(mac(rig, 301)) == [OK]
+
+
+def test_a_write_does_not_go_on_for_ever_without_its_client(
+    make_rig: RigMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After some seconds the rest is not carried out."""
+    monkeypatch.setattr(service, "TAKEOVER_S", 0.01)
+    rig = make_rig()
+    rig.primary(5)
+    batch = long_write(rig)
+    call = rig.stub.Write.future(rig.write_request(*batch), timeout=60)
+    while not entries_now(rig):
+        time.sleep(0.001)
+    call.cancel()
+    assert 0 < len(read(rig, "mac")) < 300  # which waits for it
+    assert rig.write(mac(rig, 301)) == [OK]
+
+
+def test_a_primary_may_change_its_id_during_its_write(make_rig: RigMaker) -> None:
+    """It stays the primary with a higher one, and with a lower one what it has begun is finished."""
+    rig = make_rig()
+    primary = rig.primary(5)
+    batch = long_write(rig)
+    codes: list[Code] = []
+    thread = writing(rig, batch, codes)
+    primary.arbitrate(6)
+    assert primary.status() == OK
+    primary.arbitrate(4)
+    primary.status()
+    assert thread.is_alive()
+    thread.join()
+    assert codes == [OK] * len(batch)
+
+
+def test_compatibly_a_write_needs_no_stream_and_is_finished_before_there_is_a_primary(
+    make_rig: RigMaker,
+) -> None:
+    """Nor is it cut off when the next backup is promoted as the primary goes."""
+    rig = make_rig(settings=Settings(device_id=1, bmv2_compat=True))
+    rig.election_id = None
+    batch = long_write(rig)
+    codes: list[Code] = []
+    thread = writing(rig, batch, codes)
+    primary = rig.session()
+    primary.arbitrate(6)
+    assert primary.status() == OK
+    assert len(read(rig, "mac")) == 300
+    thread.join()
+    rig.election_id = 6
+    thread = writing(rig, long_write(rig), codes)
+    backup = rig.session()
+    backup.arbitrate(4)
+    assert backup.status() == Code.ALREADY_EXISTS
+    primary.close()
+    assert backup.status() == OK
+    assert thread.is_alive()
+    thread.join()
+    assert codes == [OK] * 2 * len(batch)
 
 
 def test_a_takeover_does_not_wait_for_ever(make_rig: RigMaker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 
 from tailrace.native.server.context import Work
+from tailrace.p4rt.status import P4RtError
 
 
 class Turns:
@@ -29,3 +30,27 @@ class Turns:
                 await self.next()
         finally:
             steps.close()
+
+    async def to_the_end(self, steps: Work, most_s: float) -> None:
+        """The same, and who waits may be cancelled: the steps go on, for `most_s` at most.
+
+        Raises:
+            CancelledError: when they have ended, or the time has.
+        """
+        time_s = asyncio.get_running_loop().time
+        ends_s = None
+        try:
+            for _ in steps:
+                if ends_s is not None and time_s() > ends_s:
+                    break
+                try:
+                    await self.next()
+                except asyncio.CancelledError:
+                    ends_s = ends_s or time_s() + most_s
+        except P4RtError:
+            if ends_s is None:  # else nobody is there to be told
+                raise
+        finally:
+            steps.close()
+        if ends_s is not None:
+            raise asyncio.CancelledError
