@@ -19,6 +19,7 @@ from tailrace.native.compiler.model import (
     Table,
 )
 from tailrace.native.compiler.read.actions import source_of
+from tailrace.native.compiler.read.control_flow import check_flow
 from tailrace.native.compiler.read.expr import ExprReader
 from tailrace.native.compiler.read.node import Node, enter, lookup
 
@@ -73,7 +74,7 @@ class TableReader:
             conditionals,
             calls,
         )
-        _check_nodes(node, pipeline, self.tables)
+        check_flow(node, pipeline, self.tables)
         return pipeline
 
     def _call(self, node: Node) -> ActionCallNode:
@@ -325,20 +326,3 @@ def _entry_part(node: Node, k: KeyField) -> tuple[int, int, int]:
     if value < 0 or value > full or mask < 0 or mask > full:
         node.fail(f"does not fit the {k.bits} bits of {k.name}")
     return (value if kind == "range" else value & mask), mask, prefix
-
-
-def _check_nodes(node: Node, pipeline: Pipeline, tables: list[Table]) -> None:
-    """Every next node exists in this pipeline."""
-    names: set[str | None] = {None}
-    names |= {tables[i].name for i in pipeline.tables}
-    names |= {c.name for c in pipeline.conditionals} | {c.name for c in pipeline.calls}
-    targets: list[str | None] = [pipeline.init]
-    for i in pipeline.tables:
-        t = tables[i]
-        targets += [*t.next_by_action.values(), t.next_hit, t.next_miss, t.next_default]
-    for c in pipeline.conditionals:
-        targets += [c.true_next, c.false_next]
-    targets += [c.next for c in pipeline.calls]
-    for name in targets:
-        if name not in names:
-            node.fail(f'no node is named "{name}"')
