@@ -54,6 +54,7 @@ LIMITS = {
     "seconds that a new primary waits for Writes": "native.server.service.TAKEOVER_S",
     "seconds that a packet is followed that was sent for a trace": "native.trace.sending.MOST_S",
     "seconds for a program's compilation": "native.server.compiling.MOST_S",
+    "the C text of a program": "native.compiler.emit.text.MOST_BYTES",
     "a compiled program": "native.server.compiling.MAX_PROGRAM_BYTES",
     "the cache": "toolchain.cache.MOST_BYTES",
     "days that it keeps what nobody uses": "toolchain.cache.MOST_DAYS",

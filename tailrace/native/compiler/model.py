@@ -105,11 +105,12 @@ class HeaderStack:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """A header union; ``members`` are header indexes in the order of its type."""
+    """A header union; ``members`` are header indexes in the order of its type, ``kind`` the type's number."""
 
     index: int
     name: str
     type: str
+    kind: int
     members: tuple[int, ...]
     stack: tuple[int, int] | None = None
 

@@ -82,7 +82,8 @@ def _groups(model: Model, c: Calculation) -> list[_Group] | None:
             header = None
         bits = _max_bits(model, item)
         if runs and runs[-1][0] == header:
-            runs[-1] = (header, [*runs[-1][1], item], runs[-1][2] + bits)
+            runs[-1][1].append(item)
+            runs[-1] = (header, runs[-1][1], runs[-1][2] + bits)
         else:
             runs.append((header, [item], bits))
     return runs if all(bits % 8 == 0 for _, _, bits in runs[:-1]) else None

@@ -7,6 +7,7 @@ nothing after ingress mentions it: neither egress nor the deparser, checksums, d
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from tailrace.native.compiler.emit.locals import Locals, of_pipeline, references, used_by_several
@@ -38,7 +39,7 @@ def carried(model: Model, own: Locals) -> Carried:
         for h in movable
         if h.index not in whole and h.index not in used and h.index not in own.headers
     )
-    types = [h.type for h in model.headers]
+    types = Counter(h.type for h in model.headers)
     unused = {
         h.index: frozenset(
             i
@@ -46,7 +47,7 @@ def carried(model: Model, own: Locals) -> Carried:
             if i not in used[h.index] and (h.index, i) not in own.fields
         )
         for h in movable
-        if h.index in used and h.index not in whole and types.count(h.type) == 1
+        if h.index in used and h.index not in whole and types[h.type] == 1
     }
     split = max(unused, key=lambda index: len(unused[index]), default=None)
     if split is None or not unused[split]:

@@ -11,7 +11,6 @@ from tailrace.native.compiler.emit.lvalues import (
     field_name,
     set_valid,
     type_name,
-    union_kinds,
     union_type_name,
 )
 from tailrace.native.compiler.emit.packing import chunks, pack
@@ -56,9 +55,9 @@ def emit_types(code: Code, model: Model, kept: Carried, own: Locals) -> None:
                 code.line(declare_field(t, i, t.fields[i]))
         code.close(";")
         code.line("")
-    for kind in union_kinds(model):
-        union = next(u for u in model.unions if u.type == kind)
-        code.open(union_type_name(model, kind))
+    # the first one of each type
+    for _, union in sorted({u.kind: u for u in reversed(model.unions)}.items()):
+        code.open(union_type_name(union))
         for k, member in enumerate(union.members):
             t = model.header_types[model.headers[member].type]
             code.line(f"{type_name(t)} m{k};")
@@ -84,9 +83,9 @@ def _emit_phv(code: Code, model: Model, kept: Carried, own: Locals) -> None:
         code.line(f"uint32_t {places.stack_next(stack.index)[2:]};")
     for union in model.unions:
         if union.stack is None:
-            code.line(f"{union_type_name(model, union.type)} {places.union_inst(union.index)[2:]};")
+            code.line(f"{union_type_name(union)} {places.union_inst(union.index)[2:]};")
     for us in model.union_stacks:
-        kind = union_type_name(model, model.unions[us.unions[0]].type)
+        kind = union_type_name(model.unions[us.unions[0]])
         code.line(f"{kind} {places.union_stack(us.index)[2:]}[{len(us.unions)}];")
         code.line(f"uint32_t {places.union_stack_next(us.index)[2:]};")
     for index in last:

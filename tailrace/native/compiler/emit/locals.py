@@ -9,6 +9,7 @@ queues.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 
@@ -88,9 +89,9 @@ def locals_of(model: Model) -> Locals:
                 users.setdefault(ref.header.index, set()).add(user)
                 field_users.setdefault((ref.header.index, ref.field), set()).add(user)
     alone = [h for h in model.headers if h.metadata and h.stack is None and h.union is None]
-    types = [h.type for h in model.headers]
+    types = Counter(h.type for h in model.headers)
     headers = {h.index for h in alone if len(users.get(h.index, ())) == 1 and 0 not in users[h.index]}
-    split = {h.index for h in alone if types.count(h.type) == 1} - headers - whole
+    split = {h.index for h in alone if types[h.type] == 1} - headers - whole
     return Locals(
         frozenset(headers),
         frozenset(

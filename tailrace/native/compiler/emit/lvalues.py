@@ -20,7 +20,7 @@ from tailrace.native.compiler.expr import (
     UnionRef,
     UnionStackElem,
 )
-from tailrace.native.compiler.model import FieldType, HeaderType, Model, limbs_of
+from tailrace.native.compiler.model import FieldType, HeaderType, Model, Union, limbs_of
 
 if TYPE_CHECKING:
     from tailrace.native.compiler.emit.values import Values
@@ -34,14 +34,9 @@ def type_name(t: HeaderType) -> str:
     return f"struct ht{t.index}_{identifier(t.name)}"
 
 
-def union_type_name(model: Model, kind: str) -> str:
-    """The C struct of a union type."""
-    return f"struct ut{union_kinds(model).index(kind)}_{identifier(kind)}"
-
-
-def union_kinds(model: Model) -> list[str]:
-    """The types of unions that there are, in order."""
-    return list(dict.fromkeys(u.type for u in model.unions))
+def union_type_name(union: Union) -> str:
+    """The C struct of a union's type."""
+    return f"struct ut{union.kind}_{identifier(union.type)}"
 
 
 def labels(prefix: str, names: Sequence[str]) -> dict[str, str]:
@@ -127,7 +122,7 @@ class Places:
         if isinstance(ref, UnionInst):
             return self.union_inst(ref.index)
         array, count = self.union_stack(ref.stack), len(self.model.union_stacks[ref.stack].unions)
-        kind = union_type_name(self.model, self.model.union_of(ref).type)
+        kind = union_type_name(self.model.union_of(ref))
         if isinstance(ref, UnionStackElem):
             index = values.index(ref.index)
         else:

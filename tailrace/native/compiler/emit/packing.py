@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tailrace.native.compiler.emit.text import Code
 from tailrace.native.compiler.model import limbs_of
 
@@ -27,35 +29,41 @@ def zeros(bits: int) -> list[Chunk]:
     return [("0ULL", bits)] if bits else []
 
 
-def pack(code: Code, target: str, pieces: list[Chunk]) -> int:
+def pack(code: Code, target: str, pieces: Iterable[Chunk]) -> int:
     """Emits the stores of adjoining pieces from byte 0 of ``target`` on.
 
-    A last part of a byte is filled with zero bits.
+    A last part of a byte is filled with zero bits. Each piece is looked at once, however many there are.
 
     Returns:
         the number of bytes written.
     """
-    total = sum(bits for _, bits in pieces)
-    nbytes = (total + 7) // 8
-    for word in range(0, nbytes, 8):
-        size = min(8, nbytes - word)
-        terms = _word_terms(pieces, 8 * word, 8 * size)
-        code.line(f"tr_store_be({target} + {word}, {size}, {' | '.join(terms) or '0'});")
-    return nbytes
-
-
-def _word_terms(pieces: list[Chunk], start: int, bits: int) -> list[str]:
-    terms, at = [], 0
+    terms: list[tuple[str, int]] = []  # of the word that begins at bit `start`, each with the bit behind it
+    start = at = 0
     for text, width in pieces:
-        left, right = max(at, start), min(at + width, start + bits)
-        if left < right and text != "0ULL":
-            drop = at + width - right
-            part = f"{text} >> {drop}" if drop else text
-            if left > at and right - left < 64:
-                part = f"({part} & {hex((1 << (right - left)) - 1)}ULL)"
-            elif drop:
-                part = f"({part})"
-            shift = start + bits - right
-            terms.append(f"{part} << {shift}" if shift else part)
-        at += width
-    return terms
+        first, end = at, at + width
+        while at < end:
+            right = min(end, start + 64)
+            if text != "0ULL":
+                keep = right - at if at > first and right - at < 64 else 64
+                terms.append((_part(text, end - right, keep), right))
+            at = right
+            if at == start + 64:
+                _store(code, target, start, 64, terms)
+                terms, start = [], at
+    if at > start:
+        _store(code, target, start, (at - start + 7) // 8 * 8, terms)
+    return (at + 7) // 8
+
+
+def _part(text: str, drop: int, keep: int) -> str:
+    """A piece without its lowest `drop` bits; of what is left the lowest `keep` count, 64: all."""
+    part = f"{text} >> {drop}" if drop else text
+    if keep < 64:
+        return f"({part} & {hex((1 << keep) - 1)}ULL)"
+    return f"({part})" if drop else part
+
+
+def _store(code: Code, target: str, start: int, bits: int, terms: list[tuple[str, int]]) -> None:
+    """Emits the store of a word, or of what is left in the end."""
+    shifted = [f"{part} << {start + bits - end}" if start + bits > end else part for part, end in terms]
+    code.line(f"tr_store_be({target} + {start // 8}, {bits // 8}, {' | '.join(shifted) or '0'});")

@@ -62,6 +62,7 @@ class PipelineEmitter:
         names = [model.tables[i].name for i in pipeline.tables]
         names += [c.name for c in pipeline.conditionals] + [c.name for c in pipeline.calls]
         self.labels = labels("node", names)
+        self.may_exit = {a.index for a in model.actions if may_exit(a)}
 
     def emit(self) -> None:
         """The whole function."""
@@ -106,7 +107,7 @@ class PipelineEmitter:
 
     def _leave(self, action: Action, node: str | None) -> None:
         """Goes on after an action, unless it has executed exit."""
-        if node is not None and may_exit(action):
+        if node is not None and action.index in self.may_exit:
             self.code.line("if (p->exit)")
             self.code.line("    goto done;")
         self.code.line(self._goto(node))
@@ -257,7 +258,7 @@ class PipelineEmitter:
 
     def _after(self, t: Table) -> None:
         if t.by_hit:
-            if any(may_exit(self.model.actions[a]) for a in t.actions):
+            if not self.may_exit.isdisjoint(t.actions):
                 self.code.line("if (p->exit)")
                 self.code.line("    goto done;")
             self.code.line("if (hit)")
@@ -315,7 +316,7 @@ class PipelineEmitter:
         code.line("default:")
         code.line("    break;")
         code.close()
-        if any(map(may_exit, actions)):
+        if not self.may_exit.isdisjoint(t.actions):
             code.line("if (p->exit)")
             code.line("    goto done;")
         code.close()

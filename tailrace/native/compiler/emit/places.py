@@ -14,8 +14,13 @@ def emit_places(code: Code, model: Model, own: Locals) -> None:
     places = Places(model, own)
     code.line("extern const tr_place tr_program_places[];")
     code.open('const tr_place tr_program_places[] __attribute__((visibility("default"))) =')
+    split = {header for header, _ in own.fields}
+    # fields that the structs of their types lack: of one header they stand among the locals
+    apart = {(model.headers[header].type, i) for header, i in own.fields}
     for header in model.headers:
-        _header(code, model, places, header)
+        if not header.metadata and header.index in split:
+            raise AssertionError("a header of packets has a field of its own")
+        _header(code, model, places, header, apart)
     for stack in model.stacks:
         _place(code, "STACK", stack.index, 0, places.stack_next(stack.index))
     for unions in model.union_stacks:
@@ -25,7 +30,7 @@ def emit_places(code: Code, model: Model, own: Locals) -> None:
     code.line("")
 
 
-def _header(code: Code, model: Model, places: Places, header: Header) -> None:
+def _header(code: Code, model: Model, places: Places, header: Header, apart: set[tuple[int, int]]) -> None:
     t = model.header_types[header.type]
     inst = places.header_inst(header.index)
     if not header.metadata:
@@ -36,18 +41,11 @@ def _header(code: Code, model: Model, places: Places, header: Header) -> None:
         if (header.index, i) in places.own.fields:
             _place(code, "FIELD", header.index, i, f"l->h{header.index}_{field_name(t, i)}")
             continue
-        if not header.metadata and any(own[0] == header.index for own in places.own.fields):
-            raise AssertionError("a header of packets has a field of its own")
-        if _is_apart(model, places.own, header, i):
+        if (header.type, i) in apart:
             continue
         if f.varbit:
             _place(code, "BITS", header.index, i, f"{inst}.vl_bits")
         _place(code, "FIELD", header.index, i, f"{inst}.{field_name(t, i)}")
-
-
-def _is_apart(model: Model, own: Locals, header: Header, field: int) -> bool:
-    """Whether the type's struct lacks the field, which stands among the locals for another header."""
-    return any(field == i and model.headers[h].type == header.type for h, i in own.fields)
 
 
 def _place(code: Code, kind: str, index: int, field: int, place: str) -> None:

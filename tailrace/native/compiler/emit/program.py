@@ -170,10 +170,10 @@ def _emit_description(code: Code, model: Model) -> None:
                 code.line(f"{{{k.offset}, {k.nbytes}, {int(k.kind == 'range')}}},")
             code.close(";")
     _emit_array(code, "tr_table_desc", "tables", [_table(model, t) for t in model.tables])
-    profiles = []
-    for p in model.profiles:
-        limbs = max((data_limbs(model, t) for t in model.tables if t.profile == p.index), default=0)
-        profiles.append(f"{{{string(p.name)}, {p.max_size}, {limbs}}}")
+    limbs: dict[int | None, int] = {}
+    for t in model.tables:
+        limbs[t.profile] = max(limbs.get(t.profile, 0), data_limbs(model, t))
+    profiles = [f"{{{string(p.name)}, {p.max_size}, {limbs.get(p.index, 0)}}}" for p in model.profiles]
     _emit_array(code, "tr_profile_desc", "profiles", profiles)
     counters = [f"{{{string(c.name)}, {c.size}u, 0, 0}}" for c in model.counters]
     _emit_array(code, "tr_array_desc", "counters", counters)

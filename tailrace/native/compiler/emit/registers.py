@@ -66,8 +66,10 @@ def layout(model: Model) -> Layout:
     """The place of every register; the widest cells of a record come first, so that none needs padding."""
     cells: list[Cell | None] = [None] * len(model.registers)
     blocks: list[Block] = []
-    for size in dict.fromkeys(r.size for r in model.registers):
-        members = [r for r in model.registers if r.size == size]
+    by_size: dict[int, list[Register]] = {}
+    for r in model.registers:
+        by_size.setdefault(r.size, []).append(r)
+    for size, members in by_size.items():
         members.sort(key=lambda r: (-_alignment(cell_bytes(r.bits)), r.index))
         offsets, total = [], 0
         for r in members:

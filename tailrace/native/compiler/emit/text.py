@@ -14,6 +14,9 @@ from string import ascii_letters, digits
 from tailrace.native.compiler.errors import ProgramError
 from tailrace.native.compiler.uses import Uses
 
+MOST_BYTES = 64 << 20
+"""Of the C text of a program: some constructs take a line for each element of what they are about."""
+
 _IDENTIFIER_CHARS = 40
 STRING_BYTES = 2048
 """Longer texts are cut: no line of the log has room for more."""
@@ -78,16 +81,20 @@ class Code:
         self.lines: list[str] = []
         self.depth = 0
         self.temps = 0
+        self.size = 0
 
     def line(self, text: str) -> None:
         """Adds a line; an empty one stays empty.
 
         Raises:
-            ProgramError: it could be more than one line of plain C.
+            ProgramError: it could be more than one line of plain C, or there are too many.
         """
         bare = _LITERAL.sub("", text) if '"' in text else text
         if not _PLAIN.issuperset(bare) or any(mark in bare for mark in _HIDDEN):
             raise ProgramError("the program has a text that cannot be translated to C")
+        self.size += len(text)
+        if self.size > MOST_BYTES:
+            raise ProgramError(f"the program's C text would have more than {MOST_BYTES >> 20} MiB")
         self.lines.append("    " * self.depth + text if text else "")
 
     def comment(self, *words: str | int) -> None:

@@ -236,11 +236,13 @@ class _Reader:
 
     def _errors(self) -> dict[str, int]:
         found: dict[str, int] = {}
+        numbers: set[int] = set()
         for node in self.root.optional_elements("errors"):
             name, number = node.pair()
-            if name.text() in found or number.integer(0, 2**31 - 2) in found.values():
+            if name.text() in found or number.integer(0, 2**31 - 2) in numbers:
                 node.fail("the name or the number stands twice")
             found[name.text()] = number.integer()
+            numbers.add(number.integer())
         for core in _CORE_ERRORS:
             if core not in found:
                 found[core] = max(found.values(), default=-1) + 1

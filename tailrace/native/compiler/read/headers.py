@@ -24,6 +24,9 @@ _MAX_WIDTH = 4096
 _MAX_VARBIT_BYTES = 1024
 """Room for a varbit field in a program that gives no max_length."""
 
+MAX_HEADER_BYTES = 66_000
+"""Of a header's fixed fields: no frame has more (TR_MAX_FRAME of tr_switch.h)."""
+
 VALID = "$valid$"
 """BMv2's name for the hidden field that says whether a header is valid."""
 
@@ -150,7 +153,11 @@ def read_headers(root: Node) -> Headers:
             node.fail(f"two headers have id {number}")
         ids[number] = index
         kind = lookup(h.type_names, node["header_type"], "header type")
-        h.headers.append(Header(index, name, kind, node.flag_at("metadata")))
+        header = Header(index, name, kind, node.flag_at("metadata"))
+        size = h.types[kind].fixed_bits // 8
+        if not header.metadata and size > MAX_HEADER_BYTES:
+            node.fail(f"the header has {size} bytes, and a frame {MAX_HEADER_BYTES} at most")
+        h.headers.append(header)
     _read_stacks(h, root, ids)
     _read_unions(h, root, ids)
     _read_hidden(h, root)
@@ -162,11 +169,12 @@ def read_headers(root: Node) -> Headers:
 
 def _read_hidden(h: Headers, root: Node) -> None:
     """Gives the types of headers whose ``$valid$`` the program writes that field (p4c of 2017 does so)."""
+    of_unions = {header.type for header in h.headers if header.union is not None}
     for name in sorted(_written_valid(root)):
         if name not in h.header_names:
             continue
         t = h.types[h.headers[h.header_names[name]].type]
-        if any(header.union is not None for header in h.headers if header.type == t.index):
+        if t.index in of_unions:
             root["headers"].fail(f'{VALID} of "{name}" is written, whose type has a member of a union')
         if t.hidden is None:
             h.positions[t.index][VALID] = len(t.fields)
@@ -247,6 +255,7 @@ def _read_unions(h: Headers, root: Node, ids: dict[int, int]) -> None:
     for node in root.optional_elements("header_union_types"):
         h.union_members[node["name"].text()] = [n.pair()[0].text() for n in node["headers"].elements()]
     union_ids: dict[int, int] = {}
+    kinds: dict[str, int] = {}
     for node in root.optional_elements("header_unions"):
         index = len(h.unions)
         members = []
@@ -259,7 +268,8 @@ def _read_unions(h: Headers, root: Node, ids: dict[int, int]) -> None:
             node.fail(f'union type "{kind}" does not fit the union\'s headers')
         name = enter(h.union_names, node, index, "header union")
         union_ids[node["id"].integer()] = index
-        h.unions.append(Union(index, name, kind, tuple(members)))
+        number = kinds.setdefault(kind, len(kinds))
+        h.unions.append(Union(index, name, kind, number, tuple(members)))
     for node in root.optional_elements("header_union_stacks"):
         index = len(h.union_stacks)
         unions = tuple(_by_id(union_ids, n) for n in node["header_union_ids"].elements())

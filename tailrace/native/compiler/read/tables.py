@@ -58,6 +58,10 @@ class TableReader:
     profile_names: dict[str, int] = field(default_factory=dict)
     first_selector: int = 0
     node_names: dict[str, int] = field(default_factory=dict)
+    action_names: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.action_names = {action.name: action.index for action in self.actions}
 
     def pipeline(self, node: Node) -> Pipeline:
         for p in node.optional_elements("action_profiles"):
@@ -228,12 +232,12 @@ class TableReader:
         if node.has("action_ids"):
             found = tuple(self._action(n) for n in node.optional_elements("action_ids"))
         else:
-            names = {action.name: action.index for action in self.actions}
-            found = tuple(lookup(names, n, "action") for n in node.optional_elements("actions"))
-        names_ = [self.actions[i].name for i in found]
-        for name in names_:
-            if names_.count(name) > 1:
+            found = tuple(lookup(self.action_names, n, "action") for n in node.optional_elements("actions"))
+        names: set[str] = set()
+        for name in (self.actions[i].name for i in found):
+            if name in names:
                 node.fail(f'two of its actions are named "{name}"')
+            names.add(name)
         return found
 
     def _check_match(self, node: Node, kind: MatchKind, key: tuple[KeyField, ...]) -> None:
