@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from finsy.proto import p4i, p4r
 
-from tailrace.native.compiler import Program, ProgramError, load_program
+from tailrace.native.compiler import ProgramError
 from tailrace.native.replay.document import Frame, Outcome, Saved
 from tailrace.native.runtime import StateError, Switch, SwitchConfig
+from tailrace.native.server.compiling import Compiler
 from tailrace.native.server.device import Device, Settings
 from tailrace.native.trace import Trace, TraceError, try_packet
 from tailrace.p4rt.status import P4RtError
@@ -34,11 +35,10 @@ def run(saved: Saved) -> Trace:
         priority_queues=settings.priority_queues,
         tick_ns=settings.tick_ns,
     )
+    compiler = Compiler()
     try:
         with Switch(None, config) as switch:
-            device = Device(
-                switch, Settings(bmv2_compat=True), lambda: settings.time_ns, _compiled(document.program.name)
-            )
+            device = Device(switch, Settings(bmv2_compat=True), lambda: settings.time_ns, compiler)
             _push(device, saved)
             for key, update in updates(saved, _entries(device)):
                 _write(device, key, update)
@@ -51,13 +51,8 @@ def run(saved: Saved) -> Trace:
             )
     except (StateError, TraceError) as error:
         raise SpecError(f"switch: {error}") from None
-
-
-def _compiled(name: str) -> Callable[[bytes], Program]:
-    def compiled(text: bytes) -> Program:
-        return load_program(text, source=name)
-
-    return compiled
+    finally:
+        compiler.stop()
 
 
 def _push(device: Device, saved: Saved) -> None:
@@ -67,7 +62,7 @@ def _push(device: Device, saved: Saved) -> None:
         prepared = device.prepare_config(config)
         device.configure(p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT, prepared)
     except (P4RtError, ProgramError) as error:
-        raise SpecError(f"program: {error}") from None
+        raise SpecError(f"program: {saved.document.program.name}: {error}") from None
 
 
 def _entries(device: Device) -> list[p4r.Entity]:

@@ -169,7 +169,8 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
         watch = _watch(switch, options)
         compile_program = compiler if watch is None else _with_glass(compiler)
         if program is not None and program.model.unread:
-            logging.getLogger("tailrace.switch").warning("%s", program.model.unread)
+            log = logging.getLogger("tailrace.switch")
+            log.warning("%s: %s", printable(str(options.program)), program.model.unread)
         by_grpc = options.packets_address is not None
         with IoLoop(switch, options.interfaces, options.cpu_port, options.pcap, by_hand=by_grpc) as loop:
             settings = Settings(
@@ -248,11 +249,20 @@ def _ready(options: Options) -> None:
 
 
 def _load(path: Path | None) -> Program | None:
-    from tailrace.native.compiler import load_program
+    """The program of the command line, compiled in a process that ends here: in time, or with a signal."""
+    from tailrace.native.compiler import ProgramError
+    from tailrace.native.compiler.errors import at
+    from tailrace.native.server.compiling import Compiler
 
     if path is None:
         return None
-    return load_program(_read(path), source=str(path))
+    text, compiler = _read(path), Compiler()
+    try:
+        return compiler(text)
+    except ProgramError as error:
+        raise StartError(at(str(path), str(error))) from error
+    finally:
+        compiler.stop()
 
 
 def _read(path: Path) -> bytes:

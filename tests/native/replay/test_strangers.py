@@ -7,7 +7,9 @@ import ast
 import base64
 import hashlib
 import json
+import os
 import random
+import re
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -19,11 +21,13 @@ from finsy.proto import p4i
 
 from tailrace.native.replay import again, document, ptf, stf
 from tailrace.native.replay.document import Saved
+from tailrace.native.server import compiling
 from tailrace.words import SpecError
 from tailrace.words.errors import FileError
 from tests.bad_input.readers import mutant
 from tests.long import times
 from tests.native.replay.test_replay import traces
+from tests.processes import running
 
 _CONSTANTS = {"P4INFO", "DEVICE_CONFIG", "UPDATES", "PACKET", "EXPECTED"}
 
@@ -149,6 +153,19 @@ def test_a_program_that_is_none(good: list[dict[str, Any]]) -> None:
         saved = Saved(msgspec.structs.replace(made, program=program, entities=()))
         with pytest.raises(SpecError, match=r"^program: "):
             again.run(saved)
+
+
+def test_a_program_that_takes_too_long_to_compile(
+    good: list[dict[str, Any]], slow_compiler: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in slow_compiler.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(compiling, "MOST_S", 2.0)
+    saved = Saved(msgspec.convert(good[0], document.Document))
+    name = re.escape(saved.document.program.name)
+    with pytest.raises(SpecError, match=rf"^program: {name}: .*the compiler ended or took longer than 2 s$"):
+        again.run(saved)
+    assert not running("tailrace.native.server.compiling", str(os.getpid()))
 
 
 def _packed(data: bytes) -> str:

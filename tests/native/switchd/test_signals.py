@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import threading
@@ -19,6 +18,8 @@ import pytest
 from finsy.proto import p4r, p4r_grpc
 
 from bench.holdup import Primary
+from tailrace.native.server import compiling
+from tailrace.native.switchd.cli import main
 from tests.native.switchd.test_cli import COMMAND, LONG_S, PROGRAM, free_port
 from tests.processes import running
 
@@ -93,18 +94,6 @@ def start(tmp_path: Path) -> Iterator[Start]:
         if process.poll() is None:
             process.kill()
         process.communicate(timeout=LONG_S)
-
-
-@pytest.fixture
-def slow_compiler(tmp_path: Path) -> dict[str, str]:
-    """An environment with an empty cache, in which programs - and they alone - take minutes to compile."""
-    script = tmp_path / "cc"
-    script.write_text(
-        f'#!/bin/sh\ncase "$*" in *-lpthread*) exec {shutil.which("cc")} "$@";; esac\n'
-        "touch compiling\nexec sleep 300\n"  # in its scratch folder: it can write no other
-    )
-    script.chmod(0o755)
-    return {"CC": str(script), "TAILRACE_CACHE": str(tmp_path / "cache")}
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -183,6 +172,24 @@ def test_it_ends_while_it_starts(start: Start, slow_compiler: dict[str, str], si
     switch = start(str(PROGRAM), **slow_compiler)
     until(lambda: any((switch.scratch / "cache").rglob("compiling")))
     switch.end(sign)
+
+
+def test_a_program_that_takes_too_long_to_compile(
+    slow_compiler: dict[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The limit is the same as for one that a client pushes; nobody goes on with it."""
+    for name, value in slow_compiler.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(compiling, "MOST_S", 2.0)
+    assert main([str(PROGRAM)]) == 2
+    out, err = capsys.readouterr()
+    message = f"{PROGRAM}: the compiler ended or took longer than 2 s"
+    assert ("", f"tailrace_switch_grpc: {message}\n") == (out, err)
+    assert not running("tailrace.native.server.compiling", str(os.getpid()))
+    assert not any((tmp_path / "cache").rglob("compiling"))
 
 
 def test_a_switch_that_is_killed_takes_its_compiler_along(
