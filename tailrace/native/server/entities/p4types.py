@@ -17,6 +17,10 @@ from tailrace.native.server.entities.bytestring import decode, decode_signed, en
 from tailrace.native.server.entities.translation import Sdn, Translations
 from tailrace.p4rt.status import P4RtError, invalid
 
+MOST_PARTS = 1 << 16
+"""Types within all types of a P4Info: a few structs that each have the next one twice would make millions."""
+_MOST_DEPTH = 32
+
 
 class TypePlan(ABC):
     """How values of one P4 type look in the data plane; `widths` are the bits of its scalars."""
@@ -172,8 +176,9 @@ class _Planner:
     def plan(self, spec: p4t.P4DataTypeSpec, depth: int) -> TypePlan:
         """The plan of a type so deep within the whole one."""
         info, what = self._types.types, self._what
-        if depth > 32:
+        if depth > _MOST_DEPTH:
             raise invalid(f"{what}: its type in P4Info is nested without end")
+        self._count(1)
         kind = spec.WhichOneof("type_spec")
         if kind == "tuple":
             return _Members("tuple", [self.plan(m, depth + 1) for m in spec.tuple.members])
@@ -188,6 +193,15 @@ class _Planner:
         self._scalars += len(found.widths)
         return found
 
+    def _count(self, parts: int) -> None:
+        """Notes parts that are about to be made."""
+        self._types.parts += parts
+        if self._types.parts > MOST_PARTS:
+            raise invalid(
+                f"{self._what}: with it the types in P4Info have {self._types.parts} parts and more; "
+                f"the limit is {MOST_PARTS}"
+            )
+
     def _scalar(self, spec: p4t.P4DataTypeSpec, kind: str | None) -> TypePlan:
         info, what = self._types.types, self._what
         if kind == "bitstring":
@@ -196,6 +210,7 @@ class _Planner:
             return _Bool()
         if kind == "header" and spec.header.name in info.headers:
             fields = info.headers[spec.header.name].members
+            self._count(len(fields))
             return _Header(tuple(_bitstring(f.type_spec, what).widths[0] for f in fields))
         if kind == "serializable_enum" and spec.serializable_enum.name in info.serializable_enums:
             return _SerializableEnum(

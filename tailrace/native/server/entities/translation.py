@@ -155,9 +155,13 @@ class Mark(NamedTuple):
 
 @dataclass(slots=True)
 class Translations:
-    """The types of one pipeline."""
+    """The types of one pipeline.
+
+    `parts`: types within them that plans have been made of, each as often as it stands there (p4types.py).
+    """
 
     types: p4t.P4TypeInfo
+    parts: int = 0
     _names: dict[str, Names] = field(default_factory=dict)
     _room: Room = field(default_factory=Room)
     _writes: int = 0
