@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces over gRPC, beside P4Runtime, which has no place for them: what the switch would do with a packet.
 
-Anybody may ask: it changes nothing. A trace is made while packets wait for some microseconds, one at a time.
+Anybody may ask: it changes nothing. A trace is made while packets wait for some microseconds, one at a time;
+of somebody who asks for many the next one when the one before has been taken, and others' in between.
 A packet that is sent for real is another matter: it goes in under the election id of the primary controller,
 if the switch has one.
 """
@@ -10,8 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import binascii
+import contextlib
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from typing import Any, Literal, TypeVar
 
@@ -22,12 +24,17 @@ import msgspec
 from tailrace.native.compiler.errors import ProgramError
 from tailrace.native.runtime.lib import C
 from tailrace.native.runtime.types import PortError
+from tailrace.native.server.calls import undisturbed
 from tailrace.native.server.device import Device
+from tailrace.native.server.service import STALLED_S
 from tailrace.native.trace import Trace, TraceError, outcomes
 from tailrace.native.trace.sending import Put, send_packet
 from tailrace.native.trace.trying import try_in_order
 from tailrace.p4rt.requests import TRACE, TraceNeeds, TraceRequest
 from tailrace.words.text import one_line
+
+MAX_TRACES = 64
+"""Requests under way. A client that takes nothing keeps its place for STALLED_S, as one of a Read does."""
 
 _MOST_REQUEST_BYTES = 2 * C.TR_MAX_FRAME + 1024
 _LOOP_S = 10.0
@@ -40,9 +47,10 @@ class TraceService:
     """The service for some devices, by their ids."""
 
     def __init__(self, devices: Mapping[int, Device], executor: Executor) -> None:
+        """Takes an executor of one thread, where traces are made."""
         self._devices = devices
         self._executor = executor
-        self._one = asyncio.Semaphore()
+        self.under_way = 0
         self.put: dict[int, Put] = {}
         """Gives a frame to a device that runs in real time, by its id."""
         self._ended = threading.Event()
@@ -58,9 +66,7 @@ class TraceService:
         """Packets that were sent are followed no longer."""
         self._ended.set()
 
-    async def _try(
-        self, octets: bytes, context: grpc.aio.ServicerContext[bytes, bytes]
-    ) -> AsyncIterator[bytes]:
+    async def _try(self, octets: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> None:
         try:
             if len(octets) > _MOST_REQUEST_BYTES:
                 raise TraceError(
@@ -81,16 +87,38 @@ class TraceService:
         if request.send and primaries and request.election_id not in primaries:
             message = "the switch has a primary controller: a packet is sent under its election id alone"
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, message)
-        async with self._one:
-            try:
-                async for found in self._found(device, request, frame):
-                    yield msgspec.json.encode(found)
-            except (TraceError, ProgramError, PortError) as error:
-                await context.abort(grpc.StatusCode.FAILED_PRECONDITION, one_line(str(error)))
+        if self.under_way >= MAX_TRACES:
+            message = f"{self.under_way} requests for traces are under way; the limit is {MAX_TRACES}"
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, message)
+        self.under_way += 1
+        try:
+            last = await self._give(self._found(device, request, frame), context)
+        except (TraceError, ProgramError, PortError) as error:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, one_line(str(error)))
+        finally:
+            self.under_way -= 1
+        if last is not None:
+            await last  # no status can come before it
+            message = f"the client has taken no trace for {STALLED_S:g} s"
+            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, message)
+
+    @staticmethod
+    async def _give(
+        traces: AsyncGenerator[Trace | TraceNeeds, None],
+        context: grpc.aio.ServicerContext[bytes, bytes],
+    ) -> asyncio.Future[None] | None:
+        """Gives the client all traces; of one who takes nothing what it has not taken."""
+        async with contextlib.aclosing(traces):
+            async for found in traces:
+                written = asyncio.ensure_future(undisturbed(context.write(msgspec.json.encode(found))))
+                if not (await asyncio.wait({written}, timeout=STALLED_S))[0]:
+                    return written
+                await written
+        return None
 
     async def _found(
         self, device: Device, request: TraceRequest, frame: bytes
-    ) -> AsyncIterator[Trace | TraceNeeds]:
+    ) -> AsyncGenerator[Trace | TraceNeeds, None]:
         loop = asyncio.get_running_loop()
 
         def in_loop(ask: Callable[[], _T]) -> _T:
