@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import IntEnum
 
 from finsy.proto import p4r, rpc_status
@@ -66,24 +66,79 @@ DETAILS = "grpc-status-details-bin"
 """The key of a batch's status in the trailers."""
 
 
-def batch_status(message: str, errors: Sequence[P4RtError | None]) -> rpc_status.Status:
-    """The status of a batch in which something failed: UNKNOWN with one p4.v1.Error for each element, in
-    order.
+def _detail(error: P4RtError | None) -> bytes:
+    """One more detail of a status, which is a message of many parts: they can come one after the other."""
+    detail, status = p4r.Error(), rpc_status.Status()
+    if error is not None:
+        detail.canonical_code = error.code
+        detail.message = error.message
+    status.details.add().Pack(detail)
+    return status.SerializeToString()
+
+
+_GOOD = _detail(None)
+
+
+class BatchStatus:
+    """The status of a batch as its elements are done: UNKNOWN with one p4.v1.Error for each, in order.
+
+    Errors are kept as what is told of them, and no longer than that can be told.
 
     Source: P4Runtime specification 1.5, 10 and 12.3.
     """
-    status = rpc_status.Status(code=Code.UNKNOWN, message=message)
-    for error in errors:
-        detail = p4r.Error()
-        if error is not None:
-            detail.canonical_code = error.code
-            detail.message = error.message
-        status.details.add().Pack(detail)
-    return status
+
+    def __init__(self, most_bytes: int | None = None) -> None:
+        """Takes the size of the status beyond which its details are left out; None: they never are."""
+        self._most = most_bytes
+        self._details: bytearray | None = bytearray()
+        self._good = 0  # since the last failure
+        self._count = 0
+        self._last: tuple[P4RtError | None, bytes] = None, _GOOD
+        self.failures = 0
+        self.first: tuple[int, P4RtError] | None = None
+        """Number, from 1 on, and error of the first failure."""
+
+    def __len__(self) -> int:
+        return self._count
+
+    def append(self, error: P4RtError | None, /) -> None:
+        """Notes what became of the next element; None is success."""
+        self._count += 1
+        if error is None:
+            self._good += 1
+            return
+        self.failures += 1
+        if self.first is None:
+            self.first = self._count, error
+        if self._details is None:
+            return
+        if error is not self._last[0]:
+            self._last = error, _detail(error)
+        size = len(self._details) + len(_GOOD) * self._good + len(self._last[1])
+        if self._most is not None and size > self._most:
+            self._details = None
+            return
+        self._details += _GOOD * self._good + self._last[1]
+        self._good = 0
+
+    def extend(self, errors: Iterable[P4RtError | None], /) -> None:
+        """Notes what became of the next elements."""
+        for error in errors:
+            self.append(error)
+
+    def packed(self, message: str) -> bytes | None:
+        """The status in octets; None where the details of all elements are more than it may have."""
+        if self._details is None:
+            return None
+        head = rpc_status.Status(code=Code.UNKNOWN, message=message).SerializeToString()
+        size = len(head) + len(self._details) + len(_GOOD) * self._good
+        if self._most is not None and size > self._most:
+            return None
+        return head + self._details + _GOOD * self._good
 
 
 def refusals(trailers: Iterable[tuple[str, str | bytes]]) -> dict[int, P4RtError]:
-    """What failed, by index, as `batch_status` put it into the trailers of an answer; empty without one."""
+    """What failed, by index, as `BatchStatus` puts it into the trailers of an answer; empty without one."""
     found: dict[int, P4RtError] = {}
     for packed in (value for key, value in trailers if key == DETAILS and isinstance(value, bytes)):
         try:

@@ -27,7 +27,7 @@ from tailrace.native.server.memory import Account, Memory, array_bytes
 from tailrace.native.server.packetio import PacketIo
 from tailrace.native.server.pipeline import Pipeline, Prepared, config_answer
 from tailrace.native.server.reconcile import transfer
-from tailrace.native.server.state import Result, State
+from tailrace.native.server.state import Result, Results, State
 from tailrace.native.server.statistics import statistics
 from tailrace.native.server.touched import needs
 from tailrace.native.server.waiting.parts import Parts
@@ -342,7 +342,7 @@ class Device:
         self.authorize(request)
         return self.arbiter.term(request.role)
 
-    def writing(self, request: p4r.WriteRequest, results: list[Result], term: int | None = None) -> Work:
+    def writing(self, request: p4r.WriteRequest, results: Results, term: int | None = None) -> Work:
         """The same in steps, between which others may write, unless the batch is one to be taken back.
 
         Args:
@@ -379,7 +379,7 @@ class Device:
         if self.arbiter.term(role) > term:
             raise P4RtError(Code.PERMISSION_DENIED, "another client has become the primary of this role")
 
-    def _at_once(self, state: State, request: p4r.WriteRequest, results: list[Result]) -> Work:
+    def _at_once(self, state: State, request: p4r.WriteRequest, results: Results) -> Work:
         """All updates or none, between two packets."""
         with state.context.switch.between_packets():
             work = sum(state.write_all_or_none(request.updates, results, request.role))
@@ -395,7 +395,7 @@ class Device:
         responses = [response for response in self.reading(request, results) if response is not None]
         return responses, results
 
-    def reading(self, request: p4r.ReadRequest, results: list[Result]) -> Iterator[p4r.ReadResponse | None]:
+    def reading(self, request: p4r.ReadRequest, results: Results) -> Iterator[p4r.ReadResponse | None]:
         """The same in slices, between which others may write; None after one that found nothing.
 
         Args:
@@ -515,8 +515,3 @@ class Device:
 def capabilities() -> p4r.CapabilitiesResponse:
     """What the server can do."""
     return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
-
-
-def failed(results: Iterable[Result]) -> bool:
-    """Whether something in a batch failed."""
-    return any(result is not None for result in results)

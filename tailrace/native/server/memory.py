@@ -18,6 +18,7 @@ from tailrace.p4rt.status import exhausted
 # Bytes of what is kept for one of them, measured on CPython 3.11 with the core's part, rounded up.
 ENTRY = 2048
 KEY_BYTE = 8  # of an entry: copies in the message, the entry, and slots of which a part is free
+ELEMENT = 256  # of a request, when it has nearly nothing in it
 MEMBER = 1024
 COPY = 192
 GROUP = 1024

@@ -17,6 +17,10 @@ from tailrace.p4rt.status import P4RtError, exhausted, invalid
 
 MAX_PART = 1 << 20
 """Octets of one field of a request: of an update with a large group for one."""
+MAX_ELEMENTS = 1 << 18
+"""Updates or entities of one request, each of which takes more memory and time than its few octets say.
+Tables with more entries are written by several Writes.
+"""
 MAX_SMALL = 1 << 18
 """Octets of a message of a stream, or of a request that holds a few numbers."""
 MAX_P4INFO = 2 << 20
@@ -25,6 +29,8 @@ MAX_PROGRAM = 32 << 20
 """Octets of p4_device_config."""
 
 _AT_ONCE = 1 << 16
+_FIELDS_AT_ONCE = 1 << 11
+"""Octets and fields of a large request between which others may be served."""
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _CONFIG, _DEVICE_CONFIG = (
     p4r.SetForwardingPipelineConfigRequest.CONFIG_FIELD_NUMBER,
@@ -32,6 +38,7 @@ _CONFIG, _DEVICE_CONFIG = (
 )
 
 _M = TypeVar("_M", bound=Message)
+_Batch = TypeVar("_Batch", p4r.WriteRequest, p4r.ReadRequest)
 
 
 def parsed(kind: type[_M], octets: bytes, most: int = MAX_SMALL) -> _M:
@@ -64,8 +71,9 @@ def parsed_config(octets: bytes) -> p4r.SetForwardingPipelineConfigRequest:
     return _decoded(kind, kind(), octets)
 
 
-def parsing(kind: type[_M], octets: bytes) -> Generator[None, None, _M]:
-    """A message of many fields, none of them large; in steps, between which others may be served.
+def parsing(kind: type[_Batch], octets: bytes) -> Generator[int, None, _Batch]:
+    """A request of many elements, none of them large; in steps, between which others may be served: how many
+    elements there are by then.
 
     Raises:
         P4RtError: RESOURCE_EXHAUSTED; INVALID_ARGUMENT: it is not such a message.
@@ -73,14 +81,34 @@ def parsing(kind: type[_M], octets: bytes) -> Generator[None, None, _M]:
     message = kind()
     begin = end = 0
     if len(octets) > _AT_ONCE:
-        for _, start, end in _fields(kind, octets, 0, len(octets)):
+        for fields, (_, start, end) in enumerate(_fields(kind, octets, 0, len(octets)), 1):
             if end - start > MAX_PART:
                 raise exhausted(f"{_name(kind)}: a part has {end - start} bytes; the limit is {MAX_PART}")
-            if end - begin > _AT_ONCE:
+            if end - begin > _AT_ONCE or fields % _FIELDS_AT_ONCE == 0:
                 _decoded(kind, message, octets[begin:end])
                 begin = end
-                yield
-    return _decoded(kind, message, octets[begin:])
+                yield elements_of(message)
+    _decoded(kind, message, octets[begin:])
+    elements_of(message)
+    return message
+
+
+def elements_of(message: p4r.WriteRequest | p4r.ReadRequest) -> int:
+    """How many updates or entities a request has.
+
+    Raises:
+        P4RtError: RESOURCE_EXHAUSTED: too many.
+    """
+    kind, count = (
+        ("updates", len(message.updates))
+        if isinstance(message, p4r.WriteRequest)
+        else ("entities", len(message.entities))
+    )
+    if count > MAX_ELEMENTS:
+        raise exhausted(
+            f"{_name(type(message))}: it has {count} {kind} and more; the limit is {MAX_ELEMENTS}"
+        )
+    return count
 
 
 def _decoded(kind: type[_M], message: _M, octets: bytes) -> _M:

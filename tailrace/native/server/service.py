@@ -13,7 +13,7 @@ import contextlib
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import Executor
 from itertools import groupby
 from types import TracebackType
@@ -29,16 +29,16 @@ from tailrace.native.runtime.types import PortError
 from tailrace.native.server.arbitration import DEFAULT_ROLE, Client, Notices
 from tailrace.native.server.calls import received, undisturbed
 from tailrace.native.server.context import SLICE, from_state_error, in_slices
-from tailrace.native.server.device import Device, capabilities, failed
+from tailrace.native.server.device import Device, capabilities
 from tailrace.native.server.giving_back import MANY, GivingBack
+from tailrace.native.server.intake import Intake
 from tailrace.native.server.pipeline import Pipeline
-from tailrace.native.server.requests import parsed, parsed_config, parsing
-from tailrace.native.server.state import Result
+from tailrace.native.server.requests import elements_of, parsed, parsed_config, parsing
 from tailrace.native.server.streams import Stream
 from tailrace.native.server.waiting.answers import Answer
 from tailrace.native.server.waiting.claims import Claims, Part
 from tailrace.native.server.waiting.turns import Turns
-from tailrace.p4rt.status import DETAILS, MAX_MESSAGE, Code, P4RtError, batch_status, exhausted
+from tailrace.p4rt.status import DETAILS, MAX_MESSAGE, BatchStatus, Code, P4RtError, exhausted
 from tailrace.words.errors import Error
 from tailrace.words.text import one_line
 
@@ -52,8 +52,6 @@ MAX_READS = 256
 """Reads under way."""
 MAX_ANSWERING = 512 << 20
 """Bytes of answers that clients have asked for and not taken yet: pipeline configurations, rests of Reads."""
-MAX_INTAKE = 256 << 20
-"""Octets of all requests under way, of which one may have 64 MiB."""
 STALLED_S = 60.0
 """How long a Read waits for a client that does not take its answers."""
 TAKEOVER_S = 10.0
@@ -70,7 +68,7 @@ _PIPELINE: Part = "pipeline"
 """What has been set; Writes share it."""
 
 _AnyContext = grpc.aio.ServicerContext[Any, Any]
-_M = TypeVar("_M", bound=Message)
+_Batch = TypeVar("_Batch", p4r.WriteRequest, p4r.ReadRequest)
 
 
 def _primary(role: str) -> Part:
@@ -97,14 +95,10 @@ class DataPlane(Protocol):
 class BatchError(Error):
     """Something in a Write or Read failed."""
 
-    def __init__(self, what: str, results: list[Result], *, whole: bool) -> None:
-        """Args:
-        whole: all is told, however much that is.
-        """
+    def __init__(self, what: str, results: BatchStatus) -> None:
         super().__init__(what)
         self.what = what
         self.results = results
-        self.whole = whole
 
 
 class P4RuntimeService:
@@ -140,7 +134,7 @@ class P4RuntimeService:
     async def write(self, request: p4r.WriteRequest, _context: _AnyContext) -> p4r.WriteResponse:
         """Specification 12."""
         self.device.authorize(request)
-        results: list[Result] = []
+        results = self._results()
         if len(request.updates) > MANY:
             self.giving_back.freed()
         async with self._claims.claim(shared=(_PIPELINE, _primary(request.role))):
@@ -148,9 +142,13 @@ class P4RuntimeService:
             parts = await self._parts(update.entity for update in request.updates)
             async with self._claims.claim(alone=parts):
                 await self._turns.to_the_end(self.device.writing(request, results, term), TAKEOVER_S)
-        if failed(results):
-            raise BatchError("write failed", results, whole=self.device.settings.strict)
+        if results.failures:
+            raise BatchError("write failed", results)
         return p4r.WriteResponse()
+
+    def _results(self) -> BatchStatus:
+        """What becomes of a batch, of which all is told with --strict, however much that is."""
+        return BatchStatus(None if self.device.settings.strict else MAX_DETAILS)
 
     async def _parts(self, entities: Iterable[p4r.Entity]) -> set[Part]:
         """What updates or requests concern."""
@@ -166,7 +164,7 @@ class P4RuntimeService:
         if self._reads >= MAX_READS:
             raise exhausted(f"{self._reads} Reads are under way; the limit is {MAX_READS}")
         self._reads += 1
-        results: list[Result] = []
+        results = self._results()
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         try:
@@ -187,8 +185,8 @@ class P4RuntimeService:
                     self.giving_back.freed()
         finally:
             self._reads -= 1
-        if failed(results):
-            raise BatchError("read failed", results, whole=self.device.settings.strict)
+        if results.failures:
+            raise BatchError("read failed", results)
 
     def _keeps(self, more: int) -> None:
         """So many more bytes of answers are kept for clients."""
@@ -409,46 +407,24 @@ class Behaviours(Protocol):
     def stream_channel(self) -> Callable[..., Any]: ...
 
 
-class Intake:
-    """Octets of the requests that are being handled or wait."""
-
-    def __init__(self) -> None:
-        self._octets = 0
-
-    @contextlib.contextmanager
-    def of(self, octets: int) -> Iterator[None]:
-        """Counts a request for as long as it takes.
-
-        Raises:
-            P4RtError: RESOURCE_EXHAUSTED: too many others are there.
-        """
-        if self._octets and self._octets + octets > MAX_INTAKE:
-            raise exhausted(f"requests of {self._octets} bytes are under way; the limit is {MAX_INTAKE}")
-        self._octets += octets
-        try:
-            yield
-        finally:
-            self._octets -= octets
-
-
 def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
     """The service as a gRPC server takes it: bounds requests, and answers errors with canonical codes."""
     turns, intake = Turns(), Intake()
 
     def unary(
-        call: Callable[..., Any], parse: Callable[[bytes], Awaitable[Any]]
+        call: Callable[..., Any], parse: Callable[[bytes, Callable[[int], None]], Awaitable[Any]]
     ) -> grpc.RpcMethodHandler[Any, Any]:
         async def handle(octets: bytes, context: _AnyContext) -> Any:
             async with _Errors(context):
-                with intake.of(len(octets)):
-                    return await call(await parse(octets), context)
+                with intake.of(len(octets)) as elements:
+                    return await call(await parse(octets, elements), context)
 
         return grpc.unary_unary_rpc_method_handler(handle, response_serializer=_serialize)
 
     async def read(octets: bytes, context: _AnyContext) -> None:
         async with _Errors(context):
-            with intake.of(len(octets)):
-                request = await _in_parts(p4r.ReadRequest, octets, turns)
+            with intake.of(len(octets)) as elements:
+                request = await _in_parts(p4r.ReadRequest, octets, turns, elements)
                 async with contextlib.aclosing(service.read(request, context)) as responses:
                     async for response in responses:
                         await undisturbed(context.write(response))
@@ -457,16 +433,16 @@ def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
         async with _Errors(context):
             await service.stream_channel(_messages(octets), context)
 
-    async def write(octets: bytes) -> p4r.WriteRequest:
-        return await _in_parts(p4r.WriteRequest, octets, turns)
+    async def write(octets: bytes, elements: Callable[[int], None]) -> p4r.WriteRequest:
+        return await _in_parts(p4r.WriteRequest, octets, turns, elements)
 
-    async def set_config(octets: bytes) -> p4r.SetForwardingPipelineConfigRequest:
+    async def set_config(octets: bytes, _: object) -> p4r.SetForwardingPipelineConfigRequest:
         return parsed_config(octets)
 
-    async def get_config(octets: bytes) -> p4r.GetForwardingPipelineConfigRequest:
+    async def get_config(octets: bytes, _: object) -> p4r.GetForwardingPipelineConfigRequest:
         return parsed(p4r.GetForwardingPipelineConfigRequest, octets)
 
-    async def capabilities(octets: bytes) -> p4r.CapabilitiesRequest:
+    async def capabilities(octets: bytes, _: object) -> p4r.CapabilitiesRequest:
         return parsed(p4r.CapabilitiesRequest, octets)
 
     handlers = {
@@ -487,13 +463,16 @@ async def _messages(stream: AsyncIterator[bytes]) -> AsyncIterator[p4r.StreamMes
         yield parsed(p4r.StreamMessageRequest, octets)
 
 
-async def _in_parts(kind: type[_M], octets: bytes, turns: Turns) -> _M:
+async def _in_parts(
+    kind: type[_Batch], octets: bytes, turns: Turns, elements: Callable[[int], None]
+) -> _Batch:
     steps = parsing(kind, octets)
     while True:
         try:
-            next(steps)
+            elements(next(steps))
         except StopIteration as end:
-            message: _M = end.value
+            message: _Batch = end.value
+            elements(elements_of(message))
             return message
         await turns.next()
 
@@ -532,14 +511,14 @@ class _Errors:
 
 
 async def _abort_batch(context: _AnyContext, failure: BatchError) -> NoReturn:
-    status = batch_status(failure.what, failure.results).SerializeToString()
-    message = failure.what
-    if len(status) > MAX_DETAILS and not failure.whole:
+    message, results = failure.what, failure.results
+    status = results.packed(message)
+    if status is None:
         # what each became is more than a client may take: say how many failed, and the first of them
-        bad = [(n, r) for n, r in enumerate(failure.results, 1) if r is not None]
-        number, first = bad[0]
+        assert results.first is not None
+        number, first = results.first
         message = one_line(
-            f"{failure.what}: {len(bad)} of {len(failure.results)}; the first, number {number}: "
+            f"{message}: {results.failures} of {len(results)}; the first, number {number}: "
             f"{first.code.name}: {first.message}",
             MAX_MESSAGE,
         )

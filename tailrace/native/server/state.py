@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import Protocol
 
 from finsy.proto import p4r
 
@@ -47,6 +48,17 @@ from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 
 Result = P4RtError | None
 """What became of one update or request: None is success."""
+
+
+class Results(Protocol):
+    """Where it is noted: a list, or the status of a batch (tailrace.p4rt.status)."""
+
+    def append(self, result: Result, /) -> None: ...
+
+    def extend(self, results: Iterable[Result], /) -> None: ...
+
+    def __len__(self) -> int: ...
+
 
 MAX_IDLE = 1000
 """Entries in one idle timeout notification."""
@@ -167,7 +179,7 @@ class State:
 
     # ---- Write ----
 
-    def write(self, updates: Iterable[p4r.Update], results: list[Result], role: str = "") -> Work:
+    def write(self, updates: Iterable[p4r.Update], results: Results, role: str = "") -> Work:
         """Applies each update on its own, in order (CONTINUE_ON_ERROR).
 
         Args:
@@ -179,7 +191,7 @@ class State:
             results.append(result)  # before others' turn, which may be the end of this Write
             yield work
 
-    def write_all_or_none(self, updates: Sequence[p4r.Update], results: list[Result], role: str = "") -> Work:
+    def write_all_or_none(self, updates: Sequence[p4r.Update], results: Results, role: str = "") -> Work:
         """Applies the updates in order; when one fails, the state is as before (ROLLBACK_ON_ERROR).
 
         Also when it is closed before its end. What was taken back, or not tried, is reported as ABORTED.
@@ -203,11 +215,13 @@ class State:
                 error, work = yield from self._apply(update, undo, role)
                 yield work
                 if error is not None:
-                    results += [P4RtError(Code.ABORTED, "rolled back: another update failed")] * len(updates)
-                    results[position] = error
+                    others = P4RtError(Code.ABORTED, "rolled back: another update failed")
+                    results.extend([others] * position)
+                    results.append(error)
+                    results.extend([others] * (len(updates) - position - 1))
                     return
             done = True
-            results += [None] * len(updates)
+            results.extend([None] * len(updates))
         finally:
             if not done:
                 with self.context.memory.unasked():
@@ -376,7 +390,7 @@ class State:
     # ---- Read ----
 
     def read(
-        self, requests: Sequence[p4r.Entity], results: list[Result], role: str = ""
+        self, requests: Sequence[p4r.Entity], results: Results, role: str = ""
     ) -> Iterator[p4r.ReadResponse | None]:
         """Answers every request that makes sense, a slice of work at a time.
 

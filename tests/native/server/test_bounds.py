@@ -10,11 +10,12 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.native.runtime import DigestRecord
-from tailrace.native.server import service, streams
+from tailrace.native.server import intake, service, streams
 from tailrace.native.server.arbitration import MAX_ROLE_BYTES, Arbiter, Client
 from tailrace.native.server.context import INSERT
 from tailrace.native.server.device import Settings
 from tailrace.native.server.entities.digests import MAX_LIST, MAX_UNACKNOWLEDGED
+from tailrace.native.server.memory import ELEMENT
 from tailrace.native.server.streams import QUEUED_BYTES, QUEUED_MESSAGES, Stream
 from tailrace.p4rt.status import MAX_MESSAGE, Code, P4RtError
 from tests.native.server.conftest import TIMEOUT_S, Rig, RigMaker
@@ -181,13 +182,28 @@ def test_streams_and_reads_are_counted(make_rig: RigMaker, monkeypatch: pytest.M
 
 def test_requests_under_way_are_bounded_in_bytes() -> None:
     """One may always come in; with others only as many as there is room for, and room comes back."""
-    intake = service.Intake()
-    most = service.MAX_INTAKE
-    with intake.of(most + 1), pytest.raises(P4RtError, match=f"the limit is {most}"), intake.of(1):
+    under_way = intake.Intake()
+    most = intake.MAX_INTAKE
+    with under_way.of(most + 1), pytest.raises(P4RtError, match=f"the limit is {most}"), under_way.of(1):
         pass
-    with intake.of(1), intake.of(most - 1), intake.of(0), pytest.raises(P4RtError), intake.of(1):
+    with under_way.of(1), under_way.of(most - 1), under_way.of(0), pytest.raises(P4RtError), under_way.of(1):
         pass
-    with intake.of(most):
+    with under_way.of(most):
+        pass
+
+
+def test_elements_of_requests_count_as_bytes() -> None:
+    """An empty one has two octets, and takes far more memory; of one request alone as much as there is."""
+    under_way = intake.Intake()
+    many = intake.MAX_INTAKE // ELEMENT
+    with under_way.of(100) as elements:
+        elements(2 * many)
+        elements(many // 2)
+        with under_way.of(100) as others:
+            others(many // 4)
+            with pytest.raises(P4RtError, match=f"the limit is {intake.MAX_INTAKE}"):
+                others(many)
+    with under_way.of(intake.MAX_INTAKE):
         pass
 
 

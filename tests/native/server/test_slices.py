@@ -20,7 +20,7 @@ from tailrace.native.compiler import Program, load_program
 from tailrace.native.runtime import externs
 from tailrace.native.server.context import ENTITY, SLICE, Limits
 from tailrace.native.server.entities.schema import Schema, build_schema
-from tailrace.native.server.requests import MAX_PART, parsing
+from tailrace.native.server.requests import MAX_ELEMENTS, MAX_PART, parsing
 from tailrace.native.server.state import Result, State
 from tailrace.p4rt.status import Code, P4RtError
 from tests.long import times
@@ -240,6 +240,33 @@ def test_one_part_that_is_too_large() -> None:
     update.entity.table_entry.metadata = bytes(MAX_PART)
     with pytest.raises(P4RtError, match=f"the limit is {MAX_PART}"):
         parsed_in_parts(p4r.WriteRequest(updates=[update]).SerializeToString())
+
+
+@pytest.mark.parametrize(("kind", "what"), [(p4r.WriteRequest, "updates"), (p4r.ReadRequest, "entities")])
+def test_the_elements_of_a_request_are_bounded(kind: type[p4r.WriteRequest], what: str) -> None:
+    """A million empty ones are two megabytes: refused with the limit before they are all there; no step has many."""
+    octets = bytes([kind.DESCRIPTOR.fields_by_name[what].number << 3 | 2, 0])
+    steps, seen = parsing(kind, octets * (1 << 20)), 0
+    with pytest.raises(P4RtError, match=f"{what} and more; the limit is {MAX_ELEMENTS}") as refused:
+        for count in steps:
+            assert count - seen <= MAX_ELEMENTS // 64
+            seen = count
+    assert refused.value.code == Code.RESOURCE_EXHAUSTED
+    assert seen <= MAX_ELEMENTS
+    *_, count = parsing(kind, octets * MAX_ELEMENTS)
+    assert MAX_ELEMENTS * 63 // 64 <= count <= MAX_ELEMENTS
+
+
+@pytest.mark.parametrize("call", ["read", "write"])
+def test_a_request_of_bad_elements(rig, call: str) -> None:
+    """All of them fail: how many, and the first, are told."""
+    many = 50_000
+    with pytest.raises(grpc.RpcError) as refused:
+        if call == "read":
+            rig.read(*[p4r.Entity()] * many)
+        else:
+            rig.stub.Write(rig.write_request(*[p4r.Update(type=INSERT)] * many), timeout=TIMEOUT_S)
+    assert f"{many} of {many}; the first, number 1: INVALID_ARGUMENT" in (refused.value.details() or "")
 
 
 def test_others_are_served_meanwhile(rig) -> None:
