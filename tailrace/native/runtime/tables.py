@@ -14,6 +14,7 @@ from tailrace.native.runtime.types import (
     MeterRates,
     Row,
     RowTarget,
+    StateError,
     Target,
 )
 from tailrace.words.constants import PS_PER_NS
@@ -198,10 +199,28 @@ class Tables(Core):
         raw = self._encode(call)
         return self._do(f"profile {profile}", self._lib.tr_member_add, profile, raw)
 
+    def members_add(self, profile: int, call: ActionCall, count: int) -> list[int]:
+        """Adds as many members with the same action, one after the other; all of them, or none."""
+        raw, what, handles = self._encode(call), f"profile {profile}", list[int]()
+        try:
+            for _ in range(count):
+                handles.append(self._do(what, self._lib.tr_member_add, profile, raw))
+        except StateError:
+            for handle in handles:
+                self.member_delete(profile, handle)
+            raise
+        return handles
+
     def member_modify(self, profile: int, handle: int, call: ActionCall) -> None:
         """Gives a member another action."""
         raw = self._encode(call)
         self._do(f"profile {profile}, member {handle}", self._lib.tr_member_modify, profile, handle, raw)
+
+    def members_modify(self, profile: int, handles: Iterable[int], call: ActionCall) -> None:
+        """Gives several members the same other action, one after the other."""
+        raw, what = self._encode(call), f"profile {profile}"
+        for handle in handles:
+            self._do(what, self._lib.tr_member_modify, profile, handle, raw)
 
     def member_delete(self, profile: int, handle: int) -> None:
         """Removes a member; entries that still name it do nothing."""

@@ -39,6 +39,8 @@ LOOKED_AT = 1
 """The work of passing an entry over."""
 ENTITY = 8
 """The work of reading or writing an entity."""
+COPIES_OF_WORK = 8
+"""Copies of members touched that are as much work as LOOKED_AT."""
 
 Work = Generator[int, None, None]
 """Something that is done in steps: the work of each, when it is done. Between steps others may be served."""
@@ -86,10 +88,12 @@ class Undo(list[Callable[[], None]]):
 
     MOST_CELLS = 1 << 16
     """Cells of arrays whose old values are kept for one batch."""
+    MOST_COPIES = 1 << 17
+    """Copies of members that one batch may touch (see Context.copies): packets may wait for all of it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._cells = 0
+        self._cells = self._copies = 0
 
     def keep_cells(self, count: int, what: str) -> None:
         """Makes room for the old values of cells.
@@ -103,6 +107,19 @@ class Undo(list[Callable[[], None]]):
                 f"not {self._cells + count}"
             )
         self._cells += count
+
+    def touch_copies(self, count: int) -> None:
+        """Notes copies of members that have been touched.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED: they are too many for one batch.
+        """
+        self._copies += count
+        if self._copies > self.MOST_COPIES:
+            raise exhausted(
+                f"a ROLLBACK_ON_ERROR or DATAPLANE_ATOMIC batch touches {self.MOST_COPIES} copies of members "
+                f"at most, not {self._copies}: a member of weight N is N copies"
+            )
 
     def take_back(self) -> None:
         """Takes back everything, whatever happens to one step: what is behind it is as it was, at least.
@@ -161,7 +178,8 @@ class Context:
     `switch` is another one from the moment on that the pipeline is live. `lenient`: where simple_switch_grpc
     takes more than the specification allows, so do the entities. `strict`: an array is written all at once,
     while packets wait. `references`: None without any in P4Info.
-    `port_names`: the strings by which controllers call ports; None where they have numbers.
+    `port_names`: the strings by which controllers call ports; None where they have numbers. `copies`: of
+    members of action profiles, how many have been made, changed, dropped, or put into groups up to now.
     """
 
     switch: Switch
@@ -173,6 +191,7 @@ class Context:
     strict: bool = False
     references: ReferenceIndex | None = None
     port_names: Names | None = None
+    copies: int = 0
 
     def port(self, data: bytes, what: str) -> tuple[int, bytes]:
         """A port as controllers write it in bytes: its number, and the bytes in their canonical form.

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from finsy.proto import p4r
 
-from tailrace.native.server.context import DELETE, ENTITY, INSERT, LOOKED_AT, MODIFY, Work
+from tailrace.native.server.context import COPIES_OF_WORK, DELETE, ENTITY, INSERT, LOOKED_AT, MODIFY, Work
 from tailrace.native.server.state import State
 from tailrace.p4rt.status import P4RtError
 
@@ -30,11 +30,12 @@ def transfer(old: State, new: State) -> Work:
     if references is not None:
         references.deferred = True  # what refers may come before what it refers to
     for update in _updates(old):
+        copies = new.context.copies
         if update is not None and _belongs(update, new):
             error = new.apply(update, None)
             if error is not None:
                 raise error
-        yield ENTITY
+        yield ENTITY + (new.context.copies - copies) // COPIES_OF_WORK
     if references is not None:
         references.deferred = False
         for unmet in references.unmet():

@@ -12,6 +12,7 @@ from tailrace.native.runtime import StateError
 from tailrace.native.server.annotated.references import ReferenceIndex
 from tailrace.native.server.annotated.roles import owner_of
 from tailrace.native.server.context import (
+    COPIES_OF_WORK,
     DELETE,
     ENTITY,
     INSERT,
@@ -288,7 +289,7 @@ class State:
         kind = update.type
         entity = update.entity
         which = entity.WhichOneof("entity")
-        work = ENTITY
+        work, copies = ENTITY, self.context.copies
         result: Result = None
         mark = None if self._strings is None else self._strings.begin()
         try:
@@ -307,15 +308,18 @@ class State:
             else:
                 work += entity.ByteSize() // _BYTES_OF_WORK
                 steps = self._apply_other(kind, which, entity, undo)
-                if steps is not None:
+                if steps is not None:  # of arrays, and meanwhile others may touch copies
                     yield from steps
+                    copies = self.context.copies
+            if undo is not None:
+                undo.touch_copies(self.context.copies - copies)
         except P4RtError as error:
             result = error
         except StateError as error:
             result = from_state_error(error)
         if result is not None:
             self._take_back(mark)
-        return result, work
+        return result, work + (self.context.copies - copies) // COPIES_OF_WORK
 
     def _apply_other(
         self, kind: int, which: str | None, entity: p4r.Entity, undo: Undo | None

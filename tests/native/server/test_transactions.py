@@ -162,7 +162,7 @@ def test_out_of_memory_at_every_step(rig: Rig, action: int, memory: Callable[[in
 @pytest.mark.parametrize(
     "call",
     [
-        *("load", "table_insert", "member_add", "group_add", "group_set", "mcast_set", "clone_set"),
+        *("load", "table_insert", "members_add", "group_add", "group_set", "mcast_set", "clone_set"),
         *("entry_meter_set", "entry_counter_set", "register_store", "counter_store", "meter_fill"),
     ],
 )

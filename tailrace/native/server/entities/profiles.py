@@ -10,7 +10,7 @@ action_prof_mgr.cpp; behavioral-model, ras.h). Members whose watch port is down 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from finsy.proto import p4r
 
@@ -136,10 +136,7 @@ class Profile:
         target.handles, target.handle = [], -1
         try:
             for spec, weighted in target.actions:
-                handles: list[int] = []
-                target.handles.append(handles)
-                for _ in range(weighted.copies):
-                    handles.append(self._new_copy(spec))
+                target.handles.append(self._new_copies(spec, weighted.copies))
             drawn = target.mode == p4r.ActionProfileActionSet.RANDOM
             target.handle = self._new_group(drawn=drawn, first=target.first)
             self._set_one_shot(target)
@@ -152,8 +149,7 @@ class Profile:
         if target.handle >= 0:
             self._switch.group_delete(self.plan.index, target.handle)
         for handles in target.handles:
-            for handle in handles:
-                self._drop_copy(handle)
+            self._drop_copies(handles)
         self._context.memory.give(target.bytes)
 
     def release(self, target: IndirectSpec) -> None:
@@ -227,7 +223,7 @@ class Profile:
         size = memory.MEMBER + memory.reference_bytes(needs)
         self._context.memory.take(size, self._what)
         try:
-            self.members[member_id] = Member(action, [self._new_copy(action)])
+            self.members[member_id] = Member(action, self._new_copies(action, 1))
         except P4RtError:
             self._context.memory.give(size)
             raise
@@ -235,8 +231,7 @@ class Profile:
 
     def _remove_member(self, member_id: int) -> None:
         member = self.members.pop(member_id)
-        for handle in member.handles:
-            self._drop_copy(handle)
+        self._drop_copies(member.handles)
         needs = self._needs(member.action)
         self._refer(needs, ())
         self._context.memory.give(memory.MEMBER + memory.reference_bytes(needs))
@@ -244,22 +239,26 @@ class Profile:
     def _set_action(self, member: Member, action: ActionSpec) -> None:
         before, after = self._needs(member.action), self._needs(action)
         self._context.memory.take(memory.reference_bytes(after) - memory.reference_bytes(before), self._what)
-        for handle in member.handles:
-            self._switch.member_modify(self.plan.index, handle, action.call)
+        self._switch.members_modify(self.plan.index, member.handles, action.call)
+        self._context.copies += len(member.handles)
         member.action = action
         self._refer(before, after)
 
-    def _new_copy(self, action: ActionSpec) -> int:
-        self._context.memory.take(memory.COPY, self._what)
+    def _new_copies(self, action: ActionSpec, count: int) -> list[int]:
+        """Copies of an action's member, all of them or none."""
+        self._context.memory.take(memory.COPY * count, self._what)
+        self._context.copies += count
         try:
-            return self._switch.member_add(self.plan.index, action.call)
+            return self._switch.members_add(self.plan.index, action.call, count)
         except StateError as error:
-            self._context.memory.give(memory.COPY)
+            self._context.memory.give(memory.COPY * count)
             raise from_state_error(error) from error
 
-    def _drop_copy(self, handle: int) -> None:
-        self._switch.member_delete(self.plan.index, handle)
-        self._context.memory.give(memory.COPY)
+    def _drop_copies(self, handles: Sequence[int]) -> None:
+        for handle in handles:
+            self._switch.member_delete(self.plan.index, handle)
+        self._context.copies += len(handles)
+        self._context.memory.give(memory.COPY * len(handles))
 
     def _new_group(self, *, drawn: bool = False, first: ActionSpec | None = None) -> int:
         call = None if first is None else first.call
@@ -398,8 +397,9 @@ class Profile:
         try:
             for member_id, weighted in members.items():
                 member = self.members[member_id]
-                while len(member.handles) < weighted.copies:
-                    member.handles.append(self._new_copy(member.action))
+                missing = weighted.copies - len(member.handles)
+                if missing > 0:
+                    member.handles += self._new_copies(member.action, missing)
                 member.uses[weighted.copies] += 1
                 used[member_id] = weighted
             group.members = members
@@ -415,6 +415,7 @@ class Profile:
         self._purge(sorted({*before, *members}))
 
     def _drop_uses(self, members: dict[int, Weighted]) -> None:
+        self._context.copies += len(members)
         for member_id, weighted in members.items():
             uses = self.members[member_id].uses
             uses[weighted.copies] -= 1
@@ -426,8 +427,8 @@ class Profile:
         for member_id in member_ids:
             member = self.members[member_id]
             needed = max(member.uses, default=1)
-            while len(member.handles) > needed:
-                self._drop_copy(member.handles.pop())
+            self._drop_copies(member.handles[: needed - 1 : -1])
+            del member.handles[needed:]
 
     # ---- which members are alive ----
 
@@ -441,6 +442,7 @@ class Profile:
 
     def _apply(self, group: Group) -> None:
         order = tuple(sorted(self._alive(group)))
+        self._context.copies += len(order)
         self._switch.group_set(self.plan.index, group.handle, order)
         group.order = order
 
@@ -451,7 +453,9 @@ class Profile:
             if self._is_up(weighted.watch)
             for handle in handles
         )
-        self._switch.group_set(self.plan.index, target.handle, sorted(alive))
+        order = sorted(alive)
+        self._context.copies += len(order)
+        self._switch.group_set(self.plan.index, target.handle, order)
 
     def port_changed(self, port: int) -> None:
         """Puts the members that watch a port into their groups, or takes them out."""
