@@ -10,7 +10,7 @@ from tailrace.native.server.memory import ELEMENT
 from tailrace.p4rt.status import exhausted
 
 MAX_INTAKE = 256 << 20
-"""Bytes of all requests under way: their octets, of which one may have 64 MiB, and their elements."""
+"""Bytes of all requests under way: their octets, of which one may have 36 MiB, and their elements."""
 
 
 class Intake:

@@ -17,7 +17,9 @@ import grpc
 import grpc.aio
 
 from tailrace.native.runtime import StateError
+from tailrace.native.server.arriving import InTime
 from tailrace.native.server.device import Device
+from tailrace.native.server.requests import MAX_P4INFO, MAX_PROGRAM
 from tailrace.native.server.service import DataPlane, P4RuntimeService, rpc_handler
 from tailrace.native.server.statistics_service import statistics_handler
 from tailrace.native.server.trace_service import TraceService
@@ -33,16 +35,23 @@ TICK_S = 0.05
 STOP_S = 0.3
 """How long calls may take to end when the server does."""
 
-MAX_MESSAGE_BYTES = 64 << 20
+MAX_MESSAGE_BYTES = MAX_PROGRAM + 2 * MAX_P4INFO
+"""A program that is a bit too large is told so. gRPC keeps so much of a request before anybody sees it."""
 MAX_METADATA_BYTES = 1 << 20
-MAX_CALLS = 1024
-"""Calls of one connection at a time; further ones wait in the client."""
+MAX_CALLS = 128
+"""Calls of one connection at a time; further ones wait in the client. HTTP/2 asks for 100 at least."""
+KEEPALIVE_S = 60
+"""After so long without a word a connection's peer is asked for one, and given up after as long again."""
 
 _OPTIONS = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", -1),
     ("grpc.max_concurrent_streams", MAX_CALLS),
     ("grpc.max_metadata_size", MAX_METADATA_BYTES),
+    ("grpc.keepalive_time_ms", KEEPALIVE_S * 1000),
+    ("grpc.keepalive_timeout_ms", KEEPALIVE_S * 1000),
+    ("grpc.http2.ping_timeout_ms", KEEPALIVE_S * 1000),
+    ("grpc.keepalive_permit_without_calls", 1),
     # without this a second server on the same address would start and take half of the clients
     ("grpc.so_reuseport", 0),
 )
@@ -115,7 +124,8 @@ class Server:
         self._tracer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trace")
         self._traces = TraceService({device.settings.device_id: device}, self._tracer)
         handlers = (rpc_handler(self.service), counts, self._traces.handler())
-        self._server.add_generic_rpc_handlers(handlers)
+        freed = self.service.giving_back.freed
+        self._server.add_generic_rpc_handlers(tuple(InTime(handler, freed) for handler in handlers))
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, address: str, tls: Tls | None = None) -> int:
@@ -203,7 +213,7 @@ async def serve(
         port = await server.start(address, tls)
         if packets is not None:
             where, handler = packets
-            of_packets.add_generic_rpc_handlers((handler,))
+            of_packets.add_generic_rpc_handlers((InTime(handler),))
             listen(of_packets, where, tls)
             await of_packets.start()
         server.watch(plane, ports)

@@ -21,6 +21,7 @@ import grpc
 import grpc.aio
 from finsy.proto import p4r
 
+from tailrace.native.server.arriving import InTime
 from tailrace.native.server.server import Tls, listen, new_server
 from tailrace.native.server.service import P4RuntimeService, rpc_handler
 from tailrace.native.server.statistics_service import statistics_handler
@@ -135,7 +136,7 @@ async def serving(network: Network, address: str, tls: Tls | None = None) -> Asy
     counts = statistics_handler({endpoint.device_id: endpoint.device.statistics for endpoint in endpoints})
     traces = TraceService({endpoint.device_id: endpoint.device for endpoint in endpoints}, executor)
     fabric = FabricService(endpoints, executor)
-    server.add_generic_rpc_handlers((rpc_handler(fabric), counts, traces.handler()))
+    server.add_generic_rpc_handlers(tuple(map(InTime, (rpc_handler(fabric), counts, traces.handler()))))
     port = listen(server, address, tls)
     try:
         with contextlib.ExitStack() as stack:

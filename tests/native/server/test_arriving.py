@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests that do not arrive, and connections whose peer has gone: neither stays (native/server/arriving.py)."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import grpc
+import pytest
+from finsy.proto import p4r
+
+from tailrace.native.server import arriving, server
+from tailrace.p4rt.requests import STATISTICS, TRACE
+from tests.eventually import LONG_S
+from tests.native.server.conftest import Rig, RigMaker
+
+SERVICE = "p4.v1.P4Runtime"
+UNARY = [
+    *((SERVICE, f"{what}ForwardingPipelineConfig") for what in ("Set", "Get")),
+    *((SERVICE, method) for method in ("Write", "Read", "Capabilities")),
+    *(TRACE, STATISTICS),
+]
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0])
+"""How an HTTP/2 client begins, its settings, of which there are none, and that it has seen the server's."""
+NOT_OTHERWISE_S = 30
+"""Far less than gRPC's own times, and far more than those that are set here."""
+CAPABILITIES = p4r.CapabilitiesRequest(device_id=1).SerializeToString()
+
+
+@contextmanager
+def client(rig: Rig) -> Iterator[grpc.Channel]:
+    """A connection of its own."""
+    with grpc.insecure_channel(
+        f"127.0.0.1:{rig.port}", options=[("grpc.use_local_subchannel_pool", 1)]
+    ) as channel:
+        yield channel
+
+
+def later(given: threading.Event, octets: bytes | None) -> Iterator[bytes]:
+    """One request, or none, once it is given."""
+    given.wait(LONG_S)
+    if octets is not None:
+        yield octets
+
+
+def outcome(call: Any) -> tuple[grpc.StatusCode, str | None]:
+    """How a call is refused; answers come before."""
+    with pytest.raises(grpc.RpcError) as refused:
+        list(call)
+    return refused.value.code(), refused.value.details()
+
+
+@pytest.mark.parametrize("method", UNARY)
+def test_a_request_that_does_not_arrive(
+    make_rig: RigMaker, monkeypatch: pytest.MonkeyPatch, method: tuple[str, str]
+) -> None:
+    """The call ends with the time that it may take; one without a request is refused, too."""
+    rig, never = make_rig("p4rt_all"), threading.Event()
+    with client(rig) as channel:
+        call = channel.stream_stream(f"/{'/'.join(method)}", bytes, bytes)
+        never.set()
+        found = outcome(call(later(never, None), timeout=LONG_S))
+        assert found == (grpc.StatusCode.INVALID_ARGUMENT, "the call has no request")
+        never.clear()
+        monkeypatch.setattr(arriving, "ARRIVES_S", 0.2)
+        found = outcome(call(later(never, None), timeout=LONG_S))
+        assert found == (grpc.StatusCode.DEADLINE_EXCEEDED, "the request has not arrived within 0.2 s")
+        never.set()
+
+
+def test_calls_of_a_connection_are_bounded(make_rig: RigMaker) -> None:
+    """One more waits until another one has ended; other connections have their own."""
+    rig, given = make_rig("p4rt_all"), threading.Event()
+    with client(rig) as full, client(rig) as other:
+        ask = f"/{SERVICE}/Capabilities"
+        begin, one = full.stream_unary(ask, bytes, bytes), full.unary_unary(ask, bytes, bytes)
+        calls = [begin.future(later(given, CAPABILITIES), timeout=LONG_S) for _ in range(server.MAX_CALLS)]
+        with pytest.raises(grpc.RpcError) as late:
+            one(CAPABILITIES, timeout=2)
+        assert late.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+        answer = other.unary_unary(ask, bytes, bytes)(CAPABILITIES, timeout=LONG_S)
+        calls.pop().cancel()
+        assert one(CAPABILITIES, timeout=LONG_S) == answer
+        given.set()
+        assert {call.result(LONG_S) for call in calls} == {answer}
+
+
+def test_a_peer_that_says_nothing_is_dropped(make_rig: RigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even when it is asked: after a minute, and another one; here a second, as gRPC allows no less."""
+    times = {"grpc.keepalive_time_ms": 1000, "grpc.http2.ping_timeout_ms": 1000}
+    assert times.keys() < dict(server._OPTIONS).keys()
+    monkeypatch.setattr(server, "_OPTIONS", tuple((dict(server._OPTIONS) | times).items()))
+    rig = make_rig("p4rt_all")
+    with closing(socket.create_connection(("127.0.0.1", rig.port), NOT_OTHERWISE_S)) as silent:
+        silent.sendall(PREFACE)
+        while silent.recv(1 << 16):
+            pass
+
+
+def test_a_large_request_is_told_to_be_free(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that its memory goes back to the system (giving_back.py)."""
+    monkeypatch.setattr(arriving, "LARGE", 1000)
+    back = rig.server.service.giving_back
+    rig.in_server(lambda: [back.due(now_s) for now_s in (1e9, 2e9, 3e9)])
+    rig.read(p4r.Entity(digest_entry=p4r.DigestEntry()))
+    assert not rig.in_server(lambda: back.due(4e9))
+    rig.read(*[p4r.Entity(digest_entry=p4r.DigestEntry())] * 500)
+    assert rig.in_server(lambda: back.due(5e9))
