@@ -39,14 +39,15 @@ MAX_MESSAGE_BYTES = MAX_PROGRAM + 2 * MAX_P4INFO
 """A program that is a bit too large is told so. gRPC keeps so much of a request before anybody sees it."""
 MAX_METADATA_BYTES = 1 << 20
 MAX_CALLS = 128
-"""Calls of one connection at a time; further ones wait in the client. HTTP/2 asks for 100 at least."""
+"""Calls of one connection to one device at a time; further ones wait in the client. HTTP/2 asks for 100 at
+least.
+"""
 KEEPALIVE_S = 60
 """After so long without a word a connection's peer is asked for one, and given up after as long again."""
 
 _OPTIONS = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", -1),
-    ("grpc.max_concurrent_streams", MAX_CALLS),
     ("grpc.max_metadata_size", MAX_METADATA_BYTES),
     ("grpc.keepalive_time_ms", KEEPALIVE_S * 1000),
     ("grpc.keepalive_timeout_ms", KEEPALIVE_S * 1000),
@@ -88,9 +89,11 @@ class RealTimePlane(DataPlane, Protocol):
         ...
 
 
-def new_server() -> grpc.aio.Server:
-    """A gRPC server with room for large messages. Make it inside an event loop."""
-    return grpc.aio.server(options=_OPTIONS)
+def new_server(devices: int = 1) -> grpc.aio.Server:
+    """A gRPC server with room for large messages, and for the calls of one connection to so many devices: all
+    clients of a process may share it. Make it inside an event loop.
+    """
+    return grpc.aio.server(options=(*_OPTIONS, ("grpc.max_concurrent_streams", MAX_CALLS * devices)))
 
 
 def listen(server: grpc.aio.Server, address: str, tls: Tls | None = None) -> int:

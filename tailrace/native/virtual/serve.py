@@ -132,7 +132,7 @@ async def serving(network: Network, address: str, tls: Tls | None = None) -> Asy
     """
     endpoints = [network.p4rt(switch.name) for switch in network.switches]
     executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compile")
-    server = new_server()
+    server = new_server(len(endpoints))
     counts = statistics_handler({endpoint.device_id: endpoint.device.statistics for endpoint in endpoints})
     traces = TraceService({endpoint.device_id: endpoint.device for endpoint in endpoints}, executor)
     fabric = FabricService(endpoints, executor)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,6 +16,7 @@ from finsy.proto import p4r, p4r_grpc
 from msgspec.json import decode, encode
 from msgspec.structs import replace
 
+from tailrace.native.server.server import MAX_CALLS
 from tailrace.native.trace import Trace, events
 from tailrace.native.virtual import Network
 from tailrace.native.virtual.serve import serving
@@ -71,6 +73,26 @@ def test_an_unknown_device_is_refused_with_the_ids_there_are() -> None:
                 await stub.Write(p4r.WriteRequest(device_id=4711))
             assert refused.value.code() is grpc.StatusCode.NOT_FOUND
             assert f"{ids[0]}..{ids[-1]}" in str(refused.value.details())
+
+        talk(net, dialogue)
+
+
+def test_one_connection_has_room_for_a_controller_of_every_switch() -> None:
+    """All channels of a process to one address share a connection: 60 streams to each of four switches."""
+    with Network(topology()) as net:
+        ids = [net.p4rt(switch.name).device_id for switch in net.topology.switches]
+
+        async def dialogue(stub: Any) -> None:
+            streams = []
+            for device_id, election_id in itertools.product(ids, range(1, 61)):
+                stream = stub.StreamChannel()
+                await stream.write(arbitration(device_id, election_id))
+                answer = await asyncio.wait_for(stream.read(), 60)
+                assert answer.arbitration.election_id.low == election_id
+                streams.append(stream)
+            assert len(streams) > MAX_CALLS
+            for stream in streams:
+                stream.cancel()
 
         talk(net, dialogue)
 
