@@ -84,15 +84,16 @@ def test_one_connection_has_room_for_a_controller_of_every_switch() -> None:
 
         async def dialogue(stub: Any) -> None:
             streams = []
-            for device_id, election_id in itertools.product(ids, range(1, 61)):
-                stream = stub.StreamChannel()
-                await stream.write(arbitration(device_id, election_id))
-                answer = await asyncio.wait_for(stream.read(), 60)
-                assert answer.arbitration.election_id.low == election_id
-                streams.append(stream)
-            assert len(streams) > MAX_CALLS
-            for stream in streams:
-                stream.cancel()
+            try:
+                for device_id, election_id in itertools.product(ids, range(1, 61)):
+                    streams.append(stub.StreamChannel())
+                    await streams[-1].write(arbitration(device_id, election_id))
+                    answer = await asyncio.wait_for(streams[-1].read(), 60)
+                    assert answer.arbitration.election_id.low == election_id
+                assert len(streams) > MAX_CALLS
+            finally:
+                for stream in streams:
+                    stream.cancel()
 
         talk(net, dialogue)
 
