@@ -22,6 +22,9 @@ from tailrace.toolchain.remembered import recalled, remembered
 _MODEL = "model"
 """What is kept of a program's reading."""
 
+_MAX_FRAME_BYTES = 1 << 20
+"""Of one C function on the stack, which has 8 MiB: what needs more would crash with the first packet."""
+
 
 @dataclass(frozen=True, slots=True)
 class Program:
@@ -171,5 +174,12 @@ def _recipe(
         sanitize=sanitize,
         cache_dir=cache_dir,
         # its copy of the data plane is its own
-        options=("-fvisibility=hidden", *(("-DTR_GLASS", "-O1") if glass else ()), *options),
+        options=(
+            "-fvisibility=hidden",
+            # clang does not know it, and should say nothing
+            f"-Werror=frame-larger-than={_MAX_FRAME_BYTES}",
+            "-Wno-unknown-warning-option",
+            *(("-DTR_GLASS", "-O1") if glass else ()),
+            *options,
+        ),
     )

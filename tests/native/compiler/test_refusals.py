@@ -12,8 +12,9 @@ import pytest
 
 from tailrace.native.compiler import ProgramError, load_program
 from tailrace.native.compiler.emit import emit
+from tailrace.native.compiler.errors import NotCompiledError
 from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
-from tests.native.bmv2_builder import Builder, assign, const, field, op
+from tests.native.bmv2_builder import Builder, assign, call, const, field, op
 
 PROGRAMS = sorted((Path(__file__).parents[2] / "programs" / "build").glob("*.json"))
 
@@ -133,6 +134,40 @@ def test_a_key_that_no_slot_could_hold_is_refused() -> None:
     action = b.action("a", [])
     b.table("t", [("exact", "in", f"f{i}") for i in range(9)], "exact", [action])
     assert "the key has more than 4096 bytes" in refused(b.json())
+
+
+def test_more_headers_than_a_packet_can_have_are_refused() -> None:
+    """Of 10 MB a resubmitted packet cleared and copied all, 65,536 times before anybody else had a turn."""
+    program = good()
+    wide = [[f"f{i}", 4096, False] for i in range(513)]
+    program["header_types"].append({"name": "wide_t", "id": 9, "fields": wide})
+    program["headers"].append({"name": "wide", "id": 9, "header_type": "wide_t", "metadata": True})
+    assert "headers: headers and metadata take 263" in refused(program)
+
+
+@pytest.mark.parametrize("place", ["parser", "deparser"])
+def test_a_jump_outside_of_actions_is_refused(place: str) -> None:
+    """It has no place to go to."""
+    program, jump = good(), call("_jump", const(0))
+    if place == "parser":
+        step = {"op": "primitive", "parameters": [jump]}
+        program["parsers"][0]["parse_states"][0]["parser_ops"].append(step)
+    else:
+        program["deparsers"][0]["primitives"] = [jump]
+    assert "jump target outside the action" in refused(program)
+
+
+def test_what_needs_more_stack_than_there_is_is_not_compiled(tmp_path: Path) -> None:
+    """The switch crashed with the first packet."""
+
+    def sum_of(leaves: int) -> Any:
+        half = leaves // 2
+        return op("^", sum_of(half), sum_of(leaves - half)) if half else field("in", "a")
+
+    b = Builder([("a", 4096)])
+    b.run([assign(field("in", "a"), sum_of(2048))])
+    with pytest.raises(NotCompiledError, match="frame"):
+        load_program(b.text(), cache_dir=tmp_path, options=("-O0",))
 
 
 def test_an_unbounded_shift_is_refused() -> None:

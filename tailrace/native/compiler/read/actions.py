@@ -120,7 +120,7 @@ class ActionReader:
         place = source_of(node)
         op, operands = self._operands(node, op, args)
         for target in operands[-1:] if op in ("_jump", "_jump_if_zero") else ():
-            if not isinstance(target, int) or target > body_length:
+            if not body_length or not isinstance(target, int) or target > body_length:
                 node.fail("jump target outside the action")
         for operand in operands:
             self._check_locals(node, operand)

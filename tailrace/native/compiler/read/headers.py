@@ -27,6 +27,9 @@ _MAX_VARBIT_BYTES = 1024
 MAX_HEADER_BYTES = 66_000
 """Of a header's fixed fields: no frame has more (TR_MAX_FRAME of tr_switch.h)."""
 
+MAX_PHV_BYTES = 256 << 10
+"""Of all headers and metadata of a packet: it is cleared and copied as a whole, by stage and by stack."""
+
 VALID = "$valid$"
 """BMv2's name for the hidden field that says whether a header is valid."""
 
@@ -158,6 +161,10 @@ def read_headers(root: Node) -> Headers:
         if not header.metadata and size > MAX_HEADER_BYTES:
             node.fail(f"the header has {size} bytes, and a frame {MAX_HEADER_BYTES} at most")
         h.headers.append(header)
+    sizes = [sum(f.bits // 8 + 1 for f in t.fields) for t in h.types]
+    phv = sum(sizes[header.type] for header in h.headers)
+    if phv > MAX_PHV_BYTES:
+        root["headers"].fail(f"headers and metadata take {phv} bytes, {MAX_PHV_BYTES} at most are possible")
     _read_stacks(h, root, ids)
     _read_unions(h, root, ids)
     _read_hidden(h, root)
