@@ -3,13 +3,18 @@
 
 SIGTERM, SIGINT and SIGHUP end it, once and within a moment, whatever is under way; more change nothing.
 SIGUSR1 writes the statistics where they are wanted. SIGUSR2 and SIGPIPE do nothing.
+
+Python's handlers wait for the main thread, which may wait for the data plane, and that for a packet's end.
+So a thread of its own is told of each signal as it comes, and ends the process where nothing else does.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 
@@ -30,7 +35,11 @@ class Signals:
         """`last_resort` ends the process when it does not end by itself; it is called in another thread."""
         self._last_resort = last_resort
         self._ended: Callable[[], None] | None = None
-        self._got = False
+        self._got = self._left = False
+        self._come, self._told = os.pipe()
+        os.set_blocking(self._told, False)
+        self._told_before = signal.set_wakeup_fd(self._told, warn_on_full_buffer=False)
+        threading.Thread(target=self._wait, name="signals", daemon=True).start()
         self._before = {number: signal.getsignal(number) for number in (*ENDING, *IGNORED)}
         for number in ENDING:
             signal.signal(number, self._end)
@@ -44,14 +53,24 @@ class Signals:
         """Leaves the signals as they were before, for whoever called the command from Python."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        self._left = True
+        signal.set_wakeup_fd(self._told_before)
+        os.close(self._told)
+
+    def _wait(self) -> None:
+        """Ends the process LATEST_S after the first signal, unless it has ended or is left before."""
+        while (number := os.read(self._come, 1)) and number[0] not in ENDING:
+            pass
+        if number:
+            time.sleep(LATEST_S)
+        if number and not self._left:
+            self._last_resort()
+        os.close(self._come)
 
     def _end(self, _number: int, _frame: FrameType | None) -> None:
         if self._got:
             return
         self._got = True
-        timer = threading.Timer(LATEST_S, self._last_resort)
-        timer.daemon = True
-        timer.start()
         if self._ended is None:
             raise EndedError
         self._ended()
@@ -73,4 +92,5 @@ class Signals:
     def report_with(self, report: Callable[[], None]) -> None:
         """Calls `report` at SIGUSR1, between two of the event loop's callbacks."""
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGUSR1, report)
+        # not the loop's own way, which would have the descriptor to which signals are told
+        signal.signal(signal.SIGUSR1, lambda *_: loop.call_soon_threadsafe(report))

@@ -18,8 +18,10 @@ import pytest
 from finsy.proto import p4r, p4r_grpc
 
 from bench.holdup import Primary
+from tailrace.bmv2.dataplane import Dataplane, DataplaneError
 from tailrace.native.server import compiling
 from tailrace.native.switchd.cli import main
+from tests.native.bmv2_builder import Builder, call, const, field
 from tests.native.switchd.test_cli import COMMAND, LONG_S, PROGRAM, free_port
 from tests.processes import running
 
@@ -201,6 +203,44 @@ def test_a_switch_that_is_killed_takes_its_compiler_along(
         assert 1 == len(running(*compiler))
         switch.process.kill()
         until(lambda: not running(*compiler) and not any((switch.scratch / "cache").glob(".build-*")))
+
+
+def busy(tmp_path: Path) -> Path:
+    """A program that is at work for hours with each packet: a million times it hashes 50 kB."""
+    b = Builder([("a", 16)])
+    hashed = {"type": "calculation", "value": "c"}
+    step = call("modify_field_with_hash_based_offset", field("in", "a"), const(0), hashed, const(1 << 16))
+    b.run([step, call("_jump", const(0))])
+    inputs = [{"type": "hexstr", "value": "0x1", "bitwidth": 4096}] * 100
+    b.extra["calculations"] = [{"name": "c", "id": 0, "algo": "crc32", "input": inputs}]
+    path = tmp_path / "busy.json"
+    path.write_bytes(b.text())
+    return path
+
+
+def cpu_s(pid: int) -> float:
+    """What a process has used of the processors."""
+    words = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_it_ends_while_the_data_plane_is_at_work(start: Start, tmp_path: Path) -> None:
+    """The main thread waits for it, and Python's handlers for the main thread."""
+    packets = f"127.0.0.1:{free_port()}"
+    switch = start(str(busy(tmp_path)), "--dp-grpc-server-addr", packets)
+    switch.ready()
+    before = cpu_s(switch.process.pid)
+    client = Dataplane(packets, 1, LONG_S)
+
+    def send() -> None:
+        with pytest.raises(DataplaneError):
+            client.window([(0, bytes(64))])
+
+    sender = threading.Thread(target=send, daemon=True)
+    sender.start()
+    until(lambda: cpu_s(switch.process.pid) > before + 2)
+    switch.end(signal.SIGTERM)
+    client.close()
 
 
 def test_other_signals_do_no_harm(start: Start) -> None:
