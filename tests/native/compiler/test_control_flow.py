@@ -18,7 +18,7 @@ from tailrace.native.compiler import ProgramError, load_program
 from tailrace.native.compiler.emit import emit
 from tailrace.native.compiler.read.bmv2_json import read_bmv2_json
 from tailrace.native.runtime import Switch
-from tests.native.bmv2_builder import Builder, Json, assign, const, field, op
+from tests.native.bmv2_builder import Builder, Json, assign, call, const, field, op
 from tests.native.fuzz.builds import PROGRAMS
 
 FRAME_S = 60.0
@@ -104,6 +104,25 @@ def test_of_a_long_circle_some_nodes_are_named() -> None:
 
 def test_a_long_pipeline_needs_no_recursion() -> None:
     assert 5_000 == len(read_bmv2_json(json.dumps(chain(5_000, None)).encode()).ingress.conditionals)
+
+
+@pytest.mark.parametrize(
+    ("steps", "counted"), [(63, "++jumps"), (64, "(jumps += 2)"), (2000, "(jumps += 32)")]
+)
+def test_long_rounds_of_an_action_are_fewer(steps: int, counted: str) -> None:
+    """2,000 steps a million times held up the switch for seconds; the jump is one more."""
+    b = Builder([("a", 8)])
+    b.run([assign(field("in", "a"), const(1))] * steps + [call("_jump", const(0))])
+    assert f"if ({counted} > TR_LOOP_LIMIT)" in emit(read_bmv2_json(b.text()))
+
+
+@pytest.mark.parametrize(("steps", "counted"), [(64, "++visited"), (65, "(visited += 2)")])
+def test_so_are_visits_of_a_long_state(steps: int, counted: str) -> None:
+    program = three()
+    step = {"op": "set", "parameters": [field("in", "a"), const(1)]}
+    [state] = program["parsers"][0]["parse_states"][:1]
+    state["parser_ops"] = [step] * steps
+    assert f"if ({counted} > TR_PARSER_LIMIT)" in emit(read_bmv2_json(json.dumps(program).encode()))
 
 
 # ---- programs whose next nodes are others ----

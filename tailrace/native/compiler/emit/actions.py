@@ -9,7 +9,7 @@ from typing import Any
 
 from tailrace.native.compiler.emit.locals import Locals
 from tailrace.native.compiler.emit.lvalues import Places, field_name, set_valid
-from tailrace.native.compiler.emit.text import Code, identifier, string
+from tailrace.native.compiler.emit.text import Code, counted, identifier, string
 from tailrace.native.compiler.emit.values import Val, Values, kind_of
 from tailrace.native.compiler.errors import ProgramError
 from tailrace.native.compiler.expr import Expr, FieldRef, HeaderRef, UnionRef
@@ -375,7 +375,8 @@ class ActionBody:
 
     def _jump_to(self, target: int) -> None:
         if target <= self.position:
-            self.code.open("if (++jumps > TR_LOOP_LIMIT)")
+            steps = self.position - target + 1
+            self.code.open(f"if ({counted('jumps', steps)} > TR_LOOP_LIMIT)")
             self.code.line("p->failed = TR_DROP_LOOP + 1;")
             self.code.line("p->exit = 1;")
             self.code.line(f"goto {self.end};")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from tailrace.native.compiler.emit.actions import ActionBody
 from tailrace.native.compiler.emit.locals import Locals
 from tailrace.native.compiler.emit.lvalues import Places, labels
-from tailrace.native.compiler.emit.text import Code, literal
+from tailrace.native.compiler.emit.text import Code, counted, literal
 from tailrace.native.compiler.emit.values import Values
 from tailrace.native.compiler.errors import ProgramError
 from tailrace.native.compiler.expr import Expr, FieldRef, HeaderInst, Lookahead, UnionMember, UnionStackLast
@@ -81,7 +81,7 @@ class ParserEmitter:
         code.depth -= 1
         code.line(f"{self.labels[state.name]}: __attribute__((unused));")
         code.depth += 1
-        code.line("if (++visited > TR_PARSER_LIMIT)")
+        code.line(f"if ({counted('visited', len(state.ops))} > TR_PARSER_LIMIT)")
         code.line(f"    {self._fail('ParserTimeout')}")
         code.see("TR_SEEN_STATE", index)
         code.used("state", index)

@@ -17,6 +17,9 @@ from tailrace.native.compiler.uses import Uses
 MOST_BYTES = 64 << 20
 """Of the C text of a program: some constructs take a line for each element of what they are about."""
 
+_STEPS = 64
+"""Of a round that counts as one of those after which a loop is ended."""
+
 _IDENTIFIER_CHARS = 40
 STRING_BYTES = 2048
 """Longer texts are cut: no line of the log has room for more."""
@@ -67,6 +70,11 @@ def storage(bits: int) -> str:
         if bits <= width:
             return f"uint{width}_t"
     return "tr_u128"
+
+
+def counted(counter: str, steps: int) -> str:
+    """C text that counts a round of a loop: one for each 64 of its steps, so that long rounds are fewer."""
+    return f"++{counter}" if steps <= _STEPS else f"({counter} += {-(-steps // _STEPS)})"
 
 
 class Code:
