@@ -28,7 +28,7 @@ from tailrace.experiments.plan.plan import Plan, plan
 from tailrace.experiments.plan.words import labels
 from tailrace.experiments.results.result import Result, to_json, write_result
 from tailrace.experiments.results.staging import staged, write_file
-from tailrace.experiments.run.compare import Comparison, compare_at_once, plans, write
+from tailrace.experiments.run.compare import Comparison, compare_at_once, draw, plans, write
 from tailrace.experiments.run.compare import compare as compare_plans
 from tailrace.experiments.run.pool import Where, run_all
 from tailrace.experiments.run.prepare import choose_target, tell_runs, tell_scale, tell_transports
@@ -232,13 +232,20 @@ def _compared(
             )
             if folder is not None:
                 write(done, folder)
-        return done
+        return _drawn(done, out, display)
     if pcap:
         raise SpecError("--pcap: links are captured with one worker only")
     done = compare_at_once(planned, workers, None if out is None else Path(out), display, seeds)
     if out is not None:
         with staged(Path(out)) as folder:
             write(done, folder)
+    return _drawn(done, out, display)
+
+
+def _drawn(done: Comparison, out: Folder | None, display: Display) -> Comparison:
+    """The comparison, whose figure is drawn beside its results, if they are kept."""
+    if out is not None:
+        draw(done, Path(out), display)
     return done
 
 

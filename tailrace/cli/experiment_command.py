@@ -18,15 +18,17 @@ from tailrace.cli.errors import PROGRAM
 from tailrace.cli.experiment_options import PAGE
 from tailrace.cli.options import Form, View
 from tailrace.cli.output import show
+from tailrace.cli.start.drawing import draw_alone
 from tailrace.controller.listing.listing import Listing
 from tailrace.experiments.backends.mininet import MininetBackend
 from tailrace.experiments.backends.virtual.mpi import NAME, World
 from tailrace.experiments.errors import RunError
+from tailrace.experiments.figures.beside import files_of
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.result import Result, to_json
 from tailrace.experiments.results.table import make_table
-from tailrace.experiments.run.compare import Comparison
+from tailrace.experiments.run.compare import FIGURE, Comparison
 from tailrace.experiments.run.pool import Where
 from tailrace.experiments.run.prepare import choose_target, tell_scale
 from tailrace.experiments.run.progress import Display
@@ -144,6 +146,7 @@ def run_several(
         SpecError: words that do not fit together, or a target that cannot do what they say.
         RunError: a run failed, was interrupted, or has flows that did not finish.
     """
+    draw_alone()
     display = Display(sys.stderr)
     kept = "what is finished is kept, and need not be run again" if workers > 1 else NOTHING_KEPT
     with interruptible(kept):
@@ -167,6 +170,7 @@ def run_seeds(experiment: Experiment, output: Output) -> None:
         SpecError: words that do not fit together, or a target that cannot do what they say.
         RunError: a run failed, was interrupted, or has flows that did not finish.
     """
+    draw_alone()
     display = Display(sys.stderr)
     with interruptible():
         done = api.repeat(experiment, out=output.folder, pcap=output.pcap, progress=sys.stderr)
@@ -185,13 +189,12 @@ def _say_where(folder: Path, done: Comparison, display: Display) -> None:
     if not done.results:
         display.say(f"results: {folder}")
         return
-    # whoever compares has drawn the figure; others need no matplotlib
-    from tailrace.experiments.figures.figure import FORMATS, STEM
-
     # after `make run` the command is on nobody's path
     beside = Path(sys.executable).parent / PROGRAM
     name = PROGRAM if shutil.which(PROGRAM) or not beside.exists() else _shown(beside)
-    display.say(f"figure: {folder / f'{STEM}.{FORMATS[-1]}'}")
+    figure = files_of(folder, FIGURE)[-1]
+    if figure.exists():
+        display.say(f"figure: {figure}")
     display.say(f"results: {folder}")
     display.say("next:")
     for words, what in (

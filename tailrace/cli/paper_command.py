@@ -11,6 +11,7 @@ import msgspec
 from tailrace.cli.experiment_command import interruptible
 from tailrace.cli.options import Form, View
 from tailrace.cli.output import TABLES, show
+from tailrace.cli.start.drawing import draw_alone
 from tailrace.controller.listing.listing import Column, Listing
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.paper.claims.claims import headline, others, tally
@@ -85,6 +86,7 @@ def run_papers(
             several papers.
         RunError: runs failed, or were interrupted.
     """
+    draw_alone()
     check_scale(scale)
     seeds = seeds_of(seed)
     if view.form not in (*TABLES, Form.JSON) or view.columns or view.sort_by:

@@ -23,6 +23,9 @@ def report(
 
     The page holds everything that it shows, and opens without a network.
     """
+    from tailrace.cli.start.drawing import draw_alone
+
+    draw_alone()
     from tailrace.cli.report_command import write_report
 
     sys.stdout.write(f"{write_report(folder, out, title)}\n")

@@ -23,7 +23,7 @@ from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.report.figures import completion_figure, slowdown_figure
 from tailrace.experiments.results.comparison import comparison, p99_ratio
 from tailrace.experiments.results.table import make_table
-from tailrace.experiments.run.compare import compare, plans, write
+from tailrace.experiments.run.compare import Comparison, compare, draw, plans, write
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.workloads.classes import BACKGROUND
 from tailrace.words import SpecError
@@ -55,6 +55,11 @@ def run_compare(backend_answer=answer, fault: list[str] | None = None, schemes=S
     )
     backend = FakeBackend(backend_answer)
     return backend, compare(plans(base, schemes, "virtual"), backend, Display(io.StringIO()))
+
+
+def write_and_draw(done: Comparison, folder: Path) -> None:
+    write(done, folder)
+    draw(done, folder, Display(io.StringIO()))
 
 
 def test_clean_first_then_with_fault() -> None:
@@ -146,7 +151,7 @@ def test_table_marks_what_cannot_be_trusted() -> None:
 def test_files(tmp_path: Path) -> None:
     """A folder a run, comparison.json with ratios, the figure as SVG and PNG."""
     _, done = run_compare()
-    write(done, tmp_path)
+    write_and_draw(done, tmp_path)
     names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     runs = {f"{case}/{label}" for case in ("clean", "link-slow") for label in ("ecmp", "letflow", "flowcut")}
     assert names == {f"{run}/{file}" for run in runs for file in ("summary.json", "flows.parquet")} | {
@@ -163,7 +168,7 @@ def test_figure(tmp_path: Path) -> None:
     _, done = run_compare()
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        write(done, tmp_path / name)
+        write_and_draw(done, tmp_path / name)
     svg = (tmp_path / "one/comparison.svg").read_bytes()
     assert svg == (tmp_path / "two/comparison.svg").read_bytes()
     comments = "".join(re.findall(r"<!--(.*?)-->", svg.decode(), re.S))
@@ -183,8 +188,8 @@ def test_figures_leave_the_background_out() -> None:
     _, done = run_compare(fault=[])
     slow = [replace(done.results[0].rows[0], flow_class=BACKGROUND, fct_ns=10**12, slowdown=999.0, bytes=7)]
     loud = [replace(result, rows=(*result.rows, *slow)) for result in done.results]
-    for draw in (comparison_figure, completion_figure, slowdown_figure):
-        assert lines(draw(loud)) == lines(draw(done.results)) != []
+    for shown in (comparison_figure, completion_figure, slowdown_figure):
+        assert lines(shown(loud)) == lines(shown(done.results)) != []
 
 
 def lines(figure: Figure) -> list[str]:
@@ -199,5 +204,5 @@ def test_figure_of_runs_without_observations(tmp_path: Path) -> None:
         return Outcome(tuple(record(flow, None, packets=0, received=0) for flow in job.flows), 1.0)
 
     _, done = run_compare(nothing, fault=[])
-    write(done, tmp_path)
+    write_and_draw(done, tmp_path)
     assert (tmp_path / "comparison.png").stat().st_size > 0

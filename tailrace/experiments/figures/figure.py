@@ -5,7 +5,7 @@ the network is lossless, pauses and what is done about them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,17 +28,16 @@ from tailrace.words.units import time_unit
 if TYPE_CHECKING:
     from tailrace.experiments.results.result import Result
 
-STEM = "comparison"
-FORMATS = ("svg", "png")
 MOST_LINES = len(plot.COLOURS)
 
 MOST_METRICS = 4
 """From outside, each with a panel of its own; tables have all of them."""
 
 
-def draw(results: Sequence[Result], folder: Path) -> list[Path]:
-    """Draw the figure into the folder, once a format; returns the files."""
-    return [plot.save(comparison_figure(results), folder / f"{STEM}.{kind}") for kind in FORMATS]
+def draw(results: Sequence[Result], files: Iterable[Path]) -> None:
+    """Draw the figure into each of the files."""
+    for path in files:
+        plot.save(comparison_figure(results), path)
 
 
 def comparison_figure(results: Sequence[Result]) -> Figure:

@@ -8,16 +8,21 @@ differ too, so that figures survive grey printing.
 from __future__ import annotations
 
 import io
+import os
 import re
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from tailrace.experiments.results.staging import write_file
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C8C00", "#7A7A7A")
 LINES = ("-", "--", "-.", ":")
@@ -63,16 +68,33 @@ _STYLE: dict[Any, Any] = {
     "svg.fonttype": "path",
 }
 
+_OF_PROCESS = ("backend", "backend_fallback")
+"""Settings of matplotlib that say nothing about a figure, and that a block cannot have for itself."""
+
+_EPOCH = "SOURCE_DATE_EPOCH"
+"""An environment variable that matplotlib reads for a date even where a figure has none."""
+
 _ID = re.compile(r' id="([^"]+)"')
 _FONT = re.compile(r"font: (?:[a-z0-9]+ )*([\d.]+)px [^;\"]*")
 _REFERENCE = re.compile(r'(url\(#|href="#)([^)"]+)')
 
 
 @contextmanager
-def style() -> Iterator[None]:
-    """Within the block matplotlib draws as we do."""
-    with mpl.rc_context(_STYLE):
-        yield
+def style(changes: Mapping[Any, Any] = MappingProxyType({})) -> Iterator[None]:
+    """Within the block matplotlib draws as we do, whatever a user has configured, and warns of nothing.
+
+    `changes` are of our style.
+    """
+    epoch = os.environ.pop(_EPOCH, None)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            own = {key: value for key, value in mpl.rcParamsDefault.items() if key not in _OF_PROCESS}
+            with mpl.rc_context({**own, **_STYLE, **changes}):
+                yield
+    finally:
+        if epoch is not None:
+            os.environ[_EPOCH] = epoch
 
 
 def panels(
@@ -167,10 +189,15 @@ def legend(figure: Figure, *axes: Axes, columns: int = 5) -> None:
 
 
 def save(figure: Figure, path: Path) -> Path:
-    """Write a figure on white to a file of the format that its suffix says; returns the path."""
-    metadata = {"Date": None} if path.suffix == ".svg" else None
+    """Write a figure on white to a file of the format that its suffix says, whole or not at all; returns the
+    path.
+    """
+    kind = path.suffix.removeprefix(".")
+    metadata = {"Date": None} if kind == "svg" else None
+    out = io.BytesIO()
     with style():
-        figure.savefig(path, dpi=DOTS_PER_INCH, metadata=metadata, facecolor="white")
+        figure.savefig(out, format=kind, dpi=DOTS_PER_INCH, metadata=metadata, facecolor="white")
+    write_file(path, out.getvalue())
     return path
 
 
@@ -183,7 +210,7 @@ def inline_svg(figure: Figure, name: str, title: str) -> str:
         title: what a screen reader says.
     """
     out = io.StringIO()
-    with mpl.rc_context({**_STYLE, "svg.fonttype": "none", "svg.hashsalt": name}):
+    with style({"svg.fonttype": "none", "svg.hashsalt": name}):
         figure.savefig(out, format="svg", metadata={"Date": None})
     text = out.getvalue()
     text = text[text.index("<svg") :].replace(_INK, "currentColor")

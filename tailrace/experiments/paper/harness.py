@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec import UnsetType
 
+from tailrace.experiments.figures.beside import draw_beside, files_of
 from tailrace.experiments.paper.claims.claims import judge
 from tailrace.experiments.paper.claims.of_seeds import OfSeeds
 from tailrace.experiments.paper.document import OWN_BASE, RESULT, Cell, Cost, Curve, Document
@@ -99,13 +100,18 @@ def run_paper(
     """
     tasks = [task for bar in planned for each in bar.tasks.values() for task in each]
     ends, kept = _ends(file, tasks, scale, store, out, where, display, again=again)
-    from tailrace.experiments.paper.show.charts import draw_document  # only who draws waits for matplotlib
-
     document = make_document(name, file, planned, scale, ends, kept)
     with staged(out / scale / name) as folder:
         (folder / RESULT).write_text(to_json(document), "utf-8")
-        draw_document(document, folder)
+    files = files_of(out / scale / name, name)
+    draw_beside(files, lambda: _draw(document, files), display.warn)
     return document
+
+
+def _draw(document: Document, files: Sequence[Path]) -> None:
+    from tailrace.experiments.paper.show.charts import draw_document  # only who draws waits for matplotlib
+
+    draw_document(document, files)
 
 
 def _ends(

@@ -115,14 +115,15 @@ def _left(folder: Path, prefix: str, age_s: float) -> list[Path]:
     return found
 
 
-def write_file(path: Path, text: str) -> None:
-    """Writes a text file whole or not at all; into a device or a pipe, if the path is one, directly.
+def write_file(path: Path, content: str | bytes) -> None:
+    """Writes a file whole or not at all, text as UTF-8; into a device or pipe, if the path is one, directly.
 
     What an earlier process left there that was killed is taken away.
 
     Raises:
         OSError: it cannot be written.
     """
+    data = content.encode() if isinstance(content, str) else content
     try:
         mode = path.stat().st_mode
     except OSError:
@@ -132,9 +133,9 @@ def write_file(path: Path, text: str) -> None:
     if not stat.S_ISREG(mode):
         # who reads from a pipe must be there already
         opened = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(opened, "w", encoding="utf-8") as file:
+        with os.fdopen(opened, "wb") as file:
             os.set_blocking(file.fileno(), True)
-            file.write(text)
+            file.write(data)
         return
     # a link stays one
     path = path.resolve()
@@ -143,7 +144,7 @@ def write_file(path: Path, text: str) -> None:
         left.unlink(missing_ok=True)
     temporary = path.with_name(f"{prefix}{secrets.token_hex(_HEX // 2)}")
     try:
-        temporary.write_text(text, "utf-8")
+        temporary.write_bytes(data)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

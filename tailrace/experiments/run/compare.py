@@ -13,6 +13,7 @@ from msgspec import structs
 
 from tailrace.experiments.backends.outcome import Backend
 from tailrace.experiments.errors import RunError
+from tailrace.experiments.figures.beside import draw_beside, files_of
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.plan import Plan, on_target, plan
 from tailrace.experiments.plan.seeds import seeds_text
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from tailrace.controller.listing.listing import Listing
 
 TABLE = "comparison.md"
+FIGURE = "comparison"
+"""Its files have the suffixes of figures/beside.py."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -253,7 +256,7 @@ def compare_at_once(
 
 
 def write(done: Comparison, folder: Path) -> None:
-    """Write CASE/SCHEME/{summary.json,flows.parquet}, comparison.json, table and figure into a folder.
+    """Write CASE/SCHEME/{summary.json,flows.parquet}, comparison.json and table into a folder.
 
     Of several seeds each has a folder CASE/SCHEME/seed=N.
     """
@@ -262,9 +265,19 @@ def write(done: Comparison, folder: Path) -> None:
     (folder / COMPARISON).write_text(to_json(done.document), "utf-8")
     if done.results:
         (folder / TABLE).write_text(done.markdown(), "utf-8")
-        from tailrace.experiments.figures.figure import draw  # only who draws waits for matplotlib
 
-        draw(done.results, folder)
+
+def draw(done: Comparison, folder: Path, display: Display) -> None:
+    """Draw the figure into the folder in which the results are; a warning where it cannot be drawn."""
+    if done.results:
+        files = files_of(folder, FIGURE)
+        draw_beside(files, lambda: _draw(done.results, files), display.warn)
+
+
+def _draw(results: Sequence[Result], files: Sequence[Path]) -> None:
+    from tailrace.experiments.figures.figure import draw  # only who draws waits for matplotlib
+
+    draw(results, files)
 
 
 def open_comparison(folder: str | Path) -> Comparison:

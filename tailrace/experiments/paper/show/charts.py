@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import matplotlib as mpl
@@ -24,8 +24,6 @@ from tailrace.experiments.paper.show.line_charts import gaps_chart, sizes_chart
 from tailrace.experiments.paper.show.ratio_chart import ratios_chart
 from tailrace.experiments.results.units import UNITS
 
-FORMATS = ("svg", "png")
-
 _BAR_WIDTH = 0.14
 """Inches for a bar, so that a number fits above it."""
 
@@ -37,12 +35,12 @@ _DARK = 0.55
 """Share of the range from which text on a heat map is white."""
 
 
-def draw_document(document: Document, folder: Path) -> list[Path]:
-    """Draw a document's figure into a folder, once a format; no file where it has none."""
+def draw_document(document: Document, files: Iterable[Path]) -> None:
+    """Draw a document's figure into each of the files; into none where it has none."""
     figure = document_figure(document)
-    if figure is None:
-        return []
-    return [plot.save(figure, folder / f"{document.name}.{kind}") for kind in FORMATS]
+    if figure is not None:
+        for path in files:
+            plot.save(figure, path)
 
 
 def document_figure(document: Document) -> Figure | None:

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures beside results that are there already: one that cannot be drawn costs none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from tailrace.words.text import one_line
+
+FORMATS = ("svg", "png")
+
+
+def files_of(folder: Path, name: str) -> list[Path]:
+    """The files of a figure, one a format."""
+    return [folder / f"{name}.{kind}" for kind in FORMATS]
+
+
+def draw_beside(files: list[Path], draw: Callable[[], object], warn: Callable[[str], None]) -> None:
+    """Draws a figure whose results are written; whatever goes wrong is told in a line.
+
+    Args:
+        files: what is drawn; those of earlier results are taken away, which would be taken for these.
+        draw: imports matplotlib, too, which a user's configuration can keep from being imported.
+        warn: takes the line.
+    """
+    for file in files:
+        with suppress(OSError):
+            file.unlink()
+    try:
+        draw()
+    except Exception as error:  # noqa: BLE001 - whatever a library that draws may raise
+        warn(one_line(f"{files[0].with_suffix('')}: no figure: {type(error).__name__}: {error}"))
