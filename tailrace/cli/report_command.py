@@ -21,7 +21,8 @@ def write_report(folder: Path, out: Path | None, title: str | None) -> Path:
     page = render(collect(folder), title or f"Results in {folder}")
     path = folder / PAGE if out is None else out
     try:
-        write_file(path, page)
+        # names of files need not be text
+        write_file(path, page.encode(errors="backslashreplace"))
     except OSError as error:
         raise SpecError(f"{path}: {error.strerror}") from error
     return path

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -184,3 +185,55 @@ def test_topology_picture(words: str) -> None:
     assert svg.startswith("<svg ")
     assert 'aria-label="a &amp; b"' in svg
     assert (f"{len(topology.hosts)} host" in svg) == (len(topology.hosts) <= MOST_HOSTS)
+
+
+def _triangle(path: Path, switches: int) -> None:
+    """A ring of so many switches, a host on each, as the tutorials write it."""
+    names = [f"s{number}" for number in range(1, switches + 1)]
+    hosts = {
+        f"h{number}": {"ip": f"10.0.{number}.1/24", "mac": f"08:00:00:00:0{number}:11"}
+        for number in range(1, switches + 1)
+    }
+    links = [[f"h{number}", f"s{number}-p1"] for number in range(1, switches + 1)]
+    links += [
+        [f"{name}-p2", f"{after}-p3"] for name, after in zip(names, [*names[1:], names[0]], strict=True)
+    ]
+    path.write_text(json.dumps({"hosts": hosts, "switches": {name: {} for name in names}, "links": links}))
+
+
+def test_a_topology_file_that_changed_or_went(tmp_path: Path) -> None:
+    """Figures of the network are left out, and the page names the file, whose name is no formula; all others are
+    there.
+    """
+    file, out = tmp_path / "$\\frac{.json", tmp_path / "out"
+    _triangle(file, 3)
+    words = ["run", "--scheme", "ecmp", "--target", "virtual", "--workload", "permutation:size=1KiB"]
+    assert main([*words, "--topology", str(file), "--sample", "1us", "--follow", "1", "--out", str(out)]) == 0
+    drawn = ("The network:", "Throughput: what switches send", "Throughput of watched flows")
+    page = report(out)
+    assert all(text in page.text for text in drawn)
+    assert "no figures of the network" not in page.text
+    for change, problem in (
+        (lambda: _triangle(file, 4), f"{file}: another network than that of the run, which had s"),
+        (file.unlink, f"{file}: "),
+    ):
+        change()
+        page = report(out)
+        assert f"no figures of the network: {problem}" in page.text
+        assert not any(text in page.text for text in drawn)
+        assert "The longest queues" in page.text
+
+
+def test_names_of_files_that_are_no_text(tmp_path: Path) -> None:
+    """They are shown with escapes."""
+    out = tmp_path / "results\udcff"
+    assert (
+        main(
+            ["run", "--scheme", "ecmp", *SMALL, "--workload", "incast:degree=3,size=1KiB", "--out", str(out)]
+        )
+        == 0
+    )
+    assert main(["report", str(out), "--title", "t\udcfe"]) == 0
+    page = Page((out / "report.html").read_text())
+    assert "results\\udcff" in page.text
+    assert "t\\udcfe" in page.text

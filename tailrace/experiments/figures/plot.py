@@ -61,6 +61,8 @@ _STYLE: dict[Any, Any] = {
     "legend.labelcolor": _INK,
     "savefig.facecolor": "none",
     "text.color": _INK,
+    # names of files and of schemes are no formulas
+    "text.parse_math": False,
     "xtick.color": _INK,
     "ytick.color": _INK,
     # the same results give the same file

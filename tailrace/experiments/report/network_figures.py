@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures of the network over time, from samples: throughput, of all flows and of some, how evenly uplinks
-are used, how long queues are.
+are used, how long queues are. Of runs whose words still describe their network (networks.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 
 from matplotlib.figure import Figure
 from msgspec import UnsetType
 
 from tailrace.experiments.figures import plot
+from tailrace.experiments.report.networks import network
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.sampled import (
     Series,
@@ -23,8 +23,7 @@ from tailrace.experiments.results.sampled import (
     utilisation,
 )
 from tailrace.experiments.results.statistics import cumulative
-from tailrace.topology import Topology, parse_topology
-from tailrace.words import SpecError
+from tailrace.topology import Topology
 from tailrace.words.units import time_unit
 
 _KIB = 1 << 10
@@ -51,10 +50,10 @@ def queue_cdf_figure(results: Sequence[Result]) -> Figure | None:
 
 def flow_throughput_figure(result: Result) -> Figure | None:
     """Payload of followed flows that reaches their last switch, over time; None where none were followed."""
-    topology, mtu_bytes = _topology(result), result.summary.mtu_bytes
-    if result.timelines.paths is None or topology is None or isinstance(mtu_bytes, UnsetType):
+    mtu_bytes = result.summary.mtu_bytes
+    if result.timelines.paths is None or isinstance(mtu_bytes, UnsetType):
         return None
-    times, rates = flow_throughput(result.timelines, result.rows, topology, mtu_bytes)
+    times, rates = flow_throughput(result.timelines, result.rows, network(result.summary.topology), mtu_bytes)
     if not rates:
         return None
     unit_ns, unit = time_unit(times[-1])
@@ -90,9 +89,9 @@ def _by_case(results: Sequence[Result], title: str, values: _Values, *, over_tim
     cases = list(dict.fromkeys(result.case for result in results))
     labels = list(dict.fromkeys(result.label for result in results))
     found = [
-        (result, series, topology)
+        (result, series, network(result.summary.topology))
         for result in results
-        if (series := _series(result)) is not None and (topology := _topology(result)) is not None
+        if (series := _series(result)) is not None
     ]
     if not found:
         return None
@@ -121,16 +120,3 @@ def _by_case(results: Sequence[Result], title: str, values: _Values, *, over_tim
 
 def _series(result: Result) -> Series | None:
     return None if result.timelines.queues is None else series_of(result.timelines.queues)
-
-
-def _topology(result: Result) -> Topology | None:
-    """The network of a run; None where the file that describes it is not here any more."""
-    return _parsed(result.summary.topology)
-
-
-@cache
-def _parsed(words: str) -> Topology | None:
-    try:
-        return parse_topology(words)
-    except SpecError:
-        return None

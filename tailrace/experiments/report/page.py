@@ -43,13 +43,14 @@ from tailrace.experiments.report.network_figures import (
     queue_cdf_figure,
     throughput_figure,
 )
+from tailrace.experiments.report.networks import misfit, network
 from tailrace.experiments.results.over_seeds import groups
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.summary import Summary
 from tailrace.experiments.results.table import make_table
 from tailrace.experiments.results.units import UNITS
 from tailrace.experiments.run.run import installed_version
-from tailrace.topology import Topology, parse_topology
+from tailrace.topology import Topology
 from tailrace.words import SpecError
 
 _TEMPLATE = "page.html.j2"
@@ -108,6 +109,8 @@ class PaperView:
 def render(found: Found, title: str) -> str:
     """The whole page."""
     numbers = itertools.count(1)
+    # files may have changed since the last page
+    network.cache_clear()
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).resolve().parent),
         autoescape=True,
@@ -207,9 +210,10 @@ def _group(group: Group, numbers: Iterator[int]) -> GroupView:
     figures: list[tuple[Figure | None, str]] = []
     facts, command = {}, ""
     table = make_table(results)
+    misfits = [misfit(result) for result in results]
     columns = texts_of(table) if results else []
     if results:
-        summary = results[0].summary
+        fitting = [result for result, problem in zip(results, misfits, strict=True) if not problem]
         facts, command = _facts(results), _command(group)
         figures = [
             (completion_figure(results), "Flow completion times"),
@@ -218,9 +222,9 @@ def _group(group: Group, numbers: Iterator[int]) -> GroupView:
                 "Slowdown: completion time over that of the flow alone in the network",
             ),
             (order_figure(results), "First transmissions that arrived out of order"),
-            (throughput_figure(results), "Throughput: what switches send to hosts"),
-            (imbalance_figure(results), "Imbalance of a switch's uplinks in an interval between samples"),
-            (queue_cdf_figure(results), "Queues, over all ports that sent, and all samples"),
+            (throughput_figure(fitting), "Throughput: what switches send to hosts"),
+            (imbalance_figure(fitting), "Imbalance of a switch's uplinks in an interval between samples"),
+            (queue_cdf_figure(fitting), "Queues, over all ports that sent, and all samples"),
         ]
         for own in groups(results):
             result = own.results[0]
@@ -228,8 +232,10 @@ def _group(group: Group, numbers: Iterator[int]) -> GroupView:
             name = f"{result.case}, {result.label}{of_seed}"
             figures.append((queue_figure(result), f"The longest queues: {name}"))
             figures.append((path_figure(result), f"Paths of watched flows: {name}"))
-            figures.append((flow_throughput_figure(result), f"Throughput of watched flows: {name}"))
-        figures.append((_map(results), f"The network: {summary.topology}"))
+            if any(result is one for one in fitting):
+                figures.append((flow_throughput_figure(result), f"Throughput of watched flows: {name}"))
+        if fitting:
+            figures.append((_map(fitting), f"The network: {fitting[0].summary.topology}"))
     return GroupView(
         anchor=f"runs-{next(numbers)}",
         title=f"{group.kind.capitalize()}: {group.folder}",
@@ -237,7 +243,10 @@ def _group(group: Group, numbers: Iterator[int]) -> GroupView:
         command=command,
         head=tuple(one.title for one in columns),
         rows=tuple(zip(*map(_cells, columns), strict=True)),
-        notes=table.caption,
+        notes=(
+            *table.caption,
+            *(f"no figures of the network: {each}" for each in dict.fromkeys(misfits) if each),
+        ),
         pictures=_pictures(figures, numbers),
         failed=group.failed,
     )
@@ -251,12 +260,9 @@ def _cells(texts: Texts) -> list[str]:
     ]
 
 
-def _map(results: Sequence[Result]) -> Figure | None:
-    """The network of the first run; None where the file that describes it is not here any more."""
-    try:
-        topology = parse_topology(results[0].summary.topology)
-    except SpecError:
-        return None
+def _map(results: Sequence[Result]) -> Figure:
+    """The network of the first run."""
+    topology = network(results[0].summary.topology)
     faulty = {pair for result in results for pair in _faulty(result.summary, topology)}
     return topology_figure(topology, faulty)
 
