@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tailrace.experiments.results import parquet, parquet_size
 from tailrace.experiments.results.parquet import (
     INTEGER,
     NUMBER,
@@ -24,6 +25,7 @@ from tailrace.experiments.results.parquet import (
 )
 from tailrace.words.errors import FileError
 
+MOST_ROWS = 1000
 COLUMNS = {"number": INTEGER, "text": TEXT, "share": NUMBER, "truth": TRUTH}
 ROWS = st.lists(
     st.tuples(
@@ -47,20 +49,20 @@ def test_values_come_back(rows: list[tuple[Any, ...]], tmp_path_factory: pytest.
     table = make_table(values(rows), COLUMNS)
     assert values_of(table) == values_of(pickle.loads(pickle.dumps(table))) == values(rows)
     write_parquet(table, path)
-    assert values_of(read_parquet(path, "things", COLUMNS)) == values(rows)
+    assert values_of(read_parquet(path, "things", COLUMNS, MOST_ROWS)) == values(rows)
     theirs = polars.read_parquet(path)
     assert theirs.rows() == rows
     theirs.write_parquet(path)
-    assert values_of(read_parquet(path, "things", COLUMNS)) == values(rows)
+    assert values_of(read_parquet(path, "things", COLUMNS, MOST_ROWS)) == values(rows)
 
 
 def test_a_column_may_be_absent_but_not_another(tmp_path: Path) -> None:
     path = tmp_path / "it.parquet"
     write_parquet(make_table({"text": ["a"], "number": [1]}, COLUMNS), path)
-    assert values_of(read_parquet(path, "things", COLUMNS)) == {"number": [1], "text": ["a"]}
+    assert values_of(read_parquet(path, "things", COLUMNS, MOST_ROWS)) == {"number": [1], "text": ["a"]}
     for columns in ({"number": INTEGER}, {**COLUMNS, "text": INTEGER}):
         with pytest.raises(FileError, match="no table of things: column 'text' is not expected, or of"):
-            read_parquet(path, "things", columns)
+            read_parquet(path, "things", columns, MOST_ROWS)
 
 
 @given(position=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7), cut=st.booleans())
@@ -76,7 +78,7 @@ def test_damaged_files(
     damaged[where] ^= 1 << bit
     path.write_bytes(damaged[:where] if cut else damaged)
     try:
-        assert values_of(read_parquet(path, "things", COLUMNS)) == values(rows)
+        assert values_of(read_parquet(path, "things", COLUMNS, MOST_ROWS)) == values(rows)
     except FileError as error:
         assert str(path) in str(error)
         assert "no table of things" in str(error)
@@ -90,11 +92,70 @@ def test_files_of_others(tmp_path: Path) -> None:
     """They have no seal; what is no table at all is told, as is a file that is not there."""
     path = tmp_path / "it.parquet"
     polars.DataFrame({"number": [1, None]}).write_parquet(path)
-    assert values_of(read_parquet(path, "things", COLUMNS)) == {"number": [1, None]}
+    assert values_of(read_parquet(path, "things", COLUMNS, MOST_ROWS)) == {"number": [1, None]}
     for content in (b"", b"PAR1", b"nothing of the kind"):
         path.write_bytes(content)
         with pytest.raises(FileError, match="no table of things"):
-            read_parquet(path, "things", COLUMNS)
+            read_parquet(path, "things", COLUMNS, MOST_ROWS)
     path.unlink()
     with pytest.raises(FileError, match="No such file"):
-        read_parquet(path, "things", COLUMNS)
+        read_parquet(path, "things", COLUMNS, MOST_ROWS)
+
+
+def _repeated(count: int, text: str, path: Path) -> None:
+    """A file of a few bytes, whatever the number of rows."""
+    columns = [
+        polars.repeat(7, count, dtype=polars.Int64, eager=True).alias("number"),
+        polars.repeat(text, count, eager=True).alias("text"),
+    ]
+    polars.DataFrame(columns).write_parquet(path, row_group_size=count)
+
+
+def test_a_small_file_of_many_rows_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The footer tells how many, and how many bytes they had."""
+    path = tmp_path / "it.parquet"
+    _repeated(MOST_ROWS, "a", path)
+    assert read_parquet(path, "things", COLUMNS, MOST_ROWS).num_rows == MOST_ROWS
+    _repeated(5_000_000, "a", path)
+    assert path.stat().st_size < 100_000
+    with monkeypatch.context() as patched:
+        # nothing of it is looked at
+        patched.setattr(parquet, "read_arrow", None)
+        with pytest.raises(
+            FileError, match=r"it\.parquet: things: table: that comes to 5,000,000 rows.* 1,000 "
+        ):
+            read_parquet(path, "things", COLUMNS, MOST_ROWS)
+        monkeypatch.setattr(parquet, "MOST_BYTES", 1000)
+        with pytest.raises(FileError, match="bytes, and the limit is 1,000 "):
+            read_parquet(path, "things", COLUMNS, 10_000_000)
+
+
+def test_what_the_footer_does_not_tell_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text that is written once for all rows is there for each of them when it is unpacked."""
+    path = tmp_path / "it.parquet"
+    _repeated(100_000, "long " * 200, path)
+    assert parquet_size.size_of(path.read_bytes()).octets < 1 << 20
+    monkeypatch.setattr(parquet, "MOST_BYTES", 1 << 20)
+    with pytest.raises(FileError, match="bytes, and the limit is 1,048,576 "):
+        read_parquet(path, "things", COLUMNS, 100_000)
+    monkeypatch.setenv("TAILRACE_LIMIT_FACTOR", "200")
+    assert read_parquet(path, "things", COLUMNS, 100_000).num_rows == 100_000
+
+
+def test_footers(tmp_path: Path) -> None:
+    """Ours and others' are understood; whatever is none is told from them."""
+    path = tmp_path / "it.parquet"
+    table = make_table({"number": list(range(5000)), "text": ["ab"] * 5000}, COLUMNS)
+    write_parquet(table, path)
+    content = path.read_bytes()
+    rows, octets = parquet_size.size_of(content)
+    assert rows == 5000
+    assert 5000 * 8 <= octets < 100_000
+    start = parquet_size.footer(content)
+    for place in range(start, len(content) - 8):
+        for value in (0, 0x0C, 0x1C, 0xFF):
+            damaged = content[:place] + bytes([value]) + content[place + 1 :]
+            try:
+                parquet_size.size_of(damaged)
+            except ValueError as error:
+                assert str(error) == "no footer"

@@ -4,6 +4,8 @@
 Arrow's reader believes what it reads: of a damaged file it gives other numbers, or it ends the process. So a
 file of ours has a seal, a hash of its bytes, between data and footer, where the format lets anything lie and
 readers do not look. Files of earlier versions and of other programs have none, and are read as they are.
+
+A few bytes can stand for any number of rows: a table is as large as may be before it is unpacked.
 """
 
 from __future__ import annotations
@@ -19,19 +21,20 @@ from arro3.core import Array, DataType, Field, Schema, Table
 from arro3.io import read_parquet as read_arrow
 from arro3.io import write_parquet as write_arrow
 
-from tailrace.words.errors import FileError
+from tailrace.experiments.results.parquet_size import MAGIC, footer, size_of
+from tailrace.words.errors import FileError, SpecError
 from tailrace.words.files import read_bytes
+from tailrace.words.limits import refuse_above
 
 INTEGER, NUMBER, TEXT, TRUTH = DataType.int64(), DataType.float64(), DataType.string(), DataType.bool()
 
 Columns = Mapping[str, DataType]
 """The types of a table's columns, by name; a value may be missing in any of them."""
 
-_MAGIC = b"PAR1"
-_SEAL = b"\0tailrace sha256\0"
-_TAIL_BYTES = 8
-"""The end of a file: the size of the footer before it, and _MAGIC."""
+MOST_BYTES = 1 << 30
+"""Of a table that is unpacked; one of the most flows that there may be has half of that."""
 
+_SEAL = b"\0tailrace sha256\0"
 _COMPRESSION = "zstd(3)"
 _TEXTS = {TEXT, DataType.large_string(), DataType.string_view()}
 """Arrow has several types of text, and other programs use them."""
@@ -52,25 +55,20 @@ def values_of(table: Table) -> dict[str, list[Any]]:
 def write_parquet(table: Table, path: Path) -> None:
     """Writes a table; OSError where it cannot be written."""
     content = _content(table)
-    end = _footer(content)
+    end = footer(content)
     path.write_bytes(content[:end] + _SEAL + hashlib.sha256(content).digest() + content[end:])
-
-
-def _footer(content: bytes) -> int:
-    """Where the footer begins."""
-    return len(content) - _TAIL_BYTES - int.from_bytes(content[-_TAIL_BYTES : -len(_MAGIC)], "little")
 
 
 def _sound(content: bytes) -> bool:
     """Whether a file is as it was written, as far as it says so."""
-    if not (content.startswith(_MAGIC) and content.endswith(_MAGIC)):
+    if not (content.startswith(MAGIC) and content.endswith(MAGIC)):
         return False
     start = content.rfind(_SEAL)
     if start < 0:
         return True
     end = start + len(_SEAL) + hashlib.sha256().digest_size
     found = hashlib.sha256(content[:start] + content[end:]).digest()
-    return end == _footer(content) and found == content[start + len(_SEAL) : end]
+    return end == footer(content) and found == content[start + len(_SEAL) : end]
 
 
 def _content(table: Table) -> bytes:
@@ -87,11 +85,11 @@ def _table(content: bytes) -> Table:
 copyreg.pickle(Table, lambda table: (_table, (_content(table),)))
 
 
-def read_parquet(path: Path, what: str, columns: Columns) -> Table:
+def read_parquet(path: Path, what: str, columns: Columns, most_rows: int) -> Table:
     """The table of `what` in a file; of an earlier version, it may have fewer columns.
 
     Raises:
-        FileError: it cannot be read, is none, or has other columns.
+        FileError: it cannot be read, is none, has other columns, or more than `most_rows` or MOST_BYTES.
     """
     try:
         content = read_bytes(path)
@@ -100,7 +98,9 @@ def read_parquet(path: Path, what: str, columns: Columns) -> Table:
     if not _sound(content):
         raise FileError(path, "", f"no table of {what}, or a damaged one")
     try:
-        table = _table(content)
+        table = _bounded(content, most_rows)
+    except SpecError as error:
+        raise FileError(path, what, str(error)) from error
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # panics of its Rust are no Exception, and have no name
@@ -111,6 +111,24 @@ def read_parquet(path: Path, what: str, columns: Columns) -> Table:
                 path, "", f"no table of {what}: column {name!r} is not expected, or of another type"
             )
     return table
+
+
+def _bounded(content: bytes, most_rows: int) -> Table:
+    """The table in a file; SpecError where it is too large, by what the file says, or by what is in it."""
+    size = size_of(content)
+    _refuse_above(size.rows, size.octets, most_rows)
+    reader = read_arrow(io.BytesIO(content))
+    batches, rows, octets = [], 0, 0
+    for batch in reader:
+        batches.append(batch)
+        rows, octets = rows + batch.num_rows, octets + batch.nbytes
+        _refuse_above(rows, octets, most_rows)
+    return Table.from_batches(batches, schema=reader.schema)
+
+
+def _refuse_above(rows: int, octets: int, most_rows: int) -> None:
+    refuse_above("table", "rows", rows, most_rows)
+    refuse_above("table", "bytes", octets, MOST_BYTES)
 
 
 def _same(kind: DataType, wanted: DataType) -> bool:

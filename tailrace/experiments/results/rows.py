@@ -9,6 +9,7 @@ from pathlib import Path
 
 from arro3.core import Table
 
+from tailrace.experiments.plan.reckon import MOST_FLOWS
 from tailrace.experiments.results.parquet import (
     INTEGER,
     NUMBER,
@@ -183,7 +184,7 @@ def read_rows(path: Path) -> tuple[FlowRow, ...]:
     Raises:
         FileError: it cannot be read, or has other columns.
     """
-    values = values_of(read_parquet(path, "flows", SCHEMA))
+    values = values_of(read_parquet(path, "flows", SCHEMA, MOST_FLOWS))
     for name, column in values.items():
         if name not in _UNFINISHED and None in column:
             raise FileError(path, "", f"no table of flows: column {name!r} has gaps")

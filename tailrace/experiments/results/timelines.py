@@ -16,6 +16,9 @@ from arro3.core import Table
 
 from tailrace.experiments.results.parquet import INTEGER, TEXT, TRUTH, Columns, read_parquet, write_parquet
 
+MOST_ROWS = 20_000_000
+"""Of a timeline that is read."""
+
 QUEUES, PATHS = "queues.parquet", "paths.parquet"
 
 QUEUE_COLUMNS = {
@@ -71,4 +74,4 @@ def read_timelines(folder: Path) -> Timelines:
 
 
 def _read(path: Path, columns: Columns) -> Table | None:
-    return read_parquet(path, "a timeline", columns) if path.exists() else None
+    return read_parquet(path, "a timeline", columns, MOST_ROWS) if path.exists() else None
