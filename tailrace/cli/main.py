@@ -160,6 +160,10 @@ def _run(words: list[str]) -> int:
             f"{error.format_message().replace(_ITS_OWN, '')} (see {PROGRAM} --help)", error.exit_code
         )
     except SpecError as error:
+        if os.environ.get(DEBUG) and error.__cause__ is not None:
+            import traceback
+
+            traceback.print_exc()
         return _fail(str(error), BAD_INPUT)
     except (Error, FailedError) as error:
         return _fail(str(error), FAILED)

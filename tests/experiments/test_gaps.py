@@ -171,7 +171,7 @@ def test_no_gaps_and_bad_ones(tmp_path: Path) -> None:
     write_gaps(None, tmp_path)
     assert not (tmp_path / GAPS).exists()
     polars.DataFrame({"low_ns": [1]}).write_parquet(tmp_path / GAPS)
-    with pytest.raises(FileError, match="no table of gaps: expected columns low_ns, count"):
+    with pytest.raises(FileError, match="no table of gaps: column"):
         read_gaps(tmp_path)
     (tmp_path / GAPS).write_text("nothing of the kind")
     with pytest.raises(FileError, match="no table of gaps"):

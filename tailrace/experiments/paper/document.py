@@ -4,14 +4,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from tailrace.experiments.paper.claims.claims import Verdict
+from tailrace.experiments.paper.claims.kinds import KINDS
+from tailrace.experiments.paper.measure.metrics import metric
 from tailrace.experiments.results.result import read_struct
+from tailrace.words.suggest import expected
 
 RESULT = "result.json"
 _LINE = 100
+_HEATMAP_AXES = 2
 
 OWN_BASE = "its base"
 """What ratios are to where schemes are over several others."""
@@ -33,7 +39,7 @@ class Cell(msgspec.Struct, frozen=True):
     note: str = ""
     runs: tuple[str, ...] = ()
     intervals: dict[str, tuple[float, float]] = {}
-    ratios: dict[str, tuple[float, ...]] = {}
+    ratios: dict[str, Annotated[tuple[float, ...], Meta(min_length=1, max_length=3)]] = {}
 
 
 class Curve(msgspec.Struct, frozen=True):
@@ -97,6 +103,16 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     cost: Cost | None = None
     kept: str = ""
     rounded: bool = False
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where parts name what there is not."""
+        for name in (*self.metrics, *self.drawn):
+            metric(name)
+        if self.chart == "heatmap" and len(self.axes) != _HEATMAP_AXES:
+            raise ValueError(f"axes: expected {_HEATMAP_AXES} of a heat map, found {len(self.axes)}")
+        for claim in self.claims:
+            if claim.kind not in KINDS:
+                raise ValueError(f"claims: kind {claim.kind!r}: {expected(claim.kind, KINDS)}")
 
 
 def as_lines(document: Document) -> str:

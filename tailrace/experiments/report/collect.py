@@ -35,10 +35,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """All that a report is about."""
+    """All that a report is about; documents with their files."""
 
     groups: tuple[Group, ...]
-    documents: tuple[Document, ...]
+    documents: tuple[tuple[Path, Document], ...]
 
 
 def collect(folder: Path) -> Found:
@@ -52,10 +52,11 @@ def collect(folder: Path) -> Found:
         raise SpecError(f"{folder}: not a folder")
     folders = _walk(folder)
     groups = tuple(_groups(folders))
-    documents = tuple(read_document(below / RESULT) for below in folders if (below / RESULT).exists())
+    files = [below / RESULT for below in folders if (below / RESULT).exists()]
+    documents = [(file, read_document(file)) for file in files]
     if not groups and not documents:
         raise SpecError(f"{folder}: no results; expected what tailrace run, compare, sweep or paper writes")
-    return Found(groups, tuple(sorted(documents, key=_place)))
+    return Found(groups, tuple(sorted(documents, key=lambda found: _place(found[1]))))
 
 
 def _place(document: Document) -> tuple[str, str, str, int]:

@@ -9,6 +9,7 @@ import platform
 import random
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,7 +45,7 @@ from tailrace.experiments.report.network_figures import (
     throughput_figure,
 )
 from tailrace.experiments.report.networks import misfit, network
-from tailrace.experiments.results.over_seeds import groups
+from tailrace.experiments.results import over_seeds
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.summary import Summary
 from tailrace.experiments.results.table import make_table
@@ -52,6 +53,7 @@ from tailrace.experiments.results.units import UNITS
 from tailrace.experiments.run.run import installed_version
 from tailrace.topology import Topology
 from tailrace.words import SpecError
+from tailrace.words.errors import FileError
 
 _TEMPLATE = "page.html.j2"
 _HASH_DIGITS = 12
@@ -107,7 +109,11 @@ class PaperView:
 
 
 def render(found: Found, title: str) -> str:
-    """The whole page."""
+    """The whole page.
+
+    Raises:
+        FileError: results that cannot be shown.
+    """
     numbers = itertools.count(1)
     # files may have changed since the last page
     network.cache_clear()
@@ -118,16 +124,35 @@ def render(found: Found, title: str) -> str:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    papers = [_paper(document, numbers) for document in found.documents]
+    papers, groups = [], []
+    for file, document in found.documents:
+        with _told(file):
+            papers.append(_paper(document, numbers))
+    for group in found.groups:
+        with _told(group.folder):
+            groups.append(_group(group, numbers))
     return environment.get_template(_TEMPLATE).render(
         title=title,
         papers=papers,
-        groups=[_group(group, numbers) for group in found.groups],
-        tallies=_tallies(found.documents),
+        groups=groups,
+        tallies=_tallies([document for _, document in found.documents]),
         badge=_badge,
         machine=machine(),
         version=installed_version() or "not installed",
     )
+
+
+@contextmanager
+def _told(place: Path) -> Iterator[None]:
+    """Within the block whatever is wrong with results that can be read becomes a line that says where they
+    are: files that others wrote can contradict each other in more ways than are looked for.
+    """
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise FileError(place, "", f"cannot be shown: {type(error).__name__}: {error}") from error
 
 
 def _tallies(documents: Sequence[Document]) -> list[tuple[str, str, str]]:
@@ -226,7 +251,7 @@ def _group(group: Group, numbers: Iterator[int]) -> GroupView:
             (imbalance_figure(fitting), "Imbalance of a switch's uplinks in an interval between samples"),
             (queue_cdf_figure(fitting), "Queues, over all ports that sent, and all samples"),
         ]
-        for own in groups(results):
+        for own in over_seeds.groups(results):
             result = own.results[0]
             of_seed = f", seed {result.summary.seed}" if len(own.results) > 1 else ""
             name = f"{result.case}, {result.label}{of_seed}"

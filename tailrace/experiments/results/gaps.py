@@ -16,9 +16,15 @@ from pathlib import Path
 
 import msgspec
 
-from tailrace.experiments.results.parquet import INTEGER, make_table, read_parquet, values_of, write_parquet
+from tailrace.experiments.results.parquet import (
+    INTEGER,
+    make_table,
+    read_parquet,
+    refuse_gaps,
+    values_of,
+    write_parquet,
+)
 from tailrace.hosts.gaps.histogram import MOST_BINS, WHOLE, Bin, merged_bins
-from tailrace.words.errors import FileError
 
 GAPS = "gaps.parquet"
 RTTS = (1, 2, 3)
@@ -97,7 +103,7 @@ def read_gaps(folder: Path) -> Gaps | None:
     path = folder / GAPS
     if not path.exists():
         return None
-    values = values_of(read_parquet(path, "gaps", _SCHEMA, MOST_BINS))
-    if list(values) != list(_SCHEMA) or any(None in column for column in values.values()):
-        raise FileError(path, "", f"no table of gaps: expected columns {', '.join(_SCHEMA)}, all filled")
-    return Gaps(tuple(zip(*values.values(), strict=True)))
+    table = read_parquet(path, "gaps", _SCHEMA, MOST_BINS)
+    refuse_gaps(table, path, "gaps", _SCHEMA)
+    values = values_of(table)
+    return Gaps(tuple(zip(*(values[name] for name in _SCHEMA), strict=True)))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import copyreg
 import hashlib
 import io
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +111,17 @@ def read_parquet(path: Path, what: str, columns: Columns, most_rows: int) -> Tab
                 path, "", f"no table of {what}: column {name!r} is not expected, or of another type"
             )
     return table
+
+
+def refuse_gaps(
+    table: Table, path: Path, what: str, columns: Iterable[str], gaps: Collection[str] = ()
+) -> None:
+    """Raises FileError unless all of these columns are there, and but for `gaps` have a value in each row."""
+    for name in columns:
+        if name not in table.column_names:
+            raise FileError(path, "", f"no table of {what}: column {name!r} is missing")
+        if name not in gaps and table.column(name).null_count:
+            raise FileError(path, "", f"no table of {what}: column {name!r} has gaps")
 
 
 def _bounded(content: bytes, most_rows: int) -> Table:

@@ -16,7 +16,13 @@ from tailrace.experiments.results.gaps import Gaps, read_gaps, write_gaps
 from tailrace.experiments.results.pfc import waits
 from tailrace.experiments.results.rows import FlowRow, flow_table, read_rows, write_rows
 from tailrace.experiments.results.summary import FORMAT, Summary
-from tailrace.experiments.results.timelines import NO_TIMELINES, Timelines, read_timelines, write_timelines
+from tailrace.experiments.results.timelines import (
+    NO_TIMELINES,
+    PATHS,
+    Timelines,
+    read_timelines,
+    write_timelines,
+)
 from tailrace.p4rt.events import Event
 from tailrace.words.errors import FileError
 from tailrace.words.files import read_bytes
@@ -127,12 +133,17 @@ def read_result(folder: Path, *, case: str, label: str) -> Result:
     Raises:
         FileError: a file is missing, or is not what was written.
     """
+    summary = read_summary(folder / SUMMARY)
+    rows, timelines = read_rows(folder / FLOWS), read_timelines(folder)
+    followed = set() if timelines.paths is None else set(timelines.paths.column("flow").to_pylist())
+    if missing := sorted(followed - {row.id for row in rows}):
+        raise FileError(folder / PATHS, "", f"flow {missing[0]} is not in {FLOWS}")
     return Result(
         case,
         label,
-        read_summary(folder / SUMMARY),
-        read_rows(folder / FLOWS),
-        read_timelines(folder),
+        summary,
+        rows,
+        timelines,
         read_events(folder),
         read_gaps(folder),
     )

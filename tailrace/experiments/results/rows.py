@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 
 from arro3.core import Table
@@ -16,6 +16,7 @@ from tailrace.experiments.results.parquet import (
     TEXT,
     make_table,
     read_parquet,
+    refuse_gaps,
     values_of,
     write_parquet,
 )
@@ -116,6 +117,9 @@ SCHEMA = {
 _UNFINISHED = ("end_ns", "fct_ns", "slowdown")
 """Columns without a value where a flow did not finish."""
 
+_NEEDED = {field.name for field in fields(FlowRow) if field.default is MISSING}
+"""Columns that runs of earlier versions have, too."""
+
 _FIELDS = {"class": "flow_class"}
 """Fields that cannot be called as their columns."""
 
@@ -182,20 +186,18 @@ def read_rows(path: Path) -> tuple[FlowRow, ...]:
     """The rows of a flows.parquet.
 
     Raises:
-        FileError: it cannot be read, or has other columns.
+        FileError: it cannot be read, has other columns, or a flow of no bytes.
     """
-    values = values_of(read_parquet(path, "flows", SCHEMA, MOST_FLOWS))
-    for name, column in values.items():
-        if name not in _UNFINISHED and None in column:
-            raise FileError(path, "", f"no table of flows: column {name!r} has gaps")
-    names = [_FIELDS.get(name, name) for name in values]
-    try:
-        # a run of an earlier version has fewer columns
-        return tuple(
-            FlowRow(**dict(zip(names, row, strict=True))) for row in zip(*values.values(), strict=True)
+    table = read_parquet(path, "flows", SCHEMA, MOST_FLOWS)
+    refuse_gaps(table, path, "flows", sorted({*_NEEDED, *table.column_names}), _UNFINISHED)
+    values = values_of(table)
+    if min(values["bytes"], default=1) < 1:
+        raise FileError(
+            path, "", f"no table of flows: bytes: expected at least 1, found {min(values['bytes'])}"
         )
-    except TypeError as error:
-        raise FileError(path, "", f"no table of flows: {error}") from error
+    names = [_FIELDS.get(name, name) for name in values]
+    # a run of an earlier version has fewer columns
+    return tuple(FlowRow(**dict(zip(names, row, strict=True))) for row in zip(*values.values(), strict=True))
 
 
 def measured_rows(rows: Sequence[FlowRow]) -> tuple[FlowRow, ...]:

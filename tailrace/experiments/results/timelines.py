@@ -14,7 +14,15 @@ from pathlib import Path
 
 from arro3.core import Table
 
-from tailrace.experiments.results.parquet import INTEGER, TEXT, TRUTH, Columns, read_parquet, write_parquet
+from tailrace.experiments.results.parquet import (
+    INTEGER,
+    TEXT,
+    TRUTH,
+    Columns,
+    read_parquet,
+    refuse_gaps,
+    write_parquet,
+)
 
 MOST_ROWS = 20_000_000
 """Of a timeline that is read."""
@@ -68,10 +76,14 @@ def read_timelines(folder: Path) -> Timelines:
     """The tables that there are in a folder.
 
     Raises:
-        FileError: one cannot be read.
+        FileError: one cannot be read, or has other columns, or gaps in them.
     """
     return Timelines(_read(folder / QUEUES, QUEUE_COLUMNS), _read(folder / PATHS, PATH_COLUMNS))
 
 
 def _read(path: Path, columns: Columns) -> Table | None:
-    return read_parquet(path, "a timeline", columns, MOST_ROWS) if path.exists() else None
+    if not path.exists():
+        return None
+    table = read_parquet(path, "a timeline", columns, MOST_ROWS)
+    refuse_gaps(table, path, "a timeline", columns)
+    return table

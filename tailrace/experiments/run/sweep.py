@@ -164,6 +164,12 @@ class SweepDocument(msgspec.Struct, frozen=True):
     points: tuple[PointResult, ...]
     over_seeds: bool = False
 
+    def __post_init__(self) -> None:
+        """Raises ValueError where a point is at no value of an axis."""
+        for point in self.points:
+            if missing := sorted(self.axes.keys() - point.settings.keys()):
+                raise ValueError(f"the point in {point.folder} has no value of {missing[0]}")
+
 
 def parse_axis(text: str) -> Axis:
     """The axis that KEY=VALUE,VALUE describes.

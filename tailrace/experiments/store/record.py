@@ -76,6 +76,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 raise ValueError(f"summary.{name} is not that of the words")
         if not _SHA256.fullmatch(self.summary.trace_sha256 or ""):
             raise ValueError("summary.trace_sha256: expected 64 hexadecimal digits, of a run in virtual time")
+        if _counts(self.fct) != _counts(self.slowdown):
+            raise ValueError("fct and slowdown: expected as many flows of each class in both")
         if not isinstance(self.gaps, UnsetType) and len(self.gaps) % 2:
             raise ValueError("gaps: expected pairs of numbers")
 
@@ -109,6 +111,10 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """What is known of the run as a result: without its flows."""
         gaps = None if isinstance(self.gaps, UnsetType) else Gaps(tuple(_pairs(self.gaps)))
         return Result(task.case, task.label, structs.replace(self.summary, task=task.key), rows=(), gaps=gaps)
+
+
+def _counts(sketches: Mapping[str, Sketch]) -> dict[str, int]:
+    return {name: one.count for name, one in sketches.items()}
 
 
 def _pairs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:

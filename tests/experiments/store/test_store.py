@@ -143,6 +143,7 @@ BAD: list[tuple[Callable[[bytes], bytes], str]] = [
     (line_with(more=1), "line 2: no finished run: Object contains unknown field `more`"),
     (line_with(metrics={"fct_mean": "x"}), "line 2: no finished run: Expected `float | null`"),
     (line_with(gaps=[1, 2, 3]), "line 2: no finished run: gaps: expected pairs of numbers"),
+    (line_with(slowdown={}), "fct and slowdown: expected as many flows of each class in both"),
     (lambda text: text + b" " * MOST_LINE_BYTES, f"bytes, expected at most {MOST_LINE_BYTES}"),
 ]
 
