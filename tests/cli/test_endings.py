@@ -14,7 +14,8 @@ import pytest
 
 from tailrace.cli.main import main
 from tailrace.experiments.errors import RunError
-from tailrace.experiments.results.staging import staged, write_file
+from tailrace.experiments.results.staging import staged
+from tailrace.words.whole import write_file
 from tests.long import more
 from tests.processes import NOT_IGNORED, catches
 

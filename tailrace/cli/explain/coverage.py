@@ -69,8 +69,8 @@ def coverage(
 
 
 def _write(path: Path, text: str) -> None:
-    from tailrace.experiments.results.staging import write_file
     from tailrace.words import SpecError
+    from tailrace.words.whole import write_file
 
     try:
         write_file(path, text)

@@ -6,13 +6,9 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import re
-import secrets
 import shutil
-import stat
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from tailrace.experiments.errors import RunError
@@ -20,15 +16,10 @@ from tailrace.experiments.results.gaps import clear_gaps
 from tailrace.experiments.results.result import SUMMARY
 from tailrace.experiments.results.timelines import clear_timelines
 from tailrace.words import SpecError
+from tailrace.words.whole import YOUNG_S, fresh_digits, left_behind
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 """Errors of writing that name no file."""
-
-_YOUNG_S = 10.0
-"""What is younger may not be locked yet, or not be complete, because somebody is at it."""
-
-_HEX = 8
-"""Digits that tell temporary files and folders apart."""
 
 
 @contextmanager
@@ -74,7 +65,7 @@ def _prefix(out: Path) -> str:
 
 def _made(out: Path) -> tuple[Path, int | None]:
     """A fresh folder beside `out` with its lock, which it has had since it has its name."""
-    name = secrets.token_hex(_HEX // 2)
+    name = fresh_digits()
     young = out.parent / f".{out.name}.making-{name}"
     young.mkdir()
     lock = _locked(young)
@@ -97,57 +88,12 @@ def _locked(folder: Path) -> int | None:
 
 def _sweep_up(out: Path) -> None:
     """Takes away the folders of processes that were killed: those that nobody holds locked."""
-    for path in _left(out.parent, _prefix(out), 0.0) + _left(out.parent, f".{out.name}.making-", _YOUNG_S):
+    made = left_behind(out.parent, _prefix(out), 0.0)
+    for path in made + left_behind(out.parent, f".{out.name}.making-", YOUNG_S):
         lock = _locked(path)
         if lock is not None:
             shutil.rmtree(path, ignore_errors=True)
             os.close(lock)
-
-
-def _left(folder: Path, prefix: str, age_s: float) -> list[Path]:
-    """What has such a name, and was not touched for so long."""
-    name = re.compile(rf"{re.escape(prefix)}[0-9a-f]{{{_HEX}}}")
-    found = []
-    for path in folder.iterdir():
-        with suppress(OSError):
-            if name.fullmatch(path.name) and time.time() - path.lstat().st_mtime >= age_s:
-                found.append(path)
-    return found
-
-
-def write_file(path: Path, content: str | bytes) -> None:
-    """Writes a file whole or not at all, text as UTF-8; into a device or pipe, if the path is one, directly.
-
-    What an earlier process left there that was killed is taken away.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    data = content.encode() if isinstance(content, str) else content
-    try:
-        mode = path.stat().st_mode
-    except OSError:
-        mode = stat.S_IFREG
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not stat.S_ISREG(mode):
-        # who reads from a pipe must be there already
-        opened = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(opened, "wb") as file:
-            os.set_blocking(file.fileno(), True)
-            file.write(data)
-        return
-    # a link stays one
-    path = path.resolve()
-    prefix = f".{path.name[:200]}."
-    for left in _left(path.parent, prefix, _YOUNG_S):
-        left.unlink(missing_ok=True)
-    temporary = path.with_name(f"{prefix}{secrets.token_hex(_HEX // 2)}")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _publish(folder: Path, out: Path) -> None:

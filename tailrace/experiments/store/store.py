@@ -20,12 +20,12 @@ import msgspec
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.words import slug
 from tailrace.experiments.results.result import Formatted
-from tailrace.experiments.results.staging import write_file
 from tailrace.experiments.results.summary import FORMAT
 from tailrace.experiments.store.record import Record, joined
 from tailrace.toolchain.artifacts import ROOT
 from tailrace.words.errors import FileError
 from tailrace.words.files import read_bytes
+from tailrace.words.whole import write_file
 
 MOST_LINE_BYTES = 256 << 10
 """A line has some 5 KB, and with the gaps of a long run 30 KB."""

@@ -22,6 +22,7 @@ from tailrace.hosts.driver.tcp_run import TcpRun
 from tailrace.hosts.errors import ConfigError, DeviceError, HostError, JobError
 from tailrace.words import SpecError, plugins
 from tailrace.words.arguments import Parser
+from tailrace.words.whole import write_file
 
 PROGRAM = "hosts.driver"
 _DESCRIPTION = """\
@@ -120,10 +121,8 @@ def _progress(job: HostsJob, run: NicRun | TcpRun, now_ns: int) -> None:
 
 
 def _write(path: Path, text: bytes) -> None:
-    part = path.with_name(path.name + ".part")
     try:
-        part.write_bytes(text)
-        part.replace(path)
+        write_file(path, text)
     except OSError as error:
         raise DeviceError(f"{path}: {error.strerror}") from error
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tailrace.native.runtime import Switch
 from tailrace.native.runtime.lib import C
+from tailrace.words.whole import write_file
 
 
 def statistics(switch: Switch, ports: Iterable[int], now_ns: int) -> dict[str, object]:
@@ -49,6 +50,4 @@ def write_statistics(path: Path, switch: Switch, ports: Iterable[int], now_ns: i
     Raises:
         OSError: it cannot be written.
     """
-    part = path.with_name(f"{path.name}.part")
-    part.write_text(json.dumps(statistics(switch, ports, now_ns)) + "\n")
-    part.replace(path)
+    write_file(path, json.dumps(statistics(switch, ports, now_ns)) + "\n")

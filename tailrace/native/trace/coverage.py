@@ -12,6 +12,7 @@ from tailrace.native.compiler.program import Program
 from tailrace.native.compiler.uses import Uses
 from tailrace.words.errors import Error
 from tailrace.words.files import read_bytes
+from tailrace.words.whole import write_file
 
 MOST_BYTES = 64 << 20
 """Of one file."""
@@ -68,9 +69,7 @@ def write(found: Iterable[Coverage], path: Path) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    part = path.with_name(f"{path.name}.part")
-    part.write_bytes(msgspec.json.encode(list(found)))
-    part.replace(path)
+    write_file(path, msgspec.json.encode(list(found)))
 
 
 def read(path: Path) -> list[Coverage]:

@@ -16,9 +16,11 @@ from tailrace.cli.main import main
 from tailrace.experiments.paper.claims.claims import headline, tally
 from tailrace.experiments.paper.document import Document, read_document
 from tailrace.experiments.paper.model import LINES
-from tailrace.experiments.paper.show.page import page_text
+from tailrace.experiments.paper.show.page import page_text, write_page
 from tailrace.experiments.paper.show.summary import SUMMARY
 from tailrace.experiments.plan.experiment import Experiment, make
+from tailrace.words.errors import FileError
+from tests.full_disk import small_files
 from tests.long import more
 
 RESULTS = Path(__file__).resolve().parents[3] / "docs" / "results"
@@ -139,6 +141,16 @@ def test_a_page_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFix
     error = capsys.readouterr().err.strip().splitlines()[-1]
     assert str(target) in error
     assert "Traceback" not in error
+
+
+def test_a_full_disk_leaves_the_page_as_it_was(written: Path) -> None:
+    """The line names what could not be written, and nothing half-written is left."""
+    files = {path: path.read_bytes() for path in written.parent.rglob("*") if path.is_file()}
+    with small_files(500), pytest.raises(FileError) as caught:
+        write_page([document_of(written)], written.parents[1] / "out" / "small", written)
+    assert str(caught.value).startswith(f"{written.with_suffix('')}/flowcut_table4.")
+    assert str(caught.value).endswith("File too large")
+    assert {path: path.read_bytes() for path in written.parent.rglob("*") if path.is_file()} == files
 
 
 def test_numbers_stand_beside_the_picture(written: Path) -> None:

@@ -9,7 +9,7 @@ was repeated bit by bit.
 from __future__ import annotations
 
 import csv
-import shutil
+import io
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.results.result import SUMMARY, read_summary
 from tailrace.experiments.results.units import UNITS
 from tailrace.words.errors import FileError
+from tailrace.words.whole import write_file
 
 PICTURE = ".svg"
 NUMBERS = ".json"
@@ -59,14 +60,16 @@ def write_page(documents: Sequence[Document], out: Path, page: Path) -> None:
         for document in documents:
             picture = out / document.name / (document.name + PICTURE)
             if picture.exists():
-                shutil.copyfile(picture, folder / picture.name)
-            numbers = folder / (document.name + NUMBERS)
-            numbers.write_text(as_lines(shown_by(document)), "utf-8")
-        with (folder / TRACES).open("w", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(_COLUMNS)
-            writer.writerows(_traces(documents, out.parent))
-        page.write_text(page_text(documents, folder), "utf-8")
+                write_file(folder / picture.name, picture.read_bytes())
+            else:
+                (folder / picture.name).unlink(missing_ok=True)
+            write_file(folder / (document.name + NUMBERS), as_lines(shown_by(document)))
+        traces = io.StringIO()
+        writer = csv.writer(traces, lineterminator="\n")
+        writer.writerow(_COLUMNS)
+        writer.writerows(_traces(documents, out.parent))
+        write_file(folder / TRACES, traces.getvalue())
+        write_file(page, page_text(documents, folder))
     except OSError as error:
         raise FileError(Path(error.filename or page), "", error.strerror or str(error)) from error
 

@@ -15,6 +15,7 @@ from tailrace.experiments.paper.document import Cost, Document, read_document
 from tailrace.experiments.paper.model import names, paper_of
 from tailrace.experiments.paper.show.page import NUMBERS, cost_text, ratio_of, templates, write_page
 from tailrace.words.errors import FileError
+from tailrace.words.whole import write_file
 
 SUMMARY = "README.md"
 
@@ -76,7 +77,7 @@ def write_pages(documents: Sequence[Document], out: Path, folder: Path) -> None:
     text = summary_text(documents_in(folder, documents[0].scale))
     page = folder / SUMMARY
     try:
-        page.write_text(text, "utf-8")
+        write_file(page, text)
     except OSError as error:
         raise FileError(page, "", error.strerror or str(error)) from error
 

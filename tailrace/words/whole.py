@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files appear whole or not at all: they are written beside their place and moved there by renaming."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+import stat
+import time
+from contextlib import suppress
+from pathlib import Path
+
+YOUNG_S = 10.0
+"""What is younger may not be locked yet, or not be complete, because somebody is at it."""
+
+_DIGITS = 8
+"""That tell temporary files and folders apart."""
+
+
+def fresh_digits() -> str:
+    """The end of the name of a temporary file or folder."""
+    return secrets.token_hex(_DIGITS // 2)
+
+
+def left_behind(folder: Path, prefix: str, age_s: float) -> list[Path]:
+    """What has such a name, with digits at its end, and was not touched for so long."""
+    name = re.compile(rf"{re.escape(prefix)}[0-9a-f]{{{_DIGITS}}}")
+    found = []
+    for path in folder.iterdir():
+        with suppress(OSError):
+            if name.fullmatch(path.name) and time.time() - path.lstat().st_mtime >= age_s:
+                found.append(path)
+    return found
+
+
+def write_file(path: Path, content: str | bytes) -> None:
+    """Writes a file whole or not at all, text as UTF-8; into a device or pipe, if the path is one, directly.
+
+    What an earlier process left there that was killed is taken away.
+
+    Raises:
+        OSError: it cannot be written; filename is the path.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    try:
+        _write(path, data)
+    except OSError as error:
+        # a full disk names no file, and others one that is not there any more
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        mode = stat.S_IFREG
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(mode):
+        # who reads from a pipe must be there already
+        opened = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(opened, "wb") as file:
+            os.set_blocking(file.fileno(), True)
+            file.write(data)
+        return
+    # a link stays one
+    path = path.resolve()
+    prefix = f".{path.name[:200]}."
+    for left in left_behind(path.parent, prefix, YOUNG_S):
+        left.unlink(missing_ok=True)
+    temporary = path.with_name(prefix + fresh_digits())
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
