@@ -13,7 +13,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tailrace.cli.inspect.captures import CaptureError, packets_of
 from tailrace.words import SpecError
+from tailrace.words.errors import FileError
+from tailrace.words.files import read_bytes
 
 if TYPE_CHECKING:
     from scapy.packet import Packet
@@ -49,19 +52,15 @@ def read_packets(words: str) -> list[bytes]:
 
 
 def _of_file(path: Path) -> Iterator[bytes]:
-    from scapy.error import Scapy_Exception
-    from scapy.utils import RawPcapReader
-
     try:
-        with RawPcapReader(str(path)) as reader:
-            for number, (data, _) in enumerate(reader):
-                if number >= MOST_PACKETS:
-                    raise SpecError(f"{path}: more than {MOST_PACKETS} packets")
-                yield bytes(data)
+        for number, data in enumerate(packets_of(read_bytes(path))):
+            if number >= MOST_PACKETS:
+                raise FileError(path, "", f"more than {MOST_PACKETS} packets")
+            yield data
     except OSError as error:
-        raise SpecError(f"{path}: {error.strerror or error}") from None
-    except (Scapy_Exception, EOFError, ValueError) as error:
-        raise SpecError(f"{path}: no file of packets: {error}") from None
+        raise FileError(path, "", error.strerror or str(error)) from None
+    except CaptureError as error:
+        raise FileError(path, "", f"no file of packets: {error}") from None
 
 
 def _of_words(words: str) -> bytes:
