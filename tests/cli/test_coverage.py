@@ -114,3 +114,13 @@ def test_bad_files(command: Command, folder: Path) -> None:
     assert bad.status == 2
     assert "No such file" in bad.err
     assert command("coverage", str(folder / "a.json"), "--source", "tests").status == 2
+
+
+def test_names_of_sources_make_no_records(command: Command, tmp_path: Path) -> None:
+    """A program says what its source is called, and an end of line in that begins no line."""
+    use = Used("state", "start", "", "a.p4\nend_of_record\nTN:\nSF:b.p4\r\x1b", 1, 1)
+    write([Coverage("a", "0" * 64, (use,))], tmp_path / "a.json")
+    info = tmp_path / "out.info"
+    assert command("coverage", str(tmp_path), "--lcov", str(info)).status == 0
+    assert info.read_text().count("\n") == len(info.read_text().splitlines()) == 6
+    assert "SF:a.p4\\nend_of_record\\nTN:\\nSF:b.p4\\r\\x1b\n" in info.read_text()

@@ -12,6 +12,7 @@ from tailrace.native.compiler.program import Program
 from tailrace.native.compiler.uses import Uses
 from tailrace.words.errors import Error
 from tailrace.words.files import read_bytes
+from tailrace.words.text import printable
 from tailrace.words.whole import write_file
 
 MOST_BYTES = 64 << 20
@@ -120,7 +121,8 @@ def lcov(found: Iterable[Coverage]) -> Iterator[str]:
             ways[use.what] = ways.get(use.what, 0) + use.count
     for file, at in sorted(lines.items()):
         yield "TN:"
-        yield f"SF:{file}"
+        # a name with an end of line in it would begin other records
+        yield f"SF:{printable(file)}"
         for block, ((line, _), ways) in enumerate(sorted(branches.get(file, {}).items())):
             reached = any(ways.values())
             for number, count in enumerate(ways.values()):
