@@ -4,6 +4,7 @@
 words.SpecError                  bad input: one line, exit status 2
 words.Error, all others          the command failed: one line, exit status 1
 cli.errors.FailedError           the same
+cli.errors.StoppedError          a signal ended it: one line, exit status 128 and the number of the signal
 """
 
 from __future__ import annotations
@@ -19,3 +20,14 @@ DEBUG = "TAILRACE_DEBUG"
 
 class FailedError(RuntimeError):
     """The command failed; the text is one line for the user, empty where all has been said."""
+
+    status = FAILED
+
+
+class StoppedError(FailedError):
+    """SIGINT or SIGTERM ended the command."""
+
+    def __init__(self, number: int, text: str) -> None:
+        """Name the signal, and what becomes of what was done."""
+        super().__init__(text)
+        self.status = 128 + number

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import UnsetType
 
 from tailrace import api
-from tailrace.cli.errors import PROGRAM
+from tailrace.cli.errors import PROGRAM, StoppedError
 from tailrace.cli.experiment_options import PAGE
 from tailrace.cli.options import Form, View
 from tailrace.cli.output import show
@@ -78,7 +78,7 @@ def with_ranks(text: str) -> Iterator[int | World]:
     try:
         with world.together():
             yield world
-    except Error:
+    except (Error, StoppedError):
         if world.rank == 0:
             raise
 
@@ -96,7 +96,8 @@ def run_one(
 
     Raises:
         SpecError: words that do not fit together, or a target that cannot do what they say.
-        RunError: the run failed, was interrupted, or has flows that did not finish.
+        RunError: the run failed, or has flows that did not finish.
+        StoppedError: it was interrupted.
     """
     first = isinstance(ranks, int) or ranks.rank == 0
     display = Display(sys.stderr if first else None)
@@ -144,7 +145,8 @@ def run_several(
 
     Raises:
         SpecError: words that do not fit together, or a target that cannot do what they say.
-        RunError: a run failed, was interrupted, or has flows that did not finish.
+        RunError: a run failed, or has flows that did not finish.
+        StoppedError: it was interrupted.
     """
     draw_alone()
     display = Display(sys.stderr)
@@ -168,7 +170,8 @@ def run_seeds(experiment: Experiment, output: Output) -> None:
 
     Raises:
         SpecError: words that do not fit together, or a target that cannot do what they say.
-        RunError: a run failed, was interrupted, or has flows that did not finish.
+        RunError: a run failed, or has flows that did not finish.
+        StoppedError: it was interrupted.
     """
     draw_alone()
     display = Display(sys.stderr)
@@ -224,7 +227,8 @@ def run_sweep(
 
     Raises:
         SpecError: words that do not fit together, or a cluster that cannot be reached.
-        RunError: a run failed, was interrupted, or has flows that did not finish.
+        RunError: a run failed, or has flows that did not finish.
+        StoppedError: it was interrupted.
     """
     display = Display(sys.stderr)
     with interruptible("what is finished is kept, and need not be run again"):
@@ -279,9 +283,9 @@ def _judge(results: Sequence[Result], failures: Sequence[str], display: Display)
 
 @contextmanager
 def interruptible(then: str = NOTHING_KEPT) -> Iterator[None]:
-    """Turns SIGINT and SIGTERM into a failed run, after everything inside has cleaned up."""
+    """Turns SIGINT and SIGTERM into the end of the command, after everything inside has cleaned up."""
     try:
         with stoppable():
             yield
-    except Interrupted:
-        raise RunError(f"interrupted; {then}") from None
+    except Interrupted as error:
+        raise StoppedError(error.number, f"interrupted; {then}") from None

@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: words of the command line; None: those of the process.
 
     Returns:
-        the exit status: 0 done, 1 failed, 2 bad input, 130 interrupted.
+        the exit status: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 ended by SIGTERM.
     """
     # gRPC writes lines of its own about servers that do not answer
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
@@ -165,8 +165,10 @@ def _run(words: list[str]) -> int:
 
             traceback.print_exc()
         return _fail(str(error), BAD_INPUT)
-    except (Error, FailedError) as error:
+    except Error as error:
         return _fail(str(error), FAILED)
+    except FailedError as error:
+        return _fail(str(error), error.status)
     except ImportError as error:
         if error.name is not None:
             raise

@@ -84,7 +84,8 @@ def run_papers(
     Raises:
         SpecError: no such name, scale, seed or form, a file that is not as it should be, or one page of
             several papers.
-        RunError: runs failed, or were interrupted.
+        RunError: runs failed.
+        StoppedError: they were interrupted.
     """
     draw_alone()
     check_scale(scale)

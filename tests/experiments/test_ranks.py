@@ -258,7 +258,7 @@ def test_control_c_ends_all_ranks(tmp_path: Path) -> None:
         other = until(lambda: children(process.pid).get("1"))
         process.send_signal(signal.SIGINT)
         out, told = process.communicate(timeout=WAIT_S)
-    assert (process.returncode, out) == (1, "")
+    assert (process.returncode, out) == (130, "")
     assert told.splitlines()[-1] == "tailrace: interrupted; no results were written"
     assert "Traceback" not in told
     until(lambda: gone(other))

@@ -277,12 +277,12 @@ def test_without_input_the_run_goes_on_by_itself(tmp_path: Path) -> None:
 
 
 def test_control_c_ends_a_stopped_run(tmp_path: Path) -> None:
-    """One line, exit status 1, no file left."""
+    """One line, exit status 130, no file left."""
     with started(tmp_path, "--stop-at", "10us") as process:
         until_it_stands(process)
         process.send_signal(signal.SIGINT)
         out, told = process.communicate(timeout=LONG_S)
-    assert (process.returncode, out) == (1, "")
+    assert (process.returncode, out) == (130, "")
     assert told.splitlines()[-1] == "tailrace: interrupted; no results were written"
     assert "Traceback" not in told
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

@@ -26,6 +26,11 @@ def end_with(parent: int) -> None:
 class Interrupted(KeyboardInterrupt):
     """A signal asked the program to stop. A KeyboardInterrupt, so that event loops let it through."""
 
+    def __init__(self, number: int) -> None:
+        """Name the signal."""
+        super().__init__()
+        self.number = number
+
 
 @contextmanager
 def stoppable() -> Iterator[None]:
@@ -36,11 +41,11 @@ def stoppable() -> Iterator[None]:
     """
     stopping = False
 
-    def stop(_signum: int, _frame: FrameType | None) -> None:
+    def stop(number: int, _frame: FrameType | None) -> None:
         nonlocal stopping
         if not stopping:
             stopping = True
-            raise Interrupted
+            raise Interrupted(number)
 
     before = [(number, signal.signal(number, stop)) for number in _SIGNALS]
     try:
