@@ -17,7 +17,7 @@ from tailrace import api
 from tailrace.cli.errors import PROGRAM, StoppedError
 from tailrace.cli.experiment_options import PAGE
 from tailrace.cli.options import Form, View
-from tailrace.cli.output import show
+from tailrace.cli.output import arranged, show
 from tailrace.cli.start.drawing import draw_alone
 from tailrace.controller.listing.listing import Listing
 from tailrace.experiments.backends.mininet import MininetBackend
@@ -27,7 +27,7 @@ from tailrace.experiments.figures.beside import files_of
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.results.result import Result, to_json
-from tailrace.experiments.results.table import make_table
+from tailrace.experiments.results.table import make_table, possible_columns
 from tailrace.experiments.run.compare import FIGURE, Comparison
 from tailrace.experiments.run.pool import Where
 from tailrace.experiments.run.prepare import choose_target, tell_scale
@@ -47,6 +47,16 @@ class Output:
     folder: Path
     view: View = field(default_factory=View)
     pcap: bool = False
+
+    def check(self, *axes: str) -> None:
+        """Looks before anything runs whether --columns and --sort-by name what there can be; `axes` are those
+        of a sweep.
+
+        Raises:
+            SpecError: there is no such column.
+        """
+        if self.view.form is not Form.JSON:
+            arranged(Listing("results", possible_columns(axes), ()), self.view)
 
     def show(self, listing: Listing, document: str) -> None:
         """The table on standard output, or a JSON document instead, which has everything.
@@ -99,6 +109,7 @@ def run_one(
         RunError: the run failed, or has flows that did not finish.
         StoppedError: it was interrupted.
     """
+    output.check()
     first = isinstance(ranks, int) or ranks.rank == 0
     display = Display(sys.stderr if first else None)
     halt = None
@@ -148,6 +159,7 @@ def run_several(
         RunError: a run failed, or has flows that did not finish.
         StoppedError: it was interrupted.
     """
+    output.check()
     draw_alone()
     display = Display(sys.stderr)
     kept = "what is finished is kept, and need not be run again" if workers > 1 else NOTHING_KEPT
@@ -173,6 +185,7 @@ def run_seeds(experiment: Experiment, output: Output) -> None:
         RunError: a run failed, or has flows that did not finish.
         StoppedError: it was interrupted.
     """
+    output.check()
     draw_alone()
     display = Display(sys.stderr)
     with interruptible():
@@ -230,6 +243,7 @@ def run_sweep(
         RunError: a run failed, or has flows that did not finish.
         StoppedError: it was interrupted.
     """
+    output.check(*axes)
     display = Display(sys.stderr)
     with interruptible("what is finished is kept, and need not be run again"):
         done = api.sweep(

@@ -174,3 +174,45 @@ def test_interrupt_leaves_nothing(tmp_path: Path, number: signal.Signals) -> Non
     assert "Traceback" not in rest
     assert shown == ""
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "--scheme", "ecmp", *VIRTUAL),
+        ("run", "--scheme", "ecmp", *VIRTUAL, "--seed", "1..2"),
+        ("compare", "--scheme", "ecmp,letflow", *VIRTUAL),
+        ("sweep", "--set", "scheme.rtt=2", "--scheme", "flowcut", *VIRTUAL),
+    ],
+)
+@pytest.mark.parametrize("option", ["--columns", "--sort-by"])
+def test_a_column_that_is_none_is_told_before_anything_runs(
+    words: tuple[str, ...], option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, shown, told = call(capsys, *words, option, "nope", "--out", str(tmp_path / "out"))
+    assert (status, shown) == (2, "")
+    assert told.startswith(f"tailrace: {option}: no column 'nope'; expected ")
+    assert told.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_that_there_can_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever a table has is asked for without complaint: names as its JSON has them, and short ones."""
+    words = (
+        "compare",
+        "--scheme",
+        "ecmp,letflow",
+        *VIRTUAL,
+        "--seed",
+        "1..3",
+        "--out",
+        str(tmp_path / "out"),
+    )
+    _, shown, _ = call(capsys, *words, "-o", "csv")
+    names = shown.splitlines()[0]
+    assert "fct_mean_ns_low" in names
+    status, shown, _ = call(capsys, *words, "-o", "csv", "--columns", names, "--sort-by", "fct_mean")
+    assert (status, shown.splitlines()[0]) == (0, names)
+    sweep = ("sweep", "--set", "seed=1,2", "--scheme", "ecmp", *VIRTUAL, "--out", str(tmp_path / "sweep"))
+    status, shown, _ = call(capsys, *sweep, "-o", "csv", "--columns", "seed,fct_p50")
+    assert (status, shown.splitlines()[0]) == (0, "seed,fct_p50_ns")

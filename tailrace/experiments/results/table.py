@@ -27,7 +27,7 @@ from tailrace.experiments.results.over_seeds import (
     places_of,
     ratio,
 )
-from tailrace.experiments.results.statistics import tail_name, tail_note, tail_percent
+from tailrace.experiments.results.statistics import TAILS, tail_name, tail_note, tail_percent
 from tailrace.experiments.results.summary import FLOWLETS_AT_LEAVES, Summary
 from tailrace.experiments.results.units import UNITS
 from tailrace.p4rt.values import ABSENT, Value
@@ -248,6 +248,16 @@ def make_sweep_table(found: Sequence[tuple[dict[str, str], Result]], *, over_see
         caption=(*_about_seeds(made), *_doubts(made)),
         best=_BEST,
     )
+
+
+def possible_columns(axes: Sequence[str] = ()) -> tuple[Column, ...]:
+    """Every column that a table of runs, or of a sweep with some axes, can have, whatever comes of them."""
+    keys = [Column(name, key=True) for name in axes] or COLUMNS[:2]
+    found = [*keys, *FLOWLETS, *_metric_columns(added()), Column(_BEST)]
+    for percent in TAILS:
+        found += [*_measured_columns([], percent), *_ratio_columns("", percent)]
+    ends = [Column(f"{column.name}{end}") for column in found for end in (_LOW, _HIGH)]
+    return tuple({column.name: column for column in (*found, *ends)}.values())
 
 
 def _cells(told: Told) -> dict[str, Value]:
