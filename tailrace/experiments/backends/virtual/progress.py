@@ -75,6 +75,7 @@ class Teller:
         self._network = network
         self._nics = nics
         self._report = report
+        self._job = job
         self._mtu_bytes = job.nic.mtu_bytes
         self._background = job.background
         waited = [flow for flow in job.flows if flow.id not in job.background]
@@ -83,7 +84,12 @@ class Teller:
         self._next_s = 0.0
 
     def tell(self, now_ns: int, events: int) -> None:
-        """Reports, unless that was done a short while ago."""
+        """Reports, unless that was done a short while ago.
+
+        Raises:
+            SpecError: the run goes on for so long that samples would fill the memory.
+        """
+        check_samples(self._job.topology, self._job.sample_ns, now_ns)
         began_s = time.monotonic()
         # whether it is time for that the first of several ranks says
         if self._network.everywhere(began_s >= self._next_s)[0]:
