@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from tailrace.words import SpecError
+
 _Order = Literal["little", "big"]
 
 _PCAP: dict[str, _Order] = {
@@ -33,7 +35,7 @@ _SECTION, _INTERFACE, _SIMPLE = 0x0A0D0D0A, 1, 3
 _WITH_TIMES = (2, 6)
 
 
-class CaptureError(ValueError):
+class CaptureError(SpecError):
     """What is no whole capture; the text says what is wrong."""
 
 
