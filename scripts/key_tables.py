@@ -50,7 +50,7 @@ LIMITS = {
     "a message to the P4Runtime server": "native.server.server.MAX_MESSAGE_BYTES",
     "metadata of a call": "native.server.server.MAX_METADATA_BYTES",
     "calls of a connection at a time": "native.server.server.MAX_CALLS",
-    "seconds until a request must have arrived": "native.server.arriving.ARRIVES_S",
+    "seconds until a request must have arrived": "native.server.waiting.arriving.ARRIVES_S",
     "seconds without a word after which a connection is looked after": "native.server.server.KEEPALIVE_S",
     "seconds that a Write waits for Reads": "native.server.waiting.answers.REST_S",
     "seconds that a new primary waits for Writes": "native.server.service.TAKEOVER_S",

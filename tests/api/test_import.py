@@ -25,6 +25,7 @@ NO_ERRORS = {
     "FailedError",  # the command line's own, which imports nothing
     "StreamEndedError",  # caught where it is raised
     "_SeenError",  # likewise
+    "_UnknownError",  # likewise
 }
 
 

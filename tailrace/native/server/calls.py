@@ -64,7 +64,7 @@ async def undisturbed(call: Awaitable[_T]) -> _T:
         CancelledError: who waits was cancelled; or the call is over, and nothing may be sent any more.
     """
     task = asyncio.ensure_future(call)
-    task.add_done_callback(_seen)
+    task.add_done_callback(seen)
     try:
         found = await asyncio.shield(task)
     except Exception as error:
@@ -89,7 +89,7 @@ async def _next(messages: AsyncIterator[_T]) -> _T | None:
         return None
 
 
-def _seen(task: asyncio.Future[Any]) -> None:
+def seen(task: asyncio.Future[Any]) -> None:
     """Nobody may be left to look at the error."""
     if not task.cancelled():
         task.exception()

@@ -17,12 +17,12 @@ import grpc
 import grpc.aio
 
 from tailrace.native.runtime import StateError
-from tailrace.native.server.arriving import InTime
 from tailrace.native.server.device import Device
 from tailrace.native.server.requests import MAX_P4INFO, MAX_PROGRAM
 from tailrace.native.server.service import DataPlane, P4RuntimeService, rpc_handler
 from tailrace.native.server.statistics_service import statistics_handler
 from tailrace.native.server.trace_service import TraceService
+from tailrace.native.server.waiting.arriving import InTime
 from tailrace.native.trace.sending import Put
 from tailrace.p4rt.status import P4RtError
 from tailrace.words.errors import Error

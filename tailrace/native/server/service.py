@@ -31,12 +31,12 @@ from tailrace.native.server.calls import received, undisturbed
 from tailrace.native.server.context import SLICE, from_state_error, in_slices
 from tailrace.native.server.device import Device, capabilities
 from tailrace.native.server.giving_back import MANY, GivingBack
-from tailrace.native.server.intake import Intake
 from tailrace.native.server.pipeline import Pipeline
 from tailrace.native.server.requests import elements_of, parsed, parsed_config, parsing
 from tailrace.native.server.streams import Stream
 from tailrace.native.server.waiting.answers import Answer
 from tailrace.native.server.waiting.claims import Claims, Part
+from tailrace.native.server.waiting.intake import Intake
 from tailrace.native.server.waiting.turns import Turns
 from tailrace.p4rt.status import DETAILS, MAX_MESSAGE, BatchStatus, Code, P4RtError, exhausted
 from tailrace.words.errors import Error

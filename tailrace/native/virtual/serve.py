@@ -21,11 +21,11 @@ import grpc
 import grpc.aio
 from finsy.proto import p4r
 
-from tailrace.native.server.arriving import InTime
 from tailrace.native.server.server import Tls, listen, new_server
 from tailrace.native.server.service import P4RuntimeService, rpc_handler
 from tailrace.native.server.statistics_service import statistics_handler
 from tailrace.native.server.trace_service import TraceService
+from tailrace.native.server.waiting.arriving import InTime
 from tailrace.native.virtual.endpoint import CpuPort, Endpoint
 from tailrace.native.virtual.network import Network
 

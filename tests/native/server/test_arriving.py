@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that do not arrive, and connections whose peer has gone: neither stays (native/server/arriving.py)."""
+"""Requests that do not arrive, and connections whose peer has gone: neither stays (native/server/waiting/arriving.py)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import grpc
 import pytest
 from finsy.proto import p4r
 
-from tailrace.native.server import arriving, server
+from tailrace.native.server import server
+from tailrace.native.server.waiting import arriving
 from tailrace.p4rt.requests import STATISTICS, TRACE
 from tests.eventually import LONG_S
 from tests.native.server.conftest import Rig, RigMaker

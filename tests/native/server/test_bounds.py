@@ -10,13 +10,14 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.native.runtime import DigestRecord
-from tailrace.native.server import intake, service, streams
+from tailrace.native.server import service, streams
 from tailrace.native.server.arbitration import MAX_ROLE_BYTES, Arbiter, Client
 from tailrace.native.server.context import INSERT
 from tailrace.native.server.device import Settings
 from tailrace.native.server.entities.digests import MAX_LIST, MAX_UNACKNOWLEDGED
 from tailrace.native.server.memory import ELEMENT
 from tailrace.native.server.streams import QUEUED_BYTES, QUEUED_MESSAGES, Stream
+from tailrace.native.server.waiting import intake
 from tailrace.p4rt.status import MAX_MESSAGE, Code, P4RtError
 from tests.native.server.conftest import TIMEOUT_S, Rig, RigMaker
 from tests.native.server.states import new_state

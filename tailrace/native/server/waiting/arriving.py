@@ -14,7 +14,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from tailrace.native.server.calls import undisturbed
+from tailrace.native.server.calls import seen, undisturbed
 
 ARRIVES_S = 60.0
 """How long a request may be on its way; those of streams may come at any time."""
@@ -53,6 +53,7 @@ class InTime(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # only the stub
     def _with_request(self, behaviour: _Behaviour) -> _Behaviour:
         async def handle(_: object, context: Any) -> Any:
             reading = asyncio.ensure_future(undisturbed(context.read()))
+            reading.add_done_callback(seen)
             if not (await asyncio.wait({reading}, timeout=ARRIVES_S))[0]:
                 self._freed()
                 message = f"the request has not arrived within {ARRIVES_S:g} s"
