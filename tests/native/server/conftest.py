@@ -292,6 +292,14 @@ class Rig:
         self.switch.close()
 
 
+def everything_of(*kinds: str) -> list[p4r.Entity]:
+    """A request for all that there is of each kind of entity, by the names of `p4r.Entity`."""
+    requests = [p4r.Entity() for _ in kinds]
+    for request, kind in zip(requests, kinds, strict=True):
+        getattr(request, kind).SetInParent()
+    return requests
+
+
 def details_of(error: grpc.RpcError) -> list[p4r.Error]:
     """The p4.v1.Error of each element of a batch, from the trailers of a failed call."""
     from finsy.proto import rpc_status

@@ -6,7 +6,7 @@ from __future__ import annotations
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
-from tests.native.server.conftest import Rig
+from tests.native.server.conftest import Rig, everything_of
 from tests.native.server.test_externs import counter, modify
 from tests.native.server.test_streams import idle_entry
 
@@ -65,14 +65,9 @@ def test_counters_pass_the_largest_number_of_a_message(rig: Rig) -> None:
     rig.in_server(lambda: rig.switch.colours_store(meter, CELL, (MOST + 1, MOST + 1, 0, 0, 0, 0)))
     assert told(rig) == [(0, 0)] * 6
     rig.receive(PORT, FRAME)
-    everything = [p4r.Entity() for _ in range(4)]
-    for request, name in zip(
-        everything,
-        ("counter_entry", "direct_counter_entry", "meter_entry", "direct_meter_entry"),
-        strict=True,
-    ):
-        getattr(request, name).SetInParent()
-    assert rig.read(*everything)
+    assert rig.read(
+        *everything_of("counter_entry", "direct_counter_entry", "meter_entry", "direct_meter_entry")
+    )
     now = told(rig)
     assert now[:3] == [(60, 1)] * 3 and now[4:] == [(60, 1)] * 2
     rig.push("p4rt_all", 5)

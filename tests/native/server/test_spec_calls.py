@@ -13,7 +13,7 @@ from finsy.proto import p4r, rpc_status
 from tailrace.native.server import service
 from tailrace.native.server.device import Settings
 from tailrace.p4rt.status import Code
-from tests.native.server.conftest import Rig, RigMaker, code_of, details_of
+from tests.native.server.conftest import Rig, RigMaker, code_of, details_of, everything_of
 from tests.native.server.test_externs import group, modify
 from tests.native.server.test_profiles import group as members_of
 from tests.native.server.test_profiles import hop, member
@@ -152,13 +152,9 @@ def test_several_kinds_in_one_read(rig: Rig) -> None:
     """Of the whole forwarding state, a request for each kind; one kind may come twice."""
     update = mac(rig, 1)
     assert rig.write(update, member(rig, 1), modify(group(3, (1, 1)), INSERT)) == [OK] * 3
-    requests = [p4r.Entity() for _ in range(4)]
-    for request, kind in zip(
-        requests,
-        ("extern_entry", "action_profile_member", "packet_replication_engine_entry", "counter_entry"),
-        strict=True,
-    ):
-        getattr(request, kind).SetInParent()
+    requests = everything_of(
+        "extern_entry", "action_profile_member", "packet_replication_engine_entry", "counter_entry"
+    )
     found = rig.read(*requests, requests[1])
     kinds = [entity.WhichOneof("entity") for entity in found]
     assert kinds.count("action_profile_member") == 2
