@@ -21,7 +21,7 @@ fi
 # BMv2 has the machine to itself: it takes a core and more.
 run() {
     local parts=1
-    if [ "$1" = native ]; then parts=2; fi
+    if [ "$1" = native ]; then parts=3; fi
     .venv/bin/python scripts/run_ptf.py ${PLUGIN:+--plugin "$PLUGIN"} --target "$1" --parts=$parts
 }
 
