@@ -16,13 +16,10 @@ from tests.long import more
 @pytest.mark.parametrize(
     "name",
     [
-        "pipeline",
         "core",
-        "tables",
-        "lookups",
         "virtual",
         "htsim",
-        *more("footprint", "virtual-full", "ranks"),
+        *more("tables", "lookups", "pipeline", "footprint", "virtual-full", "ranks"),
     ],
 )
 def test_quick_run_writes_json(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
