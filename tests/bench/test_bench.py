@@ -18,8 +18,7 @@ from tests.long import more
     [
         "core",
         "virtual",
-        "htsim",
-        *more("tables", "lookups", "pipeline", "footprint", "virtual-full", "ranks"),
+        *more("htsim", "tables", "lookups", "pipeline", "footprint", "virtual-full", "ranks"),
     ],
 )
 def test_quick_run_writes_json(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
