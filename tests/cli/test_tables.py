@@ -114,7 +114,7 @@ def in_terminal(columns: int, lines: list[str], folder: Path) -> dict[str, list[
     return found
 
 
-@pytest.mark.parametrize("columns", [80, *more(120, 200)])
+@pytest.mark.parametrize("columns", [80, 200, *more(120)])
 def test_every_table_fits_its_terminal(fabric: Fabric, tmp_path: Path, columns: int) -> None:
     fabric.install()
     lines = [*(f"{line} --run {fabric.run_file}" for line in LOOK), *WORDS]

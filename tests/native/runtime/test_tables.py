@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from tailrace.native.compiler import Program, load_program
 from tailrace.native.runtime import ActionCall, StateError, Switch
-from tests.long import times
 from tests.native.bmv2_builder import Builder, field, pack, unpack
 
 INPUTS = [("a", 6), ("b", 16)]
@@ -93,7 +92,7 @@ def packed(values: tuple[int, int]) -> bytes:
 
 @pytest.mark.parametrize("timeouts", [False, True])
 @pytest.mark.parametrize("kind", ["exact", "lpm", "ternary", "range"])
-@settings(max_examples=times(60, 2), deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_lookups_equal_the_naive_model(kind: str, timeouts: bool, data: st.DataObject) -> None:
     """Inserts, duplicate inserts, changes, deletes and lookups in any order."""

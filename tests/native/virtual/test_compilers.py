@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.long import long, more
+from tests.long import more
 from tests.native.virtual.roce import add_flows, fabric
 
 _ROOT = Path(__file__).parents[3]
@@ -61,7 +61,6 @@ def test_optimisation_changes_nothing(flag: str, tmp_path: Path) -> None:
     assert trace_of(flag, os.environ.get("CC", "cc"), tmp_path) == busy_trace()
 
 
-@long
 @pytest.mark.skipif(shutil.which("clang") is None, reason="no second compiler is installed")
 def test_another_compiler_changes_nothing(tmp_path: Path) -> None:
     assert trace_of("-O2", "clang", tmp_path) == busy_trace()
