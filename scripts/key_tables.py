@@ -49,6 +49,7 @@ LIMITS = {
     "processes of a sweep": "experiments.run.pool.MOST_WORKERS",
     "a message to the P4Runtime server": "native.server.server.MAX_MESSAGE_BYTES",
     "metadata of a call": "native.server.server.MAX_METADATA_BYTES",
+    "connections for a device at a time": "native.server.server.MAX_CONNECTIONS",
     "calls of a connection to a device at a time": "native.server.server.MAX_CALLS",
     "seconds until a request must have arrived": "native.server.waiting.arriving.ARRIVES_S",
     "seconds without a word after which a connection is looked after": "native.server.server.KEEPALIVE_S",

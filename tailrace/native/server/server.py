@@ -42,6 +42,10 @@ MAX_CALLS = 128
 """Calls of one connection to one device at a time; further ones wait in the client. HTTP/2 asks for 100 at
 least.
 """
+MAX_CONNECTIONS = 256
+"""Connections for one device at a time; further ones are closed at once. Each takes a descriptor, of which a
+process often may have 1,024, and compiling a program, ports and the cache need some, too.
+"""
 KEEPALIVE_S = 60
 """After so long without a word a connection's peer is asked for one, and given up after as long again."""
 
@@ -90,10 +94,14 @@ class RealTimePlane(DataPlane, Protocol):
 
 
 def new_server(devices: int = 1) -> grpc.aio.Server:
-    """A gRPC server with room for large messages, and for the calls of one connection to so many devices: all
-    clients of a process may share it. Make it inside an event loop.
+    """A gRPC server with room for large messages, for the connections to so many devices, and for the calls
+    of one of them to all devices: all clients of a process may share it. Make it inside an event loop.
     """
-    return grpc.aio.server(options=(*_OPTIONS, ("grpc.max_concurrent_streams", MAX_CALLS * devices)))
+    bounds = {
+        "grpc.max_concurrent_streams": MAX_CALLS * devices,
+        "grpc.max_allowed_incoming_connections": MAX_CONNECTIONS * devices,
+    }
+    return grpc.aio.server(options=(*_OPTIONS, *bounds.items()))
 
 
 def listen(server: grpc.aio.Server, address: str, tls: Tls | None = None) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 import grpc
@@ -88,6 +88,37 @@ def test_calls_of_a_connection_are_bounded(make_rig: RigMaker) -> None:
         assert one(CAPABILITIES, timeout=LONG_S) == answer
         given.set()
         assert {call.result(LONG_S) for call in calls} == {answer}
+
+
+def test_connections_are_bounded(make_rig: RigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who comes when all places are taken is sent away, who has one keeps it, and who goes makes room."""
+    monkeypatch.setattr(server, "MAX_CONNECTIONS", 8)
+    rig = make_rig("p4rt_all")
+    ask = f"/{SERVICE}/Capabilities"
+    with client(rig) as first, ExitStack() as silent:
+        answer = first.unary_unary(ask, bytes, bytes)(CAPABILITIES, timeout=LONG_S)
+        attempts = [
+            silent.enter_context(closing(socket.create_connection(("127.0.0.1", rig.port), NOT_OTHERWISE_S)))
+            for _ in range(3 * server.MAX_CONNECTIONS)
+        ]
+        kept = [attempt for attempt in attempts if _welcomed(attempt)]
+        # the first client has a place, and the rig's own if it has spoken already
+        assert server.MAX_CONNECTIONS - 2 <= len(kept) < server.MAX_CONNECTIONS
+        assert first.unary_unary(ask, bytes, bytes)(CAPABILITIES, timeout=LONG_S) == answer
+        for attempt in kept:
+            attempt.close()
+        with client(rig) as last:
+            call = last.unary_unary(ask, bytes, bytes)(CAPABILITIES, timeout=LONG_S, wait_for_ready=True)
+            assert call == answer
+
+
+def _welcomed(attempt: socket.socket) -> bool:
+    """Whether the server says something to a new client, instead of closing."""
+    try:
+        attempt.sendall(PREFACE)
+        return bool(attempt.recv(1 << 16))
+    except ConnectionError:
+        return False
 
 
 def test_a_peer_that_says_nothing_is_dropped(make_rig: RigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
