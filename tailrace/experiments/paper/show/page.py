@@ -19,7 +19,7 @@ import msgspec
 
 from tailrace.experiments.paper.claims.claims import headline, others, tally
 from tailrace.experiments.paper.claims.kinds import GOOD
-from tailrace.experiments.paper.document import Cost, Document, as_lines
+from tailrace.experiments.paper.document import Cell, Cost, Document, as_lines
 from tailrace.experiments.paper.measure.metrics import named
 from tailrace.experiments.paper.model import paper_of, read_paper, select
 from tailrace.experiments.paper.show.table import (
@@ -157,9 +157,18 @@ def ratio_of(documents: Sequence[Document], figure: str, case: str, label: str) 
     Args:
         figure: its name, or what the paper calls it, if all documents are of one.
     """
-    cells = next(document.cells for document in documents if figure in (document.name, document.figure))
-    found = next(cell for cell in cells if (cell.case, cell.label) == (case, label))
+    found = _cell(documents, figure, case, label)
     return ratio_text(found, next(iter(found.ratios)))
+
+
+def metric_of(documents: Sequence[Document], figure: str, case: str, label: str, name: str) -> str:
+    """A metric of a cell in its unit, without it, as a page's own words have it; the rest as for ratios."""
+    return cell_text(_cell(documents, figure, case, label), name)
+
+
+def _cell(documents: Sequence[Document], figure: str, case: str, label: str) -> Cell:
+    cells = next(document.cells for document in documents if figure in (document.name, document.figure))
+    return next(cell for cell in cells if (cell.case, cell.label) == (case, label))
 
 
 def cost_text(costs: Sequence[Cost]) -> str:

@@ -13,7 +13,14 @@ from tailrace.experiments.paper.claims.claims import headline, others, tally
 from tailrace.experiments.paper.claims.kinds import BEYOND, NUMBER, RANKING, REVERSED
 from tailrace.experiments.paper.document import Cost, Document, read_document
 from tailrace.experiments.paper.model import names, paper_of
-from tailrace.experiments.paper.show.page import NUMBERS, cost_text, ratio_of, templates, write_page
+from tailrace.experiments.paper.show.page import (
+    NUMBERS,
+    cost_text,
+    metric_of,
+    ratio_of,
+    templates,
+    write_page,
+)
 from tailrace.words.errors import FileError
 from tailrace.words.whole import write_file
 
@@ -33,6 +40,9 @@ _CITED = (
     "common_4_any_order",
     "common_5_faults",
     "common_6_networks",
+    "flowcut_buffers",
+    "flowcut_incast",
+    "flowcut_table4",
     "hf2t_networks",
     "rlb_hotspots",
     "rlb_models",
@@ -110,6 +120,7 @@ def summary_text(documents: Sequence[Document]) -> str:
         "costs": _costs(documents),
         "conclusions": at_paper_scale and shown.issuperset(_CITED),
         "ratio": partial(ratio_of, documents),
+        "metric": partial(metric_of, documents),
     }
     return templates().get_template("summary.md.j2").render(values)
 
