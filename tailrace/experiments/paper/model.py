@@ -403,6 +403,8 @@ def _check_claim(key: str, claim: Claim, cases: set[str]) -> None:
         raise KeyProblemError(f"{key}.expect", str(error)) from error
     if claim.kind == RANKING and expected.even is None:
         raise KeyProblemError(f"{key}.expect", "expected a comparison with 1 or 0, of a ranking")
+    if expected.sense and claim.kind == NUMBER:
+        raise KeyProblemError(f"{key}.expect", "a bound is of a direction; expected a number or its range")
     if expected.is_number and claim.kind != NUMBER:
         raise KeyProblemError(f"{key}.expect", "one number is of claims whose kind is number")
 

@@ -183,6 +183,7 @@ def test_claims_share_a_reason(tmp_path: Path) -> None:
         ('expect = "> 0"', 'expect = "> 0"\nunit = "ft"', r"key 'claim\[0\]\.unit': expected one of"),
         ('kind = "direction"\n', "", r"key 'claim\[0\]\.kind': missing; expected one of number, ranking"),
         ('kind = "direction"', 'kind = "odd"', r"key 'claim\[0\]\.kind': expected one of 'number'"),
+        ('kind = "direction"', 'kind = "number"', r"key 'claim\[0\]\.expect': a bound is of a direction"),
         ('expect = "> 0"', 'expect = "3"', r"key 'claim\[0\]\.expect': one number is of claims whose kind"),
         (
             'expect = "> 0"',

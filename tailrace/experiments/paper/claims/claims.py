@@ -30,6 +30,9 @@ from tailrace.experiments.paper.model import Claim
 from tailrace.experiments.results.intervals import Estimate
 from tailrace.experiments.results.units import UNITS
 
+_RATIO = "times"
+"""The unit of one of two over the other."""
+
 UNEXPLAINED = "Unexplained."
 """What stands where a claim differs, and nobody knows why."""
 
@@ -85,7 +88,8 @@ def graded(claim: Claim, case: str, found: Estimate, scale: str) -> Verdict:
     """The verdict on what a claim's expression came to in a case, of any claim."""
     unit = UNITS[claim.unit]
     ends = None if found.ends is None else (found.ends[0] * unit.factor, found.ends[1] * unit.factor)
-    verdict = grade(claim.kind, claim.expectation, found.value * unit.factor, ends)
+    even = 1.0 if claim.unit == _RATIO else 0.0
+    verdict = grade(claim.kind, claim.expectation, found.value * unit.factor, ends, even)
     shown = unit.text(found.value)
     if ends is not None and ends[0] < ends[1]:
         shown = f"{shown} ({unit.shown(ends[0])}..{unit.shown(ends[1])})"

@@ -49,12 +49,14 @@ class Expectation:
         end = self.high if self.sense < 0 else self.low
         return end if self.sense and end in (0.0, 1.0) else None
 
-    def times(self, value: float) -> float:
-        """A value over the nearest end of what is expected: 1 within; 0 where they have not one sign."""
+    def times(self, value: float, even: float = 0.0) -> float:
+        """A value over the nearest end of what is expected: 1 within; 0 where they are not on one side of
+        `even`, where what is compared is equal: a gain of 0, or one of two over the other of 1.
+        """
         if self.low <= value <= self.high:
             return 1.0
         end = self.low if value < self.low else self.high
-        return value / end if value * end > 0 else 0.0
+        return value / end if (value - even) * (end - even) > 0 else 0.0
 
 
 def parse_expectation(text: str) -> Expectation:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What kinds of claims there are, and how each is graded.
 
-number      a number of the paper's evaluation: within 15 % of it, within a factor of 1.5, or beyond
+number      a number of the paper's evaluation: within 15 % of it, within a factor of 1.5, or beyond, which
+            is also what says that the other one of two is the better; not a bound, which anything may meet
 ranking     who is better: holds where the interval over seeds lies on the paper's side of equality, is
             reversed where it lies on the other, else a tie; undecided where there are too few seeds for one
 direction   what is said without a number or an order: more or less, about the same, at least so much;
@@ -45,7 +46,9 @@ FAIR = (NEAR, TIE, UNDECIDED)
 _CLOSE, _NEAR, _ROUNDING = 0.15, 1.5, 1e-9
 
 
-def grade(kind: str, expected: Expectation, value: float, ends: tuple[float, float] | None) -> str:
+def grade(
+    kind: str, expected: Expectation, value: float, ends: tuple[float, float] | None, even: float = 0.0
+) -> str:
     """The verdict on a value, in the unit of what is expected of it.
 
     Args:
@@ -53,9 +56,10 @@ def grade(kind: str, expected: Expectation, value: float, ends: tuple[float, flo
         expected: of a ranking a comparison with equality.
         value: what was measured.
         ends: its interval over seeds, if there is one.
+        even: where what a number compares is equal.
     """
     if kind == NUMBER:
-        times = expected.times(value)
+        times = expected.times(value, even)
         if abs(times - 1) <= _CLOSE + _ROUNDING:
             return CLOSE
         return NEAR if 1 / _NEAR - _ROUNDING <= times <= _NEAR + _ROUNDING else BEYOND
