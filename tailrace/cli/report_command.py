@@ -20,6 +20,9 @@ def write_report(folder: Path, out: Path | None, title: str | None) -> Path:
     """
     page = render(collect(folder), title or f"Results in {folder}")
     path = folder / PAGE if out is None else out
+    if out is None and path.is_symlink():
+        # whoever made the folder would choose what is overwritten
+        raise SpecError(f"{path} is a link; expected a file, or --out FILE")
     try:
         # names of files need not be text
         write_file(path, page.encode(errors="backslashreplace"))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from tailrace.controller.listing.listing import Listing
 from tailrace.controller.listing.rates import Identity, identity
 from tailrace.controller.listing.texts import Texts, short_name, texts_of
+from tailrace.words.text import printable
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -84,7 +85,7 @@ class Table:
     def lines(self, before: Cells | None = None) -> Iterator[list[Segment]]:
         """Every line as segments; cells that differ from `before` stand out, and rows that were not there."""
         if self._listing.title:
-            yield from ([(line, "")] for line in self._wrapped(self._listing.title))
+            yield from ([(line, "")] for line in self._wrapped(printable(self._listing.title)))
         yield from self._row([_wrap(one.texts.title, one.width) for one in self._laid], HEAD)
         for number, row in enumerate(self._listing.rows):
             if number and self._is_new_group(number):
@@ -96,7 +97,7 @@ class Table:
                 [_wrap(cell, one.width) for one, cell in zip(self._laid, cells, strict=True)], *styles
             )
         for text in self._listing.caption:
-            yield from ([(line, "")] for line in self._wrapped(text))
+            yield from ([(line, "")] for line in self._wrapped(printable(text)))
         if self._hidden:
             yield from (
                 [(line, NOTE)] for line in self._wrapped(f"hidden: {', '.join(self._hidden)} (-o wide)")

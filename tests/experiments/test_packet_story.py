@@ -424,6 +424,8 @@ def test_words_are_read_back() -> None:
     assert read_words(several.words) == several
     with pytest.raises(SpecError, match="no option of a run"):
         read_words("scheme ecmp")
+    with pytest.raises(SpecError, match="no options of a run: 660,000 characters; expected at most"):
+        read_words("--fault drop" * 55_000)
 
 
 def test_a_run_of_several_processes(tmp_path: Path) -> None:

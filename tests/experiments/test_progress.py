@@ -86,3 +86,46 @@ def test_silent(capfd: pytest.CaptureFixture[str]) -> None:
     display.say("nothing")
     display.warn("nothing either")
     assert capfd.readouterr() == ("", "")
+
+
+class Gone(Terminal):
+    """A terminal, or a pipe's other end, that goes away."""
+
+    def __init__(self, *, tty: bool) -> None:
+        super().__init__()
+        self.tty = tty
+
+    def isatty(self) -> bool:
+        return self.tty
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    def flush(self) -> None:
+        raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("tty", [False, True])
+def test_what_cannot_be_told_ends_no_run(*, tty: bool) -> None:
+    """Results are worth more than lines about them."""
+    display = Display(Gone(tty=tty))
+    run(display)
+    display.warn("it may be wrong")
+    with display.count("runs", 1) as one_more:
+        one_more("it")
+
+
+@pytest.mark.parametrize("kind", [io.StringIO, Terminal])
+def test_names_command_no_terminal(kind: type[io.StringIO]) -> None:
+    """Names of runs come from files of others."""
+    out = kind()
+    display = Display(out)
+    name = "\x1b]0;owned\x07"
+    with display.run(name) as report:
+        report(Progress("traffic", note=name))
+    with display.count("runs", 1) as one_more:
+        one_more(name)
+    display.say(f"{name}\n{name}")
+    assert "\x1b]" not in out.getvalue()
+    assert "\x07" not in out.getvalue()
+    assert "\\x1b]0;owned\\x07" in out.getvalue()

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -40,6 +41,9 @@ from tailrace.words.errors import FileError
 from tailrace.words.renamed import tell_renamed
 from tailrace.words.schema import KeyProblemError, convert, given, in_file, read_toml
 from tailrace.words.suggest import expected, unknown
+
+_MOST_WORDS = 1 << 16
+"""Characters of the options of a run."""
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9 +._-]*")
 """A label is the name of a folder, too."""
@@ -141,20 +145,22 @@ def read_words(text: str) -> Experiment:
     Raises:
         SpecError: they are no options of a run, or a value cannot be used.
     """
+    if len(text) > _MOST_WORDS:
+        raise SpecError(f"no options of a run: {len(text):,} characters; expected at most {_MOST_WORDS:,}")
     values: dict[str, Any] = {}
     try:
-        pieces = shlex.split(text)
+        pieces = deque(shlex.split(text))
     except ValueError as error:
         raise SpecError(f"no options of a run: {error}") from error
     while pieces:
-        option = pieces.pop(0)
+        option = pieces.popleft()
         key = option.removeprefix("--").replace("-", "_")
         if not option.startswith("--") or key not in KEYS:
             raise SpecError(f"no option of a run: {option!r}")
         if not pieces or pieces[0].startswith("--"):
             values[key] = True
         else:
-            values.setdefault(key, []).append(pieces.pop(0))
+            values.setdefault(key, []).append(pieces.popleft())
     for key, value in values.items():
         if isinstance(value, list) and len(value) == 1 and key != "follow":
             values[key] = value[0]

@@ -28,6 +28,7 @@ from tailrace.experiments.paper.document import Document
 from tailrace.experiments.paper.measure.metrics import metric
 from tailrace.experiments.paper.show.charts import document_figure, search_figure
 from tailrace.experiments.paper.show.table import cell_text
+from tailrace.experiments.plan.experiment_file import read_words
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.report.collect import Found, Group
 from tailrace.experiments.report.figures import (
@@ -54,6 +55,7 @@ from tailrace.experiments.run.run import installed_version
 from tailrace.topology import Topology
 from tailrace.words import SpecError
 from tailrace.words.errors import FileError
+from tailrace.words.text import printable
 
 _TEMPLATE = "page.html.j2"
 _HASH_DIGITS = 12
@@ -100,6 +102,7 @@ class PaperView:
 
     anchor: str
     document: Document
+    command: str
     numbers: str
     others: str
     head: tuple[str, ...]
@@ -209,6 +212,7 @@ def _paper(document: Document, numbers: Iterator[int]) -> PaperView:
     return PaperView(
         anchor=f"{document.scale}-{document.name}",
         document=document,
+        command=_quoted(document.command),
         numbers=headline(found),
         others=others(found),
         head=("case", "scheme", *titles),
@@ -311,11 +315,24 @@ def _facts(results: Sequence[Result]) -> dict[str, str]:
     return {key: text for key, text in found.items() if text}
 
 
+def _quoted(command: str) -> str:
+    """A command of a file, so that a shell takes it for one command; empty if it is none of ours."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return ""
+    return printable(shlex.join(words)) if words[:1] == ["tailrace"] else ""
+
+
 def _command(group: Group) -> str:
     """A command that makes the results again, as far as the summaries tell it."""
     summary = group.results[0].summary
     if group.kind == "run" and summary.words:
-        return f"tailrace run {summary.words}"
+        try:
+            read_words(summary.words)
+        except SpecError:
+            return ""
+        return _quoted(f"tailrace run {summary.words}")
     swept = {key.partition(".")[0] for key in group.axes}
     words = ["tailrace", _COMMANDS[group.kind]]
     if group.kind == "sweep":

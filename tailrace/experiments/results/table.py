@@ -31,6 +31,7 @@ from tailrace.experiments.results.statistics import TAILS, tail_name, tail_note,
 from tailrace.experiments.results.summary import FLOWLETS_AT_LEAVES, Summary
 from tailrace.experiments.results.units import UNITS
 from tailrace.p4rt.values import ABSENT, Value
+from tailrace.words.text import printable
 
 if TYPE_CHECKING:
     from tailrace.experiments.results.result import Result
@@ -359,8 +360,8 @@ def _metric_columns(metrics: dict[str, Metric]) -> list[Column]:
 def measured(summary: Summary, metrics: Mapping[str, Metric] | None = None) -> Row:
     """What was measured in a run, by the names of COLUMNS and of metrics; None what was not observed."""
     times, factors, packets = summary.fct_ns, summary.slowdown, summary.packets
-    stretched = None if isinstance(summary.hf2t, UnsetType) else summary.hf2t["stretched"]
-    flowlets = None if isinstance(summary.flowlets, UnsetType) else summary.flowlets[FLOWLETS_AT_LEAVES]
+    stretched = None if isinstance(summary.hf2t, UnsetType) else summary.hf2t.get("stretched")
+    flowlets = None if isinstance(summary.flowlets, UnsetType) else summary.flowlets.get(FLOWLETS_AT_LEAVES)
     seen: dict[str, object] = {
         **{f"fct_{name}_ns": getattr(times, name, None) for name in ("mean", "p50", "p99")},
         **{f"slowdown_{name}": getattr(factors, name, None) for name in ("mean", "p99")},
@@ -430,9 +431,10 @@ def has_pfc(results: Sequence[Result]) -> bool:
 
 def lossless_counts(summary: Summary) -> tuple[int | UnsetType, ...]:
     """The values of LOSSLESS."""
-    pauses = UNSET if isinstance(summary.pfc, UnsetType) else int(summary.pfc["pauses"])
-    warnings = UNSET if isinstance(summary.rlb, UnsetType) else summary.rlb["warnings_sent"]
+    pauses = UNSET if isinstance(summary.pfc, UnsetType) else summary.pfc.get("pauses", UNSET)
+    warnings = UNSET if isinstance(summary.rlb, UnsetType) else summary.rlb.get("warnings_sent", UNSET)
     rounds = summary.recirculations
+    pauses = pauses if isinstance(pauses, UnsetType) else int(pauses)
     return pauses, warnings, UNSET if isinstance(rounds, UnsetType) else rounds.total
 
 
@@ -445,4 +447,4 @@ def markdown(listing: Listing) -> str:
             [f"**{one.cells[number]}**" if one.strong[number] else one.cells[number] for one in columns]
         )
     text = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-    return text + "".join(f"\n{line}\n" for line in (listing.title, *listing.caption) if line)
+    return text + "".join(f"\n{printable(line)}\n" for line in (listing.title, *listing.caption) if line)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import IO
+from contextlib import contextmanager, suppress
+from typing import IO, Any, cast
 
 from rich.console import Console
 
 from tailrace.experiments.backends.outcome import Progress, Report
+from tailrace.words.text import printable
 from tailrace.words.units import readable_time
 
 _SPEED_S = 30.0
@@ -29,20 +30,27 @@ class Display:
     """Shows messages and the progress of runs."""
 
     def __init__(self, file: IO[str] | None) -> None:
-        """Writes to `file`; None: nothing at all."""
+        """Writes to `file`; None: nothing at all.
+
+        A file that goes away, or is full, ends no run: what cannot be told is lost.
+        """
         # a notebook's own display would go past the file
         self._console = Console(
-            file=file, quiet=file is None, highlight=False, soft_wrap=True, force_jupyter=False
+            file=None if file is None else cast("IO[str]", _Losing(file)),
+            quiet=file is None,
+            highlight=False,
+            soft_wrap=True,
+            force_jupyter=False,
         )
         self._quiet = file is None
 
     def say(self, text: str) -> None:
-        """One line about what is going on."""
-        self._console.print(text, markup=False)
+        """A line or more about what is going on."""
+        self._console.print("\n".join(map(printable, text.split("\n"))), markup=False)
 
     def warn(self, text: str) -> None:
         """One line about what may be wrong."""
-        self._console.print(f"warning: {text}", markup=False)
+        self.say(f"warning: {text}")
 
     @contextmanager
     def run(self, name: str) -> Iterator[Report]:
@@ -64,12 +72,13 @@ class Display:
         from rich import progress as bar
 
         columns = (
-            *(bar.TextColumn(what), bar.BarColumn(), bar.MofNCompleteColumn(), bar.TimeElapsedColumn()),
-            *(bar.TimeRemainingColumn(), bar.TextColumn("{task.fields[last]}")),
+            *(bar.TextColumn(what, markup=False), bar.BarColumn(), bar.MofNCompleteColumn()),
+            *(bar.TimeElapsedColumn(), bar.TimeRemainingColumn()),
+            bar.TextColumn("{task.fields[last]}", markup=False),
         )
         with bar.Progress(*columns, console=self._console, speed_estimate_period=_SPEED_S) as bars:
             task = bars.add_task(what, total=total, last="")
-            yield lambda name: bars.update(task, advance=1, last=name)
+            yield lambda name: bars.update(task, advance=1, last=printable(name))
 
     def _tally(self, what: str, total: int) -> Callable[[str], None]:
         done = 0
@@ -86,7 +95,7 @@ class Display:
 
         columns = (
             *(
-                bar.TextColumn("{task.description:<20}"),
+                bar.TextColumn("{task.description:<20}", markup=False),
                 bar.BarColumn(),
                 bar.TextColumn("{task.fields[flows]}"),
             ),
@@ -94,11 +103,11 @@ class Display:
         )
         pace = _Pace(with_speed=self._console.width >= _WIDE)
         with bar.Progress(*columns, console=self._console, speed_estimate_period=_SPEED_S) as bars:
-            task = bars.add_task(name, total=None, now="", flows="")
+            task = bars.add_task(printable(name), total=None, now="", flows="")
 
             def report(progress: Progress) -> None:
                 if progress.note:
-                    bars.console.print(progress.note, markup=False)
+                    self.say(progress.note)
                     return
                 bars.update(
                     task,
@@ -128,6 +137,28 @@ class Display:
         yield report
         texts = [f"{last.done} of {last.flows} flows", f"{time.monotonic() - began_s:.1f} s", clock]
         self.say(f"{name}: {', '.join(filter(None, texts))}")
+
+
+class _Losing:
+    """A file that may go away."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        """Writes what can be written."""
+        with suppress(OSError):
+            self._file.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Writes what waits, if it can be written."""
+        with suppress(OSError):
+            self._file.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else the file has."""
+        return getattr(self._file, name)
 
 
 class _Pace:
