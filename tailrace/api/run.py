@@ -121,8 +121,11 @@ def run(
     return result
 
 
-def _stops_ns(texts: Sequence[str], planned: Plan) -> tuple[int, ...]:
+def _stops_ns(texts: Any, planned: Plan) -> tuple[int, ...]:
     """The virtual times at which a run is to stop, at its time scale."""
+    is_list = isinstance(texts, Sequence) and not isinstance(texts, str)
+    if not is_list or not all(isinstance(text, str) for text in texts):
+        raise SpecError(f"--stop-at: expected a list of times such as 20us, found {texts!r}")
     if texts and planned.target != "virtual":
         raise SpecError("--stop-at needs target virtual")
     try:
@@ -169,6 +172,7 @@ def compare(
         SpecError: a key, value or file that cannot be used, or a target that cannot do what they say.
     """
     display = _display(progress)
+    _check_workers(workers)
     named = _named(base, schemes, scale)
     # a file that names no scheme is no experiment, unless it is told which
     if schemes is not None or base is None or isinstance(base, Experiment):
@@ -209,6 +213,7 @@ def repeat(
         SpecError: a key, value or file that cannot be used, or a target that cannot do what they say.
     """
     display = _display(progress)
+    _check_workers(workers)
     chosen = experiment(base, scale=scale, **keys)
     target = choose_target(chosen.target, display)
     planned = [(labels([chosen.scheme])[0], plan(chosen.each_seed()[0], target))]
@@ -310,6 +315,7 @@ def sweep(
         RunError: a cluster has lost all its workers.
     """
     display = _display(progress)
+    _check_workers(workers)
     if not axes:
         raise SpecError("sweep: expected axes such as {'seed': range(1, 6)}")
     parsed = [make_axis(key, (_text(key, value) for value in values)) for key, values in axes.items()]
@@ -353,16 +359,27 @@ def _keep(path: Path, text: str) -> None:
     """Writes a file; RunError where that cannot be done, for the runs before it were."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_symlink():
+            # results are not written through links
+            path.unlink()
         write_file(path, text)
     except OSError as error:
         raise RunError(f"{path}: {error.strerror or error}") from error
 
 
-def _display(progress: bool | IO[str]) -> Display:
+def _display(progress: Any) -> Display:
     """Shows progress to whom it is for."""
     if isinstance(progress, bool):
         return Display(sys.stderr if progress else None)
+    if progress is not None and not hasattr(progress, "write"):
+        raise SpecError(f"progress: expected True, False or a file to show it in, found {progress!r}")
     return Display(progress)
+
+
+def _check_workers(workers: object) -> None:
+    """Raises SpecError where that is no number of processes."""
+    if not isinstance(workers, int) or isinstance(workers, bool) or workers < 1:
+        raise SpecError(f"workers: expected a whole number from 1 on, found {workers!r}")
 
 
 @contextmanager

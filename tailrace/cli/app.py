@@ -45,7 +45,7 @@ tailrace counters --watch 1 --where 'counter == port_tx'
 tailrace tables --address s1=127.0.0.1:50051 --topology topology.json
 
 Exit status: 0 done, 1 failed (or a difference was found), 2 bad input, 130 interrupted,
-143 ended by SIGTERM.
+143 ended by SIGTERM, 129 by SIGHUP.
 """
 
 

@@ -9,8 +9,8 @@ cli.errors.StoppedError          a signal ended it: one line, exit status 128 an
 
 from __future__ import annotations
 
-DONE, FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
-"""Exit statuses; the last two are those of a shell for what SIGINT and SIGTERM have ended."""
+DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+"""Exit statuses; the last one is that of a shell for what SIGINT has ended: 128 and the signal's number."""
 
 PROGRAM = "tailrace"
 
@@ -25,7 +25,7 @@ class FailedError(RuntimeError):
 
 
 class StoppedError(FailedError):
-    """SIGINT or SIGTERM ended the command."""
+    """SIGINT, SIGTERM or SIGHUP ended the command."""
 
     def __init__(self, number: int, text: str) -> None:
         """Name the signal, and what becomes of what was done."""

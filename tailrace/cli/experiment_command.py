@@ -297,7 +297,7 @@ def _judge(results: Sequence[Result], failures: Sequence[str], display: Display)
 
 @contextmanager
 def interruptible(then: str = NOTHING_KEPT) -> Iterator[None]:
-    """Turns SIGINT and SIGTERM into the end of the command, after everything inside has cleaned up."""
+    """Turns SIGINT, SIGTERM and SIGHUP into the end of the command, once everything inside is cleaned up."""
     try:
         with stoppable():
             yield

@@ -12,12 +12,12 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tailrace.cli.errors import BAD_INPUT, DEBUG, DONE, FAILED, INTERRUPTED, PROGRAM, TERMINATED, FailedError
+from tailrace.cli.errors import BAD_INPUT, DEBUG, DONE, FAILED, INTERRUPTED, PROGRAM, FailedError
 from tailrace.toolchain.artifacts import ROOT
 
 if TYPE_CHECKING:
@@ -42,18 +42,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: words of the command line; None: those of the process.
 
     Returns:
-        the exit status: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 ended by SIGTERM.
+        the exit status: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 ended by SIGTERM, 129 by SIGHUP.
     """
     # gRPC writes lines of its own about servers that do not answer
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     gc.set_threshold(_YOUNG)
     _make_streams()
     try:
-        with _terminable():
+        with _terminable(), _named_output():
             status = _guarded(sys.argv[1:] if argv is None else list(argv))
             sys.stdout.flush()
     except (KeyboardInterrupt, _Ended) as error:
-        status = _fail("interrupted", TERMINATED if isinstance(error, _Ended) else INTERRUPTED)
+        status = _fail("interrupted", error.status if isinstance(error, _Ended) else INTERRUPTED)
     except BrokenPipeError:
         # who read our output has seen enough
         status = FAILED
@@ -64,23 +64,56 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
+@contextlib.contextmanager
+def _named_output() -> Iterator[None]:
+    """Within the block errors of writing to standard output name it, as those of files do."""
+    stream = sys.stdout
+    before = stream.write, stream.flush
+
+    def named(call: Callable[..., Any]) -> Callable[..., Any]:
+        def write(*words: Any) -> Any:
+            try:
+                return call(*words)
+            except OSError as error:
+                if error.errno is None:
+                    raise
+                raise OSError(error.errno, error.strerror, "standard output") from error
+
+        return write
+
+    stream.write, stream.flush = map(named, before)  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        stream.write, stream.flush = before  # type: ignore[method-assign]
+
+
 class _Ended(BaseException):
-    """SIGTERM came. As an exception, so that what must be cleaned up is."""
+    """SIGTERM or SIGHUP came. As an exception, so that what must be cleaned up is."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.status = 128 + number
 
 
 @contextlib.contextmanager
 def _terminable() -> Iterator[None]:
-    """Within the block the first SIGTERM raises _Ended; in other threads than the main one it does not.
+    """Within the block the first SIGTERM or SIGHUP raises _Ended; in other threads than the main one it does
+    not, nor does SIGHUP where it is ignored, as below nohup.
 
     What signals raise is lost where Python lets no exception through, as in callbacks of weak references: it
     is raised again then, a moment later.
     """
     lost: list[BaseException] = []
     tell = sys.unraisablehook
+    numbers = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
 
-    def end(_signum: int, _frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise _Ended
+    def end(number: int, _frame: FrameType | None) -> None:
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)
+        raise _Ended(number)
 
     def again(_signum: int, _frame: FrameType | None) -> None:
         if lost:
@@ -94,7 +127,8 @@ def _terminable() -> Iterator[None]:
             tell(about)
 
     try:
-        before = signal.signal(signal.SIGTERM, end), signal.signal(signal.SIGALRM, again)
+        before = {number: signal.signal(number, end) for number in numbers}
+        before[signal.SIGALRM] = signal.signal(signal.SIGALRM, again)
     except ValueError:
         yield
         return
@@ -104,8 +138,8 @@ def _terminable() -> Iterator[None]:
     finally:
         sys.unraisablehook = tell
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGTERM, before[0])
-        signal.signal(signal.SIGALRM, before[1])
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _guarded(words: list[str]) -> int:

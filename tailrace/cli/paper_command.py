@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,11 +18,12 @@ from tailrace.experiments.errors import RunError
 from tailrace.experiments.paper.claims.claims import headline, others, tally
 from tailrace.experiments.paper.document import Document
 from tailrace.experiments.paper.harness import check_scale, prepare, run_paper
-from tailrace.experiments.paper.model import names, read_paper, select
+from tailrace.experiments.paper.model import names, paper_of, read_paper, select
 from tailrace.experiments.paper.show.page import write_page
 from tailrace.experiments.paper.show.summary import write_pages
 from tailrace.experiments.paper.show.table import claims_table, explanations, measured_table
 from tailrace.experiments.plan.seeds import parse_seeds
+from tailrace.experiments.results.staging import check_place
 from tailrace.experiments.run.pool import Where
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.store.store import Store
@@ -52,6 +54,16 @@ def _is_file(page: Path) -> bool:
 def folder_of(page: Path | None) -> Path | None:
     """The folder of what --page means, which holds finished runs, too."""
     return page.parent if page is not None and _is_file(page) else page
+
+
+def _check_page(page: Path, chosen: Sequence[str]) -> None:
+    """Raises SpecError where what --page means could not be written once everything has run."""
+    pages = [page] if _is_file(page) else [page / f"{paper_of(name)}.md" for name in chosen]
+    try:
+        for one in pages:
+            check_place(one.with_suffix(""))
+    except SpecError as error:
+        raise SpecError(f"--page: {error}") from error
 
 
 def seeds_of(seed: str | None) -> tuple[int, ...]:
@@ -96,6 +108,8 @@ def run_papers(
     chosen = select(wanted)
     if page is not None and _is_file(page) and len({read_paper(name).paper for name in chosen}) > 1:
         raise SpecError(f"--page: {wanted} are figures of several papers, expected those of one, or a folder")
+    if page is not None:
+        _check_page(page, chosen)
     documents = []
     folder = store or folder_of(page)
     kept = Store(folder) if folder else None

@@ -182,6 +182,15 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: tailrace.run("basic", scale="paper"), r"'scale\.paper': missing"),
     (lambda: tailrace.run(TINY, pcap=True), "captures need a folder"),
     (lambda: tailrace.run(TINY, stop_at=["soon"]), "'soon' is no number"),
+    (lambda: tailrace.run(TINY, stop_at=[5]), r"stop-at: expected a list of times .*, found \[5\]"),  # type: ignore[list-item]
+    (lambda: tailrace.run(TINY, stop_at="5us"), "stop-at: expected a list of times"),
+    (lambda: tailrace.run(TINY, progress="x"), "progress: expected True, False or a file"),  # type: ignore[arg-type]
+    (
+        lambda: tailrace.compare(TINY, ["ecmp"], workers=0),
+        "workers: expected a whole number from 1 on, found 0",
+    ),
+    (lambda: tailrace.repeat(TINY, workers="2"), "workers: expected a whole number .*, found '2'"),  # type: ignore[arg-type]
+    (lambda: tailrace.sweep(TINY, {"seed": [1]}, workers=1.5), "workers: expected a whole number"),  # type: ignore[arg-type]
     (lambda: tailrace.compare("basic", "ecmp"), "expected a list of schemes, found 'ecmp'"),
     (lambda: tailrace.compare("basic", []), "expected a list of schemes"),
     (lambda: tailrace.compare("basic", ["ecmp", "ecmp"]), "'ecmp' is given twice"),

@@ -77,10 +77,14 @@ def of_documents(sweep: bytes, comparison: bytes) -> Iterator[Case]:
                     (name,),
                     {f"R/{name}": found.content},
                 )
-    for what, folder in {"elsewhere": "../../etc", "absolute": "/etc", "nothing": "nowhere"}.items():
+    for what, folder, named in (
+        ("elsewhere", "../../etc", "sweep.json: points[0].folder"),
+        ("absolute", "/etc", "sweep.json: points[0].folder"),
+        ("nothing", "nowhere", "summary.json"),
+    ):
         document = broken.set_at(json.loads(sweep), ("points", 0, "folder"), folder)
         files: dict[str, File] = {"R/sweep.json": json.dumps(document)}
-        yield Case(f"sweep.json: a folder {what}", ("tailrace", "report", "R"), ("summary.json",), files)
+        yield Case(f"sweep.json: a folder {what}", ("tailrace", "report", "R"), (named,), files)
     for found in broken.places():
         if found.what not in LINKS:
             yield Case(

@@ -50,6 +50,7 @@ def ending(process: subprocess.Popen[str]) -> str:
     ("number", "after_s"),
     [
         *((signal.SIGINT, 0.5), (signal.SIGINT, 2.0), (signal.SIGTERM, 0), (signal.SIGTERM, 0.5)),
+        (signal.SIGHUP, 2.0),
         *more((signal.SIGINT, 0), (signal.SIGINT, 5.0), (signal.SIGTERM, 2.0), (signal.SIGTERM, 5.0)),
     ],
 )
@@ -73,15 +74,16 @@ def test_signals(words: tuple[str, ...], after_s: float, number: signal.Signals,
     assert not [path for path in tmp_path.rglob("*") if ".partial-" in path.name]
 
 
-@pytest.mark.parametrize(("name", "status"), [("SIGTERM", 143), ("SIGINT", 130)])
+@pytest.mark.parametrize(("name", "status"), [("SIGTERM", 143), ("SIGINT", 130), ("SIGHUP", 129)])
 def test_a_signal_is_not_lost(name: str, status: int) -> None:
     """Python swallows exceptions of callbacks, of import locks among them: the command ends a moment later."""
     script = f"""
 import signal, sys, time, weakref
 from tailrace.cli import app, main
 
-# tests may run in the background of a shell, where SIGINT is ignored
+# tests may run in the background of a shell, where SIGINT is ignored, or below nohup
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 class Something:
     pass
@@ -128,13 +130,14 @@ def test_closed_streams(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize(("unbuffered", "place"), [("", "standard output: "), ("1", "")])
-def test_full_standard_output(unbuffered: str, place: str) -> None:
-    """What cannot be written is told in a line, at the end or at once."""
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_full_standard_output(form: str, unbuffered: str) -> None:
+    """What cannot be written is told in a line, at the end or, where it is much, at once."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered}
     with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
-        process = start("topology", "leaf-spine", stdout=full, cwd=ROOT, env=environment)
-    assert ending(process) == f"tailrace: {place}No space left on device\n"
+        process = start("topology", "leaf-spine", "-o", form, stdout=full, cwd=ROOT, env=environment)
+    assert ending(process) == "tailrace: standard output: No space left on device\n"
     assert process.returncode == 1
 
 

@@ -56,6 +56,18 @@ def test_exported(command: Command, saved: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "t.txt").exists()
 
 
+def test_a_line_feed_at_the_end_of_a_frame(command: Command, saved: Path, tmp_path: Path) -> None:
+    """It is refused: a test in STF would have a torn line."""
+    document = json.loads(saved.read_text())
+    document["expected"]["sent"][0]["frame"] += "\n"
+    saved.write_text(json.dumps(document))
+    found = command("trace", "--replay", str(saved), "--export", str(tmp_path / "t.stf"))
+    assert found.status == 2
+    key = "expected.sent[0].frame"
+    assert found.err == f"tailrace: {saved}: {key}: expected a text that does not end in a line feed\n"
+    assert not (tmp_path / "t.stf").exists()
+
+
 @pytest.mark.skipif(not available(), reason="simple_switch_grpc is not on PATH")
 def test_on_bmv2(command: Command, tailrace: Command, tmp_path: Path) -> None:
     """A packet that no route is for: Flowcut's time stamps do not matter to it."""

@@ -97,6 +97,7 @@ def test_a_sweep_without_its_axis(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 CELL = Cell("", "ecmp", {"fct_mean": 1.0})
+GRID = {"axes": {"a": ["1"], "b": ["1"]}, "chart": "heatmap"}
 CLAIM = dict.fromkeys(("text", "case", "expect", "paper", "shown", "verdict"), "")
 
 
@@ -107,6 +108,19 @@ CLAIM = dict.fromkeys(("text", "case", "expect", "paper", "shown", "verdict"), "
         ({"chart": "heatmap"}, "axes: expected 2 of a heat map, found 0"),
         ({"claims": [{**CLAIM, "ours": None, "kind": "hope"}]}, "claims: kind 'hope'"),
         ({"cells": [{"case": "", "label": "", "metrics": {}, "ratios": {"fct_mean": []}}]}, "of length >= 1"),
+        (
+            {"cases": {str(number): "" for number in range(51)}, **GRID},
+            "cases, drawn and curves: expected at most 50 panels, found 51",
+        ),
+        (
+            {"axes": {"a": ["1"] * 150, "b": ["1"] * 150}, "chart": "heatmap"},
+            "expected at most 2000 marks, found 22500",
+        ),
+        (
+            {"cells": [{"case": "", "label": "x" * 201, "metrics": {}}]},
+            "of length <= 200 - at `$.cells[0].label`",
+        ),
+        ({"metrics": ["fct_mean"] * 51}, "of length <= 50 - at `$.metrics`"),
         # nobody looks for this one: the net below
         (
             {"chart": "sizes", "curves": [{"panel": "", "label": "?", "x": [1], "y": [1]}]},

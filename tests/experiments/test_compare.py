@@ -23,10 +23,11 @@ from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.report.figures import completion_figure, slowdown_figure
 from tailrace.experiments.results.comparison import comparison, p99_ratio
 from tailrace.experiments.results.table import make_table
-from tailrace.experiments.run.compare import Comparison, compare, draw, plans, write
+from tailrace.experiments.run.compare import Comparison, compare, draw, open_comparison, plans, write
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.workloads.classes import BACKGROUND
 from tailrace.words import SpecError
+from tailrace.words.errors import FileError
 from tests.experiments.fake import FakeBackend, record
 
 SCHEMES = ("ecmp", "letflow", "flowcut:variant=ingress")
@@ -161,6 +162,19 @@ def test_files(tmp_path: Path) -> None:
     assert [run["p99_ratio"] for run in document["runs"]] == [1, 0.75, 0.5] * 2
     assert document["runs"][2]["summary"]["variant"] == "ingress"
     assert "failed" not in document
+
+
+@pytest.mark.parametrize(("key", "name"), [("label", "../../other"), ("case", "/etc")])
+def test_results_outside_the_folder_are_not_read(key: str, name: str, tmp_path: Path) -> None:
+    _, done = run_compare()
+    write(done, tmp_path / "out")
+    path = tmp_path / "out" / "comparison.json"
+    document = json.loads(path.read_text())
+    document["runs"][1][key] = name
+    path.write_text(json.dumps(document))
+    with pytest.raises(FileError) as caught:
+        open_comparison(tmp_path / "out")
+    assert str(caught.value).startswith(f"{path}: runs[1]: expected the name of a folder within this one")
 
 
 def test_figure(tmp_path: Path) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tailrace.experiments.results.staging import staged
+from tailrace.experiments.results.staging import check_place, refuse_links, staged
 from tailrace.experiments.run.signals import Interrupted, stoppable
 from tailrace.words import SpecError
 
@@ -69,7 +70,23 @@ def test_failure_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.fixture
+def hung_up() -> Iterator[None]:
+    """SIGHUP does what it does, also where tests run below nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+def test_a_signal_that_is_ignored_stays_so(hung_up: None) -> None:
+    """As below nohup."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with stoppable():
+        os.kill(os.getpid(), signal.SIGHUP)
+
+
+@pytest.mark.usefixtures("hung_up")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     """A signal in the middle ends the block; the handlers are as before afterwards."""
     before = signal.getsignal(number)
@@ -101,3 +118,36 @@ def test_place_that_is_no_folder(tmp_path: Path) -> None:
         with pytest.raises(SpecError) as caught, staged(out):
             raise AssertionError("the block must not run")
         assert str(caught.value).startswith(str(out))
+
+
+@pytest.mark.parametrize("name", ["link", "link/out"])
+def test_place_that_is_a_link_to_nothing(tmp_path: Path, name: str) -> None:
+    """It is told before anything is run, which could not be kept."""
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(SpecError, match="a link to what is not there; expected a folder"):
+        check_place(tmp_path / name)
+    with pytest.raises(SpecError), staged(tmp_path / name):
+        raise AssertionError("the block must not run")
+
+
+def test_links_are_replaced_and_never_followed(tmp_path: Path) -> None:
+    """Those below the folder; it itself may be one."""
+    for name in ("real", "elsewhere"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "queues.parquet").write_text("old")
+    (tmp_path / "out").symlink_to("real")
+    (tmp_path / "real" / "a").symlink_to("../elsewhere")
+    (tmp_path / "real" / "summary.json").symlink_to("../elsewhere/queues.parquet")
+    with staged(tmp_path / "out") as folder:
+        (folder / "a" / "b").mkdir(parents=True)
+        for place in ("summary.json", "a/summary.json", "a/b/x"):
+            (folder / place).write_text("new")
+    assert tree(tmp_path / "elsewhere") == {"queues.parquet": "old"}
+    assert tree(tmp_path / "real") == dict.fromkeys(("summary.json", "a/summary.json", "a/b/x"), "new")
+
+
+def test_folders_of_runs_that_are_links(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to(tmp_path)
+    refuse_links(tmp_path / "a", [Path("b", "c")])
+    with pytest.raises(SpecError, match="/a: a link, expected a folder"):
+        refuse_links(tmp_path, [Path("b"), Path("a", "b")])

@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import pytest
 
+from tailrace.api import sweep
 from tailrace.cli.main import main
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.run.sweep import Axis, parse_axis, points
+from tailrace.experiments.run.sweep import SWEEP, Axis, open_sweep, parse_axis, points
 from tailrace.words import SpecError
+from tailrace.words.errors import FileError
 
 BASE = make(
     {
@@ -71,6 +74,85 @@ def test_every_combination() -> None:
     ]
     places = {point.task.out for point in points(BASE, axes, "virtual")}
     assert len(places) == 4
+
+
+def folders(*axes: Axis) -> list[str]:
+    return [str(point.task.out) for point in points(BASE, axes, "virtual")]
+
+
+def test_every_value_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where two would have one name, or a name no file could have; others keep the name they have."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("f_a.csv", "f-a.csv", "g.csv"):
+        Path(name).write_text("src,dst,bytes,start\nh1,h2,1000,0s\n")
+    assert folders(Axis("workload", ("f_a.csv", "g.csv"))) == ["workload=f-a.csv", "workload=g.csv"]
+    assert folders(Axis("workload", ("f_a.csv", "f-a.csv", "g.csv"))) == [
+        "workload=f-a.csv-bf10389f",
+        "workload=f-a.csv-4214b896",
+        "workload=g.csv",
+    ]
+    long = [f"{'x' * 230}{end}.csv" for end in "ab"]
+    for name in long:
+        Path(name).write_text("src,dst,bytes,start\nh1,h2,1000,0s\n")
+    found = folders(Axis("workload", tuple(long)), Axis("seed", ("1",)))
+    assert len(set(found)) == 2
+    assert {len(name) for name in found} == {len("/seed=1") + 237}
+
+
+def test_a_sweep_of_files_with_similar_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both results are kept, and found again."""
+    monkeypatch.chdir(tmp_path)
+    for name, size in (("f_a.csv", 1000), ("f-a.csv", 2000)):
+        Path(name).write_text(f"src,dst,bytes,start\nh1,h2,{size},0s\n")
+    axes = {"workload": ["f_a.csv", "f-a.csv"]}
+    sweep(BASE, axes, out="out")
+    told = io.StringIO()
+    sweep(BASE, axes, out="out", progress=told)
+    assert "2 of 2 results were there already" in told.getvalue()
+    assert [result.rows[0].bytes for result in open_sweep("out").results] == [1000, 2000]
+
+
+@pytest.mark.parametrize("place", ["elsewhere", "../elsewhere"])
+def test_results_outside_the_folder_are_not_read(tmp_path: Path, place: str) -> None:
+    sweep(BASE, {"seed": [1]}, out=tmp_path / "out")
+    (tmp_path / "out" / "seed=1").rename(tmp_path / "elsewhere")
+    path = tmp_path / "out" / "sweep.json"
+    document = json.loads(path.read_text())
+    folder = place if place.startswith("..") else str(tmp_path / place)
+    document["points"][0]["folder"] = folder
+    path.write_text(json.dumps(document))
+    with pytest.raises(FileError) as caught:
+        open_sweep(tmp_path / "out")
+    problem = f"expected the name of a folder within this one, found {folder!r}"
+    assert str(caught.value) == f"{path}: points[0].folder: {problem}"
+
+
+@pytest.mark.parametrize("target", ["nowhere", "../elsewhere"])
+def test_results_are_not_written_through_links(tmp_path: Path, target: str) -> None:
+    """Neither where the folder of all is a link to nothing, nor where that of one is a link; told before any runs."""
+    (tmp_path / "elsewhere").mkdir()
+    out = tmp_path / "out"
+    if target == "nowhere":
+        out.symlink_to(target)
+    else:
+        out.mkdir()
+        (out / "seed=1").symlink_to(target)
+    told = io.StringIO()
+    with pytest.raises(SpecError, match="a link"):
+        sweep(BASE, {"seed": [1]}, out=out, progress=told)
+    assert "1/1" not in told.getvalue()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_a_link_is_replaced_by_what_is_written(tmp_path: Path) -> None:
+    """Also that of the file over all runs."""
+    (tmp_path / "mine").write_text("mine")
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / SWEEP).symlink_to(tmp_path / "mine")
+    sweep(BASE, {"seed": [1]}, out=out)
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert open_sweep(out).points[0].result is not None
 
 
 def test_no_fault_is_a_value() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -19,8 +20,17 @@ RESULT = "result.json"
 _LINE = 100
 _HEATMAP_AXES = 2
 
+MOST_PANELS, MOST_MARKS = 50, 2000
+"""Of a figure; marks are its bars, points or squares, in all panels. The most of ours are 15 and 441."""
+
 OWN_BASE = "its base"
 """What ratios are to where schemes are over several others."""
+
+_Name = Annotated[str, Meta(max_length=200)]
+"""What stands in a figure."""
+
+_Metrics = Annotated[tuple[str, ...], Meta(max_length=MOST_PANELS)]
+_Numbers = Annotated[tuple[float, ...], Meta(max_length=1000)]
 
 
 class Cell(msgspec.Struct, frozen=True):
@@ -32,8 +42,8 @@ class Cell(msgspec.Struct, frozen=True):
     ratios: of drawn metrics to those of the base, of the same seeds, and the interval's ends if there are any
     """
 
-    case: str
-    label: str
+    case: _Name
+    label: _Name
     metrics: dict[str, float]
     value: str = ""
     note: str = ""
@@ -47,10 +57,10 @@ class Curve(msgspec.Struct, frozen=True):
     against flows a host.
     """
 
-    panel: str
-    label: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
+    panel: _Name
+    label: _Name
+    x: _Numbers
+    y: _Numbers
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -87,16 +97,16 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     version: str | None
     seeds: tuple[int, ...] = ()
     setting: dict[str, str] = {}
-    cases: dict[str, str] = {}
-    axes: dict[str, tuple[str, ...]] = {}
-    axis_titles: dict[str, str] = {}
-    drawn: tuple[str, ...] = ()
+    cases: dict[_Name, _Name] = {}
+    axes: dict[_Name, tuple[_Name, ...]] = {}
+    axis_titles: dict[_Name, _Name] = {}
+    drawn: _Metrics = ()
     base: str = ""
-    metrics: tuple[str, ...]
+    metrics: _Metrics
     assumptions: tuple[str, ...] = ()
     reductions: tuple[str, ...] = ()
-    cells: tuple[Cell, ...]
-    curves: tuple[Curve, ...] = ()
+    cells: Annotated[tuple[Cell, ...], Meta(max_length=MOST_MARKS)]
+    curves: Annotated[tuple[Curve, ...], Meta(max_length=300)] = ()
     claims: tuple[Verdict, ...]
     failed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -105,7 +115,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     rounded: bool = False
 
     def __post_init__(self) -> None:
-        """Raises ValueError where parts name what there is not."""
+        """Raises ValueError where parts name what there is not, or would take long to draw."""
         for name in (*self.metrics, *self.drawn):
             metric(name)
         if self.chart == "heatmap" and len(self.axes) != _HEATMAP_AXES:
@@ -113,6 +123,25 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         for claim in self.claims:
             if claim.kind not in KINDS:
                 raise ValueError(f"claims: kind {claim.kind!r}: {expected(claim.kind, KINDS)}")
+        panels, marks = self._size()
+        if panels > MOST_PANELS:
+            raise ValueError(
+                f"cases, drawn and curves: expected at most {MOST_PANELS} panels, found {panels}"
+            )
+        if marks > MOST_MARKS:
+            raise ValueError(
+                f"cases, drawn, axes and cells: expected at most {MOST_MARKS} marks, found {marks}"
+            )
+
+    def _size(self) -> tuple[int, int]:
+        """The panels of its figure, and the marks in all of them."""
+        cases = max(1, len(self.cases))
+        if self.chart == "heatmap":
+            panels = cases * len(self.drawn or self.metrics[:1])
+            return panels, panels * math.prod(map(len, self.axes.values()))
+        names = len(self.drawn or self.metrics)
+        lines = cases if self.chart == "memory" else len({curve.panel for curve in self.curves})
+        return max(names, lines), names * cases * len({cell.label for cell in self.cells})
 
 
 def as_lines(document: Document) -> str:

@@ -34,7 +34,7 @@ from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.results.intervals import why_none
 from tailrace.experiments.results.over_seeds import Measure, ratio
 from tailrace.experiments.results.result import Result, to_json
-from tailrace.experiments.results.staging import staged
+from tailrace.experiments.results.staging import refuse_links, staged
 from tailrace.experiments.results.statistics import P99_FLOWS, tail_note
 from tailrace.experiments.run.pool import Where, run_all
 from tailrace.experiments.run.progress import Display
@@ -98,6 +98,7 @@ def run_paper(
     Raises:
         SpecError: bad words, or a folder that cannot be written.
     """
+    refuse_links(out, [Path(scale, name)])
     tasks = [task for bar in planned for each in bar.tasks.values() for task in each]
     ends, kept = _ends(file, tasks, scale, store, out, where, display, again=again)
     document = make_document(name, file, planned, scale, ends, kept)

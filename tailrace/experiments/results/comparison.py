@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,6 +16,7 @@ from tailrace.experiments.results.parquet import TEXT, make_table, values_of
 from tailrace.experiments.results.rows import SCHEMA, measured_rows
 from tailrace.experiments.results.summary import Summary
 from tailrace.experiments.results.table import Told
+from tailrace.words.errors import FileError
 
 if TYPE_CHECKING:
     from tailrace.experiments.results.result import Result
@@ -147,6 +149,18 @@ def all_flows(runs: Sequence[tuple[Mapping[str, str], Result]]) -> Table:
         if name in seen
     }
     return make_table(joined, columns)
+
+
+def within(path: Path, key: str, name: str) -> Path:
+    """The folder that a file names, below the one in which the file is.
+
+    Raises:
+        FileError: it is elsewhere.
+    """
+    place = Path(name)
+    if place.is_absolute() or ".." in place.parts:
+        raise FileError(path, key, f"expected the name of a folder within this one, found {name!r}")
+    return path.parent / place
 
 
 def max_fct_ns(results: Sequence[Result]) -> int:

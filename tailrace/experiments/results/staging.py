@@ -7,7 +7,7 @@ import errno
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,8 +26,9 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 def staged(out: Path) -> Iterator[Path]:
     """A fresh folder whose files replace those of the same name under `out` when the block ends well.
 
-    Whatever else lies in `out` stays, but for the timelines and gaps of a run whose summary is replaced. When
-    the block raises, the folder vanishes and `out` is as it was.
+    Whatever else lies in `out` stays, but for the timelines and gaps of a run whose summary is replaced, and
+    links that are in the way, which are replaced and never followed. When the block raises, the folder
+    vanishes and `out` is as it was.
 
     What an earlier process left there that was killed is taken away.
 
@@ -36,11 +37,8 @@ def staged(out: Path) -> Iterator[Path]:
         RunError: the disk is full, or fails otherwise while results are written.
     """
     out = out.absolute()
-    if "\0" in str(out):
-        raise SpecError(f"{out}: no name that a folder can have")
+    check_place(out)
     try:
-        if out.exists() and not out.is_dir():
-            raise SpecError(f"{out}: not a folder")
         out.parent.mkdir(parents=True, exist_ok=True)
         _sweep_up(out)
         folder, lock = _made(out)
@@ -57,6 +55,39 @@ def staged(out: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
         if lock is not None:
             os.close(lock)
+
+
+def check_place(out: Path) -> None:
+    """Looks whether a folder can be written, or made, so that it is told before anything runs.
+
+    Raises:
+        SpecError: it is no folder or below none, a link to nothing, or cannot be written.
+    """
+    out = out.absolute()
+    if "\0" in str(out):
+        raise SpecError(f"{out}: no name that a folder can have")
+    try:
+        place = next(place for place in (out, *out.parents) if place.exists() or place.is_symlink())
+        name = "" if place == out else f"{place} is "
+        if not place.exists():
+            raise SpecError(f"{out}: {name}a link to what is not there; expected a folder")
+        if not place.is_dir():
+            raise SpecError(f"{out}: {name}not a folder")
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise SpecError(f"{out}: {name}no folder that can be written")
+    except OSError as error:
+        raise SpecError(f"{out}: {error.strerror}") from error
+
+
+def refuse_links(root: Path, folders: Iterable[Path]) -> None:
+    """Raises SpecError where one of some folders below `root` is a link or below one: what is written there
+    would lie elsewhere.
+    """
+    for folder in folders:
+        for part in (folder, *folder.parents):
+            place = root / part
+            if place != root and place.is_symlink():
+                raise SpecError(f"{place}: a link, expected a folder; results are not written through links")
 
 
 def _prefix(out: Path) -> str:
@@ -102,6 +133,10 @@ def _publish(folder: Path, out: Path) -> None:
         if not out.exists():
             folder.rename(out)
             return
+        for made in sorted(path for path in folder.rglob("*") if path.is_dir()):
+            place = out / made.relative_to(folder)
+            if place.is_symlink():
+                place.unlink()
         for summary in folder.rglob(SUMMARY):
             earlier = (out / summary.relative_to(folder)).parent
             clear_timelines(earlier)

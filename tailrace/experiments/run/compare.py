@@ -24,6 +24,7 @@ from tailrace.experiments.results.comparison import (
     Failure,
     all_flows,
     comparison,
+    within,
 )
 from tailrace.experiments.results.over_seeds import groups
 from tailrace.experiments.results.result import Result, read_result, read_struct, to_json, write_result
@@ -286,15 +287,19 @@ def open_comparison(folder: str | Path) -> Comparison:
     Raises:
         FileError: a file is missing, or is not what was written.
     """
-    folder = Path(folder)
-    found = read_struct(folder / COMPARISON, ComparisonDocument)
+    path = Path(folder) / COMPARISON
+    found = read_struct(path, ComparisonDocument)
     results = tuple(
         read_result(
-            folder / _folder(entry.case, entry.label, entry.summary.seed, found.seeds),
+            within(
+                path,
+                f"runs[{number}]",
+                str(_folder(entry.case, entry.label, entry.summary.seed, found.seeds)),
+            ),
             case=entry.case,
             label=entry.label,
         )
-        for entry in found.runs
+        for number, entry in enumerate(found.runs)
     )
     labels = dict.fromkeys([one.label for one in found.runs] + [one.label for one in found.failed])
     return Comparison(tuple(labels), results, found.failed, found.seeds)

@@ -17,6 +17,7 @@ from typing import Any
 
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.results.result import Result
+from tailrace.experiments.results.staging import check_place, refuse_links
 from tailrace.experiments.run.processes import in_processes
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.task import Failed, Task, finished, keep, run_task
@@ -87,6 +88,9 @@ def run_all(
         else:
             waiting.setdefault(task.key, task)
             folders.setdefault(task.key, {})[task.out] = task
+    if waiting and root is not None:
+        check_place(root)
+        refuse_links(root, (folder for own in folders.values() for folder in own))
     if damaged:
         others = f", and {len(damaged) - 1} others" if len(damaged) > 1 else ""
         display.warn(f"a result that cannot be used is run again: {damaged[0]}{others}")

@@ -52,12 +52,13 @@ def in_processes(tasks: Sequence[Task], workers: int, run: Run, warn: Callable[[
 def _in_pool(waiting: deque[Task], workers: int, run: Run) -> Generator[End, None, list[Task]]:
     """The ends of waiting tasks, which are taken from there; in the end those that a dead process was at."""
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(
-        min(workers, len(waiting)),
-        multiprocessing.get_context("spawn"),
-        initializer=_begin,
-        initargs=(os.getpid(),),
-    )
+    with _without_interrupts():
+        pool = ProcessPoolExecutor(
+            min(workers, len(waiting)),
+            multiprocessing.get_context("spawn"),
+            initializer=_begin,
+            initargs=(os.getpid(),),
+        )
     under_way: dict[Future[Result | Failed], Task] = {}
     try:
         while waiting or under_way:
@@ -83,13 +84,14 @@ def _in_pool(waiting: deque[Task], workers: int, run: Run) -> Generator[End, Non
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Within the block Ctrl-C waits. Processes that are started there never get it, also not while they
-    import what they need, before they can say that it is not for them.
+    """Within the block Ctrl-C waits, and the end of the terminal. Processes that are started there never get
+    them, also not while they import what they need, before they can say that they are not for them.
     """
-    # it would be started within the block, and let signals through again
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
     try:
+        # it would be started within the block, and let Ctrl-C through again; that it ignores itself
+        resource_tracker.ensure_running()
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stopping cleanly on SIGINT and SIGTERM."""
+"""Stopping cleanly on SIGINT, SIGTERM and SIGHUP."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _PR_SET_PDEATHSIG = 1
 
@@ -34,7 +34,8 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Within the block the first SIGINT or SIGTERM raises Interrupted; later ones let the cleaning up end.
+    """Within the block the first of _SIGNALS raises Interrupted; later ones let the cleaning up end. SIGHUP
+    does nothing where it did nothing before, as below nohup.
 
     Raises:
         Interrupted: at whatever the main thread is doing when the signal comes.
@@ -47,7 +48,9 @@ def stoppable() -> Iterator[None]:
             stopping = True
             raise Interrupted(number)
 
-    before = [(number, signal.signal(number, stop)) for number in _SIGNALS]
+    hung_up = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+    numbers = _SIGNALS if hung_up else _SIGNALS[:-1]
+    before = [(number, signal.signal(number, stop)) for number in numbers]
     try:
         yield
     finally:

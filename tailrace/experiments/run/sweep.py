@@ -9,8 +9,10 @@ fault=none,link-slow:fraction=0.01,factor=0.1
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +25,7 @@ from tailrace.experiments.plan import defaults
 from tailrace.experiments.plan.experiment import KEYS, Experiment, Settings, of_settings
 from tailrace.experiments.plan.seeds import number_range
 from tailrace.experiments.plan.words import case_name, slug, split_words
-from tailrace.experiments.results.comparison import all_flows
+from tailrace.experiments.results.comparison import all_flows, within
 from tailrace.experiments.results.result import Result, read_result, read_struct
 from tailrace.experiments.results.summary import Summary
 from tailrace.experiments.results.table import make_sweep_table, markdown
@@ -42,6 +44,12 @@ SWEEP = "sweep.json"
 
 _WITH_OPTIONS = ("scheme", "topology", "workload")
 _MOST = 100_000
+
+_MOST_NAME = 237
+"""Bytes of a folder's name: 255 fit, and beside it lies one whose name has 18 more (staging.py)."""
+
+_DIGITS = 8
+"""Of the hash in a name that would not do without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,12 +253,24 @@ def points(base: Experiment, axes: Sequence[Axis], target: str) -> list[Point]:
         if names.count(name) > 1:
             raise SpecError(f"--set {name}: given twice")
     refuse_above("sweep", "runs", math.prod(len(axis.values) for axis in axes), _MOST)
+    folders = {axis.key: _folders(axis) for axis in axes}
     found = []
     for values in itertools.product(*(axis.values for axis in axes)):
         settings = dict(zip(names, values, strict=True))
         experiment = _at(base, settings)
-        folder = Path(*(slug(f"{key}={value}") for key, value in settings.items()))
+        folder = Path(*(folders[key][value] for key, value in settings.items()))
         found.append(Point(settings, make_task(experiment, target, label=label_of(settings), out=folder)))
+    return found
+
+
+def _folders(axis: Axis) -> dict[str, str]:
+    """The name of the folder of each value; with a hash where it is another value's, too, or too long."""
+    found = {value: slug(f"{axis.key}={value}") for value in axis.values}
+    counts = Counter(found.values())
+    for value, name in found.items():
+        if counts[name] > 1 or len(name) > _MOST_NAME:
+            digits = hashlib.sha256(value.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]
+            found[value] = f"{name[: _MOST_NAME - _DIGITS - 1]}-{digits}"
     return found
 
 
@@ -294,13 +314,14 @@ def open_sweep(folder: str | Path) -> Sweep:
     Raises:
         FileError: a file is missing, or is not what was written.
     """
-    folder = Path(folder)
-    found = read_struct(folder / SWEEP, SweepDocument)
+    path = Path(folder) / SWEEP
+    found = read_struct(path, SweepDocument)
     points = []
-    for point in found.points:
+    for number, point in enumerate(found.points):
         result = None
         if not isinstance(point.summary, UnsetType):
             label = label_of(point.settings)
-            result = read_result(folder / point.folder, case=case_name(point.summary.faults), label=label)
+            place = within(path, f"points[{number}].folder", point.folder)
+            result = read_result(place, case=case_name(point.summary.faults), label=label)
         points.append(Ended(point.settings, point.folder, result, point.failed or ""))
     return Sweep(found.axes, tuple(points), found.over_seeds)

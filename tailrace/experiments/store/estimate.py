@@ -10,7 +10,7 @@
 
 Entries are next hops of all switches towards all switches with hosts, as plan/reckon.py counts them. Only
 runs of one machine count, for times of several mean nothing together: of this one if there are any, else of
-that of which there are most.
+that of which there are most. Flows are drawn only where something must be reckoned, for that takes time.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 from msgspec import UnsetType
@@ -33,7 +33,9 @@ from tailrace.experiments.run.machine import machine
 from tailrace.experiments.run.task import Task, files_of, run_id, words_of
 from tailrace.experiments.store.record import Record, without_seed
 from tailrace.experiments.workloads.classes import PLAIN, measured
-from tailrace.experiments.workloads.workload import parse_workload
+from tailrace.experiments.workloads.csv_file import Rows
+from tailrace.experiments.workloads.transfer import Pattern, PatternError, Transfer
+from tailrace.experiments.workloads.workload import Workload, parse_workload
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.topology import Topology
 from tailrace.words import SpecError, parse
@@ -47,6 +49,9 @@ _MOST_LIKE = 3
 _FACTORS = (2, 4, 8)
 """By what factor a run may be larger or smaller and still be more like one than a run of the same size with
 another scheme, topology or workload."""
+
+_MOST_FLOWS = 100_000
+"""Of a run that others are reckoned from; the largest of the papers has 24 thousand."""
 
 _LONGEST = 5
 """Runs of a scheme whose CPU time a hop counts: set-up and the caches of a small network tell little of a
@@ -64,7 +69,9 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class _Took:
-    """What a run took: CPU time in s while packets went and besides, memory in bytes; and its size."""
+    """What a run took: CPU time in s while packets went and besides, memory in bytes; and its size, of which
+    `packets` are known where its flows have been drawn.
+    """
 
     record: Record
     names: tuple[str, ...]
@@ -72,8 +79,8 @@ class _Took:
     other_s: float
     memory_bytes: int
     hops: int
-    packets: int
     entries: int
+    packets: int = 0
 
     @property
     def cpu_s(self) -> float:
@@ -85,19 +92,50 @@ class Estimator:
 
     def __init__(self, records: Iterable[Record]) -> None:
         """From finished runs."""
-        every = list(records)
-        machines = Counter(each.summary.machine for each in every if isinstance(each.summary.machine, str))
+        self._every = list(records)
+        machines = Counter(
+            each.summary.machine for each in self._every if isinstance(each.summary.machine, str)
+        )
         self.machine = (
             machine() if machine() in machines else next((n for n, _ in machines.most_common(1)), "")
         )
         """Whose times count; empty: there are none."""
-        self._took = [took for each in every if (took := _took(each, self.machine)) is not None]
-        self._same = {took.record.run: took for took in self._took}
-        self._seeds = _by(self._took, lambda took: without_seed(took.record.words))
-        self._schemes = _by(self._took, lambda took: took.record.scheme)
         self._like: dict[tuple[tuple[str, ...], int], list[_Took]] = {}
-        self._other = _line([(took.entries, took.other_s) for took in self._took])
-        self._memory = _line([(took.entries, took.memory_bytes) for took in self._took])
+
+    @cached_property
+    def _took(self) -> list[_Took]:
+        return [took for each in self._every if (took := _took(each, self.machine)) is not None]
+
+    @cached_property
+    def _same(self) -> dict[str, _Took]:
+        return {took.record.run: took for took in self._took}
+
+    @cached_property
+    def _seeds(self) -> dict[bytes, list[_Took]]:
+        return _by(self._took, lambda took: without_seed(took.record.words))
+
+    @cached_property
+    def _schemes(self) -> dict[str, list[_Took]]:
+        return _by(self._took, lambda took: took.record.scheme)
+
+    @cached_property
+    def _sized(self) -> list[_Took]:
+        """Those whose packets can be told."""
+        found = []
+        for took in self._took:
+            summary = took.record.summary
+            packets = _packets_of_run(summary.topology, summary.workload, summary.mtu_bytes)
+            if packets is not None:
+                found.append(replace(took, packets=packets))
+        return found
+
+    @cached_property
+    def _other(self) -> Callable[[float], float]:
+        return _line([(took.entries, took.other_s) for took in self._took])
+
+    @cached_property
+    def _memory(self) -> Callable[[float], float]:
+        return _line([(took.entries, took.memory_bytes) for took in self._took])
 
     def cost(self, task: Task) -> Cost:
         """What a task will take."""
@@ -132,7 +170,7 @@ class Estimator:
     def _most_like(self, names: tuple[str, ...], packets: int) -> list[_Took]:
         """Of all runs those that are most like one; kept, for runs of one grid differ by options only."""
         if (names, packets) not in self._like:
-            by_unlikeness = sorted(self._took, key=lambda took: _unlikeness(took, names, packets))
+            by_unlikeness = sorted(self._sized, key=lambda took: _unlikeness(took, names, packets))
             self._like[names, packets] = by_unlikeness[:_MOST_LIKE]
         return self._like[names, packets]
 
@@ -166,14 +204,14 @@ def _took(record: Record, wanted: str) -> _Took | None:
     ):
         return None
     try:
-        packets = _packets(summary.topology, summary.workload, summary.mtu_bytes)
         entries = _entries(topology_of(summary.topology))
+        _check_workload(summary.workload)
         names = _names(summary.scheme, summary.topology, summary.workload)
     except SpecError:
         # words of an earlier version, or of a plug-in that is not here
         return None
     in_traffic_s = cpu_s * min(1.0, traffic_s / summary.wall_s)
-    return _Took(record, names, in_traffic_s, cpu_s - in_traffic_s, memory_bytes, hops, packets, entries)
+    return _Took(record, names, in_traffic_s, cpu_s - in_traffic_s, memory_bytes, hops, entries)
 
 
 def _size(experiment: Experiment) -> tuple[int, int]:
@@ -188,14 +226,49 @@ def _entries(topology: Topology) -> int:
 
 
 @lru_cache(maxsize=4096)
+def _check_workload(words: str) -> None:
+    """Raises SpecError where words are no workload."""
+    parse_workload(words)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounded:
+    """A pattern that is refused where it draws more flows than _MOST_FLOWS."""
+
+    pattern: Pattern
+
+    def transfers(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
+        for number, transfer in enumerate(self.pattern.transfers(topology, rng)):
+            if number == _MOST_FLOWS:
+                raise PatternError(f"more than {_MOST_FLOWS} flows")
+            yield transfer
+
+
+@lru_cache(maxsize=4096)
+def _packets_of_run(topology: str, workload: str, mtu_bytes: int | UnsetType) -> int | None:
+    """As `_packets`; None where the flows are too many, or the network cannot carry them."""
+    found = parse_workload(workload)
+    if not isinstance(found.pattern, Rows):
+        found = replace(found, pattern=_Bounded(found.pattern))
+    try:
+        return _counted(topology, found, mtu_bytes)
+    except SpecError:
+        return None
+
+
+@lru_cache(maxsize=4096)
 def _packets(topology: str, workload: str, mtu_bytes: int | UnsetType) -> int:
+    return _counted(topology, parse_workload(workload), mtu_bytes)
+
+
+def _counted(topology: str, workload: Workload, mtu_bytes: int | UnsetType) -> int:
     """Full packets that the flows of some words need, with one seed as with any other.
 
     Of flows in the background no more counts than their senders can send while the others are sent, for
     nobody waits for their end.
     """
     network = topology_of(topology)
-    traffic = parse_workload(workload).traffic(network, random.Random(0))
+    traffic = workload.traffic(network, random.Random(0))
     waited_for = [flow for flow in traffic.flows if measured(traffic.classes.get(flow.id, PLAIN))]
     sent, beside = _by_sender(waited_for), _by_sender(set(traffic.flows) - set(waited_for))
     rates_bps = {host.ip: host.rate_bps for host in network.hosts}

@@ -23,7 +23,7 @@ from msgspec import UnsetType
 
 from tailrace.experiments.paper.measure.metrics import measure
 from tailrace.experiments.results.result import SUMMARY, Result, to_json
-from tailrace.experiments.results.staging import staged
+from tailrace.experiments.results.staging import refuse_links, staged
 from tailrace.experiments.run.pool import Settled, Where, run_all
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.task import Failed, Task, code_of, files_of, run_id, words_of
@@ -199,6 +199,7 @@ def run_stored(
         SpecError: the store or the cluster cannot be used, or a result cannot be written.
         RunError: a line cannot be written.
     """
+    refuse_links(root, (task.out for task in tasks if not (root / task.out / SUMMARY).exists()))
     ends: dict[str, Result | Failed] = {}
     now = Survey(missing=list(tasks)) if again else survey(store, tasks, needs)
     told = set[str]()

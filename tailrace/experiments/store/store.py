@@ -30,6 +30,9 @@ from tailrace.words.whole import write_file
 MOST_LINE_BYTES = 256 << 10
 """A line has some 5 KB, and with the gaps of a long run 30 KB."""
 
+MOST_LINES = 100_000
+"""Of a file. The largest has a few thousand; each that is none takes an error of its own."""
+
 SUFFIX = ".jsonl"
 _DECODER = msgspec.json.Decoder(Record)
 
@@ -64,7 +67,7 @@ def read_lines(path: Path) -> tuple[Lines, list[FileError]]:
     """The runs in a file, and an error for each line that is none; a file that is not there has neither.
 
     Raises:
-        FileError: the file cannot be read.
+        FileError: the file cannot be read, or has too many lines.
     """
     try:
         content = read_bytes(path)
@@ -72,6 +75,9 @@ def read_lines(path: Path) -> tuple[Lines, list[FileError]]:
         return {}, []
     except OSError as error:
         raise FileError(path, "", error.strerror or str(error)) from error
+    count = max(map(content.count, (b"\n", b"\r")))
+    if count > MOST_LINES:
+        raise FileError(path, "", f"{count} lines, expected at most {MOST_LINES}")
     found: Lines = {}
     numbers: dict[str, int] = {}
     bad = []

@@ -59,7 +59,16 @@ def test_values(text: str, case: str, value: float) -> None:
         "True",
         "2 ** 9",
         "1 +",
+        "+".join(["1"] * 3000),
+        "+".join(["1"] * 1000),
+        "-" * 50_000 + "1",
+        "-" * 1900 + "1",
+        "(" * 900 + "1" + ")" * 900,
+        "0x" + "f" * 5000,
+        "0x" + "f" * 1900,
+        "1e999 - 1e999",
     ],
+    ids=lambda text: text[:20],
 )
 def test_nothing_else_is_let_through(text: str) -> None:
     """Claims are arithmetic, not programs."""
@@ -67,7 +76,10 @@ def test_nothing_else_is_let_through(text: str) -> None:
         check_expression(text)
 
 
-@pytest.mark.parametrize("text", ["fct['nobody']", "speed['ecmp']", "gap['*']", "fct['ecmp'] / (1 - 1)"])
+@pytest.mark.parametrize(
+    "text",
+    ["fct['nobody']", "speed['ecmp']", "gap['*']", "fct['ecmp'] / (1 - 1)", "1e308 * 10 - 1e308 * 10"],
+)
 def test_what_is_missing_is_not_measured(text: str) -> None:
     """Rather than a number that was made up; also where only some of a list are there."""
     with pytest.raises(NotMeasuredError):

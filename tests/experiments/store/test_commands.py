@@ -97,6 +97,33 @@ def test_a_page_of_stored_runs_is_that_of_runs(figure: Path, call: Callable[...,
     assert not list((figure / "two").glob("*.jsonl"))
 
 
+@pytest.mark.parametrize("page", ["taken", "taken/x.md", "taken.md", "link/x.md"])
+def test_a_page_that_cannot_be_written_is_told_before_anything_runs(
+    page: str, figure: Path, call: Callable[..., Told]
+) -> None:
+    """A file is in the way of the page's folder or of one above it, or a link to nothing."""
+    (figure / "taken").write_text("a file, no folder")
+    (figure / "link").symlink_to("nowhere")
+    told = call("paper", "some_fig1", "--out", "a", "--page", page, status=2)[1]
+    assert told.startswith("tailrace: --page: ")
+    assert len(told.splitlines()) == 1
+    assert not (figure / "a").exists()
+
+
+@pytest.mark.parametrize("place", ["a/runs", "a/small", "a/small/some_fig1"])
+def test_nothing_is_written_through_links(place: str, figure: Path, call: Callable[..., Told]) -> None:
+    """Told before anything runs, with a store and without."""
+    (figure / "elsewhere").mkdir()
+    (figure / place).parent.mkdir(parents=True)
+    (figure / place).symlink_to(figure / "elsewhere")
+    for more in ((), ("--store", "one")):
+        told = call("paper", "some_fig1", "--out", "a", *more, status=2)[1]
+        assert f"{place}" in told.splitlines()[-1]
+        assert "a link, expected a folder" in told.splitlines()[-1]
+        assert "virtual" not in told
+    assert list((figure / "elsewhere").iterdir()) == []
+
+
 def test_a_page_says_that_runs_were_kept(
     figure: Path, call: Callable[..., Told], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import msgspec
@@ -13,8 +14,11 @@ from tailrace.experiments.results.result import Result
 from tailrace.experiments.run.machine import machine
 from tailrace.experiments.run.task import Task, make_task, run_task, words_of
 from tailrace.experiments.run.task import run_id as name_of
+from tailrace.experiments.store import estimate
 from tailrace.experiments.store.estimate import RECKONED, SAME, SEED, UNKNOWN, Estimator
 from tailrace.experiments.store.record import Record, record_of
+from tailrace.experiments.workloads.workload import Traffic, Workload
+from tailrace.topology import Topology
 
 MIB = 1 << 20
 HOP_S = 2e-6
@@ -95,6 +99,33 @@ def test_a_run_goes_by_those_most_like_it(pattern: tuple[Task, Result]) -> None:
     large = [took(pattern, task("ecmp", size="4MiB", seed=seed), hops=100_000) for seed in range(3)]
     found = Estimator([*others, *large]).cost(task("ecmp", size="32KiB")).cpu_s
     assert found == pytest.approx(2 * 9000 * HOP_S + (9000 + 100_000) / 2 * HOP_S)
+
+
+def test_flows_are_drawn_where_something_is_reckoned(
+    pattern: tuple[Task, Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And then no more than a run has that others are like; a run with more of them is left out."""
+    drawn: list[str] = []
+
+    def traffic(self: Workload, topology: Topology, rng: random.Random) -> Traffic:
+        drawn.append(self.name)
+        return draw(self, topology, rng)
+
+    draw = Workload.traffic
+    monkeypatch.setattr(Workload, "traffic", traffic)
+    estimate._packets.cache_clear()
+    estimate._packets_of_run.cache_clear()
+    one = took(pattern, task(), hops=4000)
+    estimator = Estimator([one])
+    assert [estimator.cost(task(seed=seed)).how for seed in (1, 2)] == [SAME, SEED]
+    assert drawn == []
+    assert estimator.cost(task(size="64KiB")).how == RECKONED
+    assert drawn == ["permutation"] * 2
+    alone = estimator.cost(task(size="64KiB"))
+    monkeypatch.setattr(estimate, "_MOST_FLOWS", 10)
+    words = {"workload": "permutation:size=64KiB,flows=11"}
+    large = msgspec.structs.replace(one, summary=msgspec.structs.replace(one.summary, **words))
+    assert Estimator([one, large]).cost(task(size="64KiB")) == alone
 
 
 def test_times_of_another_machine_do_not_count_beside_those_of_this(pattern: tuple[Task, Result]) -> None:

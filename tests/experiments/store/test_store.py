@@ -18,7 +18,7 @@ from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.summary import FORMAT
 from tailrace.experiments.run.task import Task, make_task, run_id, run_task
 from tailrace.experiments.store.record import MOST_CODES, Record, differences, joined, pooled, record_of
-from tailrace.experiments.store.store import MOST_LINE_BYTES, Store, read_lines
+from tailrace.experiments.store.store import MOST_LINE_BYTES, MOST_LINES, Store, read_lines
 from tailrace.words.errors import FileError
 
 WORDS = {
@@ -168,6 +168,16 @@ def test_a_bad_line_is_one_message(
     found, bad = Store(tmp_path).every()
     assert [each.run for each in found] == [two.run]
     assert len(bad) == 1
+
+
+@pytest.mark.parametrize("end", ["\n", "\r"])
+def test_too_many_lines_are_one_message(end: str, tmp_path: Path) -> None:
+    """Each that is none would take an error of its own."""
+    path = tmp_path / "ecmp.jsonl"
+    path.write_text(end * (MOST_LINES + 1))
+    with pytest.raises(FileError) as caught:
+        Store(tmp_path).every()
+    assert str(caught.value) == f"{path}: {MOST_LINES + 1} lines, expected at most {MOST_LINES}"
 
 
 def test_lines_that_contradict_each_other(ran: tuple[Task, Result], tmp_path: Path) -> None:

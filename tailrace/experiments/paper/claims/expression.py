@@ -14,6 +14,7 @@ parser; nothing but what is listed here is let through, and nothing is executed.
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -27,6 +28,10 @@ Values = Mapping[tuple[str, str], Mapping[str, Any]]
 
 BY_SIZE = "_by_size"
 """What the names of metrics end in that are lists: `m_by_size` are the values of `m_by_size_1` and so on."""
+
+_MOST_CHARACTERS = 2000
+_DEEP = (RecursionError, MemoryError)
+"""What Python raises where parts are nested too deeply for it, by where it notices."""
 
 _Result = Any
 """A number, or an array of them, one for each choice of seeds (of_seeds.py); or a list of these."""
@@ -67,7 +72,7 @@ class NotMeasuredError(SpecError):
 
 def check_expression(text: str) -> None:
     """Raises SpecError where a text is no expression."""
-    _check(_parsed(text))
+    _checked(text)
 
 
 def metrics_of(text: str) -> list[str]:
@@ -90,23 +95,43 @@ def evaluate(text: str, values: Values, case: str) -> Any:
     """The number that an expression means for a case; of values that are arrays, an array.
 
     Raises:
-        NotMeasuredError: a metric, case or label has no value.
-        SpecError: it is no expression, is a list, or divides by zero.
+        NotMeasuredError: a metric, case or label has no value, or no finite number comes of them.
+        SpecError: it is no expression, or is a list.
     """
-    tree = _parsed(text)
-    _check(tree)
+    tree = _checked(text)
     try:
         found = _Evaluation(values, case).of(tree)
     except ZeroDivisionError:
         raise NotMeasuredError(f"{text}: division by zero") from None
+    except _DEEP:
+        raise _too_deep(text) from None
     if isinstance(found, list):
         raise SpecError(f"{text!r} is a list; expected min, max or mean of it")
+    if type(found) is float and not math.isfinite(found):
+        raise NotMeasuredError(f"{text}: no finite number")
     return found
 
 
+def _checked(text: str) -> ast.expr:
+    tree = _parsed(text)
+    try:
+        _check(tree)
+    except _DEEP:
+        raise _too_deep(text) from None
+    return tree
+
+
+def _too_deep(text: str) -> SpecError:
+    return SpecError(f"{text[:40]!r}… is nested too deeply")
+
+
 def _parsed(text: str) -> ast.expr:
+    if len(text) > _MOST_CHARACTERS:
+        raise SpecError(f"an expression of {len(text)} characters, expected at most {_MOST_CHARACTERS}")
     try:
         return ast.parse(text, mode="eval").body
+    except _DEEP:
+        raise _too_deep(text) from None
     except (SyntaxError, ValueError) as error:
         raise SpecError(f"{text!r} is no expression: {error}") from None
 
@@ -125,6 +150,8 @@ def _check(node: ast.expr) -> None:
         _index(node)
     elif not (isinstance(node, ast.Constant) and type(node.value) in (int, float)):
         raise SpecError(f"{ast.unparse(node)!r} means nothing here; expected metric['label'] and arithmetic")
+    elif not math.isfinite(float(str(node.value))):
+        raise SpecError(f"{str(node.value)[:40]} is larger than any number here")
 
 
 def _name(node: ast.expr) -> str:
