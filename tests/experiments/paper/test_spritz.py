@@ -86,7 +86,7 @@ def test_paper_scale_is_that_of_table_2() -> None:
                 experiment = task.experiment
                 assert experiment.mtu_bytes == 4096
                 network, _, links = experiment.topology.partition(",rate=")
-                if name == "spritz_table3" and bar.case in ("more flows", "all groups send"):
+                if name == "spritz_table3" and bar.case in ("72 hosts", "all groups send"):
                     assert network == "dragonfly:p=2,a=4,h=2"
                 else:
                     assert network in ("dragonfly:p=4,a=8,h=4", "slim-fly:p=7,q=9")
