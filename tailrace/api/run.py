@@ -27,7 +27,7 @@ from tailrace.experiments.plan.experiment_file import check_label, schemes_of
 from tailrace.experiments.plan.plan import Plan, plan
 from tailrace.experiments.plan.words import labels
 from tailrace.experiments.results.result import Result, to_json, write_result
-from tailrace.experiments.results.staging import staged
+from tailrace.experiments.results.staging import replace_file, staged
 from tailrace.experiments.run.compare import Comparison, compare_at_once, draw, plans, write
 from tailrace.experiments.run.compare import compare as compare_plans
 from tailrace.experiments.run.pool import Where, run_all
@@ -41,7 +41,6 @@ from tailrace.experiments.store.store import Store
 from tailrace.words import SpecError
 from tailrace.words.errors import UnitError
 from tailrace.words.units import format_time, parse_time_ns
-from tailrace.words.whole import write_file
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -359,10 +358,7 @@ def _keep(path: Path, text: str) -> None:
     """Writes a file; RunError where that cannot be done, for the runs before it were."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_symlink():
-            # results are not written through links
-            path.unlink()
-        write_file(path, text)
+        replace_file(path, text)
     except OSError as error:
         raise RunError(f"{path}: {error.strerror or error}") from error
 

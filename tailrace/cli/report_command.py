@@ -8,6 +8,7 @@ from pathlib import Path
 from tailrace.cli.experiment_options import PAGE
 from tailrace.experiments.report.collect import collect
 from tailrace.experiments.report.page import render
+from tailrace.experiments.results.staging import replace_file
 from tailrace.words import SpecError
 from tailrace.words.whole import write_file
 
@@ -19,13 +20,14 @@ def write_report(folder: Path, out: Path | None, title: str | None) -> Path:
         SpecError: there are no results, or they are not what was written, or the page cannot be written.
     """
     page = render(collect(folder), title or f"Results in {folder}")
+    # names of files need not be text
+    content = page.encode(errors="backslashreplace")
     path = folder / PAGE if out is None else out
-    if out is None and path.is_symlink():
-        # whoever made the folder would choose what is overwritten
-        raise SpecError(f"{path} is a link; expected a file, or --out FILE")
     try:
-        # names of files need not be text
-        write_file(path, page.encode(errors="backslashreplace"))
+        if out is None:
+            replace_file(path, content)
+        else:
+            write_file(path, content)
     except OSError as error:
         raise SpecError(f"{path}: {error.strerror}") from error
     return path

@@ -41,9 +41,7 @@ from tailrace.words.errors import FileError
 from tailrace.words.renamed import tell_renamed
 from tailrace.words.schema import KeyProblemError, convert, given, in_file, read_toml
 from tailrace.words.suggest import expected, unknown
-
-_MOST_WORDS = 1 << 16
-"""Characters of the options of a run."""
+from tailrace.words.words import check_text
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9 +._-]*")
 """A label is the name of a folder, too."""
@@ -145,8 +143,7 @@ def read_words(text: str) -> Experiment:
     Raises:
         SpecError: they are no options of a run, or a value cannot be used.
     """
-    if len(text) > _MOST_WORDS:
-        raise SpecError(f"no options of a run: {len(text):,} characters; expected at most {_MOST_WORDS:,}")
+    check_text(text, "options of a run")
     values: dict[str, Any] = {}
     try:
         pieces = deque(shlex.split(text))

@@ -16,7 +16,7 @@ from tailrace.experiments.results.gaps import clear_gaps
 from tailrace.experiments.results.result import SUMMARY
 from tailrace.experiments.results.timelines import clear_timelines
 from tailrace.words import SpecError
-from tailrace.words.whole import YOUNG_S, fresh_digits, left_behind
+from tailrace.words.whole import YOUNG_S, fresh_digits, left_behind, write_file
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 """Errors of writing that name no file."""
@@ -88,6 +88,18 @@ def refuse_links(root: Path, folders: Iterable[Path]) -> None:
             place = root / part
             if place != root and place.is_symlink():
                 raise SpecError(f"{place}: a link, expected a folder; results are not written through links")
+
+
+def replace_file(path: Path, content: str | bytes) -> None:
+    """Writes a file into a folder of results; a link in its place is replaced, and never followed.
+
+    Raises:
+        OSError: it cannot be written; filename is the path.
+    """
+    # whoever made the folder would choose what is overwritten
+    if path.is_symlink():
+        path.unlink()
+    write_file(path, content)
 
 
 def _prefix(out: Path) -> str:
