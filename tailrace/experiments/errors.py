@@ -5,7 +5,7 @@ SpecError            bad words, files and keys (words/errors.py)          exit 2
 └── TargetError      the wanted target cannot run on this machine         exit 2
 RunError             the run itself failed                                exit 1
 KeyboardInterrupt
-└── Interrupted      a signal asked to stop (signals.py)         exit 130, 143
+└── Interrupted      a signal asked to stop (signals.py)         exit 129, 130, 143
 """
 
 from __future__ import annotations

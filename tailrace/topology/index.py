@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 _PREFIX_BITS = 24
 
+_OF_NO_HOST = tuple(IPv4Network(text) for text in ("0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/3"))
+"""This network, loopback, groups and what is reserved (RFC 6890)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Peer:
@@ -119,6 +122,8 @@ class Index:
                 address = IPv4Address(host.ip)
             except AddressValueError:
                 raise self._error(f"{host.name}: {host.ip!r} is no IPv4 address") from None
+            if any(address in network for network in _OF_NO_HOST):
+                raise self._error(f"{host.name}: {host.ip} is no address that a host can have")
             of_host[host.name] = network = IPv4Network((int(address), _PREFIX_BITS), strict=False)
             users.setdefault(network, set()).add(host.switch)
         prefixes: dict[str, tuple[IPv4Network, ...]] = {}

@@ -19,6 +19,18 @@ from tailrace.topology import parse_topology
 _TOPOLOGY = parse_topology("dragonfly:p=1,a=2,h=1")
 
 
+def test_what_a_timeout_tells_can_be_chosen() -> None:
+    """And how often it doubles; both are chosen by us, for the paper does not tell."""
+    around = Around(mtu_bytes=1024, window_bytes=65536, transport="dctcp")
+    scheme = resolve(parse_scheme("spritz:keep=3us"), _TOPOLOGY, around)
+    chosen = Dctcp(timeout="loss", rto_backoff=4)
+    virtual = target("virtual")
+    config = nic_config(_TOPOLOGY, scheme, around, chosen, reorder=None, switches=virtual)
+    assert (True, 4) == (config.timeout_is_loss, config.rto_backoff)
+    assert config.steering is not None
+    assert config.steering.keep_ns == 3_000
+
+
 @pytest.mark.parametrize("scheme", ["minimal:draw=hop", "ecmp:over=all", "flicr", "ops", "spritz"])
 @pytest.mark.parametrize(("trim", "is_loss"), [("on", False), ("off", True)])
 def test_a_timeout_is_a_loss_only_where_nothing_is_trimmed(scheme: str, trim: str, is_loss: bool) -> None:
@@ -33,7 +45,8 @@ def test_a_timeout_is_a_loss_only_where_nothing_is_trimmed(scheme: str, trim: st
         reorder=None,
         switches=target("virtual"),
     )
-    assert config.dctcp.timeout_is_loss is is_loss
+    assert config.timeout_is_loss is is_loss
+    assert config.rto_backoff == 0
     assert config.transport == "dctcp"
 
 

@@ -157,7 +157,7 @@ def test_the_timeout_doubles_while_nothing_is_heard():
 @pytest.mark.parametrize(("is_loss", "window"), [(True, 3), (False, 4)])
 def test_a_timeout_narrows_the_window_where_it_is_a_loss(is_loss, window):
     """A trimmed packet does in any case."""
-    one = sender(dctcp=DctcpConfig(rtt_ns=10**9, timeout_is_loss=is_loss))
+    one = sender(dctcp=DctcpConfig(rtt_ns=10**9), timeout_is_loss=is_loss)
     one.on_sent(0, 0)
     one.on_time(RTO_NS)
     assert (1, window) == (one.timeouts, one.window.packets)

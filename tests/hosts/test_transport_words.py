@@ -51,6 +51,8 @@ def test_what_models_of_ns3_have() -> None:
     plain = planned(transport="dcqcn")
     assert (plain.nak_every_ns, plain.dcqcn.nak_cnp) == (0, False)
     assert planned(transport="sr:rto=1ms").rto_ns == 1_000_000 != planned(transport="sr").rto_ns
+    assert planned(transport="sr:backoff=0").rto_backoff == 0 != planned(transport="sr").rto_backoff
+    assert planned(transport="tcp:backoff=2").rto_backoff == 2 != planned(transport="tcp").rto_backoff
     with pytest.raises(SpecError, match="unknown key 'nak'"):
         parse_transport("sr:nak=4us")
 
@@ -124,7 +126,7 @@ def test_who_cannot_share_acks_says_so() -> None:
         "", "rdma", "gbn:timer=1us", "dcqcn:", "dcqcn:timer=0", "dcqcn:gain=0", "dcqcn:gain=2", "dcqcn:rate=1",
         "gbn:iw=3", "tcp:timer=1us", "tcp:iw=0", "tcp:iw=1e9", "tcp:ack_every=0", "tcp:ack_delay=0",
         "tcp:ack_delay=1s", "sr:ack_every=0", "sr:ack_every=65537", "linux-tcp:ack_every=2",
-        "tcp:tso=0", "tcp:tso=2MiB", "tcp:rto=0", "tcp:rto=2m", "tcp:rto=100s", "tcp:dupacks=0", "tcp:ecn=2",
+        "tcp:tso=0", "tcp:tso=2MiB", "tcp:rto=0", "tcp:rto=2m", "tcp:rto=100s", "tcp:backoff=17", "sr:backoff=-1", "dctcp:timeout=never", "sr:timeout=loss", "tcp:dupacks=0", "tcp:ecn=2",
     ],
 )  # fmt: skip
 def test_bad_words(text: str) -> None:

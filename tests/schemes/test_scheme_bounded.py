@@ -49,10 +49,10 @@ def test_words() -> None:
     assert SpritzConfig() == parse_scheme("spritz")
     expected = SpritzConfig(
         variant="spray", weights="uniform", explore_packets=10, ecn_packets=0, buffer=4, timer_ns=5_000, bias=2.5,
-        control="coarse", trim=False, repair=True, frame_bytes=1100, hash_seed=3, queue_limit_bytes=9_000,
+        keep_ns=7_000, control="coarse", trim=False, repair=True, frame_bytes=1100, hash_seed=3, queue_limit_bytes=9_000,
     )  # fmt: skip
     words = "variant=spray,weights=uniform,explore=10,ecn=0,buffer=4,timer=5us,bias=2.5,mode=coarse,trim=off"
-    assert expected == parse_scheme(f"spritz:{words},repair=on,frame=1100,seed=3,queue=9KB")
+    assert expected == parse_scheme(f"spritz:{words},keep=7us,repair=on,frame=1100,seed=3,queue=9KB")
     assert OpsConfig(weights="latency", scale=2.0) == parse_scheme("ops:weights=latency,scale=2")
     assert FlicrConfig(trim=False) == parse_scheme("flicr:trim=no")
     assert EcmpConfig(over="all", frame_bytes=FRAME) == parse_scheme("ecmp:over=all,frame=4160")
@@ -105,6 +105,8 @@ def test_slim_fly_has_no_groups_to_route_by() -> None:
         ("spritz:buffer=0", "buffer must be at least 1"),
         ("spritz:explore=-1", "explore must be at least 0"),
         ("spritz:timer=0ns", "timer must be more than 0"),
+        ("spritz:keep=61s", "keep"),
+        ("ops:keep=1us", "keep"),
         ("spritz:bias=-1", "bias must be at least 0"),
         ("spritz:mode=rough", "mode=rough: expected fine, coarse"),
         ("spritz:trim=maybe", "trim must be yes or no"),

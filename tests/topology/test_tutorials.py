@@ -95,7 +95,21 @@ def change(path: tuple[Any, ...], value: object) -> dict[str, Any]:
         (change(("links", 6), ["s2-p3", "s4-p1", 0, "5"]), "links[6]: '5' is no bandwidth"),
         (change(("hosts", "h1", "ip"), 5), "hosts.h1.ip: expected an address"),
         (change(("hosts", "h1", "ip"), "10.0.1/24"), "h1: '10.0.1' is no IPv4 address"),
+        (change(("hosts", "h1", "ip"), "10.0.1.1/33"), "hosts.h1.ip: '33': expected a prefix length"),
+        (change(("hosts", "h1", "ip"), "10.0.1.1/"), "hosts.h1.ip: '': expected a prefix length"),
+        (change(("hosts", "h1", "ip"), "10.0.1.1/24\n"), "hosts.h1.ip: '24\\n': expected a prefix length"),
+        (change(("hosts", "h1", "ip"), "224.0.0.5/24"), "h1: 224.0.0.5 is no address that a host can have"),
+        (change(("hosts", "h1", "ip"), "0.0.0.0"), "h1: 0.0.0.0 is no address that a host can have"),
+        (change(("hosts", "h1", "ip"), "127.0.0.1/8"), "h1: 127.0.0.1 is no address that a host can have"),
         (change(("hosts", "h1", "mac"), "08:00"), "hosts.h1.mac: expected an address"),
+        (
+            change(("hosts", "h1", "mac"), "01:00:5e:00:00:01"),
+            "hosts.h1.mac: expected an address of one host",
+        ),
+        (
+            change(("hosts", "h1", "mac"), "00:00:00:00:00:00"),
+            "hosts.h1.mac: expected an address of one host",
+        ),
         (change(("hosts", "h1"), None), "hosts.h1.ip: expected an address"),
         (change(("links", 7), ["s3-p4", "s4-p4"]), None),
         (change(("switches", "s5"), {}), "not connected: there is no path from s1 to s5"),
@@ -120,6 +134,9 @@ def test_unreadable(tmp_path: Path) -> None:
     bad = tmp_path / "bad.json"
     bad.write_text('{"hosts": {},\n "links": }')
     with pytest.raises(SpecError, match=r"bad\.json: line 2: "):
+        parse_topology(str(bad))
+    bad.write_text('{"hosts": {"h1": {}, "h1": {}}}')
+    with pytest.raises(SpecError, match=r"bad\.json: key 'h1' stands twice"):
         parse_topology(str(bad))
     bad.write_bytes(b"\xff\xfe")
     with pytest.raises(SpecError, match="not UTF-8 text"):

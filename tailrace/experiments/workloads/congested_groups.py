@@ -11,9 +11,10 @@ What the paper leaves open:
 
 * who sends: the hosts of the group's other switches (GROUP), so that idle groups stay idle, or those of all
   congested groups (ALL), some of whose paths lead through idle ones;
-* how much: each of them sends `flows` flows of `background_bytes` at once. Where more flows meet at a port
-  than its queue holds packets, congestion control cannot end the congestion: one packet of each is too much.
-  Where fewer do, it is the flows' first windows that fill the queues;
+* how much: each of them sends `flows` flows of `background_bytes` at once. Where more flows meet on a link to
+  the gate than its queue holds packets, congestion control cannot end the congestion: one packet of each is
+  too much. Where fewer do, it is the flows' first windows that fill the queues. How long minimal routing
+  takes, which has one path, measures it (the page of Table III);
 * which way: each flow keeps one path that a hash chooses, so that all schemes meet the same load (HASH), as
   in the paper's shared networks, or the scheme chooses (SCHEME);
 * when: `ahead_ns` before the one flow.

@@ -97,15 +97,12 @@ class DctcpConfig:
     adapt_rtts: how many of them an interval of QuickAdapt lasts.
     adapt_scale: share of the bytes that arrived in an interval with losses, to which the window falls.
     increase_packets: packets that FastIncrease adds for each acknowledgment; 0: no FastIncrease.
-    timeout_is_loss: a timeout narrows the window as a trimmed packet does; False where queues trim what
-        they cannot hold, so that a timeout tells of a dead path and not of congestion.
     """
 
     rtt_ns: int = 0
     adapt_rtts: float = 1.5
     adapt_scale: float = 0.8
     increase_packets: float = 0.5
-    timeout_is_loss: bool = True
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""
@@ -184,6 +181,8 @@ class NicConfig:
         what it begins with, and at most; with tcp the receiver's. 0, with dcqcn and tcp only: no window.
     rto_ns: retransmission timeout where no ACK is held back; doubles without progress, rto_backoff times at
         most. With tcp the least one, from which on it is measured.
+    timeout_is_loss: with dctcp a timeout narrows the window as a trimmed packet does; False where queues trim
+        what they cannot hold, so that a timeout tells of a dead path and not of congestion.
     ack_every: the receiver acknowledges every n-th packet in order, and whatever asks for it; the same of the
         ACKs of Flowcut between NICs (Flowcut §II-D), but with tcp.
     nak_every_ns: gbn and dcqcn send a NAK again, for the next packet out of order after so long; 0: once.
@@ -215,6 +214,7 @@ class NicConfig:
     window_bytes: int = 65_536
     rto_ns: int = 4 * MS_NS
     rto_backoff: int = RTO_BACKOFF
+    timeout_is_loss: bool = True
     ack_every: int = 1
     ack_delay_ns: int = MS_NS
     nak_every_ns: int = 0

@@ -29,6 +29,11 @@ __all__ = [
 RTO_BACKOFF = 6
 """How often a retransmission timeout doubles without progress, at most."""
 
+_MOST_BACKOFF = 16
+
+PATH, LOSS = TIMEOUTS = ("path", "loss")
+"""What a timeout tells the transport dctcp."""
+
 _MODERATION_PACKETS = 32
 _MODERATION_NS = 16_000
 """What a NIC gathers before it interrupts, and how long it waits for it: as the driver mlx5 of Linux does."""
@@ -59,10 +64,20 @@ class Gathering(Transport, frozen=True, kw_only=True):
             absent="by the network",
         ),
     ] = None
+    rto_backoff: Annotated[
+        int | None,
+        keys.integer(
+            "backoff",
+            "how often a timeout doubles without progress, at most",
+            least=0,
+            most=_MOST_BACKOFF,
+            absent="by the scheme",
+        ),
+    ] = None
 
     def settings(self) -> dict[str, Any]:
         """See Transport."""
-        given = {"ack_delay_ns": self.ack_delay_ns, "rto_ns": self.rto_ns}
+        given = {"ack_delay_ns": self.ack_delay_ns, "rto_ns": self.rto_ns, "rto_backoff": self.rto_backoff}
         known = {name: value for name, value in given.items() if value is not None}
         return {"ack_every": self.ack_every, **known}
 
@@ -135,6 +150,21 @@ class Dctcp(Gathering, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "dctcp"
     about: ClassVar[str] = "a window led by ECN, NACKs of trimmed packets: what Spritz and its baselines have"
+    timeout: Annotated[
+        str | None,
+        keys.choice(
+            "timeout",
+            "tells of a dead path alone, or is a loss that narrows the window",
+            TIMEOUTS,
+            absent=f"{LOSS}, {PATH} where queues trim",
+            section="Spritz §V-A",
+        ),
+    ] = None
+
+    def settings(self) -> dict[str, Any]:
+        """See Transport."""
+        known = {} if self.timeout is None else {"timeout_is_loss": self.timeout == LOSS}
+        return {**super().settings(), **known}
 
 
 @transport
@@ -179,9 +209,9 @@ class Tcp(Gathering, frozen=True, kw_only=True):
     def settings(self) -> dict[str, Any]:
         """See Transport."""
         return {
+            "rto_backoff": RTO_BACKOFF,
             **super().settings(),
             "tcp": self.config,
-            "rto_backoff": RTO_BACKOFF,
             "ecn": self.ecn,
         }
 

@@ -49,7 +49,7 @@ class DctcpSender(Sender):
         self._flight: dict[int, int] = {}  # time and source port of packets under way, the oldest first
         self._lost: dict[int, bool] = {}  # packets to be sent again, in this order
         self._backed_off_ns = 0  # packets sent before had half the timeout
-        self._timeout_is_loss: bool = config.dctcp.timeout_is_loss
+        self._timeout_is_loss: bool = config.timeout_is_loss
         self.steering: Steering | None = None
         self.window = EcnWindow(config)
 

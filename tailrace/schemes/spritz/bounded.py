@@ -217,9 +217,10 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
             window_bytes=around.window_bytes,
             rto_ns=round(RTO_MARGIN * (rtt_ns + queueing_ns)),
             rto_backoff=0,
+            timeout_is_loss=not self.trim,
             ack_delay_ns=rtt_ns,
             link_rate_bps=rate_bps,
-            dctcp=DctcpConfig(rtt_ns=rtt_ns, timeout_is_loss=not self.trim),
+            dctcp=DctcpConfig(rtt_ns=rtt_ns),
             steering=self._steering(rtt_ns) if self.steering else None,
         )
 

@@ -31,6 +31,7 @@ DEFAULT_BUFFER = 8
 """Spritz §IV."""
 
 TIMER_RTTS = 100
+MOST_KEEP_NS = 60_000_000_000
 _EXPLORE_PART, _ECN_PART = 2, 10
 """One over these is the part of a BDP."""
 
@@ -143,6 +144,15 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
     timer_ns: Annotated[
         int | None, keys.time("timer", "a path on which a packet vanished is not drawn for so long", least=1)
     ] = None
+    keep_ns: Annotated[
+        int,
+        keys.time(
+            "keep",
+            "so long after a flow the next one to the same host begins with what it knew of paths",
+            most=MOST_KEEP_NS,
+            section="Spritz §III-C",
+        ),
+    ] = 0
     bias: Annotated[
         float,
         keys.number(
@@ -192,6 +202,7 @@ class ResolvedSpritz(ResolvedBounded, frozen=True, kw_only=True):
     ecn_packets: int
     buffer: int
     timer_ns: int
+    keep_ns: int
     bias: float
 
     def _steering(self, rtt_ns: int) -> SteeringConfig:  # noqa: ARG002
@@ -201,5 +212,6 @@ class ResolvedSpritz(ResolvedBounded, frozen=True, kw_only=True):
             ecn_threshold=self.ecn_packets,
             buffer=self.buffer,
             timer_ns=self.timer_ns,
+            keep_ns=self.keep_ns,
             min_bias_factor=self.bias,
         )

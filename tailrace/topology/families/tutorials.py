@@ -28,11 +28,24 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 """Names go into names of files and of interfaces."""
 
 _IP = re.compile(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}")
+_PREFIX_BITS = re.compile(r"[0-9]|[12][0-9]|3[0-2]")
+_MAC = re.compile(r"(?!00(?::00){5})[0-9A-Fa-f][02468ACEace](?::[0-9A-Fa-f]{2}){5}")
+"""Of one host: neither of a group nor of nobody."""
+
 _MOST_NUMBER = 1e12
 """Of ms and Mb/s."""
 
 _MS = 1_000_000
 _MBPS = 1_000_000
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"key {twice[:40]!r} stands twice in an object")
+    return found
 
 
 class _Reader:
@@ -83,14 +96,14 @@ class _Reader:
 
     def _load(self) -> dict[str, Any]:
         try:
-            data = json.loads(read_text(Path(self._file)))
+            data = json.loads(read_text(Path(self._file)), object_pairs_hook=_object)
         except OSError as error:
             raise SpecError(f"{self._file}: {error.strerror}") from None
         except UnicodeDecodeError:
             raise SpecError(f"{self._file}: not UTF-8 text") from None
         except json.JSONDecodeError as error:
             raise SpecError(f"{self._file}: line {error.lineno}: {error.msg}") from None
-        except ValueError as error:  # a number of more digits than Python turns into one
+        except ValueError as error:  # a key twice; a number of more digits than Python turns into one
             raise SpecError(f"{self._file}: {error}") from None
         except RecursionError:
             raise SpecError(f"{self._file}: nested too deeply") from None
@@ -131,12 +144,14 @@ class _Reader:
         ip = fields.get("ip") if isinstance(fields, dict) else None
         if not isinstance(ip, str):
             raise self.error(f"hosts.{name}.ip", "expected an address such as 10.0.1.1/24")
-        ip = ip.partition("/")[0]
+        ip, slash, bits = ip.partition("/")
+        if slash and _PREFIX_BITS.fullmatch(bits) is None:
+            raise self.error(f"hosts.{name}.ip", f"{bits[:40]!r}: expected a prefix length of 0 to 32")
         mac = fields.get("mac")
         if mac is None and _IP.fullmatch(ip):
             mac = host_mac(ip)
-        if not isinstance(mac, str) or not re.fullmatch(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}", mac):
-            raise self.error(f"hosts.{name}.mac", "expected an address such as 08:00:00:00:01:11")
+        if not isinstance(mac, str) or _MAC.fullmatch(mac) is None:
+            raise self.error(f"hosts.{name}.mac", "expected an address of one host such as 08:00:00:00:01:11")
         self._attached[name] = Host(
             name, self._numbers[name], ip, mac.lower(), switch, port, rate_bps, delay_ns
         )
