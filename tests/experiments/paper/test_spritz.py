@@ -13,7 +13,7 @@ from tests.experiments.paper.small import check_everything_ran, run_small
 
 NAMES = [
     *("spritz_fig3", "spritz_fig6", "spritz_fig7", "spritz_fig8", "spritz_fig9"),
-    *("spritz_sensitivity", "spritz_table1", "spritz_table3"),
+    *("spritz_sensitivity", "spritz_table1", "spritz_table3", "spritz_timeouts"),
 ]
 SPRITZ = ("scout", "spray-u", "spray-w")
 
