@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 MOST_BYTES = 256 << 20
 """Of a file of results or of a workload."""
@@ -50,3 +52,19 @@ def read_text(path: Path, most: int = MOST_TEXT_BYTES) -> str:
         UnicodeDecodeError: it is no such text.
     """
     return read_bytes(path, most).decode()
+
+
+def json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object from its keys and values, as an `object_pairs_hook`.
+
+    Raises:
+        ValueError: a key stands twice; of two values one would be lost.
+    """
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"key {json.dumps(key[:64])} stands twice in an object")
+            seen.add(key)
+    return found

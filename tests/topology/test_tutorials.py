@@ -136,7 +136,11 @@ def test_unreadable(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"bad\.json: line 2: "):
         parse_topology(str(bad))
     bad.write_text('{"hosts": {"h1": {}, "h1": {}}}')
-    with pytest.raises(SpecError, match=r"bad\.json: key 'h1' stands twice"):
+    with pytest.raises(SpecError, match=r'bad\.json: key "h1" stands twice'):
+        parse_topology(str(bad))
+    # a million keys are read once, not each of them once for every other
+    bad.write_text("{" + ",".join(f'"{number}":0' for number in range(1_000_000)) + ',"999999":0}')
+    with pytest.raises(SpecError, match=r'bad\.json: key "999999" stands twice'):
         parse_topology(str(bad))
     bad.write_bytes(b"\xff\xfe")
     with pytest.raises(SpecError, match="not UTF-8 text"):

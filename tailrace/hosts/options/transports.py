@@ -43,6 +43,7 @@ _ACK_EVERY = "packets in order that one ACK is for"
 _ACK_DELAY = "an ACK is sent so long after the first packet that it is for, at the latest"
 _MOST_DELAY_NS = 500_000_000  # RFC 5681 §4.2 allows no more
 _MOST_RTO_NS = 60_000_000_000  # RFC 6298 (2.5) allows an upper bound of this or more
+_BACKOFF = "how often a timeout doubles without progress, at most"
 _CONGESTION = re.compile(r"[a-z][a-z0-9_-]{0,14}")
 
 
@@ -66,13 +67,7 @@ class Gathering(Transport, frozen=True, kw_only=True):
     ] = None
     rto_backoff: Annotated[
         int | None,
-        keys.integer(
-            "backoff",
-            "how often a timeout doubles without progress, at most",
-            least=0,
-            most=_MOST_BACKOFF,
-            absent="by the scheme",
-        ),
+        keys.integer("backoff", _BACKOFF, least=0, most=_MOST_BACKOFF, absent="by the scheme"),
     ] = None
 
     def settings(self) -> dict[str, Any]:
@@ -199,6 +194,7 @@ class Tcp(Gathering, frozen=True, kw_only=True):
     rto_ns: Annotated[
         int | None, keys.time("rto", "least timeout", least=1, most=_MOST_RTO_NS, absent="of all transports")
     ] = None
+    rto_backoff: Annotated[int, keys.integer("backoff", _BACKOFF, least=0, most=_MOST_BACKOFF)] = RTO_BACKOFF
     ecn: Annotated[bool, keys.flag("ecn", "packets say that they can be marked")] = False
 
     @property
@@ -209,7 +205,6 @@ class Tcp(Gathering, frozen=True, kw_only=True):
     def settings(self) -> dict[str, Any]:
         """See Transport."""
         return {
-            "rto_backoff": RTO_BACKOFF,
             **super().settings(),
             "tcp": self.config,
             "ecn": self.ecn,

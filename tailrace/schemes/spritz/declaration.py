@@ -31,7 +31,7 @@ DEFAULT_BUFFER = 8
 """Spritz §IV."""
 
 TIMER_RTTS = 100
-MOST_KEEP_NS = 60_000_000_000
+_MOST_KEEP_NS = 60_000_000_000
 _EXPLORE_PART, _ECN_PART = 2, 10
 """One over these is the part of a BDP."""
 
@@ -149,7 +149,7 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
         keys.time(
             "keep",
             "so long after a flow the next one to the same host begins with what it knew of paths",
-            most=MOST_KEEP_NS,
+            most=_MOST_KEEP_NS,
             section="Spritz §III-C",
         ),
     ] = 0

@@ -19,7 +19,7 @@ from tailrace.topology.families.build import check_size, host_mac
 from tailrace.topology.families.options import Links
 from tailrace.topology.model import Host, Link, Switch, Topology
 from tailrace.words import SpecError, UnitError, Words
-from tailrace.words.files import read_text
+from tailrace.words.files import json_object, read_text
 from tailrace.words.keys import read
 from tailrace.words.units import parse_time_ns
 
@@ -37,15 +37,6 @@ _MOST_NUMBER = 1e12
 
 _MS = 1_000_000
 _MBPS = 1_000_000
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"key {twice[:40]!r} stands twice in an object")
-    return found
 
 
 class _Reader:
@@ -96,7 +87,7 @@ class _Reader:
 
     def _load(self) -> dict[str, Any]:
         try:
-            data = json.loads(read_text(Path(self._file)), object_pairs_hook=_object)
+            data = json.loads(read_text(Path(self._file)), object_pairs_hook=json_object)
         except OSError as error:
             raise SpecError(f"{self._file}: {error.strerror}") from None
         except UnicodeDecodeError:

@@ -8,6 +8,7 @@ import re
 from typing import Any, NoReturn
 
 from tailrace.native.compiler.errors import ProgramError, at
+from tailrace.words.files import json_object
 
 MAX_BYTES = 64 << 20
 """A program's size. Google's SAI pipeline, with 100 tables, has 4 MB."""
@@ -38,7 +39,7 @@ def decode_json(text: bytes, source: str) -> Any:
     try:
         value = json.loads(
             characters,
-            object_pairs_hook=_object,
+            object_pairs_hook=json_object,
             parse_int=_integer,
             parse_float=_real,
             parse_constant=_constant,
@@ -56,17 +57,6 @@ def decode_json(text: bytes, source: str) -> Any:
         except RecursionError:
             refuse("it is nested too deeply")
     return value
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise ValueError(f"key {json.dumps(key[:64])} stands twice in an object")
-            seen.add(key)
-    return found
 
 
 def _integer(digits: str) -> int:
