@@ -166,6 +166,12 @@ def metric_of(documents: Sequence[Document], figure: str, case: str, label: str,
     return cell_text(_cell(documents, figure, case, label), name)
 
 
+def claim_of(documents: Sequence[Document], figure: str, text: str, case: str) -> str:
+    """What a claim of a figure came to in a case, with its unit, as a page's own words have it."""
+    claims = next(document.claims for document in documents if document.name == figure)
+    return next(claim.shown for claim in claims if (claim.text, claim.case) == (text, case))
+
+
 def _cell(documents: Sequence[Document], figure: str, case: str, label: str) -> Cell:
     cells = next(document.cells for document in documents if figure in (document.name, document.figure))
     return next(cell for cell in cells if (cell.case, cell.label) == (case, label))

@@ -15,6 +15,7 @@ from tailrace.experiments.paper.document import Cost, Document, read_document
 from tailrace.experiments.paper.model import names, paper_of
 from tailrace.experiments.paper.show.page import (
     NUMBERS,
+    claim_of,
     cost_text,
     metric_of,
     ratio_of,
@@ -46,6 +47,9 @@ _CITED = (
     "hf2t_networks",
     "rlb_hotspots",
     "rlb_models",
+    "spritz_fig6",
+    "spritz_fig7",
+    "spritz_fig9",
 )
 """The figures of which conclusions speak; without one of them there are none."""
 
@@ -121,6 +125,7 @@ def summary_text(documents: Sequence[Document]) -> str:
         "conclusions": at_paper_scale and shown.issuperset(_CITED),
         "ratio": partial(ratio_of, documents),
         "metric": partial(metric_of, documents),
+        "claim": partial(claim_of, documents),
     }
     return templates().get_template("summary.md.j2").render(values)
 
