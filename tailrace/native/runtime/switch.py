@@ -75,6 +75,7 @@ class Switch(Tables, Externs, Ports):
             "port_delay_ps": ps(c.port_delay_ns),
             "recirc_rate_bps": c.recirc_rate_bps,
             "seed": c.seed,
+            "packet_bytes": c.packet_bytes,
         }
         try:
             self.handle = self._lib.tr_switch_new(ffi.NULL, [raw])

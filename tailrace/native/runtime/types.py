@@ -80,7 +80,10 @@ class BufferConfig:
 
 @dataclass(frozen=True, slots=True)
 class SwitchConfig:
-    """How a switch is set up; rates in bits/s (0: no limit), times in ns, depths 0: no limit."""
+    """How a switch is set up; rates in bits/s (0: no limit), times in ns, depths 0: no limit.
+
+    packet_bytes: memory for packets in the switch, copies included; 0: no limit
+    """
 
     device_id: int = 0
     cpu_port: int | None = None
@@ -93,6 +96,7 @@ class SwitchConfig:
     port_delay_ns: int = 0
     recirc_rate_bps: int = 0
     seed: int = 0
+    packet_bytes: int = 0
     pfc: PfcConfig | None = None
     buffer: BufferConfig | None = None
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailrace.native.switchd.command_line import PROGRAM, make_parser, parse_options
-from tailrace.native.switchd.lossless import buffer_config, pfc_configs
+from tailrace.native.switchd.lossless import buffer_config, packet_bytes, pfc_configs
 from tailrace.native.switchd.options import OptionError, Options
 from tailrace.words import heap
 from tailrace.words.errors import Error
@@ -144,6 +144,7 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
     tls = _tls(options)
     program = _load(options.program)
     pfc = pfc_configs(options.pfc, options.pfc_watchdog, _rates_bps(options))
+    memory_limit = options.memory or default_limit()
     config = SwitchConfig(
         device_id=options.device_id,
         cpu_port=options.cpu_port,
@@ -153,6 +154,7 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
         queue_depth_packets=options.queue_depth[0],
         queue_depth_bytes=options.queue_depth[1],
         recirc_rate_bps=options.recirc_rate_bps,
+        packet_bytes=packet_bytes(memory_limit, options.buffer),
         pfc=pfc.get(None),
         buffer=buffer_config(options.buffer),
     )
@@ -177,7 +179,7 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
                 options.device_id,
                 options.bmv2_compat,
                 options.strict,
-                memory_limit=options.memory or default_limit(),
+                memory_limit=memory_limit,
                 limits=Limits(options.max_mc_groups),
             )
             device = Device(

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1 << 40
 HOST = "host"
+PACKET_BYTES = 128 << 20
+"""Memory for packets, unless a larger buffer needs more."""
+
+_PACKET_OVERHEAD = 16
+"""Bytes of memory for each byte of small packets in a buffer, at most."""
+
 _SIZES = ("xoff", "xon", "headroom")
 
 
@@ -163,6 +169,12 @@ def _config(specs: Sequence[PfcSpec]) -> PfcConfig:
     last = specs[-1]
     thresholds = (last.xoff_bytes, last.xon_bytes, last.headroom_bytes)
     return PfcConfig(tuple(sorted(own)), *thresholds, last.quanta, own, rise=last.rise)
+
+
+def packet_bytes(memory_bytes: int, buffer: BufferSpec | None) -> int:
+    """Memory for packets of a switch with such a `--memory`: at most a quarter of that."""
+    buffer_bytes = 0 if buffer is None else buffer.size_bytes
+    return min(memory_bytes // 4, max(PACKET_BYTES, _PACKET_OVERHEAD * buffer_bytes))
 
 
 def buffer_config(spec: BufferSpec | None) -> BufferConfig | None:

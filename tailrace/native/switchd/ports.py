@@ -141,7 +141,7 @@ class IoLoop:
         self._cpu_port = cpu_port
         self._error = ffi.new("char[]", C.TRI_ERROR_BYTES)
         self._lock = threading.RLock()  # no call into C may outlive close()
-        self._frame = ffi.new("uint8_t[]", C.TRI_FRAME_BYTES)
+        self._frame = ffi.new("uint8_t[]", C.TR_MAX_FRAME)
         self._started = False
         if cpu_port is not None and not 0 <= cpu_port <= MAX_PORT:
             raise PortError(f"CPU port {cpu_port} is out of range (0 to {MAX_PORT})")

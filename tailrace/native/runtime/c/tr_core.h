@@ -399,6 +399,8 @@ struct tr_switch {
                                * made when it is read */
 
     tr_pkt *free_pkts[TR_SIZE_CLASSES + TR_PACKED_LINES];
+    uint64_t packet_bytes;    /* of packets and of free_pkts */
+    uint32_t steps;           /* passes and copies since tr_run began a time */
     uint32_t generation;      /* counts loads: old buffers have another PHV */
     uint64_t *digests;        /* ring of records: index, time, limbs */
     uint32_t digest_head, digest_count;
@@ -431,7 +433,12 @@ void tr_drop(tr_switch *s, tr_pkt *p, enum tr_drop reason);
 void tr_lose(tr_switch *s, enum tr_drop reason, const tr_lost *frame);
 /* A packet as it is lost. */
 tr_lost tr_pkt_lost(const tr_pkt *p);
-tr_pkt *tr_pkt_new(tr_switch *s, uint32_t len);
+/* inside: in place of a packet that is in the switch (tr_switch_config). */
+tr_pkt *tr_pkt_new(tr_switch *s, uint32_t len, int inside);
+/* Memory for a packet, where the limit allows it: unused packets of other sizes
+ * make room. NULL: none. */
+tr_pkt *tr_pkt_memory(tr_switch *s, size_t size, int inside);
+void tr_pkt_memory_free(tr_switch *s, tr_pkt *p);
 /* A packet as it comes in by a port, with a PHV of zeros; NULL: no memory. */
 tr_pkt *tr_pkt_in(tr_switch *s, uint32_t port, const uint8_t *data,
                   uint32_t len, uint32_t virt);

@@ -33,6 +33,8 @@ struct tr_glass {
     /* a try: */
     int trying;
     tr_pkt *head, *tail;
+    uint32_t held_bytes;      /* of these */
+    int full;                 /* it makes no more copies */
     kept *kept;
     uint32_t n_kept, kept_room;
     uint8_t *bytes;

@@ -9,8 +9,9 @@
  */
 #include "tr_tm.h"
 
-/* Packets one tr_run may handle without time passing before it returns to its
- * caller: a program that resubmits for ever must not hang the switch. */
+/* Passes and copies of packets that one tr_run may make without time passing
+ * before it returns to its caller: a program that resubmits for ever, or whose
+ * copies do, must not hang the switch. */
 #define STEP_LIMIT 65536u
 
 /* ---- re-entry: resubmit and recirculate ---- */
@@ -165,32 +166,31 @@ void tr_ports_rest(tr_switch *s)
 
 /* ---- the loop ---- */
 
-/* Drops what waits in the storms of a port; the number of packets. They pass
- * egress, as at a port that is down, so that no program's accounts leak. */
-static uint32_t discard(tr_switch *s, tr_port *t, uint64_t now_ps)
+/* Drops what waits in the storms of a port. It passes egress, as at a port that
+ * is down, so that no program's accounts leak. */
+static void discard(tr_switch *s, tr_port *t, uint64_t now_ps)
 {
-    uint32_t n = 0;
     for (unsigned bits = t->dropping; bits; bits &= bits - 1) {
         uint32_t priority = (uint32_t)__builtin_ctz(bits);
         tr_pkt *p;
-        while (n < STEP_LIMIT && (p = tr_port_discard(s, t, priority))) {
-            n++;
+        while (s->steps < STEP_LIMIT && (p = tr_port_discard(s, t, priority))) {
+            s->steps++;
             if (TR_EGRESS(s, p, now_ps))
                 tr_port_drop(s, t, p, TR_DROP_PFC_STORM);
         }
     }
-    return n;
 }
 
-/* Lets a port send what it may at now; the number of packets handled. */
-static uint32_t port_work(tr_switch *s, uint32_t port, uint64_t now_ps)
+/* Lets a port send what it may at now. */
+static void port_work(tr_switch *s, uint32_t port, uint64_t now_ps)
 {
     tr_port *t = s->ports[port];
     uint64_t watch = t->watched ? tr_watch(s, port, now_ps) : TR_NEVER;
-    uint32_t n = t->dropping & t->waiting ? discard(s, t, now_ps) : 0;
+    if (t->dropping & t->waiting)
+        discard(s, t, now_ps);
     tr_pkt *p;
-    while (n < STEP_LIMIT && (p = tr_port_dequeue(s, t, now_ps))) {
-        n++;
+    while (s->steps < STEP_LIMIT && (p = tr_port_dequeue(s, t, now_ps))) {
+        s->steps++;
         if (TR_EGRESS(s, p, now_ps)) {
             if (p->charge)
                 tr_buffer_release(s, p);
@@ -208,40 +208,37 @@ static uint32_t port_work(tr_switch *s, uint32_t port, uint64_t now_ps)
         tr_port_touch(s, port); /* the limit was reached */
     else if (next != TR_NEVER || t->heap_at != TR_NO_PLACE)
         wait_for(s, port, next);
-    return n;
 }
 
-/* One turn of all ports that are due, by number; packets handled. */
-static uint32_t ports_work(tr_switch *s, uint64_t now_ps)
+/* One turn of all ports that are due, by number. */
+static void ports_work(tr_switch *s, uint64_t now_ps)
 {
-    uint32_t n = 0;
     for (uint32_t w = 0; s->due_words >> w; w++) {
         uint64_t seen = 0;
         for (uint64_t bits; (bits = s->due[w] & ~seen);) {
             uint32_t bit = (uint32_t)__builtin_ctzll(bits);
             seen |= (2ULL << bit) - 1;
             s->due[w] &= ~(1ULL << bit);
-            n += port_work(s, w * 64 + bit, now_ps);
+            port_work(s, w * 64 + bit, now_ps);
         }
         if (!s->due[w])
             s->due_words &= (uint8_t)~(1u << w);
     }
-    return n;
 }
 
 /* All that can be done at now; 0 when the limit of steps was reached. */
 static int work(tr_switch *s, uint64_t now_ps)
 {
-    uint32_t steps = 0;
+    s->steps = 0;
     for (;;) {
         tr_pkt *p;
-        while (steps < STEP_LIMIT && (p = reentry_take(s, now_ps))) {
-            steps++;
+        while (s->steps < STEP_LIMIT && (p = reentry_take(s, now_ps))) {
+            s->steps++;
             TR_INGRESS(s, p, now_ps);
         }
-        if (steps < STEP_LIMIT)
-            steps += ports_work(s, now_ps);
-        if (steps >= STEP_LIMIT)
+        if (s->steps < STEP_LIMIT)
+            ports_work(s, now_ps);
+        if (s->steps >= STEP_LIMIT)
             return 0;
         if (!s->due_words && reentry_next(s) > now_ps)
             return 1;

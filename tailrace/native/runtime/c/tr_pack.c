@@ -9,7 +9,6 @@
  * buffers then serve packets under way only, which are few and stay in the
  * cache.
  */
-#include "tr_mem.h"
 #include "tr_tm.h"
 
 #define BLOCK 32u
@@ -53,7 +52,7 @@ static tr_pkt *packed_new(tr_switch *s, uint32_t lines)
     if (p)
         s->free_pkts[TR_SIZE_CLASSES + lines - 1] = p->next;
     else
-        p = tr_mem_new(lines * TR_LINE);
+        p = tr_pkt_memory(s, lines * TR_LINE, 0);
     return p;
 }
 
@@ -91,7 +90,7 @@ tr_pkt *tr_pkt_unpack(tr_switch *s, tr_pkt *q)
 {
     uint32_t n = phv_blocks(s), words = (n + 63) / 64;
     uint32_t end = q->off + q->len;
-    tr_pkt *p = tr_pkt_new(s, end > TR_HEADROOM ? end - TR_HEADROOM : 0);
+    tr_pkt *p = tr_pkt_new(s, end > TR_HEADROOM ? end - TR_HEADROOM : 0, 1);
     if (!p)
         return NULL;
     uint8_t *buf = p->buf;

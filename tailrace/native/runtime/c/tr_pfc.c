@@ -52,7 +52,7 @@ static int send_pause(tr_switch *s, uint32_t port, uint32_t priority,
                       uint16_t quanta)
 {
     tr_port *t = s->ports[port];
-    tr_pkt *p = tr_pkt_new(s, PFC_FRAME_BYTES);
+    tr_pkt *p = tr_pkt_new(s, PFC_FRAME_BYTES, 1);
     if (!p)
         return 0;
     uint8_t *f = p->buf + p->off;

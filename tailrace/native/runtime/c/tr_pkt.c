@@ -1,7 +1,6 @@
 /* Packet buffers: free lists by size, filled on demand and never per packet.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "tr_mem.h"
 #include "tr_tm.h"
 
 /* Buffers are reused, which would hide an overrun from the sanitizer: in such
@@ -25,7 +24,7 @@ static void guard(tr_pkt *p, uint32_t len)
 static const uint32_t class_bytes[TR_SIZE_CLASSES] = {256, 2048, 10240,
                                                       TR_MAX_FRAME};
 
-tr_pkt *tr_pkt_new(tr_switch *s, uint32_t len)
+tr_pkt *tr_pkt_new(tr_switch *s, uint32_t len, int inside)
 {
     unsigned c = 0;
     while (c < TR_SIZE_CLASSES && class_bytes[c] < len)
@@ -39,7 +38,7 @@ tr_pkt *tr_pkt_new(tr_switch *s, uint32_t len)
     if (p) {
         s->free_pkts[c] = p->next;
     } else {
-        p = tr_mem_new(size);
+        p = tr_pkt_memory(s, size, inside);
         if (!p)
             return NULL;
     }
@@ -58,7 +57,7 @@ tr_pkt *tr_pkt_new(tr_switch *s, uint32_t len)
 tr_pkt *tr_pkt_in(tr_switch *s, uint32_t port, const uint8_t *data,
                   uint32_t len, uint32_t virt)
 {
-    tr_pkt *p = tr_pkt_new(s, len);
+    tr_pkt *p = tr_pkt_new(s, len, 0);
     if (!p)
         return NULL;
     memcpy(p->buf + p->off, data, len);
@@ -80,7 +79,7 @@ void tr_pkt_free(tr_switch *s, tr_pkt *p)
 
 tr_pkt *tr_pkt_copy(tr_switch *s, const tr_pkt *p, int with_phv)
 {
-    tr_pkt *q = tr_pkt_new(s, p->len);
+    tr_pkt *q = tr_pkt_new(s, p->len, 0);
     if (!q)
         return NULL;
     q->len = p->len;

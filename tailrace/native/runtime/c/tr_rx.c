@@ -25,7 +25,7 @@ int tr_data_rx(tr_switch *s, uint32_t port, const uint8_t *data,
         tr_data_run(s, s->now_ps);
         return TR_OK;
     }
-    if (!s->prog || len > TR_MAX_FRAME) {
+    if (!s->prog || (uint64_t)len + virt > TR_MAX_FRAME) {
         tr_lose(s, s->prog ? TR_DROP_TOO_LONG : TR_DROP_NO_PIPELINE, &frame);
         return TR_OK;
     }

@@ -47,6 +47,8 @@ uint64_t tr_see_random(tr_switch *s, const tr_pkt *p, uint64_t lo,
                        uint64_t hi);
 /* ps that pauses have held a queue so far. */
 uint64_t tr_see_paused(const tr_switch *s, uint32_t port, uint32_t priority);
+/* Whether a try has room for one more copy of p; where it has none it ends. */
+int tr_see_room(tr_switch *s, const tr_pkt *p);
 void tr_see_copy(tr_switch *s, const tr_pkt *p, tr_pkt *q, uint32_t port,
                  uint32_t instance);
 /* Tells that p is queued or enters again. 1: p is the try's, which goes on with
@@ -67,6 +69,7 @@ int tr_see_again(tr_switch *s, tr_pkt *p, enum tr_seen how);
                    sizeof((const uint64_t[]){__VA_ARGS__}) / 8);              \
     } while (0)
 #define TR_SEE_MARK(s, p) tr_see_mark((s), (p))
+#define TR_SEE_ROOM(s, p) tr_see_room((s), (p))
 #define TR_SEE_COPY(s, p, q, port, instance)                                  \
     tr_see_copy((s), (p), (q), (port), (instance))
 #define TR_SEE_QUEUE(s, p, port, priority)                                    \
@@ -82,6 +85,7 @@ int tr_see_again(tr_switch *s, tr_pkt *p, enum tr_seen how);
 #else
 #define TR_SEE(s, p, ...) ((void)0)
 #define TR_SEE_MARK(s, p) ((void)0)
+#define TR_SEE_ROOM(s, p) 1
 #define TR_SEE_COPY(s, p, q, port, instance) ((void)0)
 #define TR_SEE_QUEUE(s, p, port, priority) 0
 #define TR_SEE_AGAIN(s, p, how) 0

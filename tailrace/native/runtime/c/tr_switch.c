@@ -61,12 +61,41 @@ static void pre_free(tr_replicas **table)
     }
 }
 
-static void list_free(tr_pkt **head)
+static unsigned larger_first(unsigned i)
+{
+    return i < TR_SIZE_CLASSES ? TR_SIZE_CLASSES - 1 - i : i;
+}
+
+tr_pkt *tr_pkt_memory(tr_switch *s, size_t size, int inside)
+{
+    uint64_t limit = s->cfg.packet_bytes / (inside ? 1 : 2);
+    uint64_t most = s->cfg.packet_bytes ? limit : UINT64_MAX;
+    for (unsigned i = 0; i < TR_SIZE_CLASSES + TR_PACKED_LINES; i++) {
+        tr_pkt **list = &s->free_pkts[larger_first(i)];
+        while (s->packet_bytes + size > most && *list) {
+            tr_pkt *gone = *list;
+            *list = gone->next;
+            tr_pkt_memory_free(s, gone);
+        }
+    }
+    tr_pkt *p = s->packet_bytes + size > most ? NULL : tr_mem_new(size);
+    if (p)
+        s->packet_bytes += size;
+    return p;
+}
+
+void tr_pkt_memory_free(tr_switch *s, tr_pkt *p)
+{
+    s->packet_bytes -= p->size;
+    tr_mem_free(p, p->size);
+}
+
+static void list_free(tr_switch *s, tr_pkt **head)
 {
     while (*head) {
         tr_pkt *gone = *head;
         *head = gone->next;
-        tr_mem_free(gone, gone->size);
+        tr_pkt_memory_free(s, gone);
     }
 }
 
@@ -76,7 +105,7 @@ static void list_lose(tr_switch *s, tr_pkt **head)
         tr_lost lost = tr_pkt_lost(p);
         tr_lose(s, TR_DROP_RELOAD, &lost);
     }
-    list_free(head);
+    list_free(s, head);
 }
 
 /* Drops every packet and buffer: their PHV has the old program's size. */
@@ -96,7 +125,7 @@ static void packets_free(tr_switch *s)
     s->recirc_busy_ps = 0;
     s->next_event_ps = TR_NEVER;
     for (uint32_t i = 0; i < TR_SIZE_CLASSES + TR_PACKED_LINES; i++)
-        list_free(&s->free_pkts[i]);
+        list_free(s, &s->free_pkts[i]);
 }
 
 static void *array(uint64_t n, size_t size)

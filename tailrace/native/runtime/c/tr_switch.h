@@ -19,10 +19,11 @@
 
 #include <stdint.h>
 
-#define TR_ABI 5u
+#define TR_ABI 6u
 #define TR_MAX_PORTS 512u
 #define TR_MAX_PRIORITIES 8u
-/* Longest frame the core takes, more than any GSO super-frame. */
+/* Longest frame that comes in, goes round or leaves, virtual bytes included:
+ * more than any GSO super-frame. A longer one is dropped and counted. */
 #define TR_MAX_FRAME 66000u
 #define TR_NEVER 0xffffffffffffffffULL
 #define TR_PS_PER_S 1000000000000ULL
@@ -62,7 +63,7 @@ enum tr_drop {
     TR_DROP_PFC_HEADROOM,     /* PFC ingress buffer exhausted */
     TR_DROP_PFC_FRAME,        /* pause frame consumed (not a loss) */
     TR_DROP_NO_BUFFER,        /* out of memory for packets */
-    TR_DROP_TOO_LONG,         /* frame longer than the core takes */
+    TR_DROP_TOO_LONG,         /* frame longer than TR_MAX_FRAME */
     TR_DROP_RELOAD,           /* in flight when the program was replaced */
     TR_DROP_BUFFER,           /* the switch's shared buffer is full */
     TR_DROP_MAC_CONTROL,      /* no valid pause frame: ignored (not a loss) */
@@ -150,6 +151,9 @@ typedef struct tr_switch_config {
     uint64_t port_delay_ps;   /* default delay after serialisation */
     uint64_t recirc_rate_bps; /* rate of the recirculation port, 0: infinite */
     uint64_t seed;            /* of the random extern */
+    uint64_t packet_bytes;    /* memory for packets, 0: no limit; new packets
+                               * and copies get half of it, the rest is for
+                               * those that leave their queues */
 } tr_switch_config;
 
 /* A frame to send. data stays valid until tr_release(slot). */

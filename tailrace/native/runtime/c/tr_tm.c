@@ -294,5 +294,5 @@ void tr_release(tr_switch *s, void *slot)
     if (p->generation == s->generation)
         tr_pkt_free(s, p);
     else
-        tr_mem_free(p, p->size);
+        tr_pkt_memory_free(s, p);
 }

@@ -10,6 +10,8 @@
 
 /* Passes of a try through ingress or egress. */
 #define TRY_STEPS 4096u
+/* Memory of the packets that wait in a try. */
+#define TRY_BYTES (8u << 20)
 /* State that one try may write. */
 #define KEPT_BYTES (64u << 20)
 #define MOST_CHOICES 4096u
@@ -149,8 +151,19 @@ uint64_t tr_see_random(tr_switch *s, const tr_pkt *p, uint64_t lo, uint64_t hi)
 
 /* ---- packets ---- */
 
+int tr_see_room(tr_switch *s, const tr_pkt *p)
+{
+    tr_glass *g = s->glass;
+    if (!g || !g->trying || !p->mark)
+        return 1;
+    if (g->packets >= TRY_STEPS || g->held_bytes + p->size > TRY_BYTES)
+        g->full = 1;
+    return !g->full;
+}
+
 static int hold(tr_glass *g, tr_pkt *p, enum tr_seen how)
 {
+    g->held_bytes += p->size;
     p->order = how;
     p->next = NULL;
     if (g->tail)
@@ -216,6 +229,7 @@ static tr_pkt *take(tr_glass *g)
         g->head = p->next;
         if (!g->head)
             g->tail = NULL;
+        g->held_bytes -= p->size;
         p->next = NULL;
     }
     return p;
@@ -331,9 +345,11 @@ int tr_glass_try(tr_switch *s, tr_glass *g, const tr_program *plain,
         return TR_ERANGE;
     tr_switch_lock(s);
     g->n = g->cut = g->chosen = 0;
+    g->full = 0;
     g->choices = choices;
     g->n_choices = n;
     int rc = try_frame(s, g, plain, glass, port, data, len, now_ps);
+    g->cut |= (uint32_t)g->full;
     g->choices = NULL;
     tr_switch_unlock(s);
     return rc;

@@ -63,7 +63,8 @@ static void trm_enqueue(tr_switch *s, tr_pkt *p, uint32_t port)
 /* Copies of p to every replica; p stays the caller's. */
 static void trm_replicate(tr_switch *s, const tr_pkt *p, const tr_replicas *r)
 {
-    for (uint32_t i = 0; i < r->n; i++) {
+    for (uint32_t i = 0; i < r->n && TR_SEE_ROOM(s, p); i++) {
+        s->steps++;
         s->account.made_frames++;
         s->account.made_virt += p->virt;
         tr_pkt *q = tr_pkt_copy(s, p, 1);
@@ -273,6 +274,12 @@ static int trm_egress(tr_switch *s, tr_pkt *p, uint64_t now_ps)
         tr_drop(s, p, TR_DROP_HEADROOM);
         return 0;
     }
+    if (!p->recirculate)
+        trm_truncate(s, p);
+    if ((uint64_t)p->len + p->virt > TR_MAX_FRAME) {
+        tr_drop(s, p, TR_DROP_TOO_LONG);
+        return 0;
+    }
     if (p->recirculate) {
         uint32_t list = p->recirculate;
         p->recirculate = 0;
@@ -282,7 +289,6 @@ static int trm_egress(tr_switch *s, tr_pkt *p, uint64_t now_ps)
             tr_recirculate(s, p, now_ps);
         return 0;
     }
-    trm_truncate(s, p);
     return 1;
 }
 

@@ -22,7 +22,7 @@
 #define TRI_BATCH 64u
 /* Distance of two receive buffers; the odd part keeps the starts of frames
  * from sharing cache sets. */
-#define TRI_STRIDE (TRI_FRAME_BYTES + 192u)
+#define TRI_STRIDE (TR_MAX_FRAME + 240u)
 /* Bytes free in front of a received frame, for a VLAN tag. */
 #define TRI_HEADROOM 64u
 

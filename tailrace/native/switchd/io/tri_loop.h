@@ -30,8 +30,6 @@
 
 #define TRI_ERROR_BYTES 256u
 #define TRI_NO_CPU_PORT 0xffffffffu
-/* Longest frame taken from or given to a caller, in bytes. */
-#define TRI_FRAME_BYTES 65664u
 /* Frames that wait for tri_packet_in at most, and for tri_hand_take, and their
  * bytes. */
 #define TRI_BOX_FRAMES 4096u
@@ -50,7 +48,7 @@ typedef struct tri_port_info {
     uint64_t tx_bytes;
     uint64_t rx_kernel_drops; /* socket buffer full: the loop was too slow */
     uint64_t rx_own;          /* frames that left this host, ignored */
-    uint64_t rx_too_long;     /* frames longer than TRI_FRAME_BYTES */
+    uint64_t rx_too_long;     /* frames longer than TR_MAX_FRAME */
     uint64_t rx_offload;      /* offloads that cannot be undone in software */
     uint64_t rx_refused;      /* frames that the core did not take */
     uint64_t checksums;       /* checksums completed */

@@ -43,7 +43,7 @@ int tri_rx_init(tri_rx *rx)
         tri_rx_slot *s = &rx->slots[i];
 
         s->iov[0] = (struct iovec){ &s->vnet, sizeof s->vnet };
-        s->iov[1] = (struct iovec){ buffer_of(rx, i), TRI_FRAME_BYTES };
+        s->iov[1] = (struct iovec){ buffer_of(rx, i), TR_MAX_FRAME };
         rx->msgs[i].msg_hdr = (struct msghdr){
             .msg_name = &s->from,
             .msg_iov = s->iov,
@@ -269,6 +269,10 @@ void tri_rx_port(tri_loop *l, tri_port *p)
 
         if (!prepare(p, f))
             continue;
+        if (tr_switch_contended(l->core)) { /* one frame may cause much */
+            tr_switch_unlock(l->core);
+            tri_enter(l);
+        }
         if (f->cut)
             give_cut(l, p, f, now);
         else
