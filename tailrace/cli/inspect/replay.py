@@ -129,15 +129,18 @@ def _texts(value: Any, key: str) -> Iterator[tuple[str, str]]:
 
 
 def _natively(saved: Saved, *, full: bool, json: bool) -> None:
+    from tailrace.cli.errors import FailedError
     from tailrace.native.replay.again import run
     from tailrace.native.replay.document import outcome
-    from tailrace.native.trace.text import lines
+    from tailrace.native.trace.text import CUT, lines
 
     trace = run(saved)
     if json:
         print_json([trace])
     else:
         print_lines(lines(trace, full=full))
+    if trace.cut:
+        raise FailedError(CUT)
     _compare(saved, outcome(trace), reasons=True)
 
 

@@ -137,8 +137,9 @@ class Following:
         words = [word for raw in self._raw.values() for word in raw]
         told = reader.told(words)
         for number, followed in self._own.items():
-            steps = reader.nested(told, number)
-            followed.trace = Trace(program=self._glass.program.model.name, steps=steps, cut=bool(self.untold))
+            steps, deep = reader.nested(told, number)
+            name = self._glass.program.model.name
+            followed.trace = Trace(program=name, steps=steps, cut=deep or bool(self.untold))
 
     def look(self) -> None:
         """Takes what has happened since the last look; to be called before there is no room any more."""

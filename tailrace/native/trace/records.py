@@ -44,6 +44,11 @@ _LEVELS: tuple[Literal["trace", "info", "warning", "error"], ...] = ("trace", "i
 IN_VALUE_SET = "in "
 """Before the name of a value set, as the case of a select."""
 
+MOST_DEPTH = 31
+"""Copies of copies that a trace has inside each other; readers of protobuf take a hundred messages."""
+
+TOO_DEEP = events.Text("warning", f"a copy of a copy, {MOST_DEPTH + 1} deep: no more than {MOST_DEPTH} are shown")
+
 _NO_INDEX = (1 << 64) - 1
 
 # what is asked of each record; a constant of C is looked up each time
@@ -114,20 +119,27 @@ class Reader:
         return found
 
     @staticmethod
-    def nested(told: Told, first: int = 1) -> tuple[events.Event, ...]:
-        """The steps of the packet with number `first`; those of its copies stand in it."""
+    def nested(told: Told, first: int = 1) -> tuple[tuple[events.Event, ...], bool]:
+        """The steps of the packet with number `first`, those of its copies in it; whether some are too deep.
+
+        A copy that is too deep has TOO_DEEP instead of its steps.
+        """
         found: dict[int, list[events.Event]] = {}
         copies: list[tuple[int, int]] = []
+        depths = {first: 0}
         for number, step in told:
             steps = found.setdefault(number, [])
             if isinstance(step, events.Copy):
                 copies.append((number, len(steps)))
+                depths[step.packet] = depths.get(number, 0) + 1
             steps.append(step)
         # the later copies first, which are made of earlier ones
         for number, at in sorted(copies, key=lambda c: -cast(events.Copy, found[c[0]][c[1]]).packet):
             copy = cast(events.Copy, found[number][at])
-            found[number][at] = structs.replace(copy, steps=tuple(found.get(copy.packet, ())))
-        return tuple(found.get(first, ()))
+            deep = depths[copy.packet] > MOST_DEPTH
+            steps = [TOO_DEEP] if deep else found.get(copy.packet, [])
+            found[number][at] = structs.replace(copy, steps=tuple(steps))
+        return tuple(found.get(first, ())), max(depths.values()) > MOST_DEPTH
 
     def feed(self, words: Sequence[int]) -> Iterator[tuple[int, events.Event]]:
         """The steps that some records tell, as of `Told`.

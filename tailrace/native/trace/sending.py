@@ -136,6 +136,6 @@ class _Sending:
         """All that was told."""
         assert self._first is not None
         reader = self._glass.reader(written)
-        steps = reader.nested(reader.told(self._kept), self._first)
+        steps, deep = reader.nested(reader.told(self._kept), self._first)
         name = self._glass.program.model.name
-        return Trace(program=name, steps=steps, cut=self._cut, inside=len(self._inside))
+        return Trace(program=name, steps=steps, cut=self._cut or deep, inside=len(self._inside))

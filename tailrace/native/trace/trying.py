@@ -158,7 +158,8 @@ def _tries(
             waiting.append(other)
         told += len(raw)
         name = glass.program.model.name
-        yield Tried(Trace(program=name, steps=reader.nested(steps), cut=bool(cut[0])), steps)
+        nested, deep = reader.nested(steps)
+        yield Tried(Trace(program=name, steps=nested, cut=deep or bool(cut[0])), steps)
 
 
 def _left_open(taken: Sequence[tuple[int, int]], first: int) -> Iterator[tuple[int, ...]]:
