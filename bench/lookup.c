@@ -127,7 +127,7 @@ uint64_t bench_table_scan(const bench_table *b, const uint8_t *keys,
     for (uint64_t i = 0; i < lookups; i++) {
         const uint8_t *key = keys + (size_t)(i % n_keys) * WORDS * 8u;
         const tr_entry *best = NULL;
-        for (uint32_t h = 0; h < t->top_handle; h++) {
+        for (uint32_t h = 0; h < t->handles.top; h++) {
             const tr_entry *e = t->by_handle[h];
             if (e && (!best || e->priority > best->priority) &&
                 matches(t, e, key))

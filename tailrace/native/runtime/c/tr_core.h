@@ -117,7 +117,6 @@ typedef struct tr_meter {
 /* An entry. What packets need of it stands in the slot of its hash table, too,
  * where that can be. What is rarely used lies in front of it (tr_entry_rest). */
 typedef struct tr_entry {
-    struct tr_entry *next;    /* same key and mask, worse priority */
     uint32_t kind, id;        /* TR_TARGET_* and what it points to */
     uint64_t last_hit_ps;
     uint64_t *data;           /* action data limbs */
@@ -135,6 +134,12 @@ typedef struct tr_entry_rest {
     tr_meter *meter;          /* NULL: the table has no direct meter */
     int handle;
     uint32_t size;            /* bytes of the whole block */
+    /* of the best entry of a key and mask: the next one in its bucket of the
+     * index, and the root of the others' tree; of each of these its children */
+    union {
+        struct { tr_entry *chain, *others; };
+        struct { tr_entry *above, *below; };
+    };
 } tr_entry_rest;
 
 TR_INLINE tr_entry_rest *tr_rest(const tr_entry *e)
@@ -164,12 +169,20 @@ typedef struct tr_slot {
 /* Entries that share one mask, by their masked key. */
 typedef struct tr_tuple {
     uint8_t *slots;
+    uint64_t seed;            /* of the hash: that of the process */
     uint64_t mask_word;       /* the first word of mask */
     uint8_t *mask;
     uint32_t n_slots;         /* a power of two */
     int32_t top_priority;     /* no entry's priority is above it */
-    uint32_t count;           /* entries; of one key one is in the slot */
+    uint32_t count;           /* keys; of each the best entry is in the slot */
 } tr_tuple;
+
+/* Which numbers of a list are taken; the smallest free one is taken next. */
+typedef struct tr_numbers {
+    uint32_t *freed;          /* those that are free again, a heap */
+    uint32_t n_freed;
+    uint32_t top;             /* no number from here on is taken */
+} tr_numbers;
 
 enum tr_match { TR_EXACT, TR_LPM, TR_TERNARY, TR_RANGE };
 
@@ -202,11 +215,12 @@ typedef struct tr_table {
     uint32_t n_tuples;
     tr_vectors *vectors;      /* ranges, many masks (tr_vectors.c); or NULL */
     uint32_t vectored;        /* entries whose handles are below stand there */
-    int by_vectors;           /* lookups use them */
+    int by_vectors;           /* there are no tuples: lookups use vectors */
+    tr_entry **index;         /* ternary, range: buckets of the best entry of */
+    uint32_t n_index, n_keys; /* ... each key and mask (tr_index.c) */
     tr_entry **by_handle;
     uint32_t n_handles, count, next_seq, max_size;
-    uint32_t top_handle;      /* no handle from here on was ever used */
-    uint32_t free_hint;       /* no handle below it is free */
+    tr_numbers handles;
     tr_entry *defaults;       /* NULL: no default action */
 } tr_table;
 
@@ -227,7 +241,7 @@ typedef struct tr_profile {
     tr_entry **members;
     tr_group **groups;
     uint32_t n_members, n_groups, count;
-    uint32_t free_member, free_group;  /* nothing below them is free */
+    tr_numbers member_handles, group_handles;
 } tr_profile;
 
 /* ---- externs ---- */
@@ -353,12 +367,13 @@ typedef struct tr_reentry {
 } tr_reentry;
 
 typedef struct tr_replicas {
-    struct tr_replicas *next;
-    uint32_t id, n, class_of_service, truncate;
+    uint32_t n, class_of_service, truncate;
     tr_replica replica[];
 } tr_replicas;
 
-#define TR_PRE_BUCKETS 64u
+/* Groups and sessions by number: pages of pointers, made as they are used. */
+#define TR_PRE_PAGES 256u
+#define TR_PRE_PAGE 256u
 #define TR_SIZE_CLASSES 4u
 /* Longest packed packet, in cache lines; one that is longer stays as it is. */
 #define TR_PACKED_LINES 16u
@@ -372,7 +387,7 @@ struct tr_switch {
     void **blocks;            /* as they were allocated */
     tr_meter **meters;
     tr_vset *vsets;
-    tr_replicas *groups[TR_PRE_BUCKETS], *sessions[TR_PRE_BUCKETS];
+    tr_replicas **groups[TR_PRE_PAGES], **sessions[TR_PRE_PAGES];
 
     tr_switch_config cfg;
     tr_pfc_config pfc;        /* of ports not used yet */
@@ -487,18 +502,20 @@ TR_INLINE void tr_count(tr_counter_cell *cells, uint64_t size, uint64_t index,
     }
 }
 
+/* Keyed by the seed, a secret of the process, so that nobody can choose keys
+ * that collide. The halves of a product folded, as wyhash does it: what a bit
+ * of the key changes depends on the seed. */
 TR_INLINE uint64_t tr_hash_words(const uint8_t *key, unsigned words,
-                                 const uint8_t *mask)
+                                 const uint8_t *mask, uint64_t seed)
 {
-    uint64_t h = 0x9e3779b97f4a7c15ULL;
+    uint64_t h = seed;
     for (unsigned i = 0; i < words; i++) {
         uint64_t w, m = ~0ULL;
         memcpy(&w, key + 8 * i, 8);
         if (mask)
             memcpy(&m, mask + 8 * i, 8);
-        /* a product's highest byte depends on all of the key, and keys often
-         * differ in their last bytes only: it becomes the lowest */
-        h = __builtin_bswap64((h ^ (w & m)) * 0xff51afd7ed558ccdULL);
+        tr_u128 product = (tr_u128)(h ^ (w & m)) * (seed | 1);
+        h = (uint64_t)product ^ (uint64_t)(product >> 64);
     }
     return h;
 }
@@ -525,7 +542,7 @@ TR_INLINE tr_slot *tr_slot_of(const tr_tuple *u, const uint8_t *key,
                               uint32_t slot_bytes)
 {
     uint32_t last = u->n_slots - 1;
-    uint32_t i = (uint32_t)tr_hash_words(key, words, mask) & last;
+    uint32_t i = (uint32_t)tr_hash_words(key, words, mask, u->seed) & last;
     for (;; i = (i + 1) & last) {
         tr_slot *slot = (tr_slot *)(void *)(u->slots + (size_t)i * slot_bytes);
         if (!slot->taken || tr_words_equal((const uint8_t *)slot->words, key,

@@ -6,25 +6,12 @@
 
 #include <stdlib.h>
 
-static tr_replicas *find(tr_replicas *const *table, uint32_t id)
+/* Where the replicas of a number stand; NULL: that page is not there. */
+static tr_replicas **place(tr_replicas **const *table, uint32_t id)
 {
-    tr_replicas *r = table[id % TR_PRE_BUCKETS];
-    while (r && r->id != id)
-        r = r->next;
-    return r;
-}
-
-static int removed(tr_replicas **table, uint32_t id)
-{
-    tr_replicas **at = &table[id % TR_PRE_BUCKETS];
-    while (*at && (*at)->id != id)
-        at = &(*at)->next;
-    if (!*at)
-        return 0;
-    tr_replicas *gone = *at;
-    *at = gone->next;
-    free(gone);
-    return 1;
+    tr_replicas **page =
+        id < TR_PRE_PAGES * TR_PRE_PAGE ? table[id / TR_PRE_PAGE] : NULL;
+    return page ? page + id % TR_PRE_PAGE : NULL;
 }
 
 static int by_instance_then_port(const void *a, const void *b)
@@ -35,7 +22,7 @@ static int by_instance_then_port(const void *a, const void *b)
     return (x->port > y->port) - (x->port < y->port);
 }
 
-static int replace(tr_switch *s, tr_replicas **table, uint32_t id,
+static int replace(tr_switch *s, tr_replicas ***table, uint32_t id,
                    const tr_replica *replicas, uint32_t n, uint32_t cos,
                    uint32_t truncate)
 {
@@ -45,7 +32,6 @@ static int replace(tr_switch *s, tr_replicas **table, uint32_t id,
     tr_replicas *r = tr_calloc(1, sizeof *r + n * sizeof *replicas);
     if (!r)
         return TR_ENOMEM;
-    r->id = id;
     r->n = n;
     r->class_of_service = cos;
     r->truncate = truncate;
@@ -54,11 +40,18 @@ static int replace(tr_switch *s, tr_replicas **table, uint32_t id,
     /* a defined order of copies, so that runs repeat */
     qsort(r->replica, n, sizeof *r->replica, by_instance_then_port);
     tr_switch_lock(s);
-    removed(table, id);
-    r->next = table[id % TR_PRE_BUCKETS];
-    table[id % TR_PRE_BUCKETS] = r;
+    tr_replicas ***page = &table[id / TR_PRE_PAGE];
+    if (!*page)
+        *page = tr_calloc(TR_PRE_PAGE, sizeof **page);
+    tr_replicas **at = place(table, id);
+    if (at) {
+        free(*at);
+        *at = r;
+    } else {
+        free(r);
+    }
     tr_switch_unlock(s);
-    return TR_OK;
+    return at ? TR_OK : TR_ENOMEM;
 }
 
 int tr_mcast_set(tr_switch *s, uint32_t group, const tr_replica *replicas,
@@ -78,10 +71,15 @@ int tr_clone_set(tr_switch *s, uint32_t session, const tr_replica *replicas,
                    truncate);
 }
 
-static int delete(tr_switch *s, tr_replicas **table, uint32_t id)
+static int delete(tr_switch *s, tr_replicas ***table, uint32_t id)
 {
     tr_switch_lock(s);
-    int rc = removed(table, id) ? TR_OK : TR_ENOENT;
+    tr_replicas **at = place(table, id);
+    int rc = at && *at ? TR_OK : TR_ENOENT;
+    if (at) {
+        free(*at);
+        *at = NULL;
+    }
     tr_switch_unlock(s);
     return rc;
 }
@@ -98,10 +96,12 @@ int tr_clone_delete(tr_switch *s, uint32_t session)
 
 const tr_replicas *tr_group_find(const tr_switch *s, uint32_t group)
 {
-    return find(s->groups, group);
+    tr_replicas **at = place(s->groups, group);
+    return at ? *at : NULL;
 }
 
 const tr_replicas *tr_session_find(const tr_switch *s, uint32_t session)
 {
-    return find(s->sessions, session);
+    tr_replicas **at = place(s->sessions, session);
+    return at ? *at : NULL;
 }

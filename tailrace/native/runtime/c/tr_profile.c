@@ -6,24 +6,6 @@
 
 #include <stdlib.h>
 
-/* The smallest free index of a pointer list, growing it when it is full; none
- * below *hint is free. */
-static int slot_new(void ***list, uint32_t *n, uint32_t *hint)
-{
-    for (; *hint < *n; ++*hint)
-        if (!(*list)[*hint])
-            return (int)*hint;
-    uint32_t bigger = *n ? 2u * *n : 8u;
-    void **copy = tr_realloc(*list, bigger * sizeof *copy);
-    if (!copy)
-        return TR_ENOMEM;
-    memset(copy + *n, 0, (bigger - *n) * sizeof *copy);
-    *list = copy;
-    int first = (int)*n;
-    *n = bigger;
-    return first;
-}
-
 static void group_free(tr_group *g)
 {
     if (!g)
@@ -41,6 +23,8 @@ void tr_profile_clear(tr_profile *p)
         group_free(p->groups[i]);
     free(p->members);
     free(p->groups);
+    free(p->member_handles.freed);
+    free(p->group_handles.freed);
     const tr_profile_desc *desc = p->desc;
     memset(p, 0, sizeof *p);
     p->desc = desc;
@@ -61,17 +45,16 @@ static tr_group *group(const tr_profile *p, int handle)
 
 int tr_profile_add(tr_profile *p, const tr_target *action)
 {
-    int h = slot_new((void ***)&p->members, &p->n_members,
-                     &p->free_member);
-    if (h < 0)
-        return h;
     tr_entry *e = tr_entry_new(p->desc->data_limbs, 0, 0);
     if (!e)
         return TR_ENOMEM;
-    int rc = tr_entry_target(e, action, p->desc->data_limbs);
-    if (rc != TR_OK) {
+    int h = tr_entry_target(e, action, p->desc->data_limbs);
+    if (h == TR_OK)
+        h = tr_number_new(&p->member_handles, (void ***)&p->members,
+                          &p->n_members);
+    if (h < 0) {
         tr_entry_free(e);
-        return rc;
+        return h;
     }
     tr_rest(e)->handle = h;
     p->members[h] = e;
@@ -92,17 +75,13 @@ int tr_profile_remove(tr_profile *p, int handle)
         return TR_ENOENT;
     tr_entry_free(e);
     p->members[handle] = NULL;
-    if ((uint32_t)handle < p->free_member)
-        p->free_member = (uint32_t)handle;
+    tr_number_free(&p->member_handles, (uint32_t)handle);
     p->count--;
     return TR_OK;
 }
 
 int tr_profile_group_add(tr_profile *p, int drawn, const tr_target *first)
 {
-    int h = slot_new((void ***)&p->groups, &p->n_groups, &p->free_group);
-    if (h < 0)
-        return h;
     tr_group *g = tr_calloc(1, sizeof(tr_group));
     if (!g)
         return TR_ENOMEM;
@@ -117,7 +96,12 @@ int tr_profile_group_add(tr_profile *p, int drawn, const tr_target *first)
             return rc;
         }
     }
-    p->groups[h] = g;
+    int h = tr_number_new(&p->group_handles, (void ***)&p->groups,
+                          &p->n_groups);
+    if (h < 0)
+        group_free(g);
+    else
+        p->groups[h] = g;
     return h;
 }
 
@@ -148,8 +132,7 @@ int tr_profile_group_remove(tr_profile *p, int handle)
         return TR_ENOENT;
     group_free(g);
     p->groups[handle] = NULL;
-    if ((uint32_t)handle < p->free_group)
-        p->free_group = (uint32_t)handle;
+    tr_number_free(&p->group_handles, (uint32_t)handle);
     return TR_OK;
 }
 

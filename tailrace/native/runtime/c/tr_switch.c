@@ -50,14 +50,13 @@ static void state_free(tr_switch *s)
     s->digests = NULL;
 }
 
-static void pre_free(tr_replicas **table)
+static void pre_free(tr_replicas ***table)
 {
-    for (uint32_t i = 0; i < TR_PRE_BUCKETS; i++) {
-        while (table[i]) {
-            tr_replicas *gone = table[i];
-            table[i] = gone->next;
-            free(gone);
-        }
+    for (uint32_t i = 0; i < TR_PRE_PAGES; i++) {
+        for (uint32_t k = 0; table[i] && k < TR_PRE_PAGE; k++)
+            free(table[i][k]);
+        free(table[i]);
+        table[i] = NULL;
     }
 }
 

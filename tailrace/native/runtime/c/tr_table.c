@@ -68,17 +68,26 @@ static void slots_free(const tr_table *t, tr_tuple *u)
     tr_mem_free(u->slots, (size_t)u->n_slots * t->desc->slot_bytes);
 }
 
-void tr_table_clear(tr_table *t)
+static void tuples_free(tr_table *t)
 {
-    for (uint32_t i = 0; i < t->n_handles; i++)
-        tr_entry_free(t->by_handle[i]);
     for (uint32_t i = 0; i < t->n_tuples; i++) {
         slots_free(t, &t->tuples[i]);
         free(t->tuples[i].mask);
     }
+    free(t->tuples);
+    t->tuples = NULL;
+    t->n_tuples = 0;
+}
+
+void tr_table_clear(tr_table *t)
+{
+    for (uint32_t i = 0; i < t->n_handles; i++)
+        tr_entry_free(t->by_handle[i]);
+    tuples_free(t);
     tr_entry_free(t->defaults);
     free(t->by_handle);
-    free(t->tuples);
+    free(t->handles.freed);
+    tr_index_clear(t);
     tr_vectors_free(t->vectors);
     const tr_table_desc *desc = t->desc;
     memset(t, 0, sizeof *t);
@@ -125,6 +134,7 @@ static int tuple_add(tr_table *t, const uint8_t *mask)
     if (key_bytes(t))
         memcpy(&u->mask_word, copy, sizeof u->mask_word);
     u->slots = slots;
+    u->seed = tr_seed();
     u->n_slots = FIRST_SLOTS;
     u->top_priority = INT32_MIN;
     return (int)t->n_tuples++;
@@ -165,24 +175,6 @@ static void slot_fill(const tr_table *t, tr_slot *slot, const tr_entry *e)
                d->data_limbs * sizeof *e->data);
 }
 
-/* The best entry of a slot that is taken. */
-static tr_entry *entry_of(const tr_table *t, const tr_slot *slot)
-{
-    return t->by_handle[slot->taken - 1];
-}
-
-/* Entries of one key are a list, best priority first, then oldest. */
-static void slot_insert(const tr_table *t, tr_tuple *u, tr_entry *e)
-{
-    tr_slot *slot = slot_of(t, u, tr_key_of(e));
-    tr_entry *best = slot->taken ? entry_of(t, slot) : NULL, **at = &best;
-    while (*at && tr_entry_wins(*at, e))
-        at = &(*at)->next;
-    e->next = *at;
-    *at = e;
-    slot_fill(t, slot, best);
-}
-
 /* Frees a slot; those behind it that stand off their place move up. */
 static void slot_clear(const tr_table *t, tr_tuple *u, tr_slot *gone)
 {
@@ -193,27 +185,14 @@ static void slot_clear(const tr_table *t, tr_tuple *u, tr_slot *gone)
         tr_slot *slot = slot_at(t, u, i);
         uint32_t home =
             (uint32_t)tr_hash_words((const uint8_t *)slot->words,
-                                    t->desc->key_words, NULL) & last;
+                                    t->desc->key_words, NULL, u->seed) &
+            last;
         if (((i - home) & last) >= ((i - hole) & last)) {
             memcpy(slot_at(t, u, hole), slot, bytes);
             hole = i;
         }
     }
     memset(slot_at(t, u, hole), 0, bytes);
-}
-
-/* Takes an entry out of its tuple. */
-static void slot_remove(const tr_table *t, tr_tuple *u, const tr_entry *e)
-{
-    tr_slot *slot = slot_of(t, u, tr_key_of(e));
-    tr_entry *best = entry_of(t, slot), **at = &best;
-    while (*at != e)
-        at = &(*at)->next;
-    *at = e->next;
-    if (best)
-        slot_fill(t, slot, best);
-    else
-        slot_clear(t, u, slot);
 }
 
 /* 0: there is no memory. */
@@ -239,22 +218,13 @@ static int tuple_grow(const tr_table *t, tr_tuple *u)
 /* The entry of the same masked key, mask and priority. */
 static tr_entry *find_equal(const tr_table *t, const tr_entry *like)
 {
-    if (t->by_vectors)
-        return tr_vectors_equal(t, like);
-    if (t->desc->match == TR_RANGE) {
-        for (uint32_t i = 0; i < t->top_handle; i++)
-            if (t->by_handle[i] && tr_same_entry(t, t->by_handle[i], like))
-                return t->by_handle[i];
-        return NULL;
-    }
+    if (tr_indexed(t))
+        return tr_index_find(t, like);
     int i = tuple_find(t, tr_mask_of_entry(t, like));
     if (i < 0)
         return NULL;
     const tr_slot *slot = slot_of(t, &t->tuples[i], tr_key_of(like));
-    tr_entry *e = slot->taken ? entry_of(t, slot) : NULL;
-    while (e && e->priority != like->priority)
-        e = e->next;
-    return e;
+    return slot->taken ? t->by_handle[slot->taken - 1] : NULL;
 }
 
 /* ---- ranges without bit vectors ---- */
@@ -280,7 +250,7 @@ tr_entry *tr_lookup_range(const tr_table *t, const uint8_t *key)
         return tr_lookup_vectors(t, key);
     const tr_table_desc *d = t->desc;
     tr_entry *best = NULL;
-    for (uint32_t i = 0; i < t->top_handle; i++) {
+    for (uint32_t i = 0; i < t->handles.top; i++) {
         tr_entry *e = t->by_handle[i];
         uint32_t f = 0;
         if (!e || (best && !tr_entry_wins(e, best)))
@@ -302,67 +272,52 @@ static int vectors_wanted(const tr_table *t)
     const tr_table_desc *d = t->desc;
     return (d->match == TR_RANGE ||
             (d->match == TR_TERNARY &&
-             t->n_tuples > MASKS + t->top_handle / ENTRIES_A_MASK)) &&
-           tr_vectors_bytes(d, t->top_handle) / VECTOR_BYTES <= t->count;
-}
-
-static void choose_lookup(tr_table *t)
-{
-    t->by_vectors = t->vectored == t->top_handle && vectors_wanted(t);
+             t->n_tuples > MASKS + t->handles.top / ENTRIES_A_MASK)) &&
+           tr_vectors_bytes(d, t->handles.top) / VECTOR_BYTES <= t->count;
 }
 
 /* Adds an entry to the vectors that there are, and brings these nearer to what
  * the table holds: they are complete after some updates, none of which takes
- * long. Without memory for them the table does without. */
+ * long. Then the table has them instead of its tuples until it is empty, so that
+ * no update walks many masks. Without memory for them it does without. */
 static void vectors_follow(tr_table *t, const tr_entry *e)
 {
+    if (t->by_vectors) {
+        t->vectored = t->handles.top;
+        return;
+    }
     if (!t->vectors && vectors_wanted(t))
         t->vectors = tr_vectors_new(t->desc);
     if (!t->vectors)
         return;
     if ((uint32_t)tr_rest(e)->handle < t->vectored)
         tr_vectors_add(t, e);
-    for (uint32_t n = 0; n < MOVED && t->vectored < t->top_handle; n++) {
+    for (uint32_t n = 0; n < MOVED && t->vectored < t->handles.top; n++) {
         e = t->by_handle[t->vectored];
         if (e && tr_vectors_add(t, e) != TR_OK)
             break;
         t->vectored++;
     }
-    choose_lookup(t);
+    t->by_vectors = t->vectored == t->handles.top && vectors_wanted(t);
+    if (t->by_vectors)
+        tuples_free(t);
 }
 
 /* Takes an entry out before it goes; an empty table has no vectors. */
 static void vectors_forget(tr_table *t, const tr_entry *e)
 {
-    if (!t->vectors)
-        return;
     if ((uint32_t)tr_rest(e)->handle < t->vectored)
         tr_vectors_remove(t, e);
     if (t->count == 0) {
         tr_vectors_free(t->vectors);
         t->vectors = NULL;
         t->vectored = 0;
+        t->by_vectors = 0;
+        tr_numbers_clear(&t->handles);
     }
-    choose_lookup(t);
 }
 
 /* ---- control ---- */
-
-static int handle_new(tr_table *t)
-{
-    /* handles are the smallest free ones: freed ones are reused */
-    for (; t->free_hint < t->n_handles; t->free_hint++)
-        if (!t->by_handle[t->free_hint])
-            return (int)t->free_hint;
-    uint32_t n = t->n_handles ? 2u * t->n_handles : 8u;
-    tr_entry **list = tr_realloc(t->by_handle, n * sizeof *list);
-    if (!list)
-        return -1;
-    memset(list + t->n_handles, 0, (n - t->n_handles) * sizeof *list);
-    t->by_handle = list;
-    t->n_handles = n;
-    return (int)t->free_hint;
-}
 
 tr_entry *tr_table_entry(const tr_table *t, int handle)
 {
@@ -373,7 +328,9 @@ tr_entry *tr_table_entry(const tr_table *t, int handle)
     return t->by_handle[handle];
 }
 
-static int tuple_insert(tr_table *t, tr_entry *e)
+/* Puts e into its tuple; best: the best entry of the same key there, which e is
+ * better than, or NULL. */
+static int tuple_insert(tr_table *t, const tr_entry *e, const tr_entry *best)
 {
     int i = tuple_find(t, tr_mask_of_entry(t, e));
     if (i < 0)
@@ -381,15 +338,30 @@ static int tuple_insert(tr_table *t, tr_entry *e)
     if (i < 0)
         return TR_ENOMEM;
     tr_tuple *u = &t->tuples[i];
-    if (u->count >= u->n_slots / SPARSE && !tuple_grow(t, u))
+    if (!best && u->count >= u->n_slots / SPARSE && !tuple_grow(t, u))
         return TR_ENOMEM;
-    slot_insert(t, u, e);
-    u->count++;
+    slot_fill(t, slot_of(t, u, tr_key_of(e)), e);
+    u->count += !best;
     if (e->priority > u->top_priority) {
         u->top_priority = e->priority;
         tuple_resort(t, (uint32_t)i);
     }
     return TR_OK;
+}
+
+/* Takes e out of its tuple, where best comes in its place; NULL: none does. */
+static void tuple_replace(tr_table *t, const tr_entry *e, const tr_entry *best)
+{
+    uint32_t i = (uint32_t)tuple_find(t, tr_mask_of_entry(t, e));
+    tr_tuple *u = &t->tuples[i];
+    tr_slot *slot = slot_of(t, u, tr_key_of(e));
+    if (best) {
+        slot_fill(t, slot, best);
+        return;
+    }
+    slot_clear(t, u, slot);
+    if (--u->count == 0)
+        tuple_remove(t, i);
 }
 
 /* Masks the key where a mask applies (not in range fields). */
@@ -406,6 +378,17 @@ static void fill_key(const tr_table *t, tr_entry *e, const uint8_t *key,
             tr_key_of(e)[b] = f->range ? key[b] : key[b] & m;
         }
     }
+}
+
+/* Puts an entry with its handle where packets look for it. */
+static int stand(tr_table *t, const tr_entry *e)
+{
+    if (t->by_vectors)
+        return tr_vectors_add(t, e);
+    if (t->desc->match == TR_RANGE)
+        return TR_OK;
+    const tr_entry *best = tr_indexed(t) ? tr_index_best(t, e) : NULL;
+    return best && tr_entry_wins(best, e) ? TR_OK : tuple_insert(t, e, best);
 }
 
 int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
@@ -425,25 +408,27 @@ int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
         rc = TR_EEXIST;
     if (rc == TR_OK && t->count >= t->max_size)
         rc = TR_EFULL;
-    int handle = rc == TR_OK ? handle_new(t) : -1;
-    if (rc == TR_OK && handle < 0)
-        rc = TR_ENOMEM;
-    if (rc == TR_OK) {
+    if (rc == TR_OK && tr_indexed(t))
+        rc = tr_index_room(t);
+    int handle = rc == TR_OK ? tr_number_new(&t->handles,
+                                             (void ***)&t->by_handle,
+                                             &t->n_handles)
+                             : rc;
+    if (handle >= 0) {
         e->seq = t->next_seq++;
         tr_rest(e)->handle = handle;
-        t->by_handle[handle] = e;
-        if (t->desc->match != TR_RANGE)
-            rc = tuple_insert(t, e);
+        rc = stand(t, e);
+        if (rc != TR_OK)
+            tr_number_free(&t->handles, (uint32_t)handle);
     }
-    if (rc != TR_OK) {
-        if (handle >= 0)
-            t->by_handle[handle] = NULL;
+    if (handle < 0 || rc != TR_OK) {
         tr_entry_free(e);
-        return rc;
+        return rc != TR_OK ? rc : handle;
     }
+    t->by_handle[handle] = e;
     t->count++;
-    if ((uint32_t)handle >= t->top_handle)
-        t->top_handle = (uint32_t)handle + 1u;
+    if (tr_indexed(t))
+        tr_index_add(t, e);
     vectors_follow(t, e);
     return handle;
 }
@@ -451,12 +436,12 @@ int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
 int tr_table_retarget(tr_table *t, tr_entry *e, const tr_target *target)
 {
     int rc = tr_entry_target(e, target, t->desc->data_limbs);
-    if (rc != TR_OK || t->desc->match == TR_RANGE)
+    if (rc != TR_OK || t->desc->match == TR_RANGE || t->by_vectors)
         return rc;
-    int i = tuple_find(t, tr_mask_of_entry(t, e));
-    tr_slot *slot = slot_of(t, &t->tuples[i], tr_key_of(e));
-    if (entry_of(t, slot) == e)
-        slot_fill(t, slot, e);
+    if (!tr_indexed(t) || tr_index_best(t, e) == e) {
+        int i = tuple_find(t, tr_mask_of_entry(t, e));
+        slot_fill(t, slot_of(t, &t->tuples[i], tr_key_of(e)), e);
+    }
     return TR_OK;
 }
 
@@ -465,17 +450,18 @@ int tr_table_remove(tr_table *t, int handle)
     tr_entry *e = handle < 0 ? NULL : tr_table_entry(t, handle);
     if (!e)
         return TR_ENOENT;
-    if (t->desc->match != TR_RANGE) {
-        uint32_t i = (uint32_t)tuple_find(t, tr_mask_of_entry(t, e));
-        slot_remove(t, &t->tuples[i], e);
-        if (--t->tuples[i].count == 0)
-            tuple_remove(t, i);
+    const tr_entry *best = NULL; /* of its key and mask, when it has gone */
+    int was_best = !tr_indexed(t) || tr_index_best(t, e) == e;
+    if (tr_indexed(t)) {
+        tr_index_remove(t, e);
+        best = tr_index_best(t, e);
     }
+    if (was_best && !t->by_vectors && t->desc->match != TR_RANGE)
+        tuple_replace(t, e, best);
     t->count--;
-    vectors_forget(t, e);
     t->by_handle[handle] = NULL;
-    if ((uint32_t)handle < t->free_hint)
-        t->free_hint = (uint32_t)handle;
+    tr_number_free(&t->handles, (uint32_t)handle);
+    vectors_forget(t, e);
     tr_entry_free(e);
     return TR_OK;
 }

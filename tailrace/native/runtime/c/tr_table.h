@@ -17,15 +17,6 @@ TR_INLINE uint8_t *tr_mask_of_entry(const tr_table *t, const tr_entry *e)
                                   t->desc->data_limbs);
 }
 
-TR_INLINE int tr_same_entry(const tr_table *t, const tr_entry *a,
-                            const tr_entry *b)
-{
-    size_t bytes = t->desc->key_words * sizeof(uint64_t);
-    return a->priority == b->priority &&
-           !memcmp(tr_key_of(a), tr_key_of(b), bytes) &&
-           !memcmp(tr_mask_of_entry(t, a), tr_mask_of_entry(t, b), bytes);
-}
-
 /* An entry with room for its data, for key and mask, and for a meter where it
  * has one; NULL: no memory. */
 tr_entry *tr_entry_new(uint32_t data_limbs, uint32_t key_words, int metered);
@@ -55,8 +46,30 @@ void tr_vectors_free(tr_vectors *v);
  * before. */
 int tr_vectors_add(const tr_table *t, const tr_entry *e);
 void tr_vectors_remove(const tr_table *t, const tr_entry *e);
-/* The entry of the same key, mask and priority, NULL when there is none. */
-tr_entry *tr_vectors_equal(const tr_table *t, const tr_entry *like);
+
+/* ---- what updates look for (tr_index.c) ---- */
+
+/* Seed of hashes: a secret of the process. */
+uint64_t tr_seed(void);
+
+/* Whether a table has an index: a ternary or a range table. */
+int tr_indexed(const tr_table *t);
+/* The best entry of the same key and mask, and that of the same priority, too;
+ * NULL: none. */
+tr_entry *tr_index_best(const tr_table *t, const tr_entry *like);
+tr_entry *tr_index_find(const tr_table *t, const tr_entry *like);
+/* Room for one more entry: TR_OK or TR_ENOMEM. */
+int tr_index_room(tr_table *t);
+void tr_index_add(tr_table *t, tr_entry *e);
+void tr_index_remove(tr_table *t, tr_entry *e);
+void tr_index_clear(tr_table *t);
+
+/* The smallest free number, in a list of `room` pointers, which grows where it
+ * is full; TR_ENOMEM. */
+int tr_number_new(tr_numbers *n, void ***list, uint32_t *room);
+void tr_number_free(tr_numbers *n, uint32_t number);
+/* No number is taken any more. */
+void tr_numbers_clear(tr_numbers *n);
 
 void tr_profile_clear(tr_profile *p);
 int tr_profile_add(tr_profile *p, const tr_target *action);

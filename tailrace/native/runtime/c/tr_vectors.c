@@ -317,20 +317,3 @@ tr_entry *tr_lookup_vectors(const tr_table *t, const uint8_t *key)
     }
     return best;
 }
-
-tr_entry *tr_vectors_equal(const tr_table *t, const tr_entry *like)
-{
-    const tr_vectors *v = t->vectors;
-    for (uint32_t i = 0; i < v->n_blocks; i++) {
-        const block *b = v->blocks[i];
-        row hits;
-        if (!b || !block_hits(v, t->desc, b, tr_key_of(like), hits))
-            continue;
-        for (int at; (at = take(hits)) >= 0;) {
-            tr_entry *e = t->by_handle[i * BLOCK + (uint32_t)at];
-            if (tr_same_entry(t, e, like))
-                return e;
-        }
-    }
-    return NULL;
-}
