@@ -21,5 +21,8 @@ QUANTUM_BITS: Final = 512
 MAX_QUANTA: Final = 0xFFFF
 """The most that a pause frame can ask for; a frame that is repeated asks for it again."""
 
+MAX_FRAME_BYTES: Final = 66_000
+"""Of a frame that a switch or a host takes or sends (TR_MAX_FRAME of tr_switch.h)."""
+
 PRIORITIES: Final = 8
 """Of PFC (IEEE 802.1Qbb)."""

@@ -8,12 +8,12 @@ import socket
 
 from tailrace.hosts.driver.raw_socket import SO_RCVBUFFORCE, SOL_PACKET, RawSocket
 from tailrace.hosts.errors import DeviceError
+from tailrace.words.constants import MAX_FRAME_BYTES
 
 _PACKET_QDISC_BYPASS = 20
 _PACKET_IGNORE_OUTGOING = 23
 _SO_SNDBUFFORCE = 32
 _BUFFER_BYTES = 8 << 20
-_MAX_FRAME_BYTES = 1 << 16
 # What a full queue of the kernel says: the frame may be sent again.
 _FULL = (errno.EAGAIN, errno.ENOBUFS)
 
@@ -52,12 +52,14 @@ class PacketSocket(RawSocket):
         """
         while True:
             try:
-                frame, address = self._socket.recvfrom(_MAX_FRAME_BYTES)
+                frame, address = self._socket.recvfrom(MAX_FRAME_BYTES + 1)
             except BlockingIOError:
                 return None
             except OSError as error:
                 raise self._gone(error) from error
-            if address[2] != socket.PACKET_OUTGOING:
+            if len(frame) > MAX_FRAME_BYTES:
+                self.dropped += 1
+            elif address[2] != socket.PACKET_OUTGOING:
                 return frame
 
     def send(self, frame: bytes) -> bool:

@@ -74,6 +74,8 @@ class TraceService:
                 )
             request = msgspec.json.decode(octets, type=TraceRequest)
             frame = binascii.unhexlify(request.frame)
+            if len(frame) > C.TR_MAX_FRAME:
+                raise TraceError(f"the packet has {len(frame)} bytes; at most {C.TR_MAX_FRAME} are taken")
             if request.send and (request.every or request.needs):
                 raise TraceError("a packet that is sent takes one way, and none can be repeated")
         except (binascii.Error, ValueError, TraceError) as error:

@@ -33,6 +33,7 @@ from tailrace.native.runtime import Switch, SwitchConfig
 from tailrace.native.server.server import listen, new_server
 from tailrace.native.switchd.dataplane import KEPT_IDS, MOST_WAITING, DataplaneService, Ids
 from tailrace.native.switchd.ports import IoLoop
+from tailrace.words.constants import MAX_FRAME_BYTES
 from tests.eventually import eventually
 from tests.native.switchd.test_cli import COMMAND, LONG_S, free_port
 
@@ -226,13 +227,12 @@ def test_a_port_that_is_down_carries_nothing(plane: Plane) -> None:
 
 
 def test_empty_packets_are_none_and_long_ones_are_dropped(plane: Plane) -> None:
-    long = frame(2, bytes(65_000))
-    assert plane.client.window([(1, b""), (1, long), (1, frame(2, bytes(70_000))), (1, frame(2))]) == [
-        [],
-        [(2, long)],
-        [],
-        [(2, frame(2))],
-    ]
+    """What leaves is whole: nothing on its way has less room than the switch."""
+    lengths = (65_000, 65_664, 65_665, MAX_FRAME_BYTES, MAX_FRAME_BYTES + 1, 70_000)
+    frames = [b"", *(frame(2, bytes(length - len(frame(2)))) for length in lengths), frame(2)]
+    taken = [[(2, each)] if 0 < len(each) <= MAX_FRAME_BYTES else [] for each in frames]
+    assert plane.client.window([(1, each) for each in frames]) == taken
+    assert plane.switch.drops() == {"too_long": 2}
 
 
 def test_what_the_controller_sends_has_no_id(plane: Plane) -> None:

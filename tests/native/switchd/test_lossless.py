@@ -21,6 +21,7 @@ from tailrace.native.switchd.lossless import (
     PfcSpec,
     WatchdogSpec,
     buffer_config,
+    packet_bytes,
     parse_buffer,
     parse_pfc,
     parse_port_watchdog,
@@ -32,6 +33,15 @@ from tests.eventually import LONG_S, eventually
 
 PROGRAM = Path(__file__).parents[2] / "programs" / "build" / "basic_l3.json"
 COMMAND = [sys.executable, "-c", "from tailrace.native.switchd.cli import main; raise SystemExit(main())"]
+
+
+def test_memory_for_packets() -> None:
+    """A share of what --memory gives, and more where a buffer needs it."""
+    gib = 1 << 30
+    assert packet_bytes(8 * gib, None) == 128 << 20
+    assert packet_bytes(256 << 20, None) == 64 << 20
+    assert packet_bytes(8 * gib, BufferSpec(9_000_000)) == 16 * 9_000_000
+    assert packet_bytes(8 * gib, BufferSpec(gib)) == 2 * gib
 
 
 def test_words() -> None:

@@ -18,14 +18,15 @@ from tailrace.native.compiler.expr import (
 )
 from tailrace.native.compiler.model import FieldType, Header, HeaderStack, HeaderType, Union, UnionStack
 from tailrace.native.compiler.read.node import Node, enter, lookup
+from tailrace.words.constants import MAX_FRAME_BYTES
 
 _MAX_WIDTH = 4096
 
 _MAX_VARBIT_BYTES = 1024
 """Room for a varbit field in a program that gives no max_length."""
 
-MAX_HEADER_BYTES = 66_000
-"""Of a header's fixed fields: no frame has more (TR_MAX_FRAME of tr_switch.h)."""
+MAX_HEADER_BYTES = MAX_FRAME_BYTES
+"""Of a header's fixed fields: no frame has more."""
 
 MAX_PHV_BYTES = 256 << 10
 """Of all headers and metadata of a packet: it is cleared and copied as a whole, by stage and by stack."""

@@ -402,6 +402,7 @@ struct tr_switch {
     uint64_t recirc_busy_ps;
     uint8_t refusing;         /* a packet without room is in egress */
     tr_pkt *out_head, *out_tail;
+    uint64_t out_bytes;       /* memory of these */
     uint64_t now_ps, next_event_ps;
     uint64_t ticks_at_ps, ticks;  /* a time, and the same in ticks */
     tr_clock_fn clock;        /* NULL: there is no time but now_ps */

@@ -121,6 +121,7 @@ static void packets_free(tr_switch *s)
     memset(&s->resubmitted, 0, sizeof s->resubmitted);
     memset(&s->recirculated, 0, sizeof s->recirculated);
     s->out_tail = NULL;
+    s->out_bytes = 0;
     s->recirc_busy_ps = 0;
     s->next_event_ps = TR_NEVER;
     for (uint32_t i = 0; i < TR_SIZE_CLASSES + TR_PACKED_LINES; i++)

@@ -152,8 +152,8 @@ typedef struct tr_switch_config {
     uint64_t recirc_rate_bps; /* rate of the recirculation port, 0: infinite */
     uint64_t seed;            /* of the random extern */
     uint64_t packet_bytes;    /* memory for packets, 0: no limit; new packets
-                               * and copies get half of it, the rest is for
-                               * those that leave their queues */
+                               * and copies get half of it, those that leave
+                               * their queues the rest */
 } tr_switch_config;
 
 /* A frame to send. data stays valid until tr_release(slot). */
@@ -268,7 +268,8 @@ void tr_origin(tr_switch *s, uint32_t origin);
 /* Does all work due up to now_ps, in the order of its times: at one time what
  * enters ingress again comes first, then ports by number, until nothing is
  * left. Returns the time of the next timed event, TR_NEVER, or a time <=
- * now_ps when it stopped early because packets loop without time passing. */
+ * now_ps when it stopped early because packets loop without time passing, or
+ * because many are to be taken out first (tr_pop). */
 uint64_t tr_run(tr_switch *s, uint64_t now_ps);
 /* When tr_run has something to do next; not later than the switch's own time
  * when that is so at once. */

@@ -255,6 +255,7 @@ void tr_port_send(tr_switch *s, tr_pkt *p, uint64_t now_ps)
     else
         s->out_head = p;
     s->out_tail = p;
+    s->out_bytes += p->size;
 }
 
 void tr_port_flush(tr_switch *s, tr_port *t)
@@ -275,6 +276,7 @@ int tr_pop(tr_switch *s, tr_out *out)
     s->out_head = p->next;
     if (!s->out_head)
         s->out_tail = NULL;
+    s->out_bytes -= p->size;
     out->port = p->egress_port;
     out->len = p->len;
     out->virt = p->virt;
