@@ -47,7 +47,7 @@ IN_VALUE_SET = "in "
 MOST_DEPTH = 31
 """Copies of copies that a trace has inside each other; readers of protobuf take a hundred messages."""
 
-TOO_DEEP = events.Text("warning", f"a copy of a copy, {MOST_DEPTH + 1} deep: no more than {MOST_DEPTH} are shown")
+TOO_DEEP = events.Text("warning", f"copies of copies more than {MOST_DEPTH} deep are not shown")
 
 _NO_INDEX = (1 << 64) - 1
 

@@ -49,7 +49,8 @@ def table(kind: str) -> Iterator[tuple[Switch, int]]:
 
 def walks(switch: Switch) -> int:
     address = ctypes.c_void_p(switch.address)
-    return max(shapes().shape_longest_run(address, 0), shapes().shape_longest_chain(address, 0))
+    far: int = max(shapes().shape_longest_run(address, 0), shapes().shape_longest_chain(address, 0))
+    return far
 
 
 def multiplied(number: int) -> bytes:
@@ -89,8 +90,13 @@ def test_chosen_keys_do_not_collide(kind: str, keys: str) -> None:
 
 
 def test_each_process_has_a_seed_of_its_own() -> None:
-    script = "from tailrace.native.runtime.build import runtime_library as r; f = r().tr_seed; import ctypes; "
-    script += "f.restype = ctypes.c_uint64; print(f())"
+    script = """
+import ctypes
+from tailrace.native.runtime.build import runtime_library
+seed = runtime_library().tr_seed
+seed.restype = ctypes.c_uint64
+print(seed())
+"""
     runs = [subprocess.run([sys.executable, "-c", script], capture_output=True, check=True) for _ in range(2)]
     assert len({run.stdout for run in runs}) == 2
 
@@ -106,7 +112,10 @@ ENTRY: dict[str, Callable[[int], Entry]] = {
 
 @pytest.mark.parametrize(
     ("kind", "entries"),
-    [*(("ternary", name) for name in list(ENTRY)[:3]), *(("range", name) for name in ENTRY if name != "masks")],
+    [
+        *(("ternary", name) for name in list(ENTRY)[:3]),
+        *(("range", name) for name in ENTRY if name != "masks"),
+    ],
 )
 def test_entries_that_have_much_in_common_are_not_walked(kind: str, entries: str) -> None:
     """One key in many priorities, many masks, many ranges that overlap; the best is the one that is hit."""

@@ -22,11 +22,11 @@ STEPS = 1 << 16
 """Passes and copies of one call of the core."""
 
 
-def multicasting(**config: int) -> Switch:
+def multicasting(packet_bytes: int = 0) -> Switch:
     """Sends each packet to group 1, of 16,384 replicas."""
     b = Builder([("a", 8)])
     b.run([assign(field("standard_metadata", "mcast_grp"), const(1))])
-    switch = Switch(load_program(b.text()), SwitchConfig(**config))
+    switch = Switch(load_program(b.text()), SwitchConfig(packet_bytes=packet_bytes))
     switch.mcast_set(1, REPLICAS)
     return switch
 

@@ -66,7 +66,9 @@ def test_what_goes_round_and_grows() -> None:
         switch.inject(1, bytes(MAX_FRAME_BYTES - 2 * HEADER_BYTES - 1), 0)
         assert (switch.outputs(), switch.drops()) == ([], {"too_long": 1})
         assert switch.account().made_frames == 0
-    with Switch(program(call("clone_egress_pkt_to_egress", const(1), const(0)), call("truncate", const(100)))) as switch:
+    with Switch(
+        program(call("clone_egress_pkt_to_egress", const(1), const(0)), call("truncate", const(100)))
+    ) as switch:
         switch.clone_set(2, [Replica(2, 1)])
         switch.inject(1, bytes(MAX_FRAME_BYTES - HEADER_BYTES // 2), 0)
         assert [len(out.data) for out in switch.outputs()] == [100]

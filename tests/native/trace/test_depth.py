@@ -70,5 +70,5 @@ def test_what_is_cut_is_not_compared_with_what_was_saved(
     trace = try_packet(switch, 1, b"\xff\0")
     monkeypatch.setattr("tailrace.native.replay.again.run", lambda _: trace)
     with pytest.raises(FailedError, match=CUT):
-        replay._natively(cast(Saved, None), full=False, json=False)  # noqa: SLF001
+        replay._natively(cast(Saved, None), full=False, json=False)
     assert TOO_DEEP.text in capsys.readouterr().out
