@@ -16,7 +16,7 @@
 
 /* Whether tr_run may do more before its caller has a turn: packets that leave
  * take more memory than while they wait, until the caller releases them. */
-static int goes_on(const tr_switch *s)
+static int may_continue(const tr_switch *s)
 {
     return s->steps < STEP_LIMIT &&
            (!s->cfg.packet_bytes || s->out_bytes < s->cfg.packet_bytes / 4);
@@ -181,7 +181,7 @@ static void discard(tr_switch *s, tr_port *t, uint64_t now_ps)
     for (unsigned bits = t->dropping; bits; bits &= bits - 1) {
         uint32_t priority = (uint32_t)__builtin_ctz(bits);
         tr_pkt *p;
-        while (goes_on(s) && (p = tr_port_discard(s, t, priority))) {
+        while (may_continue(s) && (p = tr_port_discard(s, t, priority))) {
             s->steps++;
             if (TR_EGRESS(s, p, now_ps))
                 tr_port_drop(s, t, p, TR_DROP_PFC_STORM);
@@ -197,7 +197,7 @@ static void port_work(tr_switch *s, uint32_t port, uint64_t now_ps)
     if (t->dropping & t->waiting)
         discard(s, t, now_ps);
     tr_pkt *p;
-    while (goes_on(s) && (p = tr_port_dequeue(s, t, now_ps))) {
+    while (may_continue(s) && (p = tr_port_dequeue(s, t, now_ps))) {
         s->steps++;
         if (TR_EGRESS(s, p, now_ps)) {
             if (p->charge)
@@ -240,13 +240,13 @@ static int work(tr_switch *s, uint64_t now_ps)
     s->steps = 0;
     for (;;) {
         tr_pkt *p;
-        while (goes_on(s) && (p = reentry_take(s, now_ps))) {
+        while (may_continue(s) && (p = reentry_take(s, now_ps))) {
             s->steps++;
             TR_INGRESS(s, p, now_ps);
         }
-        if (goes_on(s))
+        if (may_continue(s))
             ports_work(s, now_ps);
-        if (!goes_on(s))
+        if (!may_continue(s))
             return 0;
         if (!s->due_words && reentry_next(s) > now_ps)
             return 1;

@@ -60,6 +60,7 @@ static void pre_free(tr_replicas ***table)
     }
 }
 
+/* Lists of free packets, the largest packets first: these go back to the system. */
 static unsigned larger_first(unsigned i)
 {
     return i < TR_SIZE_CLASSES ? TR_SIZE_CLASSES - 1 - i : i;

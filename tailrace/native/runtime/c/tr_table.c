@@ -381,7 +381,7 @@ static void fill_key(const tr_table *t, tr_entry *e, const uint8_t *key,
 }
 
 /* Puts an entry with its handle where packets look for it. */
-static int stand(tr_table *t, const tr_entry *e)
+static int entry_put(tr_table *t, const tr_entry *e)
 {
     if (t->by_vectors)
         return tr_vectors_add(t, e);
@@ -417,7 +417,7 @@ int tr_table_add(tr_table *t, const uint8_t *key, const uint8_t *mask,
     if (handle >= 0) {
         e->seq = t->next_seq++;
         tr_rest(e)->handle = handle;
-        rc = stand(t, e);
+        rc = entry_put(t, e);
         if (rc != TR_OK)
             tr_number_free(&t->handles, (uint32_t)handle);
     }
