@@ -133,6 +133,7 @@ class _Context:
         self._serialize = serialize
         self._mute = mute
         self._trailing: tuple[tuple[str, str | bytes], ...] = ()
+        self._code, self._details = grpc.StatusCode.OK, ""
         self.end: _End | None = None
         self.callbacks: list[Callable[[Any], None]] = []
 
@@ -140,8 +141,20 @@ class _Context:
         self.end = _End(code, details, tuple(trailing_metadata) or self._trailing)
         raise grpc.aio.AbortError
 
+    def set_code(self, code: grpc.StatusCode) -> None:
+        self._code = code
+
+    def set_details(self, details: str) -> None:
+        self._details = details
+
     def set_trailing_metadata(self, trailing_metadata: Any) -> None:
         self._trailing = tuple(trailing_metadata)
+
+    def status(self) -> _End | None:
+        """The status that the handler has set; None: the call is done."""
+        if self._code == grpc.StatusCode.OK:
+            return None
+        return _End(self._code, self._details, self._trailing)
 
     def add_done_callback(self, callback: Callable[[Any], None]) -> None:
         self.callbacks.append(callback)
@@ -248,8 +261,9 @@ class _Call:
                 end = _End(grpc.StatusCode.UNIMPLEMENTED, "Method not found!")
             else:
                 await self._handle(handler, context)
-                end = _DONE
-                self._channel.memory.ways.done(self._channel.address, self._method.rpartition("/")[2])
+                end = context.status() or _DONE
+                if end is _DONE:
+                    self._channel.memory.ways.done(self._channel.address, self._method.rpartition("/")[2])
         except grpc.aio.AbortError:
             end = context.end or end
         except Exception as error:  # noqa: BLE001 - as gRPC answers what a handler does not catch
@@ -277,7 +291,10 @@ class _Call:
             if self._mishap is Mishap.TWICE:
                 with contextlib.suppress(grpc.aio.AbortError):
                     await handler.unary_unary(request, context)
-            await context.write(await handler.unary_unary(request, context))
+                context.set_code(grpc.StatusCode.OK)
+            answer = await handler.unary_unary(request, context)
+            if context.status() is None:
+                await context.write(answer)
 
     async def _messages(self, handler: grpc.RpcMethodHandler[Any, Any]) -> AsyncIterator[Any]:
         while isinstance(octets := await self._requests.take(), bytes):

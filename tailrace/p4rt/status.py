@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable
 from enum import IntEnum
+from typing import TypeVar
 
 from finsy.proto import p4r, rpc_status
 from google.protobuf.message import DecodeError
@@ -44,9 +46,13 @@ class P4RtError(Error):
     without control characters: nothing is told to a client but through here.
     """
 
-    def __init__(self, code: Code, message: str) -> None:
+    def __init__(self, code: Code, message: str, status: bytes | None = None) -> None:
+        """Args:
+        status: of a batch, for the trailers: see `BatchStatus`.
+        """
         self.code = code
         self.message = one_line(message, MAX_MESSAGE)
+        self.status = status
         super().__init__(self.message)
 
 
@@ -60,6 +66,23 @@ def not_found(message: str) -> P4RtError:
 
 def exhausted(message: str) -> P4RtError:
     return P4RtError(Code.RESOURCE_EXHAUSTED, message)
+
+
+_E = TypeVar("_E", bound=BaseException)
+
+
+def forgetful(error: _E) -> _E:
+    """An error that has been caught, without the frames through which it came.
+
+    They hold the request that was refused. Where one of them holds the error, too, that is a reference cycle,
+    and the request stays until somebody searches for cycles.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        traceback.clear_frames(cause.__traceback__)
+        cause.__traceback__, cause = None, cause.__context__
+    error.__context__ = error.__cause__ = None
+    return error
 
 
 DETAILS = "grpc-status-details-bin"
@@ -125,6 +148,17 @@ class BatchStatus:
         """Notes what became of the next elements."""
         for error in errors:
             self.append(error)
+
+    def error(self, what: str) -> P4RtError:
+        """The error of a batch in which something failed."""
+        status = self.packed(what)
+        if status is None:
+            # what each became is more than a client may take: say how many failed, and the first of them
+            assert self.first is not None
+            number, first = self.first
+            what += f": {self.failures} of {len(self)}; the first, number {number}: "
+            what += f"{first.code.name}: {first.message}"
+        return P4RtError(Code.UNKNOWN, what, status)
 
     def packed(self, message: str) -> bytes | None:
         """The status in octets; None where the details of all elements are more than it may have."""

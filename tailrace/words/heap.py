@@ -14,6 +14,9 @@ from typing import Any
 _M_ARENA_MAX = -8
 _EVERY_S = 10.0
 
+SOON_S = 2.0
+"""From the moment when much was freed to the trim."""
+
 
 def _function(name: str) -> Any:
     return getattr(ctypes.CDLL(None), name, None)
@@ -43,3 +46,23 @@ async def keep_trimmed() -> None:
     while True:
         await asyncio.sleep(_EVERY_S)
         trim()
+
+
+class Trimmer:
+    """Trims a moment after much was freed, and once more, for connections go a while after their streams."""
+
+    def __init__(self) -> None:
+        self._times = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def freed(self) -> None:
+        """Much is free now. To be called in an event loop."""
+        self._times = 2
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(SOON_S, self._trim)
+
+    def _trim(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.run_in_executor(None, trim)
+        self._times -= 1
+        self._timer = loop.call_later(SOON_S, self._trim) if self._times else None

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting for gRPC's core, so that it frees what it has taken, whatever clients do.
+"""Calls of gRPC clients: errors become statuses, and nothing is kept of a call that has ended.
+
+`context.abort` raises an exception that the call's context keeps, and the traceback of that exception keeps
+the context and every frame with its request: a reference cycle. An error that a frame keeps in a variable is
+another one. So handlers raise P4RtError, `answering` clears the frames of its traceback, and gRPC sees no
+exception.
 
 What a batch of operations holds, a message to be sent among it, is freed by whoever waits for the batch when
 it ends (https://github.com/grpc/grpc/issues/43360). It never is where that one was cancelled, as gRPC does to
@@ -11,17 +16,69 @@ gRPC no batch fails: `undisturbed` tells who has asked.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+import logging
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 from weakref import WeakSet, ref
 
+import grpc
+
+from tailrace.native.runtime import StateError
+from tailrace.native.server.context import from_state_error
+from tailrace.p4rt.status import DETAILS, Code, P4RtError, exhausted, forgetful
+from tailrace.words.text import one_line
+
+_log = logging.getLogger(__name__)
+
 _T = TypeVar("_T")
+Behaviour = Callable[[Any, Any], Coroutine[Any, Any, Any]]
+"""What handles a call: a coroutine of its request, or of an iterator of them, and its context."""
+
+MAX_LOG = 1000
+
+_STATUS = {code.value[0]: code for code in grpc.StatusCode}
 
 _ERROR = "ExecuteBatchError"
 _FAILED = 'Failed "execute_batch"'
 """The class of gRPC's errors of batches, which is private, and how those begin that are given to a future
 when a batch has failed. Others could not begin.
 """
+
+
+def answering(behaviour: Behaviour) -> Behaviour:
+    """The same, where an exception ends the call with a canonical code and one line; see above."""
+
+    async def call(request: Any, context: Any) -> Any:
+        try:
+            return await behaviour(request, context)
+        except Exception as error:  # noqa: BLE001 - a call must not end without a status
+            refuse(context, _as_refusal(error))
+            forgetful(error)
+        return b""
+
+    return call
+
+
+def refuse(context: Any, error: P4RtError) -> None:
+    """Sets the status with which a call ends when its handler returns."""
+    context.set_code(_STATUS[error.code])
+    context.set_details(error.message)
+    if error.status is not None:
+        context.set_trailing_metadata(((DETAILS, error.status),))
+
+
+def _as_refusal(error: Exception) -> P4RtError:
+    if isinstance(error, P4RtError):
+        return error
+    if isinstance(error, StateError):
+        return from_state_error(error)
+    if isinstance(error, MemoryError):
+        return exhausted("out of memory")
+    *_, last = traceback.walk_tb(error.__traceback__)
+    place = f"{last[0].f_code.co_name}:{last[1]}: "
+    _log.error("%s", one_line(f"internal error: {place}{type(error).__name__}: {error}", MAX_LOG))
+    return P4RtError(Code.INTERNAL, "internal error; see the switch's log")
 
 
 class _Future(asyncio.Future[Any]):
@@ -76,17 +133,28 @@ async def undisturbed(call: Awaitable[_T]) -> _T:
     return found
 
 
-async def received(messages: AsyncIterator[_T]) -> AsyncIterator[_T]:
+def received(messages: AsyncIterator[_T]) -> AsyncIterator[_T]:
     """The messages of a client, each awaited so."""
-    while (message := await undisturbed(_next(messages))) is not None:
-        yield message
+    return _Received(messages)
 
 
-async def _next(messages: AsyncIterator[_T]) -> _T | None:
-    try:
-        return await anext(messages)
-    except StopAsyncIteration:
-        return None
+class _Received(AsyncIterator[_T]):
+    """A generator would keep the last message until the next comes."""
+
+    def __init__(self, messages: AsyncIterator[_T]) -> None:
+        self._messages = messages
+
+    async def __anext__(self) -> _T:
+        message = await undisturbed(self._next())
+        if message is None:
+            raise StopAsyncIteration
+        return message
+
+    async def _next(self) -> _T | None:
+        try:
+            return await anext(self._messages)
+        except StopAsyncIteration:
+            return None
 
 
 def seen(task: asyncio.Future[Any]) -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles programs in a process of its own, so that neither a large JSON nor the C compiler holds others up.
+"""Compiles programs in processes of their own, so that no large JSON and no C compiler holds others up.
 
 Python's JSON reader keeps the interpreter to itself for as long as it takes, and a compiler that runs in a
-thread cannot be stopped. The process starts with the first program that is not in the cache, and ends with
-the switch or by it.
+thread cannot be stopped. Each program that is not in the cache has a process, which ends with the program,
+with the call that asked for it, or with the switch.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import os
 import pickle
 import select
 import signal
-import struct
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import IO, NoReturn
+from contextvars import ContextVar
+from typing import NoReturn, TypeVar
 
 from tailrace.native.compiler.errors import NotCompiledError, ProgramError
 from tailrace.native.compiler.program import Program, known_program, load_program
@@ -31,60 +31,74 @@ MOST_S = 300.0
 MAX_PROGRAM_BYTES = 32 << 20
 """Size of a program as it comes back; what is larger is no P4 program."""
 
-_LENGTH = struct.Struct(">BQ")
 _MADE, _REFUSED, _NOT_COMPILED, _UNABLE = range(4)
 _ERRORS: dict[int, Callable[[str], ProgramError]] = {
     _REFUSED: ProgramError,
     _NOT_COMPILED: functools.partial(NotCompiledError, refused=True),
     _UNABLE: functools.partial(NotCompiledError, refused=False),
 }
+_LOOK_S = 0.05
+"""Between two looks at whether the program is still wanted."""
 _END_S = 0.3
+
+_T = TypeVar("_T")
+_gone: ContextVar[threading.Event | None] = ContextVar("gone", default=None)
+
+
+def until(gone: threading.Event, call: Callable[..., _T], *arguments: object) -> _T:
+    """Calls something in which a program may be compiled: that ends when nobody wants it any more."""
+    token = _gone.set(gone)
+    try:
+        return call(*arguments)
+    finally:
+        _gone.reset(token)
 
 
 class Compiler:
-    """Compiles for one switch. Any thread may call; `stop` may be called while another one waits."""
+    """Compiles for one switch. Any thread may call; `stop` may be called while others wait.
 
-    def __init__(self) -> None:
+    With `glass`, what follows packets is compiled as well.
+    """
+
+    def __init__(self, *, glass: bool = False) -> None:
+        self._glass = glass
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._processes: set[subprocess.Popen[bytes]] = set()
         self._stopped = False
 
     def __call__(self, text: bytes) -> Program:
         """The program of a BMv2 JSON.
 
         Raises:
-            ProgramError: the JSON is bad, the C compiler failed, or the switch ends.
+            ProgramError: the JSON is bad, the C compiler failed, nobody waits for it, or the switch ends.
         """
-        known = known_program(text, source="")
+        known = None if self._glass else known_program(text, source="")
         if known is not None:
             return known
-        with self._lock:
-            process = self._started()
-            assert process.stdin is not None and process.stdout is not None
-            late = threading.Timer(MOST_S, self._end, (process,))
-            late.daemon = True
-            late.start()
-            try:
-                _put(process.stdin, _MADE, text)
-                kind, answer = _take(process.stdout)
-            except (OSError, EOFError):
-                self._end(process)
-                _close(process)
-                raise ProgramError(f"the compiler ended or took longer than {MOST_S:.0f} s") from None
-            finally:
-                late.cancel()
-        if kind != _MADE:
-            raise _ERRORS[kind](answer.decode(errors="replace"))
-        program = pickle.loads(answer)  # noqa: S301 - from our own process, made below
+        process = self._start()
+        try:
+            answer = self._wait(process, text)
+        finally:
+            _end(process)
+            with contextlib.suppress(OSError), process:  # what was not written any more
+                self._processes.discard(process)
+        if not answer:
+            raise ProgramError(f"the compiler ended or took longer than {MOST_S:.0f} s")
+        if answer[0] != _MADE:
+            raise _ERRORS[answer[0]](answer[1:].decode(errors="replace"))
+        program = pickle.loads(memoryview(answer)[1:])  # noqa: S301 - from our own process, made below
         assert isinstance(program, Program)
         return program
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        if self._stopped:
-            raise ProgramError("the switch ends")
-        if self._process is None or self._process.poll() is not None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tailrace.native.server.compiling", str(os.getpid())],
+    def _start(self) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._stopped:
+                raise ProgramError("the switch ends")
+            process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "tailrace.native.server.compiling", str(os.getpid())),
+                    *(["glass"] if self._glass else []),
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={
@@ -93,54 +107,45 @@ class Compiler:
                 },
                 start_new_session=True,  # it is ended together with the C compiler that it has started
             )
-        return self._process
+            self._processes.add(process)
+            return process
 
     @staticmethod
-    def _end(process: subprocess.Popen[bytes]) -> None:
-        for number in (signal.SIGTERM, signal.SIGKILL):
+    def _wait(process: subprocess.Popen[bytes], text: bytes) -> bytes:
+        """What the process says; nothing where it has ended without a word, or has to."""
+        gone, ends_s, given = _gone.get(), time.monotonic() + MOST_S, text or None
+        while time.monotonic() < ends_s and not (gone is not None and gone.is_set()):
+            try:
+                return process.communicate(given, timeout=_LOOK_S)[0]
+            except subprocess.TimeoutExpired:
+                given = None  # it is on its way
+        return b""
+
+    def stop(self) -> None:
+        """Ends all processes, whatever they do, and leaves nothing behind."""
+        with self._lock:
+            self._stopped = True
+            processes = tuple(self._processes)
+        for process in processes:
+            _end(process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends a process with its children; who waits for it finds its output at an end."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_END_S)
-                if number == signal.SIGKILL:
-                    return
-
-    def stop(self) -> None:
-        """Ends the process, whatever it does, and leaves nothing behind."""
-        self._stopped = True
-        if self._process is not None:
-            self._end(self._process)
-            with self._lock:  # whoever waited for it has got an end of file
-                _close(self._process)
 
 
-def _close(process: subprocess.Popen[bytes]) -> None:
-    for file in (process.stdin, process.stdout):
-        if file is not None:
-            with contextlib.suppress(OSError):  # what was not written any more
-                file.close()
-
-
-def _put(file: IO[bytes], kind: int, data: bytes) -> None:
-    file.write(_LENGTH.pack(kind, len(data)))
-    file.write(data)
-    file.flush()
-
-
-def _take(file: IO[bytes]) -> tuple[int, bytes]:
-    head = file.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        raise EOFError
-    kind, length = _LENGTH.unpack(head)
-    data = file.read(length)
-    if len(data) < length:
-        raise EOFError
-    return kind, data
-
-
-def _answer(text: bytes) -> tuple[int, bytes]:
+def _answer(text: bytes, *, glass: bool) -> tuple[int, bytes]:
     try:
-        program = pickle.dumps(load_program(text, source=""), pickle.HIGHEST_PROTOCOL)
+        loaded = load_program(text, source="")
+        if glass:
+            loaded.glass()
+        program = pickle.dumps(loaded, pickle.HIGHEST_PROTOCOL)
     except NotCompiledError as error:
         return _NOT_COMPILED if error.refused else _UNABLE, str(error).encode()
     except ProgramError as error:
@@ -168,7 +173,7 @@ def _end_with(parent: int) -> None:
 
 
 def main() -> None:
-    """The process: answers until its input ends. Its one argument is the switch's process id."""
+    """The process, for one program on its input. Its first argument is the switch's process id."""
 
     def end(_number: int, _frame: object) -> NoReturn:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
@@ -177,13 +182,13 @@ def main() -> None:
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
-    source, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # nobody else may write where the answers go
-    with contextlib.suppress(EOFError, BrokenPipeError):
-        while True:
-            _, text = _take(source)
-            _put(answers, *_answer(text))
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the switch has ended, and so does this
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # nobody else may write where the answer goes
+    kind, answer = _answer(sys.stdin.buffer.read(), glass="glass" in sys.argv)
+    with contextlib.suppress(BrokenPipeError):
+        answers.write(bytes([kind]) + answer)
+        answers.close()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ from tailrace.native.trace import TraceError
 from tailrace.native.trace.coverage import Entry as EntryUse
 from tailrace.native.trace.records import Told
 from tailrace.p4rt.requests import TraceNeeds, election_of
-from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
+from tailrace.p4rt.status import Code, P4RtError, forgetful, invalid, not_found
 
 API_VERSION = "1.5.0"
 
@@ -370,7 +370,7 @@ class Device:
         except P4RtError as error:
             if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR or not results:
                 raise
-            results.extend([error] * (len(request.updates) - len(results)))
+            results.extend([forgetful(error)] * (len(request.updates) - len(results)))
         finally:
             steps.close()
 

@@ -25,6 +25,7 @@ from tailrace.native.server.trace_service import TraceService
 from tailrace.native.server.waiting.arriving import InTime
 from tailrace.native.trace.sending import Put
 from tailrace.p4rt.status import P4RtError
+from tailrace.words import heap
 from tailrace.words.errors import Error
 
 _log = logging.getLogger(__name__)
@@ -127,15 +128,14 @@ class Server:
     """The gRPC server around one device. Make and use it inside an event loop."""
 
     def __init__(self, device: Device, data_plane: DataPlane) -> None:
-        self._executor = ThreadPoolExecutor(max_workers=2, thread_name_prefix="compile")
-        self._giver = ThreadPoolExecutor(max_workers=1, thread_name_prefix="give-back")
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compile")
         self.service = P4RuntimeService(device, data_plane, self._executor)
         self._server = new_server()
         counts = statistics_handler({device.settings.device_id: self.statistics})
         self._tracer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trace")
         self._traces = TraceService({device.settings.device_id: device}, self._tracer)
         handlers = (rpc_handler(self.service), counts, self._traces.handler())
-        freed = self.service.giving_back.freed
+        freed = self.service.freed = heap.Trimmer().freed
         self._server.add_generic_rpc_handlers(tuple(InTime(handler, freed) for handler in handlers))
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -174,9 +174,6 @@ class Server:
                 self.service.deliver_idle()
             except (P4RtError, StateError) as error:
                 _log.error("ports and timeouts: %s", error)  # the next tick finds the rest
-            back, now_s = self.service.giving_back, asyncio.get_running_loop().time()
-            if back.due(now_s):
-                await asyncio.get_running_loop().run_in_executor(self._giver, back.give_back, now_s)
             await asyncio.sleep(TICK_S)
 
     async def stop(self) -> None:
@@ -186,10 +183,9 @@ class Server:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._server.stop(None), STOP_S)
-        for executor in (self._executor, self._giver):
-            executor.shutdown(wait=False, cancel_futures=True)
+        self._executor.shutdown(wait=False, cancel_futures=True)
         # who looks into the switch must have gone before it is closed, and may ask this loop for names
-        self._traces.stop()
+        await asyncio.to_thread(self._traces.stop)
         await asyncio.to_thread(self._tracer.shutdown, wait=True, cancel_futures=True)
 
 

@@ -11,40 +11,35 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from concurrent.futures import Executor
 from itertools import groupby
-from types import TracebackType
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import grpc
 import grpc.aio
 from finsy.proto import p4r
 from google.protobuf.message import Message
 
-from tailrace.native.runtime import StateError
 from tailrace.native.runtime.types import PortError
 from tailrace.native.server.arbitration import DEFAULT_ROLE, Client, Notices
-from tailrace.native.server.calls import received, undisturbed
-from tailrace.native.server.context import SLICE, from_state_error, in_slices
+from tailrace.native.server.calls import answering, received, undisturbed
+from tailrace.native.server.compiling import until
+from tailrace.native.server.context import SLICE, in_slices
 from tailrace.native.server.device import Device, capabilities
-from tailrace.native.server.giving_back import MANY, GivingBack
-from tailrace.native.server.pipeline import Pipeline
+from tailrace.native.server.pipeline import Pipeline, Prepared
 from tailrace.native.server.requests import elements_of, parsed, parsed_config, parsing
 from tailrace.native.server.streams import Stream
 from tailrace.native.server.waiting.answers import Answer
 from tailrace.native.server.waiting.claims import Claims, Part
 from tailrace.native.server.waiting.intake import Intake
 from tailrace.native.server.waiting.turns import Turns
-from tailrace.p4rt.status import DETAILS, MAX_MESSAGE, BatchStatus, Code, P4RtError, exhausted
-from tailrace.words.errors import Error
-from tailrace.words.text import one_line
+from tailrace.p4rt.status import BatchStatus, Code, P4RtError, exhausted
 
 _log = logging.getLogger(__name__)
-
-_STATUS = {code.value[0]: code for code in grpc.StatusCode}
 
 MAX_STREAMS = 256
 """Streams of one device."""
@@ -60,10 +55,10 @@ FLUSH_S = 5.0
 """How long a stream that ends with an error waits for its client to take what was sent before."""
 PACKETS_AT_ONCE = 256
 """Packet-ins between two turns of others."""
+MANY = 64
+"""Updates of a Write whose memory is worth giving back."""
 MAX_DETAILS = 512 << 10
 """Bytes of what became of the elements of a batch; clients refuse more metadata than they were set up for."""
-MAX_LOG = 1000
-
 _PIPELINE: Part = "pipeline"
 """What has been set; Writes share it."""
 
@@ -92,17 +87,8 @@ class DataPlane(Protocol):
         ...
 
 
-class BatchError(Error):
-    """Something in a Write or Read failed."""
-
-    def __init__(self, what: str, results: BatchStatus) -> None:
-        super().__init__(what)
-        self.what = what
-        self.results = results
-
-
 class P4RuntimeService:
-    """The service for one device. Calls raise P4RtError or BatchError: see `rpc_handler`."""
+    """The service for one device. Calls raise P4RtError: see `rpc_handler`."""
 
     def __init__(
         self,
@@ -127,7 +113,9 @@ class P4RuntimeService:
         self._dropped = 0
         self._frames: deque[bytes] = deque()
         self._burials: set[asyncio.Task[None]] = set()
-        self.giving_back = GivingBack()
+        self._pushes: dict[threading.Event, p4r.SetForwardingPipelineConfigRequest] = {}
+        self.freed: Callable[[], None] = lambda: None
+        """Is called when much memory may be free."""
 
     # ---- unary calls ----
 
@@ -136,14 +124,14 @@ class P4RuntimeService:
         self.device.authorize(request)
         results = self._results()
         if len(request.updates) > MANY:
-            self.giving_back.freed()
+            self.freed()
         async with self._claims.claim(shared=(_PIPELINE, _primary(request.role))):
             term = self.device.begun(request)  # others may have had their turn
             parts = await self._parts(update.entity for update in request.updates)
             async with self._claims.claim(alone=parts):
                 await self._turns.to_the_end(self.device.writing(request, results, term), TAKEOVER_S)
         if results.failures:
-            raise BatchError("write failed", results)
+            raise results.error("write failed")
         return p4r.WriteResponse()
 
     def _results(self) -> BatchStatus:
@@ -182,11 +170,11 @@ class P4RuntimeService:
                         finally:
                             timer.cancel()
                 if answer.slices > 1:
-                    self.giving_back.freed()
+                    self.freed()
         finally:
             self._reads -= 1
         if results.failures:
-            raise BatchError("read failed", results)
+            raise results.error("read failed")
 
     def _keeps(self, more: int) -> None:
         """So many more bytes of answers are kept for clients."""
@@ -202,8 +190,7 @@ class P4RuntimeService:
     ) -> p4r.SetForwardingPipelineConfigResponse:
         """Specification 14."""
         self.device.authorize(request)
-        loop = asyncio.get_running_loop()
-        prepared = await loop.run_in_executor(self._executor, self.device.prepare, request)
+        prepared = await self._prepare(request)
         async with self._claims.claim(alone=(_PIPELINE,)):
             # the client may have lost its role while the program was compiled
             self.device.authorize(request)
@@ -214,16 +201,27 @@ class P4RuntimeService:
             burial.add_done_callback(self._burials.discard)
         return p4r.SetForwardingPipelineConfigResponse()
 
+    async def _prepare(self, request: p4r.SetForwardingPipelineConfigRequest) -> Prepared | None:
+        """Verifies a configuration, as long as its client is there and may set it."""
+        gone, loop = threading.Event(), asyncio.get_running_loop()
+        self._pushes[gone] = request
+        try:
+            return await loop.run_in_executor(self._executor, until, gone, self.device.prepare, request)
+        except P4RtError:
+            self.device.authorize(request)  # who has lost its role is told that
+            raise
+        finally:
+            gone.set()
+            del self._pushes[gone]
+
     async def _bury(self, pipeline: Pipeline) -> None:
         """Frees a pipeline, which may hold a million entries, beside everything else."""
-        await asyncio.get_running_loop().run_in_executor(self._executor, pipeline.free)
+        await asyncio.get_running_loop().run_in_executor(None, pipeline.free)
         await self._turns.all(pipeline.forget())
-        self.giving_back.freed()
+        self.freed()
 
-    async def get_config(
-        self, request: p4r.GetForwardingPipelineConfigRequest, context: _AnyContext
-    ) -> bytes:
-        """Specification 15."""
+    async def get_config(self, request: p4r.GetForwardingPipelineConfigRequest, context: _AnyContext) -> None:
+        """Specification 15. The answer counts until its client has taken it."""
         self.device.check_device(request.device_id)
         answer = self.device.answer(request.response_type)
         if self._answering and self._answering + len(answer) > MAX_ANSWERING:
@@ -231,13 +229,10 @@ class P4RuntimeService:
                 f"{self._answering} bytes of answers wait for clients; the limit is {MAX_ANSWERING}"
             )
         self._answering += len(answer)
-
-        done: Any = lambda _: self._answered(len(answer))  # noqa: E731 - its type is no protocol
-        context.add_done_callback(done)
-        return answer
-
-    def _answered(self, size: int) -> None:
-        self._answering -= size
+        try:
+            await undisturbed(context.write(answer))
+        finally:
+            self._answering -= len(answer)
 
     async def capabilities(
         self, request: p4r.CapabilitiesRequest, _context: _AnyContext
@@ -281,7 +276,7 @@ class P4RuntimeService:
             del self.streams[stream.client]
             self._tell(self.device.arbiter.disconnect(stream.client))
             await asyncio.gather(writer, return_exceptions=True)
-            self.giving_back.freed()
+            self.freed()
 
     @staticmethod
     async def _finish(stream: Stream, writer: asyncio.Task[None]) -> None:
@@ -300,6 +295,11 @@ class P4RuntimeService:
         kind = message.WhichOneof("update")
         if kind == "arbitration":
             self._tell(self.device.arbiter.update(stream.client, message.arbitration))
+            for gone, request in self._pushes.items():
+                with contextlib.suppress(P4RtError):
+                    self.device.authorize(request)
+                    continue
+                gone.set()
             return
         try:
             self._handle_other(stream, kind, message)
@@ -415,23 +415,23 @@ def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
         call: Callable[..., Any], parse: Callable[[bytes, Callable[[int], None]], Awaitable[Any]]
     ) -> grpc.RpcMethodHandler[Any, Any]:
         async def handle(octets: bytes, context: _AnyContext) -> Any:
-            async with _Errors(context):
-                with intake.of(len(octets)) as elements:
-                    return await call(await parse(octets, elements), context)
+            with intake.of(len(octets)) as elements:
+                request = await parse(octets, elements)
+                del octets  # which may be as large as the request made of them
+                return await call(request, context)
 
-        return grpc.unary_unary_rpc_method_handler(handle, response_serializer=_serialize)
+        return grpc.unary_unary_rpc_method_handler(answering(handle), response_serializer=_serialize)
 
     async def read(octets: bytes, context: _AnyContext) -> None:
-        async with _Errors(context):
-            with intake.of(len(octets)) as elements:
-                request = await _in_parts(p4r.ReadRequest, octets, turns, elements)
-                async with contextlib.aclosing(service.read(request, context)) as responses:
-                    async for response in responses:
-                        await undisturbed(context.write(response))
+        with intake.of(len(octets)) as elements:
+            request = await _in_parts(p4r.ReadRequest, octets, turns, elements)
+            del octets
+            async with contextlib.aclosing(service.read(request, context)) as responses:
+                async for response in responses:
+                    await undisturbed(context.write(response))
 
     async def stream_channel(octets: AsyncIterator[bytes], context: _AnyContext) -> None:
-        async with _Errors(context):
-            await service.stream_channel(_messages(octets), context)
+        await service.stream_channel(_messages(octets), context)
 
     async def write(octets: bytes, elements: Callable[[int], None]) -> p4r.WriteRequest:
         return await _in_parts(p4r.WriteRequest, octets, turns, elements)
@@ -439,19 +439,22 @@ def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
     async def set_config(octets: bytes, _: object) -> p4r.SetForwardingPipelineConfigRequest:
         return parsed_config(octets)
 
-    async def get_config(octets: bytes, _: object) -> p4r.GetForwardingPipelineConfigRequest:
-        return parsed(p4r.GetForwardingPipelineConfigRequest, octets)
+    async def get_config(octets: bytes, context: _AnyContext) -> None:
+        await service.get_config(parsed(p4r.GetForwardingPipelineConfigRequest, octets), context)
 
     async def capabilities(octets: bytes, _: object) -> p4r.CapabilitiesRequest:
         return parsed(p4r.CapabilitiesRequest, octets)
 
     handlers = {
         "Write": unary(service.write, write),
-        "Read": grpc.unary_stream_rpc_method_handler(read, response_serializer=_serialize),
+        "Read": grpc.unary_stream_rpc_method_handler(answering(read), response_serializer=_serialize),
         "SetForwardingPipelineConfig": unary(service.set_config, set_config),
-        "GetForwardingPipelineConfig": unary(service.get_config, get_config),
+        # with a write of its own, as the end of a call is told by a callback that would keep it for ever
+        "GetForwardingPipelineConfig": grpc.unary_stream_rpc_method_handler(
+            answering(get_config), response_serializer=_serialize
+        ),
         "StreamChannel": grpc.stream_stream_rpc_method_handler(
-            stream_channel, response_serializer=_serialize
+            answering(stream_channel), response_serializer=_serialize
         ),
         "Capabilities": unary(service.capabilities, capabilities),
     }
@@ -460,7 +463,9 @@ def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
 
 async def _messages(stream: AsyncIterator[bytes]) -> AsyncIterator[p4r.StreamMessageRequest]:
     async for octets in received(stream):
-        yield parsed(p4r.StreamMessageRequest, octets)
+        message = parsed(p4r.StreamMessageRequest, octets)
+        del octets
+        yield message
 
 
 async def _in_parts(
@@ -479,50 +484,3 @@ async def _in_parts(
 
 def _serialize(message: Message | bytes) -> bytes:
     return message if isinstance(message, bytes) else message.SerializeToString()
-
-
-class _Errors:
-    """Turns every exception of a call into a canonical code with one line."""
-
-    def __init__(self, context: _AnyContext) -> None:
-        self._context = context
-
-    async def __aenter__(self) -> None:
-        pass
-
-    async def __aexit__(
-        self, _kind: object, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None or isinstance(error, grpc.aio.AbortError) or not isinstance(error, Exception):
-            return
-        if isinstance(error, BatchError):
-            await _abort_batch(self._context, error)
-        if isinstance(error, StateError):
-            error = from_state_error(error)
-        elif isinstance(error, MemoryError):
-            error = exhausted("out of memory")
-        elif not isinstance(error, P4RtError):
-            while trace is not None and trace.tb_next is not None:
-                trace = trace.tb_next
-            place = "" if trace is None else f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}: "
-            _log.error("%s", one_line(f"internal error: {place}{type(error).__name__}: {error}", MAX_LOG))
-            error = P4RtError(Code.INTERNAL, "internal error; see the switch's log")
-        await self._context.abort(_STATUS[error.code], error.message)
-
-
-async def _abort_batch(context: _AnyContext, failure: BatchError) -> NoReturn:
-    message, results = failure.what, failure.results
-    status = results.packed(message)
-    if status is None:
-        # what each became is more than a client may take: say how many failed, and the first of them
-        assert results.first is not None
-        number, first = results.first
-        message = one_line(
-            f"{message}: {results.failures} of {len(results)}; the first, number {number}: "
-            f"{first.code.name}: {first.message}",
-            MAX_MESSAGE,
-        )
-    else:
-        context.set_trailing_metadata(((DETAILS, status),))
-    await context.abort(grpc.StatusCode.UNKNOWN, message)
-    raise AssertionError("abort returned")

@@ -45,7 +45,7 @@ from tailrace.native.server.entities.schema import Schema, absent
 from tailrace.native.server.entities.tables import Table
 from tailrace.native.server.entities.translation import Mark
 from tailrace.native.server.waiting.parts import Parts
-from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
+from tailrace.p4rt.status import Code, P4RtError, exhausted, forgetful, invalid, not_found
 
 Result = P4RtError | None
 """What became of one update or request: None is success."""
@@ -314,7 +314,7 @@ class State:
             if undo is not None:
                 undo.touch_copies(self.context.copies - copies)
         except P4RtError as error:
-            result = error
+            result = forgetful(error)
         except StateError as error:
             result = from_state_error(error)
         if result is not None:
@@ -424,7 +424,7 @@ class State:
                     done += LOOKED_AT
                     break
                 except P4RtError as error:
-                    results.append(error)
+                    results.append(forgetful(error))
                     done += ENTITY
                     break
                 except StateError as error:

@@ -13,7 +13,9 @@ from typing import Any
 import grpc
 import grpc.aio
 
+from tailrace.native.server.calls import answering
 from tailrace.p4rt.requests import STATISTICS
+from tailrace.p4rt.status import not_found
 
 _MAX_ID = 20
 """Digits of a device id."""
@@ -24,15 +26,14 @@ Statistics = Callable[[], dict[str, object]]
 def statistics_handler(devices: Mapping[int, Statistics]) -> grpc.GenericRpcHandler[Any, Any]:
     """The service as a gRPC server takes it, for the devices with these ids."""
 
-    async def get(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+    async def get(request: bytes, _context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
         text = request[:_MAX_ID].decode(errors="replace")
         found = devices.get(int(text)) if text.isdecimal() and len(request) <= _MAX_ID else None
         if found is None:
-            await context.abort(grpc.StatusCode.NOT_FOUND, f"device {text!r} is not known")
-            raise AssertionError("abort returned")
+            raise not_found(f"device {text!r} is not known")
         return json.dumps(found()).encode()
 
     service, method = STATISTICS
-    handlers = {method: grpc.unary_unary_rpc_method_handler(get)}
+    handlers = {method: grpc.unary_unary_rpc_method_handler(answering(get))}
     handler: grpc.GenericRpcHandler[Any, Any] = grpc.method_handlers_generic_handler(service, handlers)
     return handler

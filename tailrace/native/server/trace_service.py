@@ -4,7 +4,7 @@
 Anybody may ask: it changes nothing. A trace is made while packets wait for some microseconds, one at a time;
 of somebody who asks for many the next one when the one before has been taken, and others' in between.
 A packet that is sent for real is another matter: it goes in under the election id of the primary controller,
-if the switch has one.
+if the switch has one, and is followed for as long as it is in the switch, in a thread of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import binascii
 import contextlib
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any, Literal, TypeVar
 
 import grpc
@@ -24,17 +24,20 @@ import msgspec
 from tailrace.native.compiler.errors import ProgramError
 from tailrace.native.runtime.lib import C
 from tailrace.native.runtime.types import PortError
-from tailrace.native.server.calls import undisturbed
+from tailrace.native.server.calls import answering, undisturbed
 from tailrace.native.server.device import Device
 from tailrace.native.server.service import STALLED_S
 from tailrace.native.trace import Trace, TraceError, outcomes
 from tailrace.native.trace.sending import Put, send_packet
 from tailrace.native.trace.trying import try_in_order
 from tailrace.p4rt.requests import TRACE, TraceNeeds, TraceRequest
-from tailrace.words.text import one_line
+from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 
 MAX_TRACES = 64
 """Requests under way. A client that takes nothing keeps its place for STALLED_S, as one of a Read does."""
+
+MAX_SENT = 4
+"""Packets that are sent at a time, of which one is followed and the others wait."""
 
 _MOST_REQUEST_BYTES = 2 * C.TR_MAX_FRAME + 1024
 _LOOP_S = 10.0
@@ -50,7 +53,8 @@ class TraceService:
         """Takes an executor of one thread, where traces are made."""
         self._devices = devices
         self._executor = executor
-        self.under_way = 0
+        self._sender = ThreadPoolExecutor(max_workers=1, thread_name_prefix="send")
+        self.under_way = self._sent = 0
         self.put: dict[int, Put] = {}
         """Gives a frame to a device that runs in real time, by its id."""
         self._ended = threading.Event()
@@ -58,13 +62,14 @@ class TraceService:
     def handler(self) -> grpc.GenericRpcHandler[Any, Any]:
         """The service as a gRPC server takes it."""
         service, method = TRACE
-        handlers = {method: grpc.unary_stream_rpc_method_handler(self._try)}
+        handlers = {method: grpc.unary_stream_rpc_method_handler(answering(self._try))}
         handler: grpc.GenericRpcHandler[Any, Any] = grpc.method_handlers_generic_handler(service, handlers)
         return handler
 
     def stop(self) -> None:
         """Packets that were sent are followed no longer."""
         self._ended.set()
+        self._sender.shutdown(wait=True, cancel_futures=True)
 
     async def _try(self, octets: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> None:
         try:
@@ -80,29 +85,31 @@ class TraceService:
                 raise TraceError("a packet that is sent takes one way, and none can be repeated")
         except (binascii.Error, ValueError, TraceError) as error:
             # of msgspec, of base 16, or ours
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, one_line(f"trace: {error}"))
+            raise invalid(f"trace: {error}") from None
         device = self._devices.get(request.device_id)
         if device is None:
-            await context.abort(grpc.StatusCode.NOT_FOUND, f"device {request.device_id} is not known")
-            raise AssertionError("abort returned")
+            raise not_found(f"device {request.device_id} is not known")
         primaries = {client.election_id for client in device.arbiter.primaries()}
         if request.send and primaries and request.election_id not in primaries:
             message = "the switch has a primary controller: a packet is sent under its election id alone"
-            await context.abort(grpc.StatusCode.PERMISSION_DENIED, message)
+            raise P4RtError(Code.PERMISSION_DENIED, message)
         if self.under_way >= MAX_TRACES:
-            message = f"{self.under_way} requests for traces are under way; the limit is {MAX_TRACES}"
-            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, message)
+            raise exhausted(f"{self.under_way} requests for traces are under way; the limit is {MAX_TRACES}")
+        if request.send and self._sent >= MAX_SENT:
+            raise exhausted(f"{self._sent} packets are being sent for traces; the limit is {MAX_SENT}")
         self.under_way += 1
+        self._sent += request.send
         try:
             last = await self._give(self._found(device, request, frame), context)
         except (TraceError, ProgramError, PortError) as error:
-            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, one_line(str(error)))
+            raise P4RtError(Code.FAILED_PRECONDITION, str(error)) from None
         finally:
             self.under_way -= 1
+            self._sent -= request.send
         if last is not None:
             await last  # no status can come before it
             message = f"the client has taken no trace for {STALLED_S:g} s"
-            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, message)
+            raise P4RtError(Code.DEADLINE_EXCEEDED, message)
 
     @staticmethod
     async def _give(
@@ -147,9 +154,9 @@ class TraceService:
             if request.needs and not trace.cut:
                 yield in_loop(lambda: device.needs(told, now_ns))
 
-        found = made()
+        found, executor = made(), self._sender if request.send else self._executor
         while True:
-            one = await loop.run_in_executor(self._executor, next, found, _END)
+            one = await loop.run_in_executor(executor, next, found, _END)
             if not isinstance(one, Trace | TraceNeeds):
                 return
             yield one

@@ -115,7 +115,7 @@ def _run(options: Options, signals: Signals) -> None:
     from tailrace.native.server.compiling import Compiler
     from tailrace.native.server.server import ServerError
 
-    compiler = Compiler()
+    compiler = Compiler(glass=_watches(options))
     try:
         _serve(options, signals, compiler)
     except (BuildError, PortError, ProgramError, ServerError, StateError) as error:
@@ -169,7 +169,6 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
                 switch.port_pfc(port, own)
         _configure_log(switch, options)
         watch = _watch(switch, options)
-        compile_program = compiler if watch is None else _with_glass(compiler)
         if program is not None and program.model.unread:
             log = logging.getLogger("tailrace.switch")
             log.warning("%s: %s", printable(str(options.program)), program.model.unread)
@@ -182,9 +181,7 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
                 memory_limit=memory_limit,
                 limits=Limits(options.max_mc_groups),
             )
-            device = Device(
-                switch, settings, loop.now_ns, compile_program, Ports(frozenset(options.interfaces))
-            )
+            device = Device(switch, settings, loop.now_ns, compiler, Ports(frozenset(options.interfaces)))
             loop.start()
             gc.freeze()  # what there is now is there until the end
             report = _reporter(options, switch, loop)
@@ -328,12 +325,19 @@ def _configure_log(switch: Switch, options: Options) -> None:
     switch.set_log(lambda level, text: log.log(_LEVELS[level], "%s", printable(text)))
 
 
+def _logs_packets(options: Options) -> bool:
+    return options.logs("debug") or (options.dump_packet_data > 0 and options.logs("info"))
+
+
+def _watches(options: Options) -> bool:
+    return _logs_packets(options) or options.coverage is not None
+
+
 def _watch(switch: Switch, options: Options) -> Watch | None:
     """Who follows all packets, where the log tells of them or coverage is asked for."""
-    log = logging.getLogger("tailrace.switch")
-    told = options.logs("debug") or (options.dump_packet_data > 0 and options.logs("info"))
-    if not told and options.coverage is None:
+    if not _watches(options):
         return None
+    log = logging.getLogger("tailrace.switch")
     from tailrace.native.trace.bmv2_log import PacketLogs
     from tailrace.native.trace.watching import Watch
 
@@ -343,18 +347,9 @@ def _watch(switch: Switch, options: Options) -> Watch | None:
         for level, text in logs.lines(number, step):
             log.log(_LEVELS[level], "%s", printable(text))
 
-    return Watch(switch, tell if told else None, lambda text: log.warning("%s", one_line(text)))
-
-
-def _with_glass(compile_program: Callable[[bytes], Program]) -> Callable[[bytes], Program]:
-    """The same, and what follows packets is compiled as well before the program is pushed."""
-
-    def compiled(text: bytes) -> Program:
-        program = compile_program(text)
-        program.glass()
-        return program
-
-    return compiled
+    return Watch(
+        switch, tell if _logs_packets(options) else None, lambda text: log.warning("%s", one_line(text))
+    )
 
 
 def _write_coverage(options: Options, watch: Watch, device: Device) -> None:

@@ -20,6 +20,8 @@ from google.protobuf.message import DecodeError
 
 from tailrace.bmv2.messages import DOWN, SERVICE, SET_STATUS, STREAM, UP, Packet, PortStatus, PortStatusSet
 from tailrace.native.runtime.types import PortError
+from tailrace.native.server.calls import answering
+from tailrace.p4rt.status import exhausted, invalid
 
 KEPT_IDS = 1 << 20
 """Of packets: one that is older than so many others has none any more."""
@@ -82,40 +84,37 @@ class DataplaneService:
     def handler(self) -> grpc.GenericRpcHandler[Any, Any]:
         """The service as a gRPC server takes it."""
         handlers = {
-            STREAM: grpc.stream_stream_rpc_method_handler(self._stream),
-            SET_STATUS: grpc.unary_unary_rpc_method_handler(self._set_status),
+            STREAM: grpc.stream_stream_rpc_method_handler(answering(self._stream)),
+            SET_STATUS: grpc.unary_unary_rpc_method_handler(answering(self._set_status)),
         }
         handler: grpc.GenericRpcHandler[Any, Any] = grpc.method_handlers_generic_handler(SERVICE, handlers)
         return handler
 
-    async def _set_status(self, octets: bytes, context: _Context) -> bytes:
-        request = await self._parsed(PortStatus, octets, context)
+    async def _set_status(self, octets: bytes, _context: _Context) -> bytes:
+        request = self._parsed(PortStatus, octets)
         if request.oper_status not in (DOWN, UP):
-            message = f"oper_status: expected {DOWN} (down) or {UP} (up), found {request.oper_status}"
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, message)
+            raise invalid(f"oper_status: expected {DOWN} (down) or {UP} (up), found {request.oper_status}")
         up = request.oper_status == UP
         try:
             self._frames.set_port(request.port, up)
         except PortError as error:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            raise invalid(str(error)) from None
         self._port_changed(request.port, up)
         answer: bytes = PortStatusSet().SerializeToString()
         return answer
 
-    async def _parsed(self, message: Any, octets: bytes, context: _Context) -> Any:
+    def _parsed(self, message: Any, octets: bytes) -> Any:
         try:
             request = message.FromString(octets)
         except DecodeError:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"no {message.DESCRIPTOR.full_name}")
+            raise invalid(f"no {message.DESCRIPTOR.full_name}") from None
         if request.device_id != self._device_id:
-            found = f"device_id: expected {self._device_id}, found {request.device_id}"
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, found)
+            raise invalid(f"device_id: expected {self._device_id}, found {request.device_id}")
         return request
 
     async def _stream(self, requests: AsyncIterator[bytes], context: _Context) -> None:
         if self._taken:
-            message = "another client has the packets: there can be one at a time"
-            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, message)
+            raise exhausted("another client has the packets: there can be one at a time")
         self._taken = True
         ids = self._ids = self._ids or Ids()
         ids.forget()
@@ -124,7 +123,7 @@ class DataplaneService:
         sender = asyncio.create_task(sending.run())
         try:
             async for octets in requests:
-                request = await self._parsed(Packet, octets, context)
+                request = self._parsed(Packet, octets)
                 # as BMv2 has it: none
                 if not request.packet:
                     continue
@@ -132,7 +131,7 @@ class DataplaneService:
                 try:
                     self._frames.give(request.port, request.packet, ids.origin(request.id))
                 except PortError as error:
-                    await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+                    raise invalid(str(error)) from None
             sending.end()
             await sender
         finally:

@@ -28,6 +28,8 @@ from tailrace.native.server.trace_service import TraceService
 from tailrace.native.server.waiting.arriving import InTime
 from tailrace.native.virtual.endpoint import CpuPort, Endpoint
 from tailrace.native.virtual.network import Network
+from tailrace.p4rt.status import Code, P4RtError, not_found
+from tailrace.words import heap
 
 _Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -57,31 +59,31 @@ class _Plane:
 class FabricService:
     """The P4Runtime service for many devices: hands every call to the one that it names."""
 
-    def __init__(self, endpoints: list[Endpoint], executor: ThreadPoolExecutor) -> None:
+    def __init__(
+        self, endpoints: list[Endpoint], executor: ThreadPoolExecutor, freed: Callable[[], None]
+    ) -> None:
         self._services: dict[int, P4RuntimeService] = {}
         for endpoint in endpoints:
             plane = _Plane(endpoint.cpu)
             service = P4RuntimeService(endpoint.device, plane, executor)
+            service.freed = freed
             plane.deliver = service.deliver_events
             self._services[endpoint.device_id] = service
 
-    async def _of(self, device_id: int, context: _Context) -> P4RuntimeService:
+    def _of(self, device_id: int) -> P4RuntimeService:
         service = self._services.get(device_id)
         if service is None:
             ids = sorted(self._services)
-            await context.abort(
-                grpc.StatusCode.NOT_FOUND, f"device {device_id} is not known; expected {ids[0]}..{ids[-1]}"
-            )
-            raise AssertionError("abort returned")
+            raise not_found(f"device {device_id} is not known; expected {ids[0]}..{ids[-1]}")
         return service
 
     async def write(self, request: p4r.WriteRequest, context: _Context) -> p4r.WriteResponse:
         """Write of one device."""
-        return await (await self._of(request.device_id, context)).write(request, context)
+        return await self._of(request.device_id).write(request, context)
 
     async def read(self, request: p4r.ReadRequest, context: _Context) -> AsyncIterator[p4r.ReadResponse]:
         """Read of one device."""
-        service = await self._of(request.device_id, context)
+        service = self._of(request.device_id)
         async for response in service.read(request, context):
             yield response
 
@@ -89,18 +91,18 @@ class FabricService:
         self, request: p4r.SetForwardingPipelineConfigRequest, context: _Context
     ) -> p4r.SetForwardingPipelineConfigResponse:
         """SetForwardingPipelineConfig of one device."""
-        return await (await self._of(request.device_id, context)).set_config(request, context)
+        return await self._of(request.device_id).set_config(request, context)
 
-    async def get_config(self, request: p4r.GetForwardingPipelineConfigRequest, context: _Context) -> bytes:
-        """GetForwardingPipelineConfig of one device, as octets."""
-        return await (await self._of(request.device_id, context)).get_config(request, context)
+    async def get_config(self, request: p4r.GetForwardingPipelineConfigRequest, context: _Context) -> None:
+        """GetForwardingPipelineConfig of one device."""
+        await self._of(request.device_id).get_config(request, context)
 
     async def capabilities(
         self, request: p4r.CapabilitiesRequest, context: _Context
     ) -> p4r.CapabilitiesResponse:
         """Capabilities, which are every device's; a device that is named must be known."""
         some = next(iter(self._services))
-        return await (await self._of(request.device_id or some, context)).capabilities(request, context)
+        return await self._of(request.device_id or some).capabilities(request, context)
 
     async def stream_channel(
         self, request_iterator: AsyncIterator[p4r.StreamMessageRequest], context: _Context
@@ -109,8 +111,8 @@ class FabricService:
         async for first in request_iterator:
             if first.WhichOneof("update") != "arbitration":
                 message = "the first message of a stream must be an arbitration"
-                await context.abort(grpc.StatusCode.FAILED_PRECONDITION, message)
-            service = await self._of(first.arbitration.device_id, context)
+                raise P4RtError(Code.FAILED_PRECONDITION, message)
+            service = self._of(first.arbitration.device_id)
             await service.stream_channel(_again(first, request_iterator), context)
             return
 
@@ -135,8 +137,9 @@ async def serving(network: Network, address: str, tls: Tls | None = None) -> Asy
     server = new_server(len(endpoints))
     counts = statistics_handler({endpoint.device_id: endpoint.device.statistics for endpoint in endpoints})
     traces = TraceService({endpoint.device_id: endpoint.device for endpoint in endpoints}, executor)
-    fabric = FabricService(endpoints, executor)
-    server.add_generic_rpc_handlers(tuple(map(InTime, (rpc_handler(fabric), counts, traces.handler()))))
+    freed = heap.Trimmer().freed
+    handlers = (rpc_handler(FabricService(endpoints, executor, freed)), counts, traces.handler())
+    server.add_generic_rpc_handlers(tuple(InTime(handler, freed) for handler in handlers))
     port = listen(server, address, tls)
     try:
         with contextlib.ExitStack() as stack:

@@ -8,13 +8,14 @@ may be many, which is the same on the wire, and the one is waited for here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
 import grpc
 import grpc.aio
 
-from tailrace.native.server.calls import seen, undisturbed
+from tailrace.native.server.calls import refuse, seen, undisturbed
+from tailrace.p4rt.status import Code, P4RtError, invalid
 
 ARRIVES_S = 60.0
 """How long a request may be on its way; those of streams may come at any time."""
@@ -40,8 +41,12 @@ class InTime(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # only the stub
         """What handles a call that has begun."""
         handler = self._handler.service(details)
         found: Any = handler
-        if handler is None or found.request_streaming:
-            return handler
+        if handler is None:
+            return None
+        if found.request_streaming:
+            return grpc.stream_stream_rpc_method_handler(
+                self._with_messages(found.stream_stream), response_serializer=found.response_serializer
+            )
         if found.response_streaming:
             return grpc.stream_stream_rpc_method_handler(
                 self._with_request(found.unary_stream), response_serializer=found.response_serializer
@@ -50,6 +55,13 @@ class InTime(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # only the stub
             self._with_request(found.unary_unary), response_serializer=found.response_serializer
         )
 
+    @staticmethod
+    def _with_messages(behaviour: _Behaviour) -> _Behaviour:
+        async def handle(_: object, context: Any) -> Any:
+            return await behaviour(_Messages(context), context)
+
+        return handle
+
     def _with_request(self, behaviour: _Behaviour) -> _Behaviour:
         async def handle(_: object, context: Any) -> Any:
             reading = asyncio.ensure_future(undisturbed(context.read()))
@@ -57,14 +69,33 @@ class InTime(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # only the stub
             if not (await asyncio.wait({reading}, timeout=ARRIVES_S))[0]:
                 self._freed()
                 message = f"the request has not arrived within {ARRIVES_S:g} s"
-                await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, message)
+                refuse(context, P4RtError(Code.DEADLINE_EXCEEDED, message))
+                return b""
             octets = reading.result()
+            del reading
             if octets is _EOF:
-                await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "the call has no request")
+                refuse(context, invalid("the call has no request"))
+                return b""
+            large = len(octets) > LARGE
+            handled = behaviour(octets, context)
+            del octets  # the handler drops it when it has read it
             try:
-                return await behaviour(octets, context)
+                return await handled
             finally:
-                if len(octets) > LARGE:
+                if large:
                     self._freed()
 
         return handle
+
+
+class _Messages(AsyncIterator[bytes]):
+    """The messages of a stream; gRPC's own iterator is never freed while it has one that was not the last."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    async def __anext__(self) -> bytes:
+        octets: bytes = await self._context.read()
+        if octets is _EOF:
+            raise StopAsyncIteration
+        return octets
