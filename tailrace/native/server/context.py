@@ -41,6 +41,8 @@ ENTITY = 8
 """The work of reading or writing an entity."""
 COPIES_OF_WORK = 8
 """Copies of members touched that are as much work as LOOKED_AT."""
+TOKENS_OF_WORK = 40
+"""Tokens of constraints evaluated that are as much work as LOOKED_AT."""
 
 Work = Generator[int, None, None]
 """Something that is done in steps: the work of each, when it is done. Between steps others may be served."""
@@ -90,10 +92,12 @@ class Undo(list[Callable[[], None]]):
     """Cells of arrays whose old values are kept for one batch."""
     MOST_COPIES = 1 << 17
     """Copies of members that one batch may touch (see Context.copies): packets may wait for all of it."""
+    MOST_TOKENS = 1 << 21
+    """Tokens of the constraints that one batch may ask: likewise."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._cells = self._copies = 0
+        self._cells = self._copies = self._tokens = 0
 
     def keep_cells(self, count: int, what: str) -> None:
         """Makes room for the old values of cells.
@@ -119,6 +123,19 @@ class Undo(list[Callable[[], None]]):
             raise exhausted(
                 f"a ROLLBACK_ON_ERROR or DATAPLANE_ATOMIC batch touches {self.MOST_COPIES} copies of members "
                 f"at most, not {self._copies}: a member of weight N is N copies"
+            )
+
+    def ask(self, tokens: int) -> None:
+        """Notes tokens of constraints that have been evaluated.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED: they are too many for one batch.
+        """
+        self._tokens += tokens
+        if self._tokens > self.MOST_TOKENS:
+            raise exhausted(
+                "a ROLLBACK_ON_ERROR or DATAPLANE_ATOMIC batch asks constraints of at most "
+                f"{self.MOST_TOKENS} tokens"
             )
 
     def take_back(self) -> None:
@@ -178,6 +195,7 @@ class Context:
     `switch` is another one from the moment on that the pipeline is live. `lenient`: where simple_switch_grpc
     takes more than the specification allows, so do the entities. `strict`: an array is written all at once,
     while packets wait. `references`: None without any in P4Info.
+    `selector_sizes`: the size of an action selector in P4Info bounds all its groups together.
     `port_names`: the strings by which controllers call ports; None where they have numbers. `copies`: of
     members of action profiles, how many have been made, changed, dropped, or put into groups up to now.
     """
@@ -189,6 +207,7 @@ class Context:
     memory: Account
     lenient: bool = False
     strict: bool = False
+    selector_sizes: bool = False
     references: ReferenceIndex | None = None
     port_names: Names | None = None
     copies: int = 0

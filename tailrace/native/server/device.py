@@ -56,9 +56,9 @@ class Settings:
 
     `bmv2_compat` does what simple_switch_grpc does where it departs from the specification: with no stream
     open, requests without an election id may write; metadata missing in a packet-out is zero; a group's
-    max_size of 0 is P4Info's limit; a table without a key takes one entry; role.config is ignored; the live
-    client with the highest election id is primary, and no election id is 0; GetForwardingPipelineConfig
-    without a pipeline fails.
+    max_size of 0 is P4Info's limit; P4Info's size of a selector bounds nothing; a table without a key takes
+    one entry; role.config is ignored; the live client with the highest election id is primary, and no
+    election id is 0; GetForwardingPipelineConfig without a pipeline fails.
     `strict` does what the specification asks although it costs others: packets wait while all cells of an
     array are written; a batch's errors are told however many they are; device id 0 is none.
     `memory_limit` is what programs and clients may make the switch use, in bytes; None: half of the
@@ -247,6 +247,7 @@ class Device:
                 *(switch, self._now_ns, self.ports, self.settings.limits, account),
                 lenient=self.settings.bmv2_compat,
                 strict=self.settings.strict,
+                selector_sizes=not self.settings.bmv2_compat,
                 port_names=packet_io.port_names,
             )
             self._building = State(prepared.schema, context)

@@ -13,7 +13,16 @@ from contextlib import suppress
 
 from finsy.proto import p4r
 
-from tailrace.native.server.context import COPIES_OF_WORK, DELETE, ENTITY, INSERT, LOOKED_AT, MODIFY, Work
+from tailrace.native.server.context import (
+    COPIES_OF_WORK,
+    DELETE,
+    ENTITY,
+    INSERT,
+    LOOKED_AT,
+    MODIFY,
+    TOKENS_OF_WORK,
+    Work,
+)
 from tailrace.native.server.state import State
 from tailrace.p4rt.status import P4RtError
 
@@ -35,7 +44,8 @@ def transfer(old: State, new: State) -> Work:
             error = new.apply(update, None)
             if error is not None:
                 raise error
-        yield ENTITY + (new.context.copies - copies) // COPIES_OF_WORK
+        asked = new.schema.texts.asked // TOKENS_OF_WORK
+        yield ENTITY + asked + (new.context.copies - copies) // COPIES_OF_WORK
     if references is not None:
         references.deferred = False
         for unmet in references.unmet():

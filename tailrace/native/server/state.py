@@ -19,6 +19,7 @@ from tailrace.native.server.context import (
     LOOKED_AT,
     MODIFY,
     SLICE,
+    TOKENS_OF_WORK,
     Context,
     Responses,
     Undo,
@@ -267,6 +268,7 @@ class State:
         met = self.schema.met
         if len(met) >= MOST_MET:
             met.clear()
+        self.schema.texts.asked = 0
         table = self.tables.get(entity.table_entry.table_id)
         # with the message, so that no other one gets its number
         found = met[id(entity)] = (entity, None if table is None else table.plain(entity.table_entry))
@@ -290,6 +292,8 @@ class State:
         entity = update.entity
         which = entity.WhichOneof("entity")
         work, copies = ENTITY, self.context.copies
+        constraints = self.schema.texts
+        constraints.asked = 0
         result: Result = None
         mark = None if self._strings is None else self._strings.begin()
         try:
@@ -313,12 +317,14 @@ class State:
                     copies = self.context.copies
             if undo is not None:
                 undo.touch_copies(self.context.copies - copies)
+                undo.ask(constraints.asked)
         except P4RtError as error:
             result = forgetful(error)
         except StateError as error:
             result = from_state_error(error)
         if result is not None:
             self._take_back(mark)
+        work += constraints.asked // TOKENS_OF_WORK
         return result, work + (self.context.copies - copies) // COPIES_OF_WORK
 
     def _apply_other(

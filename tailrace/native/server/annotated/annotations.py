@@ -12,6 +12,7 @@ from finsy.proto import p4t
 _STRING = re.compile(r'\s*"((?:[^"\\]|\\.)*)"', re.DOTALL)
 _ESCAPE = re.compile(r'\\(["\\nrt])')
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
+_NAME = re.compile(r'\s*(?:"[\w$\[\].:]+"|[\w$\[\]]+(?:\s*(?:\.|:\s*:)\s*[\w$\[\]]+)*)\s*')
 
 
 class Annotated(Protocol):
@@ -24,13 +25,14 @@ class Annotated(Protocol):
     def structured_annotations(self) -> Iterable[p4t.StructuredAnnotation]: ...
 
 
-def _bodies(entity: Annotated, name: str) -> Iterator[str]:
-    """What stands between the parentheses of each annotation of that name."""
+def _bodies(entity: Annotated, name: str) -> Iterator[tuple[str, str | None]]:
+    """What follows each annotation of that name, and what its parentheses hold; None: it lacks one of them."""
     for annotation in entity.annotations:
         text = annotation.strip()
-        rest = text[len(name) + 1 :].lstrip()
-        if text.startswith(f"@{name}") and (not rest or rest[0] == "("):
-            yield rest[1:-1] if rest.endswith(")") else rest[1:]
+        rest = text[len(name) + 1 :]
+        if text.startswith(f"@{name}") and not (rest[:1].isalnum() or rest[:1] == "_"):
+            rest = rest.lstrip()
+            yield rest, rest[1:-1] if rest[:1] == "(" and rest[1:].endswith(")") else None
 
 
 def _structured(entity: Annotated, name: str) -> Iterator[list[tuple[str, str]]]:
@@ -45,8 +47,8 @@ def texts(entity: Annotated, name: str) -> Iterator[str | None]:
 
     None: it has another argument.
     """
-    for body in _bodies(entity, name):
-        yield _text(body)
+    for _, body in _bodies(entity, name):
+        yield None if body is None else _text(body)
     for pairs in _structured(entity, name):
         yield "\n".join(value for _, value in pairs) if pairs else None
 
@@ -66,10 +68,15 @@ def _text(body: str) -> str | None:
 def names(entity: Annotated, name: str, keys: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """The arguments of each annotation that takes names; of a structured one `keys` gives their order.
 
-    p4c puts blanks between the tokens of a name, and quotes around it or not.
+    p4c puts blanks between the tokens of a name, and quotes around it or not. Of an annotation that is
+    malformed all that follows its name is the one argument.
     """
-    for body in _bodies(entity, name):
-        yield tuple("".join(part.split()).strip('"') for part in body.split(","))
+    for rest, body in _bodies(entity, name):
+        parts = [] if body is None else body.split(",")
+        if parts and all(map(_NAME.fullmatch, parts)):
+            yield tuple("".join(part.split()).strip('"') for part in parts)
+        else:
+            yield (rest,)
     for pairs in _structured(entity, name):
         given = dict(pairs)
         yield tuple(given[key] for key in keys if key in given) or tuple(value for _, value in pairs)

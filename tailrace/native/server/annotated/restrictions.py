@@ -18,19 +18,28 @@ from tailrace.native.server.annotated.constraints import INT, STRING, Conjunct, 
 from tailrace.native.server.entities.bytestring import encode
 from tailrace.native.server.entities.match import KeyPlan, Kind, MatchField, NamedField, PackedKey
 from tailrace.native.server.entities.translation import Names
-from tailrace.p4rt.status import P4RtError, invalid
+from tailrace.p4rt.status import P4RtError, exhausted, invalid
 
 MAX_BYTES = 1 << 18
 """Of all constraints of a pipeline: they are parsed while others wait."""
+MAX_TOKENS = 1 << 14
+"""Of all constraints of a pipeline: all of them may be asked of each entry that is written."""
+MAX_ASKED = 1 << 19
+"""Tokens of the constraints that one update asks, of a one-shot with many actions for one: some 0.1 s."""
 MAX_SHOWN = 120
 """Characters of a constraint in an error, which has room for the values as well."""
 
 
 @dataclass(slots=True)
 class Texts:
-    """The constraints of one pipeline as they are found."""
+    """The constraints of one pipeline: as they are read, and what has been evaluated of them.
+
+    `asked` is in tokens, of the update that is under way.
+    """
 
     left: int = MAX_BYTES
+    tokens: int = 0
+    asked: int = 0
     actions: dict[int, ActionRestriction | None] = field(default_factory=dict)
     """By id: many tables have the same action."""
 
@@ -48,8 +57,31 @@ class Texts:
             self.left -= len(text)
             if self.left < 0:
                 raise invalid(f"{what}: all constraints together have more than {MAX_BYTES} bytes")
-            found += constraints.parse(text, scope, what)
+            parsed = constraints.parse(text, scope, what)
+            self.tokens += sum(conjunct.tokens for conjunct in parsed)
+            if self.tokens > MAX_TOKENS:
+                raise invalid(
+                    f"{what}: all constraints of a pipeline have {MAX_TOKENS} tokens at most; "
+                    f"with this one they have {self.tokens}"
+                )
+            found += parsed
         return found
+
+    def ask(self, conjuncts: Sequence[Conjunct], values: Sequence[Value]) -> Conjunct | None:
+        """The first of some constraints that does not hold.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED: the update has asked too many.
+        """
+        for conjunct in conjuncts:
+            self.asked += conjunct.tokens
+            if self.asked > MAX_ASKED:
+                raise exhausted(
+                    f"an update asks constraints of at most {MAX_ASKED} tokens, for all actions of a one-shot"
+                )
+            if not conjunct.holds(values):
+                return conjunct
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +92,7 @@ class EntryRestriction:
     fields: tuple[MatchField, ...]
     conjuncts: tuple[Conjunct, ...]
     places: Mapping[str, int]
+    texts: Texts
 
     def check(self, packed: PackedKey, priority: int) -> None:
         """Refuses an entry.
@@ -69,9 +102,9 @@ class EntryRestriction:
         """
         values: list[Value] = [_match_value(one, packed) for one in self.fields]
         values.append(priority)
-        for conjunct in self.conjuncts:
-            if not conjunct.holds(values):
-                raise self._violated(conjunct, values)
+        violated = self.texts.ask(self.conjuncts, values)
+        if violated is not None:
+            raise self._violated(violated, values)
 
     def _violated(self, conjunct: Conjunct, values: Sequence[Value]) -> P4RtError:
         shown = []
@@ -92,7 +125,8 @@ class ActionRestriction:
     what: str
     names: tuple[Names | None, ...]
     conjuncts: tuple[Conjunct, ...]
-    places: Mapping[str, int] = field(default_factory=dict)
+    places: Mapping[str, int]
+    texts: Texts
 
     def check(self, data: Sequence[int]) -> None:
         """Refuses the parameters of a call.
@@ -104,10 +138,10 @@ class ActionRestriction:
             number if names is None else names.to_sdn(number)
             for number, names in zip(data, self.names, strict=True)
         ]
-        for conjunct in self.conjuncts:
-            if not conjunct.holds(values):
-                shown = [f"{name} is {_shown(values[self.places[name]])}" for name in conjunct.names]
-                raise _violation(self.what, "action_restriction", conjunct, shown)
+        violated = self.texts.ask(self.conjuncts, values)
+        if violated is not None:
+            shown = [f"{name} is {_shown(values[self.places[name]])}" for name in violated.names]
+            raise _violation(self.what, "action_restriction", violated, shown)
 
 
 def entry_restriction(table: p4i.Table, key: KeyPlan, found: Texts) -> EntryRestriction | None:
@@ -127,7 +161,7 @@ def entry_restriction(table: p4i.Table, key: KeyPlan, found: Texts) -> EntryRest
     if len(names) < len(key.fields):
         raise invalid(f"P4Info: {key.what} has @entry_restriction, and fields with the same name")
     places = {name: place for name, (place, _) in names.items()}
-    return EntryRestriction(key.what, key.fields, tuple(conjuncts), places)
+    return EntryRestriction(key.what, key.fields, tuple(conjuncts), places, found)
 
 
 def action_restriction(
@@ -157,7 +191,7 @@ def _action_restriction(
     if len(known) < len(params):
         raise invalid(f"P4Info: {what} has @action_restriction, and parameters with the same name")
     places = {name: place for name, (place, _) in known.items()}
-    return ActionRestriction(what, tuple(names for _, _, names in params), tuple(conjuncts), places)
+    return ActionRestriction(what, tuple(names for _, _, names in params), tuple(conjuncts), places, found)
 
 
 def _match_type(one: MatchField) -> Type:

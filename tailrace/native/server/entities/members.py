@@ -110,7 +110,7 @@ class GroupSpec(IndirectSpec):
 class OneShotSpec(IndirectSpec):
     """A set of weighted actions that belongs to one entry; its group exists while it is in use.
 
-    `first` comes before the action that is selected.
+    `first` comes before the action that is selected. `size` is that of the group.
     """
 
     def __init__(
@@ -118,11 +118,13 @@ class OneShotSpec(IndirectSpec):
         message: p4r.ActionProfileActionSet,
         actions: list[tuple[ActionSpec, Weighted]],
         first: ActionSpec | None,
+        size: int,
     ) -> None:
         self.mode = message.action_selection_mode
         self.semantics = message.size_semantics
         self.actions = actions
         self.first = first
+        self.size = size
         self.handle = -1
         self.handles: list[list[int]] = []
         self.bytes = memory.GROUP + memory.GROUP_MEMBER * len(actions)

@@ -44,6 +44,7 @@ class Profile:
         self.one_shots: dict[int, OneShotSpec] = {}
         self._what = f"action profile '{plan.name}'"
         self.in_groups = 0  # groups and their members
+        self._size = 0  # of all groups and one-shots
         self._context = context
 
     @property
@@ -53,12 +54,17 @@ class Profile:
     # ---- targets of table entries ----
 
     def parse_target(
-        self, action: p4r.TableAction, table: str, actions: dict[int, ActionPlan]
+        self,
+        action: p4r.TableAction,
+        table: str,
+        actions: dict[int, ActionPlan],
+        instead: object = None,
     ) -> IndirectSpec:
         """What a TableAction of an indirect table points to; it need not exist yet.
 
         Args:
             actions: of the table, for a group_action.
+            instead: what the entry points to now, and will not any more.
 
         Raises:
             P4RtError: the profile has no such targets.
@@ -81,7 +87,9 @@ class Profile:
         before, first = read_group_action(shot, table), None
         if before is not None:
             first = parse_action(before, actions, table, Use.GROUP)
-        return self._parse_one_shot(shot, first)
+        target = self._parse_one_shot(shot, first)
+        self._check_size(target.size - (instead.size if isinstance(instead, OneShotSpec) else 0))
+        return target
 
     def _check_style(self, *, one_shot: bool) -> None:
         if self.one_shots if not one_shot else (self.members or self.groups):
@@ -111,7 +119,7 @@ class Profile:
         if self.plan.max_group_size and size > self.plan.max_group_size:
             raise invalid(f"{self._what}: a group of size {size} exceeds {self.plan.max_group_size}")
         self._check_copies(total)
-        return OneShotSpec(message, actions, first)
+        return OneShotSpec(message, actions, first, size)
 
     def use(self, target: IndirectSpec) -> None:
         """Notes that one more entry points to the target, which for a one-shot makes its group."""
@@ -144,6 +152,7 @@ class Profile:
             self._drop_one_shot(target)
             raise from_state_error(error) if isinstance(error, StateError) else error from None
         self.one_shots[target.handle] = target
+        self._size += target.size
 
     def _drop_one_shot(self, target: OneShotSpec) -> None:
         if target.handle >= 0:
@@ -160,6 +169,7 @@ class Profile:
             self.groups[target.group_id].references -= 1
         elif isinstance(target, OneShotSpec):
             del self.one_shots[target.handle]
+            self._size -= target.size
             self._drop_one_shot(target)
 
     # ---- members ----
@@ -286,7 +296,7 @@ class Profile:
             if group is not None:
                 raise P4RtError(Code.ALREADY_EXISTS, f"{self._what} has group {group_id} already")
             self._check_max_size(message.max_size)
-            members = self._group_members(message, message.max_size)
+            members = self._group_members(message, message.max_size, 0)
             self._add_group(group_id, message.max_size, members)
             if undo is not None:
                 undo.append(lambda: self._remove_group(group_id))
@@ -303,7 +313,7 @@ class Profile:
             return
         if message.max_size != max_size and (message.max_size or not self._context.lenient):
             raise invalid(f"{self._what}: max_size of group {group_id} cannot change")
-        self._set_members(group, self._group_members(message, max_size))
+        self._set_members(group, self._group_members(message, max_size, self._size_of(before)))
         if undo is not None:
             undo.append(lambda: self._set_members(self.groups[group_id], before))
 
@@ -316,7 +326,23 @@ class Profile:
         if max_size > most:
             raise exhausted(f"{self._what}: max_size is {max_size}; groups of at most {most} are possible")
 
-    def _group_members(self, message: p4r.ActionProfileGroup, max_size: int) -> dict[int, Weighted]:
+    def _size_of(self, members: dict[int, Weighted]) -> int:
+        """The size of a group (P4Runtime specification, selector_size_semantics)."""
+        if self.plan.sum_of_members:
+            return len(members)
+        return sum(member.copies for member in members.values())
+
+    def _check_size(self, more: int) -> None:
+        """Refuses what would make all groups together larger than P4Info's size, one-shots included."""
+        size = self._size + more
+        if self._context.selector_sizes and 0 < self.plan.size < size and more > 0:
+            raise exhausted(
+                f"{self._what}: the size of all groups would be {size}; P4Info's limit is {self.plan.size}"
+            )
+
+    def _group_members(
+        self, message: p4r.ActionProfileGroup, max_size: int, before: int
+    ) -> dict[int, Weighted]:
         members: dict[int, Weighted] = {}
         self._check_copies(len(message.members))
         for item in sorted(message.members, key=lambda m: m.member_id):
@@ -326,11 +352,12 @@ class Profile:
                 raise invalid(f"{self._what}: member {item.member_id} is in the group twice; use weights")
             members[item.member_id] = self._weighted(item)
         total = sum(member.copies for member in members.values())
-        size = len(members) if self.plan.sum_of_members else total
+        size = self._size_of(members)
         most = max_size or self.plan.max_group_size
         if most and size > most:
             raise P4RtError(Code.RESOURCE_EXHAUSTED, f"{self._what}: size {size} of the group exceeds {most}")
         self._check_copies(total)
+        self._check_size(size - before)
         return members
 
     def _check_copies(self, total: int) -> None:
@@ -382,6 +409,7 @@ class Profile:
         self._switch.group_delete(self.plan.index, group.handle)
         self._drop_uses(group.members)
         self._purge(group.members)
+        self._size -= self._size_of(group.members)
         self._context.memory.give(memory.GROUP + memory.GROUP_MEMBER * len(group.members))
         self.in_groups -= 1 + len(group.members)
 
@@ -411,6 +439,7 @@ class Profile:
             self._context.memory.give(memory.GROUP_MEMBER * more)
             raise from_state_error(error) if isinstance(error, StateError) else error from None
         self.in_groups += more
+        self._size += self._size_of(members) - self._size_of(before)
         self._drop_uses(before)
         self._purge(sorted({*before, *members}))
 

@@ -249,7 +249,7 @@ class Table(Direct):
                 Code.PERMISSION_DENIED, f"{self._what}: the action of a constant entry cannot change"
             )
         rates = self._check_attributes(message)
-        target = self._target(message)
+        target = self._target(message, entry.target)
         if self.plan.restriction is not None:  # the program's own entries were not asked
             self.plan.restriction.check(entry.packed, entry.priority)
         needs = entry.needs if target is None else self._references_of(entry.packed, target)[1]
@@ -373,12 +373,12 @@ class Table(Direct):
             return parse_rates(message.meter_config, plan.meter)
         return None
 
-    def _target(self, message: p4r.TableEntry) -> TargetSpec | None:
+    def _target(self, message: p4r.TableEntry, instead: TargetSpec | None = None) -> TargetSpec | None:
         kind = message.action.WhichOneof("type")
         if kind is None:
             return None
         if self.profile is not None:
-            return self.profile.parse_target(message.action, self._what, self.plan.actions)
+            return self.profile.parse_target(message.action, self._what, self.plan.actions, instead)
         if kind != "action":
             raise invalid(f"{self._what} is direct: its entries take an action")
         return parse_action(message.action.action, self.plan.actions, self._what)
