@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import resource
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -43,10 +44,13 @@ MAX_CALLS = 128
 """Calls of one connection to one device at a time; further ones wait in the client. HTTP/2 asks for 100 at
 least.
 """
-MAX_CONNECTIONS = 256
-"""Connections for one device at a time; further ones are closed at once. Each takes a descriptor, of which a
-process often may have 1,024, and compiling a program, ports and the cache need some, too.
+MAX_CONNECTIONS = 1024
+"""Connections for one device at a time; further ones are closed at once: several for each stream that there
+can be, so that who is one too many is told on its stream. Each takes a descriptor; half of those that the
+process may have are left for all else.
 """
+IDLE_S = 60
+"""After so long without a call a connection is closed; clients make a new one for the next."""
 KEEPALIVE_S = 60
 """After so long without a word a connection's peer is asked for one, and given up after as long again."""
 
@@ -58,6 +62,7 @@ _OPTIONS = (
     ("grpc.keepalive_timeout_ms", KEEPALIVE_S * 1000),
     ("grpc.http2.ping_timeout_ms", KEEPALIVE_S * 1000),
     ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.max_connection_idle_ms", IDLE_S * 1000),
     # without this a second server on the same address would start and take half of the clients
     ("grpc.so_reuseport", 0),
 )
@@ -98,9 +103,13 @@ def new_server(devices: int = 1) -> grpc.aio.Server:
     """A gRPC server with room for large messages, for the connections to so many devices, and for the calls
     of one of them to all devices: all clients of a process may share it. Make it inside an event loop.
     """
+    descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    connections = MAX_CONNECTIONS * devices
+    if descriptors != resource.RLIM_INFINITY:
+        connections = min(connections, descriptors // 2)
     bounds = {
         "grpc.max_concurrent_streams": MAX_CALLS * devices,
-        "grpc.max_allowed_incoming_connections": MAX_CONNECTIONS * devices,
+        "grpc.max_allowed_incoming_connections": connections,
     }
     return grpc.aio.server(options=(*_OPTIONS, *bounds.items()))
 

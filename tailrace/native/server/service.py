@@ -37,12 +37,18 @@ from tailrace.native.server.waiting.answers import Answer
 from tailrace.native.server.waiting.claims import Claims, Part
 from tailrace.native.server.waiting.intake import Intake
 from tailrace.native.server.waiting.turns import Turns
+from tailrace.p4rt.requests import election_of
 from tailrace.p4rt.status import BatchStatus, Code, P4RtError, exhausted
 
 _log = logging.getLogger(__name__)
 
 MAX_STREAMS = 256
-"""Streams of one device."""
+"""Streams of one device that have announced themselves. One place more is always there for a new primary."""
+MAX_SILENT = 64
+"""Streams that have not yet; the oldest gives way to one more."""
+ANNOUNCED_S = 60.0
+ANNOUNCED_WHEN_FULL_S = 2.0
+"""How long they may take."""
 MAX_READS = 256
 """Reads under way."""
 MAX_ANSWERING = 512 << 20
@@ -248,13 +254,14 @@ class P4RuntimeService:
         self, request_iterator: AsyncIterator[p4r.StreamMessageRequest], context: _AnyContext
     ) -> None:
         """Specification 5 and 16: one client's session, which lasts as long as the stream."""
-        if len(self.streams) >= MAX_STREAMS:
-            raise exhausted(f"{len(self.streams)} streams are open; the limit is {MAX_STREAMS}")
         stream = Stream()
-        self.streams[stream.client] = stream
+        late = self._begin(stream)
         writer = asyncio.create_task(stream.write_all(context))
         try:
             async for message in request_iterator:
+                if stream.client.role is None and message.WhichOneof("update") == "arbitration":
+                    late.cancel()
+                    self._make_room(message.arbitration)
                 if self._takes_over(stream, message):
                     others = (_primary(message.arbitration.role.name),)
                     async with self._claims.claim(alone=others, most_s=TAKEOVER_S):
@@ -266,7 +273,13 @@ class P4RuntimeService:
         except P4RtError:
             await self._finish(stream, writer)
             raise
+        except asyncio.CancelledError:
+            if stream.error is None:
+                raise
+            await self._finish(stream, writer)
+            raise stream.error from None
         finally:
+            late.cancel()
             if stream.error is not None:
                 _log.warning("a stream was cut off: %s", stream.error)
             writer.cancel()
@@ -277,6 +290,49 @@ class P4RuntimeService:
             self._tell(self.device.arbiter.disconnect(stream.client))
             await asyncio.gather(writer, return_exceptions=True)
             self.freed()
+
+    def _begin(self, stream: Stream) -> asyncio.TimerHandle:
+        """Takes in a stream; what ends it unless it announces itself in time."""
+        silent = [one for one in self._open() if one.client.role is None]
+        if len(silent) >= MAX_SILENT:
+            silent[0].fail(
+                exhausted(f"{len(silent)} streams have announced nothing; the limit is {MAX_SILENT}")
+            )
+        announced = len(self._open()) - len(silent)
+        self.streams[stream.client] = stream
+        loop = asyncio.get_running_loop()
+        if announced >= MAX_STREAMS:
+            return loop.call_later(ANNOUNCED_WHEN_FULL_S, stream.fail, _full(announced))
+        message = f"the stream has announced nothing for {ANNOUNCED_S:g} s"
+        return loop.call_later(ANNOUNCED_S, stream.fail, P4RtError(Code.DEADLINE_EXCEEDED, message))
+
+    def _open(self) -> list[Stream]:
+        return [stream for stream in self.streams.values() if stream.error is None]
+
+    def _make_room(self, message: p4r.MasterArbitrationUpdate) -> None:
+        """Where all places are taken one is made for a new primary, and for nobody else.
+
+        It is that of a backup with a low election id; the default role's primary gets it of any role.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED.
+        """
+        arbiter, role = self.device.arbiter, message.role.name
+        announced = [one for one in self._open() if one.client.role is not None]
+        of_role = [one for one in announced if one.client.role == role]
+        full = len(announced) >= MAX_STREAMS
+        if not full and len(of_role) < arbiter.max_streams:
+            return
+        known = bool(of_role) or role == DEFAULT_ROLE
+        used = {one.client.election_id for one in of_role}
+        if not known or election_of(message.election_id) in used or not arbiter.takes_over(Client(), message):
+            if full:
+                raise _full(len(announced))
+            return  # the arbiter says that the role has too many
+        others = announced if role == DEFAULT_ROLE and len(of_role) < arbiter.max_streams else of_role
+        last = min(others, key=lambda one: (arbiter.is_primary(one.client), one.client.election_id or 0))
+        last.fail(exhausted("all places are taken, and this one goes to a new primary"))
+        self._tell(arbiter.disconnect(last.client))
 
     @staticmethod
     async def _finish(stream: Stream, writer: asyncio.Task[None]) -> None:
@@ -459,6 +515,10 @@ def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
         "Capabilities": unary(service.capabilities, capabilities),
     }
     return grpc.method_handlers_generic_handler("p4.v1.P4Runtime", handlers)
+
+
+def _full(streams: int) -> P4RtError:
+    return exhausted(f"{streams} streams are open; the limit is {MAX_STREAMS}")
 
 
 async def _messages(stream: AsyncIterator[bytes]) -> AsyncIterator[p4r.StreamMessageRequest]:

@@ -45,7 +45,7 @@ class Stream:
     def send(self, message: p4r.StreamMessageResponse) -> None:
         """Queues a message that must arrive; a client for which too many wait is cut off."""
         if self._answers >= QUEUED_ANSWERS:
-            self._fail(exhausted(f"the client has not taken {self._answers} messages of its stream"))
+            self.fail(exhausted(f"the client has not taken {self._answers} messages of its stream"))
             return
         self._answers += 1
         self._put(message)
@@ -69,7 +69,8 @@ class Stream:
         self._queue.append(message)
         self._filled.set()
 
-    def _fail(self, error: P4RtError) -> None:
+    def fail(self, error: P4RtError) -> None:
+        """Ends the stream with an error."""
         if self.error is None and self._task is not None:
             self.error = error
             self._task.cancel()

@@ -11,6 +11,7 @@ import gc
 import logging
 import logging.handlers
 import os
+import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 JSON_VERSION = "2.24"
 
 _MAX_MESSAGE = 1000
+_MOST_FILES = 4096
+"""Descriptors: twice as many as there may be connections, and as many again."""
 _SWITCH_INTERVAL_S = 0.001
 _GC_THRESHOLD = (2_000, 10, 1_000_000)
 
@@ -72,6 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for warning in options.warnings:
         print(f"{PROGRAM}: warning: {warning}", file=sys.stderr)
     heap.one_heap()
+    _raise_descriptors()
     logging.raiseExceptions = False  # nobody may read standard output any more
     from tailrace.native.switchd.signals import EndedError, Signals
 
@@ -83,6 +87,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except EndedError:
         return 0
     return 0
+
+
+def _raise_descriptors() -> None:
+    """Lets this process have as many descriptors as it needs at most, where it may."""
+    least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_FILES if most == resource.RLIM_INFINITY else min(most, _MOST_FILES)
+    if least != resource.RLIM_INFINITY and least < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _leave_at_once() -> None:

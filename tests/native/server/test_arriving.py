@@ -131,14 +131,3 @@ def test_a_peer_that_says_nothing_is_dropped(make_rig: RigMaker, monkeypatch: py
         silent.sendall(PREFACE)
         while silent.recv(1 << 16):
             pass
-
-
-def test_a_large_request_is_told_to_be_free(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that its memory goes back to the system (giving_back.py)."""
-    monkeypatch.setattr(arriving, "LARGE", 1000)
-    back = rig.server.service.giving_back
-    rig.in_server(lambda: [back.due(now_s) for now_s in (1e9, 2e9, 3e9)])
-    rig.read(p4r.Entity(digest_entry=p4r.DigestEntry()))
-    assert not rig.in_server(lambda: back.due(4e9))
-    rig.read(*[p4r.Entity(digest_entry=p4r.DigestEntry())] * 500)
-    assert rig.in_server(lambda: back.due(5e9))

@@ -26,7 +26,7 @@ class Annotated(Protocol):
 
 
 def _bodies(entity: Annotated, name: str) -> Iterator[tuple[str, str | None]]:
-    """What follows each annotation of that name, and what its parentheses hold; None: it lacks one of them."""
+    """What follows each annotation of that name, and what its parentheses hold; None: it lacks one."""
     for annotation in entity.annotations:
         text = annotation.strip()
         rest = text[len(name) + 1 :]
