@@ -260,6 +260,8 @@ class Device:
                         raise
                     raise invalid(f"the forwarding state cannot be kept: {error.message}") from None
         except BaseException:  # also when nobody waits for it any more
+            if self._building is not None:
+                prepared.schema.types.states -= 1
             switch.close()
             account.close()
             raise
@@ -353,6 +355,10 @@ class Device:
         term = self.begun(request) if term is None else term
         self._still_in(term, request.role)
         state = self._state()
+        if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
+            yield from in_slices(state.make_room())
+            self._still_in(term, request.role)
+            self._still(state)
         if request.atomicity == p4r.WriteRequest.CONTINUE_ON_ERROR:
             steps = state.write(request.updates, results, request.role)
         elif request.atomicity == p4r.WriteRequest.ROLLBACK_ON_ERROR:

@@ -23,7 +23,7 @@ from tailrace.native.server.context import (
     TOKENS_OF_WORK,
     Work,
 )
-from tailrace.native.server.state import State
+from tailrace.native.server.state import State, all_of
 from tailrace.p4rt.status import P4RtError
 
 
@@ -115,7 +115,7 @@ def _entities(state: State) -> Iterator[tuple[p4r.Update.Type.ValueType, p4r.Ent
     """All entities, in an order in which they can be written again."""
     insert, modify = p4r.Update.INSERT, p4r.Update.MODIFY
     for name in ("action_profile_member", "action_profile_group"):
-        yield from ((insert, entity) for entity in state.entities(_all_of(name)))
+        yield from ((insert, entity) for entity in state.entities(all_of(name)))
     asked = p4r.TableEntry()
     asked.counter_data.SetInParent()
     asked.meter_config.SetInParent()
@@ -130,16 +130,9 @@ def _entities(state: State) -> Iterator[tuple[p4r.Update.Type.ValueType, p4r.Ent
             state.reader.fill(table, table.default, asked, entity)
             yield modify, entity
     for name in ("value_set_entry", "direct_counter_entry"):
-        yield from ((modify, entity) for entity in state.entities(_all_of(name)))
+        yield from ((modify, entity) for entity in state.entities(all_of(name)))
     for name in ("packet_replication_engine_entry", "digest_entry"):
-        yield from ((insert, entity) for entity in state.entities(_all_of(name)))
-
-
-def _all_of(name: str) -> p4r.Entity:
-    """The request for all entities of a kind."""
-    entity = p4r.Entity()
-    getattr(entity, name).SetInParent()
-    return entity
+        yield from ((insert, entity) for entity in state.entities(all_of(name)))
 
 
 def _worth(update: p4r.Update, state: State) -> bool:

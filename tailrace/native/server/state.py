@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Protocol
 
@@ -70,6 +71,11 @@ _BYTES_OF_WORK = 2
 _ANSWER_BYTES = 48
 """What an entity, or a member or replica within one, takes of an answer; reckoned before it is read."""
 
+_WITH_STRINGS = (
+    *("action_profile_member", "action_profile_group", "value_set_entry", "register_entry"),
+    "packet_replication_engine_entry",
+)
+
 _Writer = Callable[[int, p4r.Entity, Undo | None], Work | None]
 """What applies an update, or says in which steps."""
 
@@ -85,6 +91,7 @@ class State:
         self.context = context
         self.parts = Parts(schema)
         self._strings = schema.types if schema.types.has_strings() else None
+        schema.types.states += 1
         if schema.references is not None:
             context.references = ReferenceIndex(schema.references)
         self.profiles = {plan.id: Profile(plan, context) for plan in schema.profiles.values()}
@@ -168,6 +175,7 @@ class State:
 
     def close(self) -> Work:
         """Forgets everything; in steps, as there may be a million entries. It must not be used any more."""
+        self.schema.types.states -= 1
         self._writers.clear()  # they point here
         self._readers.clear()
         for table in self.tables.values():
@@ -211,6 +219,7 @@ class State:
         undo = Undo()
         done, tried = False, 0
         mark = None if self._strings is None else self._strings.begin()
+        self.schema.types.keep()
         try:
             for position, update in enumerate(updates):
                 tried += 1
@@ -225,6 +234,7 @@ class State:
             done = True
             results.extend([None] * len(updates))
         finally:
+            self.schema.types.keep(-1)
             if not done:
                 with self.context.memory.unasked():
                     undo.take_back()
@@ -233,9 +243,45 @@ class State:
     def _take_back(self, mark: Mark | None, within: int = 0) -> None:
         """Takes the numbers from strings that a write has named which came to nothing."""
         if mark is not None and self._strings is not None and self._strings.take_back(mark, within):
-            self.schema.met.clear()
-            for forms in self.schema.forms.values():
-                forms.forget()
+            self._forget_forms()
+
+    def _forget_forms(self) -> None:
+        """Forgets which messages were found good: they name strings."""
+        self.schema.met.clear()
+        for forms in self.schema.forms.values():
+            forms.forget()
+
+    def make_room(self) -> Work:
+        """Sweeps where few strings are left, before a batch that may be taken back, as it cannot itself."""
+        if self._strings is not None and self._strings.short() and self._strings.may_sweep():
+            yield from self._sweep()
+
+    def _sweep(self) -> Work:
+        """Takes their numbers from the strings that no entity has any more.
+
+        Whatever reads, writes or only asks for a string meanwhile marks it as used.
+        """
+        assert self._strings is not None
+        self._forget_forms()
+        with self._strings.marking():
+            for entity in self._everything():
+                if self.context.port_names is not None:
+                    for port in _ports(entity):
+                        self.context.port_names.known(port)
+                yield ENTITY
+
+    def _everything(self) -> Iterator[p4r.Entity]:
+        """All entities that may have strings; others may write meanwhile."""
+        for table in self.tables.values():
+            for entry in itertools.chain(table.all(), [table.default]):
+                entity = p4r.Entity()
+                if entry is not None:
+                    if entry.form is not None:
+                        entry.form.shown = None  # it is what its numbers stood for
+                    self.reader.fill(table, entry, p4r.TableEntry(), entity)
+                yield entity
+        for request in map(all_of, _WITH_STRINGS):
+            yield from self.entities(request)
 
     def fill(self, entities: Iterable[p4r.Entity], role: str = "") -> None:
         """Adds entities as a Write that inserts them does, the plain entries of each table at once.
@@ -288,6 +334,18 @@ class State:
         self, update: p4r.Update, undo: Undo | None, role: str = ""
     ) -> Generator[int, None, tuple[Result, int]]:
         """Applies one update in steps; the error it ends with, and the work that no step has told."""
+        result, work = yield from self._try(update, undo, role)
+        strings = self._strings
+        if strings is not None and result is None:
+            strings.stale = strings.stale or update.type != INSERT
+        elif strings is not None and strings.refused() and strings.may_sweep():
+            yield from self._sweep()
+            result, work = yield from self._try(update, undo, role)
+        return result, work
+
+    def _try(
+        self, update: p4r.Update, undo: Undo | None, role: str
+    ) -> Generator[int, None, tuple[Result, int]]:
         kind = update.type
         entity = update.entity
         which = entity.WhichOneof("entity")
@@ -520,3 +578,23 @@ class State:
                 self.reader.fill_key(table, entry, message)
                 found.append(message)
         return found
+
+
+def all_of(name: str) -> p4r.Entity:
+    """The request for all entities of a kind."""
+    entity = p4r.Entity()
+    getattr(entity, name).SetInParent()
+    return entity
+
+
+def _ports(entity: p4r.Entity) -> Iterator[bytes]:
+    """The ports that an entity names as its client wrote them: of replicas, and those to watch."""
+    for replica in (
+        *entity.packet_replication_engine_entry.multicast_group_entry.replicas,
+        *entity.packet_replication_engine_entry.clone_session_entry.replicas,
+    ):
+        yield replica.port
+        yield from (backup.port for backup in replica.backup_replicas)
+    shots = entity.table_entry.action.action_profile_action_set.action_profile_actions
+    yield from (shot.watch_port for shot in shots)
+    yield from (member.watch_port for member in entity.action_profile_group.members)

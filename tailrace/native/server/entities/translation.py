@@ -3,14 +3,17 @@
 (P4Runtime specification 8.4.6 and 18).
 
 Numbers (sdn_bitwidth) are the same on both sides, and must fit both. Strings (sdn_string) have a number each,
-from the first write that names them and comes to something, as long as the pipeline lives: a decimal number
-has its own where that is free, the empty string has 0, every other string the lowest number from 1 on that is
-free. So ports can be called by their numbers, and VRFs, next hops and the like by any names. A number that
-nobody has named is read as a decimal number.
+from the first write that names them and comes to something: a decimal number has its own where that is free,
+the empty string has 0, every other string the lowest number from 1 on that is free. So ports can be called by
+their numbers, and VRFs, next hops and the like by any names. A number that nobody has named is read as a
+decimal number. When there is no room for one more string, those that no entity has any more lose theirs
+(mark and sweep: state.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -29,15 +32,16 @@ MAX_NAMES = 1 << 18
 
 @dataclass(slots=True)
 class Room:
-    """For how many more strings there is room."""
+    """For how many more strings there is room; `full`: one was refused."""
 
     left: int = MAX_NAMES
+    full: bool = False
 
 
 class Names:
     """The strings of one type and their numbers, of `bits` in the data plane."""
 
-    __slots__ = ("_free", "_names", "_numbers", "_room", "bits", "type_name")
+    __slots__ = ("_free", "_marked", "_names", "_numbers", "_room", "bits", "type_name")
 
     def __init__(self, type_name: str, bits: int, room: Room | None = None) -> None:
         self.type_name = type_name
@@ -46,6 +50,30 @@ class Names:
         self._numbers: dict[bytes, int] = {}
         self._names: dict[int, bytes] = {}
         self._free = 1
+        self._marked: set[int] | None = None
+
+    def mark(self) -> None:
+        """From now on notes which numbers are used, until `sweep`."""
+        self._marked = set()
+
+    def sweep(self, *, none: bool) -> None:
+        """Takes their numbers from all strings that were not used since `mark`; with `none` from none."""
+        marked, self._marked = self._marked, None
+        if marked is not None and not none:
+            for name, number in tuple(self._numbers.items()):
+                if number not in marked:
+                    self._forget(name, number)
+
+    def _forget(self, name: bytes, number: int) -> None:
+        self._numbers.pop(name)
+        del self._names[number]
+        self._free = min(self._free, number or self._free)
+        self._room.left += 1
+
+    def _used(self, number: int) -> int:
+        if self._marked is not None:
+            self._marked.add(number)
+        return number
 
     def known(self, name: bytes) -> int | None:
         """The number of a string, which must have one, or be one: for what asks, and writes nothing."""
@@ -53,7 +81,7 @@ class Names:
         if found is None and len(name) <= MAX_NAME:
             found = self._own(name)
             return None if found in self._names else found
-        return found
+        return found if found is None else self._used(found)
 
     def to_wire(self, name: bytes, what: str) -> int:
         """The number of a string, which it keeps.
@@ -63,7 +91,7 @@ class Names:
         """
         found = self._numbers.get(name)
         if found is not None:
-            return found
+            return self._used(found)
         if len(name) > MAX_NAME:
             raise invalid(f"{what}: the string has {len(name)} bytes, at most {MAX_NAME} are taken")
         try:
@@ -74,15 +102,23 @@ class Names:
         if number is None or number in self._names:
             number = self._lowest_free(what)
         if self._room.left <= 0:
+            self._room.full = True
             raise P4RtError(Code.RESOURCE_EXHAUSTED, f"{what}: there are {MAX_NAMES} strings already")
         self._room.left -= 1
         self._numbers[name] = number
         self._names[number] = name
-        return number
+        return self._used(number)
 
     def to_sdn(self, number: int) -> bytes:
         """The string of a number."""
+        self._used(number)
         return self._names.get(number) or (b"" if number in self._names else b"%d" % number)
+
+    @property
+    def short(self) -> bool:
+        """Whether most numbers, or most of the room for strings, are taken."""
+        most = min(1 << self.bits, MAX_NAMES)
+        return 8 * min(most - len(self._names), self._room.left) < most
 
     @property
     def count(self) -> int:
@@ -92,10 +128,8 @@ class Names:
     def take_back(self, count: int) -> None:
         """Takes their numbers from all strings but the first `count`, which nobody may use."""
         while len(self._numbers) > count:
-            _, number = self._numbers.popitem()  # the last
-            del self._names[number]
-            self._free = min(self._free, number or self._free)
-            self._room.left += 1
+            last = next(reversed(self._numbers))
+            self._forget(last, self._numbers[last])
 
     def adopt(self, other: Names) -> None:
         """Takes over the strings of another pipeline's type, as long as there are none of its own."""
@@ -120,6 +154,7 @@ class Names:
             number = 0 if self._free >> self.bits else self._free
             if number not in self._names:
                 return number
+        self._room.full = True
         raise P4RtError(
             Code.RESOURCE_EXHAUSTED,
             f"{what}: there are {len(self._names)} strings of type {self.type_name} already",
@@ -158,10 +193,15 @@ class Translations:
     """The types of one pipeline.
 
     `parts`: types within them that plans have been made of, each as often as it stands there (p4types.py).
+    `states`: forwarding states that use them; `batches`: those under way that may be taken back, and need the
+    strings of what they have deleted. `stale`: since the last sweep something was deleted or changed.
     """
 
     types: p4t.P4TypeInfo
     parts: int = 0
+    states: int = 0
+    batches: int = 0
+    stale: bool = False
     _names: dict[str, Names] = field(default_factory=dict)
     _room: Room = field(default_factory=Room)
     _writes: int = 0
@@ -169,6 +209,40 @@ class Translations:
     def has_strings(self) -> bool:
         """Whether a type is written as strings."""
         return bool(self._names)
+
+    def refused(self) -> bool:
+        """Whether there was no room for a string since this was asked last."""
+        full, self._room.full = self._room.full, False
+        return full
+
+    def short(self) -> bool:
+        """Whether there may soon be none."""
+        return any(names.short for names in self._names.values())
+
+    def may_sweep(self) -> bool:
+        """Whether strings can be taken their numbers, and there may be some."""
+        return self.stale and self.states == 1 and not self.batches
+
+    @contextmanager
+    def marking(self) -> Iterator[None]:
+        """Within, whatever string is used is marked; at the end all others lose their numbers."""
+        self.stale = False
+        for names in self._names.values():
+            names.mark()
+        done = False
+        try:
+            yield
+            done = True
+        finally:
+            self._writes += 1  # nobody can take back by number of strings what has begun before
+            for names in self._names.values():
+                names.sweep(none=not done)
+
+    def keep(self, more: int = 1) -> None:
+        """A batch that may be taken back begins, or (-1) ends: what it deletes keeps its strings."""
+        self.batches += more
+        for names in self._names.values():
+            names.sweep(none=True)
 
     def begin(self) -> Mark:
         """Notes that somebody writes, who may give strings their numbers."""
