@@ -9,6 +9,7 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.native.server.context import Limits, Ports
+from tailrace.native.server.device import Settings
 from tailrace.p4rt.status import Code
 
 INSERT, MODIFY, DELETE = 1, 2, 3
@@ -302,3 +303,27 @@ def test_what_a_batch_changed_and_deleted_is_as_before_when_it_fails(rig, what: 
     assert sorted(entity.SerializeToString() for entity in rig.read(wildcard)) == before
     if what == "group":
         assert set(ports_used(rig)) == {1, 2}
+
+
+def test_the_size_of_a_selector_bounds_all_its_groups(rig):
+    """One-shots are groups as others (9.2.3): together they have 64, and what goes makes room."""
+    full, more = hop(rig, one_shot=[(1, 60, 0), (2, 4, 0)]), hop(rig, one_shot=[(1, 1, 0)], prefix=16)
+    large = hop(rig, one_shot=[(1, 16384, 0)])
+    assert rig.write(large, full, more) == [Code.RESOURCE_EXHAUSTED, OK, Code.RESOURCE_EXHAUSTED]
+    full.type = MODIFY
+    assert rig.write(full) == [OK]
+    assert rig.write(hop(rig, one_shot=[(1, 63, 0)], kind=MODIFY), more) == [OK, OK]
+    assert rig.write(full) == [Code.RESOURCE_EXHAUSTED]
+    assert rig.write(hop(rig, kind=DELETE), hop(rig, prefix=16, kind=DELETE)) == [OK, OK]
+    two = [member(rig, 1), group(rig, 1, (1, 40)), group(rig, 2, (1, 25)), group(rig, 2, (1, 24))]
+    assert rig.write(*two) == [OK, OK, Code.RESOURCE_EXHAUSTED, OK]
+    grown, shrunk = group(rig, 2, (1, 25), kind=MODIFY), group(rig, 1, (1, 39), kind=MODIFY)
+    assert rig.write(grown, shrunk, grown) == [Code.RESOURCE_EXHAUSTED, OK, OK]
+    assert rig.write(group(rig, 1, kind=DELETE), group(rig, 3, (1, 39))) == [OK, OK]
+
+
+def test_simple_switch_grpc_bounds_no_groups(make_rig):
+    rig = make_rig(settings=Settings(device_id=1, bmv2_compat=True))
+    rig.primary()
+    rig.push("p4rt_all")
+    assert rig.write(hop(rig, one_shot=[(1, 16384, 0)])) == [OK]

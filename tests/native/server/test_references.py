@@ -412,3 +412,17 @@ def test_a_structured_annotation(rig):
     rig.stub.SetForwardingPipelineConfig(request, timeout=60)
     rig.names = type(rig.names)(request.config.p4info)
     assert rig.write(rewrite(rig, 5), mac(rig, 5), rewrite(rig, 5)) == [INVALID, OK, OK]
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        *("@refers_to(mac, dst", "@refers_to(mac, dst))", "@refers_to mac, dst)", "@refers_to(mac, dst) x"),
+        *('@refers_to("mac, dst)', "@refers_to(mac dst)", "@refers_to(m ac, dst)", "@refers_to((mac, dst)"),
+        *("@refers_to(mac;dst)", "@refers_to(mac,, dst)", "@refers_to(", "@refers_to)", "@refers_to()"),
+    ],
+)
+def test_malformed_annotations_are_refused(rig, annotation):
+    """With what stands there."""
+    said = refused(rig, {"actions/rewrite/dst": annotation})
+    assert said.endswith(f"takes a table and a field, not '{annotation.removeprefix('@refers_to').strip()}'")

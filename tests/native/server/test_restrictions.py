@@ -4,12 +4,20 @@
 from __future__ import annotations
 
 import pytest
-from finsy.proto import p4r
+from finsy.proto import p4i, p4r
+from google.protobuf import text_format
 
-from tailrace.native.server.annotated.restrictions import MAX_BYTES
+from tailrace.native.compiler import load_program
+from tailrace.native.server.annotated import restrictions
+from tailrace.native.server.annotated.restrictions import MAX_BYTES, MAX_TOKENS
+from tailrace.native.server.context import SLICE, TOKENS_OF_WORK, Undo, in_slices
+from tailrace.native.server.entities.schema import build_schema
 from tailrace.p4rt.status import Code
+from tests.native.server import states
 from tests.native.server.annotated import ACTION, ENTRY, annotate, find, message_of, push, refused
+from tests.native.server.conftest import BUILD
 from tests.native.server.test_profiles import hop, member
+from tests.native.server.test_slices import entry as mac_entry
 from tests.native.server.test_tables import acl, default, mac, read, route
 from tests.native.server.test_translation import string_entry, translate
 
@@ -226,3 +234,43 @@ def test_strings_are_empty_or_not(rig):
     assert message_of(rig, string_entry(rig, 1, b"", b"x")).endswith(
         "'optional24 != 0' does not hold: optional24 is ''"
     )
+
+
+def test_the_tokens_of_a_pipeline_are_bounded(rig):
+    """However many constraints they stand in: all of them could be asked of each entry."""
+    clause = "(dst != 1) && " * 500 + "true"
+    fits = MAX_TOKENS // (6 * 500 + 2)
+    push(rig, {"tables/mac": [f'{ENTRY}("{clause}")'] * fits})
+    said = refused(rig, {"tables/mac": [f'{ENTRY}("{clause}")'] * (fits + 1)})
+    assert f"all constraints of a pipeline have {MAX_TOKENS} tokens at most" in said
+
+
+def test_an_update_asks_a_bounded_number_of_tokens(rig, monkeypatch):
+    """Of a one-shot each action asks its own; a batch that may be taken back has a bound of its own."""
+    push(rig, {"actions/send": f'{ACTION}("{"port != 500 && " * 30}true")'})
+    monkeypatch.setattr(restrictions, "MAX_ASKED", 1000)
+    shots = [hop(rig, one_shot=[(1, 1, 0)] * count, prefix=count) for count in (8, 9)]
+    assert rig.write(*shots) == [OK, Code.RESOURCE_EXHAUSTED]
+    assert message_of(rig, shots[1]) == (
+        "an update asks constraints of at most 1000 tokens, for all actions of a one-shot"
+    )
+    monkeypatch.setattr(Undo, "MOST_TOKENS", 2000)
+    assert rig.write(hop(rig, prefix=8, kind=DELETE)) == [OK]
+    members = [member(rig, number) for number in range(1, 30)]
+    results = rig.write(*members, atomicity=1)
+    assert Code.RESOURCE_EXHAUSTED in results and OK not in results
+    assert set(rig.write(*members[:10], atomicity=1)) == {OK}
+
+
+def test_constraints_are_work():
+    """So that others have their turn between entries that ask much."""
+    info = text_format.Parse((BUILD / "p4rt_all.p4info.txtpb").read_text(), p4i.P4Info())
+    annotate(info, {"tables/mac": f'{ENTRY}("{"dst != 0 && " * 1000}true")'})
+    loaded = load_program((BUILD / "p4rt_all.json").read_bytes())
+    made = states.new_state(loaded, build_schema(info, loaded.model))
+    try:
+        works = list(made.write([mac_entry(number) for number in range(1, 20)], []))
+        assert min(works) >= 4000 // TOKENS_OF_WORK
+        assert max(in_slices(made.write([mac_entry(number) for number in range(20, 60)], []))) < 2 * SLICE
+    finally:
+        made.context.switch.close()

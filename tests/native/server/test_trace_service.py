@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -12,6 +13,7 @@ import msgspec
 import pytest
 
 from tailrace.native.server import trace_service
+from tailrace.native.trace import Trace
 from tailrace.p4rt.requests import TRACE, TraceRequest
 from tailrace.p4rt.status import Code
 from tests.eventually import LONG_S, eventually
@@ -80,3 +82,27 @@ def test_traces_under_way_are_counted(rig: Rig, monkeypatch: pytest.MonkeyPatch)
             call.cancel()
         assert eventually(lambda: under_way(rig) == 0)
         assert len(list(other(ONE, timeout=LONG_S))) == 1
+
+
+def test_packets_that_are_sent_hold_up_no_traces(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that circles is followed for seconds: others are traced meanwhile, and few are sent at a time."""
+    ended, begun = threading.Event(), threading.Event()
+
+    def follow(*_: object, **__: object) -> Trace:
+        begun.set()
+        ended.wait(LONG_S)
+        return Trace(program="p", steps=())
+
+    monkeypatch.setattr(trace_service, "send_packet", follow)
+    rig.in_server(lambda: rig.server.takes(lambda port, data: None))
+    sent = msgspec.json.encode(TraceRequest(1, 1, FRAME.hex(), send=True, election_id=1))
+    with client(rig) as one, client(rig) as other:
+        calls = [one(sent, timeout=LONG_S) for _ in range(trace_service.MAX_SENT)]
+        assert begun.wait(LONG_S)
+        assert eventually(lambda: rig.in_server(lambda: rig.server._traces._sent) == trace_service.MAX_SENT)
+        assert len(list(other(EVERY, timeout=LONG_S))) == MEMBERS
+        refused = code_of(lambda octets, timeout: list(other(octets, timeout=timeout)), sent)
+        message = f"{trace_service.MAX_SENT} packets are being sent for traces; the limit is {trace_service.MAX_SENT}"
+        assert refused == (Code.RESOURCE_EXHAUSTED, message)
+        ended.set()
+        assert [len(list(call)) for call in calls] == [1] * len(calls)
