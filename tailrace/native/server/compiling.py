@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import NoReturn, TypeVar
+from typing import IO, NoReturn, TypeVar
 
 from tailrace.native.compiler.errors import NotCompiledError, ProgramError
 from tailrace.native.compiler.program import Program, known_program, load_program
@@ -75,12 +75,15 @@ class Compiler:
         known = None if self._glass else known_program(text, source="")
         if known is not None:
             return known
-        process = self._start()
-        try:
-            answer = self._wait(process, text)
-        finally:
-            _end(process)
-            with contextlib.suppress(OSError), process:  # what was not written any more
+        with os.fdopen(os.memfd_create("program"), "wb") as file:
+            file.write(text)
+            file.seek(0)
+            process = self._start(file)
+        with process:
+            try:
+                answer = self._wait(process)
+            finally:
+                _end(process)
                 self._processes.discard(process)
         if not answer:
             raise ProgramError(f"the compiler ended or took longer than {MOST_S:.0f} s")
@@ -90,7 +93,7 @@ class Compiler:
         assert isinstance(program, Program)
         return program
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self, text: IO[bytes]) -> subprocess.Popen[bytes]:
         with self._lock:
             if self._stopped:
                 raise ProgramError("the switch ends")
@@ -99,7 +102,7 @@ class Compiler:
                     *(sys.executable, "-m", "tailrace.native.server.compiling", str(os.getpid())),
                     *(["glass"] if self._glass else []),
                 ],
-                stdin=subprocess.PIPE,
+                stdin=text,
                 stdout=subprocess.PIPE,
                 env={
                     **os.environ,
@@ -111,14 +114,12 @@ class Compiler:
             return process
 
     @staticmethod
-    def _wait(process: subprocess.Popen[bytes], text: bytes) -> bytes:
+    def _wait(process: subprocess.Popen[bytes]) -> bytes:
         """What the process says; nothing where it has ended without a word, or has to."""
-        gone, ends_s, given = _gone.get(), time.monotonic() + MOST_S, text or None
+        gone, ends_s = _gone.get(), time.monotonic() + MOST_S
         while time.monotonic() < ends_s and not (gone is not None and gone.is_set()):
-            try:
-                return process.communicate(given, timeout=_LOOK_S)[0]
-            except subprocess.TimeoutExpired:
-                given = None  # it is on its way
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return process.communicate(timeout=_LOOK_S)[0]
         return b""
 
     def stop(self) -> None:
