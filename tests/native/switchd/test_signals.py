@@ -17,6 +17,7 @@ import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
+from bench.client import ELECTION_ID
 from bench.holdup import Primary
 from tailrace.bmv2.dataplane import Dataplane, DataplaneError
 from tailrace.native.server import compiling
@@ -166,6 +167,79 @@ def test_it_ends_during_a_compilation(
         with grpc.insecure_channel(switch.address) as channel:  # others are served meanwhile
             assert p4r_grpc.P4RuntimeStub(channel).Capabilities(p4r.CapabilitiesRequest(), timeout=LONG_S)
         switch.end(sign)
+
+
+@pytest.mark.parametrize("how", ["cancelled", "dethroned"])
+def test_a_push_ends_with_its_client(start: Start, slow_compiler: dict[str, str], how: str) -> None:
+    """Its compiler as well, which would take minutes: the next push starts at once."""
+    switch = start(**slow_compiler)
+    switch.ready()
+    primary = Primary(switch.address, SIZES)
+    request = p4r.SetForwardingPipelineConfigRequest(device_id=1, action=3, config=primary.config)
+    request.election_id.low = ELECTION_ID
+    compiler = ("tailrace.native.server.compiling", str(switch.process.pid))
+    session = None  # it lasts as long as somebody has it
+    call = primary.stub.SetForwardingPipelineConfig.future(request)
+    until(lambda: any((switch.scratch / "cache").rglob("compiling")))
+    (first,) = running(*compiler)
+    if how == "cancelled":
+        call.cancel()
+    else:
+        request.election_id.low += 1
+        successor = p4r.StreamMessageRequest()
+        successor.arbitration.device_id = 1
+        successor.arbitration.election_id.CopyFrom(request.election_id)
+        forever = threading.Event()
+
+        def messages() -> Iterator[p4r.StreamMessageRequest]:
+            yield successor
+            forever.wait(LONG_S)
+
+        session = primary.stub.StreamChannel(messages())
+        next(session)
+        with pytest.raises(grpc.RpcError) as refused:
+            call.result(LONG_S)
+        assert refused.value.code() == grpc.StatusCode.PERMISSION_DENIED
+    until(lambda: first not in running(*compiler))
+    following = primary.stub.SetForwardingPipelineConfig.future(request)
+    until(lambda: bool(running(*compiler)))
+    assert not following.done()
+    following.cancel()
+    until(lambda: not running(*compiler) and not any((switch.scratch / "cache").rglob("compiling")))
+    primary.close()
+    switch.end(signal.SIGTERM)
+
+
+def test_what_refused_calls_have_taken_goes_back(start: Start) -> None:
+    """Within seconds, and without a search for cycles: pushes, Writes and first messages of streams of 20 MB."""
+    switch = start()
+    switch.ready()
+    large = bytes(20_000_000)
+    push = p4r.SetForwardingPipelineConfigRequest(device_id=1)
+    push.config.p4_device_config = large
+    write = p4r.WriteRequest(device_id=1)
+    for _ in range(20):
+        write.updates.add().entity.table_entry.metadata = large[:1_000_000]
+    first = p4r.StreamMessageRequest()
+    first.other.value = large
+    with grpc.insecure_channel(switch.address, options=[("grpc.max_send_message_length", -1)]) as channel:
+        stub = p4r_grpc.P4RuntimeStub(channel)
+        before = resident_bytes(switch.process.pid)
+        calls: list[Callable[[], object]] = [
+            lambda: stub.SetForwardingPipelineConfig(push),
+            lambda: stub.Write(write),
+            lambda: list(stub.StreamChannel(iter([first]))),
+        ]
+        for call in calls * 8:
+            with pytest.raises(grpc.RpcError):
+                call()
+        until(lambda: resident_bytes(switch.process.pid) < before + 2 * len(large))
+    switch.end(signal.SIGTERM)
+
+
+def resident_bytes(pid: int) -> int:
+    pages = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
