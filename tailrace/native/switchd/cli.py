@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from tailrace.native.trace.events import Event
     from tailrace.native.trace.watching import Watch
 
-JSON_VERSION = "2.24"
-
 _MAX_MESSAGE = 1000
 _MOST_FILES = 4096
 """Descriptors: twice as many as there may be connections, and as many again."""
@@ -70,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help()
         return 0
     if given.version or given.json_version:
-        print(_version() if given.version else JSON_VERSION)
+        print(_version() if given.version else _json_version())
         return 0
     for warning in options.warnings:
         print(f"{PROGRAM}: warning: {warning}", file=sys.stderr)
@@ -116,6 +114,12 @@ def _version() -> str:
         return version("tailrace")
     except PackageNotFoundError:
         return "0 (not installed)"
+
+
+def _json_version() -> str:
+    from tailrace.native.compiler.read.bmv2_json import JSON_MAJOR, JSON_MINOR
+
+    return f"{JSON_MAJOR}.{JSON_MINOR}"
 
 
 def _run(options: Options, signals: Signals) -> None:

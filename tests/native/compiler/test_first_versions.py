@@ -290,7 +290,7 @@ def test_drop_takes_the_multicast_group_back() -> None:
         (lambda p: p["pipelines"][0]["tables"].append(p["pipelines"][0]["tables"][0]), "two control nodes"),
         (lambda p: p["header_types"].append(p["header_types"][0]), "two header types"),
         (lambda p: p["parsers"][0]["parse_states"].append(p["parsers"][0]["parse_states"][0]), "two parse states"),
-        (lambda p: p["__meta__"].update(version=[1, 5]), "older than 2.x"),
+        (lambda p: p["__meta__"].update(version=[1, 5]), "JSON format 1.5 is older than 2.0"),
         (lambda p: p["__meta__"].update(version=[2]), "expected 2 elements"),
         (lambda p: p["pipelines"][0]["tables"][0].pop("max_size"), "max_size or entries"),
         (lambda p: p["pipelines"][0]["tables"][0]["default_entry"].pop("action_data"), '"action_data" is missing'),

@@ -64,7 +64,10 @@ def stack(program: dict[str, Any], kind: str, members: list[str]) -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (lambda p: p["__meta__"].update(version=[3, 0]), "newer than 2.x"),
+        (lambda p: p["__meta__"].update(version=[3, 0]), "JSON format 3.0 is newer than 2.24"),
+        (lambda p: p["__meta__"].update(version=[2, 25]), "JSON format 2.25 is newer than 2.24"),
+        (lambda p: p["__meta__"].update(version=[2, "24"]), "__meta__.version[1]: expected an integer"),
+        (lambda p: p["__meta__"].update(version=None), "__meta__.version: expected an array"),
         (lambda p: p.pop("headers"), '"headers" is missing'),
         (lambda p: header(p, "in").update(metadata=True), '"in" is metadata, which no packet has'),
         (lambda p: stack(p, "out", ["in"]), 'header "in" is of another type than the stack'),

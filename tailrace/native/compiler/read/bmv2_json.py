@@ -37,7 +37,8 @@ from tailrace.native.compiler.read.parser import ParserReader, read_deparser, re
 from tailrace.native.compiler.read.tables import TableReader
 from tailrace.words.text import ELLIPSIS, one_line
 
-JSON_MAJOR = 2
+JSON_MAJOR, JSON_MINOR = 2, 24
+"""The newest version of the format that is read, that of BMv2 1.15.5."""
 
 _CORE_ERRORS = [
     "NoError",
@@ -200,12 +201,13 @@ class _Reader:
 
     def _check_version(self) -> None:
         meta = self.root.get("__meta__")
-        version = meta.get("version") if meta is not None else None
-        if version is not None:
-            major = version.pair()[0].integer()
-            if major != JSON_MAJOR:
-                age = "newer" if major > JSON_MAJOR else "older"
-                version.fail(f"JSON format {major}.x is {age} than {JSON_MAJOR}.x")
+        if meta is not None and meta.has("version"):
+            version = meta["version"]
+            major, minor = (number.integer() for number in version.pair())
+            if major < JSON_MAJOR:
+                version.fail(f"JSON format {major}.{minor} is older than {JSON_MAJOR}.0")
+            if (major, minor) > (JSON_MAJOR, JSON_MINOR):
+                version.fail(f"JSON format {major}.{minor} is newer than {JSON_MAJOR}.{JSON_MINOR}")
         for extern in self.root.optional_elements("extern_instances"):
             extern.fail(f'extern "{extern.text_at("type", "")}" is not supported')
 
