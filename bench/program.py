@@ -14,15 +14,13 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 
 from finsy.proto import p4r
-from scapy.error import Scapy_Exception
-from scapy.utils import RawPcapReader
 
 from bench.loop import Loop, one_core, rates
 from bench.result import Result
+from tailrace.cli.inspect.captures import CaptureError, packets_of
 from tailrace.controller.entry_files import read_request
 from tailrace.native.compiler import load_program
 from tailrace.native.runtime import Switch, SwitchConfig
@@ -74,12 +72,9 @@ class Case:
 def read_frames(path: Path) -> list[bytes]:
     """The frames of a capture. Raises OSError, CaseError."""
     try:
-        packets = list(RawPcapReader(BytesIO(read_bytes(path, MOST_BYTES))))
-    except Scapy_Exception as error:
+        frames = list(packets_of(read_bytes(path, MOST_BYTES)))
+    except CaptureError as error:
         raise CaseError(f"{path}: expected a capture (pcap): {error}") from None
-    frames = [bytes(data) for data, _ in packets]
-    if any(getattr(meta, "caplen", len(data)) != len(data) for data, meta in packets):
-        raise CaseError(f"{path}: cut off within a frame")
     if not frames or any(not 0 < len(frame) <= MOST_FRAME_BYTES for frame in frames):
         raise CaseError(f"{path}: expected frames of 1 to {MOST_FRAME_BYTES} bytes")
     return frames

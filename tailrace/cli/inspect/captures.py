@@ -1,51 +1,65 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packets of a capture, of pcap (draft-ietf-opsawg-pcap) or pcapng (draft-ietf-opsawg-pcapng).
+"""The Ethernet frames of a capture, of pcap (draft-ietf-opsawg-pcap) or pcapng (draft-ietf-opsawg-pcapng).
 
-    pcap     magic, 20 octets, then records:  8 octets of time   length here   length on the wire   packet
+    pcap     magic   version, 2 x 2   12 octets   link type, then records:
+             8 octets of time   length here   length on the wire   frame
     pcapng   blocks:  type   length of the block   body, a multiple of 4 octets   length again
-             bodies that hold packets:
-             6 enhanced   interface, 8 octets of time         length here   length on the wire   packet   ...
-             2 obsolete   interface, drops, 8 octets of time  length here   length on the wire   packet   ...
-             3 simple     length on the wire   packet
+             section 0x0a0d0d0a  magic   version, 2 x 2   8 octets
+             interface 1         link type, 2   2 octets   snap length   options
+             enhanced 6          interface   8 octets of time   length here   on the wire   frame   options
+             obsolete 2          interface, 2   drops, 2   then as enhanced
+             simple 3            length on the wire   frame, of interface 0
+             options: code, 2    length, 2   value, a multiple of 4 octets
 
-Numbers have 4 octets, in the order that the magic tells. Of each length it is looked first whether so much is
-left: what is cut off or damaged is no capture.
+Numbers have 4 octets where nothing else is said, in the order that the magic tells. What a capture says of
+its frames is used (byte order, lengths, frame check sequences, which are taken off) or refused (link types
+other than Ethernet, frames that were cut off or had errors). Times are not read. Each length is checked
+against what is left.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
-from typing import Literal
+from dataclasses import dataclass
 
 from tailrace.words import SpecError
 
-_Order = Literal["little", "big"]
+_PCAP = {"a1b2c3d4": ">", "a1b23c4d": ">", "d4c3b2a1": "<", "4d3cb2a1": "<"}
+_SECTIONS = {"1a2b3c4d": ">", "4d3c2b1a": "<"}
+"""Byte orders by the magic of a file, in microseconds or nanoseconds, or of a section of pcapng."""
 
-_PCAP: dict[str, _Order] = {
-    "a1b2c3d4": "big",
-    "a1b23c4d": "big",
-    "d4c3b2a1": "little",
-    "4d3cb2a1": "little",
+_SECTION, _INTERFACE, _OBSOLETE, _SIMPLE, _ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
+_IF_FCSLEN, _EPB_FLAGS = 13, 2
+
+_ETHERNET = 1
+_LINK_TYPES = {
+    0: "NULL, a loopback interface",
+    101: "RAW, IP without a link layer",
+    105: "IEEE802_11, wireless",
+    113: 'LINUX_SLL, as of "tcpdump -i any"',
+    127: "IEEE802_11_RADIOTAP, wireless",
+    228: "IPV4, without a link layer",
+    229: "IPV6, without a link layer",
+    276: 'LINUX_SLL2, as of "tcpdump -i any"',
 }
-_PCAPNG = "0a0d0d0a"
-_ORDERS: dict[str, _Order] = {"1a2b3c4d": "big", "4d3c2b1a": "little"}
-"""By the first octets of a file, or of a section of pcapng."""
+"""Those that are met most, by their numbers at tcpdump.org/linktypes.html."""
 
-_SECTION, _INTERFACE, _SIMPLE = 0x0A0D0D0A, 1, 3
-_WITH_TIMES = (2, 6)
+_FCS_PRESENT = 1 << 26
+_FCS_OCTETS = {0: 0, 4: 4, 32: 4}
+"""Of Ethernet; writers of pcapng count them in octets, as its example does, or in bits, as its text says."""
 
 
 class CaptureError(SpecError):
-    """What is no whole capture; the text says what is wrong."""
+    """What is no whole capture of Ethernet frames; the text says what is wrong."""
 
 
 class _Octets:
     """Gives what comes next; CaptureError where there is not so much left."""
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
+    def __init__(self, data: bytes, order: str = "<") -> None:
+        self._data, self.order = data, order
         self._at = 0
-        self.order: _Order = "little"
 
     def __bool__(self) -> bool:
         return self._at < len(self._data)
@@ -56,63 +70,149 @@ class _Octets:
         self._at += count
         return self._data[self._at - count : self._at]
 
+    def numbers(self, layout: str) -> tuple[int, ...]:
+        """The next numbers, of a layout of `struct`."""
+        return struct.unpack(self.order + layout, self.take(struct.calcsize("=" + layout)))
+
     def number(self) -> int:
-        return int.from_bytes(self.take(4), self.order)
+        return self.numbers("I")[0]
 
     def begin_section(self) -> None:
         """Takes the order of numbers from the magic behind the length of a section, which comes next."""
         magic = self._data[self._at + 4 : self._at + 8].hex()
-        if magic not in _ORDERS:
+        if magic not in _SECTIONS:
             raise CaptureError("a section without its magic")
-        self.order = _ORDERS[magic]
+        self.order = _SECTIONS[magic]
+
+    def options(self) -> dict[int, bytes]:
+        """The options up to the end of a block."""
+        options = {}
+        while self:
+            code, length = self.numbers("HH")
+            if code == 0:
+                break
+            options[code] = self.take(length)
+            self.take(-length % 4)
+        return options
+
+
+@dataclass(frozen=True, slots=True)
+class _Interface:
+    """What a capture says of all frames of an interface.
+
+    fcs: length of their check sequences, 0: they have none
+    most: what simple blocks hold of a frame, 0: all
+    """
+
+    link_type: int
+    fcs: int
+    most: int = 0
+
+
+class _Frames:
+    """Checks the frames of a capture, in its order."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def frame(self, interface: _Interface, data: bytes, length: int, flags: int = 0) -> bytes:
+        """The frame without its check sequence.
+
+        Args:
+            length: of the frame on the wire.
+            flags: of an enhanced block.
+
+        Raises:
+            CaptureError: it is no whole frame of Ethernet.
+        """
+        self._count += 1
+        if interface.link_type != _ETHERNET:
+            name = _LINK_TYPES.get(interface.link_type)
+            raise self.error(
+                f"link type {interface.link_type}{f' ({name})' if name else ''}; expected 1, Ethernet"
+            )
+        if len(data) != length:
+            raise self.error(f"{len(data)} of its {length} octets are here; capture whole frames (-s 0)")
+        if flags >> 16:
+            raise self.error(f"it was received with errors of the link (flags 0x{flags:08x})")
+        fcs = flags >> 5 & 0xF or interface.fcs
+        if fcs not in _FCS_OCTETS:
+            raise self.error(f"a frame check sequence of {fcs} octets; Ethernet has 4")
+        if _FCS_OCTETS[fcs] > length:
+            raise self.error(f"{length} octets are no frame with its check sequence")
+        return data[: length - _FCS_OCTETS[fcs]]
+
+    def error(self, problem: str) -> CaptureError:
+        return CaptureError(f"packet {self._count}: {problem}")
 
 
 def packets_of(content: bytes) -> Iterator[bytes]:
-    """The packets in a file, in its order.
+    """The frames in a file, in its order, without check sequences.
 
     Raises:
-        CaptureError: it is no capture, or not a whole one.
+        CaptureError: it is no capture, not a whole one, or not of Ethernet.
     """
-    octets = _Octets(content)
-    if content[:4].hex() == _PCAPNG:
-        return _pcapng(octets)
-    if content[:4].hex() not in _PCAP:
+    magic = content[:4].hex()
+    if magic == f"{_SECTION:08x}":
+        return _pcapng(_Octets(content))
+    if magic not in _PCAP:
         raise CaptureError("neither pcap nor pcapng")
-    octets.order = _PCAP[content[:4].hex()]
-    return _pcap(octets)
+    return _pcap(_Octets(content, _PCAP[magic]))
 
 
 def _pcap(octets: _Octets) -> Iterator[bytes]:
-    octets.take(24)
+    _, major, minor, _, _, _, link = octets.numbers("IHHIIII")
+    if (major, minor) != (2, 4):
+        raise CaptureError(f"pcap of version {major}.{minor}; expected 2.4")
+    # the upper half of the link type tells whether frames have check sequences, and their pairs of octets
+    interface = _Interface(link & 0xFFFF, (link >> 28) * 2 if link & _FCS_PRESENT else 0)
+    frames = _Frames()
     while octets:
         octets.take(8)
-        length = octets.number()
-        octets.take(4)
-        yield octets.take(length)
+        captured, length = octets.numbers("II")
+        yield frames.frame(interface, octets.take(captured), length)
 
 
 def _pcapng(octets: _Octets) -> Iterator[bytes]:
-    most = None
+    frames = _Frames()
+    interfaces: list[_Interface] = []
     while octets:
         kind = octets.number()
         if kind == _SECTION:
             octets.begin_section()
-            most = None
+            interfaces = []
         length = octets.number()
         if length < 12 or length % 4:
             raise CaptureError(f"a block of {length} octets")
-        body = _Octets(octets.take(length - 12))
-        body.order = octets.order
+        body = _Octets(octets.take(length - 12), octets.order)
         if octets.number() != length:
             raise CaptureError("the ends of a block do not agree on its length")
-        if kind == _INTERFACE and most is None:
-            body.take(4)
-            most = body.number()
-        elif kind in _WITH_TIMES:
-            body.take(12)
-            captured = body.number()
-            body.take(4)
-            yield body.take(captured)
-        elif kind == _SIMPLE:
-            length = body.number()
-            yield body.take(min(length, most) if most else length)
+        if kind == _SECTION:
+            _, major, minor = body.numbers("IHH")
+            if major != 1:
+                raise CaptureError(f"pcapng of version {major}.{minor}; expected 1.0")
+        elif kind == _INTERFACE:
+            link_type, _, most = body.numbers("HHI")
+            fcs = body.options().get(_IF_FCSLEN, b"")
+            interfaces.append(_Interface(link_type, int.from_bytes(fcs[:1], "big"), most))
+        elif kind in {_ENHANCED, _OBSOLETE, _SIMPLE}:
+            yield _frame(kind, body, interfaces, frames)
+
+
+def _frame(kind: int, body: _Octets, interfaces: list[_Interface], frames: _Frames) -> bytes:
+    """The frame of a block."""
+    if kind == _SIMPLE:
+        number, length = 0, body.number()
+    else:
+        number = body.number() if kind == _ENHANCED else body.numbers("HH")[0]
+        _, _, captured, length = body.numbers("IIII")
+    if number >= len(interfaces):
+        raise CaptureError(f"a packet of interface {number}, which the capture does not describe")
+    interface = interfaces[number]
+    if kind == _SIMPLE:
+        return frames.frame(interface, body.take(min(length, interface.most or length)), length)
+    data = body.take(captured)
+    body.take(-captured % 4)
+    options = body.options()
+    flags = _Octets(options[_EPB_FLAGS], body.order).number() if _EPB_FLAGS in options else 0
+    return frames.frame(interface, data, length, flags)

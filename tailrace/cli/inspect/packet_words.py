@@ -36,7 +36,7 @@ def read_packets(words: str) -> list[bytes]:
     """The packets that a word means; of a file all, in its order.
 
     Raises:
-        SpecError: it is none of these.
+        SpecError: it is none of these, or a file without packets.
     """
     if len(words) > _MOST_CHARACTERS:
         raise SpecError(f"PACKET: longer than {_MOST_CHARACTERS} characters")
@@ -47,7 +47,10 @@ def read_packets(words: str) -> list[bytes]:
         except binascii.Error:
             raise SpecError(f"PACKET {words[:40]}: an odd number of digits in base 16") from None
     if words.endswith((".pcap", ".pcapng", ".cap")):
-        return list(_of_file(Path(words)))
+        frames = list(_of_file(Path(words)))
+        if not frames:
+            raise FileError(Path(words), "", "a capture without packets")
+        return frames
     return [_of_words(words)]
 
 
@@ -60,7 +63,7 @@ def _of_file(path: Path) -> Iterator[bytes]:
     except OSError as error:
         raise FileError(path, "", error.strerror or str(error)) from None
     except CaptureError as error:
-        raise FileError(path, "", f"no file of packets: {error}") from None
+        raise FileError(path, "", str(error)) from None
 
 
 def _of_words(words: str) -> bytes:
