@@ -22,6 +22,7 @@ import msgspec
 from tailrace.hosts.options import dcqcn
 from tailrace.hosts.options.hf2t_words import Hf2tWords
 from tailrace.hosts.options.transports import Dcqcn, GoBackN
+from tailrace.p4rt import programs
 from tailrace.schemes.resolved import Around, RedConfig, Resolved
 from tailrace.topology import Topology
 from tailrace.topology.timing import bdp_bytes
@@ -221,5 +222,16 @@ def resolve(config: SchemeConfig, topology: Topology, around: Around | None = No
 
     Raises:
         IntentError: a parameter has no default there, or the network is none for it.
+        SpecError: a file gives a switch another CPU port or other queues than the program is compiled for.
     """
-    return config.resolve(topology, around or Around())
+    resolved = config.resolve(topology, around or Around())
+    for switch in topology.switches:
+        for key in ("cpu_port", "priority_queues"):
+            value = getattr(switch, key)
+            compiled = value if value is None else programs.load(resolved.program).constant(key)
+            if value != compiled:
+                place = f"{topology.kind}: switches.{switch.name}.{key}"
+                raise SpecError(
+                    f"{place}: {value}, but the program {resolved.program} is compiled for {compiled}; leave it out"
+                )
+    return resolved

@@ -8,7 +8,7 @@ has one peer, everything is connected, rates are positive.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from tailrace.topology.index import Index, Peer
@@ -26,18 +26,25 @@ LAST_DATA_PORT = 506
 class Switch:
     """A switch. `id` counts from 1; `group` is its pod or Dragonfly group from 0, -1 where there is none.
 
-    `role` is leaf, spine, edge, agg, core or router.
+    `role` is leaf, spine, edge, agg, core or router. `cpu_port` and `priority_queues` are those of a file;
+    None: those of the program that the switch runs.
     """
 
     name: str
     id: int
     role: str
     group: int = -1
+    cpu_port: int | None = None
+    priority_queues: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host with one NIC, on `port` of `switch`; rate and one-way delay are those of its link."""
+    """A host with one NIC, on `port` of `switch`; rate and one-way delay are those of its link.
+
+    routes: prefixes, each with its gateway, "" where hosts are reached directly; none: GATEWAY_MAC takes all
+    arp: static entries, addresses with their MAC addresses
+    """
 
     name: str
     id: int
@@ -47,6 +54,8 @@ class Host:
     port: int
     rate_bps: int
     delay_ns: int
+    routes: tuple[tuple[str, str], ...] = ()
+    arp: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +139,20 @@ class Topology(_Indexed):
     def host_by_ip(self, ip: str) -> Host:
         """The host with an IPv4 address; KeyError where there is none."""
         return self._index.by_ip[ip]
+
+    def next_hop_mac(self, src: str, dst: str) -> str:
+        """Where a host sends frames for another one: that one's MAC address, beyond its subnet a gateway's.
+
+        GATEWAY_MAC where neither is known. KeyError where there is no such host.
+        """
+        host, address = self.host(src), IPv4Address(self.host(dst).ip)
+        routes = [(IPv4Network(prefix), gateway) for prefix, gateway in host.routes]
+        fitting = [route for route in routes if address in route[0]]
+        if not fitting:
+            return GATEWAY_MAC
+        hop = max(fitting, key=lambda route: route[0].prefixlen)[1] or str(address)
+        neighbour = self._index.by_ip.get(hop)
+        return dict(host.arp).get(hop) or (GATEWAY_MAC if neighbour is None else neighbour.mac)
 
     @property
     def leaves(self) -> tuple[str, ...]:

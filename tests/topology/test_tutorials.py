@@ -7,11 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import pytest
 
-from tailrace.topology import parse_topology
+from tailrace.topology import GATEWAY_MAC, parse_topology
 from tailrace.topology.model import Topology
 from tailrace.words import SpecError
+
+DOCS = Path(__file__).parents[2] / "docs" / "experiments.md"
 
 
 def pod() -> dict[str, Any]:
@@ -66,11 +69,179 @@ def test_missing_mac(tmp_path: Path) -> None:
     assert read(tmp_path, data).host("h1").mac == "02:00:0a:00:01:01"
 
 
-def change(path: tuple[Any, ...], value: object) -> dict[str, Any]:
+def test_switches(tmp_path: Path) -> None:
+    """CPU port and queues of a switch are those of the file, as numbers or as texts."""
     data = pod()
+    data["switches"] = {
+        "s1": {"cpu_port": "510", "priority_queues": 8},
+        "s2": {"cpu_port": 255},
+        "s3": {"cpu_port": None},
+        "s4": {},
+    }
+    switches = read(tmp_path, data).switches
+    assert [(510, 8), (255, None), (None, None), (None, None)] == [
+        (s.cpu_port, s.priority_queues) for s in switches
+    ]
+
+
+@pytest.mark.parametrize(
+    ("latency", "delay_ns"),
+    [
+        ("500", 500_000), ("0", 0), ("0.25", 250), ("2us", 2_000), ("2 usecs", 2_000), ("3MS", 3_000_000),
+        ("1msec", 1_000_000), ("7ns", 7), ("1s", 10**9), ("1.5secs", 1_500_000_000), (2, 2_000_000), (0.5, 500_000),
+    ],
+)  # fmt: skip
+def test_latencies(tmp_path: Path, latency: object, delay_ns: int) -> None:
+    """Texts mean what tc makes of them, numbers are ms."""
+    (link,) = (
+        link
+        for link in read(tmp_path, change(("links", 2, 2), latency, room=3)).links
+        if link.b == "s3" and link.a == "s1"
+    )
+    assert delay_ns == link.delay_ns
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "rate_bps"),
+    [
+        (5, 5_000_000),
+        (0.5, 500_000),
+        ("1Gbps", 10**9),
+        ("512 kbps", 512_000),
+        ("9bps", 9),
+        (None, 200 * 10**9),
+    ],
+)
+def test_bandwidths(tmp_path: Path, bandwidth: object, rate_bps: int) -> None:
+    """Numbers are Mb/s, texts have units; null is none."""
+    data = change(("links", 2), ["s1-p3", "s3-p1", 0, bandwidth])
+    (link,) = (link for link in read(tmp_path, data).links if (link.a, link.b) == ("s1", "s3"))
+    assert rate_bps == link.rate_bps
+
+
+# ---- the form until 2018 ----
+
+
+def old() -> dict[str, Any]:
+    """The tutorials' exercise `mri` of 2018: names that sort otherwise than numbers, ends in either order."""
+    links: list[Any] = [["h1", "s1"], ["h11", "s1"], ["s1", "s2", "0", 0.5], ["s1", "s3"], ["s3", "s2"]]
+    links += [["s2", "h2"], ["s2", "h22"], ["s3", "h3"]]
+    switches = {name: {"cli_input": f"{name}-commands.txt"} for name in ("s1", "s2", "s3")}
+    return {"hosts": ["h1", "h2", "h3", "h11", "h22"], "switches": switches, "links": links}
+
+
+def test_form_until_2018(tmp_path: Path) -> None:
+    """Addresses and ports are those that the tutorials' program gave: worked out by hand from its text."""
+    topology = read(tmp_path, old())
+    assert {
+        "h1": ("10.0.1.1", "00:00:00:00:01:01", "s1", 2),
+        "h11": ("10.0.1.11", "00:00:00:00:01:0b", "s1", 1),
+        "h2": ("10.0.2.2", "00:00:00:00:02:02", "s2", 2),
+        "h22": ("10.0.2.22", "00:00:00:00:02:16", "s2", 1),
+        "h3": ("10.0.3.3", "00:00:00:00:03:03", "s3", 1),
+    } == {host.name: (host.ip, host.mac, host.switch, host.port) for host in topology.hosts}
+    assert {
+        ("s1", 3, "s2", 3, 500_000, 0),
+        ("s1", 4, "s3", 2, 200 * 10**9, 1_000),
+        ("s2", 4, "s3", 3, 200 * 10**9, 1_000),
+    } == {(link.a, link.a_port, link.b, link.b_port, link.rate_bps, link.delay_ns) for link in topology.links}
+    assert "00:00:00:00:01:01" == topology.next_hop_mac("h1", "h3")
+    assert "00:00:00:00:01:0b" == topology.next_hop_mac("h1", "h11")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("hosts",), [], "links[1]: 'h11' is neither a host nor a switch; where hosts are a list"),
+        (("hosts", 0), 1, "hosts: 1: where they are a list, expected names such as h1"),
+        (("hosts", 0), "x1", "hosts: 'x1': where they are a list, expected names such as h1"),
+        (("hosts", 0), "h256", "hosts: 'h256': where they are a list"),
+        (("hosts", 0), "h2", "hosts: h2 stands twice"),
+        (("hosts", 0), "h4", "links[0]: 'h1' is neither a host nor a switch"),
+        (
+            ("links", 0),
+            ["h1", "s1-p1"],
+            "links[0]: 's1-p1' is neither a host nor a switch; where hosts are a list",
+        ),
+        (("links", 0), ["h1"], 'links[0]: expected ["h1", "s1-p1", latency, bandwidth]'),
+        (("links", 0), 7, 'links[0]: expected ["h1", "s1-p1", latency, bandwidth]'),
+        (("links", 1), ["h1", "s2"], "h1 has a second link"),
+        (("links", 0), ["h1", "h2"], "links[0]: joins two hosts"),
+        (("links", 0), ["s1", "s1"], "hosts.h1"),
+        (("links", 2), ["s1", "s2", "soon"], "links[2]: 'soon' is no latency"),
+    ],
+)
+def test_refusals_of_the_form_until_2018(
+    tmp_path: Path, path: tuple[Any, ...], value: object, message: str
+) -> None:
+    """Keys are those of the file, not of what becomes of it."""
+    with pytest.raises(SpecError) as caught:
+        read(tmp_path, change(path, value, old()))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+# ---- where hosts send frames ----
+
+
+def test_gateways_and_neighbours(tmp_path: Path) -> None:
+    """In its subnet a host sends to the other host, else to the gateway of the longest prefix, by its ARP entries."""
+    data = pod()
+    for name, (ip, *commands) in {
+        "h1": ("10.0.1.1/24", "route add default gw 10.0.1.10 dev eth0", "arp -i eth0 -s 10.0.1.10 08:00:00:00:01:00"),
+        "h2": ("10.0.1.2/24", "ip route add 10.0.3.0/24 via 10.0.1.1", "sudo arp -s 10.0.1.1 0A:00:00:00:00:01 -i eth0"),
+        "h3": ("10.0.3.3/31", "route add -net 10.0.0.0 netmask 255.255.0.0 gw 10.0.3.2", "ip neigh add 10.0.3.2 lladdr 0a:00:00:00:00:02 dev eth0"),
+        "h4": ("10.0.4.4", "echo arp -s", "route add default", "ip route add ::/0 via ::1", "arp -s 10.0.1.1 x", 5),
+    }.items():  # fmt: skip
+        data["hosts"][name] |= {"ip": ip, "commands": commands}
+    topology = read(tmp_path, data)
+    assert "08:00:00:00:02:22" == topology.next_hop_mac("h1", "h2")
+    assert "08:00:00:00:01:00" == topology.next_hop_mac("h1", "h3")
+    assert "0a:00:00:00:00:01" == topology.next_hop_mac("h2", "h1"), "static entries go before the host's own"
+    assert "0a:00:00:00:00:01" == topology.next_hop_mac("h2", "h3"), "a host as gateway"
+    assert GATEWAY_MAC == topology.next_hop_mac("h2", "h4"), "nothing tells"
+    assert "0a:00:00:00:00:02" == topology.next_hop_mac("h3", "h1")
+    assert "08:00:00:00:01:11" == topology.next_hop_mac("h4", "h1"), "without a prefix length it has 8"
+    generated = parse_topology("leaf-spine:leaves=2,spines=1,hosts=2")
+    assert GATEWAY_MAC == generated.next_hop_mac("h1", "h2"), "programs of ours route within a leaf, too"
+
+
+# ---- other formats ----
+
+
+def test_node_link_graphs_are_told(tmp_path: Path) -> None:
+    """One line says what the file is, and what is expected; the documents make the one of the other."""
+    graph: nx.Graph[str] = nx.Graph()
+    for number in (1, 2):
+        graph.add_node(f"h{number}", ip=f"10.0.{number}.1/24")
+        graph.add_edge(f"h{number}", f"s{number}")
+    graph.add_edge("s1", "s2")
+    for edges in ("links", "edges"):
+        with pytest.raises(
+            SpecError, match=r"hosts: .*node-link graph, as NetworkX writes it.*hosts, switches and links"
+        ):
+            read(tmp_path, nx.node_link_data(graph, edges=edges))
+    (block,) = (
+        part for part in DOCS.read_text().split("```") if part.startswith("python\n") and "networkx" in part
+    )
+    (tmp_path / "graph.json").write_text(json.dumps(nx.node_link_data(graph, edges="links")))
+    code = block.removeprefix("python\n").replace("graph.json", str(tmp_path / "graph.json"))
+    exec(code.replace("topology.json", str(tmp_path / "topology.json")), {})
+    topology = parse_topology(str(tmp_path / "topology.json"))
+    assert [("h1", "s1"), ("h2", "s2")] == [(host.name, host.switch) for host in topology.hosts]
+    assert [("s1", "s2")] == [(link.a, link.b) for link in topology.links]
+
+
+def change(
+    path: tuple[Any, ...], value: object, data: dict[str, Any] | None = None, room: int = 0
+) -> dict[str, Any]:
+    """A file with another value; lists get as much room as is wanted."""
+    data = pod() if data is None else data
     place: Any = data
     for key in path[:-1]:
         place = place[key]
+    if room:
+        place += [None] * (room - len(place))
     place[path[-1]] = value
     return data
 
@@ -93,6 +264,23 @@ def change(path: tuple[Any, ...], value: object) -> dict[str, Any]:
         (change(("links", 6), ["s2-p3", "s4-p1", -1]), "links[6]: -1 is no latency"),
         (change(("links", 6), ["s2-p3", "s4-p1", 0, 0]), "links[6]: 0 is no bandwidth"),
         (change(("links", 6), ["s2-p3", "s4-p1", 0, "5"]), "links[6]: '5' is no bandwidth"),
+        (change(("links", 6), ["s2-p3", "s4-p1", 0, "0Gbps"]), "links[6]: '0Gbps' is no bandwidth"),
+        (change(("links", 6), ["s2-p3", "s4-p1", None]), "links[6]: None is no latency"),
+        (
+            change(("switches", "s1", "cpu_port"), "none"),
+            "switches.s1.cpu_port: 'none': expected a number of 1 to 511",
+        ),
+        (
+            change(("switches", "s1", "cpu_port"), 512),
+            "switches.s1.cpu_port: 512: expected a number of 1 to 511",
+        ),
+        (change(("switches", "s1", "cpu_port"), True), "switches.s1.cpu_port: True: expected"),
+        (change(("switches", "s1", "cpu_port"), "9" * 5000), "switches.s1.cpu_port: '999"),
+        (
+            change(("switches", "s1", "priority_queues"), 0),
+            "switches.s1.priority_queues: 0: expected a number of 1 to 8",
+        ),
+        (change(("switches", "s1", "priority_queues"), [8]), "switches.s1.priority_queues: [8]: expected"),
         (change(("hosts", "h1", "ip"), 5), "hosts.h1.ip: expected an address"),
         (change(("hosts", "h1", "ip"), "10.0.1/24"), "h1: '10.0.1' is no IPv4 address"),
         (change(("hosts", "h1", "ip"), "10.0.1.1/33"), "hosts.h1.ip: '33': expected a prefix length"),

@@ -18,10 +18,16 @@ from tailrace.words.units import format_rate, format_time
 
 
 def as_json(topology: Topology, parts: Sequence[str]) -> str:
-    """One object: what the topology is made from, and lists of its parts with numbers in ns and bits/s."""
+    """One object: what the topology is made from, and lists of its parts with numbers in ns and bits/s.
+
+    What a file need not say stands there only where it does.
+    """
     found: dict[str, object] = {"kind": topology.kind, "words": topology.words}
     for part in parts:
-        found[part] = [dataclasses.asdict(item) for item in getattr(topology, part)]
+        items = (dataclasses.asdict(item) for item in getattr(topology, part))
+        found[part] = [
+            {key: value for key, value in item.items() if value not in (None, ())} for item in items
+        ]
     if "switches" in found:
         found["prefixes"] = {
             switch: [str(prefix) for prefix in topology.prefixes_of(switch)] for switch in topology.leaves
@@ -62,6 +68,8 @@ def _switches(topology: Topology) -> Iterator[Row]:
             "group": switch.group if switch.group >= 0 else None,
             "prefixes": tuple(topology.prefixes_of(switch.name)),
             "ports": tuple(f"{port}:{peer.name}" for port, peer in topology.ports_of(switch.name).items()),
+            "cpu_port": switch.cpu_port,
+            "priority_queues": switch.priority_queues,
         }
 
 

@@ -30,7 +30,7 @@ class Hop(msgspec.Struct, frozen=True, tag_field="type", tag="hop"):
 
 
 class Arrival(msgspec.Struct, frozen=True, tag_field="type", tag="arrival"):
-    """The frame, in base 16, that would come to a host, or leave by a port where nothing is."""
+    """The frame, in base 16, that would come to a host or to the controller, or leave by a port where nothing is."""
 
     host: str | None
     switch: str
@@ -49,8 +49,11 @@ def check_host(topology: Topology, name: str) -> None:
         raise SpecError(f"no host {name!r}; {expected(name, names)}")
 
 
-def host_frame(topology: Topology, src: str, dst: str) -> bytes:
-    """A UDP packet from one host to another, as their NICs would address it.
+def host_frame(topology: Topology, src: str, dst: str, *, nic: bool) -> bytes:
+    """A UDP packet from one host to another.
+
+    Args:
+        nic: hosts are NICs of ours, which know no address but the switch's; else the topology says what they know.
 
     Raises:
         SpecError: there is no such host.
@@ -61,7 +64,8 @@ def host_frame(topology: Topology, src: str, dst: str) -> bytes:
     for name in (src, dst):
         check_host(topology, name)
     a, b = topology.host(src), topology.host(dst)
-    ethernet, ip = Ether(src=a.mac, dst=GATEWAY_MAC), IP(src=a.ip, dst=b.ip)
+    mac = GATEWAY_MAC if nic else topology.next_hop_mac(src, dst)
+    ethernet, ip = Ether(src=a.mac, dst=mac), IP(src=a.ip, dst=b.ip)
     return bytes(ethernet / ip / UDP(sport=1000, dport=9) / bytes(64))
 
 

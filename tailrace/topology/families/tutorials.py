@@ -1,27 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads topology.json as the p4lang tutorials write it.
 
-    {"hosts": {"h1": {"ip": "10.0.1.1/24", "mac": "08:00:00:00:01:11"}}, "switches": {"s1": {...}},
+    {"hosts": {"h1": {"ip": "10.0.1.1/24", "mac": "08:00:00:00:01:11", "commands": [...]}},
+     "switches": {"s1": {"cpu_port": 510, "priority_queues": 8}},
      "links": [["h1", "s1-p1"], ["s1-p2", "s2-p1", latency, bandwidth]]}
 
-A latency is a text with a unit, or a number of ms; a bandwidth is a number of Mb/s. Names and ports are kept;
-what says how to run the exercise (commands, programs, runtime files) is not read.
+A latency is a number of ms, or a text, where a number without a unit is of us, as for tc(8). A bandwidth is
+a number of Mb/s, or a text with a unit. An address without a prefix length has 8, as in Mininet. Names and
+ports are kept; what else says how to run the exercise (programs, runtime files) is not read.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
 from tailrace.topology.families.build import check_size, host_mac
+from tailrace.topology.families.host_commands import Pairs, routes_and_arp
 from tailrace.topology.families.options import Links
+from tailrace.topology.families.tutorials_2018 import has_ends, modern
 from tailrace.topology.model import Host, Link, Switch, Topology
 from tailrace.words import SpecError, UnitError, Words
 from tailrace.words.files import json_object, read_text
 from tailrace.words.keys import read
-from tailrace.words.units import parse_time_ns
+from tailrace.words.units import parse_rate_bps, split, whole
 
 _SWITCH_END = re.compile(r"(.+)-p([0-9]{1,6})")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
@@ -37,6 +43,24 @@ _MOST_NUMBER = 1e12
 
 _MS = 1_000_000
 _MBPS = 1_000_000
+
+_TC_NS = {
+    **dict.fromkeys(("ns", "nsec", "nsecs"), 1),
+    **dict.fromkeys(("", "us", "usec", "usecs"), 10**3),
+    **dict.fromkeys(("ms", "msec", "msecs"), 10**6),
+    **dict.fromkeys(("s", "sec", "secs"), 10**9),
+}
+"""Units of time as tc(8) reads them, in either case."""
+
+_MOST_CPU_PORT, _MOST_QUEUES = 511, 8
+"""Ports of v1model have 9 bits, priorities 3."""
+
+_DEFAULT_PREFIX_BITS = "8"
+
+_FORM = "the topology.json of the p4lang tutorials has hosts, switches and links"
+_NODE_LINK = (
+    f"this is a node-link graph, as NetworkX writes it; {_FORM}: docs/experiments.md shows how to make it"
+)
 
 
 class _Reader:
@@ -56,16 +80,19 @@ class _Reader:
 
     def read(self, words: Words) -> Topology:
         data = self._load()
-        for key, kind in (("hosts", dict), ("switches", dict), ("links", list)):
+        for key, kind in (("hosts", dict | list), ("switches", dict), ("links", list)):
             if not isinstance(data.get(key), kind):
-                raise self.error(key, "expected a list" if kind is list else "expected an object")
-        self._hosts = data["hosts"]
+                what = "a list" if kind is list else "an object"
+                raise self.error(key, f"expected {what}; {_NODE_LINK if 'nodes' in data else _FORM}")
         check_size(
             f"topology {self._file}",
             switches=len(data["switches"]),
-            hosts=len(self._hosts),
+            hosts=len(data["hosts"]),
             links=len(data["links"]),
         )
+        if isinstance(data["hosts"], list):
+            data = modern(data, self.error)
+        self._hosts = data["hosts"]
         names = list(data["switches"])
         for key, found in (("hosts", self._hosts), ("switches", names)):
             for name in found:
@@ -77,13 +104,29 @@ class _Reader:
             self._link(f"links[{index}]", link, known)
         with_hosts = {host.switch for host in self._attached.values()}
         for number, name in enumerate(names, 1):
-            self._switches[name] = Switch(name, number, "leaf" if name in with_hosts else "spine")
+            fields = data["switches"][name]
+            cpu_port = self._number(name, fields, "cpu_port", _MOST_CPU_PORT)
+            queues = self._number(name, fields, "priority_queues", _MOST_QUEUES)
+            role = "leaf" if name in with_hosts else "spine"
+            self._switches[name] = Switch(name, number, role, cpu_port=cpu_port, priority_queues=queues)
         for name in self._hosts:
             if name not in self._attached:
                 raise self.error(f"hosts.{name}", "has no link")
         hosts = tuple(self._attached[name] for name in self._hosts)
         switches, links = tuple(self._switches.values()), tuple(self._links)
         return Topology(self._file, str(words), switches, hosts, links, self._options.latency_ns)
+
+    def _number(self, switch: str, fields: Any, key: str, most: int) -> int | None:
+        """A number of a switch, which may be a text: the tutorials put it on a command line as it is."""
+        value = fields.get(key) if isinstance(fields, dict) else None
+        if value is None:
+            return None
+        number = int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,4}", value) else value
+        if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= most:
+            raise self.error(
+                f"switches.{switch}.{key}", f"{repr(value)[:40]}: expected a number of 1 to {most}"
+            )
+        return number
 
     def _load(self) -> dict[str, Any]:
         try:
@@ -103,11 +146,11 @@ class _Reader:
         return data
 
     def _link(self, key: str, link: Any, switches: set[str]) -> None:
-        well_formed = isinstance(link, list) and 2 <= len(link) <= 4
-        if not well_formed or not all(isinstance(end, str) for end in link[:2]):
+        if not has_ends(link):
             raise self.error(key, 'expected ["h1", "s1-p1", latency, bandwidth]')
         delay_ns = self._latency(key, link[2]) if len(link) > 2 else self._options.delay_ns
-        rate_bps = self._bandwidth(key, link[3]) if len(link) > 3 else self._options.rate_bps
+        given = len(link) > 3 and link[3] is not None
+        rate_bps = self._bandwidth(key, link[3]) if given else self._options.rate_bps
         a, b = (self._end(key, text, switches) for text in link[:2])
         if a[1] and b[1]:
             self._links.append(Link(a[0], a[1], b[0], b[1], rate_bps, delay_ns))
@@ -143,24 +186,42 @@ class _Reader:
             mac = host_mac(ip)
         if not isinstance(mac, str) or _MAC.fullmatch(mac) is None:
             raise self.error(f"hosts.{name}.mac", "expected an address of one host such as 08:00:00:00:01:11")
+        number = self._numbers[name]
+        routes, arp = self._reached(ip, bits or _DEFAULT_PREFIX_BITS, fields.get("commands"))
         self._attached[name] = Host(
-            name, self._numbers[name], ip, mac.lower(), switch, port, rate_bps, delay_ns
+            name, number, ip, mac.lower(), switch, port, rate_bps, delay_ns, routes, arp
         )
+
+    @staticmethod
+    def _reached(ip: str, bits: str, commands: Any) -> tuple[Pairs, Pairs]:
+        """Routes and ARP entries of a host."""
+        given = commands if isinstance(commands, list) else []
+        try:
+            subnet = IPv4Network(f"{ip}/{bits}", strict=False)
+        except ValueError:
+            return (), ()  # the address is refused with the network
+        return routes_and_arp(subnet, (command for command in given if isinstance(command, str)))
 
     def _latency(self, key: str, value: object) -> int:
         if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= _MOST_NUMBER:
             return round(value * _MS)
         if isinstance(value, str):
-            try:
-                return parse_time_ns(value)
-            except UnitError:
-                pass  # the error below says what is expected
-        raise self.error(key, f"{repr(value)[:40]} is no latency, in ms or with a unit")
+            with contextlib.suppress(UnitError, KeyError):
+                number, unit = split(value)
+                return whole(number * _TC_NS[unit.lower()], value)
+        expected = "a number of ms, or a text with a unit, without one of us"
+        raise self.error(key, f"{repr(value)[:40]} is no latency; expected {expected}")
 
     def _bandwidth(self, key: str, value: object) -> int:
         if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= _MOST_NUMBER:
             return round(value * _MBPS)
-        raise self.error(key, f"{repr(value)[:40]} is no bandwidth in Mb/s")
+        if isinstance(value, str):
+            with contextlib.suppress(UnitError):
+                rate_bps = parse_rate_bps(value)
+                if rate_bps > 0 and split(value)[1]:
+                    return rate_bps
+        expected = "a number of Mb/s, or a text with a unit, such as 1Gbps"
+        raise self.error(key, f"{repr(value)[:40]} is no bandwidth; expected {expected}")
 
 
 def read_topology_json(words: Words) -> Topology:
