@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where packets from one host to another can go, by the entries that the switches hold now.
 
-At each switch the entry with the longest prefix for the destination is looked up in the tables keyed by one
-IPv4 address (`ipv4_routes` of our programs, `ipv4_lpm` of the p4lang tutorials). Its action names a port,
-or a group whose members are taken from the switch's groups. All members are followed, so every path that
-any hash may choose is walked, and no other.
+At each switch the entry with the longest prefix for the destination is looked up in the table `ipv4_routes`
+of the schemes' programs. Its action names a port, or a group whose members are taken from the switch's
+groups. All members are followed, so every path that any hash may choose is walked, and no other. Which
+tables of another program route is not known: there packets are tried (cli.inspect.tried_paths).
 
 In a Dragonfly packets from a switch of the same group have other next hops (`onward_groups`), and data of
 hosts may go through a third group first: that detour is a choice of its own, and not walked.
@@ -22,10 +22,9 @@ from tailrace.controller.inspect.tables import DEFAULT, read_tables
 from tailrace.controller.listing.listing import Column, Listing, Row
 from tailrace.p4rt.errors import NotOfferedError
 from tailrace.p4rt.values import Port, Value
-from tailrace.p4rt.view import TableView
 from tailrace.topology import Host, Topology
 
-_ONWARD, _TOWARD = "onward_groups", "toward"
+_ROUTES, _ONWARD, _TOWARD = "ipv4_routes", "onward_groups", "toward"
 
 Place = tuple[str, bool]
 """A switch, and whether a packet came to it from one of its own Dragonfly group."""
@@ -59,10 +58,10 @@ class Router:
     def __init__(self, node: Node) -> None:
         """Reads routes and groups. Raises SwitchError."""
         self.node = node
-        tables = [table for table in node.program.tables.values() if _is_route_table(table)]
+        tables = [table for table in node.program.tables.values() if table.name == _ROUTES]
         names = {table.name for table in node.program.tables.values()}
         if not tables:
-            raise NotOfferedError(node.name, f"{node.title} has no table keyed by an IPv4 address alone")
+            raise NotOfferedError(node.name, f"{node.title} has no table {_ROUTES}")
         self._rows = read_tables(node, frozenset(table.name for table in tables)).rows
         self._groups: dict[Value, list[Port]] = {}
         for table in group_tables(node):
@@ -112,15 +111,9 @@ class Router:
         )
 
 
-def _is_route_table(table: TableView) -> bool:
-    """A key of one IPv4 address, matched by prefix or exactly."""
-    fields = list(table.fields.values())
-    return (
-        len(fields) == 1
-        and fields[0].is_ipv4
-        and next(iter(table.match_types.values())) in {"LPM", "EXACT"}
-        and bool(table.action_ids)
-    )
+def routes_as_schemes_do(node: Node) -> bool:
+    """Whether it runs a program like the schemes', which have the annotation @switch and this table."""
+    return bool(node.program.constants) and node.program.table(_ROUTES) is not None
 
 
 def _prefix_of(row: Row) -> IPv4Network | None:

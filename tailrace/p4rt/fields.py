@@ -73,11 +73,6 @@ class Field:
     kind: Kind
     members: Mapping[int, str]
 
-    @property
-    def is_ipv4(self) -> bool:
-        """Whether it holds IPv4 addresses."""
-        return self.kind is Kind.IPV4
-
     def value(self, number: int, peer_of: PeerOf) -> Value:
         """The typed value of the field's bits."""
         if self.kind is Kind.ENUM:

@@ -70,7 +70,6 @@ class TableView:
     id: int
     name: str
     fields: Mapping[int, Field]
-    match_types: Mapping[int, str]
     action_ids: tuple[int, ...]
     counts: bool
     meters: bool
@@ -111,7 +110,6 @@ class ProgramView:
                 table.preamble.id,
                 table.preamble.alias,
                 match_fields(table, types),
-                {field.id: p4i.MatchField.MatchType.Name(field.match_type) for field in table.match_fields},
                 tuple(ref.id for ref in table.action_refs),
                 table.preamble.id in direct,
                 table.preamble.id in metered,
@@ -121,7 +119,17 @@ class ProgramView:
             )
             for table in info.tables
         }
-        self.special_ports = self._special_ports()
+        self.constants = {
+            pair.key: pair.value.int64_value
+            for annotation in info.pkg_info.structured_annotations
+            if annotation.name == _SWITCH_ANNOTATION
+            for pair in annotation.kv_pair_list.kv_pairs
+        }
+        """Numbers of the annotation @switch[cpu_port=...] of the program."""
+        self.special_ports = {
+            number: _SPECIAL_PORTS[key] for key, number in self.constants.items() if key in _SPECIAL_PORTS
+        }
+        """Ports that are no interfaces."""
 
     @property
     def name(self) -> str:
@@ -158,13 +166,3 @@ class ProgramView:
     def _with_enum(self, owner: str, field: Field) -> Field:
         members = self.enum(ENUM_FIELDS.get((owner, field.name), ""))
         return dataclasses.replace(field, kind=Kind.ENUM, members=members) if members else field
-
-    def _special_ports(self) -> dict[int, str]:
-        """Ports that are no interfaces, from the annotation @switch[cpu_port=…] of the program."""
-        found = {}
-        for annotation in self.info.pkg_info.structured_annotations:
-            if annotation.name == _SWITCH_ANNOTATION:
-                for pair in annotation.kv_pair_list.kv_pairs:
-                    if pair.key in _SPECIAL_PORTS:
-                        found[pair.value.int64_value] = _SPECIAL_PORTS[pair.key]
-        return found

@@ -230,8 +230,6 @@ def resolve(config: SchemeConfig, topology: Topology, around: Around | None = No
             value = getattr(switch, key)
             compiled = value if value is None else programs.load(resolved.program).constant(key)
             if value != compiled:
-                place = f"{topology.kind}: switches.{switch.name}.{key}"
-                raise SpecError(
-                    f"{place}: {value}, but the program {resolved.program} is compiled for {compiled}; leave it out"
-                )
+                expected = f"the program {resolved.program} is compiled for {compiled}; leave it out"
+                raise SpecError(f"{topology.kind}: switches.{switch.name}.{key}: {value}, but {expected}")
     return resolved

@@ -235,8 +235,11 @@ def _parse_addresses(source: Source, topology: Topology | None) -> dict[str, Add
 
 
 def _neighbours(topology: Topology | None, name: str) -> tuple[dict[int, str], dict[str, str]]:
-    """Names of the neighbours by port, and of the hosts by address."""
+    """Names of the neighbours by port, that of the controller among them, and of the hosts by address."""
     if topology is None or name not in {switch.name for switch in topology.switches}:
         return {}, {}
     peers = {port: peer.name for port, peer in topology.ports_of(name).items()}
+    cpu_port = topology.switch(name).cpu_port
+    if cpu_port is not None:
+        peers.setdefault(cpu_port, "CPU")
     return peers, {host.ip: host.name for host in topology.hosts}

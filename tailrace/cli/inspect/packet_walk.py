@@ -30,7 +30,7 @@ class Hop(msgspec.Struct, frozen=True, tag_field="type", tag="hop"):
 
 
 class Arrival(msgspec.Struct, frozen=True, tag_field="type", tag="arrival"):
-    """The frame, in base 16, that would come to a host or to the controller, or leave by a port where nothing is."""
+    """The frame, in base 16, that would come to a host, or leave by a port where no link is."""
 
     host: str | None
     switch: str
@@ -53,7 +53,7 @@ def host_frame(topology: Topology, src: str, dst: str, *, nic: bool) -> bytes:
     """A UDP packet from one host to another.
 
     Args:
-        nic: hosts are NICs of ours, which know no address but the switch's; else the topology says what they know.
+        nic: hosts are NICs of ours, which know the switch's address alone; else the topology says it.
 
     Raises:
         SpecError: there is no such host.
@@ -87,7 +87,7 @@ def walk(topology: Topology, src: str, frame: bytes, ask: Ask) -> Iterator[Hop |
         trace = ask(switch, port, data)
         yield Hop(switch, port, before, trace)
         peers = topology.ports_of(switch)
-        for sent in _sent(trace.steps):
+        for sent in sent_by(trace.steps):
             peer = peers.get(sent.port)
             if peer is not None and peer.kind == "switch":
                 waiting.append((peer.name, peer.port, switch, bytes.fromhex(sent.frame)))
@@ -95,9 +95,10 @@ def walk(topology: Topology, src: str, frame: bytes, ask: Ask) -> Iterator[Hop |
                 yield Arrival(None if peer is None else peer.name, switch, sent.port, sent.frame)
 
 
-def _sent(steps: Sequence[Event]) -> Iterator[Sent]:
+def sent_by(steps: Sequence[Event]) -> Iterator[Sent]:
+    """The frames that leave a switch, those of copies among them."""
     for step in steps:
         if isinstance(step, Sent):
             yield step
         elif isinstance(step, Copy):
-            yield from _sent(step.steps)
+            yield from sent_by(step.steps)

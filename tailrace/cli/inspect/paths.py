@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tailrace.controller.inspect.node import Node
     from tailrace.controller.inspect.paths import Walk
     from tailrace.controller.listing.listing import Listing
+    from tailrace.native.trace.events import Trace
     from tailrace.topology import Host, Topology
 
 
@@ -65,6 +66,8 @@ def paths(
 ) -> None:
     """Walk the installed entries from host to host: at every hop the entry, its group and all its ports.
 
+    Where switches run another program than the schemes', a UDP packet is tried at each, with all outcomes.
+
     Where the switches run the program spritz, list the paths among which endpoints choose: the EV that takes
     each, its links, latency, category, weight and switches. With --check walk them through the entries.
 
@@ -78,7 +81,7 @@ def paths(
     from tailrace.cli.errors import FailedError
     from tailrace.cli.inspect.show import show, show_planned
     from tailrace.cli.inspect.steered_paths import Steered, endpoints_of, planned_lists
-    from tailrace.controller.inspect.paths import Walker, listing
+    from tailrace.controller.inspect.paths import Walker, listing, routes_as_schemes_do
     from tailrace.controller.inspect.rlb import knows_warnings
     from tailrace.words import SpecError
 
@@ -107,8 +110,11 @@ def paths(
             return shown
         if check:
             raise SpecError("--check needs a network whose switches run the program spritz")
-        walker = Walker(topology, network.nodes)
-        walks = [walker.walk(first, last) for first, last in pairs]
+        if all(routes_as_schemes_do(node) for node in network.nodes.values()):
+            walker = Walker(topology, network.nodes)
+            walks = [walker.walk(first, last) for first, last in pairs]
+        else:
+            walks = _tried(network, topology, pairs)
         problems[:] = [problem for walk in walks for problem in walk.problems]
         if any(knows_warnings(node) for node in network.nodes.values()):
             return _rlb_paths(network, topology, walks)
@@ -118,6 +124,24 @@ def paths(
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise FailedError(problems[0] + more)
+
+
+def _tried(network: Network, topology: Topology, pairs: Sequence[tuple[Host, Host]]) -> list[Walk]:
+    """The ways of packets that are tried at the switches, for programs of others."""
+    from tailrace.cli.inspect.dry_runs import DryRuns
+    from tailrace.cli.inspect.packet_walk import host_frame
+    from tailrace.cli.inspect.tried_paths import TriedPaths
+
+    with DryRuns(network) as dry_runs:
+
+        def ask(switch: str, port: int, frame: bytes) -> list[Trace]:
+            return dry_runs.traces(switch, port, frame, every=True)
+
+        nic = network.run is not None
+        return [
+            TriedPaths(topology, src, dst, ask).walk(host_frame(topology, src.name, dst.name, nic=nic))
+            for src, dst in pairs
+        ]
 
 
 def _rlb_paths(network: Network, topology: Topology, walks: list[Walk]) -> Listing:

@@ -42,7 +42,7 @@ def _unsure(document: Document) -> str:
     return "; ".join(_UNSURE[reason] for reason in document.unsure)
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     """Notes are no data: they go to standard error."""
     from tailrace.words.text import printable
 
@@ -63,7 +63,7 @@ def write(file: Path, trace: Trace, needs: TraceNeeds, connection: GrpcConnectio
     _write_file(file, as_json(document))
     reasons = _unsure(document)
     if reasons:
-        _say(f"{file}: BMv2 may do something else with the packet: {reasons}")
+        say(f"{file}: BMv2 may do something else with the packet: {reasons}")
 
 
 def _write_file(file: Path, text: str) -> None:
@@ -168,10 +168,10 @@ def _compare(saved: Saved, found: Outcome, *, reasons: bool) -> None:
 
     different = list(differences(saved.document.expected, found, reasons=reasons))
     if not different:
-        _say("as saved")
+        say("as saved")
         return
     for line in different:
-        _say(line)
+        say(line)
     why = _unsure(saved.document)
     raise FailedError(f"not as saved{f': {why}' if why else ''}")
 

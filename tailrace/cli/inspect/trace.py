@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,13 +13,10 @@ from tailrace.cli.inspect.replay import Target, repeat
 from tailrace.cli.inspect.trace_text import print_json, print_lines
 from tailrace.cli.options import MOST_ELECTION_ID, SourceOptions, with_source
 
-_T = TypeVar("_T")
-
 if TYPE_CHECKING:
+    from tailrace.cli.inspect.dry_runs import DryRuns
     from tailrace.cli.inspect.network import Network
     from tailrace.native.trace.events import Trace
-    from tailrace.p4rt.connection import GrpcConnection
-    from tailrace.p4rt.requests import TraceRequest
 
 
 @with_source
@@ -194,56 +191,35 @@ def _controllers_id() -> int:
     return DEFAULT_ELECTION_ID
 
 
-def _answers(connection: GrpcConnection, request: TraceRequest) -> list[bytes]:
-    from tailrace.words import SpecError
-
-    answers = connection.traces(request)
-    if answers is None:
-        raise SpecError(f"{connection.name} cannot trace packets: it is no switch of Tailrace")
-    return answers
-
-
-def _ask(
-    network: Network, switch: str, port: int, frame: bytes, under: int | None = None, *, every: bool = False
-) -> list[Trace]:
-    """What a switch would do with a frame, each way that is asked for; under an election id: what it does."""
+def _send(network: Network, switch: str, port: int, frame: bytes, under: int) -> list[Trace]:
+    """What a switch does with a frame that is sent into it, under an election id."""
+    from tailrace.cli.inspect.dry_runs import decoded
     from tailrace.native.trace.events import Trace
     from tailrace.p4rt.requests import TraceRequest
-
-    connection = network.one(switch)
-    request = TraceRequest(
-        *(connection.device_id, port, frame.hex()), every=every, send=under is not None, election_id=under
-    )
-    return [_decoded(answer, Trace) for answer in _answers(connection, request)]
-
-
-def _decoded(answer: bytes, kind: type[_T]) -> _T:
-    import msgspec
-
     from tailrace.words import SpecError
 
-    try:
-        return msgspec.json.decode(answer, type=kind)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise SpecError(f"the switch answers what is no {kind.__name__}: {error}") from None
+    connection = network.one(switch)
+    request = TraceRequest(connection.device_id, port, frame.hex(), send=True, election_id=under)
+    answers = connection.traces(request)
+    if answers is None:
+        raise SpecError(
+            f"--send: {connection.name} cannot tell what it does with a packet: it is no switch of Tailrace;"
+            " without --send a copy of it can"
+        )
+    return [decoded(answer, Trace) for answer in answers]
 
 
-def _ask_and_save(network: Network, switch: str, port: int, frames: list[bytes], file: Path) -> Trace:
+def _and_save(
+    dry_runs: DryRuns, network: Network, switch: str, port: int, frames: list[bytes], file: Path
+) -> Trace:
     """What a switch would do with a frame, which is saved with what it needs."""
     from tailrace.cli.inspect.replay import write
-    from tailrace.native.trace.events import Trace
-    from tailrace.p4rt.requests import TraceNeeds, TraceRequest
     from tailrace.words import SpecError
 
     if len(frames) != 1:
         raise SpecError(f"--save: one packet, not {len(frames)}")
-    connection = network.one(switch)
-    request = TraceRequest(connection.device_id, port, frames[0].hex(), needs=True)
-    traced, *needs = _answers(connection, request)
-    trace = _decoded(traced, Trace)
-    if not needs:
-        raise SpecError("more happens to the packet than there is room to tell: it cannot be saved")
-    write(file, trace, _decoded(needs[0], TraceNeeds), connection)
+    trace, needs = dry_runs.needs(switch, port, frames[0])
+    write(file, trace, needs, network.one(switch))
     return trace
 
 
@@ -260,14 +236,18 @@ def _at_switch(
     json: bool,
     proto: bool,
 ) -> None:
+    from tailrace.cli.inspect.dry_runs import DryRuns
     from tailrace.cli.inspect.packet_words import read_packets
     from tailrace.native.trace.text import lines, tree
 
     frames = read_packets(packet)
-    if save is None:
-        found = [_ask(network, switch, port, frame, under, every=every) for frame in frames]
-    else:
-        found = [[_ask_and_save(network, switch, port, frames, save)]]
+    with DryRuns(network) as dry_runs:
+        if save is not None:
+            found = [[_and_save(dry_runs, network, switch, port, frames, save)]]
+        elif under is not None:
+            found = [_send(network, switch, port, frame, under) for frame in frames]
+        else:
+            found = [dry_runs.traces(switch, port, frame, every=every) for frame in frames]
     if json:
         print_json([one for traces in found for one in traces])
         return
@@ -284,6 +264,7 @@ def _at_switch(
 def _through_network(
     network: Network, src: str, dst: str, packet: str | None, *, full: bool, json: bool
 ) -> None:
+    from tailrace.cli.inspect.dry_runs import DryRuns
     from tailrace.cli.inspect.packet_walk import Arrival, host_frame, walk
     from tailrace.cli.inspect.packet_words import read_packets
     from tailrace.native.trace.text import lines, summary
@@ -291,23 +272,28 @@ def _through_network(
 
     if network.topology is None:
         raise SpecError("from host to host: give --topology, or --port N of a switch")
-    frames = [host_frame(network.topology, src, dst)] if packet is None else read_packets(packet)
-    steps = (
-        step
-        for frame in frames
-        for step in walk(network.topology, src, frame, lambda *asked: _ask(network, *asked)[0])
-    )
-    if json:
-        print_json(list(steps))
-        return
-    for step in steps:
-        if isinstance(step, Arrival):
-            to = step.host or f"nobody: port {step.port} of {step.switch} has no link"
-            print_lines([(0, "sent" if step.host == dst else "drop", f"arrives at {to}")])
-        else:
-            print_lines([(0, "packet", f"{step.switch}: from {step.from_}, by port {step.port}")])
-            shown = lines(step.trace) if full else summary(step.trace)
-            print_lines((depth + 1, style, line) for depth, style, line in shown)
+    if packet is None:
+        frames = [host_frame(network.topology, src, dst, nic=network.run is not None)]
+    else:
+        frames = read_packets(packet)
+    with DryRuns(network) as dry_runs:
+
+        def ask(switch: str, port: int, frame: bytes) -> Trace:
+            return dry_runs.traces(switch, port, frame)[0]
+
+        steps = (step for frame in frames for step in walk(network.topology, src, frame, ask))
+        if json:
+            print_json(list(steps))
+            return
+        for step in steps:
+            if isinstance(step, Arrival):
+                nobody = f"nobody: port {step.port} of {step.switch} has no link"
+                to = step.host or network.nodes[step.switch].peers.get(step.port) or nobody
+                print_lines([(0, "sent" if step.host == dst else "drop", f"arrives at {to}")])
+            else:
+                print_lines([(0, "packet", f"{step.switch}: from {step.from_}, by port {step.port}")])
+                shown = lines(step.trace) if full else summary(step.trace)
+                print_lines((depth + 1, style, line) for depth, style, line in shown)
 
 
 def _in_the_past(folder: Path, flow: int, psn: int, *, full: bool, json: bool) -> None:

@@ -39,9 +39,9 @@ def run(saved: Saved) -> Trace:
     try:
         with Switch(None, config) as switch:
             device = Device(switch, Settings(bmv2_compat=True), lambda: settings.time_ns, compiler)
-            _push(device, saved)
-            for key, update in updates(saved, _entries(device)):
-                _write(device, key, update)
+            push(device, saved.document.program.name, saved.json, saved.p4info)
+            for key, update in updates(saved, own_entries(device)):
+                write(device, key, [update])
             return try_packet(
                 switch,
                 document.packet.port,
@@ -55,29 +55,32 @@ def run(saved: Saved) -> Trace:
         compiler.stop()
 
 
-def _push(device: Device, saved: Saved) -> None:
-    config = p4r.ForwardingPipelineConfig(p4_device_config=saved.json)
-    config.p4info.CopyFrom(alone(saved.p4info))
+def push(device: Device, name: str, json: bytes, p4info: p4i.P4Info) -> None:
+    """Loads a program. Raises SpecError."""
+    config = p4r.ForwardingPipelineConfig(p4_device_config=json)
+    config.p4info.CopyFrom(alone(p4info))
     try:
         prepared = device.prepare_config(config)
         device.configure(p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT, prepared)
     except (P4RtError, ProgramError) as error:
-        raise SpecError(f"program: {saved.document.program.name}: {error}") from None
+        raise SpecError(f"program: {name}: {error}") from None
 
 
-def _entries(device: Device) -> list[p4r.Entity]:
-    """Those that the program brings along."""
+def own_entries(device: Device) -> list[p4r.Entity]:
+    """The entries that the program brings along, of a device that has just got it."""
     asked = p4r.ReadRequest(entities=[p4r.Entity(table_entry=p4r.TableEntry())])
     return [entity for response in device.read(asked)[0] for entity in response.entities]
 
 
-def _write(device: Device, key: str, update: p4r.Update) -> None:
+def write(device: Device, key: str, updates: Sequence[p4r.Update]) -> None:
+    """Carries out updates. Raises SpecError, which begins with the key, at the first that is refused."""
     try:
-        (result,) = device.write(p4r.WriteRequest(updates=[update]))
+        results = device.write(p4r.WriteRequest(updates=updates))
     except P4RtError as error:
-        result = error
-    if result is not None:
-        raise SpecError(f"{key}: {result.message}")
+        results = [error]
+    for result in results:
+        if result is not None:
+            raise SpecError(f"{key}: {result.message}")
 
 
 # ---- what is the same for all switches ----
@@ -105,9 +108,13 @@ def updates(saved: Saved, there: Sequence[p4r.Entity]) -> Iterator[tuple[str, p4
         if not entity.table_entry.is_const and not entity.table_entry.is_default_action:
             yield "program", p4r.Update(type=p4r.Update.DELETE, entity=entity)
     for at, entity in enumerate(saved.entities):
-        modified = entity.WhichOneof("entity") in _ONLY_MODIFIED or entity.table_entry.is_default_action
-        kind = p4r.Update.MODIFY if modified else p4r.Update.INSERT
-        yield f"entities[{at}]", p4r.Update(type=kind, entity=entity)
+        yield f"entities[{at}]", setting(entity)
+
+
+def setting(entity: p4r.Entity) -> p4r.Update:
+    """The update that gives an entity to a switch that has just got its program."""
+    modified = entity.WhichOneof("entity") in _ONLY_MODIFIED or entity.table_entry.is_default_action
+    return p4r.Update(type=p4r.Update.MODIFY if modified else p4r.Update.INSERT, entity=entity)
 
 
 def differences(expected: Outcome, found: Outcome, *, reasons: bool) -> Iterator[str]:

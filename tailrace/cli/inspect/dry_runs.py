@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dry runs of packets on the switches of a network: on each itself, or on a copy of it in this process."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from tailrace.cli.inspect.network import Network
+    from tailrace.controller.inspect.node import Node
+    from tailrace.native.replay.switch_copy import SwitchCopy
+    from tailrace.native.trace.events import Trace
+    from tailrace.p4rt.requests import TraceNeeds
+
+_MOST_PRIORITIES = 8
+_T = TypeVar("_T")
+
+
+class DryRuns(contextlib.ExitStack):
+    """Asks each switch; of one that is not ours a copy is made when it is asked first, and a line says so.
+
+    All methods raise SwitchError where a switch is gone or refuses, TraceError where a copy is not possible.
+    """
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self._network = network
+        self._copies: dict[str, SwitchCopy] = {}
+
+    def traces(self, switch: str, port: int, frame: bytes, *, every: bool = False) -> list[Trace]:
+        """What a switch would do with a frame that came in by a port, or each way that it could take."""
+        from tailrace.native.trace.events import Trace
+        from tailrace.p4rt.requests import TraceRequest
+
+        if switch not in self._copies:
+            connection = self._network.one(switch)
+            request = TraceRequest(connection.device_id, port, frame.hex(), every=every)
+            answers = connection.traces(request)
+            if answers is not None:
+                return [decoded(answer, Trace) for answer in answers]
+        return self._copy(switch).traces(port, frame, every=every)
+
+    def needs(self, switch: str, port: int, frame: bytes) -> tuple[Trace, TraceNeeds]:
+        """What it would do with a frame, and what another switch needs for the same.
+
+        Raises:
+            SpecError: there is no room for that much.
+        """
+        from tailrace.native.trace.events import Trace
+        from tailrace.p4rt.requests import TraceNeeds, TraceRequest
+        from tailrace.words import SpecError
+
+        connection = self._network.one(switch)
+        request = TraceRequest(connection.device_id, port, frame.hex(), needs=True)
+        answers = connection.traces(request)
+        if answers is None:
+            return self._copy(switch).needs(port, frame)
+        if len(answers) == 1:
+            raise SpecError("more happens to the packet than there is room to tell: it cannot be saved")
+        return decoded(answers[0], Trace), decoded(answers[1], TraceNeeds)
+
+    def _copy(self, switch: str) -> SwitchCopy:
+        if switch not in self._copies:
+            from tailrace.cli.inspect.replay import say
+            from tailrace.native.replay.switch_copy import SwitchCopy
+
+            connection = self._network.one(switch)
+            node = self._network.nodes[connection.name]
+            copy = SwitchCopy(
+                connection,
+                cpu_port=self._number(node, "cpu_port"),
+                priority_queues=self._number(node, "priority_queues") or _MOST_PRIORITIES,
+            )
+            self._copies[switch] = self.enter_context(copy)
+            say(
+                f"{connection.name} makes no dry runs: its program and entries were read over P4Runtime,"
+                " and the packet is tried on a native switch in this process, with empty queues"
+            )
+            if copy.unread:
+                say(f"{connection.name}: not read, and taken as after a start: {', '.join(copy.unread)}")
+        return self._copies[switch]
+
+    def _number(self, node: Node, key: str) -> int | None:
+        """A number of the switch that P4Runtime does not tell: of the topology, else of the program."""
+        topology = self._network.topology
+        known = {} if topology is None else {switch.name: switch for switch in topology.switches}
+        value: int | None = getattr(known.get(node.name), key, None)
+        return value or node.program.constants.get(key)
+
+
+def decoded(answer: bytes, kind: type[_T]) -> _T:
+    """An answer of a switch. Raises SpecError where it is none."""
+    import msgspec
+
+    from tailrace.words import SpecError
+
+    try:
+        return msgspec.json.decode(answer, type=kind)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise SpecError(f"the switch answers what is no {kind.__name__}: {error}") from None

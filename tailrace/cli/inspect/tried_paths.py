@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where packets from one host to another go, by dry runs: for programs whose tables mean nothing to us.
+
+A UDP packet of the source is tried at its switch, with all outcomes: members of groups, colours of meters,
+random numbers. What the switch would send is tried at the next one, and so on. A frame arrives if every
+outcome at every switch sends a copy that arrives.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tailrace.cli.inspect.packet_walk import MOST_HOPS, sent_by
+from tailrace.controller.inspect.paths import Walk
+from tailrace.controller.listing.listing import Row
+from tailrace.native.trace import MOST_OUTCOMES
+from tailrace.native.trace.events import Action, Copy, Drop, Event, Trace
+from tailrace.p4rt.values import Port
+from tailrace.topology import Host, Peer, Topology
+
+Ask = Callable[[str, int, bytes], Sequence[Trace]]
+"""What a switch would do with a frame that came in by a port: all outcomes."""
+
+
+class Place(NamedTuple):
+    """A frame that comes to a switch by a port."""
+
+    switch: str
+    port: int
+    frame: bytes
+
+
+class _Sent(NamedTuple):
+    """A frame that a switch would send; `peer` None: the port has no link."""
+
+    port: int
+    peer: Peer | None
+    frame: bytes
+
+    @property
+    def place(self) -> Place | None:
+        """Where it comes to the next switch, if it does."""
+        peer = self.peer
+        return Place(peer.name, peer.port, self.frame) if peer is not None and peer.kind == "switch" else None
+
+
+@dataclass(slots=True)
+class _Step:
+    """What a switch would do with a frame.
+
+    hop: its number on the way, from 1
+    outcomes: what is sent in each
+    problem: why the way is not followed further, or not wholly
+    """
+
+    hop: int
+    before: Place | None
+    outcomes: tuple[tuple[_Sent, ...], ...] = ()
+    actions: tuple[str, ...] = ()
+    drops: tuple[str, ...] = ()
+    problem: str | None = None
+
+
+class TriedPaths:
+    """Dry runs from one host to another."""
+
+    def __init__(self, topology: Topology, src: Host, dst: Host, ask: Ask) -> None:
+        self._topology, self._src, self._dst, self._ask = topology, src, dst, ask
+        self._steps: dict[Place, _Step] = {}
+
+    def walk(self, frame: bytes) -> Walk:
+        """All ways of a frame. Raises what the dry runs do."""
+        start = Place(self._src.switch, self._src.port, frame)
+        self._follow(start)
+        arriving = self._arriving()
+        rows: list[Row] = []
+        for place, step in self._steps.items():
+            row = self._row(place, step)
+            if row not in rows:
+                rows.append(row)
+        names = f"{self._src.name} to {self._dst.name}"
+        problems = dict.fromkeys(self._problems(start, arriving))
+        return Walk(tuple(rows), tuple(f"{names}: {problem}" for problem in problems))
+
+    def _follow(self, start: Place) -> None:
+        """Tries the frame at all switches that it comes to, nearest first."""
+        waiting = deque([start])
+        self._steps[start] = _Step(1, None)
+        while waiting:
+            place = waiting.popleft()
+            step = self._steps[place]
+            step.problem = self._circle(place)
+            if step.problem is None and len(self._steps) > MOST_HOPS:
+                step.problem = f"more than {MOST_HOPS} frames: not followed further"
+            if step.problem is not None:
+                continue
+            self._try(place, step)
+            for sent in (sent for outcome in step.outcomes for sent in outcome):
+                following = sent.place
+                if following is not None and following not in self._steps:
+                    self._steps[following] = _Step(step.hop + 1, place)
+                    waiting.append(following)
+
+    def _try(self, place: Place, step: _Step) -> None:
+        traces, peers = self._ask(*place), self._topology.ports_of(place.switch)
+        if len(traces) >= MOST_OUTCOMES or any(trace.cut for trace in traces):
+            step.problem = "more outcomes or steps than are told"
+        step.outcomes = tuple(
+            tuple(
+                _Sent(sent.port, peers.get(sent.port), bytes.fromhex(sent.frame))
+                for sent in sent_by(trace.steps)
+            )
+            for trace in traces
+        )
+        events = [event for trace in traces for event in _flat(trace.steps)]
+        step.actions = tuple(
+            dict.fromkeys(e.name.rpartition(".")[2] for e in events if isinstance(e, Action))
+        )
+        step.drops = tuple(dict.fromkeys(event.reason for event in events if isinstance(event, Drop)))
+
+    def _circle(self, place: Place) -> str | None:
+        """The switches of a circle, where the frame has come to the same port before."""
+        names, before = [place.switch], self._steps[place].before
+        while before is not None:
+            names.append(before.switch)
+            if before[:2] == place[:2]:
+                return f"loop {' '.join(reversed(names))}"
+            before = self._steps[before].before
+        return None
+
+    def _arrives(self, outcome: Sequence[_Sent], arriving: set[Place]) -> bool:
+        """Whether it brings a copy to the host."""
+        return any(
+            sent.place in arriving or (sent.peer is not None and sent.peer.name == self._dst.name)
+            for sent in outcome
+        )
+
+    def _arriving(self) -> set[Place]:
+        """Where all outcomes bring the frame to the host; the switches next to it are known first."""
+        arriving: set[Place] = set()
+        left = dict(self._steps)
+        while True:
+            more = [
+                place
+                for place, step in reversed(left.items())
+                if step.outcomes and all(self._arrives(outcome, arriving) for outcome in step.outcomes)
+            ]
+            if not more:
+                return arriving
+            arriving.update(more)
+            for place in more:
+                del left[place]
+
+    def _problems(self, start: Place, arriving: set[Place]) -> Iterator[str]:
+        """Why frames do not arrive, at the switches where that is decided."""
+        waiting, seen = deque([start]), {start}
+        while waiting:
+            place = waiting.popleft()
+            step = self._steps[place]
+            if step.problem is not None:
+                yield step.problem if step.problem.startswith("loop") else f"{place.switch}: {step.problem}"
+            for outcome in step.outcomes:
+                if self._arrives(outcome, arriving):
+                    continue
+                if not outcome:
+                    yield f"{place.switch}: {_dropped(step)}"
+                for sent in outcome:
+                    following = sent.place
+                    if following is None:
+                        yield f"{place.switch}: {self._end(place.switch, sent)}"
+                    elif following not in seen:
+                        seen.add(following)
+                        waiting.append(following)
+
+    def _end(self, switch: str, sent: _Sent) -> str:
+        """What becomes of a frame that comes to no other switch."""
+        if sent.peer is not None:
+            here = sent.peer.name == self._dst.name
+            return "delivered" if here else f"delivered to {sent.peer.name}, not {self._dst.name}"
+        if sent.port == self._topology.switch(switch).cpu_port:
+            return "sent to the controller"
+        return f"port {sent.port} leads nowhere"
+
+    def _row(self, place: Place, step: _Step) -> Row:
+        every = [sent for outcome in step.outcomes for sent in outcome]
+        notes = [] if step.problem is None else [step.problem]
+        notes += [self._end(place.switch, sent) for sent in every if sent.place is None]
+        if not all(step.outcomes):
+            notes.append(_dropped(step))
+        ports = {Port(sent.port, None if sent.peer is None else sent.peer.name) for sent in every}
+        return {
+            "src": self._src.name,
+            "dst": self._dst.name,
+            "hop": step.hop,
+            "switch": place.switch,
+            "prefix": None,
+            "action": ", ".join(step.actions) or None,
+            "group": None,
+            "ports": tuple(sorted(ports)),
+            "note": ", ".join(dict.fromkeys(notes)) or None,
+        }
+
+
+def _dropped(step: _Step) -> str:
+    return f"dropped: {', '.join(step.drops)}" if step.drops else "nothing is sent"
+
+
+def _flat(steps: Sequence[Event]) -> Iterator[Event]:
+    for step in steps:
+        yield step
+        if isinstance(step, Copy):
+            yield from _flat(step.steps)

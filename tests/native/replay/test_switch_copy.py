@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A copy of a switch, read over P4Runtime, does with packets what the switch does; what cannot be read is named."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any
+
+import pytest
+from finsy.proto import p4r
+
+from tailrace.native.replay.again import own_entries
+from tailrace.native.replay.document import outcome
+from tailrace.native.replay.switch_copy import SwitchCopy
+from tailrace.native.trace import TraceError
+from tailrace.p4rt.errors import NotOfferedError, ReadError
+from tests.long import some
+from tests.native.replay.switches import PORTS, Source
+from tests.native.replay.test_replay import STATEFUL
+from tests.native.trace.test_trying import frames
+
+PACKETS = 40
+
+
+class Reads:
+    """A connection to a device in this process that refuses to read some kinds of entities, as BMv2 does."""
+
+    name = "s1"
+
+    def __init__(self, source: Source, refused: Sequence[str] = ()) -> None:
+        self._source, self._refused = source, refused
+        self.client = self
+        self.pipeline = source.config
+
+    async def config(self) -> p4r.ForwardingPipelineConfig:
+        return self.pipeline
+
+    def read(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
+        if any(entity.WhichOneof("entity") in self._refused for entity in entities):
+            raise ReadError(self.name, "no", "UNIMPLEMENTED")
+        responses, failures = self._source.device.read(p4r.ReadRequest(entities=entities))
+        assert not any(failures)
+        return [entity for response in responses for entity in response.entities]
+
+
+@contextmanager
+def copied(connection: Any) -> Iterator[SwitchCopy]:
+    with SwitchCopy(connection, cpu_port=None, priority_queues=2) as copy:
+        yield copy
+
+
+def filled(source: Source, chooser: random.Random) -> list[tuple[int, bytes]]:
+    """Packets of which some have entries now, each with its port."""
+    packets = frames(chooser)
+    chosen = [(chooser.choice(PORTS), next(packets)) for _ in range(PACKETS)]
+    for port, frame in chosen:
+        source.enter(source.tried(port, frame).trace.steps)
+    return chosen
+
+
+@pytest.mark.parametrize("name", some([*STATEFUL, "const_entries", "priorities"], 4))
+def test_it_does_what_the_switch_does(name: str) -> None:
+    """Frames and reasons of drops, with entities of all kinds."""
+    with closing(Source(name, seed=3)) as source:
+        packets = filled(source, random.Random(3))
+        with copied(Reads(source)) as copy:
+            assert [] == copy.unread
+            outcomes = []
+            for port, frame in packets:
+                (trace,) = copy.traces(port, frame, every=False)
+                outcomes.append(outcome(trace))
+                assert outcome(source.tried(port, frame).trace) == outcomes[-1]
+            assert len(set(map(repr, outcomes))) > 1
+
+
+def test_it_has_all_outcomes_and_can_be_saved() -> None:
+    with closing(Source("action_profiles", seed=1)) as source:
+        packets = filled(source, random.Random(1))
+        with copied(Reads(source)) as copy:
+            assert max(len(copy.traces(port, frame, every=True)) for port, frame in packets) > 1
+            trace, needs = copy.needs(*packets[0])
+            assert outcome(trace) == outcome(source.tried(*packets[0]).trace)
+            assert needs.program == source.device.needs(source.tried(*packets[0]).told, 0).program
+
+
+def test_what_cannot_be_read_is_named() -> None:
+    """Registers and value sets, as on BMv2; then registers hold 0."""
+    refused = ["register_entry", "value_set_entry"]
+    with closing(Source("registers", seed=2)) as source, copied(Reads(source, refused)) as copy:
+        names = [f"register {register.preamble.name}" for register in source.p4info.registers]
+        assert names == copy.unread
+    with closing(Source("value_sets", seed=2)) as source, copied(Reads(source, refused)) as copy:
+        names = [f"value set {value_set.preamble.name}" for value_set in source.p4info.value_sets]
+        assert names == copy.unread
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_initial_entries_that_are_not_constant(listed: bool) -> None:
+    """What is gone on a switch that lists them is gone in the copy; BMv2 does not list them, and keeps them."""
+    with closing(Source("const_entries", seed=2)) as source:
+        pattern = p4r.Entity(table_entry=p4r.TableEntry(table_id=table_id(source, "initial")))
+        first, *others = Reads(source).read([pattern])
+        assert others
+        assert source.write(p4r.Update.DELETE, table_entry=first.table_entry)
+        with copied(Reads(source, () if listed else ["table_entry"])) as copy:
+            kept = [
+                e for e in own_entries(copy._device) if e.table_entry.table_id == pattern.table_entry.table_id
+            ]
+            assert len(others) + (not listed) == len(kept)
+            assert listed == (not copy.unread)
+
+
+def table_id(source: Source, alias: str) -> int:
+    return next(t.preamble.id for t in source.p4info.tables if t.preamble.alias == alias)
+
+
+def test_no_program_and_a_bad_one() -> None:
+    """One line with the switch."""
+    with closing(Source("basic_l3", seed=1)) as source:
+        connection = Reads(source)
+        connection.pipeline = p4r.ForwardingPipelineConfig()
+        with pytest.raises(NotOfferedError, match="s1: it tells no program"), copied(connection):
+            pass
+        connection.pipeline = p4r.ForwardingPipelineConfig(p4info=source.p4info, p4_device_config=b"{}")
+        refusal = pytest.raises(TraceError, match="s1: cannot be copied for a dry run: program: ")
+        with refusal as caught, copied(connection):
+            pass
+        assert "\n" not in str(caught.value)
