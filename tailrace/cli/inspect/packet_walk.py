@@ -87,18 +87,36 @@ def walk(topology: Topology, src: str, frame: bytes, ask: Ask) -> Iterator[Hop |
         trace = ask(switch, port, data)
         yield Hop(switch, port, before, trace)
         peers = topology.ports_of(switch)
-        for sent in sent_by(trace.steps):
-            peer = peers.get(sent.port)
+        for out, sent in sent_by(trace):
+            peer = peers.get(out)
             if peer is not None and peer.kind == "switch":
-                waiting.append((peer.name, peer.port, switch, bytes.fromhex(sent.frame)))
+                waiting.append((peer.name, peer.port, switch, sent))
             else:
-                yield Arrival(None if peer is None else peer.name, switch, sent.port, sent.frame)
+                yield Arrival(None if peer is None else peer.name, switch, out, sent.hex())
 
 
-def sent_by(steps: Sequence[Event]) -> Iterator[Sent]:
-    """The frames that leave a switch, those of copies among them."""
-    for step in steps:
+def sent_by(trace: Trace) -> Iterator[tuple[int, bytes]]:
+    """The frames that leave a switch, those of copies among them, each with its port.
+
+    Raises:
+        SpecError: the switch has told what is no frame.
+    """
+    for step in flat(trace.steps):
         if isinstance(step, Sent):
+            try:
+                yield step.port, bytes.fromhex(step.frame)
+            except ValueError:
+                raise SpecError(f"the switch answers what is no frame: {step.frame[:40]!r}") from None
+
+
+def flat(steps: Sequence[Event]) -> Iterator[Event]:
+    """All steps, those of copies among them."""
+    waiting = [iter(steps)]
+    while waiting:
+        for step in waiting[-1]:
             yield step
-        elif isinstance(step, Copy):
-            yield from sent_by(step.steps)
+            if isinstance(step, Copy):
+                waiting.append(iter(step.steps))
+                break
+        else:
+            waiting.pop()

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tailrace.cli.inspect.packet_walk import MOST_HOPS, sent_by
+from tailrace.cli.inspect.packet_walk import MOST_HOPS, flat, sent_by
 from tailrace.controller.inspect.paths import Walk
 from tailrace.controller.listing.listing import Row
 from tailrace.native.trace import MOST_OUTCOMES
-from tailrace.native.trace.events import Action, Copy, Drop, Event, Trace
+from tailrace.native.trace.events import Action, Drop, Trace
 from tailrace.p4rt.values import Port
 from tailrace.topology import Host, Peer, Topology
 
@@ -109,13 +109,9 @@ class TriedPaths:
         if len(traces) >= MOST_OUTCOMES or any(trace.cut for trace in traces):
             step.problem = "more outcomes or steps than are told"
         step.outcomes = tuple(
-            tuple(
-                _Sent(sent.port, peers.get(sent.port), bytes.fromhex(sent.frame))
-                for sent in sent_by(trace.steps)
-            )
-            for trace in traces
+            tuple(_Sent(port, peers.get(port), frame) for port, frame in sent_by(trace)) for trace in traces
         )
-        events = [event for trace in traces for event in _flat(trace.steps)]
+        events = [event for trace in traces for event in flat(trace.steps)]
         step.actions = tuple(
             dict.fromkeys(e.name.rpartition(".")[2] for e in events if isinstance(e, Action))
         )
@@ -206,10 +202,3 @@ class TriedPaths:
 
 def _dropped(step: _Step) -> str:
     return f"dropped: {', '.join(step.drops)}" if step.drops else "nothing is sent"
-
-
-def _flat(steps: Sequence[Event]) -> Iterator[Event]:
-    for step in steps:
-        yield step
-        if isinstance(step, Copy):
-            yield from _flat(step.steps)
