@@ -170,7 +170,7 @@ def enter_namespace() -> None:
 @contextmanager
 def switch(executable: str, load: Callable[[str], None], options: Sequence[str] = ()) -> Iterator[None]:
     """Runs a switch with ports 0 = p0 and 1 = p1, ready when entered; `load` gets where it listens."""
-    command = [executable, "--no-p4", "--device-id", "0", "-i", "0@p0", "-i", "1@p1", "--thrift-port", "9090"]
+    command = [executable, "--no-p4", "--device-id", "0", "-i", "0@p0", "-i", "1@p1"]
     command += options
     command += ["--", "--grpc-server-addr", f"127.0.0.1:{_GRPC_PORT}"]
     process = subprocess.Popen(

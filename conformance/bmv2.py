@@ -15,7 +15,6 @@ from conformance.program import CompiledProgram, ConformanceError
 from conformance.served import Served
 from tailrace.bmv2.dataplane import Dataplane, DataplaneError, Outputs
 from tailrace.bmv2.process import DEVICE_ID, Process
-from tailrace.bmv2.thrift import ThriftClient
 
 PRIORITY_QUEUES = 8
 PROBE_BYTES = 64
@@ -45,7 +44,7 @@ class Bmv2(Served):
         """Load the program anew and write the plan; what BMv2's P4Runtime server refuses goes by Thrift."""
         self.client.set_pipeline()
         self.client.install(plan)
-        with ThriftClient(self.process.thrift_port) as thrift:
+        with self.process.thrift() as thrift:
             # Deep enough for every copy of a whole window, so that nothing is lost to timing.
             thrift.set_queue_depths(QUEUE_DEPTH)
             for name, values in plan.value_sets.items():
@@ -74,7 +73,7 @@ class Bmv2(Served):
 
     def registers(self) -> dict[str, list[int]]:
         """All registers of at most 64 bits, read by Thrift: BMv2's P4Runtime server refuses registers."""
-        with ThriftClient(self.process.thrift_port) as thrift:
+        with self.process.thrift() as thrift:
             return {
                 array["name"]: thrift.register_read_all(array["name"])
                 for array in self.program.json["register_arrays"]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fabric_report import InputError
 
+from tailrace.bmv2.process import NO_THRIFT, has_thrift
 from tailrace.p4rt.target import Target
 from tailrace.topology import Topology
 
@@ -200,5 +201,7 @@ def check_target(target: str) -> None:
         raise InputError(
             f"{BMV2_EXECUTABLE} is not on PATH; install p4lang's packages, or use the target native"
         )
+    if target == BMV2 and not has_thrift():
+        raise InputError(f"{NO_THRIFT}; build it with Thrift, or use the target native")
     if target == NATIVE and not any(shutil.which(name) for name in ("cc", "gcc", "clang")):
         raise InputError("no C compiler on PATH; the native switch compiles its programs on this machine")

@@ -26,6 +26,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 
+from tailrace.bmv2.process import NO_THRIFT, has_thrift
+
 ROOT = Path(__file__).resolve().parent.parent
 P4_BUILD = ROOT / "p4src" / "build"
 PORTS = 8
@@ -33,6 +35,7 @@ SLOW_PORT = PORTS - 1
 SLOW_RATE_PPS = 20
 RECIRCULATION_RATE = "50Mbps"
 THRIFT_PORT = 9090
+"""That of a switch that is not told another one; one that is built without Thrift takes no such option."""
 DEVICE_ID = 1
 ADDRESS = "127.0.0.1:9559"
 STOP_S = 10.0
@@ -115,7 +118,7 @@ def switch_command(target: str, executable: str) -> list[str]:
     """
     numbers = switch_numbers(P4_BUILD / "ecmp.p4info.txtpb")
     interfaces = [word for port in range(PORTS) for word in ("-i", f"{port}@sw{port}")]
-    options = ["--device-id", str(DEVICE_ID), *interfaces, "--thrift-port", str(THRIFT_PORT), "--no-p4"]
+    options = ["--device-id", str(DEVICE_ID), *interfaces, "--no-p4"]
     command = [executable, *options, "--", "--grpc-server-addr", ADDRESS]
     for option in ("cpu_port", "drop_port", "priority_queues"):
         command += [f"--{option.replace('_', '-')}", str(numbers[option])]
@@ -135,9 +138,14 @@ def tests_folder(plugin: Path | None) -> Path:
 
 
 def ptf_command(
-    target: str, executable: str, scratch: Path, tests: list[str], plugin: Path | None = None
+    target: str,
+    executable: str,
+    scratch: Path,
+    tests: list[str],
+    plugin: Path | None = None,
+    thrift_port: int = THRIFT_PORT,
 ) -> list[str]:
-    """Ptf on a folder of tests, with one interface a port."""
+    """Ptf on a folder of tests, with one interface a port; thrift_port 0: the switch has no Thrift server."""
     ours = tests_folder(plugin)
     interfaces = [word for port in range(PORTS) for word in ("--interface", f"{port}@ptf{port}")]
     values: dict[str, str | int] = {
@@ -147,7 +155,7 @@ def ptf_command(
         "schemes": str(P4_BUILD),
         "plugin": str(ours.parent / "build"),
         "target": target,
-        "thrift_port": THRIFT_PORT,
+        "thrift_port": thrift_port,
         "slow_port": SLOW_PORT,
         "slow_rate_pps": SLOW_RATE_PPS,
     }
@@ -187,13 +195,16 @@ def run_tests(options: argparse.Namespace) -> int:
     ptf = program(options.ptf, ".venv-ptf", "ptf")
     if not shutil.which("ip"):
         raise PtfError("the ip command is missing (package iproute2)")
+    thrift_port = THRIFT_PORT if options.target == "native" or has_thrift(switch) else 0
+    if not thrift_port:
+        print(f"run_ptf: {NO_THRIFT}: tests with a slow port are not run", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="tailrace-ptf-") as folder, Namespace() as namespace:
         scratch = Path(folder)
         with (scratch / "switch.log").open("wb") as log:
             command = [*namespace.prefix, *switch_command(options.target, switch)]
             process = subprocess.Popen(command, cwd=scratch, stdout=log, stderr=subprocess.STDOUT)
             try:
-                words = ptf_command(options.target, ptf, scratch, options.tests, options.plugin)
+                words = ptf_command(options.target, ptf, scratch, options.tests, options.plugin, thrift_port)
                 tests = [*namespace.prefix, *words]
                 code = run_beside(process, tests, scratch)
                 died = process.poll()

@@ -10,6 +10,7 @@ import time
 from types import TracebackType
 from typing import IO
 
+from tailrace.bmv2.thrift import ThriftClient, ThriftError
 from tailrace.words.errors import Error
 
 EXECUTABLE = "simple_switch_grpc"
@@ -17,6 +18,8 @@ DEVICE_ID = 1
 _START_S = 30.0
 _POLL_S = 0.05
 _STOP_S = 10.0
+
+NO_THRIFT = f"{EXECUTABLE} is built without Thrift, over which registers, value sets and rates are set"
 
 
 class ProcessError(Error, OSError):
@@ -26,6 +29,21 @@ class ProcessError(Error, OSError):
 def available() -> bool:
     """Whether simple_switch_grpc is on PATH."""
     return shutil.which(EXECUTABLE) is not None
+
+
+def has_thrift(executable: str = EXECUTABLE) -> bool:
+    """Whether it takes --thrift-port, which a build without Thrift refuses.
+
+    Raises:
+        ProcessError: there is no such program.
+    """
+    command = [executable, "--thrift-port", "9090", "--version"]
+    try:
+        return subprocess.run(command, capture_output=True, check=False, timeout=_START_S).returncode == 0
+    except FileNotFoundError:
+        raise ProcessError(f"{executable} (BMv2) is not on PATH") from None
+    except subprocess.TimeoutExpired:
+        return False
 
 
 def free_ports(count: int) -> list[int]:
@@ -43,7 +61,7 @@ def free_ports(count: int) -> list[int]:
 class Process:
     """The process; a context, whose end ends it. Its packets come and go by `bmv2.dataplane`.
 
-    address: of P4Runtime, dataplane: of the data plane, both HOST:PORT; thrift_port: of Thrift, on loopback
+    address: of P4Runtime, dataplane: of the data plane, both HOST:PORT; command: its command line
     """
 
     def __init__(self, log: IO[bytes], **options: int) -> None:
@@ -56,18 +74,19 @@ class Process:
         Raises:
             ProcessError: there is no simple_switch_grpc on PATH.
         """
-        p4rt, dataplane, self.thrift_port = free_ports(3)
+        p4rt, dataplane, thrift = free_ports(3)
+        self._thrift_port = thrift if has_thrift() else None
         self.address, self.dataplane = f"127.0.0.1:{p4rt}", f"127.0.0.1:{dataplane}"
         self._port = p4rt
-        command = [EXECUTABLE, "--device-id", str(DEVICE_ID), "--thrift-port", str(self.thrift_port)]
+        command = [EXECUTABLE, "--device-id", str(DEVICE_ID)]
+        if self._thrift_port is not None:
+            command += ["--thrift-port", str(self._thrift_port)]
         command += ["--no-p4", "--", "--grpc-server-addr", self.address]
         command += ["--dp-grpc-server-addr", self.dataplane]
         for name, value in options.items():
             command += [f"--{name.replace('_', '-')}", str(value)]
-        try:
-            self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
-        except FileNotFoundError:
-            raise ProcessError(f"{EXECUTABLE} (BMv2) is not on PATH") from None
+        self.command = tuple(command)
+        self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
 
     def __enter__(self) -> Process:
         return self
@@ -92,6 +111,19 @@ class Process:
                     return
             time.sleep(_POLL_S)
         raise ProcessError(f"{EXECUTABLE} does not start")
+
+    def thrift(self) -> ThriftClient:
+        """A connection to its Thrift server.
+
+        Raises:
+            ThriftError: there is none.
+        """
+        try:
+            if self._thrift_port is not None:
+                return ThriftClient(self._thrift_port)
+        except ConnectionRefusedError:
+            pass  # the option is taken, and nothing listens: so are builds of the target alone without Thrift
+        raise ThriftError(NO_THRIFT)
 
     def ended(self, within_s: float) -> bool:
         """Whether it ends by itself."""

@@ -50,7 +50,7 @@ def run(saved: Saved) -> Outcome:
         switch.wait_ready()
         connection = GrpcConnection(EXECUTABLE, switch.address, DEVICE_ID)
         stack.callback(connection.close)
-        _fill(connection, switch.thrift_port, saved)
+        _fill(connection, switch, saved)
         dataplane = Dataplane(switch.dataplane, DEVICE_ID, _PACKET_S)
         stack.callback(dataplane.close)
         packet = saved.document.packet
@@ -58,7 +58,7 @@ def run(saved: Saved) -> Outcome:
     return Outcome(tuple(Frame(port, data.hex()) for port, data in sent), ())
 
 
-def _fill(connection: GrpcConnection, thrift_port: int, saved: Saved) -> None:
+def _fill(connection: GrpcConnection, switch: Process, saved: Saved) -> None:
     client = connection.client
     run_at_once(client.become_primary(_ELECTION_ID))
     request = p4r.SetForwardingPipelineConfigRequest(
@@ -74,7 +74,7 @@ def _fill(connection: GrpcConnection, thrift_port: int, saved: Saved) -> None:
     for key, update in updates(saved, ()):
         with _refused(key):
             if key in by_thrift:
-                with ThriftClient(thrift_port) as thrift:
+                with switch.thrift() as thrift:
                     by_thrift[key](thrift)
                 continue
             try:

@@ -28,11 +28,13 @@ from tailrace.p4rt.requests import TraceNeeds
 from tailrace.words import SpecError
 
 _BATCH = 1000
+_OF_PROFILES = ("action_profile_member", "action_profile_group")
 
 
 class SwitchCopy:
     """The copy of one switch; a context, whose end frees it.
 
+    updates: what it was given
     unread: what could not be read, by name
     """
 
@@ -48,7 +50,7 @@ class SwitchCopy:
             SwitchError: the switch is gone, or tells no program.
             TraceError: its program or an entity cannot be taken; begins with the switch.
         """
-        self.name, self.unread = connection.name, list[str]()
+        self.name, self.unread, self.updates = connection.name, list[str](), list[p4r.Update]()
         config = run_at_once(connection.client.config())
         if not config.p4_device_config or not config.p4info.ByteSize():
             raise NotOfferedError(self.name, "it tells no program, so there is nothing to try a packet on")
@@ -96,19 +98,21 @@ class SwitchCopy:
         for entity in own_entries(self._device):
             if not entity.table_entry.is_const:
                 initial[entity.table_entry.table_id].append(entity)
-        updates = []
         for name, pattern in _patterns(self._info):
             try:
-                entities = connection.read([pattern])
+                # BMv2 lists a member as often as its weights in groups say
+                entities = list({e.SerializeToString(): e for e in connection.read([pattern])}.values())
             except RefusedError:
-                self.unread.append(name)
+                # BMv2 tells no members of one-shots; if others were missing, entries would be refused here
+                if pattern.WhichOneof("entity") not in _OF_PROFILES:
+                    self.unread.append(name)
                 continue
             if not pattern.table_entry.is_default_action:
                 replaced = initial[pattern.table_entry.table_id]
-                updates += [p4r.Update(type=p4r.Update.DELETE, entity=entity) for entity in replaced]
-            updates += [setting(_plain(entity)) for entity in entities if not _as_made(entity)]
-        for first in range(0, len(updates), _BATCH):
-            write(self._device, "an entity", updates[first : first + _BATCH])
+                self.updates += [p4r.Update(type=p4r.Update.DELETE, entity=entity) for entity in replaced]
+            self.updates += [setting(_plain(entity)) for entity in entities if not _as_made(entity)]
+        for first in range(0, len(self.updates), _BATCH):
+            write(self._device, "an entity", self.updates[first : first + _BATCH])
 
 
 def _patterns(info: p4i.P4Info) -> Iterator[tuple[str, p4r.Entity]]:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
@@ -11,11 +13,15 @@ from typing import Any
 import pytest
 from finsy.proto import p4r
 
+from tailrace.bmv2.dataplane import Dataplane
+from tailrace.bmv2.process import DEVICE_ID, Process, available
 from tailrace.native.replay.again import own_entries
 from tailrace.native.replay.document import outcome
 from tailrace.native.replay.switch_copy import SwitchCopy
 from tailrace.native.trace import TraceError
-from tailrace.p4rt.errors import NotOfferedError, ReadError
+from tailrace.p4rt.connection import GrpcConnection
+from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.errors import NotOfferedError, ReadError, WriteError
 from tests.long import some
 from tests.native.replay.switches import PORTS, Source
 from tests.native.replay.test_replay import STATEFUL
@@ -114,6 +120,35 @@ def test_initial_entries_that_are_not_constant(listed: bool) -> None:
 
 def table_id(source: Source, alias: str) -> int:
     return next(t.preamble.id for t in source.p4info.tables if t.preamble.alias == alias)
+
+
+@pytest.mark.skipif(not available(), reason="simple_switch_grpc is not on PATH")
+@pytest.mark.parametrize("name", some(["match_kinds", "action_profiles", "multicast", "const_entries"], 2))
+def test_bmv2_is_copied(name: str) -> None:
+    """What the copy of a BMv2 sends is what that BMv2 sends, with entities of all kinds that it takes."""
+    with closing(Source(name, seed=3)) as source, tempfile.TemporaryFile() as log:
+        packets = filled(source, random.Random(3))
+        with Process(log, priority_queues=2) as bmv2:
+            bmv2.wait_ready()
+            connection = GrpcConnection("s1", bmv2.address, DEVICE_ID)
+            run_at_once(connection.client.become_primary(1))
+            request = p4r.SetForwardingPipelineConfigRequest(
+                action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT, config=source.config
+            )
+            run_at_once(connection.client.set_pipeline(request, name))
+            with copied(Reads(source)) as all_of_it:
+                for update in all_of_it.updates:
+                    with contextlib.suppress(WriteError):
+                        connection.write([update])
+            dataplane = Dataplane(bmv2.dataplane, DEVICE_ID)
+            with copied(connection) as copy:
+                for port, frame in packets:
+                    (sent,) = dataplane.window([(port, frame)])
+                    (trace,) = copy.traces(port, frame, every=False)
+                    frames_sent = sorted((one.port, one.data) for one in outcome(trace).sent)
+                    assert sorted(sent) == frames_sent
+            dataplane.close()
+            connection.close()
 
 
 def test_no_program_and_a_bad_one() -> None:
