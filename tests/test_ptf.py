@@ -59,6 +59,14 @@ def test_switch_command(run_ptf, target):
     assert options[options.index("--cpu-port") + 1] == str(numbers["cpu_port"])
     assert options[options.index("--priority-queues") + 1] == str(numbers["priority_queues"])
     assert ("--port-rate" in options) == (target == "native")
+    assert "--thrift-port" not in command, "a simple_switch_grpc that is built without Thrift refuses it"
+
+
+@pytest.mark.parametrize("thrift_port", [9090, 0])
+def test_tests_are_told_of_thrift(run_ptf, tmp_path, thrift_port):
+    """Those that need it are skipped where the switch has none."""
+    command = run_ptf.ptf_command("bmv2", "ptf", tmp_path, [], thrift_port=thrift_port)
+    assert f"thrift_port={thrift_port};" in command[command.index("--test-params") + 1]
 
 
 def test_a_plug_in_brings_its_own_tests(run_ptf, tmp_path):
