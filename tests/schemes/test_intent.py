@@ -17,10 +17,12 @@ from tailrace.p4rt import programs
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import target
+from tailrace.schemes.base import resolve
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Host, Link, Switch, Topology, max_switches_on_path, next_hops, parse_topology
 from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns
+from tailrace.words import SpecError
 from tests.schemes.planned import intent
 from tests.schemes.walker import Tables, walk
 
@@ -91,6 +93,29 @@ def test_tutorials_file(tmp_path: Path) -> None:
     topology = parse_topology(str(file))
     tables = tables_of(topology)
     assert {walk(topology, tables, s, h.ip) for s in ("s1", "s2") for h in topology.hosts} == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "compiled"),
+    [("cpu_port", 510, 510), ("cpu_port", 255, 510), ("priority_queues", "3", 8)],
+)
+def test_numbers_of_a_tutorials_file(tmp_path: Path, key: str, value: object, compiled: int) -> None:
+    """The programs are compiled for one CPU port and so many queues: a file with others is refused by key."""
+    file = tmp_path / "topology.json"
+    hosts = {"h1": {"ip": "10.0.1.1/24"}}
+    file.write_text(
+        json.dumps({"hosts": hosts, "switches": {"s1": {key: value}}, "links": [["h1", "s1-p1"]]})
+    )
+    config, topology = parse_scheme("ecmp"), parse_topology(str(file))
+    if value == compiled:
+        assert resolve(config, topology).program == "ecmp"
+        return
+    problem = (
+        f"{file}: switches.s1.{key}: {value}, but the program ecmp is compiled for {compiled}; leave it out"
+    )
+    with pytest.raises(SpecError) as caught:
+        resolve(config, topology)
+    assert problem == str(caught.value)
 
 
 @pytest.mark.parametrize("words", SCHEMES)
