@@ -75,7 +75,7 @@ class DryRuns(contextlib.ExitStack):
             self._copies[switch] = self.enter_context(copy)
             say(
                 f"{connection.name} makes no dry runs: its program and entries were read over P4Runtime,"
-                " and packets are tried on a native switch in this process, with empty queues and fresh meters"
+                " and packets are tried on a native switch in this process with empty queues, fresh meters"
             )
             if copy.unread:
                 say(f"{connection.name}: not read, and taken as after a start: {', '.join(copy.unread)}")
