@@ -189,9 +189,9 @@ def test_gateways_and_neighbours(tmp_path: Path) -> None:
     data = pod()
     for name, (ip, *commands) in {
         "h1": ("10.0.1.1/24", "route add default gw 10.0.1.10 dev eth0", "arp -i eth0 -s 10.0.1.10 08:00:00:00:01:00"),
-        "h2": ("10.0.1.2/24", "ip route add 10.0.3.0/24 via 10.0.1.1", "sudo arp -s 10.0.1.1 0A:00:00:00:00:01 -i eth0"),
+        "h2": ("10.0.1.2/24", "ip route add 10.0.3.0/24 via 10.0.1.1", "sudo /usr/sbin/arp -s 10.0.1.1 0A:00:00:00:00:01 -i eth0"),
         "h3": ("10.0.3.3/31", "route add -net 10.0.0.0 netmask 255.255.0.0 gw 10.0.3.2", "ip neigh add 10.0.3.2 lladdr 0a:00:00:00:00:02 dev eth0"),
-        "h4": ("10.0.4.4", "echo arp -s", "route add default", "ip route add ::/0 via ::1", "arp -s 10.0.1.1 x", 5),
+        "h4": ("10.0.4.4", "echo arp -s", "", "route add default", "ip route add ::/0 via ::1", "arp -s 10.0.1.1 x", 5),
     }.items():  # fmt: skip
         data["hosts"][name] |= {"ip": ip, "commands": commands}
     topology = read(tmp_path, data)
@@ -299,6 +299,10 @@ def change(
             "hosts.h1.mac: expected an address of one host",
         ),
         (change(("hosts", "h1"), None), "hosts.h1.ip: expected an address"),
+        (
+            change(("hosts", "h1", "commands"), ["ls"] * 1001),
+            "hosts.h1.commands: 1001; at most 1000 are read",
+        ),
         (change(("links", 7), ["s3-p4", "s4-p4"]), None),
         (change(("switches", "s5"), {}), "not connected: there is no path from s1 to s5"),
     ],

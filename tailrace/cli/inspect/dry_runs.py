@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from tailrace.p4rt.requests import TraceNeeds
 
 _MOST_PRIORITIES = 8
+_MOST_UNREAD = 4000
+"""Characters of the names of what could not be read."""
+
 _T = TypeVar("_T")
 
 
@@ -64,6 +67,7 @@ class DryRuns(contextlib.ExitStack):
         if switch not in self._copies:
             from tailrace.cli.inspect.replay import say
             from tailrace.native.replay.switch_copy import SwitchCopy
+            from tailrace.words.text import one_line
 
             connection = self._network.one(switch)
             node = self._network.nodes[connection.name]
@@ -78,7 +82,8 @@ class DryRuns(contextlib.ExitStack):
                 " and packets are tried on a native switch in this process with empty queues, fresh meters"
             )
             if copy.unread:
-                say(f"{connection.name}: not read, and taken as after a start: {', '.join(copy.unread)}")
+                unread = one_line(", ".join(copy.unread), _MOST_UNREAD)
+                say(f"{connection.name}: not read, and taken as after a start: {unread}")
         return self._copies[switch]
 
     def _number(self, node: Node, key: str) -> int | None:

@@ -24,6 +24,7 @@ def routes_and_arp(subnet: IPv4Network, commands: Iterable[str]) -> tuple[Pairs,
     arp: dict[str, str] = {}
     for command in commands:
         words = [word for word in command.split() if word != "sudo"]
+        words[:1] = [name.rpartition("/")[2] for name in words[:1]]
         try:
             if words[:2] == ["route", "add"]:
                 route = _route([word for word in words[2:] if word not in {"-net", "-host"}], "gw")

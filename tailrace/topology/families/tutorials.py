@@ -56,6 +56,8 @@ _MOST_CPU_PORT, _MOST_QUEUES = 511, 8
 """Ports of v1model have 9 bits, priorities 3."""
 
 _DEFAULT_PREFIX_BITS = "8"
+_MOST_COMMANDS = 1000
+"""Of one host."""
 
 _FORM = "the topology.json of the p4lang tutorials has hosts, switches and links"
 _NODE_LINK = (
@@ -187,15 +189,16 @@ class _Reader:
         if not isinstance(mac, str) or _MAC.fullmatch(mac) is None:
             raise self.error(f"hosts.{name}.mac", "expected an address of one host such as 08:00:00:00:01:11")
         number = self._numbers[name]
-        routes, arp = self._reached(ip, bits or _DEFAULT_PREFIX_BITS, fields.get("commands"))
+        routes, arp = self._reached(name, ip, bits or _DEFAULT_PREFIX_BITS, fields.get("commands"))
         self._attached[name] = Host(
             name, number, ip, mac.lower(), switch, port, rate_bps, delay_ns, routes, arp
         )
 
-    @staticmethod
-    def _reached(ip: str, bits: str, commands: Any) -> tuple[Pairs, Pairs]:
+    def _reached(self, name: str, ip: str, bits: str, commands: Any) -> tuple[Pairs, Pairs]:
         """Routes and ARP entries of a host."""
         given = commands if isinstance(commands, list) else []
+        if len(given) > _MOST_COMMANDS:
+            raise self.error(f"hosts.{name}.commands", f"{len(given)}; at most {_MOST_COMMANDS} are read")
         try:
             subnet = IPv4Network(f"{ip}/{bits}", strict=False)
         except ValueError:
