@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from tailrace.experiments.backends.outcome import Backend
-from tailrace.experiments.errors import RunError
+from tailrace.experiments.backends.outcome import Backend, Report
 from tailrace.experiments.figures.beside import draw_beside, files_of
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.plan import Plan, on_target, plan
@@ -32,7 +31,7 @@ from tailrace.experiments.results.table import Told, make_table, markdown, tell
 from tailrace.experiments.run.pool import Where, run_all
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.run import run
-from tailrace.experiments.run.task import Failed, make_task
+from tailrace.experiments.run.task import Failed, attempt, make_task
 from tailrace.words import SpecError
 
 if TYPE_CHECKING:
@@ -190,20 +189,50 @@ def compare(
     Raises:
         SpecError: the target cannot do what was asked for.
     """
-    results: list[Result] = []
-    failed: list[Failure] = []
+    ends: list[tuple[str, str, int, Result | Failed]] = []
     for label, one in planned:
         case = case_name(one.experiment.faults)
         for seed in seeds or one.experiment.seeds:
-            of_seed = f"seed {seed}" if len(seeds) > 1 else ""
-            try:
-                with display.run(f"{case} {label} {of_seed}".rstrip()) as report:
-                    captures = None if pcap_dir is None else pcap_dir / _folder(case, label, seed, seeds)
-                    results.append(run(_at(one, seed), backend, report, label=label, pcap_dir=captures))
-            except RunError as error:
-                failed.append(Failure(case, label, f"{of_seed}: {error}" if of_seed else str(error)))
-    named = tuple(dict.fromkeys(label for label, _ in planned))
-    return Comparison(named, tuple(results), tuple(failed), tuple(seeds))
+            captures = None if pcap_dir is None else pcap_dir / _folder(case, label, seed, seeds)
+            with display.run(" ".join(filter(None, (case, label, _of_seed(seed, seeds))))) as report:
+                end = attempt(partial(_run, one, seed, backend, report, label, captures))
+            if isinstance(end, Failed):
+                display.warn(f"{label}: {end.reason}")
+            ends.append((case, label, seed, end))
+    return _ended(planned, ends, seeds)
+
+
+def _run(
+    planned: Plan, seed: int, backend: Backend, report: Report, label: str, pcap_dir: Path | None
+) -> Result:
+    """The result of a plan with a seed."""
+    return run(_at(planned, seed), backend, report, label=label, pcap_dir=pcap_dir)
+
+
+def _of_seed(seed: int, seeds: Sequence[int]) -> str:
+    """What names a run beside those of other seeds."""
+    return f"seed {seed}" if len(seeds) > 1 else ""
+
+
+def _ended(
+    planned: Sequence[tuple[str, Plan]],
+    ends: Sequence[tuple[str, str, int, Result | Failed]],
+    seeds: Sequence[int],
+) -> Comparison:
+    """The comparison of runs: case, label, seed and end of each.
+
+    Raises:
+        SpecError: no run came to its end, since none could be done.
+    """
+    results = tuple(end for *_, end in ends if isinstance(end, Result))
+    bad = [(case, label, seed, end) for case, label, seed, end in ends if isinstance(end, Failed)]
+    if bad and not results and all(end.bad_input for *_, end in bad):
+        raise SpecError(bad[0][-1].reason)
+    failed = tuple(
+        Failure(case, label, ": ".join(filter(None, (_of_seed(seed, seeds), end.reason))))
+        for case, label, seed, end in bad
+    )
+    return Comparison(tuple(dict.fromkeys(label for label, _ in planned)), results, failed, tuple(seeds))
 
 
 def _at(planned: Plan, seed: int) -> Plan:
@@ -242,18 +271,14 @@ def compare_at_once(
         for seed in seeds or one.experiment.seeds
     ]
     ends = run_all(tasks, folder, Where(workers), display)
-    found = [(task, ends[task.key]) for task in tasks]
-    results = tuple(replace(end, label=task.label) for task, end in found if isinstance(end, Result))
-    failed = tuple(
-        Failure(
-            task.case,
-            task.label,
-            f"seed {task.experiment.seed}: {end.reason}" if len(seeds) > 1 else end.reason,
-        )
-        for task, end in found
-        if isinstance(end, Failed)
-    )
-    return Comparison(tuple(dict.fromkeys(label for label, _ in planned)), results, failed, tuple(seeds))
+    found = [
+        (task.case, task.label, task.experiment.seed, _labelled(ends[task.key], task.label)) for task in tasks
+    ]
+    return _ended(planned, found, seeds)
+
+
+def _labelled(end: Result | Failed, label: str) -> Result | Failed:
+    return replace(end, label=label) if isinstance(end, Result) else end
 
 
 def write(done: Comparison, folder: Path) -> None:

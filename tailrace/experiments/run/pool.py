@@ -20,8 +20,7 @@ from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.staging import check_place, refuse_links
 from tailrace.experiments.run.processes import in_processes
 from tailrace.experiments.run.progress import Display
-from tailrace.experiments.run.task import Failed, Task, finished, keep, run_task
-from tailrace.p4rt.errors import ControllerError
+from tailrace.experiments.run.task import Failed, Task, attempt, finished, keep, run_task
 from tailrace.words import SpecError
 from tailrace.words.errors import FileError
 
@@ -135,12 +134,7 @@ def _ends(tasks: Sequence[Task], where: Where, display: Display) -> Iterator[tup
 
 def guarded(task: Task, *report: Any) -> Result | Failed:
     """The task's result, or why there is none, as a value that any process can hand back."""
-    try:
-        return run_task(task, *report)
-    except SpecError as error:
-        return Failed(str(error), bad_input=True)
-    except (RunError, ControllerError) as error:
-        return Failed(str(error))
+    return attempt(lambda: run_task(task, *report))
 
 
 # ---- a Dask cluster ----

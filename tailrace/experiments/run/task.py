@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -35,7 +35,7 @@ from tailrace.experiments.run.run import run
 from tailrace.p4rt import programs
 from tailrace.schemes.base import SchemeConfig, resolve
 from tailrace.topology import Topology
-from tailrace.words import plugins
+from tailrace.words import Error, SpecError, plugins
 from tailrace.words.errors import FileError
 from tailrace.words.files import read_bytes
 
@@ -194,6 +194,16 @@ def run_task(task: Task, report: Report = _nothing) -> Result:
     planned = plan(task.experiment, task.experiment.target)
     result = run(planned, backend_of(task.experiment.target), report, label=task.label)
     return replace(result, summary=msgspec.structs.replace(result.summary, task=task.key))
+
+
+def attempt(run: Callable[[], Result]) -> Result | Failed:
+    """The result of a run, or why there is none: one that fails does not end the runs beside it."""
+    try:
+        return run()
+    except SpecError as error:
+        return Failed(str(error), bad_input=True)
+    except (Error, OSError, MemoryError) as error:
+        return Failed(str(error) or type(error).__name__)
 
 
 def backend_of(target: str) -> Backend:

@@ -31,20 +31,18 @@ from tailrace.experiments.results.timelines import Timelines
 from tailrace.hosts import IMPLEMENTATION
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.nic.nic import Nic
-from tailrace.native.virtual import Network, NetworkError
+from tailrace.native.virtual import Network
 from tailrace.native.virtual.deadlock import Stuck
 from tailrace.native.virtual.observing import Watch
 from tailrace.native.virtual.ranks import RankLostError, Transport
 from tailrace.p4rt import counters, programs
-from tailrace.p4rt.errors import ControllerError
 from tailrace.p4rt.events import Event
-from tailrace.p4rt.status import P4RtError
 from tailrace.schemes.intent import intent
 from tailrace.schemes.watch import SuppressedPath
 from tailrace.topology.partition import check_ranks
 from tailrace.topology.paths.shortest import Down
 from tailrace.topology.timing import base_rtt_ns
-from tailrace.words import SpecError
+from tailrace.words import Error, SpecError
 from tailrace.words.units import format_time
 
 _RESTARTED = "pipeline_replaced"
@@ -173,9 +171,9 @@ def _in_one_line() -> Iterator[None]:
         yield
     except ConfigError as error:
         raise SpecError(str(error)) from error
-    except RankLostError:
+    except (RankLostError, RunError, SpecError):
         raise
-    except (ControllerError, NetworkError, P4RtError) as error:
+    except Error as error:
         raise RunError(str(error)) from error
 
 
@@ -367,7 +365,12 @@ class _Run:
     def _outcome(
         self, network: Network, nics: list[Nic], wall_s: float, took: _Moment, timelines: Timelines
     ) -> Outcome:
-        own = {switch.id: (switch.name, self._counters(network, switch.name)) for switch in network.switches}
+        # a switch that is restarting has no program, and so no counters
+        own = {
+            switch.id: (switch.name, self._counters(network, switch.name))
+            for switch in network.switches
+            if network.switch(switch.name).program is not None
+        }
         found = dict(network.gathered(own).values())
         traffic = network.traffic()
         dropped = sum(

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one run cannot tell, or its failure, costs nothing of the runs beside it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tailrace
+from tailrace.cli.main import main
+from tailrace.experiments.backends.job import Job
+from tailrace.experiments.backends.outcome import Outcome, Report
+from tailrace.experiments.backends.virtual.run import VirtualBackend
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.plan import plan
+from tailrace.native.runtime import StateError
+from tailrace.words import SpecError
+
+TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
+AWAY = "switch-restart:switch=spine1,for=10ms,at=10us"
+WORDS: dict[str, Any] = {
+    "topology": TOPOLOGY,
+    "workload": "permutation:size=32KiB",
+    "target": "virtual",
+    "fault": AWAY,
+}
+
+
+def options(values: dict[str, Any] = WORDS) -> list[str]:
+    return [word for key, value in values.items() for word in (f"--{key}", value)]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"scheme": "ecmp"},
+        {"scheme": "flowcut", "sample": "10us", "follow": [1], "pfc": "default", "gaps": True},
+        {"scheme": "letflow", "controller": "live"},
+        {"scheme": "rlb"},
+    ],
+    ids=lambda more: more["scheme"],
+)
+def test_a_switch_that_is_away_at_the_end_has_no_counters(more: dict[str, Any]) -> None:
+    """All flows have finished, so there is a result; counters of the switch that has no program are absent."""
+    planned = plan(make(WORDS | more), "virtual")
+    outcome = VirtualBackend().run(planned.job, lambda _progress: None)
+    assert outcome.counters.keys() == {"leaf1", "leaf2", "spine2"}
+    assert all(record.end_ns is not None for record in outcome.records)
+    assert outcome.virtual_ns is not None and outcome.virtual_ns < 10_000_000
+
+
+def test_ranks_have_the_same_result(tmp_path: Path) -> None:
+    """The rank of the restarting switch tells what its other switches have counted."""
+    traces = []
+    for ranks in ("1", "2"):
+        out = tmp_path / ranks
+        assert main(["run", "--scheme", "ecmp", *options(), "--ranks", ranks, "--out", str(out)]) == 0
+        summary = json.loads((out / "summary.json").read_text())
+        traces.append((summary["trace_sha256"], summary["packets"]))
+    assert traces[0] == traces[1]
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, error: Exception, *schemes: str) -> None:
+    """Has runs of some schemes fail when their network is about to run."""
+    run = VirtualBackend.run
+
+    def fail(self: VirtualBackend, job: Job, report: Report) -> Outcome:
+        if job.scheme.name in schemes:
+            raise error
+        return run(self, job, report)
+
+    monkeypatch.setattr(VirtualBackend, "run", fail)
+
+
+ERRORS = [
+    StateError("not_found", "no program is loaded"),
+    SpecError("plug-in mine.py: line 3: ValueError"),
+    OSError(28, "No space left on device"),
+    MemoryError(),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+def test_a_comparison_keeps_the_other_runs(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The run that failed is named, and the exit status is 1."""
+    failing(monkeypatch, error, "spray")
+    words = ["compare", "--scheme", "ecmp,spray,letflow", *options(WORDS | {"fault": "none"})]
+    assert main([*words, "--out", str(tmp_path / "out")]) == 1
+    reason = str(error) or type(error).__name__
+    assert f"tailrace: clean, spray: {reason}" in capsys.readouterr().err.splitlines()
+    document = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert [entry["label"] for entry in document["runs"]] == ["ecmp", "letflow"]
+    assert document["failed"] == [{"case": "clean", "label": "spray", "reason": reason}]
+    assert (tmp_path / "out" / "clean" / "letflow" / "summary.json").exists()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_python_keeps_the_other_runs(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in processes of their own, which cannot hand back every exception."""
+    failing(monkeypatch, ERRORS[0], "spray")
+    monkeypatch.setattr(
+        "tailrace.experiments.run.pool.in_processes",
+        lambda tasks, _workers, run, _warn: ((task, run(task)) for task in tasks),
+    )
+    done = tailrace.compare(schemes=["ecmp", "spray"], workers=workers, **WORDS | {"fault": "none"})
+    assert [result.label for result in done.results] == ["ecmp"]
+    assert [str(failure) for failure in done.failed] == ["clean, spray: no program is loaded"]
+    assert not done.complete
+
+
+def test_a_sweep_keeps_the_other_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The combination that failed is in sweep.json, with the reason."""
+    failing(monkeypatch, ERRORS[0], "spray")
+    words = ["sweep", "--scheme", "ecmp,spray", *options(WORDS | {"fault": "none"})]
+    assert main([*words, "--out", str(tmp_path / "out")]) == 1
+    points = json.loads((tmp_path / "out" / "sweep.json").read_text())["points"]
+    assert [point.get("failed") for point in points] == [None, "no program is loaded"]
+
+
+@pytest.mark.parametrize(("error", "status"), [(ERRORS[0], 1), (ERRORS[1], 2)])
+def test_where_every_run_fails(
+    error: Exception, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What no scheme can do is bad input, as it is for a single run; nothing is written then."""
+    failing(monkeypatch, error, "ecmp", "spray")
+    words = ["compare", "--scheme", "ecmp,spray", *options(WORDS | {"fault": "none"})]
+    assert main([*words, "--out", str(tmp_path / "out")]) == status
+    assert (tmp_path / "out").exists() == (status == 1)
