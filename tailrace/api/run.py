@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -24,18 +25,20 @@ from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.defaults import PRESET
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.experiment_file import check_label, schemes_of
-from tailrace.experiments.plan.plan import Plan, plan
+from tailrace.experiments.plan.plan import Plan, on_target, plan
 from tailrace.experiments.plan.words import labels
+from tailrace.experiments.results.comparison import LeftOut
 from tailrace.experiments.results.result import Result, to_json, write_result
 from tailrace.experiments.results.staging import replace_file, staged
+from tailrace.experiments.run.command import compare_command, run_command, sweep_command
 from tailrace.experiments.run.compare import Comparison, compare_at_once, draw, plans, write
 from tailrace.experiments.run.compare import compare as compare_plans
 from tailrace.experiments.run.pool import Where, run_all
 from tailrace.experiments.run.prepare import choose_target, tell_runs, tell_scale, tell_transports
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.run import run as run_plan
-from tailrace.experiments.run.sweep import SWEEP, Ended, Sweep, make_axis, points
-from tailrace.experiments.run.task import backend_of, key_of
+from tailrace.experiments.run.sweep import SWEEP, Ended, Sweep, axis_text, make_axis, points
+from tailrace.experiments.run.task import Failed, backend_of, key_of
 from tailrace.experiments.store.stand import keeper
 from tailrace.experiments.store.store import Store
 from tailrace.words import SpecError
@@ -153,7 +156,8 @@ def compare(
     has means with 95 % intervals, and ratios are of pairs of runs with the same seed.
 
     A run that fails does not keep the others from running: look at `complete` and `failed`. A scheme that
-    works over one transport only keeps that.
+    works over one transport only keeps that. One that cannot run on the network is left out: look at
+    `left_out`.
 
     Args:
         base: what is run but for the scheme: an experiment, a TOML file, or a preset such as `basic`.
@@ -168,7 +172,8 @@ def compare(
         keys: as Keys has them.
 
     Raises:
-        SpecError: a key, value or file that cannot be used, or a target that cannot do what they say.
+        SpecError: a key, value or file that cannot be used, a target that cannot do what they say, or no
+            scheme that can run on the network.
     """
     display = _display(progress)
     _check_workers(workers)
@@ -178,11 +183,16 @@ def compare(
         keys["scheme"] = next(iter(named.values()))
     chosen = experiment(base, scale=scale, **keys)
     target = choose_target(chosen.target, display)
-    planned = plans(chosen, tuple(named.values()), target, tuple(named))
+    chosen = on_target(structs.replace(chosen, target=target), target)
+    left_out: list[LeftOut] = []
+    planned = plans(chosen, tuple(named.values()), target, tuple(named), left_out)
+    for each in left_out:
+        display.warn(str(each))
     tell_scale(planned[0][1], display)
     tell_runs(planned, chosen.seeds, display)
     tell_transports(chosen, planned, display)
-    return _compared(planned, chosen.seeds, out, pcap, workers, display)
+    command = compare_command(chosen, tuple(named.values()))
+    return _compared(planned, chosen.seeds, out, pcap, workers, display, command, left_out)
 
 
 def repeat(
@@ -215,10 +225,11 @@ def repeat(
     _check_workers(workers)
     chosen = experiment(base, scale=scale, **keys)
     target = choose_target(chosen.target, display)
+    chosen = on_target(structs.replace(chosen, target=target), target)
     planned = [(labels([chosen.scheme])[0], plan(chosen.each_seed()[0], target))]
     tell_scale(planned[0][1], display)
     tell_runs(planned, chosen.seeds, display)
-    return _compared(planned, chosen.seeds, out, pcap, workers, display)
+    return _compared(planned, chosen.seeds, out, pcap, workers, display, run_command(chosen))
 
 
 def _compared(
@@ -228,19 +239,24 @@ def _compared(
     pcap: bool,
     workers: int,
     display: Display,
+    command: str,
+    left_out: Sequence[LeftOut] = (),
 ) -> Comparison:
     """Run plans with every seed; what there is to keep is written to `out`."""
+    about: dict[str, Any] = {"command": command, "left_out": tuple(left_out)}
     if workers == 1:
         with _kept(out) as folder:
             done = compare_plans(
                 planned, backend_of(planned[0][1].target), display, _captures(folder, pcap), seeds
             )
+            done = replace(done, **about)
             if folder is not None:
                 write(done, folder)
         return _drawn(done, out, display)
     if pcap:
         raise SpecError("--pcap: links are captured with one worker only")
     done = compare_at_once(planned, workers, None if out is None else Path(out), display, seeds)
+    done = replace(done, **about)
     if out is not None:
         with staged(Path(out)) as folder:
             write(done, folder)
@@ -323,12 +339,16 @@ def sweep(
         keys["scheme"] = first
     chosen = experiment(base, scale=scale, **keys)
     target = choose_target(chosen.target, display)
+    chosen = structs.replace(chosen, target=target)
+    texts = {axis.key: axis_text(axis) for axis in parsed}
+    said = {key: text for key, text in texts.items() if text is not None}
+    command = sweep_command(chosen, said) if said.keys() == texts.keys() else ""
     over_seeds = len(chosen.seeds) > 1 and "seed" not in axes
     if over_seeds:
         parsed.append(make_axis("seed", map(str, chosen.seeds)))
     found = points(chosen, parsed, target)
     folder = None if out is None else Path(out)
-    wanted = [one.task for one in found]
+    wanted = [one.task for one in found if one.task is not None]
     settled = None
     if store is not None:
         kept = Store(Path(store))
@@ -338,10 +358,10 @@ def sweep(
     ends = run_all(wanted, folder, Where(workers, cluster), display, again=again, settled=settled)
     ended = []
     for one in found:
-        end = ends[one.task.key]
+        end = Failed(one.failed) if one.task is None else ends[one.task.key]
         result, failed = (end, "") if isinstance(end, Result) else (None, end.reason)
-        ended.append(Ended(one.settings, str(one.task.out), result, failed))
-    done = Sweep({axis.key: axis.values for axis in parsed}, tuple(ended), over_seeds)
+        ended.append(Ended(one.settings, str(one.folder), result, failed))
+    done = Sweep({axis.key: axis.values for axis in parsed}, tuple(ended), over_seeds, command)
     if folder is not None:
         _keep(folder / SWEEP, to_json(done.document))
     return done

@@ -21,6 +21,7 @@ An empty variable is as good as none. `command` is pure; `main` calls the comman
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -204,7 +205,7 @@ def main() -> int:
     except SpecError as error:
         sys.stderr.write(f"make run: {error}\n")
         return 2
-    sys.stderr.write(f"tailrace {' '.join(arguments)}\n")
+    sys.stderr.write(f"tailrace {shlex.join(arguments)}\n")
     return tailrace(arguments)
 
 

@@ -119,6 +119,12 @@ def loaded() -> tuple[str, ...]:
     return (*map(str, sorted(_loaded)), *sorted(_packages))
 
 
+def options() -> list[str]:
+    """The options of a command that loads the same files; installed packages need none."""
+    load()
+    return [word for path in sorted(_loaded) for word in ("--plugin", str(path.resolve()))]
+
+
 @contextmanager
 def expected(names: Iterable[str]) -> Iterator[None]:
     """Within the block, an error where something of `loaded` elsewhere is missing here says what.

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from tailrace.controller.listing.listing import Column, Listing, Row
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.plan import plan
+from tailrace.experiments.results.queues import queue_text, queues_of
 from tailrace.hosts.options.hf2t_words import HF2T, Hf2tWords
-from tailrace.schemes.base import BY_TOPOLOGY, Common, SchemeConfig, resolve
+from tailrace.schemes.base import BY_TOPOLOGY, Common, SchemeConfig
 from tailrace.schemes.registry import SCHEMES, parse_scheme
 from tailrace.schemes.resolved import Resolved
-from tailrace.topology import Topology
+from tailrace.words import SpecError
 from tailrace.words.keys import Key, fields_of
 from tailrace.words.units import format_bytes
 
@@ -25,24 +29,45 @@ COLUMNS = (
 _OFF = "off"
 
 
-def listing(names: Sequence[str], topology: Topology | None) -> Listing:
+def listing(names: Sequence[str], values: Mapping[str, Any]) -> Listing:
     """A row a key.
 
     Args:
-        names: of schemes; none: all.
-        topology: to compute the defaults that follow from one.
+        names: of schemes; none: all. Those that cannot run are left out, and named below the table.
+        values: keys of an experiment, to compute what follows from it; none: nothing is computed.
 
     Raises:
-        SpecError: unknown scheme.
+        SpecError: unknown scheme, a value that cannot be used, or an experiment that no scheme can run.
     """
-    wanted = [SCHEMES.entry(name).name for name in names]
-    rows = [row for name in SCHEMES.names if not names or name in wanted for row in _rows(name, topology)]
-    return Listing("schemes", COLUMNS, tuple(rows))
+    wanted = {SCHEMES.entry(name).name for name in names}
+    rows: list[Row] = []
+    title = ""
+    bounds: dict[str, list[str]] = {}
+    refused: list[SpecError] = []
+    for name in [name for name in SCHEMES.names if not names or name in wanted]:
+        found = None
+        if values:
+            experiment = make({**values, "scheme": name}).each_seed()[0]
+            try:
+                planned = plan(experiment, "virtual" if experiment.target == "auto" else experiment.target)
+            except SpecError as error:
+                refused.append(error)
+                continue
+            found = planned.job.scheme
+            title = f"{planned.experiment.topology}   {planned.experiment.workload}"
+            bounds.setdefault(queue_text([queues_of(planned.job)]), []).append(name)
+        rows += _rows(name, found)
+    if refused and not rows:
+        raise refused[0]
+    caption = (
+        *(f"queues of {', '.join(schemes)}: {text}" for text, schemes in bounds.items()),
+        *(f"left out: {error}" for error in refused),
+    )
+    return Listing("schemes", COLUMNS, tuple(rows), title=title, caption=caption)
 
 
-def _rows(name: str, topology: Topology | None) -> Iterator[Row]:
+def _rows(name: str, found: Resolved | None) -> Iterator[Row]:
     config = parse_scheme(name)
-    found = None if topology is None else resolve(config, topology)
     for field, key in _keys(type(config)):
         yield _row(name, key, _shown(key, getattr(found, field, getattr(config, field))))
     common = _common(config, found)

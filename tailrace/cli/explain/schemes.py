@@ -3,47 +3,39 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tailrace.cli.complete import complete_declared
-from tailrace.cli.options import Plugin, View, with_view
+from tailrace.cli.experiment_options import with_experiment
+from tailrace.cli.options import View, with_view
 
 
 @with_view
+@with_experiment
 def schemes(
+    values: dict[str, Any],
     names: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="SCHEME", help="None: all.", show_default=False, autocompletion=complete_declared
         ),
     ] = None,
-    topology: Annotated[
-        str | None,
-        typer.Option(
-            "--topology",
-            metavar="WORDS",
-            help="Also show the defaults that follow from this topology.",
-            show_default=False,
-        ),
-    ] = None,
-    plugin: Plugin = None,
     *,
     view: View,
 ) -> None:
     """List schemes with their parameters, units and defaults, as they are written on the command line.
 
-    tailrace schemes flowcut --topology leaf-spine:leaves=2,spines=4,hosts=8
+    With --topology or other options of a run: what a run with these has, in virtual time where no --target is
+    given, and what bounds its queues.
+
+    tailrace schemes flowcut --topology leaf-spine:leaves=2,spines=4,hosts=8 --transport dcqcn
     """
     from tailrace.cli.explain.scheme_text import listing
     from tailrace.cli.output import show
-    from tailrace.topology import parse_topology
-    from tailrace.words.plugins import use
 
-    use(plugin or ())
-    found = None if topology is None else parse_topology(topology)
-    show(listing(names or (), found), view)
+    show(listing(names or (), values), view)
 
 
 def register(app: typer.Typer) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, structs
@@ -99,6 +99,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 KEYS = Settings.__struct_fields__
 """The keys of an experiment, in the order in which they are told."""
 
+FLAGS = frozenset(field.name for field in structs.fields(Settings) if bool in get_args(field.type))
+"""Those whose option has no value."""
+
 
 class Meant(msgspec.Struct, frozen=True, kw_only=True):
     """What the words of an experiment mean, each parsed once; None: they say nothing.
@@ -173,17 +176,21 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def words(self) -> str:
         """The options by which `tailrace run` runs it again, as a shell takes them: all but the defaults."""
+        return shlex.join(self.options())
+
+    def options(self, *without: str) -> list[str]:
+        """The same one by one, but for some keys."""
         found: list[str] = []
         for name, value in (self.written | {"seeds": seeds_text(self.seeds)}).items():
             key = _KEYS_OF.get(name, name)
-            if value in (None, (), False) or (key == "mtu" and value == defaults.MTU_BYTES):
+            if key in without or value in (None, (), False) or (key == "mtu" and value == defaults.MTU_BYTES):
                 continue
             option = f"--{key.replace('_', '-')}"
             if value is True:
                 found.append(option)
             for each in value if isinstance(value, tuple) else () if value is True else (value,):
                 found += [option, f"{each}{_UNITS.get(key, '')}"]
-        return shlex.join(found)
+        return found
 
     @property
     def written(self) -> dict[str, Any]:

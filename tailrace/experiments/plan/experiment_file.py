@@ -25,7 +25,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -33,7 +33,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from tailrace.experiments.plan.experiment import KEYS, Experiment, Settings, of_settings
+from tailrace.experiments.plan.experiment import FLAGS, KEYS, Experiment, Settings, of_settings
 from tailrace.experiments.plan.known import scheme_of
 from tailrace.experiments.plan.seeds import parse_seeds
 from tailrace.words import SpecError
@@ -55,6 +55,9 @@ SCALES = ("small", "paper")
 
 FORMER = {"watch": "follow"}
 """Keys by the names that they had before; they go on working for one release."""
+
+PLUGIN = "plugin"
+"""The option that loads plug-ins, which is no key."""
 
 _Schemes = Annotated[
     dict[str, Annotated[str, Meta(description="a text such as 'flowcut:variant=full'")]],
@@ -144,20 +147,10 @@ def read_words(text: str) -> Experiment:
         SpecError: they are no options of a run, or a value cannot be used.
     """
     check_text(text, "options of a run")
-    values: dict[str, Any] = {}
     try:
-        pieces = deque(shlex.split(text))
+        values = read_options(shlex.split(text))
     except ValueError as error:
-        raise SpecError(f"no options of a run: {error}") from error
-    while pieces:
-        option = pieces.popleft()
-        key = option.removeprefix("--").replace("-", "_")
-        if not option.startswith("--") or key not in KEYS:
-            raise SpecError(f"no option of a run: {option!r}")
-        if not pieces or pieces[0].startswith("--"):
-            values[key] = True
-        else:
-            values.setdefault(key, []).append(pieces.popleft())
+        raise error if isinstance(error, SpecError) else SpecError(f"no options of a run: {error}") from error
     for key, value in values.items():
         if isinstance(value, list) and len(value) == 1 and key != "follow":
             values[key] = value[0]
@@ -166,6 +159,29 @@ def read_words(text: str) -> Experiment:
     except msgspec.ValidationError as error:
         raise SpecError(f"no options of a run: {error}") from error
     return of_settings(given(settings))
+
+
+def read_options(words: Sequence[str], also: Sequence[str] = ()) -> dict[str, Any]:
+    """The values of options by key, a list of each but of flags; without those of `--plugin` and of `also`.
+
+    Raises:
+        SpecError: they are no options of a run.
+    """
+    others = (PLUGIN, *also)
+    values: dict[str, Any] = {}
+    pieces = deque(words)
+    while pieces:
+        option = pieces.popleft()
+        key = option.removeprefix("--").replace("-", "_")
+        if not option.startswith("--") or key not in (*KEYS, *others):
+            raise SpecError(f"no option of a run: {option!r}")
+        if key in FLAGS:
+            values[key] = True
+        elif not pieces:
+            raise SpecError(f"no options of a run: {option} has no value")
+        else:
+            values.setdefault(key, []).append(pieces.popleft())
+    return {key: value for key, value in values.items() if key not in others}
 
 
 def _file(path: Path) -> ExperimentFile:

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tailrace.experiments.paper.document import RESULT, Document, read_document
@@ -24,13 +24,14 @@ MOST_FOLDERS = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Runs that belong together, in their order; `folder` as the user named it, `axes` those of a sweep."""
+    """Runs that belong together, in their order; `folder` as the user named it, `command` runs them again."""
 
     kind: str
     folder: Path
     results: tuple[Result, ...]
     failed: tuple[str, ...] = ()
-    axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    command: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,8 @@ def _group(folder: Path) -> Iterator[Group]:
 
 def _comparison(folder: Path) -> Group:
     found = open_comparison(folder)
-    return Group("comparison", folder, found.results, tuple(map(str, found.failed)))
+    failed, left_out = tuple(map(str, found.failed)), tuple(map(str, found.left_out))
+    return Group("comparison", folder, found.results, failed, found.command, left_out)
 
 
 def _sweep(folder: Path) -> Group:
@@ -127,5 +129,4 @@ def _sweep(folder: Path) -> Group:
         replace(result, case="sweep", label=", ".join(f"{key}={settings[key]}" for key in kept))
         for settings, result in found.found
     )
-    axes = {key: found.axes[key] for key in kept}
-    return Group("sweep", folder, results, found.failed, axes)
+    return Group("sweep", folder, results, found.failed, found.command)

@@ -28,8 +28,6 @@ from tailrace.experiments.paper.document import Document
 from tailrace.experiments.paper.measure.metrics import metric
 from tailrace.experiments.paper.show.charts import document_figure, search_figure
 from tailrace.experiments.paper.show.table import cell_text
-from tailrace.experiments.plan.experiment_file import read_words
-from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.report.collect import Found, Group
 from tailrace.experiments.report.figures import (
     completion_figure,
@@ -51,6 +49,7 @@ from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.summary import Summary
 from tailrace.experiments.results.table import make_table
 from tailrace.experiments.results.units import UNITS
+from tailrace.experiments.run.command import PROGRAM, RUN, checked
 from tailrace.experiments.run.run import installed_version
 from tailrace.topology import Topology
 from tailrace.words import SpecError
@@ -59,18 +58,6 @@ from tailrace.words.text import printable
 
 _TEMPLATE = "page.html.j2"
 _HASH_DIGITS = 12
-_COMMANDS = {"run": "run", "comparison": "compare", "sweep": "sweep"}
-_OPTIONS = {
-    "topology": "topology",
-    "workload": "workload",
-    "target": "target",
-    "seed": "seed",
-    "time_scale": "time_scale",
-    "transport": "transport",
-    "window": "window_bytes",
-    "mtu": "mtu_bytes",
-}
-"""Options of a command, by the key of the summary that tells them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +261,7 @@ def _group(group: Group, numbers: Iterator[int]) -> GroupView:
         rows=tuple(zip(*map(_cells, columns), strict=True)),
         notes=(
             *table.caption,
+            *group.notes,
             *(f"no figures of the network: {each}" for each in dict.fromkeys(misfits) if each),
         ),
         pictures=_pictures(figures, numbers),
@@ -325,37 +313,9 @@ def _quoted(command: str) -> str:
 
 
 def _command(group: Group) -> str:
-    """A command that makes the results again, as far as the summaries tell it."""
-    summary = group.results[0].summary
-    if group.kind == "run" and summary.words:
-        try:
-            read_words(summary.words)
-        except SpecError:
-            return ""
-        return _quoted(f"tailrace run {summary.words}")
-    swept = {key.partition(".")[0] for key in group.axes}
-    words = ["tailrace", _COMMANDS[group.kind]]
-    if group.kind == "sweep":
-        scheme = {} if "scheme" in swept else {"scheme": (summary.scheme,)}
-        for name, values in (*scheme.items(), *group.axes.items()):
-            words += ["--set", f"{name}={','.join(values)}"]
-    else:
-        schemes = dict.fromkeys(result.summary.scheme for result in group.results)
-        words += ["--scheme", ",".join(schemes)]
-    for option, key in _OPTIONS.items():
-        value = getattr(summary, key)
-        same = all(getattr(result.summary, key) == value for result in group.results)
-        if option == "seed":
-            value = seeds_text(list(dict.fromkeys(result.summary.seed for result in group.results)))
-            same = True
-        # what differs follows from what is varied
-        is_given = option not in group.axes and (same or option in swept)
-        if is_given and not isinstance(value, UnsetType) and (key, value) != ("time_scale", 1):
-            words += [f"--{option.replace('_', '-')}", str(value)]
-    if "fault" not in swept:
-        for fault in dict.fromkeys(text for result in group.results for text in result.summary.faults):
-            words += ["--fault", fault]
-    return shlex.join(words)
+    """A command that runs the same again; where no single one can say it, one for each run."""
+    runs = (checked(f"{PROGRAM} {RUN} {result.summary.words}") for result in group.results)
+    return checked(group.command) or "\n".join(dict.fromkeys(filter(None, runs)))
 
 
 def _faulty(summary: Summary, topology: Topology) -> Iterator[frozenset[str]]:

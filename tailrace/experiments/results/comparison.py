@@ -46,6 +46,16 @@ class Failure(msgspec.Struct, frozen=True):
         return f"{self.case}, {self.label}: {self.reason}"
 
 
+class LeftOut(msgspec.Struct, frozen=True):
+    """A scheme that cannot run on the network, and why."""
+
+    label: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.label} is left out: {self.reason}"
+
+
 class Mean(msgspec.Struct, frozen=True):
     """A value over seeds, and its interval, where there is one."""
 
@@ -73,15 +83,18 @@ class OverSeeds(msgspec.Struct, frozen=True):
 
 
 class ComparisonDocument(msgspec.Struct, frozen=True, omit_defaults=True):
-    """comparison.json: runs in the order of cases, schemes and seeds, and the runs that failed.
+    """comparison.json: runs in the order of cases, schemes and seeds, the runs that failed, and the schemes
+    that cannot run on the network.
 
-    `seeds` are those asked for, and `over_seeds` is there where they are several.
+    `seeds` are those asked for, and `over_seeds` is there where they are several. `command` runs it again.
     """
 
     runs: tuple[Entry, ...]
     seeds: tuple[int, ...] = ()
     over_seeds: tuple[OverSeeds, ...] = ()
     failed: tuple[Failure, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    command: str = ""
 
 
 def p99_ratio(result: Result, results: Sequence[Result], first: str) -> float | None:

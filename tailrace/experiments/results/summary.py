@@ -17,6 +17,7 @@ from tailrace.experiments.backends.outcome import DataSeen
 from tailrace.experiments.results.fair import Fair
 from tailrace.experiments.results.floor import Floor
 from tailrace.experiments.results.gaps import GapSummary
+from tailrace.experiments.results.queues import Queues
 from tailrace.experiments.results.rows import FlowRow
 from tailrace.experiments.results.sampled import Sampled
 from tailrace.experiments.results.statistics import mean, percentile
@@ -109,7 +110,8 @@ OF_THE_RUN_ITSELF = frozenset(
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """One run. `format` is FORMAT, and `words` are options by which `tailrace run` runs it again.
-    `overload_reasons`, `faults` and `time_scale` tell how to read the rest.
+    `overload_reasons`, `faults` and `time_scale` tell how to read the rest. `queues` says what bounded the
+    queues of switches (queues.py).
 
     `task` is the key of the words that it was made from (tailrace/experiments/run/task.py), where it
     belongs to a sweep. `path_changes` (in the order of sending), `drains`, `drained_ns` and `timeouts` (of
@@ -141,6 +143,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     time_scale: float
     transport: str | UnsetType = UNSET
     window_bytes: int | UnsetType = UNSET
+    queues: Queues | UnsetType = UNSET
     mtu_bytes: int | UnsetType = UNSET
     version: str | UnsetType = UNSET
     p4_sha256: str | UnsetType = UNSET

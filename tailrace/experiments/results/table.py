@@ -27,6 +27,7 @@ from tailrace.experiments.results.over_seeds import (
     places_of,
     ratio,
 )
+from tailrace.experiments.results.queues import queue_lines
 from tailrace.experiments.results.statistics import TAILS, tail_name, tail_note, tail_percent
 from tailrace.experiments.results.summary import FLOWLETS_AT_LEAVES, Summary
 from tailrace.experiments.results.units import UNITS
@@ -240,13 +241,13 @@ def make_sweep_table(found: Sequence[tuple[dict[str, str], Result]], *, over_see
         row: dict[str, Value] = {**_cells(one), **dict(point)}
         row[axes[-1].name] = f"{row[axes[-1].name]}{_flags(one.group)}"
         rows.append(row)
-    results = [result for _, result in found]
+    results = [replace(result, label=one.label) for one in made for result in one.results]
     columns = (*axes, *_measured_columns(results, tail_percent(flows_of(made)), flowlets=False))
     return Listing(
         "results",
         _with_ends(columns, rows),
         tuple(rows),
-        caption=(*_about_seeds(made), *_doubts(made)),
+        caption=(*_about_seeds(made), *queue_lines(results), *_doubts(made)),
         best=_BEST,
     )
 
@@ -408,7 +409,7 @@ def _caption(results: Sequence[Result], found: Sequence[Group]) -> list[str]:
     scale = f", {summary.time_scale:g} times slower than stated" if summary.time_scale != 1 else ""
     seeds = seeds_text(list(dict.fromkeys(result.summary.seed for result in results)))
     about = f"{summary.flows} flows a run, target {summary.target}{scale}, seed {seeds}"
-    return [about, *_about_seeds(found), *_transports(results), *_doubts(found)]
+    return [about, *_about_seeds(found), *_transports(results), *queue_lines(results), *_doubts(found)]
 
 
 def _transports(results: Sequence[Result]) -> list[str]:

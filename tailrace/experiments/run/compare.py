@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from tailrace.experiments.backends.job import REAL_TIME, check_real_time
 from tailrace.experiments.backends.outcome import Backend, Report
 from tailrace.experiments.figures.beside import draw_beside, files_of
 from tailrace.experiments.plan.experiment import Experiment, make
@@ -21,6 +22,7 @@ from tailrace.experiments.results.comparison import (
     COMPARISON,
     ComparisonDocument,
     Failure,
+    LeftOut,
     all_flows,
     comparison,
     within,
@@ -32,7 +34,9 @@ from tailrace.experiments.run.pool import Where, run_all
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.run import run
 from tailrace.experiments.run.task import Failed, attempt, make_task
-from tailrace.words import SpecError
+from tailrace.p4rt import programs
+from tailrace.p4rt.errors import ControllerError
+from tailrace.words import Error, SpecError
 
 if TYPE_CHECKING:
     from arro3.core import Table
@@ -56,12 +60,16 @@ class Comparison:
     results: runs in the order of cases, schemes and seeds
     failed: runs that did not come to their end
     seeds: those asked for
+    left_out: schemes that cannot run on the network
+    command: a command line that runs it again; empty where none can say it
     """
 
     labels: tuple[str, ...]
     results: tuple[Result, ...]
     failed: tuple[Failure, ...] = ()
     seeds: tuple[int, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    command: str = ""
 
     @property
     def complete(self) -> bool:
@@ -109,7 +117,8 @@ class Comparison:
     @property
     def document(self) -> ComparisonDocument:
         """What comparison.json holds."""
-        return comparison(self.results, self.labels[0], self.failed, self.seeds, self._told)
+        found = comparison(self.results, self.labels[0], self.failed, self.seeds, self._told)
+        return structs.replace(found, left_out=self.left_out, command=self.command)
 
     @cached_property
     def _told(self) -> list[Told]:
@@ -120,7 +129,8 @@ class Comparison:
     def table(self) -> Listing:
         """What `tailrace compare` shows: ratios to the first scheme, if there is another."""
         first = self.labels[0] if len(self.labels) > 1 else None
-        return make_table(self.results, first, self._told)
+        table = make_table(self.results, first, self._told)
+        return replace(table, caption=(*table.caption, *map(str, self.left_out)))
 
     def figure(self) -> Figure:
         """Completion times and packets out of order, a line and a bar for each scheme."""
@@ -144,26 +154,53 @@ class Comparison:
 
 
 def plans(
-    base: Experiment, schemes: Sequence[str], target: str, names: Sequence[str] = ()
+    base: Experiment,
+    schemes: Sequence[str],
+    target: str,
+    names: Sequence[str] = (),
+    left_out: list[LeftOut] | None = None,
 ) -> list[tuple[str, Plan]]:
     """Label and plan of every run with the first seed: each scheme without faults, then each with them if
     there are any.
 
     A scheme that works over one transport only keeps that, whatever the others go over. `names` are labels to
-    be used instead of those that follow from the words.
+    be used instead of those that follow from the words. What cannot run on the network is put into
+    `left_out`.
 
     Raises:
-        SpecError: words that do not fit together.
+        SpecError: words that do not fit together, or no scheme can run.
+        ControllerError: no scheme's program is there.
     """
     base = on_target(base.each_seed()[0], target)
     made = [base if scheme == base.scheme else make({"scheme": scheme}, base) for scheme in schemes]
-    each = [_over_its_own(one) for one in made]
-    cases = [[one.without("faults") for one in each], *([each] if base.faults else [])]
-    return [
-        (label, plan(one, target))
-        for case in cases
-        for label, one in zip(names or labels(schemes), case, strict=True)
-    ]
+    cases: list[list[tuple[str, Plan]]] = [[], []] if base.faults else [[]]
+    refused: list[Error] = []
+    for label, one in zip(names or labels(schemes), map(_over_its_own, made), strict=True):
+        try:
+            found = [_runnable(each, target) for each in (one.without("faults"), one)[: len(cases)]]
+        except (SpecError, ControllerError) as error:
+            refused.append(error)
+            if left_out is not None:
+                left_out.append(LeftOut(label, str(error)))
+            continue
+        for case, planned in zip(cases, found, strict=True):
+            case.append((label, planned))
+    if refused and (left_out is None or not cases[0]):
+        raise refused[0]
+    return [each for case in cases for each in case]
+
+
+def _runnable(experiment: Experiment, target: str) -> Plan:
+    """The plan of an experiment, where what decides that before it runs lets it run.
+
+    Raises:
+        SpecError, ControllerError: it does not.
+    """
+    planned = plan(experiment, target)
+    programs.load(planned.job.scheme.program)
+    if target in REAL_TIME:
+        check_real_time(planned.job)
+    return planned
 
 
 def _over_its_own(experiment: Experiment) -> Experiment:
@@ -327,4 +364,4 @@ def open_comparison(folder: str | Path) -> Comparison:
         for number, entry in enumerate(found.runs)
     )
     labels = dict.fromkeys([one.label for one in found.runs] + [one.label for one in found.failed])
-    return Comparison(tuple(labels), results, found.failed, found.seeds)
+    return Comparison(tuple(labels), results, found.failed, found.seeds, found.left_out, found.command)

@@ -18,6 +18,7 @@ from tailrace.experiments.results.floor import Bounds
 from tailrace.experiments.results.hf2t import summary as hf2t_summary
 from tailrace.experiments.results.ideal import Ideal
 from tailrace.experiments.results.metrics import measured as measured_by_metrics
+from tailrace.experiments.results.queues import queues_of
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.rows import FlowRow, make_row, measured_rows
 from tailrace.experiments.results.sampled import summary as sampled
@@ -34,6 +35,7 @@ from tailrace.experiments.results.summary import (
     slowdown,
     steering,
 )
+from tailrace.experiments.run.command import words_of_run
 from tailrace.experiments.run.machine import Usage
 from tailrace.experiments.workloads.classes import PLAIN
 from tailrace.hosts.options.nic import ALGORITHMS, ANY, DCQCN, HERMES
@@ -122,10 +124,11 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         target=planned.target,
         seed=experiment.seed,
         faults=experiment.faults,
-        words=structs.replace(experiment, target=planned.target).words,
+        words=words_of_run(structs.replace(experiment, target=planned.target)),
         time_scale=planned.job.time_scale,
         transport=planned.job.nic.transport if planned.job.kernel_tcp is None else LinuxTcp.name,
         window_bytes=planned.job.nic.window_bytes or UNSET,
+        queues=queues_of(planned.job),
         mtu_bytes=planned.job.nic.mtu_bytes,
         version=known(installed_version()),
         p4_sha256=known(outcome.p4_sha256),

@@ -30,7 +30,8 @@ from tailrace.experiments.results.result import Result, read_result, read_struct
 from tailrace.experiments.results.summary import Summary
 from tailrace.experiments.results.table import make_sweep_table, markdown
 from tailrace.experiments.run.task import Task, make_task
-from tailrace.words import SpecError, parse
+from tailrace.p4rt.errors import ControllerError
+from tailrace.words import Error, SpecError, parse
 from tailrace.words.limits import refuse_above
 from tailrace.words.schema import KeyProblemError, convert, given
 from tailrace.words.suggest import expected
@@ -62,10 +63,14 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One combination: the value of each axis, and the task."""
+    """One combination: the value of each axis, the task, and its folder below that of the sweep; without a
+    task where it cannot run, with the reason.
+    """
 
     settings: dict[str, str]
-    task: Task
+    task: Task | None
+    folder: Path
+    failed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +97,13 @@ class Sweep:
     points: the combinations, the last axis fastest; each has `settings`, the value of each axis, `result`,
     which is None where the run failed, `failed`, why it did, and `folder`
     over_seeds: the last axis is the seed, and the table has the means over it
+    command: a command line that runs it again; empty where none can say it
     """
 
     axes: dict[str, tuple[str, ...]]
     points: tuple[Ended, ...]
     over_seeds: bool = False
+    command: str = ""
 
     @property
     def found(self) -> tuple[tuple[dict[str, str], Result], ...]:
@@ -132,7 +139,7 @@ class Sweep:
             else PointResult(point.settings, point.folder, summary=point.result.summary)
             for point in self.points
         ]
-        return SweepDocument(self.axes, tuple(entries), self.over_seeds)
+        return SweepDocument(self.axes, tuple(entries), self.over_seeds, self.command)
 
     @property
     def table(self) -> Listing:
@@ -165,12 +172,13 @@ class PointResult(msgspec.Struct, frozen=True):
 class SweepDocument(msgspec.Struct, frozen=True):
     """sweep.json: what was varied, and a point for every combination, the last axis fastest.
 
-    `over_seeds`: that axis is the seed, over which there are means.
+    `over_seeds`: that axis is the seed, over which there are means. `command` runs it again.
     """
 
     axes: dict[str, tuple[str, ...]]
     points: tuple[PointResult, ...]
     over_seeds: bool = False
+    command: str = ""
 
     def __post_init__(self) -> None:
         """Raises ValueError where a point is at no value of an axis."""
@@ -246,7 +254,7 @@ def points(base: Experiment, axes: Sequence[Axis], target: str) -> list[Point]:
         target: bmv2, native or virtual.
 
     Raises:
-        SpecError: a key twice, or a value that a key does not take.
+        SpecError: a key twice, a value that a key does not take, or no combination can run.
     """
     names = [axis.key for axis in axes]
     for name in names:
@@ -255,12 +263,29 @@ def points(base: Experiment, axes: Sequence[Axis], target: str) -> list[Point]:
     refuse_above("sweep", "runs", math.prod(len(axis.values) for axis in axes), _MOST)
     folders = {axis.key: _folders(axis) for axis in axes}
     found = []
+    refused: list[Error] = []
     for values in itertools.product(*(axis.values for axis in axes)):
         settings = dict(zip(names, values, strict=True))
         experiment = _at(base, settings)
         folder = Path(*(folders[key][value] for key, value in settings.items()))
-        found.append(Point(settings, make_task(experiment, target, label=label_of(settings), out=folder)))
+        try:
+            task = make_task(experiment, target, label=label_of(settings), out=folder)
+            found.append(Point(settings, task, folder))
+        except (SpecError, ControllerError) as error:
+            refused.append(error)
+            found.append(Point(settings, None, folder, str(error)))
+    if len(refused) == len(found):
+        raise refused[0]
     return found
+
+
+def axis_text(axis: Axis) -> str | None:
+    """The values of an axis as `parse_axis` takes them behind the key; None where it takes no such values."""
+    text = ",".join(axis.values)
+    try:
+        return text if parse_axis(f"{axis.key}={text}") == axis else None
+    except SpecError:
+        return None
 
 
 def _folders(axis: Axis) -> dict[str, str]:
@@ -324,4 +349,4 @@ def open_sweep(folder: str | Path) -> Sweep:
             place = within(path, f"points[{number}].folder", point.folder)
             result = read_result(place, case=case_name(point.summary.faults), label=label)
         points.append(Ended(point.settings, point.folder, result, point.failed or ""))
-    return Sweep(found.axes, tuple(points), found.over_seeds)
+    return Sweep(found.axes, tuple(points), found.over_seeds, found.command)

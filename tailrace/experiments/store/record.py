@@ -30,8 +30,8 @@ MOST_CODES = 8
 PER_MILLE = 1000
 """Of a slowdown of 1, as sketches count it."""
 
-_NOT_COMPARED = OF_THE_RUN_ITSELF | {"nics", "version", "p4_sha256", "plugins", "task"}
-"""Keys of a summary that say who ran it, and not what came of it."""
+_NOT_COMPARED = OF_THE_RUN_ITSELF | {"nics", "version", "p4_sha256", "plugins", "task", "words"}
+"""Keys of a summary that say who ran it and how it is run again, and not what came of it."""
 
 _OF_BOTH = ("scheme", "topology", "seed", "target")
 """What the words of a line say, and its summary."""

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What bounds the queues of a run: the limit of the program, ECN marks, priority flow control."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET, Struct, UnsetType, structs
+
+from tailrace.experiments.plan.nic import waiting_bytes
+from tailrace.words.units import format_bytes
+
+if TYPE_CHECKING:
+    from tailrace.experiments.backends.job import Job
+    from tailrace.experiments.results.result import Result
+
+MOST_LINES = 4
+MOST_LABELS = 6
+PER_MILLE = 1000
+
+
+class Queues(Struct, frozen=True, kw_only=True):
+    """Bounds of the egress queues of switches, in bytes; what is absent bounds nothing.
+
+    limit_bytes: data that would exceed it are dropped, or with `trims` cut to their headers
+    holds_all: whether the limit is room for all data that senders may have under way, so that no queue fills
+    kmin_bytes, kmax_bytes, pmax: ECN marking by RED
+    xoff_bytes, xon_bytes, headroom_bytes, buffer_bytes: PFC, of an ingress port, and the memory of a switch
+    """
+
+    limit_bytes: int | UnsetType = UNSET
+    holds_all: bool = False
+    trims: bool = False
+    kmin_bytes: int | UnsetType = UNSET
+    kmax_bytes: int | UnsetType = UNSET
+    pmax: float | UnsetType = UNSET
+    xoff_bytes: int | UnsetType = UNSET
+    xon_bytes: int | UnsetType = UNSET
+    headroom_bytes: int | UnsetType = UNSET
+    buffer_bytes: int | UnsetType = UNSET
+
+
+def queues_of(job: Job) -> Queues:
+    """The bounds of the queues of a job."""
+    scheme, red, pfc, nic = job.scheme, job.scheme.red, job.pfc, job.nic
+    limit = scheme.queue_limit_bytes
+    needed = waiting_bytes(job.flows, window=nic.window_bytes, mtu=nic.mtu_bytes)
+    found = Queues(limit_bytes=limit or UNSET, holds_all=limit >= needed, trims=scheme.trims and limit > 0)
+    if red is not None:
+        pmax = red.pmax_permille / PER_MILLE
+        found = structs.replace(found, kmin_bytes=red.kmin_bytes, kmax_bytes=red.kmax_bytes, pmax=pmax)
+    if pfc is not None:
+        found = structs.replace(
+            found,
+            xoff_bytes=pfc.xoff_bytes,
+            xon_bytes=pfc.xon_bytes,
+            headroom_bytes=pfc.headroom_bytes,
+            buffer_bytes=UNSET if pfc.buffer_bytes is None else pfc.buffer_bytes,
+        )
+    return found
+
+
+def queue_text(bounds: Sequence[Queues]) -> str:
+    """Bounds that differ in their limits at most, for people."""
+    one = bounds[0]
+    sizes = sorted({each.limit_bytes for each in bounds if not isinstance(each.limit_bytes, UnsetType)})
+    size = " to ".join(dict.fromkeys(map(format_bytes, (sizes[0], sizes[-1])))) if sizes else ""
+    if not sizes:
+        parts = ["no limit"]
+    elif one.holds_all:
+        parts = [f"room for all data under way ({size})"]
+    else:
+        parts = [f"data beyond {size} are {'trimmed' if one.trims else 'dropped'}"]
+    if isinstance(one.kmin_bytes, UnsetType) or isinstance(one.kmax_bytes, UnsetType):
+        parts.append("no ECN marks")
+    else:
+        parts.append(f"ECN marks from {format_bytes(one.kmin_bytes)} to {format_bytes(one.kmax_bytes)}")
+    if isinstance(one.xoff_bytes, UnsetType):
+        parts.append("no PFC")
+    else:
+        memory = one.buffer_bytes
+        shared = "" if isinstance(memory, UnsetType) else f" (a switch has {format_bytes(memory)})"
+        parts.append(f"PFC pauses beyond {format_bytes(one.xoff_bytes)}{shared}")
+    return ", ".join(parts)
+
+
+def queue_lines(results: Sequence[Result]) -> list[str]:
+    """What bounded the queues of some runs: a line for each kind of bounds, with who had them."""
+    kinds: dict[Queues, list[tuple[str, Queues]]] = {}
+    for result in results:
+        bounds = result.summary.queues
+        if not isinstance(bounds, UnsetType):
+            kind = structs.replace(bounds, limit_bytes=UNSET)
+            kinds.setdefault(kind, []).append((result.label, bounds))
+    lines = []
+    for runs in list(kinds.values())[:MOST_LINES]:
+        names = list(dict.fromkeys(label for label, _ in runs))
+        more = f" and {len(names) - MOST_LABELS} others" if len(names) > MOST_LABELS else ""
+        whose = f" of {', '.join(names[:MOST_LABELS])}{more}" if len(kinds) > 1 else ""
+        lines.append(f"queues{whose}: {queue_text([bounds for _, bounds in runs])}")
+    if len(kinds) > MOST_LINES:
+        lines.append(f"queues: {len(kinds) - MOST_LINES} other bounds are in summary.json of each run")
+    return lines

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command lines that run experiments again: every summary and page takes them from here.
+
+Options follow from the fields of an experiment (plan/experiment.py), so that of a new key there is one, too.
+Plug-ins that were loaded from files are among them.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from tailrace.experiments.plan.experiment import Experiment
+from tailrace.experiments.plan.experiment_file import read_options
+from tailrace.experiments.plan.words import split_schemes
+from tailrace.words import SpecError, plugins
+from tailrace.words.text import printable
+
+PROGRAM = "tailrace"
+RUN, COMPARE, SWEEP = COMMANDS = ("run", "compare", "sweep")
+_SET = "set"
+
+
+def options_of(experiment: Experiment, *without: str) -> list[str]:
+    """The options of an experiment, but for some keys, and those of plug-ins."""
+    return [*plugins.options(), *experiment.options(*without)]
+
+
+def words_of_run(experiment: Experiment) -> str:
+    """The options by which `tailrace run` runs it again, as a shell takes them: `words` of a summary."""
+    return shlex.join(options_of(experiment))
+
+
+def run_command(experiment: Experiment) -> str:
+    """Runs an experiment with each of its seeds."""
+    return shlex.join([PROGRAM, RUN, *options_of(experiment)])
+
+
+def compare_command(base: Experiment, schemes: Sequence[str]) -> str:
+    """Compares schemes on the traffic of an experiment; empty where no list says these schemes."""
+    wanted = tuple(dict.fromkeys(schemes))
+    text = ",".join(wanted)
+    if not _says(text, wanted):
+        return ""
+    return shlex.join([PROGRAM, COMPARE, "--scheme", text, *options_of(base, "scheme")])
+
+
+def sweep_command(base: Experiment, axes: Mapping[str, str]) -> str:
+    """Runs a sweep; `axes` are the texts of --set without the key, by key. Empty where a list of schemes does
+    not say the one of the experiment.
+    """
+    if not _says(base.scheme, (base.scheme,)):
+        return ""
+    sets = [word for key, text in axes.items() for word in (f"--{_SET}", f"{key}={text}")]
+    return shlex.join([PROGRAM, SWEEP, *sets, *options_of(base, *axes)])
+
+
+def _says(text: str, schemes: tuple[str, ...]) -> bool:
+    """Whether a list of schemes on the command line means these."""
+    try:
+        return split_schemes(text) == schemes
+    except SpecError:
+        return False
+
+
+def checked(command: str) -> str:
+    """A command of a file of results as a shell takes it; empty if it is none that this module makes."""
+    try:
+        words = shlex.split(command)
+        if words[:1] != [PROGRAM] or words[1:2] not in [[name] for name in COMMANDS]:
+            return ""
+        read_options(words[2:], also=(_SET,))
+    except ValueError:  # of shlex, and SpecError
+        return ""
+    return printable(shlex.join(words))
