@@ -174,19 +174,22 @@ def plans(
     base = on_target(base.each_seed()[0], target)
     made = [base if scheme == base.scheme else make({"scheme": scheme}, base) for scheme in schemes]
     cases: list[list[tuple[str, Plan]]] = [[], []] if base.faults else [[]]
-    refused: list[Error] = []
+    refused: list[tuple[str, Error]] = []
     for label, one in zip(names or labels(schemes), map(_over_its_own, made), strict=True):
         try:
             found = [_runnable(each, target) for each in (one.without("faults"), one)[: len(cases)]]
         except (SpecError, ControllerError) as error:
-            refused.append(error)
-            if left_out is not None:
-                left_out.append(LeftOut(label, str(error)))
+            refused.append((label, error))
             continue
         for case, planned in zip(cases, found, strict=True):
             case.append((label, planned))
+    reasons = [LeftOut(label, str(error)) for label, error in refused]
     if refused and (left_out is None or not cases[0]):
-        raise refused[0]
+        if len({one.reason for one in reasons}) > 1:
+            raise SpecError("; ".join(f"{one.label}: {one.reason}" for one in reasons))
+        raise refused[0][1]
+    if left_out is not None:
+        left_out += reasons
     return [each for case in cases for each in case]
 
 
