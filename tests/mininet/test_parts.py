@@ -164,6 +164,26 @@ def test_waiting_for_a_cpu_is_reported() -> None:
     assert reason.startswith("leaf1 waited 333 us for a CPU each time, over 25%")
 
 
+@pytest.mark.parametrize(
+    ("run_ms", "waited_ms", "dispatches", "told"),
+    [(650, 4300, 10_000, True), (650, 1200, 10_000, False), (0, 9, 198, False), (0, 9, 200, True)],
+)
+def test_a_machine_that_does_other_work_is_reported(
+    run_ms: int, waited_ms: int, dispatches: int, told: bool
+) -> None:
+    """Processes that wait more than twice as long as they run, however short each wait is beside a frame."""
+    watch = LoadWatch({name: os.getpid() for name in ("leaf1", "hosts")}, 10 * FRAME_NS, {})
+    for name, start in watch._usage.items():
+        share = 1_000_000 // len(watch._usage)
+        watch._latest[name] = Usage(
+            start.run_ns + run_ms * share,
+            start.waited_ns + waited_ms * share,
+            start.dispatches + dispatches // len(watch._usage),
+        )
+    reasons = watch.result({}, {}).reasons
+    assert [reason.rpartition(": ")[2] for reason in reasons] == ["other processes took it"] * told
+
+
 @pytest.fixture
 def short_path() -> Iterator[Path]:
     """Pytest's own folders are too long for sockets."""
