@@ -38,7 +38,7 @@ from tailrace.experiments.run.prepare import choose_target, tell_runs, tell_scal
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.run.run import run as run_plan
 from tailrace.experiments.run.sweep import SWEEP, Ended, Sweep, axis_text, make_axis, points
-from tailrace.experiments.run.task import Failed, backend_of, key_of
+from tailrace.experiments.run.task import backend_of, key_of
 from tailrace.experiments.store.stand import keeper
 from tailrace.experiments.store.store import Store
 from tailrace.words import SpecError
@@ -346,9 +346,10 @@ def sweep(
     over_seeds = len(chosen.seeds) > 1 and "seed" not in axes
     if over_seeds:
         parsed.append(make_axis("seed", map(str, chosen.seeds)))
-    found = points(chosen, parsed, target)
+    ended: list[Ended] = []
+    found = points(chosen, parsed, target, ended)
     folder = None if out is None else Path(out)
-    wanted = [one.task for one in found if one.task is not None]
+    wanted = [one.task for one in found]
     settled = None
     if store is not None:
         kept = Store(Path(store))
@@ -356,11 +357,12 @@ def sweep(
             kept.of(scheme)  # what is no store is told before anything runs
         settled = keeper(kept, display)
     ends = run_all(wanted, folder, Where(workers, cluster), display, again=again, settled=settled)
-    ended = []
     for one in found:
-        end = Failed(one.failed) if one.task is None else ends[one.task.key]
+        end = ends[one.task.key]
         result, failed = (end, "") if isinstance(end, Result) else (None, end.reason)
-        ended.append(Ended(one.settings, str(one.folder), result, failed))
+        ended.append(Ended(one.settings, str(one.task.out), result, failed))
+    places = {axis.key: {value: place for place, value in enumerate(axis.values)} for axis in parsed}
+    ended.sort(key=lambda one: [places[key][value] for key, value in one.settings.items()])
     done = Sweep({axis.key: axis.values for axis in parsed}, tuple(ended), over_seeds, command)
     if folder is not None:
         _keep(folder / SWEEP, to_json(done.document))

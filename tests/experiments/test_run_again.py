@@ -202,8 +202,8 @@ def test_a_sweep(values: dict[str, Any], keys: list[str], tmp_path_factory: pyte
 @pytest.mark.parametrize("name", ["common", "spritz", "rlb", "hf2t", "basic"])
 def test_presets(name: str, tmp_path: Path) -> None:
     """What a file says stands in the command; labels follow from the schemes' words there."""
-    scale = {"scale": "small"} if name == "common" else {}
-    check(lambda: tailrace.compare(name, target="virtual", **scale), tmp_path / "out")
+    scale = "small" if name == "common" else None
+    check(lambda: tailrace.compare(name, target="virtual", scale=scale), tmp_path / "out")
 
 
 # ---- commands of pages, run ----

@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from tailrace.controller.listing.listing import Column, Listing, Row
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results.queues import queue_text, queues_of
+from tailrace.experiments.plan.queues import queue_text, queues_of
 from tailrace.hosts.options.hf2t_words import HF2T, Hf2tWords
 from tailrace.schemes.base import BY_TOPOLOGY, Common, SchemeConfig
 from tailrace.schemes.registry import SCHEMES, parse_scheme
 from tailrace.schemes.resolved import Resolved
+from tailrace.topology import Topology
 from tailrace.words import SpecError
 from tailrace.words.keys import Key, fields_of
 from tailrace.words.units import format_bytes
@@ -29,16 +31,23 @@ COLUMNS = (
 _OFF = "off"
 
 
-def listing(names: Sequence[str], values: Mapping[str, Any]) -> Listing:
+def listing(
+    names: Sequence[str],
+    topology: Topology | None = None,
+    values: Mapping[str, Any] = MappingProxyType({}),
+) -> Listing:
     """A row a key.
 
     Args:
         names: of schemes; none: all. Those that cannot run are left out, and named below the table.
-        values: keys of an experiment, to compute what follows from it; none: nothing is computed.
+        topology: to compute the defaults that follow from one.
+        values: keys of an experiment, to compute what follows from it; with neither nothing is computed.
 
     Raises:
         SpecError: unknown scheme, a value that cannot be used, or an experiment that no scheme can run.
     """
+    if topology is not None:
+        values = {**values, "topology": topology.words}
     wanted = {SCHEMES.entry(name).name for name in names}
     rows: list[Row] = []
     title = ""

@@ -35,7 +35,7 @@ def schemes(
     from tailrace.cli.explain.scheme_text import listing
     from tailrace.cli.output import show
 
-    show(listing(names or (), values), view)
+    show(listing(names or (), values=values), view)
 
 
 def register(app: typer.Typer) -> None:

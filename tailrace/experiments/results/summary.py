@@ -14,10 +14,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tailrace.experiments.backends.outcome import DataSeen
+from tailrace.experiments.plan.queues import Queues
 from tailrace.experiments.results.fair import Fair
 from tailrace.experiments.results.floor import Floor
 from tailrace.experiments.results.gaps import GapSummary
-from tailrace.experiments.results.queues import Queues
 from tailrace.experiments.results.rows import FlowRow
 from tailrace.experiments.results.sampled import Sampled
 from tailrace.experiments.results.statistics import mean, percentile

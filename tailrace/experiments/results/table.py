@@ -15,6 +15,7 @@ from msgspec import UNSET, UnsetType
 
 from tailrace.controller.listing.listing import Column, Listing, Row
 from tailrace.controller.listing.texts import texts_of
+from tailrace.experiments.plan.queues import queue_lines
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.results.intervals import CONFIDENCE, Estimate, why_none
 from tailrace.experiments.results.metrics import Metric, added
@@ -27,7 +28,6 @@ from tailrace.experiments.results.over_seeds import (
     places_of,
     ratio,
 )
-from tailrace.experiments.results.queues import queue_lines
 from tailrace.experiments.results.statistics import TAILS, tail_name, tail_note, tail_percent
 from tailrace.experiments.results.summary import FLOWLETS_AT_LEAVES, Summary
 from tailrace.experiments.results.units import UNITS

@@ -13,12 +13,12 @@ from msgspec import UNSET, UnsetType, structs
 from tailrace.experiments.backends.outcome import Backend, Outcome, Progress, Report
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.plan import Plan
+from tailrace.experiments.plan.queues import queues_of
 from tailrace.experiments.plan.words import case_name
 from tailrace.experiments.results.floor import Bounds
 from tailrace.experiments.results.hf2t import summary as hf2t_summary
 from tailrace.experiments.results.ideal import Ideal
 from tailrace.experiments.results.metrics import measured as measured_by_metrics
-from tailrace.experiments.results.queues import queues_of
 from tailrace.experiments.results.result import Result
 from tailrace.experiments.results.rows import FlowRow, make_row, measured_rows
 from tailrace.experiments.results.sampled import summary as sampled

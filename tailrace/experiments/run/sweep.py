@@ -63,14 +63,10 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One combination: the value of each axis, the task, and its folder below that of the sweep; without a
-    task where it cannot run, with the reason.
-    """
+    """One combination: the value of each axis, and the task."""
 
     settings: dict[str, str]
-    task: Task | None
-    folder: Path
-    failed: str = ""
+    task: Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,16 +241,20 @@ def _range(text: str) -> Sequence[str]:
     return [str(number) for number in range(first, last + 1)]
 
 
-def points(base: Experiment, axes: Sequence[Axis], target: str) -> list[Point]:
+def points(
+    base: Experiment, axes: Sequence[Axis], target: str, refused: list[Ended] | None = None
+) -> list[Point]:
     """Every combination of the axes' values, the last axis fastest.
 
     Args:
         base: what no axis changes.
         axes: at least one, of different keys.
         target: bmv2, native or virtual.
+        refused: is given the combinations that cannot run on their network.
 
     Raises:
         SpecError: a key twice, a value that a key does not take, or no combination can run.
+        ControllerError: the program of no combination is there.
     """
     names = [axis.key for axis in axes]
     for name in names:
@@ -263,19 +263,20 @@ def points(base: Experiment, axes: Sequence[Axis], target: str) -> list[Point]:
     refuse_above("sweep", "runs", math.prod(len(axis.values) for axis in axes), _MOST)
     folders = {axis.key: _folders(axis) for axis in axes}
     found = []
-    refused: list[Error] = []
+    errors: list[Error] = []
     for values in itertools.product(*(axis.values for axis in axes)):
         settings = dict(zip(names, values, strict=True))
         experiment = _at(base, settings)
         folder = Path(*(folders[key][value] for key, value in settings.items()))
         try:
             task = make_task(experiment, target, label=label_of(settings), out=folder)
-            found.append(Point(settings, task, folder))
+            found.append(Point(settings, task))
         except (SpecError, ControllerError) as error:
-            refused.append(error)
-            found.append(Point(settings, None, folder, str(error)))
-    if len(refused) == len(found):
-        raise refused[0]
+            errors.append(error)
+            if refused is not None:
+                refused.append(Ended(settings, str(folder), None, str(error)))
+    if errors and (refused is None or not found):
+        raise errors[0]
     return found
 
 
