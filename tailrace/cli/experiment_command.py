@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,6 +39,9 @@ from tailrace.words import Error, SpecError
 NOTHING_KEPT = "no results were written"
 
 _RANK_DIGITS = 9
+
+_COMMON = "common"
+"""The preset of all schemes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +178,7 @@ def run_several(
             progress=sys.stderr,
             **(values or {}),
         )
-    _end(done, output, display)
+    _end(done, output, display, ran=str(base) if isinstance(base, Path) else "")
 
 
 def run_seeds(experiment: Experiment, output: Output) -> None:
@@ -193,32 +197,36 @@ def run_seeds(experiment: Experiment, output: Output) -> None:
     _end(done, output, display)
 
 
-def _end(done: Comparison, output: Output, display: Display) -> None:
-    """Shows what came of runs, and judges it."""
+def _end(done: Comparison, output: Output, display: Display, ran: str = "") -> None:
+    """Shows what came of runs, and judges it; `ran` is the file or preset that was compared."""
     output.show(done.table, to_json(done.document))
-    _say_where(output.folder, done, display)
+    _say_where(output.folder, done, display, ran)
     _judge(done.results, list(map(str, done.failed)), display)
 
 
-def _say_where(folder: Path, done: Comparison, display: Display) -> None:
+def _say_where(folder: Path, done: Comparison, display: Display, ran: str) -> None:
     """Where the figure and everything else is, and what to try next."""
     if not done.results:
         display.say(f"results: {folder}")
         return
     # after `make run` the command is on nobody's path
     beside = Path(sys.executable).parent / PROGRAM
-    name = PROGRAM if shutil.which(PROGRAM) or not beside.exists() else _shown(beside)
+    name = PROGRAM if shutil.which(PROGRAM) or not beside.exists() else str(_shown(beside))
     figure = files_of(folder, FIGURE)[-1]
     if figure.exists():
         display.say(f"figure: {figure}")
     display.say(f"results: {folder}")
     display.say("next:")
-    for words, what in (
-        (f"report {folder}", f"all of it on one page: {folder / PAGE}"),
-        ("compare common --target virtual", "every scheme on one network"),
-        ("schemes", "what can be compared, with all parameters"),
-    ):
-        display.say(f"  {name} {words}\n      {what}")
+    # a folder may be called like an option
+    shown = f"./{folder}" if str(folder).startswith("-") else str(folder)
+    commands = [
+        (("report", shown), f"all of it on one page: {folder / PAGE}"),
+        (("compare", _COMMON, "--target", "virtual"), "every scheme on one network"),
+        (("schemes",), "what can be compared, with all parameters"),
+    ]
+    for words, what in commands:
+        if Path(ran).stem not in words:
+            display.say(f"  {shlex.join((name, *words))}\n      {what}")
 
 
 def _shown(path: Path) -> Path:

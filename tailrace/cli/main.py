@@ -185,7 +185,7 @@ def _run(words: list[str]) -> int:
     from tailrace.words import Error, SpecError
 
     try:
-        status = make_app()(words, prog_name=PROGRAM, standalone_mode=False)
+        status = _called(words)
     except typer.Abort:
         # Ctrl-C within the command, or the end of standard input where something was asked
         raise KeyboardInterrupt from None
@@ -212,6 +212,25 @@ def _run(words: list[str]) -> int:
         # so typer tells of Ctrl-C
         raise KeyboardInterrupt
     return status if isinstance(status, int) else DONE
+
+
+def _called(words: list[str]) -> Any:
+    """Calls the command.
+
+    Raises:
+        SpecError: a plug-in caused an error; on one line with its file and line.
+    """
+    try:
+        return make_app()(words, prog_name=PROGRAM, standalone_mode=False)
+    except BaseException as error:
+        # loaded by now, if anything of a plug-in is; its import takes as long as help does
+        plugins = sys.modules.get("tailrace.words.plugins")
+        cause = "" if plugins is None else plugins.blame(error)
+        if not cause:
+            raise
+        from tailrace.words import SpecError
+
+        raise SpecError(f"plug-in {cause}") from error
 
 
 def _place(error: BaseException) -> str:

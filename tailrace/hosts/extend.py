@@ -7,6 +7,7 @@ classes here may be built on; other compiled ones may not be inherited.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -22,8 +23,9 @@ from tailrace.hosts.transport import ENDS
 from tailrace.hosts.transport.base import NOTHING, OneTimerSender, Receiver, Sender
 from tailrace.hosts.transport.go_back_n import GoBackNReceiver, GoBackNSender
 from tailrace.hosts.transport.selective_repeat import SelectiveRepeatReceiver, SelectiveRepeatSender
-from tailrace.words import SpecError, keys
+from tailrace.words import SpecError, keys, plugins
 from tailrace.words.registry import check_name
+from tailrace.words.text import one_line
 
 T = TypeVar("T", bound=type[Transport])
 S = TypeVar("S", bound=type[Steering])
@@ -36,6 +38,26 @@ _ABSTRACT: dict[type, tuple[str, ...]] = {
     Receiver: ("on_trimmed", "_deliver", "_beyond"),
 }
 """What each base leaves to others; compiled classes do not tell."""
+
+
+_RETURNS = {"next_ev": int, "peek": int, "window_open_after": bool, "asks_at": bool}
+"""What methods give to compiled NICs, which tell no file of a value of another type."""
+
+
+def _typed(method: Callable[..., Any], kind: type) -> Callable[..., Any]:
+    """The method, which gives nothing but what it should."""
+
+    @functools.wraps(method)
+    def checked(*args: Any) -> Any:
+        value = method(*args)
+        if type(value) is not kind:
+            what = one_line(repr(value), 80)
+            raise SpecError(
+                f"{plugins.place_of(method)}: {method.__name__} gave {what}, expected {kind.__name__}"
+            )
+        return value
+
+    return checked
 
 
 def _checked(what: str, made: object, base: type, arguments: int) -> Any:
@@ -54,6 +76,10 @@ def _checked(what: str, made: object, base: type, arguments: int) -> Any:
         inspect.signature(made).bind(*range(arguments))
     except TypeError:
         raise SpecError(f"{what}: {made.__name__} must take {arguments} arguments") from None
+    for part in made.__mro__[: made.__mro__.index(base)]:
+        for name in _RETURNS.keys() & vars(part).keys():
+            if plugins.place_of(part):
+                setattr(part, name, _typed(vars(part)[name], _RETURNS[name]))
     return made
 
 

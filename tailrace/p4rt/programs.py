@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -133,8 +134,19 @@ def load(name: str, build: Path | None = None) -> Program:
         found = [folder for folder in (P4_BUILD, *plugins.builds()) if (folder / f"{name}.json").exists()]
         if len(found) > 1:
             raise ProgramError(f"program {name}: there is one in {found[0]}, and one in {found[1]}")
+        if not found and plugins.builds():
+            raise ProgramError(_not_compiled(name, plugins.builds()))
         build = found[0] if found else P4_BUILD
     return read(build / f"{name}.json")
+
+
+def _not_compiled(name: str, builds: Sequence[Path]) -> str:
+    """That no folder has a program, and how one of a plug-in is compiled."""
+    # of several plug-ins the one that has its source
+    build = next((build for build in builds if (build.parent / f"{name}.p4").exists()), builds[0])
+    looked = ", ".join(map(str, (P4_BUILD, *builds)))
+    command = f"python scripts/compile_p4.py -I p4src {build.parent} {build}"
+    return f"program {name}: no {name}.json in {looked}; compile a plug-in's P4 by: {command}"
 
 
 def read(json_path: Path, info_path: Path | None = None) -> Program:

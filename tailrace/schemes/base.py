@@ -27,6 +27,7 @@ from tailrace.schemes.resolved import Around, RedConfig, Resolved
 from tailrace.topology import Topology
 from tailrace.topology.timing import bdp_bytes
 from tailrace.words import Options, SpecError, keys
+from tailrace.words.plugins import given_by
 from tailrace.words.registry import Registry
 
 BY_TOPOLOGY = "by topology"
@@ -209,7 +210,9 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 S = TypeVar("S", bound=type[SchemeConfig])
 
-SCHEMES: Registry[SchemeConfig] = Registry("scheme", also=(Common, Hf2tWords))
+SCHEMES: Registry[SchemeConfig] = Registry(
+    "scheme", also=(Common, Hf2tWords), methods={"resolve": 2}
+)
 
 
 def scheme(kind: S) -> S:
@@ -224,7 +227,7 @@ def resolve(config: SchemeConfig, topology: Topology, around: Around | None = No
         IntentError: a parameter has no default there, or the network is none for it.
         SpecError: a file gives a switch another CPU port or other queues than the program is compiled for.
     """
-    resolved = config.resolve(topology, around or Around())
+    resolved: Resolved = given_by(config, config.resolve(topology, around or Around()), Resolved, "resolve")
     for switch in topology.switches:
         for key in ("cpu_port", "priority_queues"):
             value = getattr(switch, key)

@@ -10,14 +10,17 @@ from __future__ import annotations
 from tailrace.topology.families.build import Builder
 from tailrace.topology.families.options import FAMILIES
 from tailrace.topology.families.tutorials import read_topology_json
-from tailrace.topology.model import Topology
+from tailrace.topology.model import Host, Link, Switch, Topology
 from tailrace.words import SpecError, Words, parse
-from tailrace.words.plugins import blamed
+from tailrace.words.plugins import blamed, given_by
 from tailrace.words.registry import load_folder
 
 __all__ = ["FAMILIES", "parse_topology"]
 
 load_folder("tailrace.topology.families")
+
+_PARTS = {"switches": tuple[Switch, ...], "hosts": tuple[Host, ...], "links": tuple[Link, ...]}
+"""Of a topology, with their types."""
 
 
 def parse_topology(text: str | Words) -> Topology:
@@ -34,9 +37,12 @@ def parse_topology(text: str | Words) -> Topology:
     words, family = FAMILIES.read(words)
     builder = Builder(words, family.links)
     try:
-        with blamed(words.title):
+        with blamed(words.title, family):
             family.build(builder)
+            topology = builder.topology()
+        for name, kind in _PARTS.items():
+            given_by(family, getattr(topology, name), kind, f"build: {name}")
+        return topology
     except SpecError as error:
         problem = str(error)
         raise error if problem.startswith(words.title) else SpecError(f"{words.title}: {problem}") from None
-    return builder.topology()

@@ -30,7 +30,7 @@ import msgspec
 
 from tailrace.words.errors import SpecError, UnitError
 from tailrace.words.renamed import tell_renamed
-from tailrace.words.units import MOST_INTEGER, format_bytes, format_rate, format_time
+from tailrace.words.units import MOST_COUNT, format_bytes, format_rate, format_time
 from tailrace.words.words import Options, Words
 
 T = TypeVar("T")
@@ -120,16 +120,16 @@ def integer(
     help: str,  # noqa: A002
     *,
     least: int | None = None,
-    most: int = MOST_INTEGER,
+    most: int = MOST_COUNT,
     values: str = "",
     **more: Any,
 ) -> Key:
     """A whole number from `least` to `most`."""
-    if not values and most != MOST_INTEGER:
+    if not values and most != MOST_COUNT:
         values = f"{least} to {most}"
     values = values or ("number" if least is None else f"number from {least}")
     take = functools.partial(Options.integer, least=least, most=most)
-    most_said = None if most == MOST_INTEGER else most
+    most_said = None if most == MOST_COUNT else most
     return Key(name, help, values, take, least=least, most=most_said, **more)
 
 
@@ -201,12 +201,13 @@ def fields_of(struct: type) -> dict[str, Key | type]:
         for note in notes:
             if isinstance(note, Key):
                 found[name] = replace(note, default=defaults[name])
-        if not notes and isinstance(hint, type) and _has_fields(hint) and fields_of(hint):
+        if not notes and isinstance(hint, type) and has_fields(hint) and fields_of(hint):
             found[name] = hint
     return found
 
 
-def _has_fields(struct: type) -> bool:
+def has_fields(struct: type) -> bool:
+    """Whether a class is a dataclass or a msgspec struct."""
     return dataclasses.is_dataclass(struct) or issubclass(struct, msgspec.Struct)
 
 

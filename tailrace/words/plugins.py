@@ -7,13 +7,15 @@
     mine = "my_package.my_workload"
 
 Whatever looks for a name has them loaded first (`load`), once in each process. Loading runs the code in them:
-that is the user's own act. What goes wrong in them is told in one line that names the file.
+that is the user's own act. A mistake in them is reported on one line with their file and line (`blamed`), by the
+command line for whatever it was doing, and by planning and running for those who call these from Python.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
+import inspect
 import os
 import sys
 import traceback
@@ -21,8 +23,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from types import FrameType, FunctionType
+from typing import Any, get_origin
 
-from tailrace.words.errors import SpecError
+import msgspec
+
+from tailrace.words.errors import Error, SpecError
 from tailrace.words.files import read_bytes
 from tailrace.words.text import one_line
 
@@ -39,6 +45,8 @@ MOST_BYTES = 1 << 20
 """Of a file."""
 
 _PREFIX = "tailrace_plugin_"
+
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 _loaded: dict[Path, str] = {}
 """The SHA-256 of each file that was loaded."""
@@ -100,10 +108,9 @@ def load() -> None:
 
 
 def builds() -> tuple[Path, ...]:
-    """The folders with compiled programs that came with what was loaded: `build` beside a file or module."""
+    """Where compiled programs of what was loaded may be: `build` beside a file or module."""
     load()
-    found = dict.fromkeys(path.parent / BUILD for path in (*_loaded, *_modules))
-    return tuple(path for path in found if path.is_dir())
+    return tuple(dict.fromkeys(path.parent / BUILD for path in (*_loaded, *_modules)))
 
 
 def digest() -> tuple[tuple[str, str], ...]:
@@ -143,22 +150,132 @@ def expected(names: Iterable[str]) -> Iterator[None]:
 
 
 @contextmanager
-def blamed(what: str) -> Iterator[None]:
-    """Within the block, an error that code from outside raises is told in a line that names its file.
+def blamed(what: str, *things: object) -> Iterator[None]:
+    """Within the block, an error that a plug-in causes is reported with the plug-in's file and line.
+
+    Args:
+        what: what was being done; the message begins with it.
+        things: objects that a plug-in may have defined; an error of ours within the block names theirs.
 
     Raises:
-        SpecError: there was one; ours pass as they are.
+        SpecError: there was one; errors of ours stay as they are, but for the place of `things`.
     """
     try:
         yield
-    except SpecError:
+    except Error as error:
+        place = "" if _plugin_frame(error) else next(filter(None, map(place_of, things)), "")
+        if place and place not in str(error):
+            error.args = (f"{error} ({place})",)
         raise
-    except Exception as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        own = [frame for frame in frames if Path(frame.filename) in _loaded]
-        if not own:
+    except BaseException as error:
+        cause = blame(error, things)
+        if not cause:
             raise
-        raise SpecError(f"{what}: {own[-1].filename}: line {own[-1].lineno}: {_line_of(error)}") from error
+        raise SpecError(f"{what}: {cause}") from error
+
+
+def blame(error: BaseException, things: Iterable[object] = ()) -> str:
+    """The place in a plug-in that caused an error, and the error, on one line; empty: no plug-in did, or a
+    signal ended the command.
+
+    The place is the innermost frame within a plug-in's folder. Where a wrong value of a plug-in failed in our
+    code, it is the definition of the innermost object of a plug-in that our code was working with.
+    """
+    kind = type(error)
+    if isinstance(error, KeyboardInterrupt) or not (_loaded or _modules):
+        return ""
+    own = kind.__module__ == "builtins" or _of_plugin(getattr(sys.modules.get(kind.__module__), "__file__", ""))
+    if not isinstance(error, Exception) and not own:
+        return ""
+    place = _plugin_frame(error)
+    if not place and own and isinstance(error, Exception) and not isinstance(error, (OSError, MemoryError)):
+        objects = (each for frame in _frames(error) for each in _objects(frame.f_locals.values()))
+        place = next(filter(None, map(place_of, (*objects, *things))), "")
+    return f"{place}: {_line_of(error)}" if place else ""
+
+
+def place_of(thing: object) -> str:
+    """Where a plug-in defines a function, a class or the class of an object: its file and line; empty: none
+    does.
+    """
+    made = thing if isinstance(thing, (type, FunctionType)) else type(thing)
+    file = getattr(sys.modules.get(made.__module__), "__file__", None)
+    if not file or not _of_plugin(file):
+        return ""
+    if isinstance(made, FunctionType):
+        return f"{file}: line {made.__code__.co_firstlineno}"
+    try:
+        return f"{file}: line {inspect.getsourcelines(made)[1]}"
+    except (OSError, TypeError):
+        return file
+
+
+def given_by(maker: object, value: Any, kind: Any, what: str) -> Any:
+    """What an object of a plug-in has given, where it is of a type; what an object of ours gave stays as it is.
+
+    Args:
+        maker: the object whose method, or the function, that gave it.
+        value: what it gave.
+        kind: a class, or another type that msgspec knows: then the types of all its parts hold, too.
+        what: the method, for the message.
+
+    Raises:
+        SpecError: it is of another type.
+    """
+    place = place_of(maker)
+    if not place:
+        return value
+    opaque = get_origin(kind) is None and not issubclass(kind, tuple)
+    try:
+        if opaque and not isinstance(value, kind):
+            raise TypeError(f"expected {kind.__name__}")
+        if isinstance(value, msgspec.Struct):
+            msgspec.convert(msgspec.to_builtins(value), type(value))
+        return value if opaque else msgspec.convert(msgspec.to_builtins(value), kind)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise SpecError(f"{place}: {what} gave {one_line(repr(value), 80)}: {error}") from None
+
+
+def _frames(error: BaseException) -> Iterator[FrameType]:
+    """The frames that an error went through, the innermost first."""
+    return reversed([frame for frame, _ in traceback.walk_tb(error.__traceback__)])
+
+
+def _plugin_frame(error: BaseException | None) -> str:
+    """File and line of the innermost frame of a plug-in that an error, or what led to it, went through."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        frames = traceback.extract_tb(error.__traceback__)
+        for frame in reversed(frames):
+            if _of_plugin(frame.filename):
+                return f"{frame.filename}: line {frame.lineno}"
+        error = error.__cause__ or error.__context__
+    return ""
+
+
+def _of_plugin(name: str) -> bool:
+    """Whether a file is in the folder of a plug-in, and neither ours nor of a package installed below it."""
+    path = Path(name)
+    if not name or path.is_relative_to(_PACKAGE):
+        return False
+    for file in (*_loaded, *_modules):
+        folder = file.parent
+        if path == file:
+            return True
+        installed = {"site-packages", "dist-packages"}
+        if path.is_relative_to(folder) and not installed & {folder.name, *path.relative_to(folder).parts}:
+            return True
+    return False
+
+
+def _objects(values: Iterable[object]) -> Iterator[object]:
+    """Some objects, and what stands in the fields of those that are ours."""
+    for value in list(values):
+        yield value
+        if type(value).__module__.startswith(f"{_PACKAGE.name}."):
+            names = getattr(value, "__struct_fields__", None) or getattr(value, "__dataclass_fields__", ())
+            yield from (getattr(value, name, None) for name in names or getattr(value, "__dict__", ()))
 
 
 def _files(path: Path) -> list[Path]:
@@ -195,37 +312,34 @@ def _load_file(path: Path) -> None:
     try:
         exec(compile(source, path, "exec"), module.__dict__)  # noqa: S102 - this is what loading is
     except BaseException as error:
+        place = _plugin_frame(error)
         del sys.modules[name], _loaded[path]
-        if isinstance(error, (KeyboardInterrupt, GeneratorExit)):
+        # a signal that ends the command is no mistake of the plug-in
+        if not isinstance(error, (Exception, SystemExit)):
             raise
-        raise SpecError(f"plug-in {path}: {_where(error, path)}{_line_of(error)}") from error
+        if isinstance(error, SyntaxError):
+            place = f"{error.filename}: line {error.lineno}"
+        raise SpecError(f"plug-in {place or path}: {_line_of(error)}") from error
 
 
 def _load_point(point: EntryPoint) -> None:
     try:
+        spec = importlib.util.find_spec(point.module)
+        if spec is not None and spec.origin is not None:
+            _modules.append(Path(spec.origin))
         point.load()
-        file = sys.modules[point.module].__file__
-        if file is not None:
-            _modules.append(Path(file))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         package = point.dist.name if point.dist is not None else "?"
         named = f"{package} ({point.group} {point.name} = {point.value})"
-        raise SpecError(f"plug-in {named}: {_line_of(error)}") from error
+        place = _plugin_frame(error)
+        raise SpecError(f"plug-in {named}: {place}{': ' if place else ''}{_line_of(error)}") from error
     if point.dist is not None:
         _packages[point.dist.name] = point.dist.version
 
 
-def _where(error: BaseException, path: Path) -> str:
-    """The line of a file in which an error was raised."""
-    if isinstance(error, SyntaxError):
-        return f"line {error.lineno}: "
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    return f"line {own[-1].lineno}: " if own else ""
-
-
 def _line_of(error: BaseException) -> str:
     """An error in one line."""
-    if isinstance(error, SpecError):
+    if isinstance(error, Error):
         return str(error)
     text = error.msg if isinstance(error, SyntaxError) else str(error)
     return one_line(f"{type(error).__name__}: {text}" if text else type(error).__name__)

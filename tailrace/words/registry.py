@@ -16,15 +16,17 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import pkgutil
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from tailrace.words import plugins
 from tailrace.words.errors import SpecError
-from tailrace.words.keys import Key, current, keys_of, read, write
+from tailrace.words.keys import Key, current, has_fields, keys_of, read, write
 from tailrace.words.renamed import tell_renamed
 from tailrace.words.suggest import unknown
 from tailrace.words.words import Words, parse
@@ -61,10 +63,18 @@ class Registry(Generic[T]):
     what: the kind, for messages
     also: structs of keys that all of them have, which others read
     files: what a file instead of a name ends in, such as `FILE.csv`
+    methods: what each of them must have, with the number of arguments beside itself
     """
 
-    def __init__(self, what: str, also: Sequence[type] = (), files: str = "") -> None:
+    def __init__(
+        self,
+        what: str,
+        also: Sequence[type] = (),
+        files: str = "",
+        methods: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
         self._what = what
+        self._methods = methods
         self._also = tuple(also)
         self._files = files
         self._entries: dict[str, Entry[T]] = {}
@@ -79,7 +89,7 @@ class Registry(Generic[T]):
             was: the name that it had; it goes on working for one release.
 
         Raises:
-            SpecError: it is no name, or something else has it.
+            SpecError: it is no name, or something else has it, or the struct is none of this kind.
         """
         check_name(self._what, name)
 
@@ -90,13 +100,30 @@ class Registry(Generic[T]):
                     f"{self._what} {name!r} is registered twice: by {before.struct.__module__} and by "
                     f"{struct.__module__}"
                 )
-            keys_of(struct)
+            self._check(name, struct)
             self._entries[name] = Entry(name, struct, help)
             if was:
                 self._former[was] = name
             return struct
 
         return add
+
+    def _check(self, name: str, struct: type) -> None:
+        """Refuses a struct without its methods, or with two keys of one name."""
+        what = f"{self._what} {name!r}: {struct.__name__}"
+        if not has_fields(struct):
+            raise SpecError(f"{what} is no dataclass and no msgspec.Struct")
+        for method, arguments in self._methods.items():
+            try:
+                inspect.signature(getattr(struct, method)).bind(*range(arguments + 1))
+            except AttributeError:
+                raise SpecError(f"{what} has no method {method}") from None
+            except TypeError:
+                raise SpecError(f"{what}.{method} must take {arguments} arguments beside itself") from None
+        names = [key.name for key in keys_of(*dict.fromkeys((struct, *self._also)))]
+        twice = next((each for each in names if names.count(each) > 1), None)
+        if twice is not None:
+            raise SpecError(f"{what} has two keys of the name {twice!r}")
 
     def remove(self, name: str) -> None:
         """Forget a name, as tests do with what they have registered."""

@@ -16,6 +16,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tailrace.words.errors import SpecError
+from tailrace.words.units import MOST_NS, format_time
+
 T = TypeVar("T")
 
 _PLAIN = (str, bytes, bool, Fraction, type(None))
@@ -30,6 +33,7 @@ def scaled(value: T, scale: float) -> T:
     None stays None; integers are rounded, and rates stay at least 1 bit/s.
 
     Raises:
+        SpecError: a time is more than MOST_NS then.
         TypeError: the value is neither, or holds something of which nobody knows how it scales.
     """
     # also where nothing is to change, so that no scale is needed to find out
@@ -66,6 +70,9 @@ def _scaled(name: str, value: Any, scale: Fraction) -> Any:
 def _number(name: str, value: Any, scale: Fraction) -> Any:
     if name.endswith("_ns") or name.startswith("ns_per_"):
         exact = Fraction(value) * scale
+        if exact > MOST_NS and not name.startswith("ns_per_"):
+            shown = format_time(value)
+            raise SpecError(f"time scale {float(scale):g}: {name} {shown} is more than 100 days then")
         return float(exact) if isinstance(value, float) else round(exact)
     if name.endswith("_bps"):
         return max(1, round(Fraction(value) / scale))

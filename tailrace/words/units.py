@@ -14,6 +14,18 @@ from tailrace.words.errors import UnitError
 MOST_INTEGER = (1 << 63) - 1
 """What TOML, JSON, parquet and the switches' clocks hold."""
 
+MOST_COUNT = (1 << 31) - 1
+"""Of whatever is counted: the switches' narrowest numbers have 32 bits."""
+
+MOST_NS = 100 * 24 * 3600 * 10**9
+"""Of a time: 100 days. Virtual time counts picoseconds in 64 bits, 213 days."""
+
+MOST_BYTES = 1 << 50
+"""Of a size: 1 PiB, more than any run sends."""
+
+MOST_BPS = 10**15
+"""Of a rate: at 1 Pbps the shortest frame takes half a picosecond, which virtual time rounds up."""
+
 _MOST_CHARACTERS = 100
 _MOST_ALPHA = 1 << 10
 _FACTOR = re.compile(r"[0-9]+(?:\.[0-9]+|/[0-9]+)?")
@@ -37,25 +49,27 @@ def split(text: str) -> tuple[Decimal, str]:
     return Decimal(match[1]), match[2]
 
 
-def whole(value: Decimal, text: str) -> int:
-    """The value as an integer; UnitError where it is none (`text` is what the user wrote)."""
-    if value > MOST_INTEGER:
-        raise UnitError(f"{text!r} is more than {MOST_INTEGER} of the smallest unit")
+def whole(value: Decimal, text: str, most: int = MOST_INTEGER, shown: str = "") -> int:
+    """The value as an integer; UnitError where it is none, or more than `most` (`text` is what the user
+    wrote, `shown` is `most` for people).
+    """
+    if value > most:
+        raise UnitError(f"{text!r} is more than {shown or most}")
     if value != int(value):
         raise UnitError(f"{text!r} is no whole number of the smallest unit")
     return int(value)
 
 
-def _parse(text: str, units: Mapping[str, int], what: str, smallest: str) -> int:
+def _parse(text: str, units: Mapping[str, int], what: str, smallest: str, most: int) -> int:
     value, unit = split(text)
     factor = units.get(unit or smallest)
     if factor is None:
         raise UnitError(f"{text!r} is no {what}; units are {', '.join(units)}")
-    return whole(value * factor, text)
+    return whole(value * factor, text, most, _format(most, units))
 
 
 def parse_rate_bps(text: str) -> int:
-    """A rate such as 200Gbps, in bits/s; a bare number is bits/s, and the case of the unit does not matter.
+    """A rate such as 200Gbps, in bits/s, at most MOST_BPS; a bare number is bits/s, and the case of the unit does not matter.
 
     Raises:
         UnitError: the text is no rate.
@@ -64,25 +78,25 @@ def parse_rate_bps(text: str) -> int:
     factor = {name.lower(): factor for name, factor in _BPS.items()}.get(unit.lower() or "bps")
     if factor is None:
         raise UnitError(f"{text!r} is no rate; units are {', '.join(_BPS)}")
-    return whole(value * factor, text)
+    return whole(value * factor, text, MOST_BPS, format_rate(MOST_BPS))
 
 
 def parse_time_ns(text: str) -> int:
-    """A time such as 10us, in ns; a bare number is ns.
+    """A time such as 10us, in ns, at most MOST_NS; a bare number is ns.
 
     Raises:
         UnitError: the text is no time.
     """
-    return _parse(text, _TIMES, "time", "ns")
+    return _parse(text, _TIMES, "time", "ns", MOST_NS)
 
 
 def parse_bytes(text: str) -> int:
-    """A size such as 8MiB, in bytes; a bare number is bytes.
+    """A size such as 8MiB, in bytes, at most MOST_BYTES; a bare number is bytes.
 
     Raises:
         UnitError: the text is no size.
     """
-    return _parse(text, _SIZES, "size", "B")
+    return _parse(text, _SIZES, "size", "B", MOST_BYTES)
 
 
 def parse_alpha(text: str) -> Fraction:

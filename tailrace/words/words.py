@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from tailrace.words import suggest
 from tailrace.words.errors import SpecError, UnitError
-from tailrace.words.units import MOST_INTEGER, parse_bytes, parse_rate_bps, parse_time_ns
+from tailrace.words.units import MOST_COUNT, parse_bytes, parse_rate_bps, parse_time_ns
 
 _T = TypeVar("_T")
 _YES, _NO = ("yes", "true", "on", "1"), ("no", "false", "off", "0")
@@ -138,7 +138,7 @@ class Options:
         return self._take(key, default, str)
 
     def integer(
-        self, key: str, default: int | None = None, *, least: int | None = None, most: int = MOST_INTEGER
+        self, key: str, default: int | None = None, *, least: int | None = None, most: int = MOST_COUNT
     ) -> int:
         """A whole number from `least` to `most`."""
 
@@ -207,8 +207,9 @@ class Options:
         def convert(text: str) -> int:
             try:
                 value = parse_text(text)
-            except UnitError:
-                raise self.error(key, example) from None
+            except UnitError as error:
+                problem = str(error).partition(" is more than ")[2]
+                raise self.error(key, f"at most {problem}" if problem else example) from None
             if value < least:
                 raise self.error(key, f"at least {least}" if least > 1 else "more than 0")
             return value

@@ -193,7 +193,7 @@ def test_plans_come_to_something_small(topology: str, workload: str) -> None:
         ("topology", "leaf-spine:leaves=2,hosts=40000", "80,000 hosts, and the limit is 65,536"),
         ("topology", "dragonfly:p=1,a=100,h=1,groups=80", "links, and the limit is 262,144"),
         ("topology", "fat-tree:k=48", "3,317,760 routes, and the limit is 2,000,000"),
-        ("workload", "poisson:load=0.5,size=64KiB,duration=999999999s", "1.53e+15 flows"),
+        ("workload", "poisson:load=0.5,size=64KiB,duration=8000000s", "1.22e+13 flows"),
         ("workload", "random:messages=1000000000", "flows, and the limit is 2,000,000"),
         ("workload", "permutation:flows=1000000000", "1,000,000,000 flows"),
         ("workload", "poisson:load=1,size=1GB,duration=1s,bursts=1,every=1ns", "flows, and the limit"),

@@ -12,6 +12,7 @@ _KINDS = {
     "state": "parser states", "select": "cases of selects", "extract": "extractions",
     "table": "hits and misses", "action": "actions", "condition": "branches", "statement": "statements",
 }  # fmt: skip
+_NO_PROGRAMS = "the files hold no program's coverage"
 _LINES, _ENTRIES = "lines", "entries at the end"
 KINDS = (*_KINDS.values(), _LINES, _ENTRIES)
 """Of what there is a row for a program, in this order."""
@@ -34,7 +35,8 @@ _UNUSED = (
 
 def listing(found: Sequence[Coverage]) -> Listing:
     """A row for each kind of use of each program."""
-    return Listing("coverage", _COLUMNS, tuple(row for one in found for row in _rows(one)))
+    rows = tuple(row for one in found for row in _rows(one))
+    return Listing("coverage", _COLUMNS, rows, nothing=_NO_PROGRAMS)
 
 
 def _rows(one: Coverage) -> Iterator[Row]:
@@ -57,6 +59,7 @@ def _row(program: str, what: str, used: list[bool]) -> Iterator[Row]:
 
 def unused_listing(found: Iterable[Coverage]) -> Listing:
     """A row for each use that no packet has made, and each entry that none has hit."""
+    found = list(found)
     rows: list[Row] = []
     for one in found:
         rows += [
@@ -75,4 +78,5 @@ def unused_listing(found: Iterable[Coverage]) -> Listing:
             for entry in one.entries
             if not entry.hit
         ]
-    return Listing("coverage", _UNUSED, tuple(rows))
+    nothing = "packets have used everything" if found else _NO_PROGRAMS
+    return Listing("unused", _UNUSED, tuple(rows), nothing=nothing)

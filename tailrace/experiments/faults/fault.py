@@ -12,6 +12,7 @@ from msgspec import Meta
 
 from tailrace.topology import Topology
 from tailrace.words import SpecError
+from tailrace.words.plugins import blamed, given_by
 from tailrace.words.registry import Registry
 
 
@@ -102,7 +103,7 @@ class FaultKind(Protocol):
         """
 
 
-FAULTS: Registry[FaultKind] = Registry("fault")
+FAULTS: Registry[FaultKind] = Registry("fault", methods={"resolve": 2})
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,9 @@ class Fault:
     def resolve(self, topology: Topology, rng: random.Random) -> tuple[LinkFault, ...]:
         """As FaultKind has it; errors name the fault."""
         try:
-            return self.kind.resolve(topology, rng)
+            with blamed(f"fault {self.name}"):
+                hits = self.kind.resolve(topology, rng)
+            found: tuple[LinkFault, ...] = given_by(self.kind, hits, tuple[LinkFault, ...], "resolve")
+            return found
         except SpecError as error:
             raise SpecError(f"fault {self.name}: {error}") from error

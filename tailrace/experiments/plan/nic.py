@@ -45,6 +45,7 @@ from tailrace.schemes.resolved import Around, Resolved
 from tailrace.topology import Topology
 from tailrace.topology.timing import ACK_BYTES, base_rtt_ns, bdp_bytes, full_frame_bytes, max_bdp_bytes
 from tailrace.words import SpecError
+from tailrace.words.plugins import given_by
 from tailrace.words.scale import scaled
 from tailrace.words.units import parse_bytes, split
 
@@ -195,7 +196,7 @@ def nic_config(
     """
     try:
         config = replace(
-            scheme.nic(topology, around, scale),
+            given_by(scheme, scheme.nic(topology, around, scale), NicConfig, "nic"),
             hf2t=hf2t_config(topology, scheme, switches),
             **scaled(transport, scale).settings(),
         )

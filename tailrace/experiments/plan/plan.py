@@ -26,7 +26,7 @@ from tailrace.experiments.plan.nic import (
 )
 from tailrace.experiments.plan.pause import channels_of, check_emulated, pfc_of
 from tailrace.experiments.plan.pfc import REACTION_NS, Pfc, Thresholds
-from tailrace.experiments.plan.reckon import check_network, check_packets
+from tailrace.experiments.plan.reckon import check_network, check_packets, check_queue
 from tailrace.experiments.workloads.classes import measured
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.dependencies import check_dependencies
@@ -37,6 +37,7 @@ from tailrace.schemes.base import SchemeConfig, resolve
 from tailrace.schemes.resolved import Around, Resolved
 from tailrace.topology import Topology
 from tailrace.words import SpecError
+from tailrace.words.plugins import blamed
 from tailrace.words.scale import scaled
 
 
@@ -66,6 +67,7 @@ def on_target(experiment: Experiment, target: str) -> Experiment:
     return of_settings({"workload": defaults.workload(target)}, experiment)
 
 
+@blamed("plan")
 def plan(experiment: Experiment, target: str) -> Plan:
     """Everything that can be worked out before anything runs.
 
@@ -88,6 +90,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
     pfc = meant.pfc
     around = _around(experiment, target, topology, given, flows, faults, transport)
     scheme = resolve(given, topology, around)
+    check_queue(scheme, flows, experiment.mtu_bytes)
     thresholds = _thresholds(experiment, target, topology, scheme, pfc, scale)
     if given.frame_bytes_on(topology, around) is None:
         # no other program does as single flows want

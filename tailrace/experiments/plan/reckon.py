@@ -13,7 +13,9 @@ from typing import TypeVar
 
 from tailrace.experiments.workloads.transfer import PatternError
 from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.schemes.resolved import Resolved
 from tailrace.topology import Topology
+from tailrace.topology.timing import full_frame_bytes
 from tailrace.words import SpecError
 from tailrace.words.limits import refuse_above
 
@@ -66,6 +68,20 @@ def check_packets(flows: Sequence[FlowSpec], mtu_bytes: int) -> None:
     """
     packets = sum(-(-flow.bytes // mtu_bytes) for flow in flows)
     refuse_above("workload", f"packets of {mtu_bytes} bytes", packets, MOST_PACKETS)
+
+
+def check_queue(scheme: Resolved, flows: Sequence[FlowSpec], mtu_bytes: int) -> None:
+    """Refuses queues that are too short for a packet of the flows, which would never arrive.
+
+    Raises:
+        SpecError: they are.
+    """
+    limit = scheme.queue_limit_bytes
+    frame = full_frame_bytes(min(mtu_bytes, max(flow.bytes for flow in flows)))
+    if 0 < limit < frame:
+        raise SpecError(
+            f"scheme {scheme.name}: queue must hold a frame of {frame} bytes at least, found {limit} bytes"
+        )
 
 
 def check_samples(topology: Topology, period_ns: int | None, least_ns: int) -> None:

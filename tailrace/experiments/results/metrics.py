@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -91,13 +91,15 @@ def measured(result: Result) -> dict[str, float]:
     found = {}
     for name, one in added().items():
         assert one.compute is not None, "whoever registers one says how it is computed"
-        with plugins.blamed(f"metric {name}"):
+        with plugins.blamed(f"metric {name}", one.compute):
             value: Any = one.compute(result)
         if value is None:
             continue
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not is_number or not abs(value) <= sys.float_info.max:
+            place = plugins.place_of(one.compute)
             raise SpecError(
-                f"metric {name}: expected a finite number or None, found {one_line(repr(value), 80)}"
+                f"metric {name}: {place}: expected a finite number or None, found {one_line(repr(value), 80)}"
             )
         found[name] = float(value)
     return found

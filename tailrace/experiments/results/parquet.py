@@ -101,9 +101,10 @@ def read_parquet(path: Path, what: str, columns: Columns, most_rows: int) -> Tab
         table = _bounded(content, most_rows)
     except SpecError as error:
         raise FileError(path, what, str(error)) from error
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:  # panics of its Rust are no Exception, and have no name
+    except BaseException as error:
+        # a panic of its Rust is no Exception; what else is none, such as a signal's, is no fault of the file
+        if not isinstance(error, Exception) and type(error).__module__ != "pyo3_runtime":
+            raise
         raise FileError(path, "", f"no table of {what}, or a damaged one") from error
     for name, kind in zip(table.column_names, table.schema.types, strict=True):
         if name not in columns or not _same(kind, columns[name]):

@@ -67,7 +67,7 @@ def run(
         RunError: the run failed, or measured something else than it was given.
     """
     usage = Usage()
-    with plugins.blamed(label):
+    with plugins.blamed(label, planned.job.scheme):
         outcome = backend.run(structs.replace(planned.job, pcap_dir=pcap_dir), report)
     if outcome.pfc is not None and outcome.pfc.storms:
         report(Progress("traffic", note=outcome.pfc.storm_note))

@@ -78,14 +78,16 @@ class Slots:
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
-        self._free_ns: dict[str, list[int]] = {}  # of each receiver's slots, a heap
+        # of each receiver's slots that were taken before, a heap; one that never was is free
+        self._free_ns: dict[str, list[int]] = {}
 
     def choose(self, draw: Callable[[], Host], now_ns: int) -> Host:
         """A receiver with a free slot; if many draws find none, the one of them that has one first."""
         best, best_ns = None, 0
         for _ in range(_DRAWS):
             host = draw()
-            free_ns = self._free_ns.setdefault(host.name, [0] * self._slots)[0]
+            heap = self._free_ns.setdefault(host.name, [])
+            free_ns = heap[0] if len(heap) == self._slots else 0
             if free_ns <= now_ns:
                 return host
             if best is None or free_ns < best_ns:
@@ -97,7 +99,10 @@ class Slots:
         """Takes a slot of a receiver that was chosen."""
         heap = self._free_ns[host.name]
         busy_ns = -(-size_bytes * NS_BITS * self._slots // host.rate_bps)
-        heapq.heapreplace(heap, max(now_ns, heap[0]) + busy_ns)
+        if len(heap) < self._slots:
+            heapq.heappush(heap, now_ns + busy_ns)
+        else:
+            heapq.heapreplace(heap, max(now_ns, heap[0]) + busy_ns)
 
 
 @register("poisson", "every host starts flows at random")

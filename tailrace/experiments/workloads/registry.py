@@ -19,6 +19,7 @@ from tailrace.experiments.workloads.sizes_file import NAMES, find_cdf, name_of
 from tailrace.experiments.workloads.transfer import Pattern
 from tailrace.words import SpecError, keys
 from tailrace.words.registry import Registry
+from tailrace.words.units import MOST_INTEGER
 
 DEFAULT_BYTES = 1 << 20
 
@@ -102,9 +103,21 @@ class Peers:
 class Seed:
     """Of every workload."""
 
-    seed: Annotated[int | None, keys.integer("seed", "of this workload", least=0, absent="the run's")] = None
+    seed: Annotated[
+        int | None,
+        keys.integer(
+            "seed",
+            "of this workload",
+            least=0,
+            most=MOST_INTEGER,
+            values="number from 0",
+            absent="the run's",
+        ),
+    ] = None
 
 
-WORKLOADS: Registry[Pattern] = Registry("workload", also=(Seed,), files="FILE.csv")
+WORKLOADS: Registry[Pattern] = Registry(
+    "workload", also=(Seed,), files="FILE.csv", methods={"transfers": 2}
+)
 
 register = WORKLOADS.register

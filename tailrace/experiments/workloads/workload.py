@@ -25,7 +25,7 @@ from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.topology import Host, Topology
 from tailrace.words import SpecError, Words, parse
 from tailrace.words.keys import read
-from tailrace.words.plugins import blamed
+from tailrace.words.plugins import blamed, given_by, place_of
 from tailrace.words.registry import load_folder
 from tailrace.words.text import one_line
 
@@ -70,7 +70,7 @@ class Workload:
         if self.seed is not None:
             rng = random.Random(f"workload {self.seed}")
         try:
-            with blamed(f"workload {self.name}"):
+            with blamed(f"workload {self.name}", self.pattern):
                 return self._numbered(topology, rng)
         except (PatternError, ConfigError) as error:
             raise SpecError(f"workload {self.name}: {error}") from error
@@ -82,7 +82,9 @@ class Workload:
         flows = []
         classes = {}
         for number, transfer in enumerate(counted(self.pattern.transfers(topology, rng)), start=1):
-            sender, receiver, size_bytes, start_ns, after, sport, flow_class, steering = _checked(transfer)
+            sender, receiver, size_bytes, start_ns, after, sport, flow_class, steering = (
+                self._checked(transfer)
+            )
             if flow_class != PLAIN:
                 classes[number] = flow_class
             if sport is None:
@@ -100,22 +102,25 @@ class Workload:
                     steering=steering,
                 )
             )
-        if isinstance(self.pattern, Rows):
-            # what a pattern makes waits for nothing that never comes, but a file may hold anything
+        if isinstance(self.pattern, Rows) or place_of(self.pattern):
+            # what our patterns make waits for nothing that never comes, but others may give anything
             check_dependencies(flows)
+        if not flows:
+            raise PatternError("there is no flow")
         return Traffic(flows, classes)
 
+    def _checked(self, item: object) -> Transfer:
+        """What a pattern has given, which may be from outside.
 
-def _checked(item: object) -> Transfer:
-    """What a pattern has given, which may be from outside.
-
-    Raises:
-        PatternError: it is no transfer.
-    """
-    ends = (getattr(item, "sender", None), getattr(item, "receiver", None))
-    if all(isinstance(end, Host) for end in ends) and isinstance(item, Transfer):
-        return item
-    raise PatternError(f"expected Transfers between hosts, found {one_line(repr(item), 80)}")
+        Raises:
+            PatternError: it is no transfer.
+            SpecError: one of its fields is of another type.
+        """
+        ends = (getattr(item, "sender", None), getattr(item, "receiver", None))
+        if all(isinstance(end, Host) for end in ends) and isinstance(item, Transfer):
+            found: Transfer = given_by(self.pattern, item, Transfer, "transfers")
+            return found
+        raise PatternError(f"expected Transfers between hosts, found {one_line(repr(item), 80)}")
 
 
 def parse_workload(text: str | Words) -> Workload:

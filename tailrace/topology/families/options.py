@@ -73,6 +73,6 @@ class Family(Protocol):
         """
 
 
-FAMILIES: Registry[Family] = Registry("topology", files="FILE.json")
+FAMILIES: Registry[Family] = Registry("topology", files="FILE.json", methods={"build": 1})
 
 register = FAMILIES.register

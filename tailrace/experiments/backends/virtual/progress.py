@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from tailrace.experiments.backends.job import Job
 from tailrace.experiments.backends.outcome import Progress, Report
+from tailrace.experiments.backends.virtual.control import reaction_ns
 from tailrace.experiments.faults.fault import LinkSlow, last_change_ns
 from tailrace.experiments.plan.reckon import check_samples
 from tailrace.experiments.results.ideal import Ideal
@@ -16,19 +17,39 @@ from tailrace.hosts.flows.observation import ReceiverObservation
 from tailrace.hosts.nic.nic import Nic
 from tailrace.native.virtual import Network
 from tailrace.words import SpecError
-from tailrace.words.constants import NS_PER_S
+from tailrace.words.limits import refuse_above
+from tailrace.words.units import MOST_NS
 
 PATIENCE = 50
 """A run ends with flows unfinished after so many times the ideal time of all flows one after the other."""
 
-_MOST_NS = 100 * 24 * 3600 * NS_PER_S
-"""Time counts picoseconds in 64 bits: 213 days."""
+STALLED_TIMEOUTS = 2
+"""So that one of them comes after the last change, whatever was waited for before."""
+
+MOST_RETRANSMISSIONS = 100_000_000
+"""While nothing arrives, and flows wait for the end of a fault."""
+
+MOST_PROBES = 5_000_000
+"""Of links, by a controller that runs in Python."""
 
 TELL_S = 0.25
 """Real time between two reports of progress, at least."""
 
 TELL_SHARE = 20
 """So many times as long as a report takes, the run goes on before the next one."""
+
+
+def last_event_ns(job: Job) -> int:
+    """The time of the last start of a flow, or change of a fault."""
+    starts = (flow.start_ns for flow in job.flows)
+    return max(itertools.chain([0], starts, map(last_change_ns, job.faults)))
+
+
+def stalled_ns(job: Job) -> int:
+    """A run has stalled when nothing has arrived for so long: STALLED_TIMEOUTS retransmission timeouts, at
+    their longest.
+    """
+    return STALLED_TIMEOUTS * (job.nic.rto_ns << job.nic.rto_backoff)
 
 
 def limit_ns(job: Job) -> int:
@@ -39,23 +60,36 @@ def limit_ns(job: Job) -> int:
     """
     ideal = Ideal(job.topology, job.nic.mtu_bytes)
     factors = [fault.factor for fault in job.faults if isinstance(fault, LinkSlow)]
-    in_turn_ns = longest_ns = last_start_ns = last_flow_ns = 0
+    in_turn_ns = longest_ns = last_flow_ns = 0
     for flow in job.flows:
         time_ns = ideal.fct_ns(flow)
         in_turn_ns += time_ns
         longest_ns = max(longest_ns, time_ns)
-        last_start_ns = max(last_start_ns, flow.start_ns)
         last_flow_ns = max(last_flow_ns, flow.start_ns + time_ns)
-    if longest_ns > _MOST_NS:
+    if longest_ns > MOST_NS:
         raise SpecError("a flow would take longer than 100 days, which virtual time does not hold")
-    if last_flow_ns > _MOST_NS:
+    if last_flow_ns > MOST_NS:
         raise SpecError("the last flow would end after 100 days, which virtual time does not hold")
     check_samples(job.topology, job.sample_ns, last_flow_ns)
-    last_ns = max([last_start_ns, *map(last_change_ns, job.faults)])
-    if last_ns > _MOST_NS:
+    check_probes(job, last_flow_ns)
+    last_ns = last_event_ns(job)
+    if last_ns > MOST_NS:
         raise SpecError("a fault changes after 100 days, which virtual time does not hold")
     late_ns = last_ns + PATIENCE * (round(in_turn_ns / min(factors, default=1.0)) + job.nic.rto_ns)
-    return min(late_ns, _MOST_NS)
+    return min(late_ns, MOST_NS)
+
+
+def check_probes(job: Job, time_ns: int) -> None:
+    """Refuses a controller that probes links more often than a run can compute.
+
+    Raises:
+        SpecError: in so much time it does.
+    """
+    if job.live is not None:
+        # where nothing says otherwise, a link is probed several times in the reaction time
+        interval_ns = job.live.interval_ns or reaction_ns(job.topology, job.scheme.frame_bytes)
+        probes = 2 * len(job.topology.links) * (time_ns // interval_ns)
+        refuse_above("controller live", "probes", probes, MOST_PROBES)
 
 
 def served(nic: Nic, job: Job) -> bool:
@@ -81,6 +115,9 @@ class Teller:
         waited = [flow for flow in job.flows if flow.id not in job.background]
         self._flows = len(waited)
         self._total_bytes = sum(flow.bytes for flow in waited)
+        self._last_ns = last_event_ns(job)
+        self._largest = max(flow.bytes for flow in job.flows)
+        self._arrived_bytes, self._arrived_ns = 0, 0
         self._next_s = 0.0
 
     def tell(self, now_ns: int, events: int) -> None:
@@ -97,8 +134,8 @@ class Teller:
             ended_s = time.monotonic()
             self._next_s = ended_s + max(TELL_S, TELL_SHARE * (ended_s - began_s))
 
-    def tell_now(self, now_ns: int, events: int, phase: str = "traffic") -> None:
-        """Reports how many flows, and what share of all bytes, their receivers have."""
+    def _arrived(self) -> tuple[int, int]:
+        """How many flows, and how many bytes of all, have arrived at this process's NICs."""
         done = arrived_bytes = 0
         for seen in itertools.chain.from_iterable(nic.received() for nic in self._nics):
             if seen.flow.id in self._background:
@@ -107,7 +144,37 @@ class Teller:
             done += complete
             arrived = seen.flow.bytes if complete else seen.packets * self._mtu_bytes
             arrived_bytes += min(arrived, seen.flow.bytes)
-        own = (done, arrived_bytes, events)
+        return done, arrived_bytes
+
+    def has_stalled(self, now_ns: int) -> bool:
+        """Whether nothing has arrived in this process for `stalled_ns`, and nothing changes any more."""
+        self._note(now_ns, self._arrived()[1])
+        return now_ns >= max(self._arrived_ns, self._last_ns) + stalled_ns(self._job)
+
+    def _note(self, now_ns: int, arrived_bytes: int) -> None:
+        if arrived_bytes != self._arrived_bytes:
+            self._arrived_bytes, self._arrived_ns = arrived_bytes, now_ns
+
+    def _check_waiting(self, now_ns: int, unfinished: int, arrived_bytes: int) -> None:
+        """Refuses to wait for a fault to end while flows retransmit in vain, where that takes too long.
+
+        Raises:
+            SpecError: it does.
+        """
+        self._note(now_ns, arrived_bytes)
+        wait_ns, nic = stalled_ns(self._job), self._job.nic
+        if not unfinished or now_ns < self._arrived_ns + wait_ns:
+            return
+        packets = min(nic.window_packets, -(-self._largest // nic.mtu_bytes))
+        timeouts = STALLED_TIMEOUTS * max(0, self._last_ns - now_ns) // wait_ns
+        what = "retransmissions while nothing arrives until the fault ends"
+        refuse_above("fault", what, unfinished * packets * timeouts, MOST_RETRANSMISSIONS)
+        check_probes(self._job, self._last_ns - now_ns)
+
+    def tell_now(self, now_ns: int, events: int, phase: str = "traffic") -> None:
+        """Reports how many flows, and what share of all bytes, their receivers have."""
+        own = (*self._arrived(), events)
         done, arrived_bytes, events = map(sum, zip(*self._network.everywhere(own), strict=True))
+        self._check_waiting(now_ns, self._flows - done, arrived_bytes)
         share = arrived_bytes / self._total_bytes
         self._report(Progress(phase, done, self._flows, share, now_ns, events))

@@ -18,7 +18,7 @@ from tailrace.experiments.backends.virtual.control import Control, reaction_ns
 from tailrace.experiments.backends.virtual.faults import VirtualFaults
 from tailrace.experiments.backends.virtual.nics import attach_nics, gaps_seen, learned, records
 from tailrace.experiments.backends.virtual.observed import path_table, queue_table
-from tailrace.experiments.backends.virtual.progress import Teller, limit_ns, served
+from tailrace.experiments.backends.virtual.progress import Teller, limit_ns, served, stalled_ns
 from tailrace.experiments.backends.virtual.ranks import Part, other_ranks
 from tailrace.experiments.backends.virtual.switches import guard_hosts, pfc_counts, switch_config
 from tailrace.experiments.backends.virtual.told import Told
@@ -206,6 +206,7 @@ class _Run:
         """Build the network, run it, read what it counted."""
         self._report(Progress("starting"))
         began_s = time.perf_counter()
+        last_ns = limit_ns(self._job)  # a run that is too large is refused before it is built
         with ExitStack() as at_end:
             network = Network(
                 self._topology,
@@ -235,7 +236,7 @@ class _Run:
             network.everywhere(None)  # until all are ready
             before = _Moment.now(network)
             with uncollected():
-                self._go(network, nics, teller)
+                self._go(network, nics, teller, last_ns)
             control.check()
             took = _Moment.now(network) - before - self._stood
             if self._afterwards is not None:
@@ -323,15 +324,16 @@ class _Run:
 
     # ---- while it runs, and after ----
 
-    def _go(self, network: Network, nics: list[Nic], teller: Teller) -> None:
-        """Runs until nothing is left to do, or all flows are complete that somebody waits for."""
-        last_ns = limit_ns(self._job)
+    def _go(self, network: Network, nics: list[Nic], teller: Teller, last_ns: int) -> None:
+        """Runs until nothing is left to do, all flows are complete that somebody waits for, or `last_ns`."""
         step_ns = LOOK_RTTS * base_rtt_ns(self._topology, self._scheme.frame_bytes)
         # a link that fails empties queues, so until then nothing is for good
         changes_ns = max(map(last_change_ns, self._job.faults), default=0)
         background, pfc = self._job.background, self._job.pfc
         stops = pfc is not None and pfc.deadlock == DEADLOCK_STOPS
-        if not background and not stops:
+        # its probes cost so much that a run must not wait in vain for as long as others
+        live = self._job.live is not None
+        if not background and not stops and not live:
             network.run(last_ns, progress=teller.tell)
             return
         waiting = list(nics)
@@ -343,6 +345,11 @@ class _Run:
             if not any(network.everywhere(bool(waiting))):
                 break
             if stops and network.now_ns >= changes_ns and self._is_deadlocked(network):
+                break
+            if live and teller.has_stalled(network.now_ns):
+                since = format_time(stalled_ns(self._job))
+                text = f"nothing arrived for {since}: given up at {format_time(network.now_ns)}"
+                self._report(Progress("traffic", note=text))
                 break
 
     def _is_deadlocked(self, network: Network) -> bool:
