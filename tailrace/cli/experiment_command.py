@@ -225,7 +225,7 @@ def _say_where(folder: Path, done: Comparison, display: Display, ran: str) -> No
         (("schemes",), "what can be compared, with all parameters"),
     ]
     for words, what in commands:
-        if Path(ran).stem not in words:
+        if ran not in words:
             display.say(f"  {shlex.join((name, *words))}\n      {what}")
 
 

@@ -210,9 +210,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 S = TypeVar("S", bound=type[SchemeConfig])
 
-SCHEMES: Registry[SchemeConfig] = Registry(
-    "scheme", also=(Common, Hf2tWords), methods={"resolve": 2}
-)
+SCHEMES: Registry[SchemeConfig] = Registry("scheme", also=(Common, Hf2tWords), methods={"resolve": 2})
 
 
 def scheme(kind: S) -> S:

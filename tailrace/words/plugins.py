@@ -7,8 +7,8 @@
     mine = "my_package.my_workload"
 
 Whatever looks for a name has them loaded first (`load`), once in each process. Loading runs the code in them:
-that is the user's own act. A mistake in them is reported on one line with their file and line (`blamed`), by the
-command line for whatever it was doing, and by planning and running for those who call these from Python.
+that is the user's own act. A mistake in them is reported on one line with their file and line (`blamed`): by
+the command line for whatever it was doing, and by planning and running for those who call these from Python.
 """
 
 from __future__ import annotations
@@ -184,7 +184,9 @@ def blame(error: BaseException, things: Iterable[object] = ()) -> str:
     kind = type(error)
     if isinstance(error, KeyboardInterrupt) or not (_loaded or _modules):
         return ""
-    own = kind.__module__ == "builtins" or _of_plugin(getattr(sys.modules.get(kind.__module__), "__file__", ""))
+    own = kind.__module__ == "builtins" or _of_plugin(
+        getattr(sys.modules.get(kind.__module__), "__file__", "")
+    )
     if not isinstance(error, Exception) and not own:
         return ""
     place = _plugin_frame(error)
@@ -211,7 +213,7 @@ def place_of(thing: object) -> str:
 
 
 def given_by(maker: object, value: Any, kind: Any, what: str) -> Any:
-    """What an object of a plug-in has given, where it is of a type; what an object of ours gave stays as it is.
+    """What an object of a plug-in gave, if it is of a type; what an object of ours gave stays as it is.
 
     Args:
         maker: the object whose method, or the function, that gave it.

@@ -69,7 +69,8 @@ def _parse(text: str, units: Mapping[str, int], what: str, smallest: str, most: 
 
 
 def parse_rate_bps(text: str) -> int:
-    """A rate such as 200Gbps, in bits/s, at most MOST_BPS; a bare number is bits/s, and the case of the unit does not matter.
+    """A rate such as 200Gbps, in bits/s, at most MOST_BPS; a bare number is bits/s. The case of the unit does
+    not matter.
 
     Raises:
         UnitError: the text is no rate.

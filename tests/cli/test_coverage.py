@@ -124,3 +124,17 @@ def test_names_of_sources_make_no_records(command: Command, tmp_path: Path) -> N
     assert command("coverage", str(tmp_path), "--lcov", str(info)).status == 0
     assert info.read_text().count("\n") == len(info.read_text().splitlines()) == 6
     assert "SF:a.p4\\nend_of_record\\nTN:\\nSF:b.p4\\r\\x1b\n" in info.read_text()
+
+
+def test_nothing_unused_is_said_so(command: Command, folder: Path) -> None:
+    """And so is a file without programs."""
+    loaded = load_program((BUILT / "basic_l3.json").read_bytes())
+    used = [1] * len(Uses(loaded.model).all)
+    write([coverage_of(loaded, used, [Entry("route", "a", True)])], folder / "all.json")
+    write([], folder / "none.json")
+    assert command("coverage", str(folder / "all.json"), "--unused").err == "packets have used everything\n"
+    for words in ((), ("--unused",)):
+        assert (
+            command("coverage", str(folder / "none.json"), *words).err
+            == "the files hold no program's coverage\n"
+        )

@@ -116,8 +116,6 @@ class Seed:
     ] = None
 
 
-WORKLOADS: Registry[Pattern] = Registry(
-    "workload", also=(Seed,), files="FILE.csv", methods={"transfers": 2}
-)
+WORKLOADS: Registry[Pattern] = Registry("workload", also=(Seed,), files="FILE.csv", methods={"transfers": 2})
 
 register = WORKLOADS.register

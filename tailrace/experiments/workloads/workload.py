@@ -82,8 +82,8 @@ class Workload:
         flows = []
         classes = {}
         for number, transfer in enumerate(counted(self.pattern.transfers(topology, rng)), start=1):
-            sender, receiver, size_bytes, start_ns, after, sport, flow_class, steering = (
-                self._checked(transfer)
+            sender, receiver, size_bytes, start_ns, after, sport, flow_class, steering = self._checked(
+                transfer
             )
             if flow_class != PLAIN:
                 classes[number] = flow_class

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mistakes in plug-ins, wherever they show: one line with the plug-in's file and line, and nothing of ours."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tailrace.words import plugins
+from tests.extend.conftest import ROOT, Run, documented
+from tests.extend.test_from_outside import METRIC, RING, ROUND
+from tests.extend.test_from_outside import WORDS as OWN_NETWORK
+from tests.long import some
+
+FAULT = """
+from dataclasses import dataclass
+from typing import Annotated
+
+from tailrace.experiments.extend import LinkDown, keys, register_fault
+
+
+@register_fault("flaky", "a link that dies for a while")
+@dataclass(frozen=True, slots=True)
+class Flaky:
+    at_ns: Annotated[int, keys.time("at", "when")] = 1000
+
+    def resolve(self, topology, rng):
+        link = topology.links[0]
+        return (LinkDown(link.a, link.b, self.at_ns, self.at_ns + 5000),)
+"""
+FILES = {"ring": RING, "round": ROUND, "spread": METRIC, "flaky": FAULT}
+DOWN = "return (LinkDown(link.a, link.b, self.at_ns, self.at_ns + 5000),)"
+TRANSFER = "Transfer(host, hosts[(number + 1) % len(hosts)], self.size_bytes, rng.randint(0, 1000))"
+BUILD = "def build(self, builder: Builder) -> None:\n"
+SWITCHES = 'keys.integer("switches", "of the ring", least=3, most=500)'
+
+
+def transfer(rest: str) -> str:
+    return f"Transfer(host, hosts[(number + 1) % len(hosts)], {rest})"
+
+
+RAISED = (
+    *("RuntimeError('two\\nlines')", "SystemExit(0)", "SystemExit('bye')", "StopIteration()"),
+    *("GeneratorExit()", "RecursionError()", "MemoryError()", "OSError(2, 'no', 'such')"),
+    *("BrokenPipeError()", "ImportError('plain')", "ImportError('x', name='x')", "BaseException('b')"),
+    *("NotImplementedError", "AssertionError()", "UnicodeDecodeError('utf-8', b'x', 0, 1, 'r')"),
+    "ValueError('x' * 3000)",
+)
+SMALL_CASES: list[tuple[str, str, str]] = [
+    # at import, and in declarations
+    ("ring", SWITCHES, "keys.integr('switches', 'x')"),
+    ("ring", SWITCHES, "keys.integer('switches')"),
+    ("ring", SWITCHES, "keys.integer('switches', 'of the ring', least='x')"),
+    ("ring", SWITCHES, "keys.integer('rate', 'of the ring')"),
+    ("ring", SWITCHES, "keys.integer('two words', 'of the ring')"),
+    ("ring", "@dataclass(frozen=True, slots=True)\n", ""),
+    ("ring", "def build", "def bild"),
+    ("ring", "def build(self, builder: Builder)", "def build(self)"),
+    ("ring", '"ring", "switches in a ring"', "5, 'x'"),
+    ("ring", "if self.switches == 13", "if self.swtches == 13"),
+    ("round", "def transfers(", "def trnsfers("),
+    ("flaky", "def resolve(self, topology, rng)", "def resolve(self)"),
+    ("spread", '"longest over shortest"', "5"),
+    ("spread", '@register_metric("spread",', "@register_metric(5,"),
+    # what is raised, by whatever is called
+    *(("ring", BUILD, f"{BUILD}        raise {each}\n") for each in RAISED),
+    *(("round", "hosts = topology.hosts\n", f"raise {each}\n") for each in RAISED),
+    *(("spread", "times = [", f"raise {each}\n    times = [") for each in RAISED),
+    *(("flaky", "link = topology.links[0]", f"raise {each}") for each in RAISED),
+    # what is given
+    ("ring", "hosts=self.hosts)", 'hosts="3")'),
+    ("ring", "hosts=self.hosts)", "hosts=0)"),
+    ("ring", 'f"s{number}"', "number"),
+    ("ring", 'f"s{number}"', '"s0"'),
+    ("ring", "builder.link(name, names[(number + 1) % len(names)])", "pass"),
+    *(
+        ("round", TRANSFER, transfer(rest))
+        for rest in (
+            *("'7', 0", "7, 'x'", "7.5, 0", "7, 0.5", "7, 0, after=('x',)", "7, 0, after=(999,)"),
+            *("7, 0, after=5", "7, 0, flow_class=3", "7, 0, steering='no'", "7, 0, sport='x'", "7, -1"),
+            *("7, 0, sport=99999999", "10**30, 0", "7, 10**30"),
+        )
+    ),
+    ("round", TRANSFER, "None"),
+    ("round", TRANSFER, "Transfer()"),
+    ("round", "hosts = topology.hosts\n", "return 5\n        hosts = ()\n"),
+    *(("spread", "max(times) / min(times)", each) for each in ("'x'", "10**400", "True", "result.rowz")),
+    ("spread", "def spread(result: Result)", "def spread()"),
+    *(
+        ("flaky", DOWN, f"return {each}")
+        for each in (
+            *("None", "5", "[5]", "('x',)", "LinkDown(link.a, link.b, 1, 2)", "(LinkDown(link.a),)"),
+            *("(LinkDown(link.a, link.b, 'x', 2),)", "(LinkDown(link.a, link.b, 1.5, 2),)"),
+        )
+    ),
+]
+
+NIC = 'replace(nic, steering=SteeringConfig(algorithm="bend", own=own))'
+RESOLVED = 'self.filled(ResolvedBend, topology, around, program="ecmp")'
+HOST_CASES: list[tuple[str, str, str]] = [
+    *(("bend", "return self.port", f"return {each}") for each in ("'7'", "None", "7.5", "-1", "self.prt")),
+    *(
+        ("bend", NIC, each)
+        for each in (
+            *("replace(nic, steerng=5)", "replace(nic, steering=SteeringConfig(algoritm='bend'))", "None"),
+            *("replace(nic, steering='bend')", "replace(nic, window_bytes='x')", "5"),
+            *("replace(nic, rto_ns=-1)", "replace(nic, steering=SteeringConfig(algorithm='no'))"),
+        )
+    ),
+    *(("bend", "return Ports(64)", f"return {each}") for each in ("None", "5", "Ports('x')", "topology.no")),
+    *(
+        ("bend", RESOLVED, each)
+        for each in (
+            *("None", "5", "self", "ResolvedBend()", "self.filld(1)"),
+            *(f"self.filled({kind}, topology, around, program='ecmp')" for kind in ("int", "ResolvedPlain")),
+            "self.filled(ResolvedBend, topology, around, program=5)",
+        )
+    ),
+    (
+        "bend",
+        "@scheme\nclass BendConfig(SchemeConfig, frozen=True, kw_only=True)",
+        "@scheme\nclass BendConfig",
+    ),
+    ("bend", "def resolve(", "def reslve("),
+    ("bend", "def on_feedback(self, now_ns, feedback, ev)", "def on_feedback(self, now_ns)"),
+    ("bend", "def next_ev(self, now_ns)", "def next_ev(self)"),
+    ("bend", "self.explored += 1", "self.explored = 'x'"),
+    ("bend", "def nic(self, topology, around, scale)", "def nic(self)"),
+    ("bend", "    def paths(self", "    def entities(self, plan):\n        return [5]\n\n    def paths(self"),
+    (
+        "bend",
+        "    def paths(self",
+        "    def entities(self, plan):\n        return None\n\n    def paths(self",
+    ),
+    (
+        "bend",
+        "    def paths(self",
+        "    def watch(self, *a, **k):\n        raise OSError('x')\n\n    def paths(self",
+    ),
+    (
+        "bend",
+        "    def paths(self",
+        "    def watch(self, *a, **k):\n        return None\n\n    def paths(self",
+    ),
+    ("aimd", "return super().window_open_after(index) and", "return 1 and"),
+    ("aimd", "self.window, self.cut = 1.0", "self.windw, self.cut = 1.0"),
+    ("aimd", "super()._on_progress()", "super()._on_progress(5)"),
+    ("aimd", "super()._on_progress()", "self.acked = 'x'"),
+    (
+        "aimd",
+        "    def _on_progress(self)",
+        "    def peek(self):\n        return 'x'\n\n    def _on_progress(self)",
+    ),
+    (
+        "aimd",
+        "    def _on_progress(self)",
+        "    def on_sent(self):\n        pass\n\n    def _on_progress(self)",
+    ),
+]
+ENTRY = (
+    "from tailrace.schemes.extend import P4TableAction, P4TableEntry, P4TableMatch\n"
+    "        yield P4TableEntry('ipv4_routes', match=P4TableMatch({}), action=P4TableAction({}))\n"
+    "        yield from usual(plan,"
+)
+SCHEME_CASES: list[tuple[str, str]] = [
+    ("flowlet_config(plan, self.gap_ns)", "flowlet_config(plan, self.gap)"),
+    ("flowlet_config(plan, self.gap_ns)", "flowlet_config(plan, 'x')"),
+    ("yield from usual(plan,", "yield 5\n        yield from usual(plan,"),
+    ("yield from usual(plan,", ENTRY.format("dst='10.0.0.0/8'", "'Ingress.routing.set_group', group=1")),
+    ("yield from usual(plan,", ENTRY.format("nothing=1", "'drop'")),
+    ("gap_ns=gap_ns, kernel_tcp", 'gap_ns="x", kernel_tcp'),
+    ("def entities(self, plan: Plan)", "def entities(self)"),
+    ("return self.gap_ns", "return 'x'"),
+]
+
+
+def one_line_of(done: subprocess.CompletedProcess[str], file: str) -> None:
+    """It says what went wrong in the file, and nothing else."""
+    lines = [line for line in done.stderr.splitlines() if line.startswith("tailrace: ")]
+    assert done.returncode in (1, 2), done.stderr
+    assert len(lines) == 1, done.stderr
+    assert re.search(rf"/{file}\.py: line \d+", lines[0]), lines[0]
+    for wrong in ("internal error", "Traceback", str(ROOT / "tailrace"), "tailrace/words", "tailrace/hosts"):
+        assert wrong not in done.stderr
+
+
+def changed(folder: Path, file: str, old: str, new: str) -> None:
+    path = folder / f"{file}.py"
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), "utf-8")
+
+
+@pytest.mark.parametrize(("file", "old", "new"), some(SMALL_CASES, 4))
+def test_of_networks_traffic_faults_and_metrics(
+    told: Run, tmp_path: Path, file: str, old: str, new: str
+) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for name, text in FILES.items():
+        (folder / f"{name}.py").write_text(text, "utf-8")
+    changed(folder, file, old, new)
+    one_line_of(told("run", "--plugin", folder, "--scheme", "ecmp", *OWN_NETWORK, "--fault", "flaky"), file)
+
+
+@pytest.mark.parametrize(("file", "old", "new"), some(HOST_CASES, 3))
+def test_of_schemes_and_transports_in_nics(told: Run, tmp_path: Path, file: str, old: str, new: str) -> None:
+    folder = documented(tmp_path / "mine")
+    changed(folder, file, old, new)
+    words = ("--workload", "permutation:size=64KiB,peers=remote", "--target", "virtual")
+    more = ("--fault", "drop:rate=0.05", "--out", "out")
+    one_line_of(
+        told("run", "--plugin", folder, "--scheme", "bend", "--transport", "aimd", *words, *more), file
+    )
+
+
+@pytest.fixture
+def two_choices(tmp_path: Path) -> Path:
+    """The example, elsewhere."""
+    copied = tmp_path / "elsewhere"
+    shutil.copytree(ROOT / "examples" / "two_choices", copied, ignore=shutil.ignore_patterns("__pycache__"))
+    return copied
+
+
+RUN = ("run", "--scheme", "two-choices", "--workload", "permutation:size=16KiB", "--target", "virtual")
+
+
+@pytest.mark.parametrize(("old", "new"), some(SCHEME_CASES, 2))
+def test_of_schemes_in_switches(told: Run, two_choices: Path, old: str, new: str) -> None:
+    changed(two_choices, "two_choices", old, new)
+    one_line_of(told(*RUN, "--plugin", two_choices), "two_choices")
+
+
+def test_workers_report_them_too(tailrace: Run, tmp_path: Path) -> None:
+    """In another process nobody sees the frames."""
+    folder = documented(tmp_path / "mine")
+    changed(folder, "bend", "return self.port", "return 'x'")
+    words = ("--workload", "permutation:size=16KiB,peers=remote", "--target", "virtual", "--out", "out")
+    done = tailrace(
+        *("sweep", "--plugin", folder, "--scheme", "bend", "--workers", 2, "--set", "seed=1,2", *words)
+    )
+    assert done.returncode in (1, 2)
+    assert re.search(r"/bend\.py: line \d+: next_ev gave 'x', expected int", done.stderr)
+    assert "internal error" not in done.stderr
+
+
+def test_a_program_that_is_not_compiled(told: Run, two_choices: Path) -> None:
+    """Where it was looked for, and how it is compiled."""
+    shutil.rmtree(two_choices / "build")
+    done = told(*RUN, "--plugin", two_choices)
+    line = done.stderr.splitlines()[-1]
+    assert done.returncode == 1
+    assert "program two_choices: no two_choices.json in " in line
+    assert str(two_choices / "build") in line
+    assert f"python scripts/compile_p4.py -I p4src {two_choices} {two_choices / 'build'}" in line
+
+
+@pytest.mark.parametrize("signal", ["SIGTERM", "SIGHUP"])
+def test_a_signal_while_one_loads_is_no_mistake(told: Run, tmp_path: Path, signal: str) -> None:
+    """The command ends as it always does then."""
+    text = f"import os, signal\n\nos.kill(os.getpid(), signal.{signal})\nfor _ in range(1000):\n    pass\n"
+    (tmp_path / "slow.py").write_text(text, "utf-8")
+    done = told("topologies", "--plugin", tmp_path / "slow.py")
+    assert (done.returncode, done.stderr) == (
+        {"SIGTERM": 143, "SIGHUP": 129}[signal],
+        "tailrace: interrupted\n",
+    )
+
+
+def test_mistakes_of_ours_are_not_blamed_on_plug_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor are a full disk and a signal."""
+    monkeypatch.setattr(plugins, "_loaded", {tmp_path / "mine.py": ""})
+    for error in (KeyError("x"), OSError(28, "full"), KeyboardInterrupt(), MemoryError()):
+        with pytest.raises(type(error)) as caught:
+            raise error
+        assert plugins.blame(caught.value) == ""
