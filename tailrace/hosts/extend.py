@@ -31,13 +31,13 @@ T = TypeVar("T", bound=type[Transport])
 S = TypeVar("S", bound=type[Steering])
 
 
-_ABSTRACT: dict[type, tuple[str, ...]] = {
-    Steering: ("next_ev", "on_feedback"),
-    Sender: ("peek", "on_sent", "on_ack", "on_trimmed", "on_time"),
-    OneTimerSender: ("_advance", "_on_progress", "_on_nak", "_on_timeout", "on_echo"),
-    Receiver: ("on_trimmed", "_deliver", "_beyond"),
+_ABSTRACT: dict[type, dict[str, int]] = {
+    Steering: {"next_ev": 1, "on_feedback": 3},
+    Sender: {"peek": 0, "on_sent": 2, "on_ack": 6, "on_trimmed": 4, "on_time": 1},
+    OneTimerSender: {"_advance": 1, "_on_progress": 0, "_on_nak": 1, "_on_timeout": 0, "on_echo": 3},
+    Receiver: {"on_trimmed": 1, "_deliver": 0, "_beyond": 0},
 }
-"""What each base leaves to others; compiled classes do not tell."""
+"""What each base leaves to others, with the number of arguments; compiled classes do not tell."""
 
 
 _RETURNS = {"next_ev": int, "peek": int, "window_open_after": bool, "asks_at": bool}
@@ -60,6 +60,18 @@ def _typed(method: Callable[..., Any], kind: type) -> Callable[..., Any]:
     return checked
 
 
+def _check_methods(what: str, made: type) -> None:
+    """Refuses methods that compiled NICs could not call."""
+    for part in made.__mro__:
+        for name, count in _ABSTRACT.get(part, {}).items():
+            try:
+                inspect.signature(getattr(made, name)).bind(*range(count + 1))
+            except ValueError:  # it is one of ours, compiled
+                continue
+            except TypeError:
+                raise SpecError(f"{what}: {made.__name__}.{name} must take {count} arguments") from None
+
+
 def _checked(what: str, made: object, base: type, arguments: int) -> Any:
     """What makes one of a flow's algorithms, if it can be called as NICs do."""
     if not (isinstance(made, type) and issubclass(made, base)):
@@ -76,6 +88,7 @@ def _checked(what: str, made: object, base: type, arguments: int) -> Any:
         inspect.signature(made).bind(*range(arguments))
     except TypeError:
         raise SpecError(f"{what}: {made.__name__} must take {arguments} arguments") from None
+    _check_methods(what, made)
     for part in made.__mro__[: made.__mro__.index(base)]:
         for name in _RETURNS.keys() & vars(part).keys():
             if plugins.place_of(part):

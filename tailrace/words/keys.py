@@ -21,6 +21,7 @@ import dataclasses
 import functools
 import inspect
 import math
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +35,8 @@ from tailrace.words.units import MOST_COUNT, format_bytes, format_rate, format_t
 from tailrace.words.words import Options, Words
 
 T = TypeVar("T")
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 REQUIRED: Any = type("Required", (), {"__repr__": lambda _self: "REQUIRED"})()
 """The default of a key that must be given."""
@@ -68,6 +71,11 @@ class Key:
     most: float | None = None
     above: bool = False
     default: Any = REQUIRED
+
+    def __post_init__(self) -> None:
+        """Refuses a name that no spec can hold."""
+        if _NAME.fullmatch(self.name) is None:
+            raise SpecError(f"key {self.name[:80]!r}: expected a name of letters, digits, - and _")
 
     @property
     def default_text(self) -> str:

@@ -13,6 +13,7 @@ the command line for whatever it was doing, and by planning and running for thos
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.util
 import inspect
@@ -163,8 +164,10 @@ def blamed(what: str, *things: object) -> Iterator[None]:
     try:
         yield
     except Error as error:
-        place = "" if _plugin_frame(error) else next(filter(None, map(place_of, things)), "")
-        if place and place not in str(error):
+        place = _plugin_frame(error) or next(filter(None, map(place_of, things)), "")
+        # what a plug-in itself refuses is the user's mistake
+        refused = any(_of_plugin(frame.f_code.co_filename) for frame in list(_frames(error))[:1])
+        if place and not refused and place not in str(error):
             error.args = (f"{error} ({place})",)
         raise
     except BaseException as error:
@@ -175,8 +178,8 @@ def blamed(what: str, *things: object) -> Iterator[None]:
 
 
 def blame(error: BaseException, things: Iterable[object] = ()) -> str:
-    """The place in a plug-in that caused an error, and the error, on one line; empty: no plug-in did, or a
-    signal ended the command.
+    """The place in a plug-in that caused an error, and the error, on one line; empty: no plug-in did, or the
+    error is one of ours, or a signal ended the command.
 
     The place is the innermost frame within a plug-in's folder. Where a wrong value of a plug-in failed in our
     code, it is the definition of the innermost object of a plug-in that our code was working with.
@@ -184,10 +187,9 @@ def blame(error: BaseException, things: Iterable[object] = ()) -> str:
     kind = type(error)
     if isinstance(error, KeyboardInterrupt) or not (_loaded or _modules):
         return ""
-    own = kind.__module__ == "builtins" or _of_plugin(
-        getattr(sys.modules.get(kind.__module__), "__file__", "")
-    )
-    if not isinstance(error, Exception) and not own:
+    module = sys.modules.get(kind.__module__)
+    own = kind.__module__ == "builtins" or _of_plugin(getattr(module, "__file__", None) or "")
+    if isinstance(error, Error) or not (isinstance(error, Exception) or own):
         return ""
     place = _plugin_frame(error)
     if not place and own and isinstance(error, Exception) and not isinstance(error, (OSError, MemoryError)):
@@ -200,7 +202,13 @@ def place_of(thing: object) -> str:
     """Where a plug-in defines a function, a class or the class of an object: its file and line; empty: none
     does.
     """
-    made = thing if isinstance(thing, (type, FunctionType)) else type(thing)
+    if not (_loaded or _modules):  # it is asked for each flow of a run
+        return ""
+    return _place(thing if isinstance(thing, (type, FunctionType)) else type(thing))
+
+
+@functools.cache
+def _place(made: type | FunctionType) -> str:
     file = getattr(sys.modules.get(made.__module__), "__file__", None)
     if not file or not _of_plugin(file):
         return ""
@@ -209,7 +217,7 @@ def place_of(thing: object) -> str:
     try:
         return f"{file}: line {inspect.getsourcelines(made)[1]}"
     except (OSError, TypeError):
-        return file
+        return str(file)
 
 
 def given_by(maker: object, value: Any, kind: Any, what: str) -> Any:
@@ -256,6 +264,7 @@ def _plugin_frame(error: BaseException | None) -> str:
     return ""
 
 
+@functools.cache
 def _of_plugin(name: str) -> bool:
     """Whether a file is in the folder of a plug-in, and neither ours nor of a package installed below it."""
     path = Path(name)
@@ -271,13 +280,19 @@ def _of_plugin(name: str) -> bool:
     return False
 
 
+def _forget() -> None:
+    """What is known of files no longer holds when another plug-in is loaded."""
+    _of_plugin.cache_clear()
+    _place.cache_clear()
+
+
 def _objects(values: Iterable[object]) -> Iterator[object]:
     """Some objects, and what stands in the fields of those that are ours."""
     for value in list(values):
         yield value
         if type(value).__module__.startswith(f"{_PACKAGE.name}."):
-            names = getattr(value, "__struct_fields__", None) or getattr(value, "__dataclass_fields__", ())
-            yield from (getattr(value, name, None) for name in names or getattr(value, "__dict__", ()))
+            for fields in ("__struct_fields__", "__dataclass_fields__", "__dict__"):
+                yield from (getattr(value, name, None) for name in getattr(value, fields, ()))
 
 
 def _files(path: Path) -> list[Path]:
@@ -311,6 +326,7 @@ def _load_file(path: Path) -> None:
     # before it runs: dataclasses look their module up
     sys.modules[name] = module
     _loaded[path] = found
+    _forget()
     try:
         exec(compile(source, path, "exec"), module.__dict__)  # noqa: S102 - this is what loading is
     except BaseException as error:
@@ -329,6 +345,7 @@ def _load_point(point: EntryPoint) -> None:
         spec = importlib.util.find_spec(point.module)
         if spec is not None and spec.origin is not None:
             _modules.append(Path(spec.origin))
+            _forget()
         point.load()
     except (Exception, SystemExit) as error:
         package = point.dist.name if point.dist is not None else "?"

@@ -42,6 +42,15 @@ def scaled(value: T, scale: float) -> T:
     return value if scale == 1 else _scaled("", value, Fraction(scale))
 
 
+def scaled_ns(name: str, time_ns: int, scale: float) -> int:
+    """A time at the scale; `name` is for the message.
+
+    Raises:
+        SpecError: it is more than MOST_NS then.
+    """
+    return int(_number(f"{name}_ns", time_ns, Fraction(scale)))
+
+
 def _has_fields(value: object) -> bool:
     return isinstance(value, msgspec.Struct) or (is_dataclass(value) and not isinstance(value, type))
 
@@ -72,7 +81,7 @@ def _number(name: str, value: Any, scale: Fraction) -> Any:
         exact = Fraction(value) * scale
         if exact > MOST_NS and not name.startswith("ns_per_"):
             shown = format_time(value)
-            raise SpecError(f"time scale {float(scale):g}: {name} {shown} is more than 100 days then")
+            raise SpecError(f"time scale {float(scale):g}: {name[:-3]} {shown} is more than 100 days then")
         return float(exact) if isinstance(value, float) else round(exact)
     if name.endswith("_bps"):
         return max(1, round(Fraction(value) / scale))

@@ -116,7 +116,7 @@ HOST_CASES: list[tuple[str, str, str]] = [
         ("bend", RESOLVED, each)
         for each in (
             *("None", "5", "self", "ResolvedBend()", "self.filld(1)"),
-            *(f"self.filled({kind}, topology, around, program='ecmp')" for kind in ("int", "ResolvedPlain")),
+            *(f"self.filled({kind}, topology, around, program='ecmp')" for kind in ("int",)),
             "self.filled(ResolvedBend, topology, around, program=5)",
         )
     ),
@@ -174,7 +174,6 @@ SCHEME_CASES: list[tuple[str, str]] = [
     ("yield from usual(plan,", ENTRY.format("nothing=1", "'drop'")),
     ("gap_ns=gap_ns, kernel_tcp", 'gap_ns="x", kernel_tcp'),
     ("def entities(self, plan: Plan)", "def entities(self)"),
-    ("return self.gap_ns", "return 'x'"),
 ]
 
 

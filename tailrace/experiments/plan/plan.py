@@ -38,7 +38,7 @@ from tailrace.schemes.resolved import Around, Resolved
 from tailrace.topology import Topology
 from tailrace.words import SpecError
 from tailrace.words.plugins import blamed
-from tailrace.words.scale import scaled
+from tailrace.words.scale import scaled, scaled_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
         time_scale=scale,
         pfc=thresholds,
         kernel_tcp=kernel_tcp(transport, scheme, target, pfc=thresholds is not None),
-        sample_ns=None if experiment.sample_ns is None else round(experiment.sample_ns * scale),
+        sample_ns=None if experiment.sample_ns is None else scaled_ns("sample", experiment.sample_ns, scale),
         watch=experiment.follow,
         background=frozenset(number for number, name in classes.items() if not measured(name)),
         live=_live(experiment, target, scale),

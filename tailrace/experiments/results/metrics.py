@@ -98,9 +98,8 @@ def measured(result: Result) -> dict[str, float]:
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not is_number or not abs(value) <= sys.float_info.max:
             place = plugins.place_of(one.compute)
-            raise SpecError(
-                f"metric {name}: {place}: expected a finite number or None, found {one_line(repr(value), 80)}"
-            )
+            problem = f"expected a finite number or None, found {one_line(repr(value), 80)}"
+            raise SpecError(f"metric {name}: {problem}{place and f' ({place})'}")
         found[name] = float(value)
     return found
 

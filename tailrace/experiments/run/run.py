@@ -67,17 +67,24 @@ def run(
         RunError: the run failed, or measured something else than it was given.
     """
     usage = Usage()
-    with plugins.blamed(label, planned.job.scheme):
+    with plugins.blamed(label, *_parts(planned)):
         outcome = backend.run(structs.replace(planned.job, pcap_dir=pcap_dir), report)
-    if outcome.pfc is not None and outcome.pfc.storms:
-        report(Progress("traffic", note=outcome.pfc.storm_note))
-    rows = _rows(planned, outcome)
-    case, summary = case_name(planned.experiment.faults), _summary(planned, outcome, rows)
-    if planned.target == "virtual":
-        summary = structs.replace(summary, **usage.taken())
-    result = Result(case, label, summary, rows, outcome.timelines, outcome.events, outcome.gaps)
+        if outcome.pfc is not None and outcome.pfc.storms:
+            report(Progress("traffic", note=outcome.pfc.storm_note))
+        rows = _rows(planned, outcome)
+        case, summary = case_name(planned.experiment.faults), _summary(planned, outcome, rows)
+        if planned.target == "virtual":
+            summary = structs.replace(summary, **usage.taken())
+        result = Result(case, label, summary, rows, outcome.timelines, outcome.events, outcome.gaps)
     found = measured_by_metrics(result)
     return replace(result, summary=structs.replace(summary, metrics=found)) if found else result
+
+
+def _parts(planned: Plan) -> tuple[object, ...]:
+    """What of a run a plug-in may have defined."""
+    meant = planned.experiment.meant
+    traffic = () if meant.workload is None else (meant.workload.pattern,)
+    return planned.job.scheme, *(fault.kind for fault in meant.faults), *traffic
 
 
 def _rows(planned: Plan, outcome: Outcome) -> tuple[FlowRow, ...]:

@@ -116,7 +116,7 @@ class Teller:
         self._flows = len(waited)
         self._total_bytes = sum(flow.bytes for flow in waited)
         self._last_ns = last_event_ns(job)
-        self._largest = max(flow.bytes for flow in job.flows)
+        self._largest = max((flow.bytes for flow in job.flows), default=0)
         self._arrived_bytes, self._arrived_ns = 0, 0
         self._next_s = 0.0
 
