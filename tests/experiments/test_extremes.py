@@ -113,8 +113,8 @@ def cases(what: str) -> list[tuple[str, dict[str, Any]]]:
 
 def others() -> list[tuple[str, dict[str, Any]]]:
     """The specs that are not registered, and the keys of an experiment that are numbers."""
-    usual = {"scheme": "ecmp", "topology": LEAVES, "workload": "permutation:size=16KiB"}
-    found = []
+    usual: dict[str, Any] = {"scheme": "ecmp", "topology": LEAVES, "workload": "permutation:size=16KiB"}
+    found: list[tuple[str, dict[str, Any]]] = []
     for value in (*WHOLE, *BOUNDS):
         for key in ("xoff", "xon", "headroom", "buffer", "channels", "alpha"):
             more = "buffer=10MiB," if key == "alpha" else ""
@@ -228,7 +228,7 @@ RUN = ("run", "--scheme", "ecmp", "--target", "virtual", "--topology", LEAVES, "
         (("--workload", "poisson:size=64KiB,load=0.3,duration=9223372036854775807ns"), "at most 8640000s"),
         (("--scheme", "flowcut:queue=100"), "scheme flowcut: queue must hold a frame of 1124 bytes"),
         (("--scheme", "ecmp:queue=1"), "scheme ecmp: queue must hold a frame of"),
-        (("--controller", "live:interval=100ns", "--workload", "permutation:size=1GiB"), "probes"),
+        (("--controller", "live:interval=100ns", "--workload", "permutation:size=2GiB"), "probes"),
     ],
 )
 def test_what_a_run_cannot_hold_is_refused_before_it(

@@ -17,7 +17,9 @@ from typing import Any
 import pytest
 
 import tailrace
-from tailrace.cli.main import main
+from tailrace.cli.store.results_command import POOLED
+from tailrace.cli.table import Table, plain
+from tailrace.controller.listing.listing import Listing
 from tailrace.experiments.plan.words import labels
 from tailrace.schemes.registry import parse_scheme
 from tests.forked import command
@@ -52,41 +54,22 @@ def test_an_old_folder_is_not_mixed_with_a_new_run(tmp_path: Path) -> None:
 
 
 @later("tables show whatever differs between rows with the rebuilt results")
-def test_rows_that_differ_look_different(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Two runs that differ in a setting alone can be told apart in a narrow terminal."""
-    words = (
-        "sweep",
-        "--scheme",
-        "ecmp",
-        *SMALL,
-        "--set",
-        "transport=gbn,sr",
-        "--store",
-        "kept",
-        "--out",
-        "out",
-    )
-    assert command(words, tmp_path).returncode == 0
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "60")
-    assert main(["results", "--store", "kept", "--pool"]) == 0
-    rows = capsys.readouterr().out.splitlines()[1:3]
-    assert len(rows) == 2
-    assert all(name in " ".join(rows) for name in ("gbn", "sr"))
+def test_rows_that_differ_look_different() -> None:
+    """Two groups of stored runs that differ in a setting alone can be told apart in a narrow terminal."""
+    same: dict[str, Any] = {"scheme": "ecmp", "topology": SMALL[3], "workload": SMALL[5], "faults": ""}
+    measured: dict[str, Any] = {"seeds": 1, "flows": 4, "fct_mean_ns": 2e4, "slowdown_p99": 1.5}
+    rows = tuple({**same, **measured, "setting": f"transport={name}"} for name in ("gbn", "dctcp"))
+    shown = plain(Table(Listing("runs", POOLED, rows), 80).lines())
+    assert "gbn" in shown
+    assert "dctcp" in shown
 
 
 @later("the README's measure is shown first with the rebuilt results")
-def test_the_mean_over_the_first_scheme_is_shown_at_80_columns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    assert main(["compare", "--scheme", "ecmp,flowcut", *SMALL, "--out", "out"]) == 0
-    table = capsys.readouterr().out
-    assert "mean /ecmp" in table
-    assert "slowdown mean" in table
+def test_the_mean_over_the_first_scheme_is_shown_at_80_columns() -> None:
+    table = Table(tailrace.compare(None, ["ecmp", "flowcut"], **KEYS).table, 80)
+    titles = [column.texts.title for column in table._laid]
+    assert "mean /ecmp" in titles
+    assert "slowdown mean" in titles
 
 
 @later("a difference within its interval is called so with the rebuilt results")

@@ -195,8 +195,9 @@ def nic_config(
         SpecError: what scheme and transport ask for does not go together.
     """
     try:
+        own: NicConfig = given_by(scheme, scheme.nic(topology, around, scale), NicConfig, "nic")
         config = replace(
-            given_by(scheme, scheme.nic(topology, around, scale), NicConfig, "nic"),
+            own,
             hf2t=hf2t_config(topology, scheme, switches),
             **scaled(transport, scale).settings(),
         )

@@ -29,7 +29,7 @@ STALLED_TIMEOUTS = 2
 MOST_RETRANSMISSIONS = 100_000_000
 """While nothing arrives, and flows wait for the end of a fault."""
 
-MOST_PROBES = 5_000_000
+MOST_PROBES = 2_000_000
 """Of links, by a controller that runs in Python."""
 
 TELL_S = 0.25
