@@ -1,75 +1,98 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of entries: a `p4.v1.WriteRequest` as text, or the `sX-runtime.json` of the p4lang tutorials."""
+"""Files of entries, in three formats: the `sX-runtime.json` of the p4lang tutorials, commands of
+simple_switch_CLI (`switch_cli`), and a `p4.v1.WriteRequest` as text.
+
+Of the tutorials' files all is taken that their tool takes (utils/p4runtime_lib of p4lang/tutorials), so keys
+that it does not read are passed over.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
-from finsy import (
-    P4CloneSessionEntry,
-    P4MulticastGroupEntry,
-    P4Schema,
-    P4TableAction,
-    P4TableEntry,
-    P4TableMatch,
-)
-from finsy.proto import p4r
+from finsy.proto import p4i, p4r
 from google.protobuf import text_format
+from msgspec import Meta
 
+from tailrace.controller.switch_cli import commands
+from tailrace.p4rt.entries import Entries
+from tailrace.p4rt.programs import Program
+from tailrace.p4rt.values import text_of as value_text
+from tailrace.p4rt.view import ProgramView
+from tailrace.words import SpecError
 from tailrace.words.errors import FileError
-from tailrace.words.files import MOST_TEXT_BYTES, read_text
-from tailrace.words.schema import read_json
+from tailrace.words.files import MOST_TEXT_BYTES, text_of
+from tailrace.words.schema import KeyProblemError, convert, read_json
 from tailrace.words.text import one_line
 
 JSON_SUFFIX = ".json"
-_MOST_SHOWN = 200
+_MOST_NOTES = 10
+_MOST_NAMED = 5
+
+_Id = Annotated[int, Meta(ge=0, lt=1 << 32, description="a whole number below 2^32")]
+_Size = Annotated[int, Meta(ge=0, lt=1 << 31, description="a whole number below 2^31")]
 
 
 class TableEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry by names. A match is one value, or [address, prefix length], [value, mask], [low, high]."""
+    """An entry by names; values as `p4rt.parse` takes them."""
 
     table: str
     action_name: str
-    match: dict[str, int | str | list[int | str]] = {}
-    action_params: dict[str, int | str] = {}
-    default_action: bool = False
-    priority: int = 0
+    match: dict[str, Any] | None = None
+    action_params: dict[str, Any] | None = None
+    default_action: bool | None = None
+    priority: _Size | None = None
 
 
 class Replica(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A copy."""
 
-    egress_port: int
-    instance: int = 0
+    egress_port: _Id
+    instance: _Id = 0
 
 
 class MulticastGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Copies for each packet of a group."""
 
-    multicast_group_id: int
+    multicast_group_id: _Id
     replicas: list[Replica]
 
 
 class CloneSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Copies that a program asks for."""
+    """Copies that a program asks for; packet_length_bytes 0: whole packets."""
 
-    clone_session_id: int
+    clone_session_id: _Id
     replicas: list[Replica]
-    packet_length_bytes: int = 0
+    packet_length_bytes: _Size = 0
+    class_of_service: _Id = 0
 
 
 class Runtime(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A file of the tutorials. It names the program, too, which who pushes names himself."""
 
-    target: str = ""
-    p4info: str = ""
-    bmv2_json: str = ""
+    target: Any = None
+    p4info: Any = None
+    bmv2_json: Any = None
     table_entries: list[TableEntry] = []
     multicast_group_entries: list[MulticastGroup] = []
     clone_session_entries: list[CloneSession] = []
+
+
+class Updates(NamedTuple):
+    """What a file of entries writes, in its order.
+
+    places: of each update, where in the file it stands
+    notes: what of the file does not become an update, a line each
+    """
+
+    updates: list[p4r.Update]
+    places: list[str]
+    notes: list[str]
 
 
 def read_request(path: Path) -> p4r.WriteRequest:
@@ -78,73 +101,173 @@ def read_request(path: Path) -> p4r.WriteRequest:
     Raises:
         FileError: it cannot be read, or is none.
     """
+    return _request(path, text_of(path, MOST_TEXT_BYTES))
+
+
+def _request(path: Path, text: str) -> p4r.WriteRequest:
     try:
-        return text_format.Parse(read_text(path, MOST_TEXT_BYTES), p4r.WriteRequest())
-    except OSError as error:
-        raise FileError(path, "", error.strerror or str(error)) from error
-    except UnicodeDecodeError:
-        problem = "no UTF-8"
+        return text_format.Parse(text, p4r.WriteRequest())
     except (ValueError, RecursionError, text_format.ParseError) as error:
         problem = one_line(str(error).partition("\n")[0])
     raise FileError(path, "", f"expected a p4.v1.WriteRequest as text: {problem}")
 
 
-def read_updates(path: Path, schema: P4Schema) -> Sequence[p4r.Update]:
-    """What a file of entries writes, in its order; JSON as the tutorials have it, else a WriteRequest.
+def read_updates(path: Path, program: Program) -> Updates:
+    """What a file of entries writes; its format is known by its name and its beginning.
 
     Raises:
         FileError: it cannot be read, is no such file, or names what the program has not.
     """
-    if path.suffix != JSON_SUFFIX:
-        return read_request(path).updates
-    runtime = read_json(path, Runtime, MOST_TEXT_BYTES)
-    entries: list[tuple[str, Any]] = [
-        *((f"table_entries[{at}]", entry) for at, entry in enumerate(runtime.table_entries)),
-        *((f"multicast_group_entries[{at}]", e) for at, e in enumerate(runtime.multicast_group_entries)),
-        *((f"clone_session_entries[{at}]", e) for at, e in enumerate(runtime.clone_session_entries)),
-    ]
-    return [_update(path, key, entry, schema) for key, entry in entries]
+    text = text_of(path, MOST_TEXT_BYTES)
+    if path.suffix == JSON_SUFFIX or text.lstrip()[:1] == "{":
+        return _of_runtime(path, Entries(program.p4info))
+    if _has_commands(text):
+        return Updates(*commands.read(path, text, Entries(program.p4info)))
+    updates = list(_request(path, text).updates)
+    return Updates(updates, [f"updates[{at}]" for at in range(len(updates))], [])
 
 
-def _update(path: Path, key: str, entry: Any, schema: P4Schema) -> p4r.Update:
-    try:
-        entity = _ENTITIES[type(entry)](entry).encode(schema)
-    # finsy tells in these what the program has not, or what does not fit
-    except (ValueError, TypeError, KeyError, OverflowError, AttributeError) as error:
-        said = one_line(str(error.args[0] if error.args else error))[:_MOST_SHOWN]
-        raise FileError(path, f"key '{key}'", said) from error
-    whole = getattr(entry, "default_action", False)
-    return p4r.Update(type=p4r.Update.MODIFY if whole else p4r.Update.INSERT, entity=entity)
+def _has_commands(text: str) -> bool:
+    """Whether a text begins with a command of simple_switch_CLI, or what looks like one."""
+    for line in commands.lines(text):
+        word = re.split(r"[\s:{<]", line.text, maxsplit=1)[0]
+        close = difflib.get_close_matches(word[:40], commands.COMMANDS, 1, 0.8)
+        return bool(close) and word not in p4r.WriteRequest.DESCRIPTOR.fields_by_name
+    return False
 
 
-def _table_entry(entry: TableEntry) -> P4TableEntry:
-    return P4TableEntry(
-        entry.table,
-        match=P4TableMatch({name: _match(value) for name, value in entry.match.items()}),
-        action=P4TableAction(entry.action_name, **entry.action_params),
-        priority=entry.priority,
-        is_default_action=entry.default_action,
+def refusal(path: Path, written: Updates, p4info: p4i.P4Info, failures: Mapping[int, str]) -> str:
+    """Which of the updates a switch has refused, and how many others it has carried out.
+
+    Args:
+        failures: by the number of the update, why.
+    """
+    first, *others = sorted(failures)
+    entity = _described(written.updates[first].entity, ProgramView(p4info))
+    text = f"{path}: {written.places[first]}: {entity} was refused: {failures[first]}"
+    if others:
+        more = ", ".join(written.places[at] for at in others[:_MOST_NAMED])
+        text += f"; refused too: {more}{', ...' if len(others) > _MOST_NAMED else ''}"
+    return f"{text}; {len(written.updates) - len(failures)} of {len(written.updates)} entries are in"
+
+
+def _described(entity: p4r.Entity, view: ProgramView) -> str:
+    """What an entity is, without what it does."""
+    if entity.HasField("table_entry"):
+        table = view.tables.get(entity.table_entry.table_id)
+        if table is None:
+            return f"an entry of table {entity.table_entry.table_id:#x}"
+        key = value_text(table.key(tuple(entity.table_entry.match), lambda _: None), "without a key")
+        return (
+            f"{'the default action' if entity.table_entry.is_default_action else key} of table {table.name}"
+        )
+    if entity.HasField("packet_replication_engine_entry"):
+        entry = entity.packet_replication_engine_entry
+        if entry.HasField("clone_session_entry"):
+            return f"clone session {entry.clone_session_entry.session_id}"
+        return f"multicast group {entry.multicast_group_entry.multicast_group_id}"
+    return f"the {str(entity.WhichOneof('entity') or 'update').replace('_', ' ')}"
+
+
+# ---- the tutorials' JSON ----
+
+
+def _of_runtime(path: Path, entries: Entries) -> Updates:
+    notes: dict[str, None] = {}
+    runtime = read_json(path, Runtime, MOST_TEXT_BYTES, lambda raw, shape: _convert(raw, shape, notes))
+    found = Updates([], [], [])
+    for key, write in _WRITE.items():
+        for at, entry in enumerate(getattr(runtime, key)):
+            update = p4r.Update(type=p4r.Update.INSERT)
+            place = f"{key}[{at}]"
+            try:
+                write(entry, entries, update.entity)
+            except SpecError as error:
+                raise FileError(path, f"key '{place}'", str(error)) from error
+            if update.entity.table_entry.is_default_action:
+                update.type = p4r.Update.MODIFY
+            found.updates.append(update)
+            found.places.append(place)
+    more = len(notes) - _MOST_NOTES
+    found.notes.extend(f"{path}: {note}" for note in list(notes)[:_MOST_NOTES])
+    if more > 0:
+        found.notes.append(f"{path}: {more} more keys are not read")
+    return found
+
+
+def _convert(raw: Any, shape: type[Runtime], notes: dict[str, None]) -> Runtime:
+    """The struct of a document, without the keys that nobody reads; `notes` tells of them."""
+    if not isinstance(raw, dict):
+        raise KeyProblemError("", "expected an object with table_entries")
+    if raw and not raw.keys() & set(Runtime.__struct_fields__):
+        raise KeyProblemError("", f"expected a key such as {', '.join(_WRITE)}, found none")
+    kept = _read_keys(raw, Runtime, "", notes, every=True)
+    for key, kind in _SHAPES.items():
+        if isinstance(kept.get(key), list):
+            kept[key] = [
+                _read_keys(entry, kind, f"{key}[{at}].", notes) for at, entry in enumerate(kept[key])
+            ]
+    return convert(kept, shape, strict=False)
+
+
+def _read_keys(
+    raw: Any, shape: type[msgspec.Struct], place: str, notes: dict[str, None], *, every: bool = False
+) -> Any:
+    """An object without keys that nobody reads; those that look like one that is read are noted, or all."""
+    if not isinstance(raw, dict):
+        return raw
+    kept = {}
+    for key, value in raw.items():
+        if key in shape.__struct_fields__:
+            kept[key] = value
+            continue
+        close = difflib.get_close_matches(key[:80], shape.__struct_fields__, 1, 0.7)
+        if (close or every) and len(notes) < 1 << 12:
+            hint = f"; did you mean {close[0]}?" if close else ""
+            notes[f"{place}{one_line(key, 80)}: this key is not read{hint}"] = None
+    if isinstance(kept.get("replicas"), list):
+        kept["replicas"] = [
+            _read_keys(replica, Replica, f"{place}replicas[{at}].", notes)
+            for at, replica in enumerate(kept["replicas"])
+        ]
+    return kept
+
+
+def _write_table_entry(said: TableEntry, entries: Entries, out: p4r.Entity) -> None:
+    table = entries.table(said.table)
+    call = entries.call(table.actions, said.action_name, said.action_params or {})
+    out.table_entry.CopyFrom(
+        entries.entry(
+            table, said.match or {}, call, priority=said.priority or 0, default=bool(said.default_action)
+        )
     )
 
 
-def _match(value: int | str | list[int | str]) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _write_group(said: MulticastGroup, _: Entries, out: p4r.Entity) -> None:
+    group = out.packet_replication_engine_entry.multicast_group_entry
+    group.multicast_group_id = said.multicast_group_id
+    _write_replicas(said.replicas, group.replicas)
 
 
-def _multicast(entry: MulticastGroup) -> P4MulticastGroupEntry:
-    return P4MulticastGroupEntry(entry.multicast_group_id, replicas=_replicas(entry.replicas))
+def _write_clone(said: CloneSession, _: Entries, out: p4r.Entity) -> None:
+    session = out.packet_replication_engine_entry.clone_session_entry
+    session.session_id = said.clone_session_id
+    session.packet_length_bytes, session.class_of_service = said.packet_length_bytes, said.class_of_service
+    _write_replicas(said.replicas, session.replicas)
 
 
-def _clone(entry: CloneSession) -> P4CloneSessionEntry:
-    return P4CloneSessionEntry(
-        entry.clone_session_id,
-        replicas=_replicas(entry.replicas),
-        packet_length_bytes=entry.packet_length_bytes,
-    )
+def _write_replicas(replicas: Iterable[Replica], out: Any) -> None:
+    for replica in replicas:
+        out.add(egress_port=replica.egress_port, instance=replica.instance)
 
 
-def _replicas(replicas: Sequence[Replica]) -> list[tuple[int, int]]:
-    return [(replica.egress_port, replica.instance) for replica in replicas]
-
-
-_ENTITIES: dict[type, Any] = {TableEntry: _table_entry, MulticastGroup: _multicast, CloneSession: _clone}
+_WRITE: Mapping[str, Callable[[Any, Entries, p4r.Entity], None]] = {
+    "table_entries": _write_table_entry,
+    "multicast_group_entries": _write_group,
+    "clone_session_entries": _write_clone,
+}
+_SHAPES: Mapping[str, type[msgspec.Struct]] = {
+    "table_entries": TableEntry,
+    "multicast_group_entries": MulticastGroup,
+    "clone_session_entries": CloneSession,
+}

@@ -53,7 +53,8 @@ def read_cells(node: Node, name: str) -> dict[int, int]:
 
 def _indirect(node: Node) -> Iterator[Row]:
     for counter in node.program.info.counters:
-        name, field = counter.preamble.alias, node.program.index_field(counter.preamble.alias)
+        name = node.program.counters.shown(counter.preamble.id)
+        field = node.program.index_field(name)
         pattern = p4r.CounterEntry(counter_id=counter.preamble.id)
         for entity in node.connection.read([p4r.Entity(counter_entry=pattern)]):
             entry = entity.counter_entry
@@ -63,6 +64,7 @@ def _indirect(node: Node) -> Iterator[Row]:
 
 def _direct(node: Node) -> Iterator[Row]:
     for counter in node.program.info.direct_counters:
+        name = node.program.direct_counters.shown(counter.preamble.id)
         table = node.program.tables[counter.direct_table_id]
         pattern = p4r.DirectCounterEntry(table_entry=p4r.TableEntry(table_id=table.id))
         # BMv2 has none for some tables
@@ -73,7 +75,7 @@ def _direct(node: Node) -> Iterator[Row]:
                 if entry.table_entry.is_default_action
                 else table.key(tuple(entry.table_entry.match), node.peer_of)
             )
-            yield _row(node, counter.preamble.alias, None, match, counter.spec.unit, entry.data)
+            yield _row(node, name, None, match, counter.spec.unit, entry.data)
 
 
 def _row(

@@ -108,7 +108,7 @@ def _selectors(node: Node) -> Iterator[Row]:
             entity.action_profile_member.member_id: plain_action(node, entity.action_profile_member.action)
             for entity in found
         }
-        name = profile.preamble.alias
+        name = node.program.profiles.shown(profile.preamble.id)
         for number, (action, params) in members.items():
             calls: tuple[Value, ...] = ({"action": action, **params},)
             yield _row(node, "member", name, number, ports=entry_ports(params), members=calls)

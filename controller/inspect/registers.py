@@ -12,7 +12,7 @@ from finsy.proto import p4d, p4i, p4r, p4t
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.listing.listing import Column, Listing, Row, in_order
 from tailrace.p4rt.errors import NotOfferedError, RefusedError
-from tailrace.p4rt.fields import make_field, type_width
+from tailrace.p4rt.fields import data_field, original
 from tailrace.p4rt.status import Code
 from tailrace.p4rt.values import Value
 
@@ -54,7 +54,7 @@ def _rows(node: Node, register: p4i.Register, zeros: bool) -> Iterator[Row]:
                 " `tailrace flows` and `tailrace queues` read state by packets",
             ) from error
         raise
-    name, types = register.preamble.alias, node.program.info.type_info
+    name, types = node.program.registers.shown(register.preamble.id), node.program.info.type_info
     field = node.program.index_field(name)
     for entity in found:
         entry = entity.register_entry
@@ -73,35 +73,33 @@ def _rows(node: Node, register: p4i.Register, zeros: bool) -> Iterator[Row]:
 def data_value(
     node: Node, name: str, spec: p4t.P4DataTypeSpec, data: p4d.P4Data, types: p4t.P4TypeInfo
 ) -> Value:
-    """A typed value of P4Data: bits, booleans, enums, structs and tuples."""
-    which = data.WhichOneof("data")
+    """A typed value of P4Data: bits, booleans, enums, headers, structs and tuples."""
+    which, spec = data.WhichOneof("data"), original(spec, types)
     if which == "bool":
         return data.bool
     if which in {"enum", "error"}:
         return str(getattr(data, which))
-    if which == "enum_value":
-        field = make_field(name, 0, type_name=spec.serializable_enum.name, types=types)
-        return field.value(int.from_bytes(data.enum_value, "big"), node.peer_of)
-    if which == "struct":
+    if which == "struct" and spec.struct.name in types.structs:
         members = types.structs[spec.struct.name].members
         return {
             member.name: data_value(node, member.name, member.type_spec, part, types)
             for member, part in zip(members, data.struct.members, strict=False)
+        }
+    if which == "header" and spec.header.name in types.headers:
+        fields = types.headers[spec.header.name].members
+        return {
+            field.name: data_field(
+                field.name, p4t.P4DataTypeSpec(bitstring=field.type_spec), types
+            ).from_bytes(part, node.peer_of)
+            for field, part in zip(fields, data.header.bitstrings, strict=False)
         }
     if which == "tuple":
         return tuple(
             data_value(node, name, part_spec, part, types)
             for part_spec, part in zip(spec.tuple.members, data.tuple.members, strict=False)
         )
-    return _bits(node, name, spec, data)
-
-
-def _bits(node: Node, name: str, spec: p4t.P4DataTypeSpec, data: p4d.P4Data) -> Value:
-    width = type_width(spec)
-    number = int.from_bytes(data.bitstring, "big")
-    if spec.bitstring.HasField("int"):
-        return number - (1 << width) if number >> (width - 1) & 1 else number
-    return make_field(name, max(width, 1)).value(number, node.peer_of)
+    found = data.enum_value if which == "enum_value" else data.bitstring
+    return data_field(name, spec, types).from_bytes(found, node.peer_of)
 
 
 def _is_zero(data: p4d.P4Data) -> bool:
@@ -110,6 +108,8 @@ def _is_zero(data: p4d.P4Data) -> bool:
         return all(map(_is_zero, data.struct.members))
     if which == "tuple":
         return all(map(_is_zero, data.tuple.members))
+    if which == "header":
+        return not any(part.strip(b"\0") for part in data.header.bitstrings)
     if which == "bool":
         return not data.bool
     return which in {"bitstring", "enum_value"} and not getattr(data, which).strip(b"\0")

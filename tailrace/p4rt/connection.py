@@ -10,12 +10,12 @@ from typing import Any, Protocol
 
 import grpc
 from finsy.proto import p4i, p4r
-from google.protobuf import text_format
-from google.protobuf.message import DecodeError
 
 from tailrace.p4rt.channel import Address, BlockingChannel
 from tailrace.p4rt.client import Client
 from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.errors import WriteError
+from tailrace.p4rt.programs import parse_p4info
 from tailrace.p4rt.requests import TraceRequest
 from tailrace.p4rt.target import MOST_DEVICE_ID
 from tailrace.p4rt.tls import Tls
@@ -103,10 +103,19 @@ class GrpcConnection:
         """Carries out updates in their order, as the primary (`client.become_primary`).
 
         Raises:
-            SwitchError: one was refused; those before its batch are carried out.
+            WriteError: some were refused, which `failures` names; the others are carried out.
+            SwitchError: the rest was not carried out, from the first of some batch on.
         """
+        failures: dict[int, str] = {}
         for first in range(0, len(updates), BATCH):
-            run_at_once(self.client.write(updates[first : first + BATCH]))
+            try:
+                run_at_once(self.client.write(updates[first : first + BATCH]))
+            except WriteError as error:
+                if not error.failures:
+                    raise
+                failures |= {first + index: why for index, why in error.failures.items()}
+        if failures:
+            raise WriteError(self.name, f"{len(failures)} updates were refused", failures=failures)
 
     def statistics(self) -> dict[str, Any] | None:
         """What the traffic manager has counted, as the native switch says it (native.server.statistics)."""
@@ -123,15 +132,7 @@ def load_p4info(path: Path) -> p4i.P4Info:
         data = read_bytes(path, MOST_TEXT_BYTES)
     except OSError as error:
         raise SpecError(f"{path}: {error.strerror}") from error
-    info = p4i.P4Info()
     try:
-        text_format.Parse(data, info)
-    except (ValueError, RecursionError, text_format.ParseError) as text_error:
-        try:
-            info = p4i.P4Info.FromString(data)
-        except DecodeError:
-            reason = next(iter(str(text_error).splitlines()), "not text")
-            raise SpecError(f"{path}: not P4Info: {reason}") from text_error
-    if not info.ListFields():
-        raise SpecError(f"{path}: not P4Info: it is empty")
-    return info
+        return parse_p4info(data)
+    except ValueError as error:
+        raise SpecError(f"{path}: {error}") from error

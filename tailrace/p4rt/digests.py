@@ -39,7 +39,7 @@ class Digest:
 def entries(program: Program) -> Iterator[P4Entity]:
     """What enables every digest of a program."""
     for digest in program.p4info.digests:
-        yield P4DigestEntry(digest.preamble.alias, max_list_size=1, ack_timeout_ns=ACK_TIMEOUT_NS)
+        yield P4DigestEntry(digest.preamble.name, max_list_size=1, ack_timeout_ns=ACK_TIMEOUT_NS)
 
 
 def decode(program: Program, switch: str, message: p4r.DigestList) -> list[Digest]:

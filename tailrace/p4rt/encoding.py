@@ -12,10 +12,11 @@ from dataclasses import fields
 from functools import lru_cache
 from operator import attrgetter
 
-from finsy import P4Schema, P4TableAction, P4TableEntry
+from finsy import P4TableAction, P4TableEntry
 from finsy.p4entity import P4Entity
 from finsy.proto import p4r
 
+from tailrace.p4rt.entries import Entries
 from tailrace.p4rt.programs import Program
 
 MOST_KEPT = 1 << 20
@@ -68,34 +69,34 @@ def _said(entity: P4Entity) -> tuple[Hashable, ...] | None:
 
 def encode(program: Program, entities: Iterable[P4Entity]) -> list[p4r.Entity]:
     """Entities as P4Runtime messages, which are shared: nobody may change them."""
-    kept, schema = _kept(program), program.schema
-    return [_encoded(entity, kept, schema) for entity in entities]
+    kept = _kept(program)
+    return [_encoded(entity, kept, program) for entity in entities]
 
 
 def encode_shared(program: Program, entities: Iterable[P4Entity]) -> list[p4r.Entity]:
     """The same of entities that nobody may change either: what was met before needs no look."""
-    kept, met, schema = _kept(program), _met(program), program.schema
+    kept, met = _kept(program), _met(program)
     found = []
     for entity in entities:
         known = met.get(id(entity))
         if known is None:
             if len(met) >= MOST_KEPT:
                 met.clear()
-            known = met[id(entity)] = entity, _encoded(entity, kept, schema)
+            known = met[id(entity)] = entity, _encoded(entity, kept, program)
         found.append(known[1])
     return found
 
 
-def _encoded(entity: P4Entity, kept: dict[Hashable, p4r.Entity], schema: P4Schema) -> p4r.Entity:
+def _encoded(entity: P4Entity, kept: dict[Hashable, p4r.Entity], program: Program) -> p4r.Entity:
     said = _said(entity)
     if said is None:
-        return entity.encode(schema)
+        return entity.encode(program.schema)
     message = kept.get(said)
     if message is None:
         key, call = said[:_KEY], said[:1] + said[_KEY:]
         same_key, same_call = kept.get(key), kept.get(call)
         if same_key is None or same_call is None:
-            message = entity.encode(schema)
+            message = _message(entity, program)
         else:
             # many routes, and many groups to which they lead, but most pairs of them once
             message = p4r.Entity()
@@ -105,3 +106,35 @@ def _encoded(entity: P4Entity, kept: dict[Hashable, p4r.Entity], schema: P4Schem
             kept.clear()
         kept[said] = kept[key] = kept[call] = message
     return message
+
+
+@lru_cache(_PROGRAMS_KEPT)
+def _entries(program: Program) -> Entries:
+    return Entries(program.p4info)
+
+
+def _message(entity: P4Entity, program: Program) -> p4r.Entity:
+    """The message of a table entry with a plain action; of a program that finsy does not take, without it."""
+    if len(program.schema.tables) == len(program.p4info.tables):
+        return entity.encode(program.schema)
+    assert isinstance(entity, P4TableEntry) and isinstance(entity.action, P4TableAction)
+    entries = _entries(program)
+    table = entries.table(entity.table_id)
+    key = {name: _plain(value) for name, value in (entity.match or {}).items()}
+    arguments = {name: _plain(value) for name, value in entity.action.args.items()}
+    call = entries.call(table.actions, entity.action.name, arguments)
+    found = p4r.Entity(
+        table_entry=entries.entry(
+            table, key, call, priority=entity.priority, default=entity.is_default_action
+        )
+    )
+    if entity.meter_config is not None:
+        found.table_entry.meter_config.CopyFrom(entity.meter_config.encode())
+    return found
+
+
+def _plain(value: object) -> object:
+    """Addresses and networks as text."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    return value if isinstance(value, (int, str)) else str(value)

@@ -6,7 +6,7 @@ applies:
 
 1. its type is a serializable enum: the member's name;
 2. annotation @format(IPV4_ADDRESS), @format(IPV6_ADDRESS) or @format(MAC_ADDRESS);
-3. width 0 (P4Runtime's SDN strings): text;
+3. width 0 (P4Runtime's SDN strings): text; a number where P4Info names no type, as for `error`;
 4. width 9: a port (v1model's PortId_t is the only 9-bit type that programs use);
 5. width 32, 48 or 128 and a name that speaks of an address: IPv4, MAC or IPv6;
 6. width above 64: hexadecimal; otherwise a number.
@@ -20,10 +20,9 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from typing import cast
 
 from finsy.proto import p4i, p4r, p4t
 
@@ -43,6 +42,8 @@ OTHER_WORDS = frozenset(
     | {"proto", "protocol", "size", "time", "ttl", "type"}
 )
 _ADDRESS_BITS = {32: "IPV4", 48: "MAC", 128: "IPV6"}
+_MOST_DEPTH = 32
+"""Names that a type may have had one after the other."""
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _FORMATS = {"IPV4_ADDRESS": "IPV4", "IPV6_ADDRESS": "IPV6", "MAC_ADDRESS": "MAC"}
 
@@ -66,12 +67,14 @@ class Field:
 
     width: in bits; 0 for text (P4Runtime's SDN strings)
     members: names of an enum's values, else empty
+    signed: whether it is of type int<width>, in two's complement
     """
 
     name: str
     width: int
     kind: Kind
     members: Mapping[int, str]
+    signed: bool = False
 
     def value(self, number: int, peer_of: PeerOf) -> Value:
         """The typed value of the field's bits."""
@@ -85,7 +88,12 @@ class Field:
         """The typed value of a P4Runtime bytestring."""
         if self.kind is Kind.TEXT:
             return data.decode(errors="replace")
-        return self.value(int.from_bytes(data, "big"), peer_of)
+        return self.value(int.from_bytes(data, "big", signed=self.signed), peer_of)
+
+    def to_bytes(self, number: int) -> bytes:
+        """The shortest bytestring of a number (P4Runtime specification 8.3)."""
+        bits = (number if number >= 0 else ~number).bit_length() + self.signed
+        return number.to_bytes((bits + 7) // 8 or 1, "big", signed=self.signed)
 
     def from_match(self, match: p4r.FieldMatch, peer_of: PeerOf) -> Value:
         """The typed value of what an entry matches the field with."""
@@ -152,6 +160,11 @@ def make_field(
     members = enum_members(types, type_name)
     if members:
         return Field(name, width, Kind.ENUM, members)
+    if types is not None and type_name in types.new_types:
+        translated = types.new_types[type_name].translated_type
+        width = 0 if translated.HasField("sdn_string") else translated.sdn_bitwidth or width
+    if width == 0 and types is not None and not type_name:
+        return Field(name, width, Kind.NUMBER, {})
     return Field(name, width, _kind(name, width, annotations), {})
 
 
@@ -185,37 +198,41 @@ def enum_members(types: p4t.P4TypeInfo | None, type_name: str) -> Mapping[int, s
     return {int.from_bytes(member.value, "big"): member.name for member in members}
 
 
-def match_fields(table: p4i.Table, types: p4t.P4TypeInfo) -> dict[int, Field]:
-    """The key of a table, by field id."""
+def fields_of(
+    members: Iterable[p4i.MatchField | p4i.Action.Param], types: p4t.P4TypeInfo
+) -> dict[int, Field]:
+    """The key of a table, or the parameters of an action, by id; one without a name is called by its id."""
     return {
-        field.id: make_field(
-            field.name,
-            field.bitwidth,
-            annotations=tuple(field.annotations),
-            type_name=field.type_name.name,
+        member.id: make_field(
+            member.name or str(member.id),
+            member.bitwidth,
+            annotations=tuple(member.annotations),
+            type_name=member.type_name.name,
             types=types,
         )
-        for field in table.match_fields
+        for member in members
     }
 
 
-def parameters(action: p4i.Action, types: p4t.P4TypeInfo) -> dict[int, Field]:
-    """The parameters of an action, by id."""
-    return {
-        param.id: make_field(
-            param.name,
-            param.bitwidth,
-            annotations=tuple(param.annotations),
-            type_name=param.type_name.name,
-            types=types,
-        )
-        for param in action.params
-    }
-
-
-def type_width(spec: p4t.P4DataTypeSpec) -> int:
-    """Width in bits of a plain type; 0 when it is none."""
+def data_field(name: str, spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo) -> Field:
+    """What a scalar of P4Data holds: a bitstring, a serializable enum, or a type that is translated."""
     which = spec.bitstring.WhichOneof("type_spec")
     if which is None:
-        return 0
-    return cast(int, getattr(spec.bitstring, which).bitwidth)
+        enum_name = spec.serializable_enum.name
+        width = _JSON_BITS if enum_name else 0
+        return make_field(name, width, type_name=enum_name or spec.new_type.name, types=types)
+    bits = getattr(spec.bitstring, which)
+    width = bits.max_bitwidth if which == "varbit" else bits.bitwidth
+    if which == "int":
+        return Field(name, width, Kind.NUMBER, {}, signed=True)
+    return make_field(name, max(width, 1))
+
+
+def original(spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo) -> p4t.P4DataTypeSpec:
+    """The type behind names that P4's `type` gives to others, as far as P4Info does not translate it."""
+    for _ in range(_MOST_DEPTH):
+        name = spec.new_type.name
+        if name not in types.new_types or not types.new_types[name].HasField("original_type"):
+            break
+        spec = types.new_types[name].original_type
+    return spec

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 from collections.abc import Sequence
@@ -12,11 +13,12 @@ from pathlib import Path
 from finsy import P4Schema
 from finsy.proto import p4i
 from google.protobuf import text_format
+from google.protobuf.message import DecodeError
 
 from tailrace.p4rt.errors import ProgramError
 from tailrace.toolchain.artifacts import P4_BUILD
 from tailrace.words import plugins
-from tailrace.words.files import MOST_TEXT_BYTES, read_bytes
+from tailrace.words.files import MOST_TEXT_BYTES, read_bytes, unmarked
 from tailrace.words.text import one_line
 
 
@@ -166,18 +168,51 @@ def read(json_path: Path, info_path: Path | None = None) -> Program:
 
 def schema_of(p4info: p4i.P4Info) -> P4Schema:
     """P4Info as finsy sees it. Action profiles without a table, as p4c writes them for unused ones, are left
-    out, as finsy asks each for its first table.
-
-    Raises:
-        LookupError, ValueError: finsy cannot read it, as it names what is not there.
+    out, as finsy asks each for its first table. Of P4Info in which two names end alike, which finsy does not
+    take, it sees all but tables and actions: `encoding` needs no schema for these.
     """
-    if all(profile.table_ids for profile in p4info.action_profiles):
-        return P4Schema(p4info)
     used = p4i.P4Info()
     used.CopyFrom(p4info)
     del used.action_profiles[:]
     used.action_profiles.extend(profile for profile in p4info.action_profiles if profile.table_ids)
-    return P4Schema(used)
+    rest = p4i.P4Info(
+        pkg_info=p4info.pkg_info,
+        controller_packet_metadata=p4info.controller_packet_metadata,
+        digests=p4info.digests,
+        type_info=p4info.type_info,
+    )
+    for digest in rest.digests:
+        digest.preamble.alias = digest.preamble.name
+    for known in (used, rest):
+        with contextlib.suppress(
+            LookupError, ValueError, AssertionError
+        ):  # finsy's, for what it does not take
+            return P4Schema(known)
+    return P4Schema(p4i.P4Info(pkg_info=p4info.pkg_info))
+
+
+def parse_p4info(data: bytes) -> p4i.P4Info:
+    """P4Info as text or binary; fields that a later version has are passed over.
+
+    Raises:
+        ValueError: it is none; one line for the user.
+    """
+    info = p4i.P4Info()
+    try:
+        data = unmarked(data)
+        text_format.Parse(data, info, allow_unknown_field=True)
+    except UnicodeDecodeError as error:
+        raise ValueError(error.reason) from error
+    except (ValueError, RecursionError, text_format.ParseError) as text_error:
+        try:
+            info = p4i.P4Info.FromString(data)
+        except DecodeError:
+            raise ValueError(
+                f"not P4Info: {one_line(next(iter(str(text_error).splitlines()), 'not text'))}"
+            ) from text_error
+    if not info.ListFields():
+        raise ValueError("not P4Info: it is empty")
+    return info
 
 
 @functools.cache
@@ -186,15 +221,10 @@ def _read(name: str, json_path: Path, info_path: Path) -> Program:
         info_text, json = (read_bytes(path, MOST_TEXT_BYTES) for path in (info_path, json_path))
     except OSError as error:
         raise ProgramError(f"program {name}: {error.filename}: {error.strerror}") from None
-    info = p4i.P4Info()
     try:
-        text_format.Parse(info_text, info)
-    except (ValueError, RecursionError, text_format.ParseError) as error:
-        raise ProgramError(f"program {name}: {info_path}: {one_line(str(error))}") from None
+        info = parse_p4info(info_text)
+    except ValueError as error:
+        raise ProgramError(f"program {name}: {info_path}: {error}") from None
     digest = hashlib.sha256(info_text + b"\0" + json).digest()
     cookie = int.from_bytes(digest[:8], "big")
-    try:
-        schema = schema_of(info)
-    except (LookupError, ValueError) as error:
-        raise ProgramError(f"program {name}: {info_path}: {one_line(repr(error))}") from None
-    return Program(name, json_path, info, schema, json, digest.hex(), cookie)
+    return Program(name, json_path, info, schema_of(info), json, digest.hex(), cookie)

@@ -9,7 +9,7 @@ from pathlib import Path
 from finsy import GRPCCredentialsTLS
 
 from tailrace.p4rt.errors import TlsError
-from tailrace.words.files import read_bytes
+from tailrace.words.files import read_bytes, unmarked
 
 _MOST_BYTES = 1 << 20
 """Of a certificate with those that vouch for it, or of a key."""
@@ -40,9 +40,11 @@ def _read(path: Path | None) -> bytes | None:
     if path is None:
         return None
     try:
-        text = read_bytes(path, _MOST_BYTES)
+        text = unmarked(read_bytes(path, _MOST_BYTES))
     except OSError as error:
         raise TlsError(f"TLS: {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise TlsError(f"TLS: {path}: {error.reason}") from None
     if b"-----BEGIN " not in text:
         raise TlsError(f"TLS: {path}: not a PEM file")
     return text

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from finsy.proto import p4i, p4r
 
-from tailrace.p4rt.fields import Field, Kind, PeerOf, enum_members, match_fields, parameters
+from tailrace.p4rt.fields import Field, Kind, PeerOf, enum_members, fields_of
+from tailrace.p4rt.names import entities
 from tailrace.p4rt.values import Value
+from tailrace.words import SpecError
 
 ENUM_FIELDS = {
     ("discard", "reason"): "DropReason_t",
@@ -93,23 +95,26 @@ class ProgramView:
         """Reads the message; nothing of it can be wrong, only unknown."""
         self.info = info
         types = info.type_info
+        self._names = entities("table", info.tables)
+        names = entities("action", info.actions)
         self.actions = {
-            action.preamble.id: ActionView(
-                action.preamble.alias,
+            number: ActionView(
+                names.shown(number),
                 {
-                    number: self._with_enum(action.preamble.alias, field)
-                    for number, field in parameters(action, types).items()
+                    param: self._with_enum(names.shown(number), field)
+                    for param, field in fields_of(action.params, types).items()
                 },
             )
-            for action in info.actions
+            for number, action in names.by_id.items()
         }
         direct = {counter.direct_table_id for counter in info.direct_counters}
         metered = {meter.direct_table_id for meter in info.direct_meters}
         self.tables = {
             table.preamble.id: TableView(
                 table.preamble.id,
-                table.preamble.alias,
-                match_fields(table, types),
+                self._names.shown(table.preamble.id),
+                fields_of(table.match_fields, types),
+                {field.id: p4i.MatchField.MatchType.Name(field.match_type) for field in table.match_fields},
                 tuple(ref.id for ref in table.action_refs),
                 table.preamble.id in direct,
                 table.preamble.id in metered,
@@ -119,6 +124,10 @@ class ProgramView:
             )
             for table in info.tables
         }
+        self.counters = entities("counter", info.counters)
+        self.direct_counters = entities("direct counter", info.direct_counters)
+        self.registers = entities("register", info.registers)
+        self.profiles = entities("action profile", info.action_profiles)
         self.constants = {
             pair.key: pair.value.int64_value
             for annotation in info.pkg_info.structured_annotations
@@ -137,11 +146,11 @@ class ProgramView:
         return self.info.pkg_info.name
 
     def table(self, name: str) -> TableView | None:
-        """The table with an alias or a full name."""
-        for view, table in zip(self.tables.values(), self.info.tables, strict=True):
-            if name in {table.preamble.alias, table.preamble.name}:
-                return view
-        return None
+        """The table that a name means; None: no one."""
+        try:
+            return self.tables[self._names.id_of(name)]
+        except SpecError:
+            return None
 
     def enum(self, name: str) -> Mapping[int, str]:
         """Names of an enum's values; empty where there is no such enum."""

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import json
 import os
 import stat
 from pathlib import Path
 from typing import Any
+
+from tailrace.words.errors import FileError
 
 MOST_BYTES = 256 << 20
 """Of a file of results or of a workload."""
@@ -44,14 +47,50 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
     return data
 
 
+_OTHER_MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+"""Byte order marks of other encodings; that of UTF-32 begins with that of UTF-16."""
+
+
+def unmarked(data: bytes) -> bytes:
+    """UTF-8 text without the byte order mark that some editors and spreadsheets put before it.
+
+    Raises:
+        UnicodeDecodeError: the mark is that of another encoding, which `reason` names.
+    """
+    for mark, name in _OTHER_MARKS.items():
+        if data.startswith(mark):
+            raise UnicodeDecodeError("utf-8", data[:4], 0, len(mark), f"not UTF-8 text but {name}")
+    return data.removeprefix(codecs.BOM_UTF8)
+
+
 def read_text(path: Path, most: int = MOST_TEXT_BYTES) -> str:
-    """The UTF-8 text in a regular file, lines ending as they do there.
+    """The UTF-8 text in a regular file, lines ending as they do there, without a byte order mark.
 
     Raises:
         OSError: see read_bytes.
-        UnicodeDecodeError: it is no such text.
+        UnicodeDecodeError: it is no such text; `reason` says so to the user.
     """
-    return read_bytes(path, most).decode()
+    try:
+        return unmarked(read_bytes(path, most)).decode()
+    except UnicodeDecodeError as error:
+        if not error.reason.startswith("not UTF-8"):
+            error.reason = "not UTF-8 text"
+        raise
+
+
+def text_of(path: Path, most: int = MOST_TEXT_BYTES) -> str:
+    """The same. Raises FileError."""
+    try:
+        return read_text(path, most)
+    except OSError as error:
+        raise FileError(path, "", error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise FileError(path, "", error.reason) from error
 
 
 def json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

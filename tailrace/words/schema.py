@@ -21,7 +21,7 @@ import tomli
 
 from tailrace.words import SpecError
 from tailrace.words.errors import FileError
-from tailrace.words.files import read_text
+from tailrace.words.files import text_of
 from tailrace.words.suggest import expected
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises:
         FileError: it cannot be read, or is no TOML.
     """
-    text = _text_of(path, MOST_BYTES)
+    text = text_of(path, MOST_BYTES)
     try:
         return tomli.loads(text.replace("\r\n", "\n"))
     except tomli.TOMLDecodeError as error:
@@ -85,7 +85,7 @@ def read_json(
     Raises:
         FileError: it cannot be read, is no JSON, or not what the struct wants.
     """
-    text = _text_of(path, most_bytes)
+    text = text_of(path, most_bytes)
     try:
         # NaN and the like become texts, which no number is
         return made(json.loads(text, parse_constant=str), shape)
@@ -97,15 +97,6 @@ def read_json(
         raise FileError(path, error.key, error.problem) from error
     except ValueError as error:  # a number of more digits than Python turns into one
         raise FileError(path, "", str(error)) from error
-
-
-def _text_of(path: Path, most_bytes: int) -> str:
-    try:
-        return read_text(path, most_bytes)
-    except OSError as error:
-        raise FileError(path, "", error.strerror or str(error)) from error
-    except UnicodeDecodeError as error:
-        raise FileError(path, "", "not UTF-8 text") from error
 
 
 def in_file(path: Path, error: KeyProblemError) -> FileError:

@@ -106,7 +106,7 @@ def _read(name: str, folders: Sequence[Path]) -> list[str]:
         path = folder / relative
         try:
             if path.resolve().is_relative_to(folder.resolve()):
-                return read_bytes(path, MOST_SOURCE_BYTES).decode("utf-8", "replace").splitlines()
+                return read_bytes(path, MOST_SOURCE_BYTES).decode("utf-8-sig", "replace").splitlines()
         except (OSError, ValueError):
             continue
     return []

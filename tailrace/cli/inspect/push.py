@@ -30,7 +30,8 @@ def push(
         typer.Option(
             "--entries",
             metavar="FILE",
-            help="Entries by names as JSON (the tutorials' runtime.json), or a p4.v1.WriteRequest as text.",
+            help="Entries by names as JSON (the tutorials' runtime.json), simple_switch_CLI's commands, or a "
+            "p4.v1.WriteRequest as text.",
             show_default=False,
         ),
     ] = None,
@@ -43,30 +44,40 @@ def push(
     controller for a moment: a switch that has one refuses.
 
     tailrace push s1 build/basic.json --entries s1-runtime.json --address s1=127.0.0.1:50051
+
+    tailrace push s1 build/basic.json --entries s1-commands.txt --address s1=127.0.0.1:50051
     """
     from contextlib import closing
     from dataclasses import replace
 
     from tailrace.cli.inspect.network import find
     from tailrace.cli.inspect.show import source_of
-    from tailrace.controller.entry_files import read_updates
+    from tailrace.controller.entry_files import Updates, read_updates, refusal
     from tailrace.p4rt import programs
     from tailrace.p4rt.endpoint import run_at_once
-    from tailrace.p4rt.errors import ProgramError
+    from tailrace.p4rt.errors import ProgramError, WriteError
     from tailrace.words import SpecError
 
     try:
         found = programs.read(program, source.p4info)
     except ProgramError as error:
         raise SpecError(str(error)) from error
-    updates = [] if entries is None else read_updates(entries, found.schema)
+    written = Updates([], [], []) if entries is None else read_updates(entries, found)
+    for note in written.notes:
+        typer.echo(f"tailrace: {note}", err=True)
     connection = find(replace(source_of(source), p4info=None)).one(switch)
     with closing(connection):
         connection.wait(_STARTS_S)
         run_at_once(connection.client.become_primary(election_id))
         run_at_once(connection.client.push(found))
-        connection.write(updates)
-    typer.echo(f"{connection.name}: {found.name}, {len(updates)} entries")
+        try:
+            connection.write(written.updates)
+        except WriteError as error:
+            if entries is None or not error.failures:
+                raise
+            problem = refusal(entries, written, found.p4info, error.failures)
+            raise WriteError(connection.name, problem) from error
+    typer.echo(f"{connection.name}: {found.name}, {len(written.updates)} entries")
 
 
 def register(app: typer.Typer) -> None:

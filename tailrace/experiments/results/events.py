@@ -10,7 +10,7 @@ from typing import Any
 
 from tailrace.p4rt.events import Event, structured
 from tailrace.words.errors import FileError
-from tailrace.words.files import read_text
+from tailrace.words.files import text_of
 
 EVENTS = "events.jsonl"
 
@@ -34,9 +34,9 @@ def read_events(folder: Path) -> tuple[Event, ...]:
     if not path.exists():
         return ()
     try:
-        return tuple(event_of(json.loads(line)) for line in read_text(path).splitlines())
-    except OSError as error:
-        raise FileError(path, "", error.strerror or str(error)) from error
+        return tuple(event_of(json.loads(line)) for line in text_of(path).splitlines())
+    except FileError:
+        raise
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FileError(path, "", "no log of events") from error
 

@@ -25,7 +25,7 @@ from tailrace.experiments.results.timelines import (
 )
 from tailrace.p4rt.events import Event
 from tailrace.words.errors import FileError
-from tailrace.words.files import read_bytes
+from tailrace.words.files import read_bytes, unmarked
 from tailrace.words.units import format_time
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def read_struct(path: Path, shape: type[T], otherwise: str = "not what tailrace 
         FileError: it cannot be read, or is `otherwise`.
     """
     try:
-        return msgspec.json.decode(read_bytes(path), type=shape)
+        return msgspec.json.decode(unmarked(read_bytes(path)), type=shape)
     except OSError as error:
         raise FileError(path, "", error.strerror or str(error)) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -24,7 +24,7 @@ from tailrace.experiments.results.summary import FORMAT
 from tailrace.experiments.store.record import Record, joined
 from tailrace.toolchain.artifacts import ROOT
 from tailrace.words.errors import FileError
-from tailrace.words.files import read_bytes
+from tailrace.words.files import read_bytes, unmarked
 from tailrace.words.whole import write_file
 
 MOST_LINE_BYTES = 256 << 10
@@ -70,11 +70,13 @@ def read_lines(path: Path) -> tuple[Lines, list[FileError]]:
         FileError: the file cannot be read, or has too many lines.
     """
     try:
-        content = read_bytes(path)
+        content = unmarked(read_bytes(path))
     except FileNotFoundError:
         return {}, []
     except OSError as error:
         raise FileError(path, "", error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise FileError(path, "", error.reason) from error
     count = max(map(content.count, (b"\n", b"\r")))
     if count > MOST_LINES:
         raise FileError(path, "", f"{count} lines, expected at most {MOST_LINES}")

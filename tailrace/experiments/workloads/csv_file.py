@@ -22,7 +22,7 @@ from tailrace.experiments.workloads.transfer import Transfer
 from tailrace.topology import Host, Topology
 from tailrace.words import UnitError
 from tailrace.words.errors import FileError
-from tailrace.words.files import MOST_BYTES, read_text
+from tailrace.words.files import MOST_BYTES, text_of
 from tailrace.words.units import parse_bytes, parse_time_ns
 
 _NEEDED = ("src", "dst", "bytes", "start")
@@ -92,12 +92,7 @@ def read_rows(path: Path) -> Rows:
     Raises:
         FileError: the file cannot be read, or a line is not as expected.
     """
-    try:
-        file = io.StringIO(read_text(path, MOST_BYTES), newline="")
-    except OSError as error:
-        raise FileError(path, "", error.strerror or str(error)) from error
-    except UnicodeDecodeError as error:
-        raise FileError(path, "", "not UTF-8 text") from error
+    file = io.StringIO(text_of(path, MOST_BYTES), newline="")
     reader = csv.DictReader(file, strict=True, skipinitialspace=True)
     try:
         _check_columns(path, reader.fieldnames or ())

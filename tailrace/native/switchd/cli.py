@@ -23,7 +23,7 @@ from tailrace.native.switchd.lossless import buffer_config, packet_bytes, pfc_co
 from tailrace.native.switchd.options import OptionError, Options
 from tailrace.words import heap
 from tailrace.words.errors import Error
-from tailrace.words.files import MOST_TEXT_BYTES, read_bytes
+from tailrace.words.files import MOST_TEXT_BYTES, read_bytes, unmarked
 from tailrace.words.text import one_line, printable
 
 if TYPE_CHECKING:
@@ -282,9 +282,11 @@ def _load(path: Path | None) -> Program | None:
 
 def _read(path: Path) -> bytes:
     try:
-        return read_bytes(path, MOST_TEXT_BYTES)
+        return unmarked(read_bytes(path, MOST_TEXT_BYTES))
     except OSError as error:
         raise StartError(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise StartError(f"{path}: {error.reason}") from error
 
 
 def _tls(options: Options) -> Tls | None:

@@ -11,7 +11,7 @@ import msgspec
 from tailrace.native.compiler.program import Program
 from tailrace.native.compiler.uses import Uses
 from tailrace.words.errors import Error
-from tailrace.words.files import read_bytes
+from tailrace.words.files import read_bytes, unmarked
 from tailrace.words.text import printable
 from tailrace.words.whole import write_file
 
@@ -80,7 +80,7 @@ def read(path: Path) -> list[Coverage]:
         CoverageError: it cannot be read, or is none.
     """
     try:
-        return msgspec.json.decode(read_bytes(path, MOST_BYTES), type=list[Coverage])
+        return msgspec.json.decode(unmarked(read_bytes(path, MOST_BYTES)), type=list[Coverage])
     except OSError as error:
         raise CoverageError(f"{path}: {error.strerror or error}") from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:

@@ -135,8 +135,8 @@ class _Reader:
             data = json.loads(read_text(Path(self._file)), object_pairs_hook=json_object)
         except OSError as error:
             raise SpecError(f"{self._file}: {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise SpecError(f"{self._file}: not UTF-8 text") from None
+        except UnicodeDecodeError as error:
+            raise SpecError(f"{self._file}: {error.reason}") from None
         except json.JSONDecodeError as error:
             raise SpecError(f"{self._file}: line {error.lineno}: {error.msg}") from None
         except ValueError as error:  # a key twice; a number of more digits than Python turns into one

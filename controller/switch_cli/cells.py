@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Registers, counters, meters and parser value sets after commands. Each public method is a command, as in
+`tables`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from finsy.proto import p4d, p4i, p4r
+
+from tailrace.controller.switch_cli.handles import Held, number
+from tailrace.controller.switch_cli.tables import Tables
+from tailrace.p4rt import names, parse
+from tailrace.p4rt.entries import Entries
+from tailrace.p4rt.fields import data_field, fields_of, original
+from tailrace.words import SpecError
+
+_PER_US = 1_000_000
+"""Rates of simple_switch_CLI are in units per microsecond, those of P4Runtime in units per second."""
+_MOST_RATE = (1 << 63) - 1
+
+
+class Cells:
+    """What was written to cells, by the id of their array and their index (None: all)."""
+
+    def __init__(self, entries: Entries, tables: Tables) -> None:
+        self._entries, self._tables = entries, tables
+        info = entries.p4info
+        self._types = info.type_info
+        self._registers = names.entities("register", info.registers)
+        counters: list[p4i.Counter | p4i.DirectCounter] = [*info.counters, *info.direct_counters]
+        meters: list[p4i.Meter | p4i.DirectMeter] = [*info.meters, *info.direct_meters]
+        self._counters = names.entities("counter", counters)
+        self._meters = names.entities("meter", meters)
+        self._value_sets = names.entities("value set", info.value_sets)
+        self._cells: dict[tuple[int, int | None], Held] = {}
+
+    def updates(self) -> Iterator[tuple[int, p4r.Update]]:
+        """What writes them, each with its line."""
+        for held in self._cells.values():
+            yield held.update(p4r.Update.MODIFY)
+
+    def _write(self, line: int, array: int, index: int | None, entity: p4r.Entity) -> None:
+        # what is written again is written last
+        self._cells.pop((array, index), None)
+        self._cells[array, index] = Held(line, entity)
+
+    def _forget(self, array: int) -> None:
+        for key in [key for key in self._cells if key[0] == array]:
+            del self._cells[key]
+
+    def write_register(self, line: int, register: str, index: str, value: str) -> None:
+        found: p4i.Register = self._registers.named(register)
+        entry = p4r.RegisterEntry(register_id=found.preamble.id)
+        entry.index.index = number(index, "index", found.size - 1)
+        entry.data.CopyFrom(self._data(found, value))
+        self._write(line, found.preamble.id, entry.index.index, p4r.Entity(register_entry=entry))
+
+    def _data(self, register: p4i.Register, value: str) -> p4d.P4Data:
+        spec = original(register.type_spec, self._types)
+        kind = spec.WhichOneof("type_spec")
+        if kind == "bool":
+            return p4d.P4Data(bool=bool(number(value, "value", 1)))
+        if kind not in ("bitstring", "serializable_enum", "new_type"):
+            raise SpecError(f"register {register.preamble.name} has cells of several fields")
+        octets = parse.octets(data_field(register.preamble.name, spec, self._types), value)
+        return p4d.P4Data(enum_value=octets) if kind == "serializable_enum" else p4d.P4Data(bitstring=octets)
+
+    def reset_register(self, line: int, register: str) -> None:
+        del line
+        self._forget(self._registers.id_of(register))
+
+    def write_counter(self, line: int, counter: str, index: str, packets: str, octets: str) -> None:
+        found = self._counters.named(counter)
+        most = _MOST_RATE
+        data = p4r.CounterData(
+            packet_count=number(packets, "packets", most), byte_count=number(octets, "bytes", most)
+        )
+        if isinstance(found, p4i.DirectCounter):
+            self._entry(found.direct_table_id, index).counter_data.CopyFrom(data)
+            return
+        entry = p4r.CounterEntry(counter_id=found.preamble.id, data=data)
+        entry.index.index = number(index, "index", found.size - 1)
+        self._write(line, found.preamble.id, entry.index.index, p4r.Entity(counter_entry=entry))
+
+    def reset_counter(self, line: int, counter: str) -> None:
+        del line
+        found = self._counters.named(counter)
+        if isinstance(found, p4i.DirectCounter):
+            raise SpecError(f"counter {found.preamble.name} is of entries: leave out their counter_write")
+        self._forget(found.preamble.id)
+
+    def set_rates(self, line: int, meter: str, index: str, *rates: str) -> None:
+        found = self._meters.named(meter)
+        config = _config(rates)
+        if isinstance(found, p4i.DirectMeter):
+            self._entry(found.direct_table_id, index).meter_config.CopyFrom(config)
+            return
+        entry = p4r.MeterEntry(meter_id=found.preamble.id, config=config)
+        entry.index.index = number(index, "index", found.size - 1)
+        self._write(line, found.preamble.id, entry.index.index, p4r.Entity(meter_entry=entry))
+
+    def set_all_rates(self, line: int, meter: str, *rates: str) -> None:
+        found = self._meters.named(meter)
+        if isinstance(found, p4i.DirectMeter):
+            raise SpecError(f"meter {found.preamble.name} is of entries: use meter_set_rates for each")
+        self._forget(found.preamble.id)
+        entry = p4r.MeterEntry(meter_id=found.preamble.id, config=_config(rates))
+        self._write(line, found.preamble.id, None, p4r.Entity(meter_entry=entry))
+
+    def _entry(self, table: int, handle: str) -> p4r.TableEntry:
+        found = self._entries.table(self._entries.tables.full(table))
+        return self._tables.entry_of(found, handle).entity.table_entry
+
+    # ---- value sets ----
+
+    def _value_set(self, line: int, name: str, value: str) -> tuple[p4r.ValueSetEntry, p4r.ValueSetMember]:
+        found: p4i.ValueSet = self._value_sets.named(name)
+        if len(found.match) != 1:
+            raise SpecError(f"value set {found.preamble.name} has {len(found.match)} fields, expected 1")
+        number_ = found.preamble.id
+        held = self._cells.get((number_, None))
+        if held is None:
+            self._write(
+                line, number_, None, p4r.Entity(value_set_entry=p4r.ValueSetEntry(value_set_id=number_))
+            )
+            held = self._cells[number_, None]
+        held.line = line
+        info = found.match[0]
+        match = p4r.FieldMatch(field_id=info.id)
+        match.exact.value = parse.octets(fields_of([info], self._types)[info.id], value)
+        return held.entity.value_set_entry, p4r.ValueSetMember(match=[match])
+
+    def add_value(self, line: int, value_set: str, value: str) -> None:
+        entry, member = self._value_set(line, value_set, value)
+        entry.members.append(member)
+
+    def remove_value(self, line: int, value_set: str, value: str) -> None:
+        entry, member = self._value_set(line, value_set, value)
+        if member not in entry.members:
+            raise SpecError(f"value set {value_set} has no member {value[:40]}")
+        entry.members.remove(member)
+
+    def clear_values(self, line: int, value_set: str) -> None:
+        del line
+        self._forget(self._value_sets.id_of(value_set))
+
+
+def _config(rates: Sequence[str]) -> p4r.MeterConfig:
+    """The two rates of a meter, each as RATE:BURST."""
+    if len(rates) != 2:
+        raise SpecError(f"expected two rates as RATE:BURST, found {len(rates)}")
+    config = p4r.MeterConfig()
+    (config.cir, config.cburst), (config.pir, config.pburst) = map(_rate, rates)
+    return config
+
+
+def _rate(text: str) -> tuple[int, int]:
+    rate, _, burst = text.partition(":")
+    try:
+        units = float(rate) * _PER_US
+    except ValueError:
+        units = -1.0
+    if not 0 <= units <= _MOST_RATE:
+        raise SpecError(f"expected RATE:BURST, such as 0.5:100, found {text[:40]!r}")
+    return round(units), number(burst, "burst", _MOST_RATE)

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of simple_switch_CLI's commands, as the P4Runtime updates of a switch that has just got its program.
+
+What only reads is passed over; what P4Runtime cannot say is left out, with a note. Lines that are empty, or
+begin with `#` or `//`, say nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from finsy.proto import p4r
+
+from tailrace.controller.switch_cli.cells import Cells
+from tailrace.controller.switch_cli.replication import Replication
+from tailrace.controller.switch_cli.tables import Tables
+from tailrace.p4rt.entries import Entries
+from tailrace.words import SpecError
+from tailrace.words.errors import FileError
+from tailrace.words.suggest import expected
+
+_HASHES = "the program says how it hashes"
+_NOT_SAID = {
+    "set_queue_depth": "P4Runtime has no queues; start tailrace_switch_grpc with --queue-depth",
+    "set_queue_rate": "P4Runtime has no queues; start tailrace_switch_grpc with --port-rate",
+    "set_crc16_parameters": _HASHES,
+    "set_crc32_parameters": _HASHES,
+    "set_toeplitz_hash_key": _HASHES,
+    "mc_set_lag_membership": "multicast groups of P4Runtime have no LAGs",
+    "port_add": "give interfaces to the switch when it starts",
+    "port_remove": "give interfaces to the switch when it starts",
+    "load_new_config_file": "tailrace push takes the program as its argument",
+    "swap_configs": "tailrace push takes the program as its argument",
+    "reset_state": "tailrace push resets what the switch holds before it writes",
+    "serialize_state": "P4Runtime has no such thing",
+    "write_config_to_file": "P4Runtime has no such thing",
+    "shell": "no command of the machine is run",
+}
+_READS = frozenset(
+    [
+        "help",
+        "greet",
+        "EOF",
+        "show_tables",
+        "show_actions",
+        "show_ports",
+        "show_pvs",
+        "switch_info",
+        "table_show_actions",
+        "table_info",
+        "table_num_entries",
+        "table_dump",
+        "table_dump_entry",
+        "table_dump_entry_from_key",
+        "table_dump_member",
+        "table_dump_group",
+        "act_prof_dump",
+        "act_prof_dump_member",
+        "act_prof_dump_group",
+        "mc_dump",
+        "meter_get_rates",
+        "counter_read",
+        "register_read",
+        "pvs_get",
+        "mirroring_get",
+        "get_time_elapsed",
+        "get_time_since_epoch",
+    ]
+)
+
+
+class Line(NamedTuple):
+    """A line that says something."""
+
+    number: int
+    text: str
+
+
+def lines(text: str) -> Iterator[Line]:
+    """The lines of a file that are commands."""
+    for number, line in enumerate(text.split("\n"), 1):
+        found = line.strip()
+        if found and not found.startswith(("#", "//")):
+            yield Line(number, found)
+
+
+def read(path: Path, text: str, entries: Entries) -> tuple[list[p4r.Update], list[str], list[str]]:
+    """The updates of a file, the place of each, and notes.
+
+    Raises:
+        FileError: a command is not known, or not as simple_switch_CLI or the program has it.
+    """
+    tables, replication = Tables(entries), Replication()
+    cells = Cells(entries, tables)
+    notes: list[str] = []
+    reads = at = 0
+    try:
+        for at, line in lines(text):
+            command, *arguments = line.split()
+            if command in _READS:
+                reads += 1
+            elif command in _NOT_SAID:
+                notes.append(f"{path}: line {at}: {command} is left out: {_NOT_SAID[command]}")
+            elif command in _COMMANDS:
+                _carry_out((tables, replication, cells), at, command, arguments)
+            else:
+                raise SpecError(f"no command {command[:40]!r}; {expected(command, COMMANDS)}")
+    except SpecError as error:
+        raise FileError(path, f"line {at}", str(error)) from error
+    if reads:
+        notes.append(f"{path}: commands that only read are passed over: {reads}")
+    updates = [*replication.updates(), *cells.updates(), *tables.updates()]
+    return [update for _, update in updates], [f"line {line}" for line, _ in updates], notes
+
+
+def _carry_out(states: Iterable[object], line: int, command: str, arguments: list[str]) -> None:
+    method, usage, least, most = _COMMANDS[command]
+    if not least <= len(arguments) <= most:
+        raise SpecError(f"expected {command} {usage}, found {len(arguments)} arguments")
+    kind = method.__qualname__.partition(".")[0]
+    method(next(state for state in states if type(state).__name__ == kind), line, *arguments)
+
+
+_Method = Callable[..., None]
+
+
+def _described(method: _Method) -> tuple[_Method, str, int, int]:
+    """A method with the arguments that it takes after the state and the line."""
+    words, least, most = [], 0, 0
+    for parameter in list(inspect.signature(method).parameters.values())[2:]:
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            words.append(f"[{parameter.name.upper()} ...]")
+            most = 1 << 20
+        else:
+            words.append(parameter.name.upper())
+            least, most = least + 1, most + 1
+    return method, " ".join(words), least, most
+
+
+_METHODS: Mapping[str, _Method] = {
+    "table_add": Tables.add,
+    "table_set_default": Tables.set_default,
+    "table_reset_default table_indirect_reset_default": Tables.reset_default,
+    "table_modify": Tables.modify,
+    "table_delete table_indirect_delete": Tables.delete,
+    "table_clear": Tables.clear,
+    "table_set_timeout": Tables.set_timeout,
+    "table_indirect_add": Tables.add_indirect,
+    "table_indirect_add_with_group": Tables.add_with_group,
+    "table_indirect_set_default": Tables.set_default_member,
+    "table_indirect_set_default_with_group": Tables.set_default_group,
+    # of a table: the older commands for its action profile
+    "act_prof_create_member table_indirect_create_member": Tables.create_member,
+    "act_prof_modify_member table_indirect_modify_member": Tables.modify_member,
+    "act_prof_delete_member table_indirect_delete_member": Tables.delete_member,
+    "act_prof_create_group table_indirect_create_group": Tables.create_group,
+    "act_prof_delete_group table_indirect_delete_group": Tables.delete_group,
+    "act_prof_add_member_to_group table_indirect_add_member_to_group": Tables.add_to_group,
+    "act_prof_remove_member_from_group table_indirect_remove_member_from_group": Tables.remove_from_group,
+    "mc_mgrp_create": Replication.create_group,
+    "mc_mgrp_destroy": Replication.destroy_group,
+    "mc_node_create": Replication.create_node,
+    "mc_node_update": Replication.update_node,
+    "mc_node_destroy": Replication.destroy_node,
+    "mc_node_associate": Replication.associate,
+    "mc_node_dissociate": Replication.dissociate,
+    "mirroring_add": Replication.mirror_to_port,
+    "mirroring_add_mc": Replication.mirror_to_group,
+    "mirroring_delete": Replication.delete_session,
+    "register_write": Cells.write_register,
+    "register_reset": Cells.reset_register,
+    "counter_write": Cells.write_counter,
+    "counter_reset": Cells.reset_counter,
+    "meter_set_rates": Cells.set_rates,
+    "meter_array_set_rates": Cells.set_all_rates,
+    "pvs_add": Cells.add_value,
+    "pvs_remove": Cells.remove_value,
+    "pvs_clear": Cells.clear_values,
+}
+_COMMANDS = {name: _described(method) for names, method in _METHODS.items() for name in names.split()}
+COMMANDS = (*_COMMANDS, *_NOT_SAID, *sorted(_READS))
+"""All that simple_switch_CLI knows."""

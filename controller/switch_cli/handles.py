@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Handles, as BMv2 gives them: from 0 on, the lowest free one first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from finsy.proto import p4r
+
+from tailrace.words import SpecError
+
+_T = TypeVar("_T")
+_SLOT = (1 << 24) - 1
+MOST = (1 << 32) - 1
+
+
+@dataclass(slots=True)
+class Held:
+    """An entity, and the line that it is from."""
+
+    line: int
+    entity: p4r.Entity
+
+    def update(self, kind: p4r.Update.Type.ValueType) -> tuple[int, p4r.Update]:
+        """The line, and the update that makes the entity."""
+        return self.line, p4r.Update(type=kind, entity=self.entity)
+
+
+@dataclass(slots=True)
+class Handles(Generic[_T]):
+    """Things of one kind by handle.
+
+    versioned: as of table entries, whose handle has in its highest byte how often its number was given back
+    """
+
+    what: str
+    versioned: bool = False
+    held: dict[int, _T] = field(default_factory=dict)
+    _versions: dict[int, int] = field(default_factory=dict)
+    _free: int = 0
+
+    def add(self, item: _T) -> int:
+        """The handle of what is new."""
+        while self._handle(self._free) in self.held:
+            self._free += 1
+        handle = self._handle(self._free)
+        self.held[handle] = item
+        return handle
+
+    def _handle(self, slot: int) -> int:
+        return (self._versions.get(slot, 0) & 0xFF) << 24 | slot
+
+    def known(self, text: str) -> int:
+        """The handle that a word is. Raises SpecError: nothing has it."""
+        handle = number(text, "handle")
+        if handle not in self.held:
+            raise SpecError(f"no {self.what} of this file has the handle {handle}")
+        return handle
+
+    def get(self, text: str) -> _T:
+        """What a handle is of. Raises SpecError as `known`."""
+        return self.held[self.known(text)]
+
+    def take(self, handle: int) -> _T:
+        """Removes what a handle is of."""
+        slot = handle & _SLOT
+        if self.versioned:
+            self._versions[slot] = self._versions.get(slot, 0) + 1
+        self._free = min(self._free, slot)
+        return self.held.pop(handle)
+
+
+def number(text: str, what: str, most: int = MOST) -> int:
+    """A whole number, decimal or 0x. Raises SpecError."""
+    if len(text) <= 20 and text.isascii():
+        try:
+            found = int(text, 16 if text[:2] in ("0x", "0X") else 10)
+        except ValueError:
+            found = -1
+        if 0 <= found <= most:
+            return found
+    raise SpecError(f"{what}: {text[:40]!r} is not a whole number from 0 to {most}")

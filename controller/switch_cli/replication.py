@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Multicast groups and clone sessions after commands. Each public method is a command, as in `tables`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from finsy.proto import p4r
+
+from tailrace.controller.switch_cli.handles import MOST, Handles, Held, number
+from tailrace.words import SpecError
+
+_PORT, _GROUP = "port", "group"
+
+
+@dataclass(slots=True)
+class _Node:
+    """Copies of one instance; group: the one that has it."""
+
+    instance: int
+    ports: list[int]
+    group: int | None = None
+
+
+class Replication:
+    """BMv2 makes copies by nodes, each of which at most one multicast group has."""
+
+    def __init__(self) -> None:
+        self._nodes: Handles[_Node] = Handles("node")
+        self._groups: dict[int, int] = {}  # with the line of each
+        self._sessions: dict[int, tuple[int, str, int]] = {}
+
+    def updates(self) -> Iterator[tuple[int, p4r.Update]]:
+        """What makes them, each with its line."""
+        replicas: dict[int, list[p4r.Replica]] = {group: [] for group in self._groups}
+        for node in self._nodes.held.values():
+            if node.group is not None:
+                replicas[node.group] += [
+                    p4r.Replica(egress_port=port, instance=node.instance) for port in node.ports
+                ]
+        for group, line in self._groups.items():
+            entry = p4r.PacketReplicationEngineEntry()
+            entry.multicast_group_entry.multicast_group_id = group
+            entry.multicast_group_entry.replicas.extend(replicas[group])
+            yield _insert(line, entry)
+        for session, (line, kind, target) in self._sessions.items():
+            entry = p4r.PacketReplicationEngineEntry()
+            entry.clone_session_entry.session_id = session
+            copies = [p4r.Replica(egress_port=target)] if kind == _PORT else replicas.get(target, [])
+            entry.clone_session_entry.replicas.extend(copies)
+            yield _insert(line, entry)
+
+    # ---- multicast groups ----
+
+    def create_group(self, line: int, group: str) -> None:
+        found = number(group, "group")
+        if found in self._groups:
+            raise SpecError(f"multicast group {found} is there already")
+        self._groups[found] = line
+
+    def destroy_group(self, line: int, group: str) -> None:
+        del line
+        found = self._group(group)
+        del self._groups[found]
+        for node in self._nodes.held.values():
+            node.group = None if node.group == found else node.group
+
+    def _group(self, text: str) -> int:
+        found = number(text, "group")
+        if found not in self._groups:
+            raise SpecError(f"no multicast group {found} in this file")
+        return found
+
+    def create_node(self, line: int, instance: str, *ports: str) -> None:
+        del line
+        self._nodes.add(_Node(number(instance, "instance"), _ports(ports)))
+
+    def update_node(self, line: int, node: str, *ports: str) -> None:
+        del line
+        self._nodes.get(node).ports = _ports(ports)
+
+    def destroy_node(self, line: int, node: str) -> None:
+        del line
+        self._nodes.take(self._nodes.known(node))
+
+    def associate(self, line: int, group: str, node: str) -> None:
+        found, there = self._group(group), self._nodes.get(node)
+        if there.group is not None:
+            raise SpecError(f"node {node} is in multicast group {there.group} already")
+        there.group = found
+        self._groups[found] = line
+
+    def dissociate(self, line: int, group: str, node: str) -> None:
+        del line
+        found = self._nodes.get(node)
+        if found.group != self._group(group):
+            raise SpecError(f"node {node} is not in multicast group {group}")
+        found.group = None
+
+    # ---- clone sessions ----
+
+    def mirror_to_port(self, line: int, session: str, port: str) -> None:
+        self._sessions[number(session, "session")] = line, _PORT, number(port, "port")
+
+    def mirror_to_group(self, line: int, session: str, group: str) -> None:
+        self._sessions[number(session, "session")] = line, _GROUP, number(group, "group")
+
+    def delete_session(self, line: int, session: str) -> None:
+        del line
+        found = number(session, "session")
+        if self._sessions.pop(found, None) is None:
+            raise SpecError(f"no clone session {found} in this file")
+
+
+def _insert(line: int, entry: p4r.PacketReplicationEngineEntry) -> tuple[int, p4r.Update]:
+    return Held(line, p4r.Entity(packet_replication_engine_entry=entry)).update(p4r.Update.INSERT)
+
+
+def _ports(words: Sequence[str]) -> list[int]:
+    """Ports, each once, as BMv2 has them: in order."""
+    if "|" in words:
+        at = words.index("|")
+        if len(words) > at + 1:
+            raise SpecError("multicast groups of P4Runtime have no LAGs, which stand after |")
+        words = words[:at]
+    return sorted({number(word, "port", MOST) for word in words})

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables and action profiles after commands. Each public method is a command: it takes its line, then its
+arguments, and raises SpecError where simple_switch_CLI or the program has no such thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from finsy.proto import p4i, p4r
+
+from tailrace.controller.switch_cli.handles import Handles, Held, number
+from tailrace.p4rt import parse
+from tailrace.p4rt.entries import Entries, TableNames
+from tailrace.words import SpecError
+
+_HIGHEST_PRIORITY = (1 << 31) - 1
+"""BMv2's P4Runtime server inverts priorities at this one (targets/bmv2/pi_tables_imp.cpp of p4lang/PI): with
+Thrift the smallest wins, with P4Runtime the largest."""
+_NS_PER_MS = 1_000_000
+_SEPARATORS = {
+    p4i.MatchField.LPM: "/",
+    p4i.MatchField.TERNARY: "&&&",
+    p4i.MatchField.OPTIONAL: "&&&",
+    p4i.MatchField.RANGE: "->",
+}
+
+
+def _values(words: Sequence[str]) -> Sequence[str]:
+    """The arguments of an action, which may stand behind an arrow."""
+    return words[1:] if words and words[0] == "=>" else words
+
+
+class Tables:
+    """Entries and default entries of tables; members and groups of action profiles, with ids from 1 on."""
+
+    def __init__(self, entries: Entries) -> None:
+        self._entries = entries
+        self._tables: dict[int, Handles[Held]] = {}
+        self._defaults: dict[int, Held] = {}
+        self._members: dict[int, Handles[Held]] = {}
+        self._groups: dict[int, Handles[Held]] = {}
+
+    def updates(self) -> Iterator[tuple[int, p4r.Update]]:
+        """What makes them, each with its line: what others name comes first."""
+        for kind in (self._members, self._groups, self._tables):
+            for handles in kind.values():
+                for held in handles.held.values():
+                    yield held.update(p4r.Update.INSERT)
+        for held in self._defaults.values():
+            yield held.update(p4r.Update.MODIFY)
+
+    # ---- tables ----
+
+    def entry_of(self, table: TableNames, handle: str) -> Held:
+        """The entry of a table that a handle means."""
+        if table.info.is_const_table or table.info.has_initial_entries:
+            raise SpecError(f"table {table.name} has entries of the program, so handles are not known here")
+        return self._handles(table).get(handle)
+
+    def _handles(self, table: TableNames) -> Handles[Held]:
+        return self._tables.setdefault(
+            table.info.preamble.id, Handles(f"entry of table {table.name}", versioned=True)
+        )
+
+    def add(self, line: int, table: str, action: str, *key: str) -> None:
+        found = self._entries.table(table)
+        if found.info.implementation_id:
+            raise SpecError(f"table {found.name} has an action profile: use table_indirect_add")
+        entry, values = self._keyed(found, key)
+        entry.action.action.CopyFrom(self._entries.call(found.actions, action, values))
+        self._handles(found).add(Held(line, p4r.Entity(table_entry=entry)))
+
+    def _keyed(self, table: TableNames, words: Sequence[str]) -> tuple[p4r.TableEntry, list[str]]:
+        """An entry without its action, from `KEY => REST [PRIORITY]`, and the rest."""
+        if "=>" not in words:
+            raise SpecError("expected => after the key")
+        at = words.index("=>")
+        keys, rest = words[:at], list(words[at + 1 :])
+        entry = p4r.TableEntry(table_id=table.info.preamble.id)
+        if table.with_priority:
+            if not rest:
+                raise SpecError(f"table {table.name} needs a priority at the end of the line")
+            entry.priority = _HIGHEST_PRIORITY - number(rest.pop(), "priority", _HIGHEST_PRIORITY - 1)
+        if len(keys) != len(table.fields):
+            known = " ".join(item.name for item in table.fields.values())
+            raise SpecError(
+                f"table {table.name} has {len(table.fields)} key fields ({known}), found {len(keys)}"
+            )
+        for info, text in zip(table.info.match_fields, keys, strict=True):
+            match = _match(table, info, text)
+            if match is not None:
+                entry.match.append(match)
+        return entry, rest
+
+    def set_default(self, line: int, table: str, action: str, *values: str) -> None:
+        found = self._entries.table(table)
+        call = self._entries.call(found.actions, action, _values(values))
+        self._default(line, found).action.action.CopyFrom(call)
+
+    def _default(self, line: int, table: TableNames) -> p4r.TableEntry:
+        entry = p4r.TableEntry(table_id=table.info.preamble.id, is_default_action=True)
+        held = self._defaults[entry.table_id] = Held(line, p4r.Entity(table_entry=entry))
+        return held.entity.table_entry
+
+    def reset_default(self, line: int, table: str) -> None:
+        del line
+        self._defaults.pop(self._entries.table(table).info.preamble.id, None)
+
+    def modify(self, line: int, table: str, action: str, handle: str, *values: str) -> None:
+        found = self._entries.table(table)
+        held = self.entry_of(found, handle)
+        call = self._entries.call(found.actions, action, _values(values))
+        held.entity.table_entry.action.action.CopyFrom(call)
+        held.line = line
+
+    def delete(self, line: int, table: str, handle: str) -> None:
+        del line
+        found = self._entries.table(table)
+        self.entry_of(found, handle)
+        self._handles(found).take(self._handles(found).known(handle))
+
+    def clear(self, line: int, table: str) -> None:
+        del line
+        handles = self._handles(self._entries.table(table))
+        for handle in list(handles.held):
+            handles.take(handle)
+
+    def set_timeout(self, line: int, table: str, handle: str, milliseconds: str) -> None:
+        del line
+        entry = self.entry_of(self._entries.table(table), handle).entity.table_entry
+        entry.idle_timeout_ns = number(milliseconds, "timeout") * _NS_PER_MS
+
+    # ---- action profiles ----
+
+    def _profile(self, name: str) -> p4i.ActionProfile:
+        """An action profile by its name, or by that of a table that has it."""
+        profiles = self._entries.profiles
+        try:
+            return profiles.named(name)
+        except SpecError as error:
+            try:
+                number_ = self._entries.table(name).info.implementation_id
+            except SpecError:
+                raise error from None
+            if number_ not in profiles.by_id:
+                raise
+            return profiles.by_id[number_]
+
+    def _members_of(self, profile: p4i.ActionProfile) -> Handles[Held]:
+        return self._members.setdefault(profile.preamble.id, Handles(f"member of {profile.preamble.name}"))
+
+    def _groups_of(self, profile: p4i.ActionProfile) -> Handles[Held]:
+        return self._groups.setdefault(profile.preamble.id, Handles(f"group of {profile.preamble.name}"))
+
+    def _call(self, profile: p4i.ActionProfile, action: str, values: Sequence[str]) -> p4r.Action:
+        if not profile.table_ids or profile.table_ids[0] not in self._entries.tables.by_id:
+            raise SpecError(f"action profile {profile.preamble.name} is of no table")
+        table = self._entries.table(self._entries.tables.full(profile.table_ids[0]))
+        return self._entries.call(table.actions, action, _values(values))
+
+    def create_member(self, line: int, profile: str, action: str, *values: str) -> None:
+        found = self._profile(profile)
+        member = p4r.ActionProfileMember(
+            action_profile_id=found.preamble.id, action=self._call(found, action, values)
+        )
+        held = Held(line, p4r.Entity(action_profile_member=member))
+        held.entity.action_profile_member.member_id = self._members_of(found).add(held) + 1
+
+    def modify_member(self, line: int, profile: str, action: str, member: str, *values: str) -> None:
+        found = self._profile(profile)
+        held = self._members_of(found).get(member)
+        held.entity.action_profile_member.action.CopyFrom(self._call(found, action, values))
+        held.line = line
+
+    def delete_member(self, line: int, profile: str, member: str) -> None:
+        del line
+        members = self._members_of(self._profile(profile))
+        members.take(members.known(member))
+
+    def create_group(self, line: int, profile: str) -> None:
+        found = self._profile(profile)
+        if not found.with_selector:
+            raise SpecError(f"action profile {found.preamble.name} has no selector, so no groups")
+        group = p4r.ActionProfileGroup(action_profile_id=found.preamble.id)
+        held = Held(line, p4r.Entity(action_profile_group=group))
+        held.entity.action_profile_group.group_id = self._groups_of(found).add(held) + 1
+
+    def delete_group(self, line: int, profile: str, group: str) -> None:
+        del line
+        groups = self._groups_of(self._profile(profile))
+        groups.take(groups.known(group))
+
+    def add_to_group(self, line: int, profile: str, member: str, group: str) -> None:
+        found, there, member_id = self._in_group(profile, member, group)
+        if member_id in there:
+            raise SpecError(f"member {member} is in group {group} already")
+        found.entity.action_profile_group.members.add(member_id=member_id, weight=1)
+        found.line = line
+
+    def remove_from_group(self, line: int, profile: str, member: str, group: str) -> None:
+        found, there, member_id = self._in_group(profile, member, group)
+        if member_id not in there:
+            raise SpecError(f"member {member} is not in group {group}")
+        del found.entity.action_profile_group.members[there.index(member_id)]
+        found.line = line
+
+    def _in_group(self, profile: str, member: str, group: str) -> tuple[Held, list[int], int]:
+        """A group, the ids of its members, and that of a member of its profile."""
+        found = self._profile(profile)
+        held = self._groups_of(found).get(group)
+        member_id = self._members_of(found).get(member).entity.action_profile_member.member_id
+        return held, [item.member_id for item in held.entity.action_profile_group.members], member_id
+
+    def add_indirect(self, line: int, table: str, *key: str) -> None:
+        self._add_indirect(line, table, key, group=False)
+
+    def add_with_group(self, line: int, table: str, *key: str) -> None:
+        self._add_indirect(line, table, key, group=True)
+
+    def _add_indirect(self, line: int, table: str, key: Sequence[str], *, group: bool) -> None:
+        found = self._entries.table(table)
+        entry, rest = self._keyed(found, key)
+        if len(rest) != 1:
+            raise SpecError(f"expected one handle after =>, found {len(rest)} words")
+        self._set_target(found, rest[0], entry, group=group)
+        self._handles(found).add(Held(line, p4r.Entity(table_entry=entry)))
+
+    def set_default_member(self, line: int, table: str, member: str) -> None:
+        found = self._entries.table(table)
+        self._set_target(found, member, self._default(line, found), group=False)
+
+    def set_default_group(self, line: int, table: str, group: str) -> None:
+        found = self._entries.table(table)
+        self._set_target(found, group, self._default(line, found), group=True)
+
+    def _set_target(self, table: TableNames, handle: str, entry: p4r.TableEntry, *, group: bool) -> None:
+        profile = self._entries.profiles.by_id.get(table.info.implementation_id)
+        if profile is None:
+            raise SpecError(f"table {table.name} has no action profile")
+        if group:
+            held = self._groups_of(profile).get(handle)
+            entry.action.action_profile_group_id = held.entity.action_profile_group.group_id
+        else:
+            held = self._members_of(profile).get(handle)
+            entry.action.action_profile_member_id = held.entity.action_profile_member.member_id
+
+
+def _match(table: TableNames, info: p4i.MatchField, text: str) -> p4r.FieldMatch | None:
+    separator = _SEPARATORS.get(info.match_type, "")
+    if separator not in text:
+        raise SpecError(f"{info.name}: expected VALUE{separator}..., found {text[:40]!r}")
+    field = table.fields[info.id]
+    if info.match_type != p4i.MatchField.OPTIONAL:
+        return parse.match(field, info, text)
+    value, _, mask = text.partition(separator)
+    bits = parse.number(field, mask)
+    if bits not in (0, (1 << field.width) - 1):
+        raise SpecError(
+            f"{info.name}: an optional field has a mask of all ones, or of zeros, not {mask[:40]}"
+        )
+    return parse.match(field, info, value) if bits else None

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Entries by name and value -> P4Runtime messages, with the P4Info of a program alone.
+
+Every name that P4Info holds can be used (`names`), and every value as people write it (`parse`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from finsy.proto import p4i, p4r
+
+from tailrace.p4rt import names, parse
+from tailrace.p4rt.fields import Field, fields_of
+from tailrace.p4rt.names import Names
+from tailrace.words import SpecError
+
+WITH_PRIORITY = (p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.MatchField.OPTIONAL)
+"""Match types of which one in a table's key makes its entries have priorities (specification 9.1.1)."""
+
+
+class TableNames:
+    """A table with the names of its key and of its actions."""
+
+    def __init__(self, info: p4i.Table, actions: Names[p4i.Action], p4info: p4i.P4Info) -> None:
+        self.info, self.name = info, info.preamble.name
+        self.key = names.members("match field", info.match_fields)
+        self.fields = fields_of(info.match_fields, p4info.type_info)
+        refs = [actions.by_id[ref.id] for ref in info.action_refs if ref.id in actions.by_id]
+        self.actions = names.entities(f"action of table {self.name}", refs)
+        self.with_priority = any(field.match_type in WITH_PRIORITY for field in info.match_fields)
+
+
+class Entries:
+    """Makes the messages of one program's entries. All methods raise SpecError for what P4Info has not, and
+    for values that do not fit.
+    """
+
+    def __init__(self, p4info: p4i.P4Info) -> None:
+        self.p4info = p4info
+        self.tables = names.entities("table", p4info.tables)
+        self.profiles = names.entities("action profile", p4info.action_profiles)
+        self._actions = names.entities("action", p4info.actions)
+        self._tables: dict[int, TableNames] = {}
+        self._params: dict[int, tuple[Names[p4i.Action.Param], dict[int, Field]]] = {}
+
+    def table(self, name: str) -> TableNames:
+        """The table that a name means."""
+        number = self.tables.id_of(name)
+        if number not in self._tables:
+            self._tables[number] = TableNames(self.tables.by_id[number], self._actions, self.p4info)
+        return self._tables[number]
+
+    def key(self, table: TableNames, values: Mapping[str, Any]) -> list[p4r.FieldMatch]:
+        """The key of an entry; fields that may have any value can be left out."""
+        given = {}
+        for name, value in values.items():
+            number = table.key.id_of(name)
+            if number in given:
+                raise SpecError(f"match field {table.key.full(number)} is given twice")
+            given[number] = parse.match(table.fields[number], table.key.by_id[number], value)
+        for number, field in table.key.by_id.items():
+            if number not in given and field.match_type == p4i.MatchField.EXACT:
+                raise SpecError(f"match field {table.key.full(number)} is missing")
+        return [match for match in given.values() if match is not None]
+
+    def call(
+        self, actions: Names[p4i.Action], name: str, arguments: Mapping[str, Any] | Iterable[Any]
+    ) -> p4r.Action:
+        """An action with its arguments, by name or in the order of their declaration."""
+        action = actions.named(name)
+        params, fields = self._fields(action)
+        given: dict[int, Any] = {}
+        if isinstance(arguments, Mapping):
+            for key, value in arguments.items():
+                number = params.id_of(key)
+                if number in given:
+                    raise SpecError(f"parameter {params.full(number)} is given twice")
+                given[number] = value
+        else:
+            values = list(arguments)
+            if len(values) > len(fields):
+                raise SpecError(
+                    f"action {action.preamble.name} takes {len(fields)} values, found {len(values)}"
+                )
+            given = dict(zip(fields, values, strict=False))
+        missing = [params.full(number) for number in fields if number not in given]
+        if missing:
+            raise SpecError(f"action {action.preamble.name}: missing parameters: {', '.join(missing)}")
+        call = p4r.Action(action_id=action.preamble.id)
+        for number, value in given.items():
+            call.params.add(param_id=number, value=parse.octets(fields[number], value))
+        return call
+
+    def _fields(self, action: p4i.Action) -> tuple[Names[p4i.Action.Param], dict[int, Field]]:
+        found = self._params.get(action.preamble.id)
+        if found is None:
+            what = f"parameter of action {action.preamble.name}"
+            found = names.members(what, action.params), fields_of(action.params, self.p4info.type_info)
+            self._params[action.preamble.id] = found
+        return found
+
+    def entry(
+        self,
+        table: TableNames,
+        key: Mapping[str, Any],
+        call: p4r.Action,
+        *,
+        priority: int = 0,
+        default: bool = False,
+    ) -> p4r.TableEntry:
+        """An entry, or the default entry of a table."""
+        if table.with_priority and not default and priority <= 0:
+            raise SpecError(f"table {table.name} needs a priority above 0 (the largest wins)")
+        entry = p4r.TableEntry(table_id=table.info.preamble.id, priority=priority, is_default_action=default)
+        entry.match.extend([] if default and not key else self.key(table, key))
+        if table.info.implementation_id:
+            # a group of its own with this action alone, for P4Runtime has no plain actions there
+            entry.action.action_profile_action_set.action_profile_actions.add(action=call, weight=1)
+        else:
+            entry.action.action.CopyFrom(call)
+        return entry

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names in P4Info: full names, aliases, and the ends of full names that only one object has.
+
+A full name (`ingress.acl`, `hdr.eth.src`) always means its object. P4Info's alias, or the last parts of a
+full name (`acl`, `eth.src`), mean it where they mean no other one. `isValid()` and p4c's older `$valid$` are
+the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Generic, Protocol, TypeVar
+
+from finsy.proto import p4i
+
+from tailrace.words import SpecError
+from tailrace.words.suggest import expected
+
+_T = TypeVar("_T")
+_SHOWN = 80
+_MOST_SHOWN = 4
+
+
+class Names(Generic[_T]):
+    """Objects of one kind by name and by id."""
+
+    def __init__(self, kind: str, objects: Iterable[tuple[int, str, str, _T]]) -> None:
+        """Takes id, full name, alias ("": none) and object of each; `kind` is for messages."""
+        self._kind = kind
+        self.by_id: dict[int, _T] = {}
+        self._full: dict[int, str] = {}
+        self._alias: dict[int, str] = {}
+        self._found: dict[str, list[int]] = {}
+        ids: dict[str, list[int]] = {}
+        for number, name, alias, item in objects:
+            self.by_id[number] = item
+            self._full[number], self._alias[number] = name, alias
+            ids.setdefault(_same(name), []).append(number)
+        self._ids = ids
+        self._aliased: dict[str, list[int]] = {}
+        for number, alias in self._alias.items():
+            self._aliased.setdefault(_same(alias), []).append(number)
+
+    def id_of(self, text: str) -> int:
+        """The id of what a name means. Raises SpecError: it means none, or several."""
+        ids = self._found.get(text)
+        if ids is None:
+            ids = self._found[text] = self._meant(_same(text))
+        if len(ids) == 1:
+            return ids[0]
+        if not ids:
+            known = [self.shown(number) for number in self.by_id]
+            raise SpecError(f"no {self._kind} named {text[:_SHOWN]!r}; {expected(text, known)}")
+        full = ", ".join(self._full[number] for number in ids[:_MOST_SHOWN])
+        raise SpecError(f"{self._kind} {text[:_SHOWN]!r} means {len(ids)}: {full}; give the full name")
+
+    def named(self, text: str) -> _T:
+        """The object that a name means. Raises SpecError as `id_of`."""
+        return self.by_id[self.id_of(text)]
+
+    def _meant(self, text: str) -> list[int]:
+        for known in (self._ids, self._aliased):
+            if text and text in known:
+                return known[text]
+        end = f".{text}"
+        return [number for number, name in self._full.items() if _same(name).endswith(end)]
+
+    def full(self, number: int) -> str:
+        """The full name of an id. Raises SpecError: P4Info has no such id."""
+        if number not in self._full:
+            raise SpecError(f"no {self._kind} with the id {number} in P4Info")
+        return self._full[number]
+
+    def shown(self, number: int) -> str:
+        """The alias of an id where it means no other object, else the full name."""
+        alias = self._alias[number]
+        return alias if alias and self._meant(_same(alias)) == [number] else self._full[number]
+
+
+def _same(name: str) -> str:
+    return name.replace("$valid$", "isValid()")
+
+
+class _HasPreamble(Protocol):
+    @property
+    def preamble(self) -> p4i.Preamble: ...
+
+
+_E = TypeVar("_E", bound=_HasPreamble)
+_M = TypeVar("_M", p4i.MatchField, p4i.Action.Param)
+
+
+def entities(kind: str, found: Iterable[_E]) -> Names[_E]:
+    """Tables, actions and whatever else has a preamble in P4Info."""
+    return Names(kind, ((e.preamble.id, e.preamble.name, e.preamble.alias, e) for e in found))
+
+
+def members(kind: str, found: Iterable[_M]) -> Names[_M]:
+    """Match fields of a table, or parameters of an action; one without a name is called by its id."""
+    return Names(kind, ((m.id, m.name or str(m.id), _last(m.name), m) for m in found))
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]

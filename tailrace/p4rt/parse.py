@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values as people write them, as P4Runtime's bytestrings and matches (specification 8.3 and 9.1.1).
+
+A value is an integer, or a text: decimal, hexadecimal (0x), an IPv4, IPv6 or MAC address where the width is
+that of one, the name of an enum's member, or the string itself of a type that P4Info translates to strings.
+A list of one value is that value. A negative integer is its two's complement, as in p4lang's tutorials.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any
+
+from finsy.proto import p4i, p4r
+
+from tailrace.p4rt.fields import Field, Kind
+from tailrace.p4rt.values import Mac
+from tailrace.words import SpecError
+
+_ADDRESSES: Mapping[int, tuple[str, str, Callable[[str], int]]] = {
+    32: (".", "an IPv4 address", lambda text: int(IPv4Address(text))),
+    48: (":", "a MAC address", lambda text: Mac.parse(text).number),
+    128: (":", "an IPv6 address", lambda text: int(IPv6Address(text))),
+}
+"""By width: what such addresses have in them, what they are called, and their numbers."""
+_DIGITS = re.compile(r"-?(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|0+|[1-9][0-9]*)", re.ASCII)
+_MOST_DIGITS = 1 << 12
+_SHOWN = 60
+
+
+def octets(field: Field, value: object) -> bytes:
+    """The shortest bytestring of a value.
+
+    Raises:
+        SpecError: it is no value of the field's type, or does not fit.
+    """
+    if isinstance(value, (list, tuple)) and len(value) == 1:
+        return octets(field, value[0])
+    if field.kind is Kind.TEXT:
+        if not isinstance(value, (str, int)):
+            raise _not(field, value, "a string")
+        return str(value).encode("utf-8", "surrogatepass")
+    return field.to_bytes(number(field, value))
+
+
+def number(field: Field, value: object) -> int:
+    """The number of a value, in the range of the field's type; raises as `octets`."""
+    if isinstance(value, str):
+        found = _of_text(field, value.strip())
+        negative = field.signed
+    elif isinstance(value, int):
+        found, negative = int(value), True
+    else:
+        raise _not(field, value, "a number or a text")
+    width = field.width or found.bit_length() + 1
+    least = -(1 << (width - 1)) if negative else 0
+    most = (1 << (width - field.signed)) - 1
+    if not least <= found <= most:
+        kind = "int" if field.signed else "bit"
+        raise SpecError(f"{field.name}: {_shown(value)} does not fit {kind}<{field.width}>")
+    return found if field.signed else found & (1 << width) - 1
+
+
+def _of_text(field: Field, text: str) -> int:
+    for value, member in field.members.items():
+        if text == member:
+            return value
+    if field.width in _ADDRESSES:
+        mark, name, number_of = _ADDRESSES[field.width]
+        if mark in text or (field.width == 48 and "-" in text[1:]):
+            try:
+                return number_of(text)
+            except ValueError:
+                raise _not(field, text, name) from None
+    if len(text) > _MOST_DIGITS or not _DIGITS.fullmatch(text):
+        raise _not(field, text, "a number such as 5 or 0x1f" + _also(field))
+    return int(text, 0)
+
+
+def _also(field: Field) -> str:
+    if field.members:
+        return f", or one of {', '.join(list(field.members.values())[:4])}"
+    return f", or {_ADDRESSES[field.width][1]}" if field.width in _ADDRESSES else ""
+
+
+def _not(field: Field, value: object, what: str) -> SpecError:
+    return SpecError(f"{field.name}: {_shown(value)} is not {what}")
+
+
+def _shown(value: object) -> str:
+    text = repr(value) if not isinstance(value, int) or value.bit_length() < 512 else hex(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+# ---- matches ----
+
+
+def match(field: Field, info: p4i.MatchField, value: Any) -> p4r.FieldMatch | None:
+    """What an entry matches a field with; None where every value matches, which P4Runtime leaves out.
+
+    Beside one value: of LPM fields [value, length] or "value/length", of ternary ones [value, mask],
+    "value&&&mask" or what LPM fields take, of ranges [low, high], "low->high" or "low..high".
+
+    Raises:
+        SpecError: it is none for the field.
+    """
+    kind = info.match_type
+    found = p4r.FieldMatch(field_id=info.id)
+    if kind == p4i.MatchField.EXACT:
+        found.exact.value = octets(field, value)
+    elif kind == p4i.MatchField.OPTIONAL:
+        found.optional.value = octets(field, value)
+    elif kind == p4i.MatchField.LPM:
+        bits, length = _prefix(field, _pair(value, "/"))
+        if not length:
+            return None
+        found.lpm.value, found.lpm.prefix_len = field.to_bytes(bits), length
+    elif kind == p4i.MatchField.TERNARY:
+        bits, mask = _masked(field, value)
+        if not mask:
+            return None
+        found.ternary.value, found.ternary.mask = field.to_bytes(bits), field.to_bytes(mask)
+    elif kind == p4i.MatchField.RANGE:
+        pair = _pair(value, "->", "...", "..")
+        low, high = number(field, pair[0]), number(field, pair[-1])
+        if low > high:
+            raise SpecError(f"{field.name}: {_shown(pair[0])} is above {_shown(pair[-1])}")
+        if low == 0 and high == (1 << field.width) - 1:
+            return None
+        found.range.low, found.range.high = field.to_bytes(low), field.to_bytes(high)
+    else:
+        raise SpecError(f"{field.name}: its kind of match is none of P4Runtime's")
+    return found
+
+
+def _pair(value: Any, *separators: str) -> Sequence[Any]:
+    """The one or two parts of a match."""
+    if isinstance(value, str):
+        mark = next((mark for mark in separators if mark in value), None)
+        return (value,) if mark is None else value.partition(mark)[::2]
+    if isinstance(value, (list, tuple)):
+        if not 1 <= len(value) <= 2:
+            raise SpecError(f"expected one value or two, found {len(value)}")
+        return value
+    return (value,)
+
+
+def _prefix(field: Field, pair: Sequence[Any]) -> tuple[int, int]:
+    """A value without the bits behind its prefix, and the length of that."""
+    length = field.width
+    if len(pair) == 2:
+        text = str(pair[1]).strip()
+        if not re.fullmatch(r"[0-9]{1,6}", text, re.ASCII) or int(text) > field.width:
+            raise SpecError(f"{field.name}: {_shown(pair[1])} is not a prefix length of 0 to {field.width}")
+        length = int(text)
+    mask = (1 << field.width) - (1 << (field.width - length))
+    return number(field, pair[0]) & mask, length
+
+
+def _masked(field: Field, value: Any) -> tuple[int, int]:
+    pair = _pair(value, "&&&", "/&", "&")
+    if len(pair) == 1 and isinstance(value, str) and "/" in value:
+        bits, length = _prefix(field, _pair(value, "/"))
+        return bits, (1 << field.width) - (1 << (field.width - length))
+    mask = number(field, pair[1]) if len(pair) == 2 else (1 << field.width) - 1
+    return number(field, pair[0]) & mask, mask
