@@ -32,6 +32,7 @@ from tailrace.native.replay.entities import (
     Weighted,
 )
 from tailrace.native.server.entities.group_action import read_group_action, write_group_action
+from tailrace.p4rt.fields import data_field, original
 from tailrace.words import SpecError
 from tailrace.words.suggest import expected
 
@@ -79,6 +80,7 @@ class Naming:
     """Of one program."""
 
     def __init__(self, info: p4i.P4Info) -> None:
+        self._types = info.type_info
         self.tables = _Things("table", info.tables)
         self.actions = _Things("action", info.actions)
         self.profiles = _Things("action profile", info.action_profiles)
@@ -179,6 +181,14 @@ class Naming:
         out.value_set_entry.value_set_id = found.preamble.id
         for key in said.members:
             self._key(key, found.match, out.value_set_entry.members.add().match)
+
+    def register_value(self, said: Register) -> int:
+        """The number in a register's cell, as the data plane has it; SpecError where P4Info translates it."""
+        spec = original(self.registers.named(said.register).type_spec, self._types)
+        if spec.HasField("new_type"):
+            raise SpecError(f"register {said.register}: values that are translated")
+        signed = data_field(said.register, spec, self._types).signed
+        return int.from_bytes(octets(said.value), "big", signed=signed)
 
     def _call(self, said: Call, out: p4r.Action) -> None:
         action = self.actions.named(said.action)

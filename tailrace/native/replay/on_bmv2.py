@@ -99,8 +99,8 @@ def _by_thrift(saved: Saved) -> Iterator[tuple[str, Callable[[ThriftClient], Non
     for at, said in enumerate(saved.document.entities):
         key = f"entities[{at}]"
         if isinstance(said, Register):
-            value = int.from_bytes(octets(said.value), "big")
-            if value >> _MOST_REGISTER_BITS:
+            value = naming.register_value(said)
+            if not -1 << _MOST_REGISTER_BITS <= value < 1 << _MOST_REGISTER_BITS:
                 raise SpecError(
                     f"{key}: BMv2 takes values of {_MOST_REGISTER_BITS} bits at most, over Thrift"
                 )

@@ -150,8 +150,8 @@ class _Test:
             self._nodes += 1
 
     def _register(self, said: Register) -> Iterator[str]:
-        value = int(said.value, 16)
-        if value >> 63:
+        value = self._naming.register_value(said)
+        if not -1 << 63 <= value < 1 << 63:
             raise SpecError("a value of more than 63 bits")
         yield f"register_write {_plain(said.register)} {said.index} {value}"
 

@@ -196,7 +196,8 @@ class Touched:
         message.register_entry.index.index = step.index
         if len(plan.type.widths) > 1:
             raise TraceError(f"register '{plan.name}': cells of several fields cannot be saved")
-        plan.type.encode(iter((step.value,)), message.register_entry.data)
+        unsigned = step.value & (1 << step.bits) - 1
+        plan.type.encode(iter((unsigned,)), message.register_entry.data)
         self._registers[cell] = message
 
     def _see_meter(self, step: events.Meter) -> None:

@@ -92,7 +92,7 @@ class Log:
 
 
 def _hex(value: int, bits: int) -> str:
-    return value.to_bytes((bits + 7) // 8, "big").hex()
+    return (value & (1 << bits) - 1).to_bytes((bits + 7) // 8, "big").hex()
 
 
 def _at(place: Place | None) -> str:

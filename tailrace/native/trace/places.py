@@ -32,13 +32,21 @@ class Field:
     size: int
     backwards: bool = False
     """A varbit field: its bytes are in the order of the packet."""
+    signed: bool = False
+    """Of type int<bits>, in two's complement."""
 
     def of(self, content: bytes | bytearray) -> int:
         """Its value in a PHV or in locals, of which bytes that are not there yet are zeros."""
         raw = content[self.offset : self.offset + self.size]
         if self.backwards:
             return int.from_bytes(raw.ljust(self.size, b"\0"), "big")
-        return int.from_bytes(raw, "little")
+        number = int.from_bytes(raw, "little")
+        return typed(number, self.bits) if self.signed else number
+
+
+def typed(number: int, bits: int) -> int:
+    """The value of int<bits> that bits are in two's complement."""
+    return number - (1 << bits) if number >> (bits - 1) & 1 else number
 
 
 class Places:
@@ -90,7 +98,7 @@ def _field(model: Model, place: Any) -> Field:
     name = shown_name(f"{header.name}.{field.name}")
     if place.kind == C.TR_PLACE_BITS:
         return Field(f"{name}.$bits$", place.index, 0, place.offset, place.bytes)
-    return Field(name, place.index, field.bits, place.offset, place.bytes, field.varbit)
+    return Field(name, place.index, field.bits, place.offset, place.bytes, field.varbit, field.signed)
 
 
 class Content:

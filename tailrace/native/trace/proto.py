@@ -114,6 +114,8 @@ def _fill(found: Any, struct: msgspec.Struct) -> None:
         elif name == "frame":
             found.frame = bytes.fromhex(value)
         elif name in _WIDE and not isinstance(value, bool):
+            if value < 0:  # of int<bits>: its bits, as in a packet
+                value += 1 << getattr(struct, "bits", 0)
             setattr(found, name, value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big"))
         else:
             setattr(found, name, value)

@@ -10,7 +10,7 @@ from typing import Literal, cast
 
 from msgspec import structs
 
-from tailrace.native.compiler.expr import HeaderInst
+from tailrace.native.compiler.expr import FieldRef, HeaderInst
 from tailrace.native.compiler.model import (
     Conditional,
     Extract,
@@ -24,7 +24,7 @@ from tailrace.native.compiler.model import (
 from tailrace.native.runtime.encoding import limbs_to_int
 from tailrace.native.runtime.lib import C
 from tailrace.native.trace import events
-from tailrace.native.trace.places import VALID, Content, Places, shown_name
+from tailrace.native.trace.places import VALID, Content, Places, shown_name, typed
 
 Written = Callable[[Literal["entry", "member", "group"], str, int], str]
 """What a controller has written, in one line: what it is, the name of its table or profile, its handle there;
@@ -98,6 +98,7 @@ class Reader:
         self._drop_name = drop_name
         self._written = written
         self._errors = {number: name for name, number in model.errors.items()}
+        self._signed_registers = frozenset(_signed_registers(model))
         self._handlers: dict[int, Callable[[Sequence[int]], events.Event]] = {
             getattr(C, f"TR_SEEN_{name.upper()}"): getattr(self, f"_{name}")
             for name in (
@@ -362,6 +363,8 @@ class Reader:
     def _register(self, access: Literal["read", "write"], w: Sequence[int]) -> events.Event:
         r = self._model.registers[w[0]]
         value = limbs_to_int(list(w[3:])) & (1 << r.bits) - 1 if len(w) > 3 else None
+        if value is not None and r.index in self._signed_registers:
+            value = typed(value, r.bits)
         return events.Register(
             name=r.name, access=access, index=w[1], inside=bool(w[2]), bits=r.bits, value=value
         )
@@ -387,8 +390,9 @@ class Reader:
         digest, at, fields = self._model.digests[w[0]], 1, []
         for i, bits in enumerate(digest.field_bits):
             n = limbs_of(bits)
-            name = self._shown(digest.values[i][0])
-            fields.append(events.Argument(name, bits, limbs_to_int(list(w[at : at + n]))))
+            source, number = digest.values[i][0], limbs_to_int(list(w[at : at + n]))
+            value = typed(number, bits) if _is_signed(self._model, source) else number
+            fields.append(events.Argument(self._shown(source), bits, value))
             at += n
         return events.Digest(name=digest.name, fields=tuple(fields))
 
@@ -445,3 +449,20 @@ def _place(source: Source | None) -> events.Place | None:
 
 def _statement(p: Primitive, changes: tuple[events.Change, ...]) -> events.Statement:
     return events.Statement(text=p.text or p.op, changes=changes, place=_place(p.source))
+
+
+def _is_signed(model: Model, value: object) -> bool:
+    return isinstance(value, FieldRef) and model.field_type(value).signed
+
+
+def _signed_registers(model: Model) -> Iterator[int]:
+    """Those of type int<W>. BMv2 JSON does not say so, but of the fields into which they are read, and of
+    those that are written into them: their types are the same.
+    """
+    for action in model.actions:
+        for call in action.body:
+            field, register = {"register_read": (0, 1), "register_write": (2, 0)}.get(call.op, (0, 0))
+            if field != register and _is_signed(model, call.args[field]):
+                register_index = call.args[register]
+                assert isinstance(register_index, int)
+                yield register_index

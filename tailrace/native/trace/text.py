@@ -30,6 +30,8 @@ Line = tuple[int, str, str]
 
 def shown_value(name: str, value: int, bits: int) -> str:
     """A field's value: an address as such where the name says so, of few bits in base 10, else in base 16."""
+    if value < 0:
+        return str(value)
     if bits in _ADDRESSES and _ADDRESS.search(name):
         return _ADDRESSES[bits](value)
     return str(value) if bits <= _DECIMAL_BITS else f"{value:#0{2 + (bits + 3) // 4}x}"
