@@ -100,6 +100,13 @@ _MEANINGLESS = {
 """What nobody reads and BMv2 runs without, by where it stands (`Node.unasked`)."""
 
 _MOST_NAMED = 4
+_PARSER = "parser"
+_OTHER_PARSERS = {
+    "ingress_parser": "PSA (Portable Switch Architecture)",
+    "egress_parser": "PSA (Portable Switch Architecture)",
+    "main_parser": "PNA (Portable NIC Architecture)",
+}
+"""What p4c calls the parsers of other architectures in BMv2 JSON (backends/bmv2 of p4lang/p4c)."""
 _PATH_CHARS = 60
 
 _BMV2_FIELDS = {
@@ -127,10 +134,23 @@ def read_bmv2_json(text: bytes, source: str = "<json>") -> Model:
     root = Node(value, source)
     if not isinstance(value, dict) or "pipelines" not in value:
         root.fail("not a BMv2 JSON file: an object with pipelines is expected")
+    _check_architecture(root)
     try:
         return replace(_Reader(root).model(), unread=_unread(root))
     except RecursionError:
         raise ProgramError(at(source, "expressions are nested too deeply")) from None
+
+
+def _check_architecture(root: Node) -> None:
+    """Refuses programs of architectures whose parsers have other names than v1model's."""
+    found = [node["name"].text() for node in root.optional_elements("parsers")]
+    if _PARSER in found:
+        return
+    other = next((_OTHER_PARSERS[name] for name in found if name in _OTHER_PARSERS), None)
+    if other is not None:
+        root.fail(f"a program for {other}; this switch runs programs for v1model")
+    parsers = ", ".join(f'"{name[:40]}"' for name in found[:_MOST_NAMED]) or "none"
+    root.fail(f'a program for v1model has a parser named "{_PARSER}", found {parsers}')
 
 
 class _Reader:
@@ -159,7 +179,7 @@ class _Reader:
         errors = self._errors()
         vsets = _names(root, "parse_vsets")
         parser_reader = ParserReader(self.headers, reader, vsets, errors.values())
-        parser = parser_reader.parser(_only(root, "parsers", "parser"))
+        parser = parser_reader.parser(_only(root, "parsers", _PARSER))
         deparser = _only(root, "deparsers", "deparser")
         reader.params = 0
         calls = tuple(reader.primitive(n) for n in deparser.optional_elements("primitives"))
