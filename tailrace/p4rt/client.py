@@ -40,7 +40,10 @@ from tailrace.p4rt.tls import Tls
 CALL_S = 30.0
 PUSH_S = 300.0
 
-_NO_PIPELINE = "no program is loaded; push one, or give its P4Info with --p4info FILE"
+_NO_PIPELINE = (
+    "no program is loaded with its P4Info; push it (tailrace push SWITCH NAME.json), or start"
+    " tailrace_switch_grpc with NAME.json and --p4info NAME.p4info.txtpb"
+)
 _STREAM = "stream"
 
 
@@ -101,6 +104,8 @@ class Client:
         try:
             answers = await self._channel.all(self._channel.stub.Read(request, timeout=self._call_s))
         except grpc.RpcError as error:
+            if error.code() is grpc.StatusCode.FAILED_PRECONDITION:
+                raise NotOfferedError(self._name, _NO_PIPELINE) from error
             raise self._failure(error, "read", ReadError) from error
         return [entity for answer in answers for entity in answer.entities]
 

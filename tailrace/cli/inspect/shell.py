@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import site
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -15,10 +16,11 @@ from tailrace.cli.options import ElectionId, SourceOptions, with_source
 from tailrace.toolchain.artifacts import ROOT
 
 VENV = ".venv-ptf"
-ROOTS = (ROOT, Path(sys.prefix).parent)
-"""Where `make setup` puts the environment: beside the sources, which is beside our own environment."""
+_USER = Path(site.getuserbase()) / "share" / "tailrace"
+ROOTS = (ROOT, Path(sys.prefix).parent if sys.prefix != sys.base_prefix else _USER)
+"""Where the environment may be: beside the sources, where `make setup` puts it, and beside our own one."""
 
-_MODULE = "p4runtime_sh"
+_MODULE, _PACKAGE = "p4runtime_sh", "p4runtime-shell==0.0.6"
 
 
 @with_source
@@ -41,7 +43,7 @@ def shell(
     from tailrace.words import SpecError
 
     if source.p4info is not None:
-        raise SpecError("--p4info: the shell takes P4Info from the switch")
+        raise SpecError("--p4info: p4runtime-shell takes P4Info from the switch alone; leave it out")
     connection = find(source_of(source)).one(switch)
     connection.p4info()  # says what is wrong in one line, where the shell would show a traceback
     python = find_python()
@@ -70,7 +72,15 @@ def find_python() -> Path:
         python = root / VENV / "bin" / "python"
         if python.is_file() and any((root / VENV).glob(f"lib/python*/site-packages/{_MODULE}")):
             return python
-    raise FailedError(f"p4runtime-shell is not installed: no {VENV} with it in {ROOTS[0]}; run `make setup`")
+    if (ROOTS[0] / "Makefile").is_file():
+        raise FailedError(
+            f"p4runtime-shell is not installed: no {VENV} with it in {ROOTS[0]}; run `make setup`"
+        )
+    place = ROOTS[-1] / VENV
+    raise FailedError(
+        "p4runtime-shell is not installed; it needs an environment of its own: "
+        f"python3 -m venv {place} && {place}/bin/pip install {_PACKAGE}"
+    )
 
 
 def register(app: typer.Typer) -> None:

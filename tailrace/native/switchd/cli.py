@@ -198,6 +198,8 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
                 limits=Limits(options.max_mc_groups),
             )
             device = Device(switch, settings, loop.now_ns, compiler, Ports(frozenset(options.interfaces)))
+            if options.p4info is not None and options.program is not None:
+                _commit(device, options.program, options.p4info)
             loop.start()
             gc.freeze()  # what there is now is there until the end
             report = _reporter(options, switch, loop)
@@ -287,6 +289,23 @@ def _read(path: Path) -> bytes:
         raise StartError(f"{path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise StartError(f"{path}: {error.reason}") from error
+
+
+def _commit(device: Device, program: Path, p4info: Path) -> None:
+    """Makes a program and its P4Info the device's forwarding pipeline."""
+    from finsy.proto import p4r
+
+    from tailrace.p4rt.programs import parse_p4info
+    from tailrace.p4rt.status import P4RtError
+
+    try:
+        info = parse_p4info(_read(p4info))
+        config = p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=_read(program))
+        device.configure(
+            p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT, device.prepare_config(config)
+        )
+    except (P4RtError, ValueError) as error:
+        raise StartError(f"{p4info}: {error}") from error
 
 
 def _tls(options: Options) -> Tls | None:

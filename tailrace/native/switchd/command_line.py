@@ -23,7 +23,6 @@ PROGRAM = "tailrace_switch_grpc"
 
 # accepted because scripts give them, and without meaning here
 _IGNORED_WITH_VALUE = (
-    "thrift-port",
     "nanolog",
     "notifications-addr",
     "max-port-count",
@@ -33,6 +32,8 @@ _IGNORED_WITH_VALUE = (
 _IGNORED_FLAGS = ("log-flush", "enable-swap", "warn-on-invalid-hdr-read", "ret-zero-on-invalid-hdr-read")
 _NO_DEBUGGER = "there is no debugger; --log-level trace and `tailrace trace` tell what packets do"
 _WARNED = {
+    "thrift-port": "there is no Thrift server; `tailrace push` takes files of simple_switch_CLI's commands, and"
+    " P4Runtime has what Thrift has (tailrace tables, counters, registers)",
     "debugger": _NO_DEBUGGER,
     "debugger-addr": _NO_DEBUGGER,
     "disable-swap": "clients may always push another program; bind --grpc-server-addr where only yours can",
@@ -208,6 +209,12 @@ def _add_target_options(parser: argparse.ArgumentParser, number: Callable[[str],
 def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], object]) -> None:
     own = parser.add_argument_group("options that simple_switch_grpc does not have")
     add = own.add_argument
+    add(
+        "--p4info",
+        type=Path,
+        metavar="FILE",
+        help="P4Info of the program: P4Runtime serves it at once, without a push (default: none)",
+    )
     add(
         "--bmv2-compat",
         action="store_true",

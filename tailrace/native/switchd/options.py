@@ -37,6 +37,7 @@ class Options:
     priority_queues: int = 1
     max_mc_groups: int = 4096
     pcap: Path | None = None
+    p4info: Path | None = None
     log_console: bool = False
     log_file: Path | None = None
     log_level: str = "trace"
@@ -114,13 +115,15 @@ def _check_address(name: str, text: str | None) -> None:
         raise OptionError(f"--{name}: expected HOST:PORT or unix:PATH, found {text[:80]!r}")
 
 
-def _check_numbers(options: Options) -> None:
+def _check_values(options: Options) -> None:
     if not 0 < options.priority_queues <= 8:
         raise OptionError("--priority-queues is not in 1..8")
     if options.drop_port > MAX_PORT:
         raise OptionError(f"--drop-port {options.drop_port} is not in 0..{MAX_PORT}")
     if not 0 < options.max_mc_groups <= _MOST_GROUPS:
         raise OptionError(f"--max-mc-groups {options.max_mc_groups} is not in 1..{_MOST_GROUPS}")
+    if options.p4info is not None and options.program is None:
+        raise OptionError("--p4info needs the program that it is of, as JSON")
     if options.tick_ns == 0 or options.log_file_max_size == 0:
         raise OptionError("--tick-ns and --log-file-max-size must be above 0")
 
@@ -139,7 +142,7 @@ def check(options: Options) -> None:
             raise OptionError(f"--cpu-port {cpu_port} is the port of {options.interfaces[cpu_port]}")
         if cpu_port == options.drop_port:
             raise OptionError(f"--cpu-port {cpu_port} is the drop port; move that with --drop-port")
-    _check_numbers(options)
+    _check_values(options)
     _check_pfc(options)
     if options.log_console and options.log_file:
         raise OptionError("--log-console and --log-file exclude each other")
