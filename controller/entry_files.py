@@ -12,7 +12,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import msgspec
 from finsy.proto import p4i, p4r
@@ -20,7 +20,7 @@ from google.protobuf import text_format
 from msgspec import Meta
 
 from tailrace.controller.switch_cli import commands
-from tailrace.p4rt.entries import Entries
+from tailrace.p4rt.by_name.entries import Entries
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.values import text_of as value_text
 from tailrace.p4rt.view import ProgramView
@@ -83,16 +83,18 @@ class Runtime(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     clone_session_entries: list[CloneSession] = []
 
 
-class Updates(NamedTuple):
+class Updates(list[p4r.Update]):
     """What a file of entries writes, in its order.
 
     places: of each update, where in the file it stands
     notes: what of the file does not become an update, a line each
     """
 
-    updates: list[p4r.Update]
-    places: list[str]
-    notes: list[str]
+    def __init__(
+        self, updates: Iterable[p4r.Update] = (), places: Iterable[str] = (), notes: Iterable[str] = ()
+    ) -> None:
+        super().__init__(updates)
+        self.places, self.notes = list(places), list(notes)
 
 
 def read_request(path: Path) -> p4r.WriteRequest:
@@ -123,15 +125,15 @@ def read_updates(path: Path, program: Program) -> Updates:
         return _of_runtime(path, Entries(program.p4info))
     if _has_commands(text):
         return Updates(*commands.read(path, text, Entries(program.p4info)))
-    updates = list(_request(path, text).updates)
-    return Updates(updates, [f"updates[{at}]" for at in range(len(updates))], [])
+    updates = _request(path, text).updates
+    return Updates(updates, (f"updates[{at}]" for at in range(len(updates))))
 
 
 def _has_commands(text: str) -> bool:
     """Whether a text begins with a command of simple_switch_CLI, or what looks like one."""
     for line in commands.lines(text):
         word = re.split(r"[\s:{<]", line.text, maxsplit=1)[0]
-        close = difflib.get_close_matches(word[:40], commands.COMMANDS, 1, 0.8)
+        close = difflib.get_close_matches(word[:40], commands.COMMANDS, 1, 0.85)
         return bool(close) and word not in p4r.WriteRequest.DESCRIPTOR.fields_by_name
     return False
 
@@ -143,12 +145,12 @@ def refusal(path: Path, written: Updates, p4info: p4i.P4Info, failures: Mapping[
         failures: by the number of the update, why.
     """
     first, *others = sorted(failures)
-    entity = _described(written.updates[first].entity, ProgramView(p4info))
+    entity = _described(written[first].entity, ProgramView(p4info))
     text = f"{path}: {written.places[first]}: {entity} was refused: {failures[first]}"
     if others:
         more = ", ".join(written.places[at] for at in others[:_MOST_NAMED])
         text += f"; refused too: {more}{', ...' if len(others) > _MOST_NAMED else ''}"
-    return f"{text}; {len(written.updates) - len(failures)} of {len(written.updates)} entries are in"
+    return f"{text}; {len(written) - len(failures)} of {len(written)} entries are in"
 
 
 def _described(entity: p4r.Entity, view: ProgramView) -> str:
@@ -175,7 +177,7 @@ def _described(entity: p4r.Entity, view: ProgramView) -> str:
 def _of_runtime(path: Path, entries: Entries) -> Updates:
     notes: dict[str, None] = {}
     runtime = read_json(path, Runtime, MOST_TEXT_BYTES, lambda raw, shape: _convert(raw, shape, notes))
-    found = Updates([], [], [])
+    found = Updates()
     for key, write in _WRITE.items():
         for at, entry in enumerate(getattr(runtime, key)):
             update = p4r.Update(type=p4r.Update.INSERT)
@@ -186,7 +188,7 @@ def _of_runtime(path: Path, entries: Entries) -> Updates:
                 raise FileError(path, f"key '{place}'", str(error)) from error
             if update.entity.table_entry.is_default_action:
                 update.type = p4r.Update.MODIFY
-            found.updates.append(update)
+            found.append(update)
             found.places.append(place)
     more = len(notes) - _MOST_NOTES
     found.notes.extend(f"{path}: {note}" for note in list(notes)[:_MOST_NOTES])

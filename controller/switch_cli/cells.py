@@ -11,8 +11,8 @@ from finsy.proto import p4d, p4i, p4r
 
 from tailrace.controller.switch_cli.handles import Held, number
 from tailrace.controller.switch_cli.tables import Tables
-from tailrace.p4rt import names, parse
-from tailrace.p4rt.entries import Entries
+from tailrace.p4rt.by_name import names, parse
+from tailrace.p4rt.by_name.entries import Entries
 from tailrace.p4rt.fields import data_field, fields_of, original
 from tailrace.words import SpecError
 

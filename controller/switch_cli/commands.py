@@ -17,7 +17,7 @@ from finsy.proto import p4r
 from tailrace.controller.switch_cli.cells import Cells
 from tailrace.controller.switch_cli.replication import Replication
 from tailrace.controller.switch_cli.tables import Tables
-from tailrace.p4rt.entries import Entries
+from tailrace.p4rt.by_name.entries import Entries
 from tailrace.words import SpecError
 from tailrace.words.errors import FileError
 from tailrace.words.suggest import expected

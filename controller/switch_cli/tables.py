@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from finsy.proto import p4i, p4r
 
 from tailrace.controller.switch_cli.handles import Handles, Held, number
-from tailrace.p4rt import parse
-from tailrace.p4rt.entries import Entries, TableNames
+from tailrace.p4rt.by_name import parse
+from tailrace.p4rt.by_name.entries import Entries, TableNames
 from tailrace.words import SpecError
 
 _HIGHEST_PRIORITY = (1 << 31) - 1

@@ -16,7 +16,7 @@ from finsy import P4TableAction, P4TableEntry
 from finsy.p4entity import P4Entity
 from finsy.proto import p4r
 
-from tailrace.p4rt.entries import Entries
+from tailrace.p4rt.by_name.entries import Entries
 from tailrace.p4rt.programs import Program
 
 MOST_KEPT = 1 << 20

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 from collections.abc import Sequence
@@ -20,6 +19,9 @@ from tailrace.toolchain.artifacts import P4_BUILD
 from tailrace.words import plugins
 from tailrace.words.files import MOST_TEXT_BYTES, read_bytes, unmarked
 from tailrace.words.text import one_line
+
+_NOT_THERE = "with id="
+"""Of what finsy says where P4Info names what it does not have."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,11 +172,19 @@ def schema_of(p4info: p4i.P4Info) -> P4Schema:
     """P4Info as finsy sees it. Action profiles without a table, as p4c writes them for unused ones, are left
     out, as finsy asks each for its first table. Of P4Info in which two names end alike, which finsy does not
     take, it sees all but tables and actions: `encoding` needs no schema for these.
+
+    Raises:
+        LookupError, ValueError: it names what is not there.
     """
     used = p4i.P4Info()
     used.CopyFrom(p4info)
     del used.action_profiles[:]
     used.action_profiles.extend(profile for profile in p4info.action_profiles if profile.table_ids)
+    try:
+        return P4Schema(used)
+    except (ValueError, AssertionError) as error:
+        if _NOT_THERE in str(error):
+            raise
     rest = p4i.P4Info(
         pkg_info=p4info.pkg_info,
         controller_packet_metadata=p4info.controller_packet_metadata,
@@ -183,12 +193,7 @@ def schema_of(p4info: p4i.P4Info) -> P4Schema:
     )
     for digest in rest.digests:
         digest.preamble.alias = digest.preamble.name
-    for known in (used, rest):
-        with contextlib.suppress(
-            LookupError, ValueError, AssertionError
-        ):  # finsy's, for what it does not take
-            return P4Schema(known)
-    return P4Schema(p4i.P4Info(pkg_info=p4info.pkg_info))
+    return P4Schema(rest)
 
 
 def parse_p4info(data: bytes) -> p4i.P4Info:
@@ -202,7 +207,7 @@ def parse_p4info(data: bytes) -> p4i.P4Info:
         data = unmarked(data)
         text_format.Parse(data, info, allow_unknown_field=True)
     except UnicodeDecodeError as error:
-        raise ValueError(error.reason) from error
+        raise ValueError(f"not P4Info: {error.reason}") from error
     except (ValueError, RecursionError, text_format.ParseError) as text_error:
         try:
             info = p4i.P4Info.FromString(data)
@@ -227,4 +232,8 @@ def _read(name: str, json_path: Path, info_path: Path) -> Program:
         raise ProgramError(f"program {name}: {info_path}: {error}") from None
     digest = hashlib.sha256(info_text + b"\0" + json).digest()
     cookie = int.from_bytes(digest[:8], "big")
-    return Program(name, json_path, info, schema_of(info), json, digest.hex(), cookie)
+    try:
+        schema = schema_of(info)
+    except (LookupError, ValueError) as error:
+        raise ProgramError(f"program {name}: {info_path}: {one_line(repr(error))}") from None
+    return Program(name, json_path, info, schema, json, digest.hex(), cookie)

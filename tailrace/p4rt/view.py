@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from finsy.proto import p4i, p4r
 
+from tailrace.p4rt.by_name.names import entities
 from tailrace.p4rt.fields import Field, Kind, PeerOf, enum_members, fields_of
-from tailrace.p4rt.names import entities
 from tailrace.p4rt.values import Value
 from tailrace.words import SpecError
 

@@ -56,13 +56,12 @@ def test_a_program_and_its_entries(on_switch: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("table", "nope", "key 'table_entries[0]': no P4Table named 'nope'"),
-        ("action_name", "nope", "no table action named 'nope'"),
-        ("match", {"dst": ["300.1.1.1", 8]}, "Match field 'dst'"),
+        ("table", "nope", "key 'table_entries[0]': no table named 'nope'"),
+        ("action_name", "nope", "no action of table L3Ingress.route named 'nope'"),
+        ("match", {"dst": ["300.1.1.1", 8]}, "dst: '300.1.1.1' is not an IPv4 address"),
         ("match", {"nodst": 1}, "no match field named 'nodst'"),
-        ("action_params", {"port": 512, "next_hop": 1}, "invalid value for bitwidth 9: 512"),
-        ("action_params", {"port": 1}, "missing parameters"),
-        ("matches", {}, "unknown key"),
+        ("action_params", {"port": 512, "next_hop": 1}, "port: 512 does not fit bit<9>"),
+        ("action_params", {"port": 1}, "missing parameters: next_hop"),
         ("priority", "high", "priority"),
     ],
 )
@@ -77,6 +76,153 @@ def test_mistakes_in_entries_are_told(
     assert found.status == 2
     assert found.err.count("\n") == 1 and "x.json" in found.err and said in found.err
     assert on_switch("tables").status != 0
+
+
+def route(dst: str, port: int) -> dict[str, object]:
+    params = {"next_hop": "02:00:00:00:00:01", "port": port}
+    return {"table": "route", "match": {"dst": dst}, "action_name": "forward", "action_params": params}
+
+
+def write(path: Path, *entries: dict[str, object]) -> str:
+    path.write_text(json.dumps({"table_entries": entries}), "utf-8")
+    return str(path)
+
+
+def test_the_entry_that_is_refused_is_named(on_switch: Command, tmp_path: Path) -> None:
+    """With its place and its key, and how many others are in: over several batches, too."""
+    entries = [route(f"10.{at >> 8}.{at & 255}.0/24", 1) for at in range(600)]
+    entries[1] = entries[0]
+    entries[598] = route("10.0.0.7/24", 2)
+    path = write(tmp_path / "x.json", *entries)
+    found = on_switch("push", "s1", str(PROGRAM), "--entries", path)
+    assert (found.status, found.out) == (1, "")
+    assert found.err == (
+        f"tailrace: s1: {path}: table_entries[1]: dst=10.0.0.0/24 of table route was refused: ALREADY_EXISTS: "
+        "table 'L3Ingress.route' has such an entry already; refused too: table_entries[598]; "
+        "598 of 600 entries are in\n"
+    )
+    assert len(on_switch("tables", "--where", "entry == entry", "-o", "json").rows) == 598
+
+
+def test_keys_that_nobody_reads(on_switch: Command, tmp_path: Path) -> None:
+    """A comment is passed over; what looks like a key of ours is told, and the entries are in all the same."""
+    path = write(tmp_path / "x.json", {**route("10.0.0.0/8", 1), "comment": "", "matches": {}})
+    found = on_switch("push", "s1", str(PROGRAM), "--entries", path)
+    assert (found.status, found.out) == (0, "s1: basic_l3, 1 entries\n")
+    assert (
+        found.err
+        == f"tailrace: {path}: table_entries[0].matches: this key is not read; did you mean match?\n"
+    )
+
+
+def test_commands_of_simple_switch_cli(on_switch: Command, tmp_path: Path) -> None:
+    """They become entries; what P4Runtime cannot say is told; a refused one is named by its line."""
+    path = tmp_path / "s1-commands.txt"
+    lines = [
+        "table_add route forward 10.0.2.0/24 => 02:00:00:00:00:01 1",
+        "set_queue_rate 100",
+        "mc_mgrp_create 1",
+        "mc_node_create 0 1 2",
+        "mc_node_associate 1 0",
+        "mirroring_add 5 2",
+    ]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    found = on_switch("push", "s1", str(PROGRAM), "--entries", str(path))
+    assert (found.status, found.out) == (0, "s1: basic_l3, 3 entries\n")
+    assert found.err.startswith(f"tailrace: {path}: line 2: set_queue_rate is left out")
+    assert "sent by port 1" in on_switch("trace", "s1", "--port", "0", WORDS).out
+    assert len(on_switch("groups", "-o", "json").rows) == 2
+    path.write_text("\n".join([*lines, lines[0]]), "utf-8")
+    again = on_switch("push", "s1", str(PROGRAM), "--entries", str(path))
+    assert again.status == 1
+    assert "s1-commands.txt: line 7: dst=10.0.2.0/24 of table route was refused" in again.err
+    assert "3 of 4 entries are in" in again.err
+
+
+@pytest.mark.parametrize(
+    ("program", "lines"),
+    [
+        (
+            "action_profiles",
+            (
+                "act_prof_create_member next_hops set_port 1",
+                "act_prof_create_group next_hops",
+                "act_prof_add_member_to_group next_hops 0 0",
+                "table_indirect_add_with_group route 10.0.0.0/8 => 0",
+                "table_indirect_add route 11.0.0.0/8 => 0",
+                "table_indirect_create_member rewrite set_tos 7",
+                "table_indirect_add rewrite 6 => 0",
+            ),
+        ),
+        (
+            "match_kinds",
+            (
+                "table_add exact_match set_exact 0x05 2 1 => 3",
+                "table_add ternary_match set_ternary 0x10&&&0x1f 0&&&0 => 6 10",
+                "table_add range_match set_range 80->443 0->127 => 7 0",
+                "table_add optional_match set_optional 5&&&0xffffff 0&&&0 => 8 5",
+                "table_add lpm_match set_lpm 0.0.0.0/0 => 5",
+                "table_set_default exact_match set_exact 9",
+            ),
+        ),
+        (
+            "registers",
+            ("register_write packets_seen 3 5", "register_write wide_cells 1 0xffffffffffffffffffff"),
+        ),
+        (
+            "meters",
+            (
+                "meter_array_set_rates port_meter 0.5:10 1:20",
+                "meter_set_rates port_meter 2 0.1:1 0.5:2",
+                "table_add flows metered 5 => 1",
+                "meter_set_rates entry_meter 0 1:1 2:2",
+            ),
+        ),
+        ("counters", ("counter_write both_by_port 1 2 3",)),
+        ("value_sets", ("pvs_add tunnel_types 0x6558", "pvs_add tunnel_types 7")),
+    ],
+)
+def test_commands_that_the_switch_takes(
+    on_switch: Command, tmp_path: Path, program: str, lines: tuple[str, ...]
+) -> None:
+    (tmp_path / "commands.txt").write_text("\n".join(lines), "utf-8")
+    json_path = PROGRAM.with_name(f"{program}.json")
+    found = on_switch("push", "s1", str(json_path), "--entries", str(tmp_path / "commands.txt"))
+    assert (found.status, found.err) == (0, "")
+
+
+def test_fields_whose_last_names_are_the_same(on_switch: Command, tmp_path: Path) -> None:
+    """Such a table loads, and shows its fields by their full names wherever they are shown."""
+    program = PROGRAM.with_name("match_kinds.json")
+    text = program.with_name("match_kinds.p4info.txtpb").read_text("utf-8")
+    for old, new in (
+        ("exact8", "hdr.eth.src"),
+        ("exact3", "hdr.srcRoutes[0].src"),
+        ("valid", "hdr.ip.$valid$"),
+    ):
+        text = text.replace(f'name: "{old}" bitwidth', f'name: "{new}" bitwidth')
+    info = tmp_path / "x.p4info.txtpb"
+    info.write_text("\ufeff" + text, "utf-8")
+    entry = {
+        "table": "exact_match",
+        "match": {"hdr.eth.src": [5], "hdr.srcRoutes[0].src": 2, "hdr.ip.isValid()": True},
+        "action_name": "set_exact",
+        "action_params": {"value": 3},
+    }
+    path = write(tmp_path / "e.json", entry)
+    found = on_switch("push", "s1", str(program), "--p4info", str(info), "--entries", path)
+    assert (found.status, found.out) == (0, "s1: match_kinds, 1 entries\n"), found.err
+    (row,) = on_switch("tables", "--where", "entry == entry", "-o", "json").rows
+    assert row["match"] == {"hdr.eth.src": 5, "hdr.srcRoutes[0].src": 2, "hdr.ip.$valid$": 1}
+    trace = tmp_path / "trace.json"
+    traced = on_switch("trace", "s1", "--port", "1", "05" + "42" + "00" * 60, "--save", str(trace))
+    assert "table MatchIngress.exact_match" in traced.out, traced.err
+    entry["match"] = {"src": 5, "srcRoutes[0].src": 2, "$valid$": 1}
+    twice = on_switch(
+        "push", "s1", str(program), "--p4info", str(info), "--entries", write(tmp_path / "e.json", entry)
+    )
+    assert twice.status == 2
+    assert "match field 'src' means 2: hdr.eth.src, hdr.srcRoutes[0].src; give the full name" in twice.err
 
 
 def test_nobody_there(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

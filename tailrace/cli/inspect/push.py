@@ -62,7 +62,7 @@ def push(
         found = programs.read(program, source.p4info)
     except ProgramError as error:
         raise SpecError(str(error)) from error
-    written = Updates([], [], []) if entries is None else read_updates(entries, found)
+    written = Updates() if entries is None else read_updates(entries, found)
     for note in written.notes:
         typer.echo(f"tailrace: {note}", err=True)
     connection = find(replace(source_of(source), p4info=None)).one(switch)
@@ -71,13 +71,13 @@ def push(
         run_at_once(connection.client.become_primary(election_id))
         run_at_once(connection.client.push(found))
         try:
-            connection.write(written.updates)
+            connection.write(written)
         except WriteError as error:
             if entries is None or not error.failures:
                 raise
             problem = refusal(entries, written, found.p4info, error.failures)
             raise WriteError(connection.name, problem) from error
-    typer.echo(f"{connection.name}: {found.name}, {len(written.updates)} entries")
+    typer.echo(f"{connection.name}: {found.name}, {len(written)} entries")
 
 
 def register(app: typer.Typer) -> None:

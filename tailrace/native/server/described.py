@@ -13,7 +13,7 @@ from tailrace.native.server.entities.entry import Entry as TableEntry
 from tailrace.native.server.entities.tables import Table
 from tailrace.native.server.state import State
 from tailrace.native.trace.coverage import Entry
-from tailrace.p4rt import names
+from tailrace.p4rt.by_name import names
 from tailrace.p4rt.fields import Field, Kind, fields_of
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from finsy.proto import p4i, p4r
 
-from tailrace.p4rt import names, parse
+from tailrace.p4rt.by_name import names, parse
+from tailrace.p4rt.by_name.names import Names
 from tailrace.p4rt.fields import Field, fields_of
-from tailrace.p4rt.names import Names
 from tailrace.words import SpecError
 
 WITH_PRIORITY = (p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.MatchField.OPTIONAL)

@@ -36,8 +36,7 @@ def octets(field: Field, value: object) -> bytes:
     Raises:
         SpecError: it is no value of the field's type, or does not fit.
     """
-    if isinstance(value, (list, tuple)) and len(value) == 1:
-        return octets(field, value[0])
+    value = _single(value)
     if field.kind is Kind.TEXT:
         if not isinstance(value, (str, int)):
             raise _not(field, value, "a string")
@@ -47,6 +46,7 @@ def octets(field: Field, value: object) -> bytes:
 
 def number(field: Field, value: object) -> int:
     """The number of a value, in the range of the field's type; raises as `octets`."""
+    value = _single(value)
     if isinstance(value, str):
         found = _of_text(field, value.strip())
         negative = field.signed
@@ -61,6 +61,12 @@ def number(field: Field, value: object) -> int:
         kind = "int" if field.signed else "bit"
         raise SpecError(f"{field.name}: {_shown(value)} does not fit {kind}<{field.width}>")
     return found if field.signed else found & (1 << width) - 1
+
+
+def _single(value: object) -> object:
+    while isinstance(value, (list, tuple)) and len(value) == 1:
+        value = value[0]
+    return value
 
 
 def _of_text(field: Field, text: str) -> int:
