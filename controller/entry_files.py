@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -174,8 +175,16 @@ def _described(entity: p4r.Entity, view: ProgramView) -> str:
 # ---- the tutorials' JSON ----
 
 
+@dataclass(slots=True)
+class _Notes:
+    """What is told of keys that are not read; left: how many more are looked at."""
+
+    lines: list[str] = field(default_factory=list)
+    left: int = 1000
+
+
 def _of_runtime(path: Path, entries: Entries) -> Updates:
-    notes: dict[str, None] = {}
+    notes = _Notes()
     runtime = read_json(path, Runtime, MOST_TEXT_BYTES, lambda raw, shape: _convert(raw, shape, notes))
     found = Updates()
     for key, write in _WRITE.items():
@@ -190,14 +199,14 @@ def _of_runtime(path: Path, entries: Entries) -> Updates:
                 update.type = p4r.Update.MODIFY
             found.append(update)
             found.places.append(place)
-    more = len(notes) - _MOST_NOTES
-    found.notes.extend(f"{path}: {note}" for note in list(notes)[:_MOST_NOTES])
+    more = len(notes.lines) - _MOST_NOTES
+    found.notes.extend(f"{path}: {note}" for note in notes.lines[:_MOST_NOTES])
     if more > 0:
         found.notes.append(f"{path}: {more} more keys are not read")
     return found
 
 
-def _convert(raw: Any, shape: type[Runtime], notes: dict[str, None]) -> Runtime:
+def _convert(raw: Any, shape: type[Runtime], notes: _Notes) -> Runtime:
     """The struct of a document, without the keys that nobody reads; `notes` tells of them."""
     if not isinstance(raw, dict):
         raise KeyProblemError("", "expected an object with table_entries")
@@ -213,7 +222,7 @@ def _convert(raw: Any, shape: type[Runtime], notes: dict[str, None]) -> Runtime:
 
 
 def _read_keys(
-    raw: Any, shape: type[msgspec.Struct], place: str, notes: dict[str, None], *, every: bool = False
+    raw: Any, shape: type[msgspec.Struct], place: str, notes: _Notes, *, every: bool = False
 ) -> Any:
     """An object without keys that nobody reads; those that look like one that is read are noted, or all."""
     if not isinstance(raw, dict):
@@ -223,10 +232,11 @@ def _read_keys(
         if key in shape.__struct_fields__:
             kept[key] = value
             continue
-        close = difflib.get_close_matches(key[:80], shape.__struct_fields__, 1, 0.7)
-        if (close or every) and len(notes) < 1 << 12:
+        close = difflib.get_close_matches(key[:80], shape.__struct_fields__, 1, 0.7) if notes.left else []
+        notes.left -= bool(notes.left)
+        if close or (every and notes.left):
             hint = f"; did you mean {close[0]}?" if close else ""
-            notes[f"{place}{one_line(key, 80)}: this key is not read{hint}"] = None
+            notes.lines.append(f"{place}{one_line(key, 80)}: this key is not read{hint}")
     if isinstance(kept.get("replicas"), list):
         kept["replicas"] = [
             _read_keys(replica, Replica, f"{place}replicas[{at}].", notes)

@@ -34,21 +34,25 @@ class Cells:
         self._counters = names.entities("counter", counters)
         self._meters = names.entities("meter", meters)
         self._value_sets = names.entities("value set", info.value_sets)
-        self._cells: dict[tuple[int, int | None], Held] = {}
+        self._cells: dict[int, dict[int | None, Held]] = {}
+        self._values: dict[int, tuple[int, dict[bytes, None]]] = {}
 
     def updates(self) -> Iterator[tuple[int, p4r.Update]]:
         """What writes them, each with its line."""
-        for held in self._cells.values():
-            yield held.update(p4r.Update.MODIFY)
+        for cells in self._cells.values():
+            for held in cells.values():
+                yield held.update(p4r.Update.MODIFY)
+        for number_, (line, values) in self._values.items():
+            entry = p4r.ValueSetEntry(value_set_id=number_)
+            for value in values:
+                match = entry.members.add().match.add(field_id=self._value_sets.by_id[number_].match[0].id)
+                match.exact.value = value
+            yield Held(line, p4r.Entity(value_set_entry=entry)).update(p4r.Update.MODIFY)
 
     def _write(self, line: int, array: int, index: int | None, entity: p4r.Entity) -> None:
-        # what is written again is written last
-        self._cells.pop((array, index), None)
-        self._cells[array, index] = Held(line, entity)
-
-    def _forget(self, array: int) -> None:
-        for key in [key for key in self._cells if key[0] == array]:
-            del self._cells[key]
+        cells = self._cells.setdefault(array, {})
+        cells.pop(index, None)  # what is written again is written last
+        cells[index] = Held(line, entity)
 
     def write_register(self, line: int, register: str, index: str, value: str) -> None:
         found: p4i.Register = self._registers.named(register)
@@ -69,7 +73,7 @@ class Cells:
 
     def reset_register(self, line: int, register: str) -> None:
         del line
-        self._forget(self._registers.id_of(register))
+        self._cells.pop(self._registers.id_of(register), None)
 
     def write_counter(self, line: int, counter: str, index: str, packets: str, octets: str) -> None:
         found = self._counters.named(counter)
@@ -89,7 +93,7 @@ class Cells:
         found = self._counters.named(counter)
         if isinstance(found, p4i.DirectCounter):
             raise SpecError(f"counter {found.preamble.name} is of entries: leave out their counter_write")
-        self._forget(found.preamble.id)
+        self._cells.pop(found.preamble.id, None)
 
     def set_rates(self, line: int, meter: str, index: str, *rates: str) -> None:
         found = self._meters.named(meter)
@@ -105,7 +109,7 @@ class Cells:
         found = self._meters.named(meter)
         if isinstance(found, p4i.DirectMeter):
             raise SpecError(f"meter {found.preamble.name} is of entries: use meter_set_rates for each")
-        self._forget(found.preamble.id)
+        self._cells.pop(found.preamble.id, None)
         entry = p4r.MeterEntry(meter_id=found.preamble.id, config=_config(rates))
         self._write(line, found.preamble.id, None, p4r.Entity(meter_entry=entry))
 
@@ -115,36 +119,29 @@ class Cells:
 
     # ---- value sets ----
 
-    def _value_set(self, line: int, name: str, value: str) -> tuple[p4r.ValueSetEntry, p4r.ValueSetMember]:
-        found: p4i.ValueSet = self._value_sets.named(name)
+    def _set(self, line: int, name: str, value: str) -> tuple[dict[bytes, None], bytes]:
+        """The members of a value set, which have one field, and a value of that."""
+        found = self._value_sets.named(name)
         if len(found.match) != 1:
             raise SpecError(f"value set {found.preamble.name} has {len(found.match)} fields, expected 1")
-        number_ = found.preamble.id
-        held = self._cells.get((number_, None))
-        if held is None:
-            self._write(
-                line, number_, None, p4r.Entity(value_set_entry=p4r.ValueSetEntry(value_set_id=number_))
-            )
-            held = self._cells[number_, None]
-        held.line = line
         info = found.match[0]
-        match = p4r.FieldMatch(field_id=info.id)
-        match.exact.value = parse.octets(fields_of([info], self._types)[info.id], value)
-        return held.entity.value_set_entry, p4r.ValueSetMember(match=[match])
+        _, values = self._values.get(found.preamble.id, (line, {}))
+        self._values[found.preamble.id] = line, values
+        return values, parse.octets(fields_of([info], self._types)[info.id], value)
 
     def add_value(self, line: int, value_set: str, value: str) -> None:
-        entry, member = self._value_set(line, value_set, value)
-        entry.members.append(member)
+        values, octets = self._set(line, value_set, value)
+        values[octets] = None
 
     def remove_value(self, line: int, value_set: str, value: str) -> None:
-        entry, member = self._value_set(line, value_set, value)
-        if member not in entry.members:
+        values, octets = self._set(line, value_set, value)
+        if octets not in values:
             raise SpecError(f"value set {value_set} has no member {value[:40]}")
-        entry.members.remove(member)
+        del values[octets]
 
     def clear_values(self, line: int, value_set: str) -> None:
         del line
-        self._forget(self._value_sets.id_of(value_set))
+        self._values.pop(self._value_sets.id_of(value_set), None)
 
 
 def _config(rates: Sequence[str]) -> p4r.MeterConfig:

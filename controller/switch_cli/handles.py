@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -38,18 +39,18 @@ class Handles(Generic[_T]):
     versioned: bool = False
     held: dict[int, _T] = field(default_factory=dict)
     _versions: dict[int, int] = field(default_factory=dict)
-    _free: int = 0
+    _free: list[int] = field(default_factory=list)
+    _next: int = 0
 
     def add(self, item: _T) -> int:
         """The handle of what is new."""
-        while self._handle(self._free) in self.held:
-            self._free += 1
-        handle = self._handle(self._free)
+        if self._free:
+            slot = heapq.heappop(self._free)
+        else:
+            slot, self._next = self._next, self._next + 1
+        handle = (self._versions.get(slot, 0) & 0xFF) << 24 | slot
         self.held[handle] = item
         return handle
-
-    def _handle(self, slot: int) -> int:
-        return (self._versions.get(slot, 0) & 0xFF) << 24 | slot
 
     def known(self, text: str) -> int:
         """The handle that a word is. Raises SpecError: nothing has it."""
@@ -67,7 +68,7 @@ class Handles(Generic[_T]):
         slot = handle & _SLOT
         if self.versioned:
             self._versions[slot] = self._versions.get(slot, 0) + 1
-        self._free = min(self._free, slot)
+        heapq.heappush(self._free, slot)
         return self.held.pop(handle)
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from finsy.proto import p4r
 
@@ -23,32 +23,42 @@ class _Node:
     group: int | None = None
 
 
+@dataclass(slots=True)
+class _Group:
+    """A multicast group: its line, and the nodes that it has, by handle."""
+
+    line: int
+    nodes: dict[int, _Node] = field(default_factory=dict)
+
+    def replicas(self) -> Iterator[p4r.Replica]:
+        """The copies that it makes."""
+        for node in self.nodes.values():
+            for port in node.ports:
+                yield p4r.Replica(egress_port=port, instance=node.instance)
+
+
 class Replication:
     """BMv2 makes copies by nodes, each of which at most one multicast group has."""
 
     def __init__(self) -> None:
         self._nodes: Handles[_Node] = Handles("node")
-        self._groups: dict[int, int] = {}  # with the line of each
+        self._groups: dict[int, _Group] = {}
         self._sessions: dict[int, tuple[int, str, int]] = {}
 
     def updates(self) -> Iterator[tuple[int, p4r.Update]]:
         """What makes them, each with its line."""
-        replicas: dict[int, list[p4r.Replica]] = {group: [] for group in self._groups}
-        for node in self._nodes.held.values():
-            if node.group is not None:
-                replicas[node.group] += [
-                    p4r.Replica(egress_port=port, instance=node.instance) for port in node.ports
-                ]
-        for group, line in self._groups.items():
+        for number_, group in self._groups.items():
             entry = p4r.PacketReplicationEngineEntry()
-            entry.multicast_group_entry.multicast_group_id = group
-            entry.multicast_group_entry.replicas.extend(replicas[group])
-            yield _insert(line, entry)
+            entry.multicast_group_entry.multicast_group_id = number_
+            entry.multicast_group_entry.replicas.extend(group.replicas())
+            yield _insert(group.line, entry)
         for session, (line, kind, target) in self._sessions.items():
             entry = p4r.PacketReplicationEngineEntry()
             entry.clone_session_entry.session_id = session
-            copies = [p4r.Replica(egress_port=target)] if kind == _PORT else replicas.get(target, [])
-            entry.clone_session_entry.replicas.extend(copies)
+            if kind == _PORT:
+                entry.clone_session_entry.replicas.add(egress_port=target)
+            elif target in self._groups:
+                entry.clone_session_entry.replicas.extend(self._groups[target].replicas())
             yield _insert(line, entry)
 
     # ---- multicast groups ----
@@ -57,14 +67,13 @@ class Replication:
         found = number(group, "group")
         if found in self._groups:
             raise SpecError(f"multicast group {found} is there already")
-        self._groups[found] = line
+        self._groups[found] = _Group(line)
 
     def destroy_group(self, line: int, group: str) -> None:
         del line
         found = self._group(group)
-        del self._groups[found]
-        for node in self._nodes.held.values():
-            node.group = None if node.group == found else node.group
+        for node in self._groups.pop(found).nodes.values():
+            node.group = None
 
     def _group(self, text: str) -> int:
         found = number(text, "group")
@@ -82,14 +91,18 @@ class Replication:
 
     def destroy_node(self, line: int, node: str) -> None:
         del line
-        self._nodes.take(self._nodes.known(node))
+        handle = self._nodes.known(node)
+        found = self._nodes.take(handle)
+        if found.group is not None:
+            del self._groups[found.group].nodes[handle]
 
     def associate(self, line: int, group: str, node: str) -> None:
-        found, there = self._group(group), self._nodes.get(node)
+        found, handle = self._group(group), self._nodes.known(node)
+        there = self._nodes.held[handle]
         if there.group is not None:
             raise SpecError(f"node {node} is in multicast group {there.group} already")
         there.group = found
-        self._groups[found] = line
+        self._groups[found].nodes[handle], self._groups[found].line = there, line
 
     def dissociate(self, line: int, group: str, node: str) -> None:
         del line
@@ -97,6 +110,7 @@ class Replication:
         if found.group != self._group(group):
             raise SpecError(f"node {node} is not in multicast group {group}")
         found.group = None
+        del self._groups[self._group(group)].nodes[self._nodes.known(node)]
 
     # ---- clone sessions ----
 

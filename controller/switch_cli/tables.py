@@ -6,6 +6,7 @@ arguments, and raises SpecError where simple_switch_CLI or the program has no su
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from finsy.proto import p4i, p4r
 
@@ -31,6 +32,24 @@ def _values(words: Sequence[str]) -> Sequence[str]:
     return words[1:] if words and words[0] == "=>" else words
 
 
+@dataclass(slots=True)
+class _Group:
+    """A group of an action profile, from a line, with the ids of its members."""
+
+    line: int
+    profile: int
+    members: dict[int, None] = field(default_factory=dict)
+
+    def held(self, handle: int) -> Held:
+        """The group that has a handle."""
+        entity = p4r.Entity()
+        group = entity.action_profile_group
+        group.action_profile_id, group.group_id = self.profile, handle + 1
+        for member in self.members:
+            group.members.add(member_id=member, weight=1)
+        return Held(self.line, entity)
+
+
 class Tables:
     """Entries and default entries of tables; members and groups of action profiles, with ids from 1 on."""
 
@@ -39,14 +58,19 @@ class Tables:
         self._tables: dict[int, Handles[Held]] = {}
         self._defaults: dict[int, Held] = {}
         self._members: dict[int, Handles[Held]] = {}
-        self._groups: dict[int, Handles[Held]] = {}
+        self._groups: dict[int, Handles[_Group]] = {}
 
     def updates(self) -> Iterator[tuple[int, p4r.Update]]:
         """What makes them, each with its line: what others name comes first."""
-        for kind in (self._members, self._groups, self._tables):
-            for handles in kind.values():
-                for held in handles.held.values():
-                    yield held.update(p4r.Update.INSERT)
+        for members in self._members.values():
+            for held in members.held.values():
+                yield held.update(p4r.Update.INSERT)
+        for groups in self._groups.values():
+            for handle, group in groups.held.items():
+                yield group.held(handle).update(p4r.Update.INSERT)
+        for entries in self._tables.values():
+            for held in entries.held.values():
+                yield held.update(p4r.Update.INSERT)
         for held in self._defaults.values():
             yield held.update(p4r.Update.MODIFY)
 
@@ -150,7 +174,7 @@ class Tables:
     def _members_of(self, profile: p4i.ActionProfile) -> Handles[Held]:
         return self._members.setdefault(profile.preamble.id, Handles(f"member of {profile.preamble.name}"))
 
-    def _groups_of(self, profile: p4i.ActionProfile) -> Handles[Held]:
+    def _groups_of(self, profile: p4i.ActionProfile) -> Handles[_Group]:
         return self._groups.setdefault(profile.preamble.id, Handles(f"group of {profile.preamble.name}"))
 
     def _call(self, profile: p4i.ActionProfile, action: str, values: Sequence[str]) -> p4r.Action:
@@ -182,9 +206,7 @@ class Tables:
         found = self._profile(profile)
         if not found.with_selector:
             raise SpecError(f"action profile {found.preamble.name} has no selector, so no groups")
-        group = p4r.ActionProfileGroup(action_profile_id=found.preamble.id)
-        held = Held(line, p4r.Entity(action_profile_group=group))
-        held.entity.action_profile_group.group_id = self._groups_of(found).add(held) + 1
+        self._groups_of(found).add(_Group(line, found.preamble.id))
 
     def delete_group(self, line: int, profile: str, group: str) -> None:
         del line
@@ -192,25 +214,23 @@ class Tables:
         groups.take(groups.known(group))
 
     def add_to_group(self, line: int, profile: str, member: str, group: str) -> None:
-        found, there, member_id = self._in_group(profile, member, group)
-        if member_id in there:
+        found, member_id = self._in_group(line, profile, member, group)
+        if member_id in found.members:
             raise SpecError(f"member {member} is in group {group} already")
-        found.entity.action_profile_group.members.add(member_id=member_id, weight=1)
-        found.line = line
+        found.members[member_id] = None
 
     def remove_from_group(self, line: int, profile: str, member: str, group: str) -> None:
-        found, there, member_id = self._in_group(profile, member, group)
-        if member_id not in there:
+        found, member_id = self._in_group(line, profile, member, group)
+        if member_id not in found.members:
             raise SpecError(f"member {member} is not in group {group}")
-        del found.entity.action_profile_group.members[there.index(member_id)]
-        found.line = line
+        del found.members[member_id]
 
-    def _in_group(self, profile: str, member: str, group: str) -> tuple[Held, list[int], int]:
-        """A group, the ids of its members, and that of a member of its profile."""
-        found = self._profile(profile)
-        held = self._groups_of(found).get(group)
-        member_id = self._members_of(found).get(member).entity.action_profile_member.member_id
-        return held, [item.member_id for item in held.entity.action_profile_group.members], member_id
+    def _in_group(self, line: int, profile: str, member: str, group: str) -> tuple[_Group, int]:
+        """A group, which a line changes, and the id of a member of its profile."""
+        info = self._profile(profile)
+        found = self._groups_of(info).get(group)
+        found.line = line
+        return found, self._members_of(info).known(member) + 1
 
     def add_indirect(self, line: int, table: str, *key: str) -> None:
         self._add_indirect(line, table, key, group=False)
@@ -239,24 +259,22 @@ class Tables:
         if profile is None:
             raise SpecError(f"table {table.name} has no action profile")
         if group:
-            held = self._groups_of(profile).get(handle)
-            entry.action.action_profile_group_id = held.entity.action_profile_group.group_id
+            entry.action.action_profile_group_id = self._groups_of(profile).known(handle) + 1
         else:
-            held = self._members_of(profile).get(handle)
-            entry.action.action_profile_member_id = held.entity.action_profile_member.member_id
+            entry.action.action_profile_member_id = self._members_of(profile).known(handle) + 1
 
 
 def _match(table: TableNames, info: p4i.MatchField, text: str) -> p4r.FieldMatch | None:
     separator = _SEPARATORS.get(info.match_type, "")
     if separator not in text:
         raise SpecError(f"{info.name}: expected VALUE{separator}..., found {text[:40]!r}")
-    field = table.fields[info.id]
+    kind = table.fields[info.id]
     if info.match_type != p4i.MatchField.OPTIONAL:
-        return parse.match(field, info, text)
+        return parse.match(kind, info, text)
     value, _, mask = text.partition(separator)
-    bits = parse.number(field, mask)
-    if bits not in (0, (1 << field.width) - 1):
+    bits = parse.number(kind, mask)
+    if bits not in (0, (1 << kind.width) - 1):
         raise SpecError(
             f"{info.name}: an optional field has a mask of all ones, or of zeros, not {mask[:40]}"
         )
-    return parse.match(field, info, value) if bits else None
+    return parse.match(kind, info, value) if bits else None

@@ -192,7 +192,13 @@ def _binary_p4info() -> list[bytes]:
 
 def _entries(path: Path) -> list[p4r.Update]:
     """Entries by names, for the program that they are for."""
-    return list(read_updates(path, programs.read(ROOT / "tests/programs/build/basic_l3.json").schema))
+    return list(read_updates(path, programs.read(ROOT / "tests/programs/build/basic_l3.json")))
+
+
+_COMMANDS = (
+    "table_add route forward 10.0.1.0/24 => 02:00:00:00:00:01 1\ntable_modify route forward 0 7 2\n",
+    "mc_mgrp_create 1\nmc_node_create 0 1 2\nmc_node_associate 1 0\nmirroring_add_mc 5 1\nset_queue_rate 1\n",
+)
 
 
 def _write_request() -> list[bytes]:
@@ -274,6 +280,7 @@ READERS: dict[str, Reader] = {
     "job": Reader(read_job, _jobs, "job.json"),
     "hosts-job": Reader(read_hosts_job, _documents(results.JOB), "job.json"),
     "entries": Reader(_entries, _kept("examples/router/*.json"), "x.json"),
+    "commands": Reader(_entries, _these(*_COMMANDS), "x.txt"),
     "write-request": Reader(read_request, _write_request, "x.txtpb"),
     "p4info": Reader(load_p4info, _binary_p4info, "x.txtpb"),
     "kept-runs": Reader(read_lines, _kept("docs/results/*.jsonl", 3), "x.jsonl"),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import codecs
 import random
 from pathlib import Path
 
@@ -22,6 +23,18 @@ def test_good_ones_are_taken(name: str, tmp_path: Path) -> None:
     reader = READERS[name]
     for content in examples_of(name):
         assert check(reader, content, tmp_path), content[:200]
+
+
+@pytest.mark.parametrize("name", [name for name, reader in READERS.items() if reader.name])
+def test_byte_order_marks(name: str, tmp_path: Path) -> None:
+    """Text in UTF-8 with a mark is as without; of UTF-16 and UTF-32 one line says so."""
+    reader = READERS[name]
+    texts = [content for content in examples_of(name) if content.isascii()]
+    assert texts or name == "flow-table"  # which is Parquet
+    for content in texts:
+        assert check(reader, codecs.BOM_UTF8 + content, tmp_path), content[:200]
+        for encoding in ("utf-16", "utf-32"):
+            assert not check(reader, content.decode().encode(encoding), tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore:invalid .*escape sequence:DeprecationWarning")  # of protobuf's

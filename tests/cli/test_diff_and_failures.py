@@ -273,6 +273,16 @@ def test_a_switch_without_a_program_is_status_1(command: Command, bare_address: 
     assert one_line(found.err)
 
 
+def test_p4info_without_a_program_on_the_switch(command: Command, bare_address: str) -> None:
+    """P4Info alone is not enough: the line says what is, and asks for nothing that was given."""
+    info = str(ROOT / "tests" / "programs" / "build" / "basic_l3.p4info.txtpb")
+    for words in (["tables", "--p4info", info], ["groups", "--p4info", info], ["shell", "s1"]):
+        found = command(*words, "--address", f"s1={bare_address}", "--device-id", "1")
+        assert found.status == 1
+        assert "tailrace push" in found.err and "tailrace_switch_grpc" in found.err
+        assert one_line(found.err)
+
+
 def test_an_unknown_device_is_status_1(command: Command, bare_address: str) -> None:
     found = command("tables", "--address", f"s1={bare_address}@77")
     assert found.status == 1

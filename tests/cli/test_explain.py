@@ -148,6 +148,15 @@ def test_shell_says_what_is_wrong(
     assert done.stderr.count("\n") == 1
 
 
+def test_shell_that_is_not_installed(fabric: Fabric, tmp_path: Path) -> None:
+    """In a checkout `make setup` makes its environment; with a wheel there is no Makefile, and pip does."""
+    done = shell(tmp_path, "leaf1", "--run", str(fabric.run_file))
+    place = tmp_path / ".venv-ptf"
+    assert f"python3 -m venv {place} && {place}/bin/pip install p4runtime-shell" in done.stderr
+    (tmp_path / "Makefile").touch()
+    assert "run `make setup`" in shell(tmp_path, "leaf1", "--run", str(fabric.run_file)).stderr
+
+
 def test_resources_of_programs(command: Command) -> None:
     """All programs; what one has beyond another; a name that is none."""
     every = {row["program"]: row for row in command("resources", "-o", "json").rows}

@@ -46,6 +46,21 @@ def test_no_program(text: bytes) -> None:
     refused(text)
 
 
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("ingress_parser", "egress_parser"), "a program for PSA (Portable Switch Architecture)"),
+        (("main_parser",), "a program for PNA (Portable NIC Architecture)"),
+        (("some_parser",), 'a program for v1model has a parser named "parser", found "some_parser"'),
+        ((), 'a program for v1model has a parser named "parser", found none'),
+    ],
+)
+def test_programs_of_other_architectures_are_named(names: tuple[str, ...], said: str) -> None:
+    program = good()
+    program["parsers"] = [{**program["parsers"][0], "name": name} for name in names]
+    assert said in refused(program)
+
+
 Change = Callable[[dict[str, Any]], object]
 
 

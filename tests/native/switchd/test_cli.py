@@ -109,11 +109,14 @@ def test_both_sides_of_the_dashes_and_any_order_mean_the_same(words: list[str]) 
 
 
 def test_what_tutorials_and_mininet_pass_is_accepted(tmp_path: Path) -> None:
-    """SEMANTICS §3: options that cannot matter here are taken without a word."""
+    """SEMANTICS §3: options that cannot matter here are taken without a word; on Thrift some rely."""
     words = f"-i 1@s1-eth1 --pcap {tmp_path} --nanolog ipc:///tmp/bm-0-log.ipc --device-id 0 p.json"
     words += " --thrift-port 9090 --log-file x --log-flush --dump-packet-data 10000 -- --grpc-server-addr 0.0.0.0:50051"
     _, options = parse_options(make_parser(), words.split())
     assert (0, "0.0.0.0:50051") == (options.device_id, options.address)
+    (warning,) = options.warnings
+    assert warning.startswith("--thrift-port is ignored: there is no Thrift server;")
+    assert "tailrace push" in warning
 
 
 # What `simple_switch_grpc --help` (1.15.5) lists, and of simple_switch and of debug builds what that does not: a
@@ -124,7 +127,7 @@ BMV2_OPTIONS = {
     "pcap": (".", "works"),
     "use-files": ("0", "refused"),
     "packet-in": ("ipc:///tmp/in.ipc", "refused"),
-    "thrift-port": ("9090", "quiet"),
+    "thrift-port": ("9090", "told"),
     "device-id": ("7", "works"),
     "nanolog": ("ipc:///tmp/log.ipc", "quiet"),
     "log-console": (None, "works"),
@@ -330,3 +333,9 @@ def test_an_address_in_use_is_one_line(running) -> None:
     second = subprocess.run(words, capture_output=True, text=True, timeout=LONG_S, check=False)
     assert 2 == second.returncode
     assert [f"127.0.0.1:{port}" in line for line in second.stderr.splitlines()] == [True]
+
+
+def test_p4info_needs_its_program() -> None:
+    with pytest.raises(OptionError, match=r"^--p4info needs the program"):
+        parse_options(make_parser(), ["--no-p4", "--p4info", "x"])
+    assert parse_options(make_parser(), ["p.json", "--p4info", "x"])[1].p4info == Path("x")

@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any
 
 import grpc
 import pytest
+from finsy.proto import p4r
 
 from conformance.make_plan import make_plan
 from conformance.native_switch import NativeSwitch
@@ -33,6 +34,7 @@ from tailrace.native.runtime import Switch, SwitchConfig
 from tailrace.native.server.server import listen, new_server
 from tailrace.native.switchd.dataplane import KEPT_IDS, MOST_WAITING, DataplaneService, Ids
 from tailrace.native.switchd.ports import IoLoop
+from tailrace.p4rt.connection import GrpcConnection, load_p4info
 from tailrace.words.constants import MAX_FRAME_BYTES
 from tests.eventually import eventually
 from tests.native.switchd.test_cli import COMMAND, LONG_S, free_port
@@ -358,3 +360,27 @@ def test_an_address_that_is_none(words: list[str], said: str) -> None:
     )
     assert done.returncode == 2
     assert said in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_a_program_and_its_p4info_of_the_command_line() -> None:
+    """P4Runtime serves them without a push; P4Info of another program ends the start in a line."""
+    program, place = str(BUILD / "basic_l3.json"), f"127.0.0.1:{free_port()}"
+    info = BUILD / "basic_l3.p4info.txtpb"
+    grpc_words = ["--grpc-server-addr", place, "--dp-grpc-server-addr", f"127.0.0.1:{free_port()}"]
+    command = [*COMMAND, program, "--p4info", str(info), *grpc_words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("Server listening on")
+            connection = GrpcConnection("s1", place, 0)
+            with closing(connection):
+                assert connection.p4info() == load_p4info(info)
+                assert connection.read([p4r.Entity(table_entry=p4r.TableEntry())]) == []
+        finally:
+            process.terminate()
+            _, err = process.communicate(timeout=LONG_S)
+    assert (process.returncode, err) == (0, "")
+    other = [*COMMAND, program, "--p4info", str(BUILD / "match_kinds.p4info.txtpb"), *grpc_words]
+    done = subprocess.run(other, capture_output=True, text=True, timeout=LONG_S, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "match_kinds.p4info.txtpb: P4Info does not match the program" in done.stderr
