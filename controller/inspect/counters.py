@@ -65,7 +65,9 @@ def _indirect(node: Node) -> Iterator[Row]:
 def _direct(node: Node) -> Iterator[Row]:
     for counter in node.program.info.direct_counters:
         name = node.program.direct_counters.shown(counter.preamble.id)
-        table = node.program.tables[counter.direct_table_id]
+        table = node.program.tables.get(counter.direct_table_id)
+        if table is None:
+            continue
         pattern = p4r.DirectCounterEntry(table_entry=p4r.TableEntry(table_id=table.id))
         # BMv2 has none for some tables
         for entity in node.read_if_offered(p4r.Entity(direct_counter_entry=pattern)):

@@ -130,7 +130,8 @@ def _names(node: Node, tables: Iterable[TableView]) -> frozenset[str]:
     for table in tables:
         names |= {field.name for field in table.fields.values()}
         for action_id in table.action_ids:
-            names |= {field.name for field in node.program.actions[action_id].parameters.values()}
+            action = node.program.actions.get(action_id)
+            names |= set() if action is None else {field.name for field in action.parameters.values()}
         if table.profile_id:
             names |= {"member", "group", "choices"}
         if table.meters:

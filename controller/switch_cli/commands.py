@@ -95,7 +95,7 @@ def read(path: Path, text: str, entries: Entries) -> tuple[list[p4r.Update], lis
     """
     tables, replication = Tables(entries), Replication()
     cells = Cells(entries, tables)
-    notes: list[str] = []
+    left_out: dict[str, list[int]] = {}
     reads = at = 0
     try:
         for at, line in lines(text):
@@ -103,13 +103,17 @@ def read(path: Path, text: str, entries: Entries) -> tuple[list[p4r.Update], lis
             if command in _READS:
                 reads += 1
             elif command in _NOT_SAID:
-                notes.append(f"{path}: line {at}: {command} is left out: {_NOT_SAID[command]}")
+                left_out.setdefault(command, []).append(at)
             elif command in _COMMANDS:
                 _carry_out((tables, replication, cells), at, command, arguments)
             else:
                 raise SpecError(f"no command {command[:40]!r}; {expected(command, COMMANDS)}")
     except SpecError as error:
         raise FileError(path, f"line {at}", str(error)) from error
+    notes = []
+    for command, places in left_out.items():
+        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
+        notes.append(f"{path}: line {places[0]}{more}: {command} is left out: {_NOT_SAID[command]}")
     if reads:
         notes.append(f"{path}: commands that only read are passed over: {reads}")
     updates = [*replication.updates(), *cells.updates(), *tables.updates()]

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network
+from pathlib import Path
 from typing import Any
 
 import pytest
-from finsy import P4CloneSessionEntry, P4CounterData, P4TableAction, P4TableEntry, P4TableMatch
+from finsy import P4CloneSessionEntry, P4CounterData, P4MeterConfig, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 from finsy.proto import p4r
 from hypothesis import given, settings
@@ -18,6 +20,7 @@ from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import parse_topology
+from tailrace.words import SpecError
 from tests.schemes.planned import intent
 
 ECMP = programs.load("ecmp")
@@ -169,3 +172,39 @@ def test_halves_are_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
             found = encode(program, pairs)
         assert [entity.encode(program.schema) for entity in pairs] == found
         assert size + (size - 1) - 1 == asked
+
+
+COLLIDING = """
+tables {
+  preamble { id: 33554433 name: "in.acl" alias: "acl" }
+  match_fields { id: 1 name: "hdr.eth.src" bitwidth: 48 match_type: EXACT }
+  match_fields { id: 2 name: "hdr.ip.src" bitwidth: 32 match_type: TERNARY }
+  action_refs { id: 16777217 } action_refs { id: 16777218 } size: 4
+}
+actions { preamble { id: 16777217 name: "in.send" alias: "a" } params { id: 1 name: "port" bitwidth: 9 } }
+actions { preamble { id: 16777218 name: "in.drop" alias: "a" } }
+"""
+
+
+def test_names_that_end_alike(tmp_path: Path) -> None:
+    """finsy takes no such P4Info; a plug-in's program may have it."""
+    (tmp_path / "x.json").write_text("{}", "utf-8")
+    (tmp_path / "x.p4info.txtpb").write_text(COLLIDING, "utf-8")
+    program = programs.read(tmp_path / "x.json")
+    match = P4TableMatch({"hdr.eth.src": "02:00:00:00:00:01", "hdr.ip.src": IPv4Network("10.0.0.0/8")})
+    entry = P4TableEntry(
+        "acl",
+        match=match,
+        action=P4TableAction("send", port=3),
+        priority=5,
+        meter_config=P4MeterConfig(cir=1, cburst=2, pir=3, pburst=4),
+    )
+    (found,) = encode(program, [entry])
+    table_entry = found.table_entry
+    assert (table_entry.table_id, table_entry.priority, table_entry.meter_config.pburst) == (33554433, 5, 4)
+    exact, ternary = table_entry.match
+    assert (exact.exact.value, ternary.ternary.value) == (b"\2\0\0\0\0\1", b"\x0a\0\0\0")
+    assert table_entry.action.action.action_id == 16777217
+    wrong = P4TableEntry("acl", match=P4TableMatch(src=1), action=P4TableAction("drop"), priority=5)
+    with pytest.raises(SpecError, match="match field 'src' means 2"):
+        encode(program, [wrong])

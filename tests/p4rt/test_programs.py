@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.p4rt.errors import ProgramError
-from tailrace.p4rt.programs import load
+from tailrace.p4rt.programs import load, parse_p4info
 
 TABLE = 'tables { preamble { id: 1 name: "in.t" alias: "t" } size: 4 }\n'
 PROFILE = 'action_profiles { preamble { id: 2 name: "in.p" alias: "p" } size: 4 }\n'
@@ -30,3 +30,11 @@ def test_what_names_nothing_is_refused_in_a_line(tmp_path: Path) -> None:
     with pytest.raises(ProgramError, match=r"^program some: .*some\.p4info\.txtpb: .*9") as refused:
         load("some", tmp_path)
     assert "\n" not in str(refused.value)
+
+
+def test_fields_of_a_later_version_are_passed_over() -> None:
+    """As by the tutorials' tool; a text without any that is known is none."""
+    assert parse_p4info(b"\xef\xbb\xbf" + TABLE.encode() + b' later { name: "x" }').tables
+    for data in (b"later { x: 1 }", TABLE.encode("utf-16"), b""):
+        with pytest.raises(ValueError, match=r"^not P4Info: [^\n]+$"):
+            parse_p4info(data)

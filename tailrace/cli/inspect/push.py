@@ -57,6 +57,7 @@ def push(
     from tailrace.p4rt.endpoint import run_at_once
     from tailrace.p4rt.errors import ProgramError, WriteError
     from tailrace.words import SpecError
+    from tailrace.words.text import printable
 
     try:
         found = programs.read(program, source.p4info)
@@ -64,7 +65,7 @@ def push(
         raise SpecError(str(error)) from error
     written = Updates() if entries is None else read_updates(entries, found)
     for note in written.notes:
-        typer.echo(f"tailrace: {note}", err=True)
+        typer.echo(f"tailrace: {printable(note)}", err=True)
     connection = find(replace(source_of(source), p4info=None)).one(switch)
     with closing(connection):
         connection.wait(_STARTS_S)

@@ -19,7 +19,8 @@ from finsy import (
     P4TableMatch,
 )
 from finsy.p4entity import P4Entity
-from finsy.proto import p4i, p4r
+from finsy.proto import p4d, p4i, p4r, p4t
+from google.protobuf import text_format
 
 from tailrace.controller.asking import asking
 from tailrace.controller.inspect.counters import read_counters
@@ -215,6 +216,39 @@ def test_structured_register_values() -> None:
     data.struct.members.add(bitstring=b"\2")
     data.struct.members.add(bitstring=b"\3")
     assert text_of(data_value(node, "learned", spec, data, types)) == "src=00:00:00:00:00:02 port=3:s3"
+
+
+TYPES = """
+structs { key: "S" value {
+  members { name: "delta" type_spec { bitstring { int { bitwidth: 16 } } } }
+  members { name: "name" type_spec { new_type { name: "Name" } } }
+  members { name: "wide" type_spec { new_type { name: "Wide" } } }
+  members { name: "again" type_spec { new_type { name: "Again" } } }
+  members { name: "head" type_spec { header { name: "h_t" } } }
+} }
+headers { key: "h_t" value { members { name: "x" type_spec { int { bitwidth: 8 } } } members { name: "dst" type_spec { bit { bitwidth: 32 } } } } }
+new_types { key: "Name" value { translated_type { uri: "u" sdn_string {} } } }
+new_types { key: "Wide" value { translated_type { uri: "u" sdn_bitwidth: 32 } } }
+new_types { key: "Again" value { original_type { new_type { name: "Signed" } } } }
+new_types { key: "Signed" value { original_type { bitstring { int { bitwidth: 8 } } } } }
+new_types { key: "Loop" value { original_type { new_type { name: "Loop" } } } }
+"""
+
+
+def test_signed_and_translated_values() -> None:
+    """Each as its type says (P4Runtime 8.3, 8.4.6), within structs and headers, too."""
+    types = text_format.Parse(TYPES, p4t.P4TypeInfo())
+    node = Node("s1", Refusing(p4i.P4Info(), "", ""), PEERS)
+    data = p4d.P4Data()
+    for octets in (b"\xfb", b"eth0", b"\1\0", b"\x80"):
+        data.struct.members.add(bitstring=octets)
+    data.struct.members.add().header.bitstrings.extend((b"\xff", b"\x0a\0\0\1"))
+    spec = p4t.P4DataTypeSpec(struct=p4t.P4NamedType(name="S"))
+    assert text_of(data_value(node, "", spec, data, types)) == (
+        "delta=-5 name=eth0 wide=256 again=-128 head=x=-1 dst=10.0.0.1"
+    )
+    loop = p4t.P4DataTypeSpec(new_type=p4t.P4NamedType(name="Loop"))
+    assert data_value(node, "", loop, p4d.P4Data(bitstring=b"a"), types) == "a"
 
 
 def test_index_of_a_counter_of_ports() -> None:
