@@ -186,7 +186,7 @@ class _Notes:
 def _of_runtime(path: Path, entries: Entries) -> Updates:
     notes = _Notes()
     runtime = read_json(path, Runtime, MOST_TEXT_BYTES, lambda raw, shape: _convert(raw, shape, notes))
-    found = Updates()
+    written = Updates()
     for key, write in _WRITE.items():
         for at, entry in enumerate(getattr(runtime, key)):
             update = p4r.Update(type=p4r.Update.INSERT)
@@ -197,13 +197,13 @@ def _of_runtime(path: Path, entries: Entries) -> Updates:
                 raise FileError(path, f"key '{place}'", str(error)) from error
             if update.entity.table_entry.is_default_action:
                 update.type = p4r.Update.MODIFY
-            found.append(update)
-            found.places.append(place)
+            written.append(update)
+            written.places.append(place)
     more = len(notes.lines) - _MOST_NOTES
-    found.notes.extend(f"{path}: {note}" for note in notes.lines[:_MOST_NOTES])
+    written.notes.extend(f"{path}: {note}" for note in notes.lines[:_MOST_NOTES])
     if more > 0:
-        found.notes.append(f"{path}: {more} more keys are not read")
-    return found
+        written.notes.append(f"{path}: {more} more keys are not read")
+    return written
 
 
 def _convert(raw: Any, shape: type[Runtime], notes: _Notes) -> Runtime:

@@ -55,11 +55,11 @@ class Cells:
         cells[index] = Held(line, entity)
 
     def write_register(self, line: int, register: str, index: str, value: str) -> None:
-        found: p4i.Register = self._registers.named(register)
-        entry = p4r.RegisterEntry(register_id=found.preamble.id)
-        entry.index.index = number(index, "index", found.size - 1)
-        entry.data.CopyFrom(self._data(found, value))
-        self._write(line, found.preamble.id, entry.index.index, p4r.Entity(register_entry=entry))
+        info: p4i.Register = self._registers.named(register)
+        entry = p4r.RegisterEntry(register_id=info.preamble.id)
+        entry.index.index = number(index, "index", info.size - 1)
+        entry.data.CopyFrom(self._data(info, value))
+        self._write(line, info.preamble.id, entry.index.index, p4r.Entity(register_entry=entry))
 
     def _data(self, register: p4i.Register, value: str) -> p4d.P4Data:
         spec = original(register.type_spec, self._types)
@@ -76,58 +76,58 @@ class Cells:
         self._cells.pop(self._registers.id_of(register), None)
 
     def write_counter(self, line: int, counter: str, index: str, packets: str, octets: str) -> None:
-        found = self._counters.named(counter)
+        info = self._counters.named(counter)
         most = _MOST_RATE
         data = p4r.CounterData(
             packet_count=number(packets, "packets", most), byte_count=number(octets, "bytes", most)
         )
-        if isinstance(found, p4i.DirectCounter):
-            self._entry(found.direct_table_id, index).counter_data.CopyFrom(data)
+        if isinstance(info, p4i.DirectCounter):
+            self._entry(info.direct_table_id, index).counter_data.CopyFrom(data)
             return
-        entry = p4r.CounterEntry(counter_id=found.preamble.id, data=data)
-        entry.index.index = number(index, "index", found.size - 1)
-        self._write(line, found.preamble.id, entry.index.index, p4r.Entity(counter_entry=entry))
+        entry = p4r.CounterEntry(counter_id=info.preamble.id, data=data)
+        entry.index.index = number(index, "index", info.size - 1)
+        self._write(line, info.preamble.id, entry.index.index, p4r.Entity(counter_entry=entry))
 
     def reset_counter(self, line: int, counter: str) -> None:
         del line
-        found = self._counters.named(counter)
-        if isinstance(found, p4i.DirectCounter):
-            raise SpecError(f"counter {found.preamble.name} is of entries: leave out their counter_write")
-        self._cells.pop(found.preamble.id, None)
+        info = self._counters.named(counter)
+        if isinstance(info, p4i.DirectCounter):
+            raise SpecError(f"counter {info.preamble.name} is of entries: leave out their counter_write")
+        self._cells.pop(info.preamble.id, None)
 
     def set_rates(self, line: int, meter: str, index: str, *rates: str) -> None:
-        found = self._meters.named(meter)
+        info = self._meters.named(meter)
         config = _config(rates)
-        if isinstance(found, p4i.DirectMeter):
-            self._entry(found.direct_table_id, index).meter_config.CopyFrom(config)
+        if isinstance(info, p4i.DirectMeter):
+            self._entry(info.direct_table_id, index).meter_config.CopyFrom(config)
             return
-        entry = p4r.MeterEntry(meter_id=found.preamble.id, config=config)
-        entry.index.index = number(index, "index", found.size - 1)
-        self._write(line, found.preamble.id, entry.index.index, p4r.Entity(meter_entry=entry))
+        entry = p4r.MeterEntry(meter_id=info.preamble.id, config=config)
+        entry.index.index = number(index, "index", info.size - 1)
+        self._write(line, info.preamble.id, entry.index.index, p4r.Entity(meter_entry=entry))
 
     def set_all_rates(self, line: int, meter: str, *rates: str) -> None:
-        found = self._meters.named(meter)
-        if isinstance(found, p4i.DirectMeter):
-            raise SpecError(f"meter {found.preamble.name} is of entries: use meter_set_rates for each")
-        self._cells.pop(found.preamble.id, None)
-        entry = p4r.MeterEntry(meter_id=found.preamble.id, config=_config(rates))
-        self._write(line, found.preamble.id, None, p4r.Entity(meter_entry=entry))
+        info = self._meters.named(meter)
+        if isinstance(info, p4i.DirectMeter):
+            raise SpecError(f"meter {info.preamble.name} is of entries: use meter_set_rates for each")
+        self._cells.pop(info.preamble.id, None)
+        entry = p4r.MeterEntry(meter_id=info.preamble.id, config=_config(rates))
+        self._write(line, info.preamble.id, None, p4r.Entity(meter_entry=entry))
 
     def _entry(self, table: int, handle: str) -> p4r.TableEntry:
-        found = self._entries.table(self._entries.tables.full(table))
-        return self._tables.entry_of(found, handle).entity.table_entry
+        info = self._entries.table(self._entries.tables.full(table))
+        return self._tables.entry_of(info, handle).entity.table_entry
 
     # ---- value sets ----
 
     def _set(self, line: int, name: str, value: str) -> tuple[dict[bytes, None], bytes]:
         """The members of a value set, which have one field, and a value of that."""
-        found = self._value_sets.named(name)
-        if len(found.match) != 1:
-            raise SpecError(f"value set {found.preamble.name} has {len(found.match)} fields, expected 1")
-        info = found.match[0]
-        _, values = self._values.get(found.preamble.id, (line, {}))
-        self._values[found.preamble.id] = line, values
-        return values, parse.octets(fields_of([info], self._types)[info.id], value)
+        info = self._value_sets.named(name)
+        if len(info.match) != 1:
+            raise SpecError(f"value set {info.preamble.name} has {len(info.match)} fields, expected 1")
+        field = info.match[0]
+        _, values = self._values.get(info.preamble.id, (line, {}))
+        self._values[info.preamble.id] = line, values
+        return values, parse.octets(fields_of([field], self._types)[field.id], value)
 
     def add_value(self, line: int, value_set: str, value: str) -> None:
         values, octets = self._set(line, value_set, value)

@@ -82,9 +82,9 @@ class Line(NamedTuple):
 def lines(text: str) -> Iterator[Line]:
     """The lines of a file that are commands."""
     for number, line in enumerate(text.split("\n"), 1):
-        found = line.strip()
-        if found and not found.startswith(("#", "//")):
-            yield Line(number, found)
+        content = line.strip()
+        if content and not content.startswith(("#", "//")):
+            yield Line(number, content)
 
 
 def read(path: Path, text: str, entries: Entries) -> tuple[list[p4r.Update], list[str], list[str]]:

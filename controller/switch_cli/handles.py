@@ -76,9 +76,9 @@ def number(text: str, what: str, most: int = MOST) -> int:
     """A whole number, decimal or 0x. Raises SpecError."""
     if len(text) <= 20 and text.isascii():
         try:
-            found = int(text, 16 if text[:2] in ("0x", "0X") else 10)
+            value = int(text, 16 if text[:2] in ("0x", "0X") else 10)
         except ValueError:
-            found = -1
-        if 0 <= found <= most:
-            return found
+            value = -1
+        if 0 <= value <= most:
+            return value
     raise SpecError(f"{what}: {text[:40]!r} is not a whole number from 0 to {most}")

@@ -64,22 +64,22 @@ class Replication:
     # ---- multicast groups ----
 
     def create_group(self, line: int, group: str) -> None:
-        found = number(group, "group")
-        if found in self._groups:
-            raise SpecError(f"multicast group {found} is there already")
-        self._groups[found] = _Group(line)
+        chosen = number(group, "group")
+        if chosen in self._groups:
+            raise SpecError(f"multicast group {chosen} is there already")
+        self._groups[chosen] = _Group(line)
 
     def destroy_group(self, line: int, group: str) -> None:
         del line
-        found = self._group(group)
-        for node in self._groups.pop(found).nodes.values():
+        chosen = self._group(group)
+        for node in self._groups.pop(chosen).nodes.values():
             node.group = None
 
     def _group(self, text: str) -> int:
-        found = number(text, "group")
-        if found not in self._groups:
-            raise SpecError(f"no multicast group {found} in this file")
-        return found
+        chosen = number(text, "group")
+        if chosen not in self._groups:
+            raise SpecError(f"no multicast group {chosen} in this file")
+        return chosen
 
     def create_node(self, line: int, instance: str, *ports: str) -> None:
         del line
@@ -92,24 +92,24 @@ class Replication:
     def destroy_node(self, line: int, node: str) -> None:
         del line
         handle = self._nodes.known(node)
-        found = self._nodes.take(handle)
-        if found.group is not None:
-            del self._groups[found.group].nodes[handle]
+        chosen = self._nodes.take(handle)
+        if chosen.group is not None:
+            del self._groups[chosen.group].nodes[handle]
 
     def associate(self, line: int, group: str, node: str) -> None:
-        found, handle = self._group(group), self._nodes.known(node)
+        chosen, handle = self._group(group), self._nodes.known(node)
         there = self._nodes.held[handle]
         if there.group is not None:
             raise SpecError(f"node {node} is in multicast group {there.group} already")
-        there.group = found
-        self._groups[found].nodes[handle], self._groups[found].line = there, line
+        there.group = chosen
+        self._groups[chosen].nodes[handle], self._groups[chosen].line = there, line
 
     def dissociate(self, line: int, group: str, node: str) -> None:
         del line
-        found = self._nodes.get(node)
-        if found.group != self._group(group):
+        chosen = self._nodes.get(node)
+        if chosen.group != self._group(group):
             raise SpecError(f"node {node} is not in multicast group {group}")
-        found.group = None
+        chosen.group = None
         del self._groups[self._group(group)].nodes[self._nodes.known(node)]
 
     # ---- clone sessions ----
@@ -122,9 +122,9 @@ class Replication:
 
     def delete_session(self, line: int, session: str) -> None:
         del line
-        found = number(session, "session")
-        if self._sessions.pop(found, None) is None:
-            raise SpecError(f"no clone session {found} in this file")
+        chosen = number(session, "session")
+        if self._sessions.pop(chosen, None) is None:
+            raise SpecError(f"no clone session {chosen} in this file")
 
 
 def _insert(line: int, entry: p4r.PacketReplicationEngineEntry) -> tuple[int, p4r.Update]:

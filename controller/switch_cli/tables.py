@@ -88,12 +88,12 @@ class Tables:
         )
 
     def add(self, line: int, table: str, action: str, *key: str) -> None:
-        found = self._entries.table(table)
-        if found.info.implementation_id:
-            raise SpecError(f"table {found.name} has an action profile: use table_indirect_add")
-        entry, values = self._keyed(found, key)
-        entry.action.action.CopyFrom(self._entries.call(found.actions, action, values))
-        self._handles(found).add(Held(line, p4r.Entity(table_entry=entry)))
+        names = self._entries.table(table)
+        if names.info.implementation_id:
+            raise SpecError(f"table {names.name} has an action profile: use table_indirect_add")
+        entry, values = self._keyed(names, key)
+        entry.action.action.CopyFrom(self._entries.call(names.actions, action, values))
+        self._handles(names).add(Held(line, p4r.Entity(table_entry=entry)))
 
     def _keyed(self, table: TableNames, words: Sequence[str]) -> tuple[p4r.TableEntry, list[str]]:
         """An entry without its action, from `KEY => REST [PRIORITY]`, and the rest."""
@@ -118,9 +118,9 @@ class Tables:
         return entry, rest
 
     def set_default(self, line: int, table: str, action: str, *values: str) -> None:
-        found = self._entries.table(table)
-        call = self._entries.call(found.actions, action, _values(values))
-        self._default(line, found).action.action.CopyFrom(call)
+        names = self._entries.table(table)
+        call = self._entries.call(names.actions, action, _values(values))
+        self._default(line, names).action.action.CopyFrom(call)
 
     def _default(self, line: int, table: TableNames) -> p4r.TableEntry:
         entry = p4r.TableEntry(table_id=table.info.preamble.id, is_default_action=True)
@@ -132,17 +132,17 @@ class Tables:
         self._defaults.pop(self._entries.table(table).info.preamble.id, None)
 
     def modify(self, line: int, table: str, action: str, handle: str, *values: str) -> None:
-        found = self._entries.table(table)
-        held = self.entry_of(found, handle)
-        call = self._entries.call(found.actions, action, _values(values))
+        names = self._entries.table(table)
+        held = self.entry_of(names, handle)
+        call = self._entries.call(names.actions, action, _values(values))
         held.entity.table_entry.action.action.CopyFrom(call)
         held.line = line
 
     def delete(self, line: int, table: str, handle: str) -> None:
         del line
-        found = self._entries.table(table)
-        self.entry_of(found, handle)
-        self._handles(found).take(self._handles(found).known(handle))
+        names = self._entries.table(table)
+        self.entry_of(names, handle)
+        self._handles(names).take(self._handles(names).known(handle))
 
     def clear(self, line: int, table: str) -> None:
         del line
@@ -184,17 +184,17 @@ class Tables:
         return self._entries.call(table.actions, action, _values(values))
 
     def create_member(self, line: int, profile: str, action: str, *values: str) -> None:
-        found = self._profile(profile)
+        info = self._profile(profile)
         member = p4r.ActionProfileMember(
-            action_profile_id=found.preamble.id, action=self._call(found, action, values)
+            action_profile_id=info.preamble.id, action=self._call(info, action, values)
         )
         held = Held(line, p4r.Entity(action_profile_member=member))
-        held.entity.action_profile_member.member_id = self._members_of(found).add(held) + 1
+        held.entity.action_profile_member.member_id = self._members_of(info).add(held) + 1
 
     def modify_member(self, line: int, profile: str, action: str, member: str, *values: str) -> None:
-        found = self._profile(profile)
-        held = self._members_of(found).get(member)
-        held.entity.action_profile_member.action.CopyFrom(self._call(found, action, values))
+        info = self._profile(profile)
+        held = self._members_of(info).get(member)
+        held.entity.action_profile_member.action.CopyFrom(self._call(info, action, values))
         held.line = line
 
     def delete_member(self, line: int, profile: str, member: str) -> None:
@@ -203,10 +203,10 @@ class Tables:
         members.take(members.known(member))
 
     def create_group(self, line: int, profile: str) -> None:
-        found = self._profile(profile)
-        if not found.with_selector:
-            raise SpecError(f"action profile {found.preamble.name} has no selector, so no groups")
-        self._groups_of(found).add(_Group(line, found.preamble.id))
+        info = self._profile(profile)
+        if not info.with_selector:
+            raise SpecError(f"action profile {info.preamble.name} has no selector, so no groups")
+        self._groups_of(info).add(_Group(line, info.preamble.id))
 
     def delete_group(self, line: int, profile: str, group: str) -> None:
         del line
@@ -214,23 +214,23 @@ class Tables:
         groups.take(groups.known(group))
 
     def add_to_group(self, line: int, profile: str, member: str, group: str) -> None:
-        found, member_id = self._in_group(line, profile, member, group)
-        if member_id in found.members:
+        changed, member_id = self._in_group(line, profile, member, group)
+        if member_id in changed.members:
             raise SpecError(f"member {member} is in group {group} already")
-        found.members[member_id] = None
+        changed.members[member_id] = None
 
     def remove_from_group(self, line: int, profile: str, member: str, group: str) -> None:
-        found, member_id = self._in_group(line, profile, member, group)
-        if member_id not in found.members:
+        changed, member_id = self._in_group(line, profile, member, group)
+        if member_id not in changed.members:
             raise SpecError(f"member {member} is not in group {group}")
-        del found.members[member_id]
+        del changed.members[member_id]
 
     def _in_group(self, line: int, profile: str, member: str, group: str) -> tuple[_Group, int]:
         """A group, which a line changes, and the id of a member of its profile."""
         info = self._profile(profile)
-        found = self._groups_of(info).get(group)
-        found.line = line
-        return found, self._members_of(info).known(member) + 1
+        changed = self._groups_of(info).get(group)
+        changed.line = line
+        return changed, self._members_of(info).known(member) + 1
 
     def add_indirect(self, line: int, table: str, *key: str) -> None:
         self._add_indirect(line, table, key, group=False)
@@ -239,20 +239,20 @@ class Tables:
         self._add_indirect(line, table, key, group=True)
 
     def _add_indirect(self, line: int, table: str, key: Sequence[str], *, group: bool) -> None:
-        found = self._entries.table(table)
-        entry, rest = self._keyed(found, key)
+        names = self._entries.table(table)
+        entry, rest = self._keyed(names, key)
         if len(rest) != 1:
             raise SpecError(f"expected one handle after =>, found {len(rest)} words")
-        self._set_target(found, rest[0], entry, group=group)
-        self._handles(found).add(Held(line, p4r.Entity(table_entry=entry)))
+        self._set_target(names, rest[0], entry, group=group)
+        self._handles(names).add(Held(line, p4r.Entity(table_entry=entry)))
 
     def set_default_member(self, line: int, table: str, member: str) -> None:
-        found = self._entries.table(table)
-        self._set_target(found, member, self._default(line, found), group=False)
+        names = self._entries.table(table)
+        self._set_target(names, member, self._default(line, names), group=False)
 
     def set_default_group(self, line: int, table: str, group: str) -> None:
-        found = self._entries.table(table)
-        self._set_target(found, group, self._default(line, found), group=True)
+        names = self._entries.table(table)
+        self._set_target(names, group, self._default(line, names), group=True)
 
     def _set_target(self, table: TableNames, handle: str, entry: p4r.TableEntry, *, group: bool) -> None:
         profile = self._entries.profiles.by_id.get(table.info.implementation_id)

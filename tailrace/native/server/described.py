@@ -86,13 +86,13 @@ class _Texts:
         return f"{' '.join(key)}{priority} {self._does(table, entry.action)}"
 
     def _key(self, table: p4i.Table) -> dict[int, tuple[str, Field]]:
-        found = self._keys.get(table.preamble.id)
-        if found is None:
+        keys = self._keys.get(table.preamble.id)
+        if keys is None:
             known = names.members("match field", table.match_fields)
             fields = _shown_as(table.match_fields, self._types)
-            found = {number: (known.shown(number), field) for number, field in fields.items()}
-            self._keys[table.preamble.id] = found
-        return found
+            keys = {number: (known.shown(number), field) for number, field in fields.items()}
+            self._keys[table.preamble.id] = keys
+        return keys
 
     def _does(self, table: p4i.Table, action: p4r.TableAction) -> str:
         which = action.WhichOneof("type")

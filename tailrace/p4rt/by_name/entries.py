@@ -94,12 +94,12 @@ class Entries:
         return call
 
     def _fields(self, action: p4i.Action) -> tuple[Names[p4i.Action.Param], dict[int, Field]]:
-        found = self._params.get(action.preamble.id)
-        if found is None:
+        known = self._params.get(action.preamble.id)
+        if known is None:
             what = f"parameter of action {action.preamble.name}"
-            found = names.members(what, action.params), fields_of(action.params, self.p4info.type_info)
-            self._params[action.preamble.id] = found
-        return found
+            known = names.members(what, action.params), fields_of(action.params, self.p4info.type_info)
+            self._params[action.preamble.id] = known
+        return known
 
     def entry(
         self,

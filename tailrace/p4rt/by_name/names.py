@@ -30,7 +30,7 @@ class Names(Generic[_T]):
         self.by_id: dict[int, _T] = {}
         self._full: dict[int, str] = {}
         self._alias: dict[int, str] = {}
-        self._found: dict[str, list[int]] = {}
+        self._meanings: dict[str, list[int]] = {}
         ids: dict[str, list[int]] = {}
         for number, name, alias, item in objects:
             self.by_id[number] = item
@@ -43,9 +43,9 @@ class Names(Generic[_T]):
 
     def id_of(self, text: str) -> int:
         """The id of what a name means. Raises SpecError: it means none, or several."""
-        ids = self._found.get(text)
+        ids = self._meanings.get(text)
         if ids is None:
-            ids = self._found[text] = self._meant(_same(text))
+            ids = self._meanings[text] = self._meant(_same(text))
         if len(ids) == 1:
             return ids[0]
         if not ids:
@@ -90,14 +90,14 @@ _E = TypeVar("_E", bound=_HasPreamble)
 _M = TypeVar("_M", p4i.MatchField, p4i.Action.Param)
 
 
-def entities(kind: str, found: Iterable[_E]) -> Names[_E]:
+def entities(kind: str, objects: Iterable[_E]) -> Names[_E]:
     """Tables, actions and whatever else has a preamble in P4Info."""
-    return Names(kind, ((e.preamble.id, e.preamble.name, e.preamble.alias, e) for e in found))
+    return Names(kind, ((e.preamble.id, e.preamble.name, e.preamble.alias, e) for e in objects))
 
 
-def members(kind: str, found: Iterable[_M]) -> Names[_M]:
+def members(kind: str, fields: Iterable[_M]) -> Names[_M]:
     """Match fields of a table, or parameters of an action; one without a name is called by its id."""
-    return Names(kind, ((m.id, m.name or str(m.id), _last(m.name), m) for m in found))
+    return Names(kind, ((m.id, m.name or str(m.id), _last(m.name), m) for m in fields))
 
 
 def _last(name: str) -> str:

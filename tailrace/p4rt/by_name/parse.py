@@ -48,19 +48,19 @@ def number(field: Field, value: object) -> int:
     """The number of a value, in the range of the field's type; raises as `octets`."""
     value = _single(value)
     if isinstance(value, str):
-        found = _of_text(field, value.strip())
+        result = _of_text(field, value.strip())
         negative = field.signed
     elif isinstance(value, int):
-        found, negative = int(value), True
+        result, negative = int(value), True
     else:
         raise _not(field, value, "a number or a text")
-    width = field.width or found.bit_length() + 1
+    width = field.width or result.bit_length() + 1
     least = -(1 << (width - 1)) if negative else 0
     most = (1 << (width - field.signed)) - 1
-    if not least <= found <= most:
+    if not least <= result <= most:
         kind = "int" if field.signed else "bit"
         raise SpecError(f"{field.name}: {_shown(value)} does not fit {kind}<{field.width}>")
-    return found if field.signed else found & (1 << width) - 1
+    return result if field.signed else result & (1 << width) - 1
 
 
 def _single(value: object) -> object:
@@ -113,21 +113,21 @@ def match(field: Field, info: p4i.MatchField, value: Any) -> p4r.FieldMatch | No
         SpecError: it is none for the field.
     """
     kind = info.match_type
-    found = p4r.FieldMatch(field_id=info.id)
+    field_match = p4r.FieldMatch(field_id=info.id)
     if kind == p4i.MatchField.EXACT:
-        found.exact.value = octets(field, value)
+        field_match.exact.value = octets(field, value)
     elif kind == p4i.MatchField.OPTIONAL:
-        found.optional.value = octets(field, value)
+        field_match.optional.value = octets(field, value)
     elif kind == p4i.MatchField.LPM:
         bits, length = _prefix(field, _pair(value, "/"))
         if not length:
             return None
-        found.lpm.value, found.lpm.prefix_len = field.to_bytes(bits), length
+        field_match.lpm.value, field_match.lpm.prefix_len = field.to_bytes(bits), length
     elif kind == p4i.MatchField.TERNARY:
         bits, mask = _masked(field, value)
         if not mask:
             return None
-        found.ternary.value, found.ternary.mask = field.to_bytes(bits), field.to_bytes(mask)
+        field_match.ternary.value, field_match.ternary.mask = field.to_bytes(bits), field.to_bytes(mask)
     elif kind == p4i.MatchField.RANGE:
         pair = _pair(value, "->", "...", "..")
         low, high = number(field, pair[0]), number(field, pair[-1])
@@ -135,10 +135,10 @@ def match(field: Field, info: p4i.MatchField, value: Any) -> p4r.FieldMatch | No
             raise SpecError(f"{field.name}: {_shown(pair[0])} is above {_shown(pair[-1])}")
         if low == 0 and high == (1 << field.width) - 1:
             return None
-        found.range.low, found.range.high = field.to_bytes(low), field.to_bytes(high)
+        field_match.range.low, field_match.range.high = field.to_bytes(low), field.to_bytes(high)
     else:
         raise SpecError(f"{field.name}: its kind of match is none of P4Runtime's")
-    return found
+    return field_match
 
 
 def _pair(value: Any, *separators: str) -> Sequence[Any]:
