@@ -203,7 +203,7 @@ def test_fields_whose_last_names_are_the_same(on_switch: Command, tmp_path: Path
         text = text.replace(f'name: "{old}" bitwidth', f'name: "{new}" bitwidth')
     info = tmp_path / "x.p4info.txtpb"
     info.write_text("\ufeff" + text, "utf-8")
-    entry = {
+    entry: dict[str, object] = {
         "table": "exact_match",
         "match": {"hdr.eth.src": [5], "hdr.srcRoutes[0].src": 2, "hdr.ip.isValid()": True},
         "action_name": "set_exact",

@@ -67,10 +67,10 @@ def test_negative_numbers_are_twos_complement(tmp_path: Path, program: Program) 
 
 
 def test_default_actions(tmp_path: Path, program: Program) -> None:
-    changed = {**ENTRY, "default_action": True, "match": ...}
-    for match in (..., None, {}):
-        changed["match"] = match
-        entry = {key: value for key, value in changed.items() if value is not ...}
+    bare = {key: value for key, value in ENTRY.items() if key != "match"}
+    matches: list[dict[str, Any]] = [{}, {"match": None}, {"match": {}}]
+    for more in matches:
+        entry = {**bare, "default_action": True, **more}
         (found,) = updates(tmp_path, program, {"table_entries": [entry]})
         assert found.type == p4r.Update.MODIFY
         assert found.entity.table_entry.is_default_action and not found.entity.table_entry.match

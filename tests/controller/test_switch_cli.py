@@ -175,8 +175,8 @@ def test_cells(tmp_path: Path) -> None:
     counters = carried_out(
         tmp_path, "counters", "counter_write both_by_port 1 2 3", "counter_reset bytes_by_index"
     )
-    (cell,) = (update.entity.counter_entry for update in counters)
-    assert (cell.index.index, cell.data.packet_count, cell.data.byte_count) == (1, 2, 3)
+    (count,) = (update.entity.counter_entry for update in counters)
+    assert (count.index.index, count.data.packet_count, count.data.byte_count) == (1, 2, 3)
     sets = carried_out(
         tmp_path,
         "value_sets",

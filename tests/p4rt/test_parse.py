@@ -94,9 +94,9 @@ def test_the_specifications_examples_of_signed_values() -> None:
         (16, 0, b"\0"),
     ):
         assert parse.octets(signed(width), value) == octets
-    for value in (128, -129, "128"):
+    for wrong in (128, -129, "128"):
         with pytest.raises(SpecError, match="does not fit int<8>"):
-            parse.octets(signed(8), value)
+            parse.octets(signed(8), wrong)
 
 
 def translated(*, string: bool) -> Field:
