@@ -10,7 +10,6 @@ has its next packet when it is opened, and the more of a processor it costs.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -19,11 +18,6 @@ from fabric_report import FabricError
 
 from tailrace.bmv2.thrift import ThriftClient
 from tailrace.p4rt.programs import Program
-
-THRIFT_START_S = 5.0
-"""The Thrift server starts a little after the P4Runtime server."""
-
-_POLL_S = 0.05
 
 WAITING_FACTOR = 3
 WAITING_PPS = 500
@@ -93,18 +87,7 @@ def thrift(port: int, name: str) -> Iterator[ThriftClient]:
         FabricError: the server does not answer, or refuses what is asked of it inside the context.
     """
     try:
-        with _connect(port) as client:
+        with ThriftClient(port) as client:
             yield client
     except OSError as error:
         raise FabricError(f"{name}: {error.strerror or error}") from error
-
-
-def _connect(port: int) -> ThriftClient:
-    deadline = time.monotonic() + THRIFT_START_S
-    while True:
-        try:
-            return ThriftClient(port)
-        except ConnectionRefusedError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(_POLL_S)

@@ -10,19 +10,32 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
 
 from tailrace.words.errors import Error
 
+START_S = 5.0
+"""The Thrift server starts after the P4Runtime server."""
+
 _STANDARD, _SIMPLE_SWITCH = "standard", "simple_switch"
 _TIMEOUT_S = 30.0
+_POLL_S = 0.05
 _CONTEXT = 0
 _VERSION_CALL = 0x80010001
-_REPLY = 2
+_REPLY, _EXCEPTION = 2, 3
 _STOP, _I32, _I64, _STRING, _LIST = 0, 8, 10, 11, 15
+_UNKNOWN_SERVICE = "Unknown service"
+"""What TMultiplexedProcessor says of a service that is not registered; it has done nothing then."""
+
+_MOST_REASON_BYTES = 400
 
 
 class ThriftError(Error, OSError):
     """The switch refused a call, or ended the connection. One line."""
+
+
+class _UnknownServiceError(ThriftError):
+    """The service is not registered, or not yet; the server ends the connection after saying so."""
 
 
 def _i32(number: int, value: int) -> bytes:
@@ -40,18 +53,40 @@ def _string(number: int, value: bytes) -> bytes:
 class ThriftClient:
     """A connection to the Thrift server of one simple_switch_grpc; a context.
 
-    Every method raises ThriftError when the switch does not do it.
+    The switch listens before all its services are registered (bm_runtime::start_server, then add_service):
+    connecting and calls are tried again until START_S after the client was made. Every method raises
+    ThriftError when the switch does not do it.
     """
 
-    def __init__(self, port: int) -> None:
-        """Connects to a port of this network namespace's loopback. Raises OSError when nobody listens."""
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=_TIMEOUT_S)
-        self._stream = self._socket.makefile("rb")
+    def __init__(self, port: int, start_s: float = START_S) -> None:
+        """Connects to a port of this network namespace's loopback. Raises OSError when nobody listens in time.
+
+        Args:
+            port: TCP port.
+            start_s: for how long the server may be starting.
+        """
+        self._port = port
+        self._deadline = time.monotonic() + start_s
+        self._connect()
 
     def __enter__(self) -> ThriftClient:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def _connect(self) -> None:
+        while True:
+            try:
+                self._socket = socket.create_connection(("127.0.0.1", self._port), timeout=_TIMEOUT_S)
+                break
+            except ConnectionRefusedError:
+                if time.monotonic() > self._deadline:
+                    raise
+                time.sleep(_POLL_S)
+        self._stream = self._socket.makefile("rb")
+
+    def _close(self) -> None:
         self._stream.close()
         self._socket.close()
 
@@ -104,6 +139,17 @@ class ThriftClient:
 
     def _call(self, service: str, method: str, fields: bytes) -> int:
         """Send a call; the type of its result, with the stream at the value, _STOP where there is none."""
+        while True:
+            try:
+                return self._call_once(service, method, fields)
+            except _UnknownServiceError:
+                if time.monotonic() > self._deadline:
+                    raise
+                time.sleep(_POLL_S)
+                self._close()
+                self._connect()
+
+    def _call_once(self, service: str, method: str, fields: bytes) -> int:
         name = f"{service}:{method}".encode()
         header = struct.pack(">II", _VERSION_CALL, len(name)) + name + struct.pack(">i", 0)
         self._socket.sendall(header + fields + bytes([_STOP]))
@@ -111,9 +157,15 @@ class ThriftClient:
         self._read(self._integer(">I") + 4)
         result = self._integer(">B")
         # Field 0 is the result, any other an exception that the service declares.
-        if kind != _REPLY or (result != _STOP and self._integer(">h") != 0):
-            raise ThriftError(f"simple_switch_grpc: its Thrift server refused {method}")
-        return result
+        if kind == _REPLY and (result == _STOP or self._integer(">h") == 0):
+            return result
+        text = f"simple_switch_grpc: its Thrift server refused {method}"
+        if kind == _EXCEPTION and result == _STRING and self._integer(">h") == 1:
+            # TApplicationException: its message is field 1
+            reason = self._read(min(self._integer(">I"), _MOST_REASON_BYTES)).decode(errors="replace")
+            error = _UnknownServiceError if _UNKNOWN_SERVICE in reason else ThriftError
+            raise error(f"{text}: {reason}")
+        raise ThriftError(text)
 
     def _integer(self, layout: str) -> int:
         value: int = struct.unpack(layout, self._read(struct.calcsize(layout)))[0]

@@ -164,27 +164,48 @@ def test_faults_that_only_virtual_time_has(tmp_path: Path, fault: str, own_tempo
 @pytest.mark.parametrize(
     ("script", "kind", "message"),
     [
-        ("sys.exit(2)", SpecError, "the Mininet harness refused the experiment"),
+        ("sys.exit(2)", SpecError, "the Mininet harness refused the experiment$"),
+        (
+            "sys.exit('run_fabric: leaf1: no such thing')",
+            RunError,
+            "the Mininet harness failed with exit status 1: leaf1: no such thing$",
+        ),
+        (
+            "sys.stderr.write('one\\nrun_fabric: \\x1b[2J too many \\n\\n')\nsys.exit(2)",
+            SpecError,
+            r"the Mininet harness refused the experiment: \S*\[2J too many$",
+        ),
         ("sys.exit(1)", RunError, "the Mininet harness failed with exit status 1$"),
         ("os.kill(os.getpid(), signal.SIGKILL)", RunError, "the Mininet harness was ended by signal 9"),
         ("", RunError, "the Mininet harness left no result"),
         ("(out / 'RESULT.json').write_text('{}')", RunError, "the Mininet harness left no result"),
     ],
 )
-def test_failures(tmp_path: Path, script: str, kind: type, message: str, own_temporary_folder: Path) -> None:
-    """Each way to fail is one line, and no file is left."""
+def test_failures(
+    tmp_path: Path,
+    script: str,
+    kind: type,
+    message: str,
+    own_temporary_folder: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Each way to fail is one line, which does not land on a progress bar, and no file is left."""
     with pytest.raises(kind, match=message):
         run_script(tmp_path, script)
     assert list(own_temporary_folder.iterdir()) == []
+    assert capfd.readouterr() == ("", "")
 
 
 def test_logs_of_a_failure_stay(tmp_path: Path, own_temporary_folder: Path) -> None:
     """If the harness left logs and failed, the message says where they are."""
-    script = "(out / 'logs').mkdir()\n(out / 'logs' / 'leaf1.log').write_text('why')\nsys.exit(1)"
-    with pytest.raises(RunError) as caught:
+    script = (
+        "(out / 'logs').mkdir()\n(out / 'logs' / 'leaf1.log').write_text('why')\nsys.exit('leaf1 is gone')"
+    )
+    with pytest.raises(RunError, match="leaf1 is gone; its logs are in") as caught:
         run_script(tmp_path, script)
     logs = Path(str(caught.value).rpartition(" ")[2])
     assert (logs / "leaf1.log").read_text() == "why"
+    assert (logs / "harness.log").read_text() == "leaf1 is gone\n"
     shutil.rmtree(logs.parent)
 
 

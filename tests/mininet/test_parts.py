@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import struct
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +30,7 @@ from fabric_watch import Watch
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.utils import PcapReader
 
+from tailrace.bmv2.thrift import ThriftClient, ThriftError
 from tailrace.experiments.faults.fault import LinkDown, LinkFault, LinkSlow
 from tailrace.p4rt.target import target
 from tailrace.topology import parse_topology
@@ -265,16 +268,19 @@ def test_last_line(tmp_path: Path, text: str, expected: str) -> None:
     assert last_line(tmp_path / "none") == ""
 
 
-def serve(answers: list[bytes]) -> tuple[int, list[bytes]]:
-    """A server that answers each message with the next of `answers`; its port, and what it is sent."""
-    listener = socket.create_server(("127.0.0.1", 0))
+def serve(*connections: list[bytes], listener: socket.socket | None = None) -> tuple[int, list[bytes]]:
+    """A server that answers each message with the next of a connection's answers, and then ends the connection; its
+    port, and what it is sent."""
+    listener = socket.create_server(("127.0.0.1", 0)) if listener is None else listener
     received: list[bytes] = []
 
     def run() -> None:
-        with listener, listener.accept()[0] as client:
-            for answer in answers:
-                received.append(client.recv(4096))
-                client.sendall(answer)
+        with listener:
+            for answers in connections:
+                with listener.accept()[0] as client:
+                    for answer in answers:
+                        received.append(client.recv(4096))
+                        client.sendall(answer)
 
     threading.Thread(target=run, daemon=True).start()
     return listener.getsockname()[1], received
@@ -297,6 +303,54 @@ def test_thrift_calls() -> None:
     fields = struct.pack(">BhiBhiBhqB", 8, 1, 3, 8, 2, 0, 10, 3, 500, 0)
     head = struct.pack(">II", 0x80010001, len(name))
     assert received[0] == head + name + b"\0\0\0\0" + fields
+
+
+def application_error(number: int, text: str) -> bytes:
+    """What Thrift's C++ servers answer a call that they cannot serve."""
+    fields = struct.pack(">BhI", 11, 1, len(text)) + text.encode() + struct.pack(">BhiB", 8, 2, number, 0)
+    return reply(fields, kind=3)
+
+
+UNKNOWN = "TMultiplexedProcessor: Unknown service: simple_switch. Did you forget to call registerProcessor()?"
+
+
+def test_a_thrift_server_without_its_services_yet() -> None:
+    """BMv2 listens before it registers simple_switch: the call is made again until it is served, on a new connection,
+    since the server ends each that asked for a service it does not know."""
+    early, late = [application_error(6, UNKNOWN)], [reply(b"\0"), reply(b"\0")]
+    port, received = serve(early, early, late)
+    with thrift(port, "leaf1") as client:
+        client.set_queue_depths(64)
+        client.remove_port(3)
+    assert len(set(received[:3])) == 1
+    assert [b"set_all_egress_queue_depths" in message for message in received] == [True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("number", "text", "start_s"),
+    [(6, UNKNOWN, 0.0), (1, "Invalid method name: 'set_all_egress_queue_depths'", 60.0)],
+)
+def test_a_thrift_server_without_a_service(number: int, text: str, start_s: float) -> None:
+    """A service that never comes, and a method that is not there, are told with the server's own reason."""
+    port, received = serve([application_error(number, text)])
+    refusal = f"refused set_all_egress_queue_depths: {re.escape(text)}$"
+    with ThriftClient(port, start_s) as client, pytest.raises(ThriftError, match=refusal):
+        client.set_queue_depths(64)
+    assert len(received) == 1
+
+
+def test_a_thrift_server_that_listens_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refused connection is tried again, while the server may be starting."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+
+    def begin(_s: float) -> None:
+        listener.listen()
+        serve([reply(b"\0")], listener=listener)
+
+    monkeypatch.setattr(time, "sleep", begin)
+    with ThriftClient(listener.getsockname()[1]) as client:
+        client.remove_port(3)
 
 
 def test_what_the_watching_of_links_tells() -> None:

@@ -33,6 +33,8 @@ SCRIPT = MININET / "run_fabric.py"
 PROMPT = "--prompt"
 
 _BAD_INPUT = 2
+_MESSAGES = "harness.log"
+_MOST_MESSAGE_BYTES = 1 << 16
 _STOP_SIGNALS = ((signal.SIGINT, 20.0), (signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0))
 """What the harness is sent when a run is to end, and for how long it is then waited for, in s."""
 
@@ -103,14 +105,17 @@ class MininetBackend:
         """
         check_real_time(job)
         with _folder() as folder:
-            # a session of its own: the terminal's Ctrl-C reaches us, and we tell the harness
-            process = subprocess.Popen(
-                self._command(job, folder),
-                env=environment(),
-                stdout=subprocess.PIPE,
-                text=True,
-                start_new_session=True,
-            )
+            # a session of its own: the terminal's Ctrl-C reaches us, and we tell the harness; its messages go to
+            # a log, for the terminal has a progress bar
+            with (folder / _MESSAGES).open("wb") as messages:
+                process = subprocess.Popen(
+                    self._command(job, folder),
+                    env=environment(),
+                    stdout=subprocess.PIPE,
+                    stderr=messages,
+                    text=True,
+                    start_new_session=True,
+                )
             try:
                 _follow(process, report)
                 status = process.wait()
@@ -200,17 +205,35 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
 
 def _check(status: int, folder: Path) -> None:
-    """Whether the harness did what it was asked for; it has said why not on standard error."""
-    if status == _BAD_INPUT:
-        raise SpecError("the Mininet harness refused the experiment")
+    """Whether the harness did what it was asked for; where it did not, the last line of its messages says
+    why.
+    """
     if status == 0:
         return
+    messages = folder / _MESSAGES
+    why = _last_line(messages)
+    if status == _BAD_INPUT:
+        raise SpecError(f"the Mininet harness refused the experiment{why}")
     how = f"was ended by signal {-status}" if status < 0 else f"failed with exit status {status}"
-    text = f"the Mininet harness {how}"
+    text = f"the Mininet harness {how}{why}"
     logs = folder / "logs"
     if logs.is_dir() and any(logs.iterdir()):
+        if messages.exists():
+            messages.replace(logs / _MESSAGES)
         raise HarnessError(f"{text}; its logs are in {logs}")
     raise RunError(text)
+
+
+def _last_line(messages: Path) -> str:
+    """The last line with text of the harness's messages, after a colon; empty where there is none."""
+    try:
+        with messages.open("rb") as file:
+            file.seek(max(0, messages.stat().st_size - _MOST_MESSAGE_BYTES))
+            lines = file.read().decode(errors="replace").split("\n")
+    except OSError:
+        return ""
+    text = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return f": {text.removeprefix(f'{SCRIPT.stem}: ')}" if text else ""
 
 
 def _outcome(path: Path, job: Job) -> Outcome:
