@@ -98,10 +98,11 @@ class LinkMonitor:
         return self._missed + max(self._late)
 
     def round(self, connected: AbstractSet[str], late: AbstractSet[str] = frozenset()) -> list[Probe]:
-        """Ends a round and starts the next: the probes to send now, from the switches that can.
+        """Ends a round and starts the next: the probes to send now.
 
         Args:
-            connected: the switches that can.
+            connected: the switches that send and show probes. What leads to any other is not sent: a switch
+                without entries would take it for a forged control frame of a host.
             late: those that did not keep up in the round that ends; it does not count for their links.
         """
         self._seen |= connected
@@ -118,13 +119,13 @@ class LinkMonitor:
                 direction.known = direction.known or direction.dead
             direction.heard = False
             direction.expected += {sender[0], self._peers[sender][0]} <= self._seen
-            if sender[0] in connected:
+            if {sender[0], self._peers[sender][0]} <= connected:
                 probes.append(Probe(*sender, lldp.encode(*sender, self._number)))
         return probes
 
     def again(self, switch: str, connected: AbstractSet[str]) -> list[Probe]:
-        """Probes over the links of a switch that has just come; they count as the round's."""
-        ends = [end for end in self._around.get(switch, ()) if end[0] in connected]
+        """Probes over the links of a switch that has just come, as in `round`; they count as the round's."""
+        ends = [end for end in self._around.get(switch, ()) if {end[0], self._peers[end][0]} <= connected]
         return [Probe(*end, lldp.encode(*end, self._number)) for end in ends]
 
     def heard(self, switch: str, port: int, frame: bytes) -> str | None:

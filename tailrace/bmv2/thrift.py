@@ -59,11 +59,14 @@ class ThriftClient:
     """
 
     def __init__(self, port: int, start_s: float = START_S) -> None:
-        """Connects to a port of this network namespace's loopback. Raises OSError when nobody listens in time.
+        """Connects to a port of this network namespace's loopback.
 
         Args:
             port: TCP port.
             start_s: for how long the server may be starting.
+
+        Raises:
+            OSError: nobody listens in this time.
         """
         self._port = port
         self._deadline = time.monotonic() + start_s

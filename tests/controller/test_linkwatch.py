@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from finsy.proto import p4r
 from hypothesis import given, settings
@@ -58,10 +60,12 @@ def test_lldp_of_others() -> None:
 class Fabric:
     """A virtual network whose links are watched round by round."""
 
-    def __init__(self, words: str) -> None:
+    def __init__(self, words: str, *, without_entries: str | None = None) -> None:
         self.topology = parse_topology(words)
         self.network = Network(self.topology)
         intents = intent(self.topology, parse_scheme("flowcut"), target("virtual"))
+        if without_entries is not None:
+            intents[without_entries] = replace(intents[without_entries], entities=())
         install_all(self.network.p4rt, intents)
         self.monitor = LinkMonitor(self.topology, MISSED)
         self.program = programs.load("flowcut")
@@ -137,7 +141,9 @@ def test_a_switch_that_comes_back_is_not_waited_for() -> None:
     ends = {("leaf1", 3), ("leaf2", 3), ("spine2", 1), ("spine2", 2)}
     assert ends == {(probe.switch, probe.port) for probe in probes}
     assert frozenset() == fabric.send(probes)
-    assert [] == [one for one in fabric.monitor.again("spine2", {"leaf1"}) if one.switch != "leaf1"]
+    assert {("leaf1", 3), ("spine2", 1)} == {
+        (probe.switch, probe.port) for probe in fabric.monitor.again("spine2", {"leaf1", "spine2"})
+    }
     # a thousand of them without an answer make no link dead
     fabric.network.link_down("leaf1", "spine2")
     for _ in range(1000):
@@ -165,6 +171,18 @@ def test_dead_from_the_start() -> None:
         fabric.round()
     assert fabric.monitor.settled
     assert ["leaf1-spine1"] == fabric.names()
+
+
+def test_a_switch_without_entries_drops_no_probe() -> None:
+    """Before it holds its entries all its ports are hosts' to it, and LLDP there would count as forged."""
+    fabric = Fabric("leaf-spine:leaves=2,spines=2,hosts=1,rate=1Gbps", without_entries="spine2")
+    fabric.connected.remove("spine2")
+    for _ in range(2 * MISSED):
+        assert frozenset() == fabric.round()
+    assert fabric.monitor.again("spine2", fabric.connected) == []
+    core = fabric.network.switch("spine2")
+    counter = core.model.counter("drops")
+    assert not any(core.counter_read(counter.index, index)[1] for index in range(counter.size))
 
 
 def test_a_lost_switch() -> None:

@@ -105,8 +105,8 @@ class MininetBackend:
         """
         check_real_time(job)
         with _folder() as folder:
-            # a session of its own: the terminal's Ctrl-C reaches us, and we tell the harness; its messages go to
-            # a log, for the terminal has a progress bar
+            # a session of its own: the terminal's Ctrl-C reaches us, and we tell the harness; its messages go
+            # to a log, for the terminal has a progress bar
             with (folder / _MESSAGES).open("wb") as messages:
                 process = subprocess.Popen(
                     self._command(job, folder),
