@@ -21,17 +21,18 @@ COLUMNS = (
 )
 
 
-def read_counters(node: Node, *, zeros: bool = False) -> Listing:
+def read_counters(node: Node, only: frozenset[str] = frozenset(), *, zeros: bool = False) -> Listing:
     """Counters of a switch.
 
     Args:
         node: the switch.
+        only: names of counters; empty: all.
         zeros: also cells that never counted; a counter of ports has hundreds.
 
     Raises:
         SwitchError: the switch cannot be read.
     """
-    rows = [*_indirect(node), *_direct(node)]
+    rows = [*_indirect(node, only), *_direct(node, only)]
     kept = rows if zeros else [row for row in rows if row["packets"] or row["bytes"]]
     names = {field.name for table in node.program.tables.values() for field in table.fields.values()}
     return Listing("counters", COLUMNS, in_order(COLUMNS, kept), frozenset(names))
@@ -51,9 +52,11 @@ def read_cells(node: Node, name: str) -> dict[int, int]:
     return {}
 
 
-def _indirect(node: Node) -> Iterator[Row]:
+def _indirect(node: Node, only: frozenset[str]) -> Iterator[Row]:
     for counter in node.program.info.counters:
         name = node.program.counters.shown(counter.preamble.id)
+        if only and name not in only:
+            continue
         field = node.program.index_field(name)
         pattern = p4r.CounterEntry(counter_id=counter.preamble.id)
         for entity in node.connection.read([p4r.Entity(counter_entry=pattern)]):
@@ -62,11 +65,11 @@ def _indirect(node: Node) -> Iterator[Row]:
             yield _row(node, name, index, None, counter.spec.unit, entry.data)
 
 
-def _direct(node: Node) -> Iterator[Row]:
+def _direct(node: Node, only: frozenset[str]) -> Iterator[Row]:
     for counter in node.program.info.direct_counters:
         name = node.program.direct_counters.shown(counter.preamble.id)
         table = node.program.tables.get(counter.direct_table_id)
-        if table is None:
+        if table is None or (only and name not in only):
             continue
         pattern = p4r.DirectCounterEntry(table_entry=p4r.TableEntry(table_id=table.id))
         # BMv2 has none for some tables

@@ -24,11 +24,12 @@ COLUMNS = (
 )
 
 
-def read_registers(node: Node, *, zeros: bool = False) -> Listing:
+def read_registers(node: Node, only: frozenset[str] = frozenset(), *, zeros: bool = False) -> Listing:
     """Register cells of a switch.
 
     Args:
         node: the switch.
+        only: names of registers; empty: all.
         zeros: also cells that hold 0.
 
     Raises:
@@ -38,7 +39,9 @@ def read_registers(node: Node, *, zeros: bool = False) -> Listing:
     registers = node.program.info.registers
     if not registers:
         raise NotOfferedError(node.name, f"{node.title} has no registers")
-    rows = [row for register in registers for row in _rows(node, register, zeros)]
+    shown = node.program.registers.shown
+    chosen = [register for register in registers if not only or shown(register.preamble.id) in only]
+    rows = [row for register in chosen for row in _rows(node, register, zeros)]
     return Listing("registers", COLUMNS, in_order(COLUMNS, rows))
 
 

@@ -32,15 +32,21 @@ class Form(str, enum.Enum):
     CSV = "csv"
 
 
-SwitchNames = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="SWITCH",
-        help="Names or patterns such as 'leaf*'; none: all.",
+def _names(kind: str | None = None) -> Any:
+    """The argument that names switches, and objects of their programs."""
+    also = "" if kind is None else f" Another word is the name of a {kind}."
+    return typer.Argument(
+        metavar="SWITCH" if kind is None else f"SWITCH|{kind.upper()}",
+        help=f"Names or patterns such as 'leaf*'; none: all.{also}",
         autocompletion=complete_switch,
         show_default=False,
-    ),
-]
+    )
+
+
+SwitchNames = Annotated[list[str] | None, _names()]
+TableNames = Annotated[list[str] | None, _names("table")]
+CounterNames = Annotated[list[str] | None, _names("counter")]
+RegisterNames = Annotated[list[str] | None, _names("register")]
 
 MOST_ELECTION_ID = (1 << 64) - 1
 

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from finsy.proto import p4i, p4r
 
-from tailrace.p4rt.by_name.names import entities
+from tailrace.p4rt.by_name.names import Names, entities
 from tailrace.p4rt.fields import Field, Kind, PeerOf, enum_members, fields_of
 from tailrace.p4rt.values import Value
 from tailrace.words import SpecError
@@ -145,6 +146,21 @@ class ProgramView:
         """The program's name, empty where P4Info does not tell."""
         return self.info.pkg_info.name
 
+    def shown(self, kind: str) -> list[str]:
+        """The names that are shown for all tables, counters or registers."""
+        return [names.shown(number) for names in self._of_kind(kind) for number in names.by_id]
+
+    def named(self, kind: str, name: str) -> list[str]:
+        """The shown names of all tables, counters or registers that a name means."""
+        return [names.shown(number) for names in self._of_kind(kind) for number in names.meanings(name)]
+
+    def _of_kind(self, kind: str) -> Sequence[Names[Any]]:
+        return {
+            "table": (self._names,),
+            "register": (self.registers,),
+            "counter": (self.counters, self.direct_counters),
+        }[kind]
+
     def table(self, name: str) -> TableView | None:
         """The table that a name means; None: no one."""
         try:
@@ -167,7 +183,9 @@ class ProgramView:
         """What the index of a counter, register or meter counts.
 
         A port where the owner's name speaks of ports, or it is one of our counters of ports; else a number.
+        What stands before a dot only tells instances apart.
         """
+        owner = owner.rpartition(".")[2]
         by_port = owner in PORT_COUNTERS or "port" in owner.lower().split("_")
         kind = Kind.PORT if by_port else Kind.NUMBER
         return self._with_enum(owner, Field("index", 32, kind, {}))

@@ -20,14 +20,18 @@ def expected(name: object, known: Iterable[str], also: str = "") -> str:
         also: what could stand there and is no name, such as FILE.csv.
     """
     names = list(known)
-    close = difflib.get_close_matches(str(name)[:_MOST_CHARACTERS], names, 1)
-    if close:
-        return f"did you mean {close[0]}?"
+    if meant := close(name, names):
+        return f"did you mean {meant[0]}?"
     if len(names) > _MOST_NAMES:
         names = [f"one of {len(names)} such as {', '.join(names[:_SHOWN])}"]
     if not names and not also:
         return "there are none"
     return "expected " + " or ".join(filter(None, (", ".join(names), also)))
+
+
+def close(name: object, known: Iterable[str]) -> list[str]:
+    """The known name that one was most likely meant to be; empty where none is near."""
+    return difflib.get_close_matches(str(name)[:_MOST_CHARACTERS], list(known), 1)
 
 
 def unknown(name: str, known: Iterable[str], also: str = "") -> str:

@@ -214,6 +214,48 @@ def test_an_unknown_switch_is_bad_input(tailrace: Command, name: str) -> None:
     assert found.err == "tailrace: no switch 'leaf7'; did you mean leaf2?\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "tables"),
+    [
+        (("ipv4_routes",), {"ipv4_routes"}),
+        (("leaf1", "ipv4_routes", "FlowcutIngress.route.routes.ipv4_routes"), {"ipv4_routes"}),
+        (("flowcut_config", "routes.ipv4_routes", "leaf*"), {"flowcut_config", "ipv4_routes"}),
+    ],
+)
+def test_tables_by_name(tailrace: Command, words: tuple[str, ...], tables: set[str]) -> None:
+    """A word that is no switch's is a table's: its alias, its full name or the end of that."""
+    found = tailrace("tables", *words, "-o", "json")
+    assert {row["table"] for row in found.rows} == tables
+    leaves = {"leaf1"} if "leaf1" in words else {"leaf1", "leaf2"}
+    assert {row["switch"] for row in found.rows} - leaves == (
+        set() if len(words) > 1 else {"spine1", "spine2"}
+    )
+
+
+def test_counters_and_registers_by_name(fabric: Fabric, tailrace: Command) -> None:
+    fabric.install("leaf1")
+    found = tailrace("counters", "leaf1", "port_tx", "--all", "-o", "json")
+    assert {row["counter"] for row in found.rows} == {"port_tx"}
+    found = tailrace("registers", "leaf1", "rtt_min_ticks", "--all", "-o", "json")
+    assert {row["register"] for row in found.rows} == {"rtt_min_ticks"}
+
+
+@pytest.mark.parametrize(
+    ("shown", "kind", "name", "meant"),
+    [
+        ("tables", "table", "ipv4_rutes", "did you mean ipv4_routes?"),
+        ("counters", "counter", "prt_tx", "did you mean port_tx?"),
+        ("registers", "register", "", "expected "),
+        ("tables", "table", "routes.", "did you mean"),
+        ("tables", "table", "*routes", "did you mean"),
+    ],
+)
+def test_a_name_of_nothing(tailrace: Command, shown: str, kind: str, name: str, meant: str) -> None:
+    found = tailrace(shown, "leaf1", name)
+    assert (found.status, found.out, found.err.count("\n")) == (2, "", 1)
+    assert found.err.startswith(f"tailrace: no switch and no {kind} {name!r}; {meant}")
+
+
 # ---- a program of somebody else's ----
 
 
@@ -270,3 +312,13 @@ def test_what_a_foreign_program_does_not_have(command: Command, foreign: list[st
     assert (found.status, found.out) == (1, "")
     assert found.err.startswith("tailrace: s1: its program ")
     assert found.err.count("\n") == 1
+
+
+def test_a_switch_that_is_called_like_a_table(command: Command, foreign: list[str]) -> None:
+    """The switch is meant, and how the table is shown is said."""
+    words = [word.replace("s1=", "route=") for word in foreign if not word.endswith(".json")]
+    words.remove("--topology")
+    found = command("tables", "route", *words, "-o", "json")
+    assert {row["switch"] for row in found.rows} == {"route"}
+    assert len({row["table"] for row in found.rows}) > 1
+    assert found.err == "tailrace: route is a switch; the table: --where 'table == route'\n"

@@ -7,25 +7,25 @@ from typing import Annotated
 
 import typer
 
-from tailrace.cli.options import InspectOptions, SwitchNames, with_inspect
+from tailrace.cli.options import CounterNames, InspectOptions, with_inspect
 
 
 @with_inspect
 def counters(
     *,
-    switches: SwitchNames = None,
+    switches: CounterNames = None,
     zeros: Annotated[bool, typer.Option("--all", help="Also cells that never counted.")] = False,
     options: InspectOptions,
 ) -> None:
     """Show counters; with --watch also their growth a second.
 
-    tailrace counters --where 'counter == drops'
+    tailrace counters drops
 
-    tailrace counters leaf1 --watch 1 --where 'counter == port_tx'
+    tailrace counters leaf1 port_tx --watch 1
     """
     from functools import partial
 
-    from tailrace.cli.inspect.network import Network, each
+    from tailrace.cli.inspect.network import Network, read_named
     from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.counters import COLUMNS, read_counters
     from tailrace.controller.listing.listing import Listing, merge
@@ -34,7 +34,9 @@ def counters(
 
     def every(network: Network) -> Listing:
         nothing = "no counter has counted anything; --all shows all of them"
-        return merge("counters", COLUMNS, each(network.select(switches or ()), read), nothing=nothing)
+        return merge(
+            "counters", COLUMNS, read_named(network, switches or (), "counter", read), nothing=nothing
+        )
 
     show(options, every)
 

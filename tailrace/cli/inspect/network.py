@@ -7,15 +7,16 @@ import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from tailrace.controller import runfile
 from tailrace.controller.asking.asking import Asker, Primary
 from tailrace.controller.asking.relay import RelayClient, RelayError, SuppressedLeft
 from tailrace.controller.inspect.node import Node
+from tailrace.controller.listing.listing import Listing
 from tailrace.controller.runfile import RunFile
 from tailrace.p4rt.channel import Address
 from tailrace.p4rt.connection import GrpcConnection, load_p4info
@@ -27,12 +28,13 @@ from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.shortest import Down
 from tailrace.words import SpecError, plugins
 from tailrace.words.scale import scaled
-from tailrace.words.suggest import expected
+from tailrace.words.suggest import close, expected
 
 _AT_ONCE = 16
 """Switches that are read at the same time."""
 _NAMED = re.compile(r"(?:(?P<name>[A-Za-z_][\w.-]*)=)?(?P<target>.+?)(?:@(?P<device>[0-9]+))?")
 _T = TypeVar("_T")
+NamedReader = Callable[[Node, frozenset[str]], Listing]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +75,28 @@ class Network:
             SpecError: a pattern means none.
         """
         for pattern in patterns:
-            if not any(fnmatchcase(name, pattern) for name in self.nodes):
-                raise SpecError(f"no switch {pattern!r}; {expected(pattern, self.nodes)}")
+            if not self.has(pattern):
+                self.refuse(pattern)
         return [
             node
             for name, node in self.nodes.items()
             if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
         ]
+
+    def has(self, pattern: str) -> bool:
+        """Whether a name or pattern means a switch."""
+        return any(fnmatchcase(name, pattern) for name in self.nodes)
+
+    def refuse(self, word: str, kind: str = "", names: Sequence[str] = ()) -> NoReturn:
+        """Says that a word means no switch, nor one of some objects of a kind.
+
+        Raises:
+            SpecError: always.
+        """
+        if not kind or close(word, self.nodes):
+            raise SpecError(f"no switch {word!r}; {expected(word, self.nodes)}")
+        known = [*self.nodes, *dict.fromkeys(names)]
+        raise SpecError(f"no switch and no {kind} {word!r}; {expected(word, known)}")
 
     def one(self, pattern: str) -> GrpcConnection:
         """The connection to the one switch that a name or pattern means.
@@ -157,6 +174,42 @@ def each(nodes: Sequence[Node], read: Callable[[Node], _T]) -> list[_T]:
         return [read(nodes[0])]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(read, nodes))
+
+
+def read_named(network: Network, words: Sequence[str], kind: str, read: NamedReader) -> list[Listing]:
+    """Reads some objects of some switches, or all. A word that means no switch is the name of an object: its
+    alias, its full name, or the end of one after a dot.
+
+    Args:
+        network: with the switches.
+        words: names and patterns of switches, names of objects.
+        kind: of the objects, as the program's view of P4Info has it in `names`: table, counter, register.
+        read: reads those of a switch whose aliases are given; all, where none is.
+
+    Raises:
+        SpecError: a word means nothing, or several objects of a program.
+        SwitchError: a switch cannot be read.
+    """
+    switches = [word for word in words if network.has(word)]
+    names = [word for word in words if word not in switches]
+    nodes = network.select(switches)
+    programs = each(nodes, lambda node: node.program)
+    for name in names:
+        if not any(program.named(kind, name) for program in programs):
+            network.refuse(name, kind, [shown for program in programs for shown in program.shown(kind)])
+    chosen: dict[str, frozenset[str]] = {}
+    for node in nodes:
+        found = [node.program.named(kind, name) for name in names]
+        for name, aliases in zip(names, found, strict=True):
+            if len(aliases) > 1:
+                raise SpecError(f"{name!r} means several {kind}s: {', '.join(aliases)}; name one")
+        chosen[node.name] = frozenset(alias for aliases in found for alias in aliases)
+    # a switch whose program has none of the objects has nothing to show
+    having = [node for node in nodes if chosen[node.name] or not names]
+    listings = each(having, lambda node: read(node, chosen[node.name]))
+    both = [name for name in switches if any(program.named(kind, name) for program in programs)]
+    notes = tuple(f"{name} is a switch; the {kind}: --where '{kind} == {name}'" for name in both)
+    return [replace(listings[0], notes=(*listings[0].notes, *notes)), *listings[1:]]
 
 
 def find(source: Source) -> Network:

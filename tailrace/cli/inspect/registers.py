@@ -7,23 +7,23 @@ from typing import Annotated
 
 import typer
 
-from tailrace.cli.options import InspectOptions, SwitchNames, with_inspect
+from tailrace.cli.options import InspectOptions, RegisterNames, with_inspect
 
 
 @with_inspect
 def registers(
     *,
-    switches: SwitchNames = None,
+    switches: RegisterNames = None,
     zeros: Annotated[bool, typer.Option("--all", help="Also cells that hold 0.")] = False,
     options: InspectOptions,
 ) -> None:
     """Show registers. BMv2's P4Runtime server refuses them: use flows and queues there.
 
-    tailrace registers leaf1 --where 'register == rtt_min_ticks'
+    tailrace registers leaf1 rtt_min_ticks
     """
     from functools import partial
 
-    from tailrace.cli.inspect.network import Network, each
+    from tailrace.cli.inspect.network import Network, read_named
     from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.registers import COLUMNS, read_registers
     from tailrace.controller.listing.listing import Listing, merge
@@ -32,7 +32,9 @@ def registers(
 
     def every(network: Network) -> Listing:
         nothing = "all registers hold 0; --all shows all of them"
-        return merge("registers", COLUMNS, each(network.select(switches or ()), read), nothing=nothing)
+        return merge(
+            "registers", COLUMNS, read_named(network, switches or (), "register", read), nothing=nothing
+        )
 
     show(options, every)
 

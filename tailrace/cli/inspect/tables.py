@@ -5,23 +5,26 @@ from __future__ import annotations
 
 import typer
 
-from tailrace.cli.options import InspectOptions, SwitchNames, with_inspect
+from tailrace.cli.options import InspectOptions, TableNames, with_inspect
 
 
 @with_inspect
-def tables(*, switches: SwitchNames = None, options: InspectOptions) -> None:
+def tables(*, switches: TableNames = None, options: InspectOptions) -> None:
     """Show table entries and default actions, with names and typed values.
 
-    tailrace tables leaf1 --where 'table == ipv4_routes and dst has 10.0.1.2'
+    tailrace tables leaf1 ipv4_routes --where 'dst has 10.0.1.2'
 
     tailrace tables --address s1=127.0.0.1:50051 --topology topology.json --where 'entry != default'
     """
-    from tailrace.cli.inspect.network import each
+    from tailrace.cli.inspect.network import Network, read_named
     from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.tables import COLUMNS, read_tables
-    from tailrace.controller.listing.listing import merge
+    from tailrace.controller.listing.listing import Listing, merge
 
-    show(options, lambda network: merge("tables", COLUMNS, each(network.select(switches or ()), read_tables)))
+    def read(network: Network) -> Listing:
+        return merge("tables", COLUMNS, read_named(network, switches or (), "table", read_tables))
+
+    show(options, read)
 
 
 def register(app: typer.Typer) -> None:

@@ -54,6 +54,10 @@ class Names(Generic[_T]):
         full = ", ".join(self._full[number] for number in ids[:_MOST_SHOWN])
         raise SpecError(f"{self._kind} {text[:_SHOWN]!r} means {len(ids)}: {full}; give the full name")
 
+    def meanings(self, text: str) -> list[int]:
+        """The ids of all that a name means, in the order of P4Info."""
+        return self._meant(_same(text))
+
     def named(self, text: str) -> _T:
         """The object that a name means. Raises SpecError as `id_of`."""
         return self.by_id[self.id_of(text)]

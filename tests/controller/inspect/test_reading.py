@@ -254,6 +254,9 @@ def test_signed_and_translated_values() -> None:
 def test_index_of_a_counter_of_ports() -> None:
     view = ProgramView(p4i.P4Info())
     assert view.index_field("port_rx").kind is Kind.PORT
+    # RLB counts what leaves twice, so its aliases say which
+    assert view.index_field("count_out.port_tx").kind is Kind.PORT
+    assert view.index_field("port.report").kind is Kind.NUMBER
     assert view.index_field("report").kind is Kind.NUMBER
 
 
