@@ -12,12 +12,11 @@ from pathlib import Path
 
 from fabric_report import InputError
 
-from tailrace.bmv2.process import NO_THRIFT, has_thrift
+from tailrace.bmv2.process import EXECUTABLE, MISSING, NO_THRIFT, has_thrift
 from tailrace.p4rt.target import Target
 from tailrace.topology import Topology
 
 BMV2, NATIVE = "bmv2", "native"
-BMV2_EXECUTABLE = "simple_switch_grpc"
 NATIVE_MODULE = "tailrace.native.switchd.cli"
 CPU_PORT = 510
 PRIORITY_QUEUES = 8
@@ -163,7 +162,7 @@ def command(
     for port in plan.ports:
         words += ["-i", f"{port.number}@{port.interface}"]
     if target.name == BMV2:
-        words = [BMV2_EXECUTABLE, "--thrift-port", str(plan.thrift_port), *words]
+        words = [EXECUTABLE, "--thrift-port", str(plan.thrift_port), *words]
     else:
         words = [sys.executable, "-m", NATIVE_MODULE, *words]
         words += [*_native_options(plan, target.tick_ns, queue_limit_bytes), *more]
@@ -197,10 +196,8 @@ def check_target(target: str) -> None:
     Raises:
         InputError: it is not there.
     """
-    if target == BMV2 and shutil.which(BMV2_EXECUTABLE) is None:
-        raise InputError(
-            f"{BMV2_EXECUTABLE} is not on PATH; install p4lang's packages, or use the target native"
-        )
+    if target == BMV2 and shutil.which(EXECUTABLE) is None:
+        raise InputError(f"{MISSING}, or use the target native")
     if target == BMV2 and not has_thrift():
         raise InputError(f"{NO_THRIFT}; build it with Thrift, or use the target native")
     if target == NATIVE and not any(shutil.which(name) for name in ("cc", "gcc", "clang")):

@@ -34,5 +34,5 @@ run native
 if command -v simple_switch_grpc >/dev/null; then
     run bmv2
 else
-    say "simple_switch_grpc is not on PATH: not run on BMv2"
+    say "simple_switch_grpc is not on PATH: not run on BMv2 (\`make vm\` makes a machine that has it: docs/vm.md)"
 fi

@@ -14,6 +14,7 @@ from tailrace.bmv2.thrift import ThriftClient, ThriftError
 from tailrace.words.errors import Error
 
 EXECUTABLE = "simple_switch_grpc"
+MISSING = f"{EXECUTABLE} is not on PATH; `make vm` makes a machine that has it (docs/vm.md)"
 DEVICE_ID = 1
 _START_S = 30.0
 _POLL_S = 0.05
@@ -86,7 +87,10 @@ class Process:
         for name, value in options.items():
             command += [f"--{name.replace('_', '-')}", str(value)]
         self.command = tuple(command)
-        self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        except FileNotFoundError:
+            raise ProcessError(MISSING) from None
 
     def __enter__(self) -> Process:
         return self

@@ -31,7 +31,7 @@ def test_named_targets() -> None:
     assert pick("native", bmv2=True)[0] == "native"
     with pytest.raises(TargetError, match="target native: Mininet cannot run here: not root"):
         pick("native", bmv2=True, no_mininet="not root")
-    with pytest.raises(TargetError, match="target bmv2: simple_switch_grpc is not on PATH"):
+    with pytest.raises(TargetError, match="target bmv2: simple_switch_grpc is not on PATH; `make vm`"):
         pick("bmv2", bmv2=False)
 
     def never() -> Machine:

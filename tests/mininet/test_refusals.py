@@ -101,7 +101,7 @@ def test_no_bmv2(harness: Harness, tmp_path: Path) -> None:
     """Without BMv2 the line names its program."""
     path = tools(tmp_path / "bin")
     line = refused(harness, harness.job(target="bmv2"), env={"PATH": path})
-    assert "simple_switch_grpc is not on PATH" in line
+    assert "simple_switch_grpc is not on PATH; `make vm`" in line
 
 
 def test_no_right_to_make_namespaces(harness: Harness) -> None:

@@ -9,10 +9,10 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tailrace.bmv2.process import EXECUTABLE, MISSING
 from tailrace.experiments.errors import TargetError
 from tailrace.toolchain.debian import see_mininet
 
-BMV2 = "simple_switch_grpc"
 _PROBE = ("unshare", "--net", "ip", "link", "add", "probe0", "type", "veth", "peer", "name", "probe1")
 _PROBE_TIMEOUT_S = 10
 
@@ -35,7 +35,7 @@ class Choice:
 
 def probe_machine() -> Machine:
     """Finds out what is installed and allowed."""
-    return Machine(shutil.which(BMV2) is not None, _no_mininet())
+    return Machine(shutil.which(EXECUTABLE) is not None, _no_mininet())
 
 
 def _no_mininet() -> str:
@@ -72,10 +72,10 @@ def choose(wanted: str, probe: Callable[[], Machine] = probe_machine) -> Choice:
         if machine.no_mininet:
             return Choice("virtual", f"Mininet cannot run here: {machine.no_mininet}")
         if machine.has_bmv2:
-            return Choice("bmv2", f"{BMV2} is on PATH, and Mininet can run")
-        return Choice("native", f"Mininet can run, and {BMV2} is not on PATH")
+            return Choice("bmv2", f"{EXECUTABLE} is on PATH, and Mininet can run")
+        return Choice("native", f"Mininet can run, and {EXECUTABLE} is not on PATH")
     if machine.no_mininet:
         raise TargetError(f"target {wanted}: Mininet cannot run here: {machine.no_mininet}")
     if wanted == "bmv2" and not machine.has_bmv2:
-        raise TargetError(f"target bmv2: {BMV2} is not on PATH")
+        raise TargetError(f"target bmv2: {MISSING}")
     return Choice(wanted, "as asked for")
