@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -63,8 +64,11 @@ class Prompt(CLI):
 
     prompt = "mininet> "
 
-    def __init__(self, run: Run, net: FabricNet) -> None:
-        self._run, self._net = run, net
+    def __init__(self, run: Run, net: FabricNet, results: socket.socket | None = None) -> None:
+        """`results`: over which the program that started this hears that there is a result, and says that it
+        has shown it; None: there is none.
+        """
+        self._run, self._net, self._results = run, net, results
         self.failures: list[str] = []
         self._leaving = threading.Event()
         watcher = threading.Thread(target=self._watch, name="watch", daemon=True)
@@ -126,7 +130,7 @@ class Prompt(CLI):
             listener.wait()
 
     def do_traffic(self, _line: str) -> None:
-        """Run the experiment's flows and say when they are done."""
+        """Run the experiment's flows, show what came of them, and keep it."""
         self._try(self._traffic)
 
     def _traffic(self) -> None:
@@ -134,4 +138,8 @@ class Prompt(CLI):
             raise FabricError("the experiment has no flows")
         result = self._run.traffic(self._net)
         done = sum(flow["end_ns"] is not None for flow in result["flows"])
-        output(f"{done} of {len(result['flows'])} flows are complete; see {self._run.out}\n")
+        where = f"; see {self._run.out}" if self._results is None else ""
+        output(f"{done} of {len(result['flows'])} flows are complete{where}\n")
+        if self._results is not None:
+            self._results.sendall(b".")
+            self._results.recv(1)

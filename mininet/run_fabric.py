@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a job (experiments.backends.job.Job) under Mininet: python mininet/run_fabric.py JOB.json [--prompt].
+"""Runs a job (experiments.backends.job.Job) under Mininet.
+
+    run_fabric.py JOB.json [--prompt [FD]]
 
 Needs root and Debian's package mininet. Progress goes to standard output as lines of JSON, messages to
 standard error, RESULT.json and logs/ into the folder of the job. With --prompt nothing is sent: Mininet's
-prompt is shown instead. Exit codes: 0 done, 1 the run failed, 2 bad job or something is
+prompt is shown instead; each time its `traffic` has written RESULT.json, a byte goes over the socket FD, and
+the prompt waits for another one. Exit codes: 0 done, 1 the run failed, 2 bad job or something is
 missing here, 130 interrupted. However it ends, nothing stays behind (see fabric_sandbox.py).
 """
 
@@ -12,6 +15,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,11 +36,14 @@ _SYSTEM_PATHS = ("/usr/sbin", "/sbin")
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if not words or words[0].startswith("-") or words[1:] not in ([], [PROMPT]):
-        print(f"usage: run_fabric.py JOB.json [{PROMPT}]", file=sys.stderr)
+    prompt, socket_words = words[1:2] == [PROMPT], words[2:]
+    wrong = len(socket_words) > 1 or not all(word.isdecimal() for word in socket_words)
+    if not words or words[0].startswith("-") or (words[1:] and not prompt) or wrong:
+        print(f"usage: run_fabric.py JOB.json [{PROMPT} [FD]]", file=sys.stderr)
         return 2
+    results = _socket(int(socket_words[0])) if socket_words else None
     try:
-        return _main(Path(words[0]), prompt=words[1:] == [PROMPT])
+        return _main(Path(words[0]), results, prompt=prompt)
     except FabricError as error:
         return _fail(str(error), error.exit_code)
     except SpecError as error:
@@ -47,18 +54,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail("interrupted", 130)
 
 
+def _socket(number: int) -> socket.socket:
+    """The socket of a descriptor, which no process that is started gets."""
+    os.set_inheritable(number, False)
+    return socket.socket(fileno=number)
+
+
 def _fail(message: str, code: int) -> int:
     print(f"run_fabric: {' '.join(message.split())}", file=sys.stderr)
     return code
 
 
-def _main(path: Path, *, prompt: bool) -> int:
+def _main(path: Path, results: socket.socket | None, *, prompt: bool) -> int:
     job = read_job(path)
     check_real_time(job)
     _check_machine(job)
     remove_stale()
     folder = make_run_dir()
-    return run_sandboxed(lambda: _run(path, job, folder, prompt=prompt), folder)
+    return run_sandboxed(lambda: _run(path, job, folder, results, prompt=prompt), folder)
 
 
 def _check_machine(job: Job) -> None:
@@ -79,7 +92,7 @@ def _check_machine(job: Job) -> None:
     check_target(job.target)
 
 
-def _run(path: Path, job: Job, folder: Path, *, prompt: bool) -> int:
+def _run(path: Path, job: Job, folder: Path, results: socket.socket | None, *, prompt: bool) -> int:
     """What happens in the sandbox."""
     from fabric_run import Run
 
@@ -94,7 +107,7 @@ def _run(path: Path, job: Job, folder: Path, *, prompt: bool) -> int:
 
         # an interrupt ends a command, not the prompt
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        return FabricError.exit_code if Prompt(run, net).failures else 0
+        return FabricError.exit_code if Prompt(run, net, results).failures else 0
     finally:
         run.down()
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from msgspec import UnsetType
+from msgspec import UnsetType, structs
 
 from tailrace import api
+from tailrace.api.run import PCAP
 from tailrace.cli.errors import PROGRAM, StoppedError
 from tailrace.cli.experiment_options import PAGE
 from tailrace.cli.options import Form, View
@@ -22,17 +23,21 @@ from tailrace.cli.output import arranged, show
 from tailrace.cli.start.drawing import draw_alone
 from tailrace.controller.listing.listing import Listing
 from tailrace.experiments.backends.mininet import MininetBackend
+from tailrace.experiments.backends.outcome import Outcome
 from tailrace.experiments.backends.virtual.mpi import NAME, World
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.figures.beside import files_of
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results.result import Result, to_json
+from tailrace.experiments.plan.words import labels
+from tailrace.experiments.results.result import Result, to_json, write_result
+from tailrace.experiments.results.staging import check_place, staged
 from tailrace.experiments.results.table import make_table, possible_columns
 from tailrace.experiments.run.compare import FIGURE, Comparison
 from tailrace.experiments.run.pool import Where
 from tailrace.experiments.run.prepare import choose_target, tell_scale
 from tailrace.experiments.run.progress import Display
+from tailrace.experiments.run.run import result_of
 from tailrace.experiments.run.signals import Interrupted, stoppable
 from tailrace.words import Error, SpecError
 
@@ -269,21 +274,41 @@ def run_sweep(
     _judge(done.results, done.failed, display)
 
 
-def open_prompt(experiment: Experiment) -> None:
-    """Bring the fabric up and give the user Mininet's prompt; the experiment's flows are not sent.
+def open_prompt(experiment: Experiment, output: Output) -> None:
+    """Bring the fabric up and give the user Mininet's prompt. The experiment's flows are sent when `traffic`
+    is typed there; then the table is shown, and the folder of results written, as by `run_one`.
 
     Raises:
-        SpecError: the target is virtual, which has no prompt.
+        SpecError: the target is virtual, which has no prompt, or the folder cannot be written.
         RunError: the fabric could not be brought up.
     """
+    output.check()
+    check_place(output.folder)
     display = Display(sys.stderr)
     target = choose_target(experiment.target, display)
     if target == "virtual":
         raise SpecError("--cli needs Mininet: target bmv2 or native")
     planned = plan(experiment, target)
     tell_scale(planned, display)
-    with interruptible():
-        MininetBackend().prompt(planned.job)
+    label = labels([experiment.scheme])[0]
+
+    def keep(outcome: Outcome) -> None:
+        # whatever is wrong with one result, the fabric stays up
+        try:
+            result = result_of(planned, outcome, label)
+            with staged(output.folder) as folder:
+                write_result(result, folder)
+            output.show(make_table([result]), to_json(result.summary))
+            sys.stdout.flush()
+            display.say(f"results: {output.folder}")
+            for text in result.problems:
+                display.warn(text)
+        except Error as error:
+            display.warn(str(error))
+
+    captures = output.folder.absolute() / PCAP if output.pcap else None
+    with interruptible("what `traffic` has measured is kept"):
+        MininetBackend().prompt(structs.replace(planned.job, pcap_dir=captures), keep)
 
 
 def _judge(results: Sequence[Result], failures: Sequence[str], display: Display) -> None:

@@ -68,7 +68,7 @@ def run(
         if len(chosen.seeds) > 1 and (cli or stop_at or processes != 1):
             raise SpecError("--seed: several do not go together with --cli, --stop-at and --ranks")
         if cli:
-            open_prompt(chosen)
+            open_prompt(chosen, Output(out, view, pcap))
         elif len(chosen.seeds) > 1:
             run_seeds(chosen, Output(out, view, pcap))
         else:

@@ -12,12 +12,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tailrace.cli import experiment_command
+from tailrace.cli.main import main
 from tailrace.experiments.backends.job import Job
 from tailrace.experiments.backends.mininet import MininetBackend
 from tailrace.experiments.backends.outcome import PfcSeen, Progress
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
+from tailrace.experiments.results.result import open_result
 from tailrace.experiments.run.signals import Interrupted, stoppable
 from tailrace.schemes.registry import resolved_of
 from tailrace.topology import Topology, parse_topology
@@ -241,6 +244,70 @@ def test_prompt(tmp_path: Path, own_temporary_folder: Path, capfd: pytest.Captur
     MininetBackend(path).prompt(job_with())
     assert capfd.readouterr().out == "prompt True True\n"
     assert list(own_temporary_folder.iterdir()) == []
+
+
+TRAFFIC = """
+import socket
+channel = socket.socket(fileno=int(sys.argv[3]))
+for _ in range(2):
+    channel.sendall(b".")
+    assert channel.recv(1) == b"."
+    print("prompt", flush=True)
+"""
+
+
+def test_what_the_prompt_s_traffic_measured(
+    tmp_path: Path, own_temporary_folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each time it is shown before the prompt goes on."""
+    path = tmp_path / "harness.py"
+    path.write_text(HEAD + DONE + TRAFFIC)
+    MininetBackend(path).prompt(job_with(), lambda outcome: os.write(1, b"%d flows\n" % len(outcome.records)))
+    assert capfd.readouterr().out == "2 flows\nprompt\n" * 2
+    assert list(own_temporary_folder.iterdir()) == []
+
+
+PROMPTED = (
+    "run",
+    "--cli",
+    "--scheme",
+    "ecmp",
+    "--topology",
+    "leaf-spine:leaves=2,spines=2,hosts=1,rate=10Mbps",
+)
+
+
+def prompted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
+    """`tailrace run --cli`, with a script for the harness; its exit status."""
+    path = tmp_path / "harness.py"
+    path.write_text(HEAD + DONE + TRAFFIC)
+    monkeypatch.setattr(experiment_command, "choose_target", lambda _wanted, _display: "native")
+    monkeypatch.setattr(experiment_command, "MininetBackend", lambda: MininetBackend(path))
+    return main([*PROMPTED, *words])
+
+
+def test_results_of_the_prompt_are_shown_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The table, each time before the prompt goes on; OUT holds what `tailrace run` would have left."""
+    out = tmp_path / "kept"
+    assert prompted(tmp_path, monkeypatch, "--out", str(out)) == 0
+    said = capfd.readouterr()
+    shown = said.out.split("prompt\n")
+    assert [text.count("ecmp") for text in shown] == [1, 1, 0]
+    assert said.err.count(f"results: {out}\n") == 2
+    assert open_result(out).summary.completed == 2
+
+
+def test_a_folder_that_the_prompt_cannot_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It is refused before anything starts."""
+    (tmp_path / "kept").write_text("a file")
+    assert prompted(tmp_path, monkeypatch, "--out", str(tmp_path / "kept")) == 2
+    said = capfd.readouterr()
+    assert said.out == ""
+    assert said.err == f"tailrace: {tmp_path / 'kept'}: not a folder\n"
 
 
 def test_interrupt_at_the_prompt_is_the_harness_s_own(tmp_path: Path) -> None:

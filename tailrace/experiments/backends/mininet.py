@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -31,6 +32,11 @@ from tailrace.words import SpecError
 
 SCRIPT = MININET / "run_fabric.py"
 PROMPT = "--prompt"
+"""With it the harness shows Mininet's prompt. Behind it may stand the descriptor of a socket, over which it
+says that flows have run, and waits for an answer.
+"""
+
+RESULT = "RESULT.json"
 
 _BAD_INPUT = 2
 _MESSAGES = "harness.log"
@@ -122,13 +128,17 @@ class MininetBackend:
             finally:
                 _stop(process)
             _check(status, folder)
-            outcome = _outcome(folder / "RESULT.json", job)
+            outcome = _outcome(folder / RESULT, job)
             done = sum(record.end_ns is not None for record in outcome.records)
             report(Progress("done", done, len(job.flows)))
             return outcome
 
-    def prompt(self, job: Job) -> None:
+    def prompt(self, job: Job, show: Callable[[Outcome], object] = lambda _outcome: None) -> None:
         """Bring the fabric up with Mininet's prompt on this terminal, until the user leaves it.
+
+        Args:
+            job: what `traffic` runs there.
+            show: called each time it has run, while the prompt waits.
 
         Raises:
             SpecError: the harness refuses the job as something that it cannot do.
@@ -139,14 +149,25 @@ class MininetBackend:
             # the harness shares our terminal and gets the user's Ctrl-C itself; a handler of Python's, unlike
             # SIG_IGN, is not handed down to it
             before = signal.signal(signal.SIGINT, _leave_it)
+            results, harness_end = socket.socketpair()
             try:
-                process = subprocess.Popen(
-                    [*self._command(job, folder), PROMPT], env=environment(), text=True
-                )
-                try:
-                    status = process.wait()
-                finally:
-                    _stop(process)
+                with results:
+                    with harness_end:
+                        number = harness_end.fileno()
+                        process = subprocess.Popen(
+                            [*self._command(job, folder), PROMPT, str(number)],
+                            env=environment(),
+                            text=True,
+                            pass_fds=(number,),
+                        )
+                    try:
+                        # a byte each time that flows have run, answered by another; the end with the harness
+                        while results.recv(1):
+                            show(_outcome(folder / RESULT, job))
+                            results.sendall(b".")
+                        status = process.wait()
+                    finally:
+                        _stop(process)
             finally:
                 signal.signal(signal.SIGINT, before)
             _check(status, folder)

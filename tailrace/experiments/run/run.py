@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from msgspec import UNSET, UnsetType, structs
 
@@ -48,6 +50,8 @@ from tailrace.words import parse, plugins
 STEERING = {HERMES: "hermes"}
 """Keys of a summary by the algorithm of NICs, but for Spritz and those that it is compared with."""
 
+NO_USAGE: Mapping[str, Any] = MappingProxyType({})
+
 
 def run(
     planned: Plan, backend: Backend, report: Report, *, label: str, pcap_dir: Path | None = None
@@ -71,11 +75,26 @@ def run(
         outcome = backend.run(structs.replace(planned.job, pcap_dir=pcap_dir), report)
         if outcome.pfc is not None and outcome.pfc.storms:
             report(Progress("traffic", note=outcome.pfc.storm_note))
-        rows = _rows(planned, outcome)
-        case, summary = case_name(planned.experiment.faults), _summary(planned, outcome, rows)
-        if planned.target == "virtual":
-            summary = structs.replace(summary, **usage.taken())
-        result = Result(case, label, summary, rows, outcome.timelines, outcome.events, outcome.gaps)
+        return result_of(planned, outcome, label, usage.taken() if planned.target == "virtual" else NO_USAGE)
+
+
+def result_of(planned: Plan, outcome: Outcome, label: str, usage: Mapping[str, Any] = NO_USAGE) -> Result:
+    """The result of a run of a plan, from what a backend measured.
+
+    Args:
+        planned: what ran.
+        outcome: what was measured.
+        label: short name of the scheme.
+        usage: what of the machine was used, by keys of the summary.
+
+    Raises:
+        SpecError: a metric is from outside and failed.
+        RunError: something else was measured than was to run.
+    """
+    rows = _rows(planned, outcome)
+    case, summary = case_name(planned.experiment.faults), _summary(planned, outcome, rows)
+    summary = structs.replace(summary, **usage)
+    result = Result(case, label, summary, rows, outcome.timelines, outcome.events, outcome.gaps)
     found = measured_by_metrics(result)
     return replace(result, summary=structs.replace(summary, metrics=found)) if found else result
 
