@@ -31,14 +31,14 @@ _HEADERS_BYTES = 14 + 20 + 60
 
 
 class Links:
-    """The links of a plan by the names of their nodes."""
+    """The links of a plan by the names of their nodes. `down`: the names of those that are."""
 
     def __init__(self, plan: Plan, frame_bytes: int) -> None:
         """`frame_bytes`: length of a full data frame; BMv2's rates are in packets/s."""
         self._plan = plan
         self._switches = {switch.name: switch for switch in plan.switches}
         self._frame_bytes = frame_bytes
-        self._down: set[str] = set()
+        self.down: set[str] = set()
 
     def between(self, a: str, b: str) -> list[LinkPlan]:
         """All links between two nodes."""
@@ -50,13 +50,13 @@ class Links:
         Raises:
             FabricError: a switch or the system refuses.
         """
-        if (state == "down") == (link.name in self._down):
+        if (state == "down") == (link.name in self.down):
             return
         for end in (link.a, link.b):
             # a host's interface stays up: the kernel would forget its routes
             if end.node in self._switches:
                 self._set_end(end, state)
-        self._down ^= {link.name}
+        self.down ^= {link.name}
 
     def set_share(self, link: LinkPlan, factor: float) -> None:
         """A link between BMv2 switches runs at this share of its rate, both ways. Raises as `set_state`."""

@@ -20,7 +20,7 @@ from fabric_faults import links_of, schedule, slowed
 from fabric_links import Links, add_delays
 from fabric_load import Load, LoadWatch
 from fabric_net import FabricNet
-from fabric_plan import BMV2, NATIVE, Plan, SwitchPlan, make_plan
+from fabric_plan import BMV2, NATIVE, SwitchPlan, make_plan
 from fabric_process import Process, end_all
 from fabric_report import Report
 from fabric_sandbox import note_run_file
@@ -57,7 +57,7 @@ class Run:
         topology = job.topology
         self.job, self.topology, self.report = job, topology, report
         self.watch = Watch()
-        self._applied: dict[str, str | bool] = {}
+        self._delays = True
         self.out = job_file.parent
         self._job_file, self._run_dir, self._logs = job_file, run_dir, self.out / "logs"
         self._program = programs.load(job.scheme.program)
@@ -68,6 +68,7 @@ class Run:
         self._processes: list[Process] = []
         self._events: list[dict[str, Any]] = []
         self._reported = 0
+        self._taken_down: list[str] = []
         self._started_s = time.monotonic()
 
     def up(self) -> FabricNet:
@@ -90,7 +91,8 @@ class Run:
             if job.target == BMV2:
                 self._settle(switch)
             self.watch.guard(process)
-        self._note_applied(plan)
+        # the native switch delays by itself
+        self._delays = job.target != BMV2 or add_delays(plan)
         if job.pcap_dir is not None:
             self._capture(net, job.pcap_dir)
         self.report.phase("controller")
@@ -120,18 +122,6 @@ class Run:
         process = fabric_switches.start(plan, job.switches, limit_bytes, more)
         self._processes.append(process)
         return process
-
-    def _note_applied(self, plan: Plan) -> None:
-        """What of the links' rates and delays the target holds, and how."""
-        if self.job.target != BMV2:
-            self._applied = {"rate": "bits/s in the switch", "delay": "in the switch", "delays": True}
-            return
-        delays = add_delays(plan)
-        self._applied = {
-            "rate": f"data packets/s in the switch, of {self._frame_bytes} bytes",
-            "delay": "netem" if delays else "none behind switches: BMv2 has none, and this kernel no netem",
-            "delays": delays,
-        }
 
     def _capture(self, net: FabricNet, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -164,6 +154,7 @@ class Run:
             fabric_links.shape(net, self.job.nic.mtu_bytes)
         # what was late while the fabric came up has nothing to do with what is measured
         self._reported = len(self._events)
+        self._taken_down = sorted(self.links.down)
         traffic = Traffic(self.job, net, self._run_dir, self._logs, self.watch)
         self._processes.insert(0, traffic.process)
         try:
@@ -229,7 +220,7 @@ class Run:
             },
             "gaps": found["gaps"],
             "learned": found["learned"],
-            "applied": self._applied,
+            "applied": {"delays": self._delays, "down": self._taken_down},
             "events": self._events,
             "pfc": self._pfc(pfc, found["wall_ns"]),
             "p4_sha256": self._program.sha256,
@@ -241,6 +232,7 @@ class Run:
     def _doubts(self) -> list[str]:
         """What the watching of links tells of a machine that did not keep up."""
         ends = [(fault.a, fault.b) for fault in self._cuts]
+        ends += [(link.a.node, link.b.node) for link in self._plan.links if link.name in self._taken_down]
         failed = {f"{a}-{b}" for end in ends for a, b in (end, end[::-1])}
         return doubts(self._events[self._reported :], failed)
 

@@ -84,6 +84,17 @@ def test_result_and_progress(tmp_path: Path, own_temporary_folder: Path) -> None
     assert list(own_temporary_folder.iterdir()) == []
 
 
+def test_what_the_harness_could_not_apply(tmp_path: Path) -> None:
+    """It says whether links had their delays, and which the user had taken down; the backend says it in words."""
+    applied = '"applied": {"delays": False, "down": ["leaf1-spine1"], "other": 1}, "something"'
+    outcome = run_script(tmp_path, DONE.replace('"something"', applied))
+    assert not outcome.delays
+    assert outcome.not_applied == (
+        "delay: links have none behind switches, since this kernel has no netem",
+        "link leaf1-spine1: it was down, as the prompt had been told",
+    )
+
+
 PORT = {
     "pfc_sent": 4,
     "pfc_received": 2,

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from tailrace.experiments.backends.applied import not_applied
 from tailrace.experiments.backends.child import environment
 from tailrace.experiments.backends.job import Job, check_real_time, write_job
 from tailrace.experiments.backends.outcome import Outcome, Progress, Report
@@ -55,7 +56,10 @@ class _Overload(msgspec.Struct):
 
 
 class _Applied(msgspec.Struct):
+    """Whether links had their delays, and those that the user had taken down before the flows began."""
+
     delays: bool = True
+    down: tuple[str, ...] = ()
 
 
 class _Pfc(msgspec.Struct):
@@ -282,6 +286,10 @@ def _outcome(path: Path, job: Job) -> Outcome:
         packet_hops=found.packet_hops,
         p4_sha256=found.p4_sha256,
         delays=found.applied.delays,
+        not_applied=(
+            *not_applied(job, delays=found.applied.delays),
+            *(f"link {name}: it was down, as the prompt had been told" for name in found.applied.down),
+        ),
         events=tuple(map(event_of, found.events)),
         pfc=pfc,
         gaps=None if found.gaps is None else Gaps.merged([found.gaps]),

@@ -107,7 +107,8 @@ class Outcome:
     `unobserved` names fields of the records that this target could not count. `counters` holds each
     switch's own counters by name; `dropped` counts frames that switches dropped or faults took, of any
     kind, and `data` says what of them carried data. `packet_hops` counts packets that switches took in.
-    `delays` says whether the links' propagation delays were there. `gaps` are those between data packets of
+    `delays` says whether the links' propagation delays were there, and `not_applied` what the target did not
+    do of what was asked, a line each. `gaps` are those between data packets of
     a flow, where NICs measured them, and `learned` is what NICs have learnt that stretch gaps. `nics` says
     how they ran: `compiled` or `interpreted`. `deadlock` names queues, each of which waited for the next one
     and the last for the first, when the run was ended for that. `traffic_s` is that part of the real time
@@ -126,6 +127,7 @@ class Outcome:
     trace_sha256: str | None = None
     p4_sha256: str | None = None
     delays: bool = True
+    not_applied: tuple[str, ...] = ()
     timelines: Timelines = NO_TIMELINES
     events: tuple[Event, ...] = ()
     pfc: PfcSeen | None = None

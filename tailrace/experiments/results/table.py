@@ -247,7 +247,7 @@ def make_sweep_table(found: Sequence[tuple[dict[str, str], Result]], *, over_see
         "results",
         _with_ends(columns, rows),
         tuple(rows),
-        caption=(*_about_seeds(made), *queue_lines(results), *_doubts(made)),
+        caption=(*_about_seeds(made), *queue_lines(results), *_not_applied(results), *_doubts(made)),
         best=_BEST,
     )
 
@@ -409,7 +409,27 @@ def _caption(results: Sequence[Result], found: Sequence[Group]) -> list[str]:
     scale = f", {summary.time_scale:g} times slower than stated" if summary.time_scale != 1 else ""
     seeds = seeds_text(list(dict.fromkeys(result.summary.seed for result in results)))
     about = f"{summary.flows} flows a run, target {summary.target}{scale}, seed {seeds}"
-    return [about, *_about_seeds(found), *_transports(results), *queue_lines(results), *_doubts(found)]
+    return [
+        about,
+        *_about_seeds(found),
+        *_transports(results),
+        *queue_lines(results),
+        *_not_applied(results),
+        *_doubts(found),
+    ]
+
+
+def _not_applied(results: Sequence[Result]) -> list[str]:
+    """A line for each thing that a target did not do as it was asked; with the runs, where it is not all."""
+    found: dict[str, list[Result]] = {}
+    for result in results:
+        for text in result.summary.not_applied or ():
+            found.setdefault(f"not as asked on {result.summary.target}, {text}", []).append(result)
+    lines = []
+    for text, concerned in found.items():
+        names = dict.fromkeys(f"{result.case}, {result.label}" for result in concerned)
+        lines.append(text if len(concerned) == len(results) else f"{text} ({'; '.join(names)})")
+    return lines
 
 
 def _transports(results: Sequence[Result]) -> list[str]:

@@ -201,6 +201,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         overloaded=bool(outcome.overload_reasons),
         overload_reasons=outcome.overload_reasons,
         unobserved=outcome.unobserved or UNSET,
+        not_applied=outcome.not_applied or UNSET,
         counters=own or UNSET,
         spritz=steered.get("spritz", UNSET),
         hermes=steered.get("hermes", UNSET),

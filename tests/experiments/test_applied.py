@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a target does not apply of what was asked stands in the summary and under the table."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tailrace.experiments.backends.applied import not_applied
+from tailrace.experiments.backends.job import Job
+from tailrace.experiments.backends.outcome import Outcome
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.plan import plan
+from tailrace.experiments.results.table import make_sweep_table, make_table
+from tailrace.experiments.run.compare import compare, plans, write
+from tailrace.experiments.run.progress import Display
+from tests.experiments.fake import FakeBackend, record
+
+NETWORK = "leaf-spine:leaves=2,spines=2,hosts=1,rate=10Mbps"
+RATE = "rate: in packets/s, so that a data frame takes as long as one of 1082 bytes, and control frames have no limit"
+QUEUES = "queues: what programs know of their length lags behind by what waits for BMv2's egress threads"
+PFC = "pfc: by the program, without headroom; a paused port drains the packet in egress first"
+NO_CHANNELS = "pfc channels: none, so that pauses can deadlock"
+CNMS = "priority of CNMs: that of data, since BMv2 has no class of service for clones"
+NO_DELAY = "delay: links have none behind switches, since this kernel has no netem"
+
+
+@pytest.mark.parametrize(
+    ("target", "keys", "delays", "expected"),
+    [
+        ("native", {}, True, ()),
+        (
+            "native",
+            {"sample": "1ms", "follow": [1]},
+            True,
+            ("sample: only virtual time has samples", "follow: only virtual time has paths of flows"),
+        ),
+        (
+            "native",
+            {"transport": "linux-tcp"},
+            True,
+            ("delay: the link of a host has none for what the kernel's TCP sends",),
+        ),
+        ("native", {"pfc": "default"}, True, ()),
+        ("bmv2", {}, True, (RATE, QUEUES)),
+        ("bmv2", {}, False, (RATE, QUEUES, NO_DELAY)),
+        ("bmv2", {"pfc": "default"}, True, (RATE, QUEUES, PFC)),
+        ("bmv2", {"scheme": "rlb:variant=drill,queue=0"}, True, (RATE, QUEUES, PFC, CNMS)),
+        (
+            "bmv2",
+            {"scheme": "minimal", "topology": "dragonfly:p=1,a=2,h=1,rate=10Mbps", "pfc": "default"},
+            True,
+            (RATE, QUEUES, PFC, NO_CHANNELS),
+        ),
+    ],
+)
+def test_lines_of_a_job(target: str, keys: dict[str, Any], delays: bool, expected: tuple[str, ...]) -> None:
+    experiment = make({"scheme": "ecmp", "topology": NETWORK, "target": target, **keys})
+    assert not_applied(plan(experiment, target).job, delays=delays) == expected
+
+
+def answer(job: Job) -> Outcome:
+    lines = ("delay: none",) if job.scheme.name == "ecmp" else ("delay: none", "rate: another")
+    return Outcome(tuple(map(record, job.flows)), wall_s=1.0, not_applied=lines)
+
+
+def test_under_tables_and_in_the_summary(tmp_path: Path) -> None:
+    """Once for all runs, and with the runs where it is not of all."""
+    base = make({"scheme": "ecmp", "topology": NETWORK, "target": "native"})
+    done = compare(plans(base, ("ecmp", "letflow"), "native"), FakeBackend(answer), Display(io.StringIO()))
+    lines = ("not as asked on native, delay: none", "not as asked on native, rate: another (clean, letflow)")
+    assert make_table(done.results).caption[-2:] == lines
+    points = [({"scheme": result.label}, result) for result in done.results]
+    assert make_sweep_table(points).caption[-2:] == lines
+    write(done, tmp_path)
+    summary = json.loads((tmp_path / "clean" / "letflow" / "summary.json").read_text())
+    assert summary["not_applied"] == ["delay: none", "rate: another"]
+    assert all(line in (tmp_path / "comparison.md").read_text() for line in lines)
+    plain = [replace(result, summary=done.results[0].summary) for result in done.results]
+    assert make_table(plain).caption[-1:] == lines[:1]
+
+
+def test_nothing_where_all_is_applied() -> None:
+    base = make({"scheme": "ecmp", "topology": NETWORK, "target": "native"})
+    done = compare(
+        plans(base, ("ecmp",), "native"),
+        FakeBackend(lambda job: Outcome(tuple(map(record, job.flows)), wall_s=1.0)),
+        Display(io.StringIO()),
+    )
+    assert not any("not as asked" in line for line in make_table(done.results).caption)
+    assert not done.results[0].summary.not_applied
