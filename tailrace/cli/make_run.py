@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 
 from tailrace.experiments.plan.experiment_file import PRESETS, schemes_of
 from tailrace.experiments.plan.words import split_schemes
-from tailrace.hosts.options.hf2t_words import HF2T, OFF
+from tailrace.hosts.options.hf2t_words import HF2T, stretches
 from tailrace.hosts.options.hf2t_words import KEYS as HF2T_KEYS
 from tailrace.schemes.letflow import LETFLOW_VARIANTS
 from tailrace.words import SpecError, parse
@@ -117,8 +117,7 @@ def _filled_in(words: str, usual: Mapping[str, str]) -> str:
 
 def _stretches(words: str) -> bool:
     """Whether NICs stretch gaps under a scheme."""
-    options = parse(words).options
-    return options.get(HF2T, OFF) != OFF or options.get("variant") == HF2T
+    return stretches(parse(words).options)
 
 
 def _unstretched(words: str) -> str:

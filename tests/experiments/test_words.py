@@ -6,10 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tailrace.cli.make_run import command
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.plan.experiment_file import PRESETS, read_experiment, schemes_of
+from tailrace.experiments.plan.experiment_file import PRESETS, check_label, read_experiment, schemes_of
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.words import case_name, labels, split_schemes
 from tailrace.words import SpecError
@@ -54,6 +56,46 @@ def test_labels_are_short_and_unique() -> None:
         "flowcut-variant-nic",
         "flowcut-variant-full-rtt-3.5",
     )
+    assert labels(["letflow:gap=100us", "letflow:variant=hf2t,gap=100us,train=300"]) == (
+        "letflow",
+        "letflow+hf2t",
+    )
+    assert labels(["flowcut", "flowcut:hf2t=99,stretch=1us,variant=nic", "flowcut:hf2t=off"]) == (
+        "flowcut",
+        "flowcut-variant-nic+hf2t",
+        "flowcut-hf2t-off",
+    )
+    assert labels(["rlb:queue=0,variant=drill", "rlb:queue=0,variant=presto"]) == (
+        "rlb-variant-drill",
+        "rlb-variant-presto",
+    )
+    # where nothing else tells them apart, all of the words do
+    assert labels(["letflow:hf2t=on,train=300", "letflow:hf2t=on,train=400"]) == (
+        "letflow-hf2t-on-train-300",
+        "letflow-hf2t-on-train-400",
+    )
+
+
+@settings(derandomize=True, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["letflow", "flowcut"]),
+            st.dictionaries(
+                st.sampled_from(["variant", "hf2t", "train", "gap"]),
+                st.sampled_from(["on", "hf2t", "1us", "off"]),
+            ),
+        ).map(lambda pair: pair[0] + ":" * bool(pair[1]) + ",".join(f"{k}={v}" for k, v in pair[1].items())),
+        unique=True,
+        max_size=6,
+    )
+)
+def test_labels_differ(schemes: list[str]) -> None:
+    """Whatever is compared: no two runs share a folder."""
+    found = labels(schemes)
+    assert len(set(found)) == len(schemes)
+    for label in found:
+        check_label(label)
 
 
 def test_case_names() -> None:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tailrace.words import SpecError
+from tailrace.hosts.options.hf2t_words import HF2T, stretches
+from tailrace.hosts.options.hf2t_words import KEYS as HF2T_KEYS
+from tailrace.words import SpecError, parse
 
 CLEAN = "clean"
 """The case without faults."""
@@ -52,12 +54,32 @@ def slug(text: str) -> str:
 
 
 def labels(schemes: Sequence[str]) -> tuple[str, ...]:
-    """A short unique name for each scheme, fit for a folder: the bare name where no other has it."""
-    names = [words.partition(":")[0] for words in schemes]
+    """A short unique name for each scheme, fit for a folder: the bare name where no other has it, else with
+    the options that not all of that name have, and `+hf2t` for HF2T whatever its own options are.
+    """
+    alike: dict[str, list[str]] = {}
+    for words in schemes:
+        alike.setdefault(words.partition(":")[0], []).append(words)
+    short = [_short(words, alike[words.partition(":")[0]]) for words in schemes]
     return tuple(
-        name if names.count(name) == 1 else re.sub(r"[^A-Za-z0-9.]+", "-", words)
-        for name, words in zip(names, schemes, strict=True)
+        label if short.count(label) == 1 else re.sub(r"[^A-Za-z0-9.]+", "-", words)
+        for label, words in zip(short, schemes, strict=True)
     )
+
+
+def _short(words: str, alike: Sequence[str]) -> str:
+    """A scheme's name, and what tells it from the others of that name."""
+    if len(alike) == 1:
+        return words.partition(":")[0]
+    parsed, others = parse(words), [parse(other).options for other in alike]
+    hf2t = stretches(parsed.options)
+    own = [
+        f"{key}={value}"
+        for key, value in parsed.options.items()
+        if not all(other.get(key) == value for other in others)
+        and not (hf2t and (key in HF2T_KEYS or value == HF2T))
+    ]
+    return re.sub(r"[^A-Za-z0-9.]+", "-", "-".join([parsed.name, *own])) + (f"+{HF2T}" if hf2t else "")
 
 
 def case_name(faults: Sequence[str]) -> str:

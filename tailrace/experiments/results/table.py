@@ -83,15 +83,15 @@ COLUMNS = (
     Column("scheme", key=True),
     Column("fct_mean_ns", is_time=True, unit_of=_FCT, title="FCT mean"),
     Column("fct_p50_ns", is_time=True, unit_of=_FCT, title="FCT p50", rank=5),
-    Column("fct_p99_ns", is_time=True, unit_of=_FCT, title="FCT p99"),
-    Column("slowdown_p99", title="slowdown p99", show=_two, rank=1),
-    Column("slowdown_mean", title="slowdown mean", show=_two, rank=6),
+    Column("fct_p99_ns", is_time=True, unit_of=_FCT, title="FCT p99", rank=2),
+    Column("slowdown_p99", title="slowdown p99", show=_two, rank=2),
+    Column("slowdown_mean", title="slowdown mean", show=_two),
     Column("out_of_order", title="out of order", show=_count, rank=7),
     Column("out_of_order_share", title="out of order (%)", show=_percent),
     Column("out_of_order_raw_share", title="out of order, raw (%)", show=_percent, rank=5),
     Column("dropped_data", title="lost", show=_count, rank=8),
     Column("timeouts", title="timeouts", show=_count, rank=4),
-    Column("retransmitted", title="sent again", show=_count, rank=2),
+    Column("retransmitted", title="sent again", show=_count, rank=3),
     Column("path_changes", title="path changes", show=_count, rank=3),
     Column("drains", title="drains", show=_count, rank=4),
     *LOSSLESS,
@@ -105,8 +105,20 @@ COLUMNS = (
 
 Where there are too few flows for a p99, columns with that word have another (`tail_percent`)."""
 
-RATIOS = {"fct_mean_ns": 3, "fct_p99_ns": 0}
+RATIOS = {"fct_mean_ns": 1, "fct_p99_ns": 2}
 """What is compared with the first scheme, and the rank of its column."""
+
+ABOUT = {
+    "flowcut": ("drains",),
+    "pfc": ("pauses",),
+    "rlb": ("pauses", "warnings", "recirculations"),
+    "hf2t": ("flowlets", "stretched"),
+}
+"""The columns that a scheme is about, by the key of a summary that tells it. In a narrow terminal they go
+last, where at least one of ABOUT_SHARE runs has it.
+"""
+
+ABOUT_SHARE = 3
 
 _LESS_IS_BETTER = ("fct_", "slowdown_", "out_of_order", "retransmitted", "pauses")
 _LOW, _HIGH, _RATIO = "_low", "_high", "_ratio"
@@ -279,12 +291,28 @@ def _cells(told: Told) -> dict[str, Value]:
 
 def _measured_columns(results: Sequence[Result], percent: int, *, flowlets: bool = True) -> list[Column]:
     stretching = flowlets and any(not isinstance(result.summary.hf2t, UnsetType) for result in results)
+    about = _about(results)
     found = [
-        replace(column, name=_of_tail(column.name, percent), title=_of_tail(column.title, percent))
+        replace(
+            column,
+            name=_of_tail(column.name, percent),
+            title=_of_tail(column.title, percent),
+            rank=min(column.rank, 1) if column.name in about else column.rank,
+        )
         for column in COLUMNS[2:]
         if stretching or column not in FLOWLETS
     ]
     return [*found, *_metric_columns(own_metrics(results))]
+
+
+def _about(results: Sequence[Result]) -> set[str]:
+    """The names of columns that these runs are about."""
+    found: set[str] = set()
+    for key, names in ABOUT.items():
+        having = sum(not isinstance(getattr(result.summary, key), UnsetType) for result in results)
+        if having and ABOUT_SHARE * having >= len(results):
+            found |= set(names)
+    return found
 
 
 def _ratio_columns(first: str | None, percent: int) -> list[Column]:

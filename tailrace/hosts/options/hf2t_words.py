@@ -6,6 +6,7 @@ All keys but the first need it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
@@ -23,6 +24,11 @@ PERCENTILE_STEPS = 100
 
 _LEARNING = ("train", "retrain")
 _SECTION = "HF2T §4, §5.1"
+
+
+def stretches(options: Mapping[str, str]) -> bool:
+    """Whether NICs stretch gaps under a scheme with these options."""
+    return options.get(HF2T, OFF) != OFF or options.get("variant") == HF2T
 
 
 def _percentile(options: Options, key: str) -> float:
