@@ -8,6 +8,7 @@ from ipaddress import IPv4Address
 
 from tailrace.controller.asking.answers import Bucket, FlowEntry, parse_bucket
 from tailrace.controller.asking.asking import Asker, answers, require_op
+from tailrace.controller.inspect.counters import read_cells
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.tables import read_tables
 from tailrace.controller.listing.listing import Column, Listing, Row, in_order
@@ -63,6 +64,8 @@ def read_flows(node: Node, asker: Asker) -> Listing:
         raise NotOfferedError(node.name, f"{node.title} keeps no flow table")
     require_op(node.program, node.name, node.title, _OP)
     buckets, age_ticks = _config(node)
+    if _is_empty(node):
+        return Listing("flows", COLUMNS, ())
     found = answers(asker, node.name, _OP, range(buckets))
     rows = [
         row
@@ -70,6 +73,15 @@ def read_flows(node: Node, asker: Asker) -> Listing:
         for row in _rows(node, index, parse_bucket(data, node.name), age_ticks)
     ]
     return Listing("flows", COLUMNS, in_order(COLUMNS, rows))
+
+
+def _is_empty(node: Node) -> bool:
+    """Whether the flow table holds nothing, by its counters: one Read instead of a packet a bucket."""
+    created, deleted, expired, overflow = (
+        sum(read_cells(node, f"flowcut_{what}").values())
+        for what in ("created", "deleted", "expired", "overflow")
+    )
+    return created == deleted + expired and not overflow
 
 
 def _config(node: Node) -> tuple[int, int]:

@@ -6,13 +6,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.proto import p4r
 
+from tailrace.controller.asking import asking
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.programs import Program
 from tests.cli.conftest import Command, Fabric, Outcome
@@ -175,6 +176,28 @@ def test_flows_are_decoded(fabric: Fabric, tailrace: Command) -> None:
     assert row["in_flight_bytes"] == len(frame)
     assert (row["rtt_avg"], row["samples"]) == (None, 0)
     assert row["idle_ns"] == 5_000_000
+
+
+def test_an_empty_flow_table_is_not_asked_for_its_buckets(
+    fabric: Fabric, tailrace: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counters tell that nothing is in it; with a flow in it, all buckets are asked for."""
+    fabric.install()
+    asked: list[int] = []
+    ask = asking.Primary.ask
+
+    def count(
+        self: asking.Primary, switch: str, op: str, indices: Sequence[int]
+    ) -> Iterator[tuple[int, bytes]]:
+        asked.extend(indices)
+        return ask(self, switch, op, indices)
+
+    monkeypatch.setattr(asking.Primary, "ask", count)
+    assert tailrace("flows").err == "no flow is tracked now by 4 switches\n"
+    assert asked == []
+    fabric.switches["leaf1"].receive(1, data_frame("10.0.1.2", "10.0.2.3", sport=700, dport=4791))
+    assert len(tailrace("flows", "-o", "json").rows) == 1
+    assert asked == [0, 1, 2, 3]
 
 
 def test_flows_can_be_filtered_by_size_with_a_unit(fabric: Fabric, tailrace: Command) -> None:

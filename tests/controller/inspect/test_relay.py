@@ -7,6 +7,7 @@ import asyncio
 import json
 import socket
 import tempfile
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -55,6 +56,53 @@ def test_answers_come_for_every_index() -> None:
             return first
 
     assert serving(echo, use) == {index: f"leaf1 READ_PORT {index}".encode() for index in range(100)}
+
+
+def test_a_switch_is_not_flooded() -> None:
+    """However many indices a request has, two questions are on their way together: what the controller itself asks
+    the switch waits behind no more."""
+    waiting: list[asyncio.Future[None]] = []
+    most = 0
+
+    async def count(switch: str, op: str, index: int) -> bytes:
+        nonlocal most
+        mine = asyncio.get_running_loop().create_future()
+        waiting.append(mine)
+        most = max(most, len(waiting))
+        # answered once all that may be asked has been
+        for _ in range(50):
+            await asyncio.sleep(0)
+        waiting.remove(mine)
+        return b""
+
+    def use(path: Path) -> int:
+        with RelayClient(path) as client:
+            return len(dict(client.ask("leaf1", "READ_FLOWS", range(64))))
+
+    assert serving(count, use) == 64
+    assert most == 2
+
+
+def test_nothing_is_asked_for_a_client_that_has_gone() -> None:
+    asked: list[int] = []
+    gone_away = threading.Event()
+
+    async def note(switch: str, op: str, index: int) -> bytes:
+        asked.append(index)
+        if index:
+            await asyncio.to_thread(gone_away.wait, TIMEOUT_S)
+        return b"x" * 10_000
+
+    def use(path: Path) -> None:
+        with RelayClient(path) as client:
+            next(iter(client.ask("leaf1", "READ_FLOWS", range(1000))))
+        gone_away.set()
+        # the server has seen the end of the first client by the time that it has served another one
+        with RelayClient(path) as other:
+            assert len(dict(other.ask("leaf1", "READ_PORT", [0] * 100))) == 1
+
+    serving(note, use)
+    assert len(asked) - asked.count(0) < 200
 
 
 def test_the_links_that_are_down() -> None:
