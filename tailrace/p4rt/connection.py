@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -84,10 +83,13 @@ class GrpcConnection:
         run_at_once(self.client.close())
         self._channel.raw.close()
 
-    def wait(self, most_s: float) -> None:
-        """Waits until somebody listens at the address, `most_s` at most."""
-        with suppress(grpc.FutureTimeoutError):
+    def wait(self, most_s: float) -> bool:
+        """Waits until a server listens at the address, `most_s` at most; whether one does."""
+        try:
             grpc.channel_ready_future(self._channel.raw).result(most_s)
+        except grpc.FutureTimeoutError:
+            return False
+        return True
 
     def p4info(self) -> p4i.P4Info:
         """The program's description, from the switch where none was given."""

@@ -217,6 +217,20 @@ class Folder:
         os.close(fd)
         return None
 
+    def is_locked(self, file: str) -> bool:
+        """Whether a process holds the lock of a lock's file."""
+        try:
+            fd = os.open(file, READ, dir_fd=self.fd)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+        except OSError as error:
+            return isinstance(error, BlockingIOError)
+        finally:
+            os.close(fd)
+
     @contextmanager
     def scratch(self, name: str) -> Iterator[Path]:
         """A folder to make an entry in, for whoever holds its lock; afterwards it is gone.
@@ -298,6 +312,16 @@ class Folder:
             total += _bytes_of(Path(self.place(name)))
             if total > MOST_BYTES or now - self.used(name) > MOST_DAYS * _DAY_S:
                 self._remove(name)
+
+
+def is_making(*objects: str) -> bool:
+    """Whether a process of this machine makes one of some objects now.
+
+    Raises:
+        BuildError: there is no cache.
+    """
+    folder = open_folder()
+    return any(folder.is_locked(file) for name in objects for file in folder.names(f"{LOCK}{name}-"))
 
 
 def _entry_of(scratch: str) -> str:

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tailrace.cli.inspect import push
+from tailrace.toolchain import cache
 from tests.cli.conftest import Command
 from tests.controller.inspect.served import ServedSwitch, served
 from tests.test_readme import ROOT
@@ -231,3 +233,51 @@ def test_nobody_there(command: Command, monkeypatch: pytest.MonkeyPatch) -> None
     found = command("push", "s1", str(PROGRAM), "--address", "s1=127.0.0.1:1")
     assert (found.status, found.err.count("\n")) == (1, 1)
     assert "no P4Runtime server answers at 127.0.0.1:1" in found.err
+
+
+class Starting:
+    """A connection to a switch that listens when it has been waited for so often; `met` is called before each."""
+
+    def __init__(self, waits: int, met: Callable[[int], None] = lambda _number: None) -> None:
+        self.left, self.met, self.waits = waits, met, 0
+
+    def wait(self, _most_s: float) -> bool:
+        self.met(self.waits)
+        self.waits += 1
+        self.left -= 1
+        return self.left < 0
+
+
+def test_a_switch_that_compiles_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As long as something is made on this machine, and once more after that; it is told once."""
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
+    locks = contextlib.ExitStack()
+    locks.enter_context(cache.open_folder().lock("libtailrace-" + "0" * 32))
+
+    def end_third(number: int) -> None:
+        if number == 3:
+            locks.close()
+
+    starting = Starting(4, end_third)
+    push._wait(starting)
+    assert starting.left == -1
+    assert capsys.readouterr().err == "tailrace: waiting for a switch that compiles its core, once\n"
+
+
+def test_a_switch_that_is_not_there_is_not_waited_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is made here, whatever a killed process has left; nor where there is no cache at all."""
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
+    folder = cache.open_folder()
+    (folder.path / f"{cache.LOCK}libtailrace-{'0' * 32}").touch()
+    missing = Starting(100)
+    with folder.lock("program-" + "0" * 32):
+        push._wait(missing)
+    assert missing.waits == 1
+    monkeypatch.setenv(cache.VARIABLE, "nowhere")
+    push._wait(missing)
+    assert missing.waits == 2
+    assert capsys.readouterr().err == ""

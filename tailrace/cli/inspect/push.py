@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tailrace.cli.complete import complete_switch
 from tailrace.cli.options import ElectionId, SourceOptions, with_source
+
+if TYPE_CHECKING:
+    from tailrace.p4rt.connection import GrpcConnection
 
 _STARTS_S = 10.0
 """A switch that has just been started is waited for."""
@@ -40,7 +45,8 @@ def push(
 ) -> None:
     """Load a compiled program into a running switch, and write entries into it.
 
-    What the switch held is gone. A switch that is just starting is waited for. It takes being the primary
+    What the switch held is gone. A switch that is just starting is waited for, also while it compiles its
+    core, which the first one does. It takes being the primary
     controller for a moment: a switch that has one refuses.
 
     tailrace push s1 build/basic.json --entries s1-runtime.json --address s1=127.0.0.1:50051
@@ -68,7 +74,7 @@ def push(
         typer.echo(f"tailrace: {printable(note)}", err=True)
     connection = find(replace(source_of(source), p4info=None)).one(switch)
     with closing(connection):
-        connection.wait(_STARTS_S)
+        _wait(connection)
         run_at_once(connection.client.become_primary(election_id))
         run_at_once(connection.client.push(found))
         try:
@@ -79,6 +85,25 @@ def push(
             problem = refusal(entries, written, found.p4info, error.failures)
             raise WriteError(connection.name, problem) from error
     typer.echo(f"{connection.name}: {found.name}, {len(written)} entries")
+
+
+_CORE = ("libtailrace", "libtailrace_io")
+"""What a switch compiles when it is the first to start."""
+
+
+def _wait(connection: GrpcConnection) -> None:
+    """Waits for a switch that is starting, and for as long as one compiles its core on this machine."""
+    from tailrace.toolchain import cache
+    from tailrace.toolchain.errors import BuildError
+
+    deadline, making = time.monotonic() + cache.WAIT_S, False
+    with contextlib.suppress(BuildError):
+        while not connection.wait(_STARTS_S) and time.monotonic() < deadline:
+            before, making = making, cache.is_making(*_CORE)
+            if not (before or making):
+                return
+            if not before:
+                typer.echo("tailrace: waiting for a switch that compiles its core, once", err=True)
 
 
 def register(app: typer.Typer) -> None:

@@ -7,15 +7,27 @@ import ctypes
 import functools
 
 from tailrace.toolchain.artifacts import RUNTIME
-from tailrace.toolchain.cc import BuildError, library_recipe, shared_library
+from tailrace.toolchain.cc import BuildError, Recipe, library_recipe, shared_library
 
 
 @functools.cache
 def runtime_library(sanitize: bool = False) -> ctypes.CDLL:
     """The runtime, loaded so that programs find its symbols."""
+    return runtime_recipe(sanitize).load(ctypes.RTLD_GLOBAL)
+
+
+def runtime_recipe(sanitize: bool = False) -> Recipe:
+    """How the runtime is made."""
     sources = sorted(RUNTIME.glob("tr_*.c"))
-    recipe = library_recipe("libtailrace", sources, sanitize=sanitize, link=("-lpthread",))
-    return recipe.load(ctypes.RTLD_GLOBAL)
+    return library_recipe("libtailrace", sources, sanitize=sanitize, link=("-lpthread",))
 
 
-__all__ = ["RUNTIME", "BuildError", "library_recipe", "runtime_library", "shared_library"]
+__all__ = [
+    "RUNTIME",
+    "BuildError",
+    "Recipe",
+    "library_recipe",
+    "runtime_library",
+    "runtime_recipe",
+    "shared_library",
+]

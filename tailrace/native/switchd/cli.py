@@ -155,7 +155,7 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
     from tailrace.native.server.context import Limits, Ports
     from tailrace.native.server.device import Device, Settings
     from tailrace.native.server.memory import default_limit
-    from tailrace.native.switchd.ports import IoLoop
+    from tailrace.native.switchd.ports import IoLoop, is_compiled
 
     tls = _tls(options)
     program = _load(options.program)
@@ -178,6 +178,8 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
     # search for cycles among a million entries would stop everybody
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     gc.set_threshold(*_GC_THRESHOLD)
+    if not is_compiled():
+        print(f"{PROGRAM}: compiling the core, once", file=sys.stderr, flush=True)
     with Switch(program, config) as switch:
         _configure_ports(switch, options)
         for port, own in pfc.items():

@@ -18,7 +18,13 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from tailrace.native.runtime import lib
-from tailrace.native.runtime.build import BuildError, library_recipe, runtime_library
+from tailrace.native.runtime.build import (
+    BuildError,
+    Recipe,
+    library_recipe,
+    runtime_library,
+    runtime_recipe,
+)
 from tailrace.native.runtime.lib import MAX_PORT
 from tailrace.native.runtime.types import PortError
 from tailrace.toolchain import headers
@@ -94,9 +100,21 @@ def io_library(sanitize: bool = False) -> Any:
         BuildError: no C compiler, or no place for what it makes.
     """
     runtime_library(sanitize)  # its symbols are what the loop calls
+    return headers.bound(_io_recipe(sanitize).load(), ffi)
+
+
+def _io_recipe(sanitize: bool = False) -> Recipe:
     sources, include = io_sources()
-    recipe = library_recipe("libtailrace_io", sources, include, sanitize=sanitize, link=("-lpthread",))
-    return headers.bound(recipe.load(), ffi)
+    return library_recipe("libtailrace_io", sources, include, sanitize=sanitize, link=("-lpthread",))
+
+
+def is_compiled() -> bool:
+    """Whether the core and the loop are in the cache.
+
+    Raises:
+        BuildError: there is no cache.
+    """
+    return runtime_recipe().is_made() and _io_recipe().is_made()
 
 
 class IoLoop:

@@ -18,6 +18,9 @@ from finsy.proto import p4r, p4r_grpc
 from tailrace.native.switchd.cli import main
 from tailrace.native.switchd.command_line import make_parser, parse_options
 from tailrace.native.switchd.options import OptionError
+from tailrace.native.switchd.ports import io_library, is_compiled
+from tailrace.toolchain.cache import VARIABLE
+from tailrace.toolchain.errors import BuildError
 
 PROGRAM = Path(__file__).parents[2] / "programs" / "build" / "basic_l3.json"
 COMMAND = [sys.executable, "-c", "from tailrace.native.switchd.cli import main; raise SystemExit(main())"]
@@ -238,6 +241,29 @@ def test_a_program_that_is_none(
     assert expected in err
     assert err.count("\n") == 1
     assert err.rstrip("\n").isprintable()
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_first_start_says_that_it_compiles(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It listens only afterwards, which takes longer than some wait."""
+
+    def end(*_: object) -> None:
+        raise BuildError("that is all")
+
+    monkeypatch.setattr("tailrace.native.switchd.ports.is_compiled", lambda: compiled)
+    monkeypatch.setattr("tailrace.native.runtime.Switch", end)
+    assert main(["--no-p4"]) == 2
+    said = "" if compiled else "tailrace_switch_grpc: compiling the core, once\n"
+    assert capsys.readouterr().err == f"{said}tailrace_switch_grpc: that is all\n"
+
+
+def test_is_compiled_looks_into_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    io_library()
+    assert is_compiled()
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    assert not is_compiled()
 
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
