@@ -362,6 +362,10 @@ def _configure_log(switch: Switch, options: Options) -> None:
     everything.propagate = False
     log = logging.getLogger("tailrace.switch")
     switch.set_log(lambda level, text: log.log(_LEVELS[level], "%s", printable(text)))
+    if options.log_file is not None:
+        # whoever looks there, for why a tool waits, say, does not see standard error
+        for warning in options.warnings:
+            log.warning("%s", warning)
 
 
 def _logs_packets(options: Options) -> bool:

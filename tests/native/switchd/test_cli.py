@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import signal
 import socket
@@ -10,12 +11,13 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
-from tailrace.native.switchd.cli import main
+from tailrace.native.switchd.cli import _configure_log, main
 from tailrace.native.switchd.command_line import make_parser, parse_options
 from tailrace.native.switchd.options import OptionError
 from tailrace.native.switchd.ports import io_library, is_compiled
@@ -264,6 +266,23 @@ def test_is_compiled_looks_into_the_cache(tmp_path: Path, monkeypatch: pytest.Mo
     assert is_compiled()
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     assert not is_compiled()
+
+
+def test_warnings_of_options_stand_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is ignored may be why somebody waits."""
+    log = logging.getLogger("tailrace")
+    monkeypatch.setattr(log, "handlers", [])
+    monkeypatch.setattr(log, "propagate", True)
+    level = log.level
+    _, options = parse_options(make_parser(), ["--no-p4", "--debugger", "--log-file", str(tmp_path / "log")])
+    _configure_log(SimpleNamespace(set_log=lambda _log: None), options)
+    for handler in log.handlers:
+        handler.close()
+    log.setLevel(level)
+    assert options.warnings
+    assert [
+        line.endswith(options.warnings[0]) for line in (tmp_path / "log.txt").read_text().splitlines()
+    ] == [True]
 
 
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tailrace's switch in networks of p4-utils (https://github.com/nsg-ethz/p4-utils):
+
+    net.addP4RuntimeSwitch("s1", cls=TailraceSwitch)
+
+p4-utils takes a switch for started once its Thrift port listens, and waits 10 s for it. This one has
+P4Runtime alone.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from p4utils.mininetlib.node import P4RuntimeSwitch
+
+START_S = 120.0
+"""The first switch that starts on a machine compiles the core."""
+
+
+class TailraceSwitch(P4RuntimeSwitch):
+    """A switch process of Tailrace; `tailrace_switch_grpc` must be on PATH, or `sw_bin` names it."""
+
+    simple_switch_pid: int | None = None
+
+    def __init__(self, *args: Any, sw_bin: str = "tailrace_switch_grpc", **params: Any) -> None:
+        """As P4RuntimeSwitch."""
+        super().__init__(*args, sw_bin=sw_bin, **params)
+        self.nanomsg = None
+
+    def thrift_listening(self) -> bool:
+        """Whether it has been started: there is no Thrift port that others could have, or to wait for."""
+        return self.simple_switch_pid is not None
+
+    def add_arguments(self) -> list[str]:
+        """The words of the command line, without the Thrift port."""
+        words: list[str] = super().add_arguments()
+        if "--thrift-port" in words:
+            place = words.index("--thrift-port")
+            del words[place : place + 2]
+        return words
+
+    def switch_status(self) -> dict[str, bool]:
+        """What of it has started; waits while it compiles."""
+        deadline = time.monotonic() + START_S
+        while True:
+            status: dict[str, bool] = super().switch_status()
+            if all(status.values()) or not status["switch"] or time.monotonic() > deadline:
+                return status
