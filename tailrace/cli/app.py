@@ -36,11 +36,11 @@ Examples:
 
 tailrace compare --scheme ecmp,letflow,flowcut
 
-tailrace tables leaf1 --where 'table == ipv4_routes'
+tailrace tables leaf1 ipv4_routes
 
 tailrace paths h1 h9
 
-tailrace counters --watch 1 --where 'counter == port_tx'
+tailrace counters drops --watch 1
 
 tailrace tables --address s1=127.0.0.1:50051 --topology topology.json
 
@@ -85,7 +85,7 @@ def _options(
         bool, typer.Option("--debug", envvar=DEBUG, help="Show where an error that nobody foresaw came from.")
     ] = False,
 ) -> None:
-    """Load balancing without reordering, in P4: run experiments, and look into running switches."""
+    """Load balancing and packet order, in P4: run experiments, and look into running switches."""
     if debug:
         os.environ[DEBUG] = "1"
     if context.invoked_subcommand is None:
