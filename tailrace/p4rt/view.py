@@ -115,7 +115,6 @@ class ProgramView:
                 table.preamble.id,
                 self._names.shown(table.preamble.id),
                 fields_of(table.match_fields, types),
-                {field.id: p4i.MatchField.MatchType.Name(field.match_type) for field in table.match_fields},
                 tuple(ref.id for ref in table.action_refs),
                 table.preamble.id in direct,
                 table.preamble.id in metered,
@@ -155,11 +154,12 @@ class ProgramView:
         return [names.shown(number) for names in self._of_kind(kind) for number in names.meanings(name)]
 
     def _of_kind(self, kind: str) -> Sequence[Names[Any]]:
-        return {
+        of_kind: dict[str, Sequence[Names[Any]]] = {
             "table": (self._names,),
             "register": (self.registers,),
             "counter": (self.counters, self.direct_counters),
-        }[kind]
+        }
+        return of_kind[kind]
 
     def table(self, name: str) -> TableView | None:
         """The table that a name means; None: no one."""
