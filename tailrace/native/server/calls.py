@@ -39,10 +39,11 @@ MAX_LOG = 1000
 
 _STATUS = {code.value[0]: code for code in grpc.StatusCode}
 
+_STOPPED = "_ServerStoppedError"
 _ERROR = "ExecuteBatchError"
 _FAILED = 'Failed "execute_batch"'
-"""The class of gRPC's errors of batches, which is private, and how those begin that are given to a future
-when a batch has failed. Others could not begin.
+"""The classes of gRPC's errors of a server that ends and of batches, which are private, and how those begin
+that are given to a future when a batch has failed. Others could not begin.
 """
 
 
@@ -53,6 +54,8 @@ def answering(behaviour: Behaviour) -> Behaviour:
         try:
             return await behaviour(request, context)
         except Exception as error:  # noqa: BLE001 - a call must not end without a status
+            if type(error).__name__ in (_ERROR, _STOPPED):
+                raise asyncio.CancelledError from None  # the client or the server has gone
             refuse(context, _as_refusal(error))
             forgetful(error)
         return b""
@@ -85,7 +88,7 @@ class _Future(asyncio.Future[Any]):
     def __init__(self, loop: _Loop) -> None:
         super().__init__(loop=loop)
         task = asyncio.current_task(loop)
-        # a reference would be a cycle, and those stay for long (giving_back.py)
+        # a reference would be a cycle, and those stay for long (switchd/cli.py)
         self._waits = None if task is None else ref(task)
         self._failed = loop.failed
 
