@@ -21,7 +21,7 @@ from tailrace.cli.main import main
 from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.experiment import KEYS, make
 from tailrace.experiments.plan.experiment_file import read_words
-from tailrace.experiments.run.command import checked, run_command, words_of_run
+from tailrace.experiments.run.command import checked, run_command
 from tailrace.words import SpecError, plugins
 from tests.long import times
 
@@ -147,7 +147,7 @@ def test_a_run(values: dict[str, Any], tmp_path_factory: pytest.TempPathFactory)
     several = len(made(values).seeds) > 1
     check(lambda: (tailrace.repeat if several else tailrace.run)(**values), folder)
     experiment = made(values)
-    assert read_words(words_of_run(experiment)).written == experiment.written
+    assert read_words(experiment.words).written == experiment.written
 
 
 def made(values: dict[str, Any]) -> Any:
@@ -288,7 +288,7 @@ def test_a_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of plug-ins are named, so that their schemes and workloads are known."""
     monkeypatch.setattr(plugins, "_loaded", {tmp_path / "mine.py": "0" * 64})
     experiment = make({"scheme": "ecmp"})
-    words = words_of_run(experiment)
+    words = experiment.words
     assert words.startswith(f"--plugin {tmp_path / 'mine.py'} --scheme ecmp")
     assert read_words(words).written == experiment.written
     assert checked(run_command(experiment)) == run_command(experiment)

@@ -26,7 +26,7 @@ from tailrace.hosts.options.transport import Transport
 from tailrace.hosts.options.transports import parse_transport
 from tailrace.schemes.base import SchemeConfig
 from tailrace.topology import Topology
-from tailrace.words import SpecError, Words, parse
+from tailrace.words import SpecError, Words, parse, plugins
 from tailrace.words.schema import KeyProblemError, convert, given
 from tailrace.words.suggest import unknown
 from tailrace.words.units import parse_bytes, parse_time_ns
@@ -179,8 +179,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return shlex.join(self.options())
 
     def options(self, *without: str) -> list[str]:
-        """The same one by one, but for some keys."""
-        found: list[str] = []
+        """The same one by one, but for some keys, and those of plug-ins."""
+        found = plugins.options()
         for name, value in (self.written | {"seeds": seeds_text(self.seeds)}).items():
             key = _KEYS_OF.get(name, name)
             if key in without or value in (None, (), False) or (key == "mtu" and value == defaults.MTU_BYTES):

@@ -44,6 +44,7 @@ NOT_LOADED: Mapping[str, str] = {
     "experiments/report": "shows results",
     "experiments/results/comparison.py": "puts results beside each other",
     "experiments/results/table.py": "shows results",
+    "experiments/run/command.py": "prints command lines",
     "experiments/run/compare.py": "puts results beside each other",
     "experiments/run/pool.py": "hands out tasks",
     "experiments/run/prepare.py": "tells what will run",

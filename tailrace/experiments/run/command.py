@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.experiment_file import read_options
 from tailrace.experiments.plan.words import split_schemes
-from tailrace.words import SpecError, plugins
+from tailrace.words import SpecError
 from tailrace.words.text import printable
 
 PROGRAM = "tailrace"
@@ -21,19 +21,9 @@ RUN, COMPARE, SWEEP = COMMANDS = ("run", "compare", "sweep")
 _SET = "set"
 
 
-def options_of(experiment: Experiment, *without: str) -> list[str]:
-    """The options of an experiment, but for some keys, and those of plug-ins."""
-    return [*plugins.options(), *experiment.options(*without)]
-
-
-def words_of_run(experiment: Experiment) -> str:
-    """The options by which `tailrace run` runs it again, as a shell takes them: `words` of a summary."""
-    return shlex.join(options_of(experiment))
-
-
 def run_command(experiment: Experiment) -> str:
     """Runs an experiment with each of its seeds."""
-    return shlex.join([PROGRAM, RUN, *options_of(experiment)])
+    return shlex.join([PROGRAM, RUN, *experiment.options()])
 
 
 def compare_command(base: Experiment, schemes: Sequence[str]) -> str:
@@ -42,7 +32,7 @@ def compare_command(base: Experiment, schemes: Sequence[str]) -> str:
     text = ",".join(wanted)
     if not _says(text, wanted):
         return ""
-    return shlex.join([PROGRAM, COMPARE, "--scheme", text, *options_of(base, "scheme")])
+    return shlex.join([PROGRAM, COMPARE, "--scheme", text, *base.options("scheme")])
 
 
 def sweep_command(base: Experiment, axes: Mapping[str, str]) -> str:
@@ -52,7 +42,7 @@ def sweep_command(base: Experiment, axes: Mapping[str, str]) -> str:
     if not _says(base.scheme, (base.scheme,)):
         return ""
     sets = [word for key, text in axes.items() for word in (f"--{_SET}", f"{key}={text}")]
-    return shlex.join([PROGRAM, SWEEP, *sets, *options_of(base, *axes)])
+    return shlex.join([PROGRAM, SWEEP, *sets, *base.options(*axes)])
 
 
 def _says(text: str, schemes: tuple[str, ...]) -> bool:

@@ -37,7 +37,6 @@ from tailrace.experiments.results.summary import (
     slowdown,
     steering,
 )
-from tailrace.experiments.run.command import words_of_run
 from tailrace.experiments.run.machine import Usage
 from tailrace.experiments.workloads.classes import PLAIN
 from tailrace.hosts.options.nic import ALGORITHMS, ANY, DCQCN, HERMES
@@ -150,7 +149,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         target=planned.target,
         seed=experiment.seed,
         faults=experiment.faults,
-        words=words_of_run(structs.replace(experiment, target=planned.target)),
+        words=structs.replace(experiment, target=planned.target).words,
         time_scale=planned.job.time_scale,
         transport=planned.job.nic.transport if planned.job.kernel_tcp is None else LinuxTcp.name,
         window_bytes=planned.job.nic.window_bytes or UNSET,
