@@ -27,7 +27,7 @@ from tailrace.p4rt.values import text_of as value_text
 from tailrace.p4rt.view import ProgramView
 from tailrace.words import SpecError
 from tailrace.words.errors import FileError
-from tailrace.words.files import MOST_TEXT_BYTES, text_of
+from tailrace.words.files import MOST_TEXT_BYTES, read_text, text_of
 from tailrace.words.schema import KeyProblemError, convert, read_json
 from tailrace.words.text import one_line
 
@@ -104,7 +104,12 @@ def read_request(path: Path) -> p4r.WriteRequest:
     Raises:
         FileError: it cannot be read, or is none.
     """
-    return _request(path, text_of(path, MOST_TEXT_BYTES))
+    try:
+        return _request(path, read_text(path, MOST_TEXT_BYTES))
+    except OSError as error:
+        raise FileError(path, "", error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise FileError(path, "", f"expected a p4.v1.WriteRequest as text: {error.reason}") from error
 
 
 def _request(path: Path, text: str) -> p4r.WriteRequest:
