@@ -40,7 +40,7 @@ _Size = Annotated[int, Meta(ge=0, lt=1 << 31, description="a whole number below 
 
 
 class TableEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry by names; values as `p4rt.parse` takes them."""
+    """An entry by names; values as `p4rt.by_name.parse` takes them."""
 
     table: str
     action_name: str
