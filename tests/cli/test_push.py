@@ -261,7 +261,7 @@ def test_a_switch_that_compiles_is_waited_for(
             locks.close()
 
     starting = Starting(4, end_third)
-    push._wait(starting)
+    push._wait(starting.wait)
     assert starting.left == -1
     assert capsys.readouterr().err == "tailrace: waiting for a switch that compiles its core, once\n"
 
@@ -275,9 +275,9 @@ def test_a_switch_that_is_not_there_is_not_waited_for_long(
     (folder.path / f"{cache.LOCK}libtailrace-{'0' * 32}").touch()
     missing = Starting(100)
     with folder.lock("program-" + "0" * 32):
-        push._wait(missing)
+        push._wait(missing.wait)
     assert missing.waits == 1
     monkeypatch.setenv(cache.VARIABLE, "nowhere")
-    push._wait(missing)
+    push._wait(missing.wait)
     assert missing.waits == 2
     assert capsys.readouterr().err == ""

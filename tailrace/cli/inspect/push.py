@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from tailrace.cli.complete import complete_switch
 from tailrace.cli.options import ElectionId, SourceOptions, with_source
-
-if TYPE_CHECKING:
-    from tailrace.p4rt.connection import GrpcConnection
 
 _STARTS_S = 10.0
 """A switch that has just been started is waited for."""
@@ -74,7 +72,7 @@ def push(
         typer.echo(f"tailrace: {printable(note)}", err=True)
     connection = find(replace(source_of(source), p4info=None)).one(switch)
     with closing(connection):
-        _wait(connection)
+        _wait(connection.wait)
         run_at_once(connection.client.become_primary(election_id))
         run_at_once(connection.client.push(found))
         try:
@@ -91,14 +89,18 @@ _CORE = ("libtailrace", "libtailrace_io")
 """What a switch compiles when it is the first to start."""
 
 
-def _wait(connection: GrpcConnection) -> None:
-    """Waits for a switch that is starting, and for as long as one compiles its core on this machine."""
+def _wait(wait: Callable[[float], bool]) -> None:
+    """Waits for a switch that is starting, and for as long as one compiles its core on this machine.
+
+    Args:
+        wait: waits for a server, so many seconds at most; whether there is one.
+    """
     from tailrace.toolchain import cache
     from tailrace.toolchain.errors import BuildError
 
     deadline, making = time.monotonic() + cache.WAIT_S, False
     with contextlib.suppress(BuildError):
-        while not connection.wait(_STARTS_S) and time.monotonic() < deadline:
+        while not wait(_STARTS_S) and time.monotonic() < deadline:
             before, making = making, cache.is_making(*_CORE)
             if not (before or making):
                 return
