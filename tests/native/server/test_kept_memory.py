@@ -52,12 +52,13 @@ def another_device(rig: Rig) -> None:
 
 def no_message(rig: Rig) -> None:
     for method in ("Write", "SetForwardingPipelineConfig", "Capabilities", "GetForwardingPipelineConfig"):
-        code_of(lambda timeout, method=method: rig.channel.unary_unary(f"/p4.v1.P4Runtime/{method}")(LARGE))
+        call = rig.channel.unary_unary(f"/p4.v1.P4Runtime/{method}", bytes, bytes)
+        code_of(call, LARGE)
 
 
 def beside_p4runtime(rig: Rig) -> None:
-    code_of(lambda timeout: list(rig.channel.unary_stream(f"/{'/'.join(TRACE)}")(LARGE)))
-    code_of(lambda timeout: rig.channel.unary_unary(f"/{'/'.join(STATISTICS)}")(LARGE))
+    code_of(lambda timeout: list(rig.channel.unary_stream(f"/{'/'.join(TRACE)}", bytes, bytes)(LARGE)))
+    code_of(lambda timeout: rig.channel.unary_unary(f"/{'/'.join(STATISTICS)}", bytes, bytes)(LARGE))
 
 
 def long_first_message(rig: Rig) -> None:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from finsy.proto import p4r
 
@@ -17,8 +19,13 @@ CONTINUE, ROLLBACK, ATOMIC = 0, 1, 2
 ROOM = 12
 
 
-def types(rig: Rig):
-    return rig.device._live.prepared.schema.types
+def types(rig: Rig) -> Any:
+    return state_of(rig).schema.types
+
+
+def state_of(rig: Rig) -> Any:
+    assert rig.device._live is not None
+    return rig.device._live.state
 
 
 @pytest.fixture
@@ -69,7 +76,7 @@ def test_nothing_is_swept_while_a_batch_may_be_taken_back(strings: Rig) -> None:
     before = sorted(map(str, rig.read(*everything_of("table_entry"))))
 
     def within() -> bool:
-        state = rig.device._live.state
+        state = state_of(rig)
         steps = state.write_all_or_none([*entries(rig, DELETE, "a"), p4r.Update()], [])
         next(steps)
         assert state.apply(string_entry(rig, INSERT, b"b", b"blue"), None).code == Code.RESOURCE_EXHAUSTED
@@ -99,7 +106,7 @@ def test_every_kind_of_entity_keeps_its_strings(make_rig: RigMaker) -> None:
     watched.entity.action_profile_group.members[0].watch_port = b"watched"
     assert rig.write(multicast, clone, member(rig, 1), watched) == [Code.OK] * 4
     names = (b"replica", b"backup", b"mirror", b"watched")
-    numbers = rig.in_server(lambda: [rig.device._live.state.context.port_names.known(one) for one in names])
+    numbers = rig.in_server(lambda: [state_of(rig).context.port_names.known(one) for one in names])
     assert None not in numbers
     other = p4r.Update(type=MODIFY)
     other.CopyFrom(watched)
@@ -110,6 +117,4 @@ def test_every_kind_of_entity_keeps_its_strings(make_rig: RigMaker) -> None:
         assert rig.write(other) == [Code.OK]
         other.type = DELETE
         assert rig.write(other) == [Code.OK]
-    assert numbers == rig.in_server(
-        lambda: [rig.device._live.state.context.port_names.known(one) for one in names]
-    )
+    assert numbers == rig.in_server(lambda: [state_of(rig).context.port_names.known(one) for one in names])

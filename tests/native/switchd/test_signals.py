@@ -196,7 +196,7 @@ def test_a_push_ends_with_its_client(start: Start, slow_compiler: dict[str, str]
             forever.wait(LONG_S)
 
         session = primary.stub.StreamChannel(messages())
-        next(session)
+        next(iter(session))
         with pytest.raises(grpc.RpcError) as refused:
             call.result(LONG_S)
         assert refused.value.code() == grpc.StatusCode.PERMISSION_DENIED
