@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tailrace: load balancing and packet order, in P4.
+"""Tailrace: load balancing without reordering, in P4.
 
     import tailrace
 

@@ -85,7 +85,7 @@ def _options(
         bool, typer.Option("--debug", envvar=DEBUG, help="Show where an error that nobody foresaw came from.")
     ] = False,
 ) -> None:
-    """Load balancing and packet order, in P4: run experiments, and look into running switches."""
+    """Load balancing without reordering, in P4: run experiments, and look into running switches."""
     if debug:
         os.environ[DEBUG] = "1"
     if context.invoked_subcommand is None:

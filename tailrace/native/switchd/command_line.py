@@ -32,8 +32,9 @@ _IGNORED_WITH_VALUE = (
 _IGNORED_FLAGS = ("log-flush", "enable-swap", "warn-on-invalid-hdr-read", "ret-zero-on-invalid-hdr-read")
 _NO_DEBUGGER = "there is no debugger; --log-level trace and `tailrace trace` tell what packets do"
 _WARNED = {
-    "thrift-port": "there is no Thrift server; P4Runtime has what it has: `tailrace push` takes files of"
-    " simple_switch_CLI's commands, tailrace tables, counters and registers show what they do",
+    "thrift-port": "there is no Thrift server; tools that wait for its port, as p4-utils does, wait in vain"
+    " (docs/switch.md). `tailrace push` takes files of simple_switch_CLI's commands; `tailrace tables`,"
+    " `counters` and `registers` show what they do",
     "debugger": _NO_DEBUGGER,
     "debugger-addr": _NO_DEBUGGER,
     "disable-swap": "clients may always push another program; bind --grpc-server-addr where only yours can",
