@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -32,6 +33,7 @@ def command(words: Sequence[object], folder: Path) -> subprocess.CompletedProces
 
 def _run(words: list[str], folder: Path, out: Path, err: Path) -> None:
     os.chdir(folder)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # tests that run below nohup ignore it
     for path, descriptor in ((out, 1), (err, 2)):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), descriptor)
     sys.exit(main(words))

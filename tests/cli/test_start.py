@@ -110,7 +110,7 @@ def test_plug_ins_are_never_remembered(tmp_path: Path) -> None:
         "from tailrace.topology.parse import FAMILIES\n"
         "@FAMILIES.register('zigzag', 'one of mine')\n"
         "@dataclass(frozen=True)\n"
-        "class Mine:\n    pass\n"
+        "class Mine:\n    def build(self, options):\n        raise NotImplementedError\n"
     )
     cache = {"TAILRACE_CACHE": str(tmp_path / "cache")}
     for plugins, offered in (("", []), (str(plugin), ["zigzag"]), ("", [])):

@@ -76,7 +76,8 @@ def test_under_tables_and_in_the_summary(tmp_path: Path) -> None:
     lines = ("not as asked on native, delay: none", "not as asked on native, rate: another (clean, letflow)")
     assert make_table(done.results).caption[-2:] == lines
     points = [({"scheme": result.label}, result) for result in done.results]
-    assert make_sweep_table(points).caption[-2:] == lines
+    of_points = (lines[0], lines[1].replace("letflow", "scheme=letflow"))
+    assert make_sweep_table(points).caption[-2:] == of_points
     write(done, tmp_path)
     summary = json.loads((tmp_path / "clean" / "letflow" / "summary.json").read_text())
     assert summary["not_applied"] == ["delay: none", "rate: another"]

@@ -64,7 +64,6 @@ def test_rows_that_differ_look_different() -> None:
     assert "dctcp" in shown
 
 
-@later("the README's measure is shown first with the rebuilt results")
 def test_the_mean_over_the_first_scheme_is_shown_at_80_columns() -> None:
     table = Table(tailrace.compare(None, ["ecmp", "flowcut"], **KEYS).table, 80)
     titles = [column.texts.title for column in table._laid]

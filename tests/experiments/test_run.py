@@ -28,7 +28,7 @@ SUMMARY_KEYS = {
     "slowdown", "packets", "flowcut", "pfc", "recirculations", "flowlets", "spritz", "virtual_ns", "nics", "wall_s", "traffic_s", "cpu_s", "memory_bytes", "machine", "packet_hops",
     "packet_hops_per_s", "trace_sha256", "overloaded",
     # beyond DESIGN §10: how to read the rest, and the sums that the table shows
-    "faults", "time_scale", "overload_reasons", "path_changes", "drains", "drained_ns",
+    "faults", "queues", "not_applied", "time_scale", "overload_reasons", "path_changes", "drains", "drained_ns",
     "transport", "window_bytes", "mtu_bytes", "task", "classes", "format", "timeouts", "words", "floor", "fair", "sampled",
 }  # fmt: skip
 ROW_KEYS = [

@@ -257,11 +257,11 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ]
     swept = ["sweep", "--scheme", "letflow", "--set", "scheme.gap=5us,50us", *words]
     assert main([*swept, "--seed", "1..2", "--out", str(tmp_path / "sweep")]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1 + 2 + 3
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 2 + 4
     again = tailrace.open_sweep(tmp_path / "sweep")
     assert (again.over_seeds, again.axes["seed"], len(again.points)) == (True, ("1", "2"), 4)
     assert main([*swept, "--set", "seed=1..2", "--out", str(tmp_path / "axis")]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1 + 4 + 1
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 4 + 2
     assert main(["run", "--scheme", "ecmp", *words, "--seed", "1..2", "--ranks", "2"]) == 2
     assert "--seed: several do not go together with" in capsys.readouterr().err
 
