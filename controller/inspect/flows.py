@@ -76,12 +76,14 @@ def read_flows(node: Node, asker: Asker) -> Listing:
 
 
 def _is_empty(node: Node) -> bool:
-    """Whether the flow table holds nothing, by its counters: one Read instead of a packet a bucket."""
-    created, deleted, expired, overflow = (
-        sum(read_cells(node, f"flowcut_{what}").values())
-        for what in ("created", "deleted", "expired", "overflow")
-    )
-    return created == deleted + expired and not overflow
+    """Whether the flow table holds nothing, by its counters: one Read each instead of a packet a bucket.
+
+    What has been created is read last. A flow that takes the place of another meanwhile makes an empty table
+    look full, and never a full one empty.
+    """
+    cells = [read_cells(node, f"flowcut_{what}") for what in ("deleted", "expired", "overflow", "created")]
+    deleted, expired, overflow, created = (sum(counts.values()) for counts in cells)
+    return all(cells) and created == deleted + expired and not overflow
 
 
 def _config(node: Node) -> tuple[int, int]:
