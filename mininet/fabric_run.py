@@ -158,6 +158,7 @@ class Run:
         traffic = Traffic(self.job, net, self._run_dir, self._logs, self.watch)
         self._processes.insert(0, traffic.process)
         try:
+            traffic.wait_ready()
             pids = {name: process.pid for name, (_, process) in net.switches.items()}
             before, taken, _ = self._counts(net)
             pids["hosts"] = traffic.process.pid
@@ -167,6 +168,8 @@ class Run:
             seen = load.read_interfaces()
             after, taken, pfc = self._counts(net)
         finally:
+            # that it ends is no failure, also where Ctrl-C ended the flows at the prompt
+            self.watch.forget(traffic.process)
             traffic.process.end()
             self._processes.remove(traffic.process)
         return self._write(found, load.result(seen, taken), before, after, pfc)

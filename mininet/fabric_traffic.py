@@ -47,13 +47,13 @@ def host_job(
 
 
 class Traffic:
-    """The driver and what it says. Make it, look at the machine, then `run`."""
+    """The driver and what it says. Make it, `wait_ready`, look at the machine, then `run`."""
 
     def __init__(self, job: Job, net: FabricNet, run_dir: Path, logs: Path, watch: Watch) -> None:
-        """Starts the driver and waits until all its sockets are open; no frame is sent yet.
+        """Starts the driver.
 
         Raises:
-            FabricError: it cannot open them.
+            FabricError: it cannot be started.
         """
         self._watch = watch
         self._result = run_dir / "traffic-result.json"
@@ -65,7 +65,14 @@ class Traffic:
         self.process = Process("hosts", command, logs / "hosts.log", piped=True)
         watch.listen(self.process, self._hear)
         watch.guard(self.process)
-        watch.wait(lambda: "ready" in self._said, READY_S, "the hosts are not ready")
+
+    def wait_ready(self) -> None:
+        """Waits until all sockets of the driver are open; no frame is sent yet.
+
+        Raises:
+            FabricError: it cannot open them.
+        """
+        self._watch.wait(lambda: "ready" in self._said, READY_S, "the hosts are not ready")
 
     def _job(self, job: Job, net: FabricNet) -> HostsJob:
         table = job.scheme.paths(job.topology)

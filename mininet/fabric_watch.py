@@ -52,6 +52,14 @@ class Watch:
         with self._lock:
             self._guarded = [one for one in self._guarded if one is not process]
 
+    def forget(self, process: Process) -> None:
+        """The process may end, and nothing that it says is read any more; harmless when repeated."""
+        with self._lock:
+            self.release(process)
+            for key in list(self._selector.get_map().values()):
+                if key.data.process is process:
+                    self._selector.unregister(key.fileobj)
+
     def turn(self, timeout_s: float = TURN_S) -> None:
         """Waits for something to be said, hands it on, and looks at the guarded processes.
 

@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -258,6 +259,24 @@ def test_a_process_that_ends_is_noticed_with_its_last_words(tmp_path: Path) -> N
     finally:
         process.end()
     assert heard == [{"event": "a"}]
+
+
+def test_a_process_that_is_forgotten_may_end(tmp_path: Path) -> None:
+    """Its end is no failure, its pipe may be closed, and another one that gets the same descriptor is heard."""
+    watch = Watch()
+    for _ in range(3):
+        script = 'echo \'{"event": "a"}\'; read -r _'
+        process = Process("hosts", ["sh", "-c", script], tmp_path / "log", piped=True)
+        heard: list[object] = []
+        watch.listen(process, heard.append)
+        watch.guard(process)
+        try:
+            watch.wait(partial(bool, heard), 60, "nothing")
+            watch.forget(process)
+            watch.forget(process)
+        finally:
+            process.end()
+        watch.turn(0)
 
 
 @pytest.mark.parametrize(("text", "expected"), [("", ""), ("a\n\n  \n", "a"), ("a\nb", "b")])

@@ -105,7 +105,8 @@ class Terminal:
 
 
 def test_the_prompt(harness: Harness) -> None:
-    """Hosts reach each other by their own stacks, links fail and come back, flows run, `exit` ends all."""
+    """Hosts reach each other by their own stacks, links fail and come back, flows run and can be interrupted,
+    `exit` ends all."""
     terminal = Terminal()
     job = harness.job(flows=[flow(0, "10.0.1.2", "10.0.2.2")])
     ends = {"stdin": terminal.slave, "stdout": terminal.slave, "stderr": terminal.slave}
@@ -122,6 +123,10 @@ def test_the_prompt(harness: Harness) -> None:
         assert "state UP" in terminal.type("sh ip link show leaf1-eth3")
         os.write(terminal.master, b"h1 ping h4\n")
         terminal.until("icmp_seq=2")
+        os.write(terminal.master, b"\x03")
+        terminal.until(PROMPT)
+        os.write(terminal.master, b"traffic\n")
+        terminal.until("hosts")
         os.write(terminal.master, b"\x03")
         terminal.until(PROMPT)
         assert "1 of 1 flows are complete" in terminal.type("traffic")
