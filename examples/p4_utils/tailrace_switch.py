@@ -3,7 +3,7 @@
 
     net.addP4RuntimeSwitch("s1", cls=TailraceSwitch)
 
-p4-utils takes a switch for started once its Thrift port listens, and waits 10 s for it. This one has
+Written for p4-utils as it has been since November 2021. p4-utils takes a switch for started once its Thrift port listens, and waits 10 s for it. This one has
 P4Runtime alone.
 """
 
@@ -17,11 +17,13 @@ from p4utils.mininetlib.node import P4RuntimeSwitch
 START_S = 120.0
 """The first switch that starts on a machine compiles the core."""
 
+_POLL_S = 0.1
+
 
 class TailraceSwitch(P4RuntimeSwitch):
     """A switch process of Tailrace; `tailrace_switch_grpc` must be on PATH, or `sw_bin` names it."""
 
-    simple_switch_pid: int | None = None
+    switch_pid: int | None = None
 
     def __init__(self, *args: Any, sw_bin: str = "tailrace_switch_grpc", **params: Any) -> None:
         """As P4RuntimeSwitch."""
@@ -30,7 +32,7 @@ class TailraceSwitch(P4RuntimeSwitch):
 
     def thrift_listening(self) -> bool:
         """Whether it has been started: there is no Thrift port that others could have, or to wait for."""
-        return self.simple_switch_pid is not None
+        return self.switch_pid is not None
 
     def add_arguments(self) -> list[str]:
         """The words of the command line, without the Thrift port."""
@@ -40,10 +42,11 @@ class TailraceSwitch(P4RuntimeSwitch):
             del words[place : place + 2]
         return words
 
-    def switch_status(self) -> dict[str, bool]:
-        """What of it has started; waits while it compiles."""
+    def switch_status(self) -> bool:
+        """Whether it runs and P4Runtime listens; waits while it compiles."""
         deadline = time.monotonic() + START_S
-        while True:
-            status: dict[str, bool] = super().switch_status()
-            if all(status.values()) or not status["switch"] or time.monotonic() > deadline:
-                return status
+        while not super().switch_status():
+            if not self.switch_running() or time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_S)
+        return True
