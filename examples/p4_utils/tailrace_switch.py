@@ -3,8 +3,8 @@
 
     net.addP4RuntimeSwitch("s1", cls=TailraceSwitch)
 
-Written for p4-utils as it has been since November 2021. p4-utils takes a switch for started once its Thrift port listens, and waits 10 s for it. This one has
-P4Runtime alone.
+Written for p4-utils as it has been since November 2021. p4-utils takes a switch for started once its Thrift
+port listens, and waits 10 s for it. This one has P4Runtime alone.
 """
 
 from __future__ import annotations
