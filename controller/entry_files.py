@@ -9,6 +9,7 @@ that it does not read are passed over.
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -34,6 +35,8 @@ from tailrace.words.text import one_line
 JSON_SUFFIX = ".json"
 _MOST_NOTES = 10
 _MOST_NAMED = 5
+_MOST_LINES = 20
+"""Of a file with commands so many may be none, in front."""
 
 _Id = Annotated[int, Meta(ge=0, lt=1 << 32, description="a whole number below 2^32")]
 _Size = Annotated[int, Meta(ge=0, lt=1 << 31, description="a whole number below 2^31")]
@@ -136,11 +139,13 @@ def read_updates(path: Path, program: Program) -> Updates:
 
 
 def _has_commands(text: str) -> bool:
-    """Whether a text begins with a command of simple_switch_CLI, or what looks like one."""
-    for line in commands.lines(text):
+    """Whether one of the first lines is a command of simple_switch_CLI, or looks like one."""
+    for line in itertools.islice(commands.lines(text), _MOST_LINES):
         word = re.split(r"[\s:{<]", line.text, maxsplit=1)[0]
-        close = difflib.get_close_matches(word[:40], commands.COMMANDS, 1, 0.85)
-        return bool(close) and word not in p4r.WriteRequest.DESCRIPTOR.fields_by_name
+        if word in p4r.WriteRequest.DESCRIPTOR.fields_by_name:
+            return False
+        if difflib.get_close_matches(word[:40], commands.COMMANDS, 1, 0.85):
+            return True
     return False
 
 

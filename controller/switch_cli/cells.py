@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from finsy.proto import p4d, p4i, p4r
@@ -22,7 +23,10 @@ _MOST_RATE = (1 << 63) - 1
 
 
 class Cells:
-    """What was written to cells, by the id of their array and their index (None: all)."""
+    """What was written to cells, by the id of their array and their index (None: all).
+
+    rounded: lines with rates that P4Runtime, which has whole numbers a second, cannot say to within 1 %
+    """
 
     def __init__(self, entries: Entries, tables: Tables) -> None:
         self._entries, self._tables = entries, tables
@@ -35,6 +39,8 @@ class Cells:
         self._meters = names.entities("meter", meters)
         self._value_sets = names.entities("value set", info.value_sets)
         self._cells: dict[int, dict[int | None, Held]] = {}
+        self._rates_of_all: dict[int, p4r.MeterConfig] = {}  # by table, of entries that are added later, too
+        self.rounded: list[int] = []
         self._values: dict[int, tuple[int, dict[bytes, None]]] = {}
 
     def updates(self) -> Iterator[tuple[int, p4r.Update]]:
@@ -42,6 +48,10 @@ class Cells:
         for cells in self._cells.values():
             for held in cells.values():
                 yield held.update(p4r.Update.MODIFY)
+        for table, config in self._rates_of_all.items():
+            for entry in self._tables.entries_of(table):
+                if not entry.HasField("meter_config"):
+                    entry.meter_config.CopyFrom(config)
         for number_, (line, values) in self._values.items():
             entry = p4r.ValueSetEntry(value_set_id=number_)
             for value in values:
@@ -68,7 +78,11 @@ class Cells:
             return p4d.P4Data(bool=bool(number(value, "value", 1)))
         if kind not in ("bitstring", "serializable_enum", "new_type"):
             raise SpecError(f"register {register.preamble.name} has cells of several fields")
-        octets = parse.octets(data_field(register.preamble.name, spec, self._types), value)
+        # simple_switch_CLI takes a negative number for its two's complement, here alone
+        octets = parse.octets(
+            data_field(register.preamble.name, spec, self._types),
+            int(value) if re.fullmatch(r"-[0-9]{1,80}", value, re.ASCII) else value,
+        )
         return p4d.P4Data(enum_value=octets) if kind == "serializable_enum" else p4d.P4Data(bitstring=octets)
 
     def reset_register(self, line: int, register: str) -> None:
@@ -92,12 +106,13 @@ class Cells:
         del line
         info = self._counters.named(counter)
         if isinstance(info, p4i.DirectCounter):
-            raise SpecError(f"counter {info.preamble.name} is of entries: leave out their counter_write")
+            for entry in self._tables.entries_of(info.direct_table_id):
+                entry.ClearField("counter_data")
         self._cells.pop(info.preamble.id, None)
 
     def set_rates(self, line: int, meter: str, index: str, *rates: str) -> None:
         info = self._meters.named(meter)
-        config = _config(rates)
+        config = self._config(line, rates)
         if isinstance(info, p4i.DirectMeter):
             self._entry(info.direct_table_id, index).meter_config.CopyFrom(config)
             return
@@ -107,11 +122,26 @@ class Cells:
 
     def set_all_rates(self, line: int, meter: str, *rates: str) -> None:
         info = self._meters.named(meter)
+        config = self._config(line, rates)
         if isinstance(info, p4i.DirectMeter):
-            raise SpecError(f"meter {info.preamble.name} is of entries: use meter_set_rates for each")
+            self._rates_of_all[info.direct_table_id] = config
+            for entry in self._tables.entries_of(info.direct_table_id):
+                entry.ClearField("meter_config")
+            return
         self._cells.pop(info.preamble.id, None)
-        entry = p4r.MeterEntry(meter_id=info.preamble.id, config=_config(rates))
+        entry = p4r.MeterEntry(meter_id=info.preamble.id, config=config)
         self._write(line, info.preamble.id, None, p4r.Entity(meter_entry=entry))
+
+    def _config(self, line: int, rates: Sequence[str]) -> p4r.MeterConfig:
+        """The two rates of a meter, each as RATE:BURST."""
+        if len(rates) != 2:
+            raise SpecError(f"expected two rates as RATE:BURST, found {len(rates)}")
+        (committed, cburst), (peak, pburst) = map(_rate, rates)
+        # below 0.5 a second there would be no rate at all
+        cir, pir = (max(1, round(rate)) if rate else 0 for rate in (committed, peak))
+        if abs(cir - committed) * 100 > committed or abs(pir - peak) * 100 > peak:
+            self.rounded.append(line)
+        return p4r.MeterConfig(cir=cir, cburst=cburst, pir=pir, pburst=pburst)
 
     def _entry(self, table: int, handle: str) -> p4r.TableEntry:
         info = self._entries.table(self._entries.tables.full(table))
@@ -135,25 +165,15 @@ class Cells:
 
     def remove_value(self, line: int, value_set: str, value: str) -> None:
         values, octets = self._set(line, value_set, value)
-        if octets not in values:
-            raise SpecError(f"value set {value_set} has no member {value[:40]}")
-        del values[octets]
+        values.pop(octets, None)
 
     def clear_values(self, line: int, value_set: str) -> None:
         del line
         self._values.pop(self._value_sets.id_of(value_set), None)
 
 
-def _config(rates: Sequence[str]) -> p4r.MeterConfig:
-    """The two rates of a meter, each as RATE:BURST."""
-    if len(rates) != 2:
-        raise SpecError(f"expected two rates as RATE:BURST, found {len(rates)}")
-    config = p4r.MeterConfig()
-    (config.cir, config.cburst), (config.pir, config.pburst) = map(_rate, rates)
-    return config
-
-
-def _rate(text: str) -> tuple[int, int]:
+def _rate(text: str) -> tuple[float, int]:
+    """Units a second, and the burst."""
     rate, _, burst = text.partition(":")
     try:
         units = float(rate) * _PER_US
@@ -161,4 +181,4 @@ def _rate(text: str) -> tuple[int, int]:
         units = -1.0
     if not 0 <= units <= _MOST_RATE:
         raise SpecError(f"expected RATE:BURST, such as 0.5:100, found {text[:40]!r}")
-    return round(units), number(burst, "burst", _MOST_RATE)
+    return units, number(burst, "burst", _MOST_RATE)

@@ -16,7 +16,7 @@ from finsy.proto import p4r
 
 from tailrace.controller.switch_cli.cells import Cells
 from tailrace.controller.switch_cli.replication import Replication
-from tailrace.controller.switch_cli.tables import Tables
+from tailrace.controller.switch_cli.tables import PROFILE_DEFAULT, Tables
 from tailrace.p4rt.by_name.entries import Entries
 from tailrace.words import SpecError
 from tailrace.words.errors import FileError
@@ -29,6 +29,8 @@ _NOT_SAID = {
     "set_crc16_parameters": _HASHES,
     "set_crc32_parameters": _HASHES,
     "set_toeplitz_hash_key": _HASHES,
+    "table_indirect_set_default": PROFILE_DEFAULT,
+    "table_indirect_set_default_with_group": PROFILE_DEFAULT,
     "mc_set_lag_membership": "multicast groups of P4Runtime have no LAGs",
     "port_add": "give interfaces to the switch when it starts",
     "port_remove": "give interfaces to the switch when it starts",
@@ -111,9 +113,11 @@ def read(path: Path, text: str, entries: Entries) -> tuple[list[p4r.Update], lis
     except SpecError as error:
         raise FileError(path, f"line {at}", str(error)) from error
     notes = []
-    for command, places in left_out.items():
+    problems = {f"{command} is left out: {_NOT_SAID[command]}": at for command, at in left_out.items()}
+    problems["rates are rounded: those of P4Runtime are whole numbers a second"] = cells.rounded
+    for problem, places in problems.items():
         more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-        notes.append(f"{path}: line {places[0]}{more}: {command} is left out: {_NOT_SAID[command]}")
+        notes.extend(f"{path}: line {line}{more}: {problem}" for line in places[:1])
     if reads:
         notes.append(f"{path}: commands that only read are passed over: {reads}")
     updates = [*replication.updates(), *cells.updates(), *tables.updates()]
@@ -154,8 +158,6 @@ _METHODS: Mapping[str, _Method] = {
     "table_set_timeout": Tables.set_timeout,
     "table_indirect_add": Tables.add_indirect,
     "table_indirect_add_with_group": Tables.add_with_group,
-    "table_indirect_set_default": Tables.set_default_member,
-    "table_indirect_set_default_with_group": Tables.set_default_group,
     # of a table: the older commands for its action profile
     "act_prof_create_member table_indirect_create_member": Tables.create_member,
     "act_prof_modify_member table_indirect_modify_member": Tables.modify_member,

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from finsy.proto import p4r
 
-from tailrace.controller.switch_cli.handles import MOST, Handles, Held, number
+from tailrace.controller.switch_cli.handles import Handles, Held, number
 from tailrace.words import SpecError
 
 _PORT, _GROUP = "port", "group"
@@ -64,15 +65,12 @@ class Replication:
     # ---- multicast groups ----
 
     def create_group(self, line: int, group: str) -> None:
-        chosen = number(group, "group")
-        if chosen in self._groups:
-            raise SpecError(f"multicast group {chosen} is there already")
-        self._groups[chosen] = _Group(line)
+        self._groups.setdefault(number(group, "group"), _Group(line))
 
     def destroy_group(self, line: int, group: str) -> None:
         del line
-        chosen = self._group(group)
-        for node in self._groups.pop(chosen).nodes.values():
+        chosen = self._groups.pop(number(group, "group"), None)
+        for node in chosen.nodes.values() if chosen else ():
             node.group = None
 
     def _group(self, text: str) -> int:
@@ -132,10 +130,14 @@ def _insert(line: int, entry: p4r.PacketReplicationEngineEntry) -> tuple[int, p4
 
 
 def _ports(words: Sequence[str]) -> list[int]:
-    """Ports, each once, as BMv2 has them: in order."""
+    """Ports in order, as BMv2 has them."""
     if "|" in words:
         at = words.index("|")
         if len(words) > at + 1:
             raise SpecError("multicast groups of P4Runtime have no LAGs, which stand after |")
         words = words[:at]
-    return sorted({number(word, "port", MOST) for word in words})
+    ports = sorted(number(word, "port") for word in words)
+    for port, following in itertools.pairwise(ports):
+        if port == following:
+            raise SpecError(f"port {port} is given twice")
+    return ports

@@ -18,6 +18,7 @@ from tailrace.words import SpecError
 _HIGHEST_PRIORITY = (1 << 31) - 1
 """BMv2's P4Runtime server inverts priorities at this one (targets/bmv2/pi_tables_imp.cpp of p4lang/PI): with
 Thrift the smallest wins, with P4Runtime the largest."""
+PROFILE_DEFAULT = "P4Runtime cannot set its default entry"
 _NS_PER_MS = 1_000_000
 _SEPARATORS = {
     p4i.MatchField.LPM: "/",
@@ -82,6 +83,11 @@ class Tables:
             raise SpecError(f"table {table.name} has entries of the program, so handles are not known here")
         return self._handles(table).get(handle)
 
+    def entries_of(self, table: int) -> Iterator[p4r.TableEntry]:
+        """The entries of the table with this id."""
+        if table in self._tables:
+            yield from (held.entity.table_entry for held in self._tables[table].held.values())
+
     def _handles(self, table: TableNames) -> Handles[Held]:
         return self._tables.setdefault(
             table.info.preamble.id, Handles(f"entry of table {table.name}", versioned=True)
@@ -119,13 +125,11 @@ class Tables:
 
     def set_default(self, line: int, table: str, action: str, *values: str) -> None:
         names = self._entries.table(table)
-        call = self._entries.call(names.actions, action, _values(values))
-        self._default(line, names).action.action.CopyFrom(call)
-
-    def _default(self, line: int, table: TableNames) -> p4r.TableEntry:
-        entry = p4r.TableEntry(table_id=table.info.preamble.id, is_default_action=True)
-        held = self._defaults[entry.table_id] = Held(line, p4r.Entity(table_entry=entry))
-        return held.entity.table_entry
+        if names.info.implementation_id:
+            raise SpecError(f"table {names.name} has an action profile: {PROFILE_DEFAULT}")
+        entry = p4r.TableEntry(table_id=names.info.preamble.id, is_default_action=True)
+        entry.action.action.CopyFrom(self._entries.call(names.actions, action, _values(values)))
+        self._defaults[entry.table_id] = Held(line, p4r.Entity(table_entry=entry))
 
     def reset_default(self, line: int, table: str) -> None:
         del line
@@ -243,25 +247,14 @@ class Tables:
         entry, rest = self._keyed(names, key)
         if len(rest) != 1:
             raise SpecError(f"expected one handle after =>, found {len(rest)} words")
-        self._set_target(names, rest[0], entry, group=group)
-        self._handles(names).add(Held(line, p4r.Entity(table_entry=entry)))
-
-    def set_default_member(self, line: int, table: str, member: str) -> None:
-        names = self._entries.table(table)
-        self._set_target(names, member, self._default(line, names), group=False)
-
-    def set_default_group(self, line: int, table: str, group: str) -> None:
-        names = self._entries.table(table)
-        self._set_target(names, group, self._default(line, names), group=True)
-
-    def _set_target(self, table: TableNames, handle: str, entry: p4r.TableEntry, *, group: bool) -> None:
-        profile = self._entries.profiles.by_id.get(table.info.implementation_id)
+        profile = self._entries.profiles.by_id.get(names.info.implementation_id)
         if profile is None:
-            raise SpecError(f"table {table.name} has no action profile")
+            raise SpecError(f"table {names.name} has no action profile")
         if group:
-            entry.action.action_profile_group_id = self._groups_of(profile).known(handle) + 1
+            entry.action.action_profile_group_id = self._groups_of(profile).known(rest[0]) + 1
         else:
-            entry.action.action_profile_member_id = self._members_of(profile).known(handle) + 1
+            entry.action.action_profile_member_id = self._members_of(profile).known(rest[0]) + 1
+        self._handles(names).add(Held(line, p4r.Entity(table_entry=entry)))
 
 
 def _match(table: TableNames, info: p4i.MatchField, text: str) -> p4r.FieldMatch | None:

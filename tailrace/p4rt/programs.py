@@ -20,6 +20,8 @@ from tailrace.words import plugins
 from tailrace.words.files import MOST_TEXT_BYTES, read_bytes, unmarked
 from tailrace.words.text import one_line
 
+_P4INFO = (".p4info.txtpb", ".p4.p4info.txtpb", ".p4info.txt", ".p4.p4info.txt")
+"""How P4Info beside NAME.json is called: by us, by the p4lang tutorials, and by both as p4c wrote it before 2024."""
 _NOT_THERE = "with id="
 """Of what finsy says where P4Info names what it does not have."""
 
@@ -158,13 +160,16 @@ def read(json_path: Path, info_path: Path | None = None) -> Program:
 
     Args:
         json_path: the BMv2 JSON.
-        info_path: its P4Info as text; None: NAME.p4info.txtpb beside it.
+        info_path: its P4Info as text; None: NAME.p4info.txtpb beside it, or NAME.p4.p4info.txtpb as in the
+            p4lang tutorials.
 
     Raises:
         ProgramError: a file is missing or no good.
     """
     name = json_path.name.removesuffix(".json")
-    info_path = json_path.with_name(f"{name}.p4info.txtpb") if info_path is None else info_path
+    if info_path is None:
+        beside = [json_path.with_name(name + suffix) for suffix in _P4INFO]
+        info_path = next((path for path in beside if path.exists()), beside[0])
     return _read(name, json_path.absolute(), info_path.absolute())
 
 

@@ -107,16 +107,14 @@ def test_action_profiles(tmp_path: Path) -> None:
         "table_indirect_create_member rewrite set_tos 7",
         "table_indirect_add rewrite 6 => 0",
         "table_indirect_add_with_group route 10.0.0.0/8 => 0",
-        "table_indirect_set_default route 1",
     )
     kinds = [str(update.entity.WhichOneof("entity")) for update in found]
-    assert kinds == ["action_profile_member"] * 3 + ["action_profile_group"] + ["table_entry"] * 3
+    assert kinds == ["action_profile_member"] * 3 + ["action_profile_group"] + ["table_entry"] * 2
     members = [u.entity.action_profile_member.member_id for u in found[:3]]
     assert members == [1, 2, 1]
     assert [m.member_id for m in found[3].entity.action_profile_group.members] == [2]
     targets = [update.entity.table_entry.action for update in found[4:]]
     assert (targets[0].action_profile_member_id, targets[1].action_profile_group_id) == (1, 1)
-    assert targets[2].action_profile_member_id == 2
 
 
 def test_copies(tmp_path: Path) -> None:
@@ -125,6 +123,8 @@ def test_copies(tmp_path: Path) -> None:
         "basic_l3",
         "mirroring_add_mc 7 1",
         "mc_mgrp_create 1",
+        "mc_mgrp_create 1",
+        "mc_mgrp_destroy 9",
         "mc_node_create 0 3 1",
         "mc_node_create 9 2 |",
         "mc_node_associate 1 0",
@@ -144,7 +144,7 @@ def test_copies(tmp_path: Path) -> None:
     assert [(r.egress_port, r.instance) for r in many.clone_session_entry.replicas] == replicas
     assert one.clone_session_entry.session_id == 5
     assert [(r.egress_port, r.instance) for r in one.clone_session_entry.replicas] == [(4, 0)]
-    assert found.places == ["line 6", "line 1", "line 8"]
+    assert found.places == ["line 8", "line 1", "line 10"]
 
 
 def test_cells(tmp_path: Path) -> None:
@@ -183,9 +183,61 @@ def test_cells(tmp_path: Path) -> None:
         "pvs_add tunnel_types 0x6558",
         "pvs_add tunnel_types 7",
         "pvs_remove tunnel_types 7",
+        "pvs_remove tunnel_types 8",
     )
     (values,) = (update.entity.value_set_entry for update in sets)
     assert [member.match[0].exact.value.hex() for member in values.members] == ["6558"]
+
+
+def test_negative_values_of_registers(tmp_path: Path) -> None:
+    """As simple_switch_CLI takes them: two's complement, which keys and parameters are not there."""
+    found = carried_out(tmp_path, "registers", "register_write narrow_cells 5 -1", "register_write sums 0 -5")
+    values = [update.entity.register_entry.data.bitstring.hex() for update in found]
+    assert values == ["7f", "fffffffffffb"]
+
+
+def test_all_of_a_direct_meter_or_counter(tmp_path: Path) -> None:
+    """What is written for all entries holds for those that are added later, too."""
+    meters = carried_out(
+        tmp_path,
+        "meters",
+        "table_add flows metered 5 => 1",
+        "table_add flows metered 6 => 1",
+        "meter_set_rates entry_meter 0 1:1 2:2",
+        "meter_array_set_rates entry_meter 3:1 4:1",
+        "meter_set_rates entry_meter 1 5:1 6:1",
+        "table_add flows metered 7 => 1",
+    )
+    rates = [update.entity.table_entry.meter_config.cir for update in meters]
+    assert rates == [3_000_000, 5_000_000, 3_000_000]
+    counters = carried_out(
+        tmp_path,
+        "counters",
+        "table_add by_group forward 1 => 3",
+        "counter_write group_hits 0 1 2",
+        "counter_reset group_hits",
+    )
+    assert [update.entity.table_entry.HasField("counter_data") for update in counters] == [False]
+
+
+def test_rates_below_one_a_second(tmp_path: Path) -> None:
+    """They are not rounded to no rate at all, and what is rounded is told."""
+    found = carried_out(
+        tmp_path,
+        "meters",
+        "meter_array_set_rates flow_meter 0.0000004:1 0.0000025:1",
+        "meter_set_rates flow_meter 1 0:0 0.000001:1",
+    )
+    rates = [update.entity.meter_entry.config for update in found]
+    assert [(rate.cir, rate.pir) for rate in rates] == [(1, 2), (0, 1)]
+    assert [note.partition(": ")[2] for note in found.notes] == [
+        "line 1: rates are rounded: those of P4Runtime are whole numbers a second"
+    ]
+
+
+def test_a_line_in_front_that_is_no_command(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r": line 1: no command 'Routes'"):
+        carried_out(tmp_path, "basic_l3", "Routes of s1", "table_add route drop 10.0.0.0/8 =>")
 
 
 def test_what_is_left_out_is_told(tmp_path: Path) -> None:
@@ -199,12 +251,14 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
         "table_dump route",
         "set_queue_depth 5",
         "mirroring_add 1 1",
+        "table_indirect_set_default route 0",
     )
     notes = [note.removeprefix(f"{tmp_path / 'commands.txt'}: ") for note in found.notes]
-    assert len(found) == 1 and len(notes) == 3
+    assert len(found) == 1 and len(notes) == 4
     assert notes[0].startswith("line 2: set_queue_rate is left out: ") and "--port-rate" in notes[0]
     assert notes[1].startswith("line 6: set_queue_depth is left out: ") and "--queue-depth" in notes[1]
-    assert notes[2] == "commands that only read are passed over: 2"
+    assert notes[2].startswith("line 8: table_indirect_set_default is left out: P4Runtime cannot")
+    assert notes[3] == "commands that only read are passed over: 2"
 
 
 @pytest.mark.parametrize(
@@ -231,6 +285,7 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
         ("match_kinds", "table_delete lpm_match 0", "has the handle 0"),
         ("match_kinds", "table_indirect_add lpm_match 10.0.0.0/8 => 0", "has no action profile"),
         ("action_profiles", "table_add route set_port 10.0.0.0/8 => 1", "use table_indirect_add"),
+        ("action_profiles", "table_set_default route set_port 1", "P4Runtime cannot set its default entry"),
         ("action_profiles", "act_prof_create_group rewrites", "has no selector"),
         ("action_profiles", "act_prof_add_member_to_group next_hops 0 0", "has the handle 0"),
         ("const_entries", "table_delete nope 0", "no table named"),
@@ -242,6 +297,7 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
         ("value_sets", "pvs_add marked_tunnels 1", "has 2 fields, expected 1"),
         ("basic_l3", "mc_node_associate 1 0", "no multicast group 1 in this file"),
         ("basic_l3", "mc_node_create 0 1 | 2", "have no LAGs"),
+        ("basic_l3", "mc_node_create 0 1 2 1", "port 1 is given twice"),
         ("basic_l3", "mc_node_create x", "instance: 'x' is not a whole number"),
         ("basic_l3", "tabel_add route drop", "no command 'tabel_add'; did you mean table_add?"),
     ],

@@ -38,3 +38,10 @@ def test_fields_of_a_later_version_are_passed_over() -> None:
     for data in (b"later { x: 1 }", TABLE.encode("utf-16"), b""):
         with pytest.raises(ValueError, match=r"^not P4Info: [^\n]+$"):
             parse_p4info(data)
+
+
+@pytest.mark.parametrize("suffix", [".p4info.txtpb", ".p4.p4info.txtpb", ".p4info.txt", ".p4.p4info.txt"])
+def test_p4info_beside_by_the_names_that_the_tutorials_give_it(tmp_path: Path, suffix: str) -> None:
+    (tmp_path / "some.json").write_text("{}")
+    (tmp_path / f"some{suffix}").write_text(TABLE)
+    assert load("some", tmp_path).p4info.tables

@@ -26,7 +26,10 @@ def push(
     ],
     program: Annotated[
         Path,
-        typer.Argument(metavar="NAME.json", help="BMv2 JSON; NAME.p4info.txtpb beside it, or --p4info."),
+        typer.Argument(
+            metavar="NAME.json",
+            help="BMv2 JSON; NAME.p4info.txtpb or NAME.p4.p4info.txtpb beside it, or --p4info.",
+        ),
     ],
     entries: Annotated[
         Path | None,
