@@ -22,7 +22,7 @@ from fabric_capture import open_file, write_frame
 from fabric_control import doubts
 from fabric_faults import schedule, slowed
 from fabric_links import Links
-from fabric_load import Interface, LoadWatch, Usage
+from fabric_load import Interface, LoadWatch, Usage, busy_s
 from fabric_plan import Plan, command, make_plan
 from fabric_process import Process, last_line
 from fabric_report import FabricError, InputError
@@ -169,13 +169,20 @@ def test_waiting_for_a_cpu_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("run_ms", "waited_ms", "dispatches", "told"),
-    [(650, 4300, 10_000, True), (650, 1200, 10_000, False), (0, 9, 198, False), (0, 9, 200, True)],
+    ("run_ms", "waited_ms", "dispatches", "others_share", "told"),
+    [
+        (650, 4300, 10_000, 0.3, True),
+        (650, 1200, 10_000, 0.3, False),
+        (0, 9, 198, 0.3, False),
+        (0, 9, 200, 0.3, True),
+        # they wait for each other
+        (650, 4300, 10_000, 0.2, False),
+    ],
 )
 def test_a_machine_that_does_other_work_is_reported(
-    run_ms: int, waited_ms: int, dispatches: int, told: bool
+    run_ms: int, waited_ms: int, dispatches: int, others_share: float, told: bool
 ) -> None:
-    """Processes that wait more than twice as long as they run, however short each wait is beside a frame."""
+    """Processes wait more than twice as long as they run, and others run, however short each wait is."""
     watch = LoadWatch({name: os.getpid() for name in ("leaf1", "hosts")}, 10 * FRAME_NS, {})
     for name, start in watch._usage.items():
         share = 1_000_000 // len(watch._usage)
@@ -184,8 +191,21 @@ def test_a_machine_that_does_other_work_is_reported(
             start.waited_ns + waited_ms * share,
             start.dispatches + dispatches // len(watch._usage),
         )
+    watch._sampled = watch._start + 10
+    others_s = others_share * 10 * (os.cpu_count() or 1)
+    watch._latest_busy_s = watch._busy_s + run_ms / 1000 + others_s
     reasons = watch.result({}, {}).reasons
-    assert [reason.rpartition(": ")[2] for reason in reasons] == ["other processes took it"] * told
+    assert [reason.rpartition(", while ")[2] for reason in reasons] == [
+        f"other processes ran for {others_s:.1f} s"
+    ] * told
+
+
+def test_the_machine_is_busy_while_this_process_computes() -> None:
+    """In s, as CPU time is elsewhere."""
+    before_s, used_s = busy_s(), time.process_time()
+    while time.process_time() < used_s + 0.05:
+        pass
+    assert 0.02 < busy_s() - before_s
 
 
 @pytest.fixture
