@@ -21,7 +21,7 @@ from tailrace.words.files import MOST_TEXT_BYTES, read_bytes, unmarked
 from tailrace.words.text import one_line
 
 _P4INFO = (".p4info.txtpb", ".p4.p4info.txtpb", ".p4info.txt", ".p4.p4info.txt")
-"""How P4Info beside NAME.json is called: by us, by the p4lang tutorials, and by both as p4c wrote it before 2024."""
+"""P4Info beside NAME.json: our name, that of the p4lang tutorials, and both as p4c had them before 2024."""
 _NOT_THERE = "with id="
 """Of what finsy says where P4Info names what it does not have."""
 
@@ -202,7 +202,7 @@ def schema_of(p4info: p4i.P4Info) -> P4Schema:
 
 
 def parse_p4info(data: bytes) -> p4i.P4Info:
-    """P4Info as text or binary; fields that a later version has are passed over.
+    """P4Info as text or binary.
 
     Raises:
         ValueError: it is none; one line for the user.
@@ -210,7 +210,7 @@ def parse_p4info(data: bytes) -> p4i.P4Info:
     info = p4i.P4Info()
     try:
         data = unmarked(data)
-        text_format.Parse(data, info, allow_unknown_field=True)
+        text_format.Parse(data, info)
     except UnicodeDecodeError as error:
         raise ValueError(f"not P4Info: {error.reason}") from error
     except (ValueError, RecursionError, text_format.ParseError) as text_error:

@@ -252,10 +252,14 @@ def _frames(error: BaseException) -> Iterator[FrameType]:
 
 
 def _plugin_frame(error: BaseException | None) -> str:
-    """File and line of the innermost frame of a plug-in that an error, or what led to it, went through."""
+    """File and line of the innermost frame of a plug-in that an error, or what led to it, went through; of
+    an error of syntax in a file of a plug-in, where it is.
+    """
     seen: list[BaseException] = []
     while error is not None and error not in seen:
         seen.append(error)
+        if isinstance(error, SyntaxError) and error.lineno is not None and _of_plugin(error.filename or ""):
+            return f"{error.filename}: line {error.lineno}"
         frames = traceback.extract_tb(error.__traceback__)
         for frame in reversed(frames):
             if _of_plugin(frame.filename):
@@ -335,8 +339,6 @@ def _load_file(path: Path) -> None:
         # a signal that ends the command is no mistake of the plug-in
         if not isinstance(error, (Exception, SystemExit)):
             raise
-        if isinstance(error, SyntaxError):
-            place = f"{error.filename}: line {error.lineno}"
         raise SpecError(f"plug-in {place or path}: {_line_of(error)}") from error
 
 

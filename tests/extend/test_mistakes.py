@@ -247,6 +247,26 @@ def test_workers_report_them_too(tailrace: Run, tmp_path: Path) -> None:
     assert "internal error" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("\n\nx = (\n", "mine.py: line 3: SyntaxError"),
+        ("\neval('1 +')\n", "mine.py: line 2: SyntaxError"),
+        ("\nraise SyntaxError('no')\n", "mine.py: line 2: SyntaxError: no"),
+        ("x = 1\0\n", "mine.py: SyntaxError"),
+        ("import sys\nsys.path.insert(0, __file__[:-7] + 'more')\nimport of_mine\n", "of_mine.py: line 2: Syn"),
+    ],
+)
+def test_errors_of_syntax(told: Run, tmp_path: Path, text: str, place: str) -> None:
+    """Where the parser stopped, if that is in a file of the plug-in."""
+    (tmp_path / "mine.py").write_text(text, "utf-8")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "of_mine.py").write_text("\ndef x(:\n", "utf-8")
+    done = told("topologies", "--plugin", tmp_path / "mine.py")
+    assert done.returncode == 2
+    assert f"/{place}" in done.stderr
+
+
 def test_a_program_that_is_not_compiled(told: Run, two_choices: Path) -> None:
     """Where it was looked for, and how it is compiled."""
     shutil.rmtree(two_choices / "build")

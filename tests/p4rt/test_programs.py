@@ -32,10 +32,10 @@ def test_what_names_nothing_is_refused_in_a_line(tmp_path: Path) -> None:
     assert "\n" not in str(refused.value)
 
 
-def test_fields_of_a_later_version_are_passed_over() -> None:
-    """As by the tutorials' tool; a text without any that is known is none."""
-    assert parse_p4info(b"\xef\xbb\xbf" + TABLE.encode() + b' later { name: "x" }').tables
-    for data in (b"later { x: 1 }", TABLE.encode("utf-16"), b""):
+def test_what_is_no_p4info_is_refused() -> None:
+    """A byte order mark is none of it; a field that is not known may be a typing error."""
+    assert parse_p4info(b"\xef\xbb\xbf" + TABLE.encode()).tables
+    for data in (TABLE.encode() + b' later { name: "x" }', b"later { x: 1 }", TABLE.encode("utf-16"), b""):
         with pytest.raises(ValueError, match=r"^not P4Info: [^\n]+$"):
             parse_p4info(data)
 

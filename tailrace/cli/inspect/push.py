@@ -28,7 +28,7 @@ def push(
         Path,
         typer.Argument(
             metavar="NAME.json",
-            help="BMv2 JSON; NAME.p4info.txtpb or NAME.p4.p4info.txtpb beside it, or --p4info.",
+            help="BMv2 JSON; NAME[.p4].p4info.txtpb beside it, or --p4info.",
         ),
     ],
     entries: Annotated[

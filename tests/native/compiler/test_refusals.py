@@ -51,8 +51,8 @@ def test_no_program(text: bytes) -> None:
     [
         (("ingress_parser", "egress_parser"), "a program for PSA (Portable Switch Architecture)"),
         (("main_parser",), "a program for PNA (Portable NIC Architecture)"),
-        (("some_parser",), 'a program for v1model has a parser named "parser", found "some_parser"'),
-        ((), 'a program for v1model has a parser named "parser", found none'),
+        (("some_parser",), 'parsers: a program for v1model has one named "parser", found "some_parser"'),
+        ((), 'parsers: a program for v1model has one named "parser", found none'),
     ],
 )
 def test_programs_of_other_architectures_are_named(names: tuple[str, ...], said: str) -> None:

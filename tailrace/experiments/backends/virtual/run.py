@@ -340,6 +340,8 @@ class _Run:
         while network.now_ns < last_ns:
             if network.run(min(last_ns, network.now_ns + step_ns), progress=teller.tell):
                 break
+            # a step may be over before it is time to report progress
+            teller.tell(network.now_ns, network.events)
             while background and waiting and served(waiting[-1], self._job):
                 waiting.pop()
             if not any(network.everywhere(bool(waiting))):

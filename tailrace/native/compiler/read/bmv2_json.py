@@ -150,7 +150,7 @@ def _check_architecture(root: Node) -> None:
     if other is not None:
         root.fail(f"a program for {other}; this switch runs programs for v1model")
     parsers = ", ".join(f'"{name[:40]}"' for name in found[:_MOST_NAMED]) or "none"
-    root.fail(f'a program for v1model has a parser named "{_PARSER}", found {parsers}')
+    root.fail(f'parsers: a program for v1model has one named "{_PARSER}", found {parsers}')
 
 
 class _Reader:
