@@ -53,11 +53,13 @@ class Cells:
                 if not entry.HasField("meter_config"):
                     entry.meter_config.CopyFrom(config)
         for number_, (line, values) in self._values.items():
-            entry = p4r.ValueSetEntry(value_set_id=number_)
+            value_set = p4r.ValueSetEntry(value_set_id=number_)
             for value in values:
-                match = entry.members.add().match.add(field_id=self._value_sets.by_id[number_].match[0].id)
+                match = value_set.members.add().match.add(
+                    field_id=self._value_sets.by_id[number_].match[0].id
+                )
                 match.exact.value = value
-            yield Held(line, p4r.Entity(value_set_entry=entry)).update(p4r.Update.MODIFY)
+            yield Held(line, p4r.Entity(value_set_entry=value_set)).update(p4r.Update.MODIFY)
 
     def _write(self, line: int, array: int, index: int | None, entity: p4r.Entity) -> None:
         cells = self._cells.setdefault(array, {})
@@ -129,8 +131,8 @@ class Cells:
                 entry.ClearField("meter_config")
             return
         self._cells.pop(info.preamble.id, None)
-        entry = p4r.MeterEntry(meter_id=info.preamble.id, config=config)
-        self._write(line, info.preamble.id, None, p4r.Entity(meter_entry=entry))
+        cells = p4r.MeterEntry(meter_id=info.preamble.id, config=config)
+        self._write(line, info.preamble.id, None, p4r.Entity(meter_entry=cells))
 
     def _config(self, line: int, rates: Sequence[str]) -> p4r.MeterConfig:
         """The two rates of a meter, each as RATE:BURST."""

@@ -112,7 +112,7 @@ def read(path: Path, text: str, entries: Entries) -> tuple[list[p4r.Update], lis
                 raise SpecError(f"no command {command[:40]!r}; {expected(command, COMMANDS)}")
     except SpecError as error:
         raise FileError(path, f"line {at}", str(error)) from error
-    notes = []
+    notes: list[str] = []
     problems = {f"{command} is left out: {_NOT_SAID[command]}": at for command, at in left_out.items()}
     problems["rates are rounded: those of P4Runtime are whole numbers a second"] = cells.rounded
     for problem, places in problems.items():

@@ -254,7 +254,10 @@ def test_workers_report_them_too(tailrace: Run, tmp_path: Path) -> None:
         ("\neval('1 +')\n", "mine.py: line 2: SyntaxError"),
         ("\nraise SyntaxError('no')\n", "mine.py: line 2: SyntaxError: no"),
         ("x = 1\0\n", "mine.py: SyntaxError"),
-        ("import sys\nsys.path.insert(0, __file__[:-7] + 'more')\nimport of_mine\n", "of_mine.py: line 2: Syn"),
+        (
+            "import sys\nsys.path.insert(0, __file__[:-7] + 'more')\nimport of_mine\n",
+            "of_mine.py: line 2: Syn",
+        ),
     ],
 )
 def test_errors_of_syntax(told: Run, tmp_path: Path, text: str, place: str) -> None:
