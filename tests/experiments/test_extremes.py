@@ -281,3 +281,26 @@ def test_a_live_controller_of_a_network_that_stays_cut_ends(
     told = capsys.readouterr().err
     assert "nothing arrived for 100us: given up at" in told
     assert "flows did not finish" in told.splitlines()[-1]
+
+
+def test_samples_are_bounded_while_nothing_happens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Between retransmissions there are no events, but 300,000 times as many samples as the run has packets."""
+    monkeypatch.chdir(tmp_path)
+    assert main([*RUN, "--sample", "1ns", "--fault", "drop:rate=1"]) == 2
+    assert "samples, and the limit is" in capsys.readouterr().err.splitlines()[-1]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_live_controller_does_not_wait_for_the_end_of_a_fault_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is refused when nothing has arrived for long, as without such a controller."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "STALLED_TIMEOUTS", 1)
+    words = ("--transport", "gbn:rto=100us,backoff=0", "--workload", "permutation:size=16KiB,peers=remote")
+    away = ("--fault", "switch-restart:switch=leaf1,for=100s,at=1us")
+    assert main([*RUN, *words, "--controller", "live", *away]) == 2
+    assert "controller live: that comes to" in capsys.readouterr().err.splitlines()[-1]
+    assert list(tmp_path.iterdir()) == []

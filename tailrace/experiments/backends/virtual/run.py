@@ -48,6 +48,9 @@ from tailrace.words.units import format_time
 _RESTARTED = "pipeline_replaced"
 """Why a switch that restarts drops what is in it, in the core's words."""
 
+SAMPLES_A_STEP = 256
+"""Of each port, between two looks at how many samples there are."""
+
 LOOK_RTTS = 5
 """Base RTTs between two looks at whether all is done, where there are flows that nobody waits for, and at
 whether switches are deadlocked, where they pause each other.
@@ -334,8 +337,11 @@ class _Run:
         # its probes cost so much that a run must not wait in vain for as long as others
         live = self._job.live is not None
         if not background and not stops and not live:
-            network.run(last_ns, progress=teller.tell)
-            return
+            if self._job.sample_ns is None:
+                network.run(last_ns, progress=teller.tell)
+                return
+            # samples are taken, and fill the memory, whether anything happens or not
+            step_ns = max(step_ns, SAMPLES_A_STEP * self._job.sample_ns)
         waiting = list(nics)
         while network.now_ns < last_ns:
             if network.run(min(last_ns, network.now_ns + step_ns), progress=teller.tell):
