@@ -226,12 +226,12 @@ def _say_where(folder: Path, done: Comparison, display: Display, ran: str) -> No
     shown = f"./{folder}" if str(folder).startswith("-") else str(folder)
     commands = [
         (("report", shown), f"all of it on one page: {folder / PAGE}"),
-        (("compare", _COMMON, "--target", "virtual"), "every scheme on one network"),
         (("schemes",), "what can be compared, with all parameters"),
     ]
+    if ran != _COMMON:
+        commands.insert(1, (("compare", _COMMON, "--target", "virtual"), "every scheme on one network"))
     for words, what in commands:
-        if ran not in words:
-            display.say(f"  {shlex.join((name, *words))}\n      {what}")
+        display.say(f"  {shlex.join((name, *words))}\n      {what}")
 
 
 def _shown(path: Path) -> Path:
@@ -325,7 +325,7 @@ def _judge(results: Sequence[Result], failures: Sequence[str], display: Display)
     if overloaded:
         display.say(f"a larger --time-scale than {max(overloaded):g} gives the machine more time")
     if failed:
-        raise RunError("; ".join(failed))
+        raise RunError("; ".join(dict.fromkeys(failed)))
 
 
 @contextmanager

@@ -46,6 +46,15 @@ def test_what_is_proposed_works(here: Path, out: str, capsys: pytest.CaptureFixt
     assert (here / out / "report.html").exists()
 
 
+@pytest.mark.parametrize("name", ["report", "schemes", "compare"])
+def test_a_file_may_be_called_like_a_command(
+    here: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / name).write_text(PRESET, "utf-8")
+    assert main(["compare", name, *SMALL, "--out", "results"]) == 0
+    assert [words[0] for words in proposals(capsys.readouterr().err)] == ["report", "compare", "schemes"]
+
+
 def test_what_has_run_is_not_proposed(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "common", *SMALL]) == 0
     assert [words[0] for words in proposals(capsys.readouterr().err)] == ["report", "schemes"]
