@@ -36,8 +36,9 @@ class Source:
         """No history: no flow, no smallest RTT."""
         self.rig.reset()
         self.frame = roce()
-        self.rig.one(HOST_PORT, self.frame, NOW, virtual_bytes=PLENTY_BYTES)
+        self.rig.one(HOST_PORT, self.frame, NOW)
         self.entry = next(i for i in range(4) if self.rig.register("flow_in_flight_bytes", i))
+        self.rig.set_register("flow_in_flight_bytes", self.entry, PLENTY_BYTES)
 
     def ack(self, rtt: int, *, hops: int = 1, nbytes: int = 0, stamps: int = 1) -> None:
         """An ACK arrives `rtt` ticks after its data was stamped, over `hops` links from here."""
