@@ -7,9 +7,10 @@
     .venv/bin/python -m scripts.measure.mutations run [--all] OUT.jsonl [NAME...]    those that OUT lacks
 
 A mutation turns a comparison, changes a constant, drops a statement or swaps the branches of a condition.
-`run` applies each in this work tree, which must be clean, runs the tests of its room and then the others
-until one fails, and takes it back. With --all the tests are those of `make test-all`. The stage `recorded`
-means that only recorded results (trace hashes, goldens) catch a mutation.
+`run` applies each in this work tree, which must be clean, runs the tests of its room until one fails, and
+takes it back; those that pass then go through all other tests together. P4 needs p4c on PATH. With --all the
+tests are those of `make test-all`. The stage `recorded` means that only recorded results (trace hashes,
+goldens) catch a mutation.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ import random
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -52,14 +52,16 @@ C_COMPARISON = re.compile(r"(?<=[\w)\]] )(<=|>=|==|!=|<|>)(?= [\w(!~-])")
 C_CONSTANT = re.compile(r"(?<![\w.\"'<])([1-9]\d{0,5})(?![\w.\"'])")
 C_BRANCH = re.compile(r"^(\s*(?:\} else )?if )(\(.*\))( \{)?$")
 C_STATEMENT = re.compile(
-    r"^\s+(?!return|break|continue|goto|case|const|static|#|bit<|bool |u?int)[\w.>\[\]()-]+.*[^{},]\s*;$"
+    r"^\s+(?!return|break|continue|goto|case|const|static|#|bit<|bool |\w+(\(\))? \**\w+(\[.*\])?( =|,|;))"
+    r"[\w.>\[\]-]+( [-+|&]?= |\().*[^{},]\s*;$"
 )
+"""A call or an assignment; no declaration, without which nothing compiles."""
 PY_OPERATORS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """A line of a file that becomes another one; `nth` counts the lines that are the same, from 0."""
+    """A text of a file that becomes another one; `nth` counts where it stands in the file, from 0."""
 
     name: str
     area: str
@@ -141,7 +143,7 @@ def draw(seed: int) -> list[Mutation]:
             candidates = python_candidates(text, lines) if path.endswith(".py") else c_candidates(lines)
             for index, kind, new in candidates:
                 old = lines[index]
-                nth = lines[:index].count(old)
+                nth = "\n".join(lines[:index]).count(old)
                 places.setdefault(kind, []).append(Mutation("", area, kind, path, old, new, nth))
         kinds = ["comparison", "constant", "statement", "branch"]
         lines_seen: set[tuple[str, str, int]] = set()
@@ -162,61 +164,109 @@ def read() -> list[Mutation]:
 
 
 def mutated(mutation: Mutation) -> str:
-    """The text of the mutated file. Raises ValueError: the line is not in it as often as it has to be."""
-    lines = text_of(mutation.file).split("\n")
-    places = [index for index, line in enumerate(lines) if line == mutation.old]
-    if len(places) <= mutation.nth:
-        raise ValueError(f"{mutation.name}: {mutation.file} has {len(places)} times {mutation.old!r}")
-    lines[places[mutation.nth]] = mutation.new
-    return "\n".join(lines)
+    """The text of the mutated file. Raises ValueError: the text is not in it as often as it has to be."""
+    before = text_of(mutation.file).split(mutation.old)
+    if len(before) <= mutation.nth + 1:
+        raise ValueError(f"{mutation.name}: {mutation.file} has {len(before) - 1} times {mutation.old!r}")
+    head, tail = before[: mutation.nth + 1], before[mutation.nth + 1 :]
+    return mutation.old.join(head) + mutation.new + mutation.old.join(tail)
 
 
-def run_tests(arguments: Sequence[str], environment: dict[str, str]) -> str:
-    """The first failure of a run of tests, or empty."""
-    done = subprocess.run(arguments, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode in (0, 5):
-        return ""
-    failures = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
-    return (
-        failures[0] if failures else (done.stdout + done.stderr).strip().rpartition("\n")[2][:200] or "failed"
-    )
+PYTEST = (".venv/bin/pytest", "-q", "-p", "no:cacheprovider")
+PARALLEL = (*PYTEST, "--numprocesses", "2", "--dist", "loadfile")
+NO_RECORDED = tuple(f"--ignore={path}" for path in RECORDED)
+LIMIT_S = 3600
+"""After which a run of tests counts as failed: a mutation that never ends is caught."""
+
+STAGES: dict[str, tuple[str, ...]] = {
+    "packet tests": ("make", "--no-print-directory", "ptf", "TARGET=native"),
+    "tests": (*PARALLEL, *NO_RECORDED, "--ignore=tests/mininet"),
+    "mininet": (*PYTEST, "tests/mininet"),
+    "recorded": (*PARALLEL, *(path for path in RECORDED if (ROOT / path).exists())),
+}
+"""What those that no test of their room catches go through, together."""
+
+MAX_FAILURES = 30
+PASSED = "passed its room"
 
 
-def stages(mutation: Mutation) -> Iterator[tuple[str, list[str]]]:
-    """The commands of a run, the tests of the mutation's room first and recorded results last."""
-    pytest = [
-        ".venv/bin/pytest",
-        "-q",
-        "-x",
-        "--numprocesses",
-        "2",
-        "--dist",
-        "loadfile",
-        "-p",
-        "no:cacheprovider",
-    ]
-    recorded = [f"--ignore={path}" for path in RECORDED]
-    if mutation.area == "p4":
-        yield "compile", [".venv/bin/python", "scripts/compile_p4.py", "p4src", "p4src/build"]
-    yield "room", [*pytest, *recorded, *AREAS[mutation.area][2]]
-    if mutation.area in ("p4", "core", "server"):
-        yield "packet tests", ["make", "--no-print-directory", "ptf", "TARGET=native"]
-    yield "tests", [*pytest, *recorded, "--ignore=tests/mininet"]
-    yield "tests", [".venv/bin/pytest", "-q", "-x", "tests/mininet"]
-    yield "recorded", [*pytest, *(path for path in RECORDED if (ROOT / path).exists())]
-
-
-def run(mutation: Mutation, everything: bool) -> dict[str, object]:
-    """Applies a mutation, runs tests until they catch it, and takes it back."""
+def failures_of(command: Sequence[str], everything: bool) -> list[str]:
+    """The tests that fail, or the last line of a command that fails without a word about tests."""
     environment = {**os.environ, **({"TAILRACE_TESTS": "all"} if everything else {})}
-    begin_s = time.monotonic()
-    (ROOT / mutation.file).write_text(mutated(mutation), encoding="utf-8")
     try:
-        runs = ((stage, run_tests(command, environment)) for stage, command in stages(mutation))
-        stage, failure = next(((stage, failure) for stage, failure in runs if failure), ("survived", ""))
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=LIMIT_S
+        )
+    except subprocess.TimeoutExpired:
+        return ["no end"]
+    if done.returncode in (0, 5):
+        return []
+    names = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    return names or [(done.stdout + done.stderr).strip().rpartition("\n")[2][:200] or "failed"]
+
+
+def compiled(mutations: Sequence[Mutation], everything: bool) -> list[str]:
+    """Writes the mutated files, compiles P4 where it is mutated; the compiler's failure."""
+    for mutation in mutations:
+        (ROOT / mutation.file).write_text(mutated(mutation), encoding="utf-8")
+    if not any(mutation.area == "p4" for mutation in mutations):
+        return []
+    return failures_of((".venv/bin/python", "scripts/compile_p4.py", "p4src", "p4src/build"), everything)
+
+
+def outcome(mutations: Sequence[Mutation], command: Sequence[str], everything: bool) -> list[str]:
+    """What fails with these mutations in the work tree, which is as before afterwards."""
+    try:
+        return compiled(mutations, everything) or failures_of(command, everything)
     finally:
         subprocess.run(["git", "checkout", "--quiet", "--", "."], cwd=ROOT, check=True)
-    return {"name": mutation.name, "stage": stage, "failure": failure, "s": round(time.monotonic() - begin_s)}
+
+
+def in_room(mutation: Mutation, everything: bool) -> str:
+    """The first test of its room that catches a mutation, or empty."""
+    command = (*PARALLEL, *NO_RECORDED, "-x", *AREAS[mutation.area][2])
+    return next(iter(outcome([mutation], command, everything)), "")
+
+
+def together(mutations: Sequence[Mutation], everything: bool) -> Iterator[tuple[Mutation, str, str]]:
+    """The stage and test that catch each of the rest. All are applied at once: where nothing fails, all of
+    them pass; each test that fails is then run with each of them alone.
+    """
+    rest = list(mutations)
+    for stage, command in STAGES.items():
+        limit = () if command[0] == "make" else (f"--maxfail={MAX_FAILURES}",)
+        while rest and (failures := outcome(rest, (*command, *limit), everything)):
+            tests = [name for name in failures if "::" in name]
+            alone = (*PYTEST, "-x", *tests) if tests and command[0] != "make" else command
+            caught = {each: failed[0] for each in rest if (failed := outcome([each], alone, everything))}
+            if not caught:
+                raise SystemExit(
+                    f"{stage}: {failures[0]} fails, and with none of {[m.name for m in rest]} alone"
+                )
+            for each, failure in caught.items():
+                yield each, stage, failure
+            rest = [each for each in rest if each not in caught]
+    for each in rest:
+        yield each, "survived", ""
+
+
+def run(out: Path, names: Sequence[str], everything: bool) -> None:
+    """Adds a line to OUT for each mutation that it lacks: in its room first, then the rest together."""
+    lines = out.read_text().splitlines() if out.exists() else []
+    stage_of = {line["name"]: line["stage"] for line in map(json.loads, lines)}
+    chosen = [each for each in read() if not names or each.name in names]
+
+    def record(mutation: Mutation, stage: str, failure: str) -> None:
+        stage_of[mutation.name] = stage
+        with out.open("a", encoding="utf-8") as file:
+            print(json.dumps({"name": mutation.name, "stage": stage, "failure": failure}), file=file)
+
+    for mutation in chosen:
+        if mutation.name not in stage_of:
+            failure = in_room(mutation, everything)
+            record(mutation, "room" if failure else PASSED, failure)
+    for mutation, stage, failure in together([m for m in chosen if stage_of[m.name] == PASSED], everything):
+        record(mutation, stage, failure)
 
 
 def main() -> None:
@@ -240,14 +290,9 @@ def main() -> None:
         for mutation in read():
             mutated(mutation)
     else:
-        out, names = Path(options.words[0]), options.words[1:]
-        done = {json.loads(line)["name"] for line in out.read_text().splitlines()} if out.exists() else set()
         if subprocess.run(["git", "diff", "--quiet", "HEAD"], cwd=ROOT, check=False).returncode:
             sys.exit("the work tree has changes, which a mutation would be taken back with")
-        for mutation in read():
-            if mutation.name not in done and (not names or mutation.name in names):
-                with out.open("a", encoding="utf-8") as file:
-                    print(json.dumps(run(mutation, options.all)), file=file, flush=True)
+        run(Path(options.words[0]), options.words[1:], options.all)
 
 
 if __name__ == "__main__":
