@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import sys
@@ -29,6 +30,7 @@ from tailrace.experiments.errors import RunError
 from tailrace.experiments.figures.beside import files_of
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import plan
+from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.plan.words import labels
 from tailrace.experiments.results.result import Result, to_json, write_result
 from tailrace.experiments.results.staging import check_place, staged
@@ -44,6 +46,9 @@ from tailrace.words import Error, SpecError
 NOTHING_KEPT = "no results were written"
 
 _RANK_DIGITS = 9
+
+_SEED = re.compile(r"(?<=\bseed[ =])[0-9]{1,19}")
+"""The seed of a run, in the text of its failure."""
 
 _COMMON = "common"
 """The preset of all schemes."""
@@ -325,7 +330,18 @@ def _judge(results: Sequence[Result], failures: Sequence[str], display: Display)
     if overloaded:
         display.say(f"a larger --time-scale than {max(overloaded):g} gives the machine more time")
     if failed:
-        raise RunError("; ".join(dict.fromkeys(failed)))
+        raise RunError("; ".join(_by_reason(failed)))
+
+
+def _by_reason(failures: Sequence[str]) -> Iterator[str]:
+    """Failures, of which those that differ in their seed alone are one, with all these seeds."""
+    alike: dict[tuple[str, str], list[int]] = {}
+    for failure in failures:
+        match = _SEED.search(failure)
+        before, after = (failure, "") if match is None else (failure[: match.start()], failure[match.end() :])
+        alike.setdefault((before, after), []).extend([] if match is None else [int(match[0])])
+    for (before, after), seeds in alike.items():
+        yield f"{before}{seeds_text(seeds) if seeds else ''}{after}"
 
 
 @contextmanager

@@ -122,6 +122,27 @@ def test_a_sweep_keeps_the_other_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     assert [point.get("failed") for point in points] == [None, "no program is loaded"]
 
 
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("sweep", "scheme=spray,seed=1..3: no program is loaded"),
+        ("compare", "clean, spray: seed 1..3: no program is loaded"),
+    ],
+)
+def test_seeds_that_fail_alike_are_one_failure(
+    command: str,
+    line: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The last line has the reason once, with all seeds."""
+    failing(monkeypatch, ERRORS[0], "spray")
+    words = [command, "--scheme", "ecmp,spray", *options(WORDS | {"fault": "none", "seed": "1..3"})]
+    assert main([*words, "--out", str(tmp_path / "out")]) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == f"tailrace: {line}"
+
+
 @pytest.mark.parametrize(("error", "status"), [(ERRORS[0], 1), (ERRORS[1], 2)])
 def test_where_every_run_fails(
     error: Exception, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -209,8 +209,8 @@ def test_gateways_and_neighbours(tmp_path: Path) -> None:
 # ---- other formats ----
 
 
-def test_node_link_graphs_are_told(tmp_path: Path) -> None:
-    """One line says what the file is, and what is expected; the documents make the one of the other."""
+def test_other_formats_are_refused_by_name(tmp_path: Path) -> None:
+    """One line names the format, and what is expected; the documents convert a node-link graph."""
     graph: nx.Graph[str] = nx.Graph()
     for number in (1, 2):
         graph.add_node(f"h{number}", ip=f"10.0.{number}.1/24")
@@ -221,6 +221,15 @@ def test_node_link_graphs_are_told(tmp_path: Path) -> None:
             SpecError, match=r"hosts: .*node-link graph, as NetworkX writes it.*hosts, switches and links"
         ):
             read(tmp_path, nx.node_link_data(graph, edges=edges))
+    p4app = {
+        "p4_src": "l2.p4",
+        "topology": {"links": [["h1", "s1"]], "hosts": {"h1": {}}, "switches": {"s1": {}}},
+    }
+    with pytest.raises(
+        SpecError,
+        match=r"hosts: .*p4-utils network \(p4app\.json\).*expected an object; .*hosts, switches and links",
+    ):
+        read(tmp_path, p4app)
     (block,) = (
         part for part in DOCS.read_text().split("```") if part.startswith("python\n") and "networkx" in part
     )

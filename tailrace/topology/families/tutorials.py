@@ -25,7 +25,7 @@ from tailrace.topology.families.options import Links
 from tailrace.topology.families.tutorials_2018 import has_ends, modern
 from tailrace.topology.model import Host, Link, Switch, Topology
 from tailrace.words import SpecError, UnitError, Words
-from tailrace.words.files import json_object, read_text
+from tailrace.words.files import json_object, text_of
 from tailrace.words.keys import read
 from tailrace.words.units import parse_rate_bps, split, whole
 
@@ -60,9 +60,11 @@ _MOST_COMMANDS = 1000
 """Of one host."""
 
 _FORM = "the topology.json of the p4lang tutorials has hosts, switches and links"
-_NODE_LINK = (
-    f"this is a node-link graph, as NetworkX writes it; {_FORM}: docs/experiments.md shows how to make it"
-)
+_OTHER_FORMS = {
+    "nodes": "this is a node-link graph, as NetworkX writes it; docs/experiments.md shows how to convert it",
+    "topology": "this is a p4-utils network (p4app.json), which is not read",
+}
+"""Names of other formats, by a key that only they have."""
 
 
 class _Reader:
@@ -85,7 +87,8 @@ class _Reader:
         for key, kind in (("hosts", dict | list), ("switches", dict), ("links", list)):
             if not isinstance(data.get(key), kind):
                 what = "a list" if kind is list else "an object"
-                raise self.error(key, f"expected {what}; {_NODE_LINK if 'nodes' in data else _FORM}")
+                other = next((f"{text}; " for name, text in _OTHER_FORMS.items() if name in data), "")
+                raise self.error(key, f"{other}expected {what}; {_FORM}")
         check_size(
             f"topology {self._file}",
             switches=len(data["switches"]),
@@ -131,12 +134,9 @@ class _Reader:
         return number
 
     def _load(self) -> dict[str, Any]:
+        text = text_of(Path(self._file))
         try:
-            data = json.loads(read_text(Path(self._file)), object_pairs_hook=json_object)
-        except OSError as error:
-            raise SpecError(f"{self._file}: {error.strerror}") from None
-        except UnicodeDecodeError as error:
-            raise SpecError(f"{self._file}: {error.reason}") from None
+            data = json.loads(text, object_pairs_hook=json_object)
         except json.JSONDecodeError as error:
             raise SpecError(f"{self._file}: line {error.lineno}: {error.msg}") from None
         except ValueError as error:  # a key twice; a number of more digits than Python turns into one
