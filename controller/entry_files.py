@@ -3,7 +3,7 @@
 simple_switch_CLI (`switch_cli`), and a `p4.v1.WriteRequest` as text.
 
 Of the tutorials' files all is taken that their tool takes (utils/p4runtime_lib of p4lang/tutorials), so keys
-that it does not read are passed over.
+that the tool does not read are passed over.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from __future__ import annotations
 import difflib
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,21 +27,23 @@ from tailrace.p4rt.values import text_of as value_text
 from tailrace.p4rt.view import ProgramView
 from tailrace.words import SpecError
 from tailrace.words.errors import FileError
-from tailrace.words.files import MOST_TEXT_BYTES, read_text, text_of
+from tailrace.words.files import MOST_TEXT_BYTES, text_of
 from tailrace.words.schema import KeyProblemError, convert, read_json
 from tailrace.words.text import one_line
 
 JSON_SUFFIX = ".json"
 _MOST_NOTES = 10
 _MOST_NAMED = 5
+_MOST_COMPARED = 1000
+"""Keys that are not read, which are compared with those that are."""
 _MOST_LINES = 20
-"""Of a file with commands so many may be none, in front."""
+"""Lines at the beginning of a file, of which one has to be a command."""
 
 _Id = Annotated[int, Meta(ge=0, lt=1 << 32, description="a whole number below 2^32")]
 _Size = Annotated[int, Meta(ge=0, lt=1 << 31, description="a whole number below 2^31")]
 
 
-class TableEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TableEntry(msgspec.Struct, frozen=True):
     """An entry by names; values as `p4rt.by_name.parse` takes them."""
 
     table: str
@@ -53,21 +54,21 @@ class TableEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     priority: _Size | None = None
 
 
-class Replica(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Replica(msgspec.Struct, frozen=True):
     """A copy."""
 
     egress_port: _Id
     instance: _Id = 0
 
 
-class MulticastGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class MulticastGroup(msgspec.Struct, frozen=True):
     """Copies for each packet of a group."""
 
     multicast_group_id: _Id
     replicas: list[Replica]
 
 
-class CloneSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CloneSession(msgspec.Struct, frozen=True):
     """Copies that a program asks for; packet_length_bytes 0: whole packets."""
 
     clone_session_id: _Id
@@ -76,8 +77,8 @@ class CloneSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     class_of_service: _Id = 0
 
 
-class Runtime(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file of the tutorials. It names the program, too, which who pushes names himself."""
+class Runtime(msgspec.Struct, frozen=True):
+    """A file of the tutorials. The program that it names is not used: `push` is given one."""
 
     target: Any = None
     p4info: Any = None
@@ -105,14 +106,9 @@ def read_request(path: Path) -> p4r.WriteRequest:
     """A WriteRequest from its text.
 
     Raises:
-        FileError: it cannot be read, or is none.
+        FileError: it cannot be read, or is no WriteRequest.
     """
-    try:
-        return _request(path, read_text(path, MOST_TEXT_BYTES))
-    except OSError as error:
-        raise FileError(path, "", error.strerror or str(error)) from error
-    except UnicodeDecodeError as error:
-        raise FileError(path, "", f"expected a p4.v1.WriteRequest as text: {error.reason}") from error
+    return _request(path, text_of(path, MOST_TEXT_BYTES))
 
 
 def _request(path: Path, text: str) -> p4r.WriteRequest:
@@ -155,17 +151,17 @@ def refusal(path: Path, written: Updates, p4info: p4i.P4Info, failures: Mapping[
     Args:
         failures: by the number of the update, why.
     """
-    first, *others = sorted(failures)
+    first, *more = sorted(failures)
     entity = _described(written[first].entity, ProgramView(p4info))
     text = f"{path}: {written.places[first]}: {entity} was refused: {failures[first]}"
-    if others:
-        more = ", ".join(written.places[at] for at in others[:_MOST_NAMED])
-        text += f"; refused too: {more}{', ...' if len(others) > _MOST_NAMED else ''}"
+    if more:
+        places = ", ".join(written.places[at] for at in more[:_MOST_NAMED])
+        text += f"; refused too: {places}{', ...' if len(more) > _MOST_NAMED else ''}"
     return f"{text}; {len(written) - len(failures)} of {len(written)} entries are in"
 
 
 def _described(entity: p4r.Entity, view: ProgramView) -> str:
-    """What an entity is, without what it does."""
+    """The kind of an entity, and its key or id."""
     if entity.HasField("table_entry"):
         table = view.tables.get(entity.table_entry.table_id)
         if table is None:
@@ -185,18 +181,11 @@ def _described(entity: p4r.Entity, view: ProgramView) -> str:
 # ---- the tutorials' JSON ----
 
 
-@dataclass(slots=True)
-class _Notes:
-    """What is told of keys that are not read; left: how many more are looked at."""
-
-    lines: list[str] = field(default_factory=list)
-    left: int = 1000
-
-
 def _of_runtime(path: Path, entries: Entries) -> Updates:
-    notes = _Notes()
-    runtime = read_json(path, Runtime, MOST_TEXT_BYTES, lambda raw, shape: _convert(raw, shape, notes))
     written = Updates()
+    runtime = read_json(
+        path, Runtime, MOST_TEXT_BYTES, lambda raw, shape: _convert(raw, shape, written.notes)
+    )
     for key, write in _WRITE.items():
         for at, entry in enumerate(getattr(runtime, key)):
             update = p4r.Update(type=p4r.Update.INSERT)
@@ -209,73 +198,63 @@ def _of_runtime(path: Path, entries: Entries) -> Updates:
                 update.type = p4r.Update.MODIFY
             written.append(update)
             written.places.append(place)
-    more = len(notes.lines) - _MOST_NOTES
-    written.notes.extend(f"{path}: {note}" for note in notes.lines[:_MOST_NOTES])
+    more = len(written.notes) - _MOST_NOTES
+    written.notes[:] = [f"{path}: {note}" for note in written.notes[:_MOST_NOTES]]
     if more > 0:
         written.notes.append(f"{path}: {more} more keys are not read")
     return written
 
 
-def _convert(raw: Any, shape: type[Runtime], notes: _Notes) -> Runtime:
-    """The struct of a document, without the keys that nobody reads; `notes` tells of them."""
+def _convert(raw: Any, shape: type[Runtime], notes: list[str]) -> Runtime:
+    """The struct of a document. Of keys that are not read those of the document itself are noted, and those
+    of its entries that look like a key that is read.
+    """
     if not isinstance(raw, dict):
         raise KeyProblemError("", "expected an object with table_entries")
     if raw and not raw.keys() & set(Runtime.__struct_fields__):
         raise KeyProblemError("", f"expected a key such as {', '.join(_WRITE)}, found none")
-    kept = _read_keys(raw, Runtime, "", notes, every=True)
-    for key, kind in _SHAPES.items():
-        if isinstance(kept.get(key), list):
-            kept[key] = [
-                _read_keys(entry, kind, f"{key}[{at}].", notes) for at, entry in enumerate(kept[key])
-            ]
-    return convert(kept, shape, strict=False)
-
-
-def _read_keys(
-    raw: Any, shape: type[msgspec.Struct], place: str, notes: _Notes, *, every: bool = False
-) -> Any:
-    """An object without keys that nobody reads; those that look like one that is read are noted, or all."""
-    if not isinstance(raw, dict):
-        return raw
-    kept = {}
-    for key, value in raw.items():
-        if key in shape.__struct_fields__:
-            kept[key] = value
-            continue
-        close = difflib.get_close_matches(key[:80], shape.__struct_fields__, 1, 0.7) if notes.left else []
-        notes.left -= bool(notes.left)
-        if close or (every and notes.left):
+    for place, key, kind in itertools.islice(_not_read(raw, Runtime), _MOST_COMPARED):
+        close = difflib.get_close_matches(key[:80], kind.__struct_fields__, 1, 0.7)
+        if close or not place:
             hint = f"; did you mean {close[0]}?" if close else ""
-            notes.lines.append(f"{place}{one_line(key, 80)}: this key is not read{hint}")
-    if isinstance(kept.get("replicas"), list):
-        kept["replicas"] = [
-            _read_keys(replica, Replica, f"{place}replicas[{at}].", notes)
-            for at, replica in enumerate(kept["replicas"])
-        ]
-    return kept
+            notes.append(f"{place}{one_line(key, 80)}: this key is not read{hint}")
+    return convert(raw, shape, strict=False)
 
 
-def _write_table_entry(said: TableEntry, entries: Entries, out: p4r.Entity) -> None:
-    table = entries.table(said.table)
-    call = entries.call(table.actions, said.action_name, said.action_params or {})
+def _not_read(
+    raw: Any, shape: type[msgspec.Struct], place: str = ""
+) -> Iterator[tuple[str, str, type[msgspec.Struct]]]:
+    """Keys that are not read: where they are, the key, and the struct that does not have it."""
+    if not isinstance(raw, dict):
+        return
+    yield from ((place, key, shape) for key in raw if key not in shape.__struct_fields__)
+    for key, kind in _LISTS.items():
+        if key in shape.__struct_fields__ and isinstance(raw.get(key), list):
+            for at, item in enumerate(raw[key]):
+                yield from _not_read(item, kind, f"{place}{key}[{at}].")
+
+
+def _write_table_entry(entry: TableEntry, entries: Entries, out: p4r.Entity) -> None:
+    table = entries.table(entry.table)
+    call = entries.call(table.actions, entry.action_name, entry.action_params or {})
     out.table_entry.CopyFrom(
         entries.entry(
-            table, said.match or {}, call, priority=said.priority or 0, default=bool(said.default_action)
+            table, entry.match or {}, call, priority=entry.priority or 0, default=bool(entry.default_action)
         )
     )
 
 
-def _write_group(said: MulticastGroup, _: Entries, out: p4r.Entity) -> None:
+def _write_group(entry: MulticastGroup, _: Entries, out: p4r.Entity) -> None:
     group = out.packet_replication_engine_entry.multicast_group_entry
-    group.multicast_group_id = said.multicast_group_id
-    _write_replicas(said.replicas, group.replicas)
+    group.multicast_group_id = entry.multicast_group_id
+    _write_replicas(entry.replicas, group.replicas)
 
 
-def _write_clone(said: CloneSession, _: Entries, out: p4r.Entity) -> None:
+def _write_clone(entry: CloneSession, _: Entries, out: p4r.Entity) -> None:
     session = out.packet_replication_engine_entry.clone_session_entry
-    session.session_id = said.clone_session_id
-    session.packet_length_bytes, session.class_of_service = said.packet_length_bytes, said.class_of_service
-    _write_replicas(said.replicas, session.replicas)
+    session.session_id = entry.clone_session_id
+    session.packet_length_bytes, session.class_of_service = entry.packet_length_bytes, entry.class_of_service
+    _write_replicas(entry.replicas, session.replicas)
 
 
 def _write_replicas(replicas: Iterable[Replica], out: Any) -> None:
@@ -288,8 +267,9 @@ _WRITE: Mapping[str, Callable[[Any, Entries, p4r.Entity], None]] = {
     "multicast_group_entries": _write_group,
     "clone_session_entries": _write_clone,
 }
-_SHAPES: Mapping[str, type[msgspec.Struct]] = {
+_LISTS: Mapping[str, type[msgspec.Struct]] = {
     "table_entries": TableEntry,
     "multicast_group_entries": MulticastGroup,
     "clone_session_entries": CloneSession,
+    "replicas": Replica,
 }

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from finsy.proto import p4d, p4i, p4r
 
-from tailrace.controller.switch_cli.handles import Held, number
+from tailrace.controller.switch_cli.handles import Commands, Held, number
 from tailrace.controller.switch_cli.tables import Tables
 from tailrace.p4rt.by_name import names, parse
 from tailrace.p4rt.by_name.entries import Entries
@@ -19,11 +20,13 @@ from tailrace.words import SpecError
 
 _PER_US = 1_000_000
 """Rates of simple_switch_CLI are in units per microsecond, those of P4Runtime in units per second."""
-_MOST_RATE = (1 << 63) - 1
+_MOST = (1 << 63) - 1
+
+_Array = p4i.Register | p4i.Counter | p4i.DirectCounter | p4i.Meter | p4i.DirectMeter
 
 
-class Cells:
-    """What was written to cells, by the id of their array and their index (None: all).
+class Cells(Commands):
+    """Cells of registers, counters and meters, and parser value sets.
 
     rounded: lines with rates that P4Runtime, which has whole numbers a second, cannot say to within 1 %
     """
@@ -38,40 +41,55 @@ class Cells:
         self._counters = names.entities("counter", counters)
         self._meters = names.entities("meter", meters)
         self._value_sets = names.entities("value set", info.value_sets)
-        self._cells: dict[int, dict[int | None, Held]] = {}
-        self._rates_of_all: dict[int, p4r.MeterConfig] = {}  # by table, of entries that are added later, too
+        self._cells: dict[int, dict[int | None, Held]] = defaultdict(dict)  # by array and index; None: all
+        # by array and entry; what an entry gets beside its key and action
+        self._direct: dict[int, dict[int, tuple[Held, p4r.TableEntry]]] = defaultdict(dict)
+        self._rates_of_all: dict[int, p4r.TableEntry] = {}  # by table, of entries that are added later, too
         self.rounded: list[int] = []
         self._values: dict[int, tuple[int, dict[bytes, None]]] = {}
 
     def updates(self) -> Iterator[tuple[int, p4r.Update]]:
-        """What writes them, each with its line."""
+        """The updates that write them, each with its line; what belongs to entries of tables is put there."""
+        for entries in self._direct.values():
+            for held, more in entries.values():
+                held.entity.table_entry.MergeFrom(more)
+        for table, rates in self._rates_of_all.items():
+            for entry in self._tables.entries_of(table):
+                if not entry.HasField("meter_config"):
+                    entry.MergeFrom(rates)
         for cells in self._cells.values():
             for held in cells.values():
                 yield held.update(p4r.Update.MODIFY)
-        for table, config in self._rates_of_all.items():
-            for entry in self._tables.entries_of(table):
-                if not entry.HasField("meter_config"):
-                    entry.meter_config.CopyFrom(config)
         for number_, (line, values) in self._values.items():
             value_set = p4r.ValueSetEntry(value_set_id=number_)
+            field_id = self._value_sets.by_id[number_].match[0].id
             for value in values:
-                match = value_set.members.add().match.add(
-                    field_id=self._value_sets.by_id[number_].match[0].id
-                )
-                match.exact.value = value
+                value_set.members.add().match.add(field_id=field_id).exact.value = value
             yield Held(line, p4r.Entity(value_set_entry=value_set)).update(p4r.Update.MODIFY)
 
-    def _write(self, line: int, array: int, index: int | None, entity: p4r.Entity) -> None:
-        cells = self._cells.setdefault(array, {})
-        cells.pop(index, None)  # what is written again is written last
-        cells[index] = Held(line, entity)
+    def _write(
+        self, info: _Array, index: str, entity: p4r.Entity, direct: p4r.TableEntry | None = None
+    ) -> None:
+        """Writes a cell: the entity at its index, or of a direct array `direct` to an entry of the table."""
+        if isinstance(info, (p4i.DirectCounter, p4i.DirectMeter)):
+            assert direct is not None
+            held = self._tables.entry_of(
+                self._entries.table(self._entries.tables.full(info.direct_table_id)), index
+            )
+            self._direct[info.preamble.id][id(held)] = held, direct
+            return
+        at = number(index, "index", info.size - 1)
+        getattr(entity, str(entity.WhichOneof("entity"))).index.index = at
+        self._cells[info.preamble.id][at] = Held(self.line, entity)
 
-    def write_register(self, line: int, register: str, index: str, value: str) -> None:
+    def _reset(self, array: int) -> None:
+        self._cells.pop(array, None)
+        self._direct.pop(array, None)
+
+    def write_register(self, register: str, index: str, value: str) -> None:
         info: p4i.Register = self._registers.named(register)
-        entry = p4r.RegisterEntry(register_id=info.preamble.id)
-        entry.index.index = number(index, "index", info.size - 1)
-        entry.data.CopyFrom(self._data(info, value))
-        self._write(line, info.preamble.id, entry.index.index, p4r.Entity(register_entry=entry))
+        entry = p4r.RegisterEntry(register_id=info.preamble.id, data=self._data(info, value))
+        self._write(info, index, p4r.Entity(register_entry=entry))
 
     def _data(self, register: p4i.Register, value: str) -> p4d.P4Data:
         spec = original(register.type_spec, self._types)
@@ -87,54 +105,37 @@ class Cells:
         )
         return p4d.P4Data(enum_value=octets) if kind == "serializable_enum" else p4d.P4Data(bitstring=octets)
 
-    def reset_register(self, line: int, register: str) -> None:
-        del line
-        self._cells.pop(self._registers.id_of(register), None)
+    def reset_register(self, register: str) -> None:
+        self._reset(self._registers.id_of(register))
 
-    def write_counter(self, line: int, counter: str, index: str, packets: str, octets: str) -> None:
+    def write_counter(self, counter: str, index: str, packets: str, octets: str) -> None:
         info = self._counters.named(counter)
-        most = _MOST_RATE
         data = p4r.CounterData(
-            packet_count=number(packets, "packets", most), byte_count=number(octets, "bytes", most)
+            packet_count=number(packets, "packets", _MOST), byte_count=number(octets, "bytes", _MOST)
         )
-        if isinstance(info, p4i.DirectCounter):
-            self._entry(info.direct_table_id, index).counter_data.CopyFrom(data)
-            return
         entry = p4r.CounterEntry(counter_id=info.preamble.id, data=data)
-        entry.index.index = number(index, "index", info.size - 1)
-        self._write(line, info.preamble.id, entry.index.index, p4r.Entity(counter_entry=entry))
+        self._write(info, index, p4r.Entity(counter_entry=entry), p4r.TableEntry(counter_data=data))
 
-    def reset_counter(self, line: int, counter: str) -> None:
-        del line
-        info = self._counters.named(counter)
-        if isinstance(info, p4i.DirectCounter):
-            for entry in self._tables.entries_of(info.direct_table_id):
-                entry.ClearField("counter_data")
-        self._cells.pop(info.preamble.id, None)
+    def reset_counter(self, counter: str) -> None:
+        self._reset(self._counters.id_of(counter))
 
-    def set_rates(self, line: int, meter: str, index: str, *rates: str) -> None:
+    def set_rates(self, meter: str, index: str, *rates: str) -> None:
         info = self._meters.named(meter)
-        config = self._config(line, rates)
-        if isinstance(info, p4i.DirectMeter):
-            self._entry(info.direct_table_id, index).meter_config.CopyFrom(config)
-            return
+        config = self._config(rates)
         entry = p4r.MeterEntry(meter_id=info.preamble.id, config=config)
-        entry.index.index = number(index, "index", info.size - 1)
-        self._write(line, info.preamble.id, entry.index.index, p4r.Entity(meter_entry=entry))
+        self._write(info, index, p4r.Entity(meter_entry=entry), p4r.TableEntry(meter_config=config))
 
-    def set_all_rates(self, line: int, meter: str, *rates: str) -> None:
+    def set_all_rates(self, meter: str, *rates: str) -> None:
         info = self._meters.named(meter)
-        config = self._config(line, rates)
+        config = self._config(rates)
+        self._reset(info.preamble.id)
         if isinstance(info, p4i.DirectMeter):
-            self._rates_of_all[info.direct_table_id] = config
-            for entry in self._tables.entries_of(info.direct_table_id):
-                entry.ClearField("meter_config")
+            self._rates_of_all[info.direct_table_id] = p4r.TableEntry(meter_config=config)
             return
-        self._cells.pop(info.preamble.id, None)
         cells = p4r.MeterEntry(meter_id=info.preamble.id, config=config)
-        self._write(line, info.preamble.id, None, p4r.Entity(meter_entry=cells))
+        self._cells[info.preamble.id][None] = Held(self.line, p4r.Entity(meter_entry=cells))
 
-    def _config(self, line: int, rates: Sequence[str]) -> p4r.MeterConfig:
+    def _config(self, rates: Sequence[str]) -> p4r.MeterConfig:
         """The two rates of a meter, each as RATE:BURST."""
         if len(rates) != 2:
             raise SpecError(f"expected two rates as RATE:BURST, found {len(rates)}")
@@ -142,35 +143,30 @@ class Cells:
         # below 0.5 a second there would be no rate at all
         cir, pir = (max(1, round(rate)) if rate else 0 for rate in (committed, peak))
         if abs(cir - committed) * 100 > committed or abs(pir - peak) * 100 > peak:
-            self.rounded.append(line)
+            self.rounded.append(self.line)
         return p4r.MeterConfig(cir=cir, cburst=cburst, pir=pir, pburst=pburst)
-
-    def _entry(self, table: int, handle: str) -> p4r.TableEntry:
-        info = self._entries.table(self._entries.tables.full(table))
-        return self._tables.entry_of(info, handle).entity.table_entry
 
     # ---- value sets ----
 
-    def _set(self, line: int, name: str, value: str) -> tuple[dict[bytes, None], bytes]:
+    def _set(self, name: str, value: str) -> tuple[dict[bytes, None], bytes]:
         """The members of a value set, which have one field, and a value of that."""
         info = self._value_sets.named(name)
         if len(info.match) != 1:
             raise SpecError(f"value set {info.preamble.name} has {len(info.match)} fields, expected 1")
         field = info.match[0]
-        _, values = self._values.get(info.preamble.id, (line, {}))
-        self._values[info.preamble.id] = line, values
+        _, values = self._values.get(info.preamble.id, (self.line, {}))
+        self._values[info.preamble.id] = self.line, values
         return values, parse.octets(fields_of([field], self._types)[field.id], value)
 
-    def add_value(self, line: int, value_set: str, value: str) -> None:
-        values, octets = self._set(line, value_set, value)
+    def add_value(self, value_set: str, value: str) -> None:
+        values, octets = self._set(value_set, value)
         values[octets] = None
 
-    def remove_value(self, line: int, value_set: str, value: str) -> None:
-        values, octets = self._set(line, value_set, value)
+    def remove_value(self, value_set: str, value: str) -> None:
+        values, octets = self._set(value_set, value)
         values.pop(octets, None)
 
-    def clear_values(self, line: int, value_set: str) -> None:
-        del line
+    def clear_values(self, value_set: str) -> None:
         self._values.pop(self._value_sets.id_of(value_set), None)
 
 
@@ -181,6 +177,6 @@ def _rate(text: str) -> tuple[float, int]:
         units = float(rate) * _PER_US
     except ValueError:
         units = -1.0
-    if not 0 <= units <= _MOST_RATE:
+    if not 0 <= units <= _MOST:
         raise SpecError(f"expected RATE:BURST, such as 0.5:100, found {text[:40]!r}")
-    return units, number(burst, "burst", _MOST_RATE)
+    return units, number(burst, "burst", _MOST)

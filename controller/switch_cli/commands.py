@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of simple_switch_CLI's commands, as the P4Runtime updates of a switch that has just got its program.
 
-What only reads is passed over; what P4Runtime cannot say is left out, with a note. Lines that are empty, or
-begin with `#` or `//`, say nothing.
+Commands that only read are passed over; those that P4Runtime cannot express are left out, with a note. Lines
+that are empty, or begin with `#` or `//`, are no commands.
 """
 
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from typing import NamedTuple
 from finsy.proto import p4r
 
 from tailrace.controller.switch_cli.cells import Cells
+from tailrace.controller.switch_cli.handles import Commands
 from tailrace.controller.switch_cli.replication import Replication
 from tailrace.controller.switch_cli.tables import PROFILE_DEFAULT, Tables
 from tailrace.p4rt.by_name.entries import Entries
@@ -23,7 +25,7 @@ from tailrace.words.errors import FileError
 from tailrace.words.suggest import expected
 
 _HASHES = "the program says how it hashes"
-_NOT_SAID = {
+_NOT_WRITTEN = {
     "set_queue_depth": "P4Runtime has no queues; start tailrace_switch_grpc with --queue-depth",
     "set_queue_rate": "P4Runtime has no queues; start tailrace_switch_grpc with --port-rate",
     "set_crc16_parameters": _HASHES,
@@ -41,41 +43,17 @@ _NOT_SAID = {
     "write_config_to_file": "P4Runtime has no such thing",
     "shell": "no command of the machine is run",
 }
-_READS = frozenset(
-    [
-        "help",
-        "greet",
-        "EOF",
-        "show_tables",
-        "show_actions",
-        "show_ports",
-        "show_pvs",
-        "switch_info",
-        "table_show_actions",
-        "table_info",
-        "table_num_entries",
-        "table_dump",
-        "table_dump_entry",
-        "table_dump_entry_from_key",
-        "table_dump_member",
-        "table_dump_group",
-        "act_prof_dump",
-        "act_prof_dump_member",
-        "act_prof_dump_group",
-        "mc_dump",
-        "meter_get_rates",
-        "counter_read",
-        "register_read",
-        "pvs_get",
-        "mirroring_get",
-        "get_time_elapsed",
-        "get_time_since_epoch",
-    ]
-)
+_READS = frozenset({
+    "help", "greet", "EOF", "switch_info", "show_tables", "show_actions", "show_ports", "show_pvs",
+    "table_show_actions", "table_info", "table_num_entries", "table_dump", "table_dump_entry",
+    "table_dump_entry_from_key", "table_dump_member", "table_dump_group", "act_prof_dump",
+    "act_prof_dump_member", "act_prof_dump_group", "mc_dump", "meter_get_rates", "counter_read",
+    "register_read", "pvs_get", "mirroring_get", "get_time_elapsed", "get_time_since_epoch",
+})  # fmt: skip
 
 
 class Line(NamedTuple):
-    """A line that says something."""
+    """A command, and the number of its line."""
 
     number: int
     text: str
@@ -98,47 +76,53 @@ def read(path: Path, text: str, entries: Entries) -> tuple[list[p4r.Update], lis
     tables, replication = Tables(entries), Replication()
     cells = Cells(entries, tables)
     left_out: dict[str, list[int]] = {}
+    updates: list[p4r.Update] = []
+    places: list[str] = []
     reads = at = 0
     try:
         for at, line in lines(text):
             command, *arguments = line.split()
             if command in _READS:
                 reads += 1
-            elif command in _NOT_SAID:
+            elif command in _NOT_WRITTEN:
                 left_out.setdefault(command, []).append(at)
             elif command in _COMMANDS:
                 _carry_out((tables, replication, cells), at, command, arguments)
             else:
                 raise SpecError(f"no command {command[:40]!r}; {expected(command, COMMANDS)}")
+        for at, update in itertools.chain(replication.updates(), cells.updates(), tables.updates()):
+            updates.append(update)
+            places.append(f"line {at}")
     except SpecError as error:
         raise FileError(path, f"line {at}", str(error)) from error
     notes: list[str] = []
-    problems = {f"{command} is left out: {_NOT_SAID[command]}": at for command, at in left_out.items()}
+    problems = {f"{command} is left out: {_NOT_WRITTEN[command]}": at for command, at in left_out.items()}
     problems["rates are rounded: those of P4Runtime are whole numbers a second"] = cells.rounded
-    for problem, places in problems.items():
-        more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-        notes.extend(f"{path}: line {line}{more}: {problem}" for line in places[:1])
+    for problem, numbers in problems.items():
+        more = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
+        notes.extend(f"{path}: line {line}{more}: {problem}" for line in numbers[:1])
     if reads:
         notes.append(f"{path}: commands that only read are passed over: {reads}")
-    updates = [*replication.updates(), *cells.updates(), *tables.updates()]
-    return [update for _, update in updates], [f"line {line}" for line, _ in updates], notes
+    return updates, places, notes
 
 
-def _carry_out(states: Iterable[object], line: int, command: str, arguments: list[str]) -> None:
+def _carry_out(states: Iterable[Commands], line: int, command: str, arguments: list[str]) -> None:
     method, usage, least, most = _COMMANDS[command]
     if not least <= len(arguments) <= most:
         raise SpecError(f"expected {command} {usage}, found {len(arguments)} arguments")
     kind = method.__qualname__.partition(".")[0]
-    method(next(state for state in states if type(state).__name__ == kind), line, *arguments)
+    state = next(state for state in states if type(state).__name__ == kind)
+    state.line = line
+    method(state, *arguments)
 
 
 _Method = Callable[..., None]
 
 
 def _described(method: _Method) -> tuple[_Method, str, int, int]:
-    """A method with the arguments that it takes after the state and the line."""
+    """A method with its arguments: their names, and how many there are at least and at most."""
     words, least, most = [], 0, 0
-    for parameter in list(inspect.signature(method).parameters.values())[2:]:
+    for parameter in list(inspect.signature(method).parameters.values())[1:]:
         if parameter.kind is parameter.VAR_POSITIONAL:
             words.append(f"[{parameter.name.upper()} ...]")
             most = 1 << 20
@@ -187,5 +171,5 @@ _METHODS: Mapping[str, _Method] = {
     "pvs_clear": Cells.clear_values,
 }
 _COMMANDS = {name: _described(method) for names, method in _METHODS.items() for name in names.split()}
-COMMANDS = (*_COMMANDS, *_NOT_SAID, *sorted(_READS))
+COMMANDS = (*_COMMANDS, *_NOT_WRITTEN, *sorted(_READS))
 """All that simple_switch_CLI knows."""

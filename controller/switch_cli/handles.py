@@ -28,9 +28,15 @@ class Held:
         return self.line, p4r.Update(type=kind, entity=self.entity)
 
 
+class Commands:
+    """What the commands of one kind have made; line: that of the command which is carried out."""
+
+    line = 0
+
+
 @dataclass(slots=True)
 class Handles(Generic[_T]):
-    """Things of one kind by handle.
+    """Objects of one kind by handle.
 
     versioned: as of table entries, whose handle has in its highest byte how often its number was given back
     """
@@ -43,7 +49,7 @@ class Handles(Generic[_T]):
     _next: int = 0
 
     def add(self, item: _T) -> int:
-        """The handle of what is new."""
+        """The handle of a new object."""
         if self._free:
             slot = heapq.heappop(self._free)
         else:
@@ -53,18 +59,18 @@ class Handles(Generic[_T]):
         return handle
 
     def known(self, text: str) -> int:
-        """The handle that a word is. Raises SpecError: nothing has it."""
+        """The handle that a text is. Raises SpecError: no object has it."""
         handle = number(text, "handle")
         if handle not in self.held:
             raise SpecError(f"no {self.what} of this file has the handle {handle}")
         return handle
 
     def get(self, text: str) -> _T:
-        """What a handle is of. Raises SpecError as `known`."""
+        """The object with a handle. Raises SpecError as `known`."""
         return self.held[self.known(text)]
 
     def take(self, handle: int) -> _T:
-        """Removes what a handle is of."""
+        """Removes the object with a handle."""
         slot = handle & _SLOT
         if self.versioned:
             self._versions[slot] = self._versions.get(slot, 0) + 1

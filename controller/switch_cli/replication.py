@@ -9,15 +9,18 @@ from dataclasses import dataclass, field
 
 from finsy.proto import p4r
 
-from tailrace.controller.switch_cli.handles import Handles, Held, number
+from tailrace.controller.switch_cli.handles import Commands, Handles, Held, number
 from tailrace.words import SpecError
 
 _PORT, _GROUP = "port", "group"
 
+MOST_COPIES = 1 << 16
+"""Of all clone sessions of a file."""
+
 
 @dataclass(slots=True)
 class _Node:
-    """Copies of one instance; group: the one that has it."""
+    """Copies of one instance; group: the multicast group that has it."""
 
     instance: int
     ports: list[int]
@@ -38,7 +41,7 @@ class _Group:
                 yield p4r.Replica(egress_port=port, instance=node.instance)
 
 
-class Replication:
+class Replication(Commands):
     """BMv2 makes copies by nodes, each of which at most one multicast group has."""
 
     def __init__(self) -> None:
@@ -47,12 +50,13 @@ class Replication:
         self._sessions: dict[int, tuple[int, str, int]] = {}
 
     def updates(self) -> Iterator[tuple[int, p4r.Update]]:
-        """What makes them, each with its line."""
+        """The updates that make them, each with its line. Raises SpecError: there are too many copies."""
         for number_, group in self._groups.items():
             entry = p4r.PacketReplicationEngineEntry()
             entry.multicast_group_entry.multicast_group_id = number_
             entry.multicast_group_entry.replicas.extend(group.replicas())
             yield _insert(group.line, entry)
+        copies = 0
         for session, (line, kind, target) in self._sessions.items():
             entry = p4r.PacketReplicationEngineEntry()
             entry.clone_session_entry.session_id = session
@@ -60,15 +64,19 @@ class Replication:
                 entry.clone_session_entry.replicas.add(egress_port=target)
             elif target in self._groups:
                 entry.clone_session_entry.replicas.extend(self._groups[target].replicas())
+            copies += len(entry.clone_session_entry.replicas)
+            if copies > MOST_COPIES:
+                raise SpecError(
+                    f"clone sessions make more than {MOST_COPIES} copies, each of those of a group"
+                )
             yield _insert(line, entry)
 
     # ---- multicast groups ----
 
-    def create_group(self, line: int, group: str) -> None:
-        self._groups.setdefault(number(group, "group"), _Group(line))
+    def create_group(self, group: str) -> None:
+        self._groups.setdefault(number(group, "group"), _Group(self.line))
 
-    def destroy_group(self, line: int, group: str) -> None:
-        del line
+    def destroy_group(self, group: str) -> None:
         chosen = self._groups.pop(number(group, "group"), None)
         for node in chosen.nodes.values() if chosen else ():
             node.group = None
@@ -79,31 +87,27 @@ class Replication:
             raise SpecError(f"no multicast group {chosen} in this file")
         return chosen
 
-    def create_node(self, line: int, instance: str, *ports: str) -> None:
-        del line
+    def create_node(self, instance: str, *ports: str) -> None:
         self._nodes.add(_Node(number(instance, "instance"), _ports(ports)))
 
-    def update_node(self, line: int, node: str, *ports: str) -> None:
-        del line
+    def update_node(self, node: str, *ports: str) -> None:
         self._nodes.get(node).ports = _ports(ports)
 
-    def destroy_node(self, line: int, node: str) -> None:
-        del line
+    def destroy_node(self, node: str) -> None:
         handle = self._nodes.known(node)
         chosen = self._nodes.take(handle)
         if chosen.group is not None:
             del self._groups[chosen.group].nodes[handle]
 
-    def associate(self, line: int, group: str, node: str) -> None:
+    def associate(self, group: str, node: str) -> None:
         chosen, handle = self._group(group), self._nodes.known(node)
         there = self._nodes.held[handle]
         if there.group is not None:
             raise SpecError(f"node {node} is in multicast group {there.group} already")
         there.group = chosen
-        self._groups[chosen].nodes[handle], self._groups[chosen].line = there, line
+        self._groups[chosen].nodes[handle], self._groups[chosen].line = there, self.line
 
-    def dissociate(self, line: int, group: str, node: str) -> None:
-        del line
+    def dissociate(self, group: str, node: str) -> None:
         chosen = self._nodes.get(node)
         if chosen.group != self._group(group):
             raise SpecError(f"node {node} is not in multicast group {group}")
@@ -112,14 +116,13 @@ class Replication:
 
     # ---- clone sessions ----
 
-    def mirror_to_port(self, line: int, session: str, port: str) -> None:
-        self._sessions[number(session, "session")] = line, _PORT, number(port, "port")
+    def mirror_to_port(self, session: str, port: str) -> None:
+        self._sessions[number(session, "session")] = self.line, _PORT, number(port, "port")
 
-    def mirror_to_group(self, line: int, session: str, group: str) -> None:
-        self._sessions[number(session, "session")] = line, _GROUP, number(group, "group")
+    def mirror_to_group(self, session: str, group: str) -> None:
+        self._sessions[number(session, "session")] = self.line, _GROUP, number(group, "group")
 
-    def delete_session(self, line: int, session: str) -> None:
-        del line
+    def delete_session(self, session: str) -> None:
         chosen = number(session, "session")
         if self._sessions.pop(chosen, None) is None:
             raise SpecError(f"no clone session {chosen} in this file")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and action profiles after commands. Each public method is a command: it takes its line, then its
-arguments, and raises SpecError where simple_switch_CLI or the program has no such thing.
+"""Tables and action profiles after commands. Each public method is a command: it takes its arguments,
+and raises SpecError where simple_switch_CLI or the program has no such thing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from finsy.proto import p4i, p4r
 
-from tailrace.controller.switch_cli.handles import Handles, Held, number
+from tailrace.controller.switch_cli.handles import Commands, Handles, Held, number
 from tailrace.p4rt.by_name import parse
 from tailrace.p4rt.by_name.entries import Entries, TableNames
 from tailrace.words import SpecError
@@ -51,7 +51,7 @@ class _Group:
         return Held(self.line, entity)
 
 
-class Tables:
+class Tables(Commands):
     """Entries and default entries of tables; members and groups of action profiles, with ids from 1 on."""
 
     def __init__(self, entries: Entries) -> None:
@@ -62,7 +62,7 @@ class Tables:
         self._groups: dict[int, Handles[_Group]] = {}
 
     def updates(self) -> Iterator[tuple[int, p4r.Update]]:
-        """What makes them, each with its line: what others name comes first."""
+        """The updates that make them, each with its line: members before groups before entries."""
         for members in self._members.values():
             for held in members.held.values():
                 yield held.update(p4r.Update.INSERT)
@@ -78,7 +78,7 @@ class Tables:
     # ---- tables ----
 
     def entry_of(self, table: TableNames, handle: str) -> Held:
-        """The entry of a table that a handle means."""
+        """The entry of a table with a handle."""
         if table.info.is_const_table or table.info.has_initial_entries:
             raise SpecError(f"table {table.name} has entries of the program, so handles are not known here")
         return self._handles(table).get(handle)
@@ -93,13 +93,13 @@ class Tables:
             table.info.preamble.id, Handles(f"entry of table {table.name}", versioned=True)
         )
 
-    def add(self, line: int, table: str, action: str, *key: str) -> None:
+    def add(self, table: str, action: str, *key: str) -> None:
         names = self._entries.table(table)
         if names.info.implementation_id:
             raise SpecError(f"table {names.name} has an action profile: use table_indirect_add")
         entry, values = self._keyed(names, key)
         entry.action.action.CopyFrom(self._entries.call(names.actions, action, values))
-        self._handles(names).add(Held(line, p4r.Entity(table_entry=entry)))
+        self._handles(names).add(Held(self.line, p4r.Entity(table_entry=entry)))
 
     def _keyed(self, table: TableNames, words: Sequence[str]) -> tuple[p4r.TableEntry, list[str]]:
         """An entry without its action, from `KEY => REST [PRIORITY]`, and the rest."""
@@ -123,39 +123,35 @@ class Tables:
                 entry.match.append(match)
         return entry, rest
 
-    def set_default(self, line: int, table: str, action: str, *values: str) -> None:
+    def set_default(self, table: str, action: str, *values: str) -> None:
         names = self._entries.table(table)
         if names.info.implementation_id:
             raise SpecError(f"table {names.name} has an action profile: {PROFILE_DEFAULT}")
         entry = p4r.TableEntry(table_id=names.info.preamble.id, is_default_action=True)
         entry.action.action.CopyFrom(self._entries.call(names.actions, action, _values(values)))
-        self._defaults[entry.table_id] = Held(line, p4r.Entity(table_entry=entry))
+        self._defaults[entry.table_id] = Held(self.line, p4r.Entity(table_entry=entry))
 
-    def reset_default(self, line: int, table: str) -> None:
-        del line
+    def reset_default(self, table: str) -> None:
         self._defaults.pop(self._entries.table(table).info.preamble.id, None)
 
-    def modify(self, line: int, table: str, action: str, handle: str, *values: str) -> None:
+    def modify(self, table: str, action: str, handle: str, *values: str) -> None:
         names = self._entries.table(table)
         held = self.entry_of(names, handle)
         call = self._entries.call(names.actions, action, _values(values))
         held.entity.table_entry.action.action.CopyFrom(call)
-        held.line = line
+        held.line = self.line
 
-    def delete(self, line: int, table: str, handle: str) -> None:
-        del line
+    def delete(self, table: str, handle: str) -> None:
         names = self._entries.table(table)
         self.entry_of(names, handle)
         self._handles(names).take(self._handles(names).known(handle))
 
-    def clear(self, line: int, table: str) -> None:
-        del line
+    def clear(self, table: str) -> None:
         handles = self._handles(self._entries.table(table))
         for handle in list(handles.held):
             handles.take(handle)
 
-    def set_timeout(self, line: int, table: str, handle: str, milliseconds: str) -> None:
-        del line
+    def set_timeout(self, table: str, handle: str, milliseconds: str) -> None:
         entry = self.entry_of(self._entries.table(table), handle).entity.table_entry
         entry.idle_timeout_ns = number(milliseconds, "timeout") * _NS_PER_MS
 
@@ -187,62 +183,60 @@ class Tables:
         table = self._entries.table(self._entries.tables.full(profile.table_ids[0]))
         return self._entries.call(table.actions, action, _values(values))
 
-    def create_member(self, line: int, profile: str, action: str, *values: str) -> None:
+    def create_member(self, profile: str, action: str, *values: str) -> None:
         info = self._profile(profile)
         member = p4r.ActionProfileMember(
             action_profile_id=info.preamble.id, action=self._call(info, action, values)
         )
-        held = Held(line, p4r.Entity(action_profile_member=member))
+        held = Held(self.line, p4r.Entity(action_profile_member=member))
         held.entity.action_profile_member.member_id = self._members_of(info).add(held) + 1
 
-    def modify_member(self, line: int, profile: str, action: str, member: str, *values: str) -> None:
+    def modify_member(self, profile: str, action: str, member: str, *values: str) -> None:
         info = self._profile(profile)
         held = self._members_of(info).get(member)
         held.entity.action_profile_member.action.CopyFrom(self._call(info, action, values))
-        held.line = line
+        held.line = self.line
 
-    def delete_member(self, line: int, profile: str, member: str) -> None:
-        del line
+    def delete_member(self, profile: str, member: str) -> None:
         members = self._members_of(self._profile(profile))
         members.take(members.known(member))
 
-    def create_group(self, line: int, profile: str) -> None:
+    def create_group(self, profile: str) -> None:
         info = self._profile(profile)
         if not info.with_selector:
             raise SpecError(f"action profile {info.preamble.name} has no selector, so no groups")
-        self._groups_of(info).add(_Group(line, info.preamble.id))
+        self._groups_of(info).add(_Group(self.line, info.preamble.id))
 
-    def delete_group(self, line: int, profile: str, group: str) -> None:
-        del line
+    def delete_group(self, profile: str, group: str) -> None:
         groups = self._groups_of(self._profile(profile))
         groups.take(groups.known(group))
 
-    def add_to_group(self, line: int, profile: str, member: str, group: str) -> None:
-        changed, member_id = self._in_group(line, profile, member, group)
+    def add_to_group(self, profile: str, member: str, group: str) -> None:
+        changed, member_id = self._in_group(profile, member, group)
         if member_id in changed.members:
             raise SpecError(f"member {member} is in group {group} already")
         changed.members[member_id] = None
 
-    def remove_from_group(self, line: int, profile: str, member: str, group: str) -> None:
-        changed, member_id = self._in_group(line, profile, member, group)
+    def remove_from_group(self, profile: str, member: str, group: str) -> None:
+        changed, member_id = self._in_group(profile, member, group)
         if member_id not in changed.members:
             raise SpecError(f"member {member} is not in group {group}")
         del changed.members[member_id]
 
-    def _in_group(self, line: int, profile: str, member: str, group: str) -> tuple[_Group, int]:
-        """A group, which a line changes, and the id of a member of its profile."""
+    def _in_group(self, profile: str, member: str, group: str) -> tuple[_Group, int]:
+        """The group that the command changes, and the id of a member of its profile."""
         info = self._profile(profile)
         changed = self._groups_of(info).get(group)
-        changed.line = line
+        changed.line = self.line
         return changed, self._members_of(info).known(member) + 1
 
-    def add_indirect(self, line: int, table: str, *key: str) -> None:
-        self._add_indirect(line, table, key, group=False)
+    def add_indirect(self, table: str, *key: str) -> None:
+        self._add_indirect(table, key, group=False)
 
-    def add_with_group(self, line: int, table: str, *key: str) -> None:
-        self._add_indirect(line, table, key, group=True)
+    def add_with_group(self, table: str, *key: str) -> None:
+        self._add_indirect(table, key, group=True)
 
-    def _add_indirect(self, line: int, table: str, key: Sequence[str], *, group: bool) -> None:
+    def _add_indirect(self, table: str, key: Sequence[str], *, group: bool) -> None:
         names = self._entries.table(table)
         entry, rest = self._keyed(names, key)
         if len(rest) != 1:
@@ -254,7 +248,7 @@ class Tables:
             entry.action.action_profile_group_id = self._groups_of(profile).known(rest[0]) + 1
         else:
             entry.action.action_profile_member_id = self._members_of(profile).known(rest[0]) + 1
-        self._handles(names).add(Held(line, p4r.Entity(table_entry=entry)))
+        self._handles(names).add(Held(self.line, p4r.Entity(table_entry=entry)))
 
 
 def _match(table: TableNames, info: p4i.MatchField, text: str) -> p4r.FieldMatch | None:

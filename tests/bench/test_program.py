@@ -46,7 +46,7 @@ def test_measures_a_program(tmp_path: Path) -> None:
     ("file", "content", "said"),
     [
         ("entries.txtpb", b"updates { kind: 1 }", "expected a p4.v1.WriteRequest as text"),
-        ("entries.txtpb", b"\xff\xfe", "expected a p4.v1.WriteRequest as text"),
+        ("entries.txtpb", b"\xff\xfe", "not UTF-8 text but UTF-16"),
         ("entries.txtpb", b"updates { type: INSERT entity { table_entry { table_id: 5 } } }", "entry 1 of 1"),
         ("packets.pcap", b"no capture, but text", "expected a capture (pcap)"),
         ("packets.pcap", b"", "expected a capture (pcap)"),

@@ -10,6 +10,7 @@ from finsy.proto import p4r
 from google.protobuf import text_format
 
 from tailrace.controller.entry_files import Updates, read_updates
+from tailrace.controller.switch_cli import replication
 from tailrace.controller.switch_cli.commands import COMMANDS
 from tailrace.p4rt import programs
 from tailrace.words.errors import FileError
@@ -145,6 +146,18 @@ def test_copies(tmp_path: Path) -> None:
     assert one.clone_session_entry.session_id == 5
     assert [(r.egress_port, r.instance) for r in one.clone_session_entry.replicas] == [(4, 0)]
     assert found.places == ["line 8", "line 1", "line 10"]
+
+
+def test_copies_of_clone_sessions_are_bounded(tmp_path: Path) -> None:
+    """Each session of a group has all its copies: a short file would be gigabytes of updates."""
+    nodes = 1 + replication.MOST_COPIES // 512
+    ports = " ".join(map(str, range(512)))
+    lines = ["mc_mgrp_create 1"]
+    lines += [
+        line for at in range(nodes) for line in (f"mc_node_create 0 {ports}", f"mc_node_associate 1 {at}")
+    ]
+    with pytest.raises(FileError, match=f"clone sessions make more than {replication.MOST_COPIES} copies"):
+        carried_out(tmp_path, "basic_l3", *lines, "mirroring_add_mc 1 1")
 
 
 def test_cells(tmp_path: Path) -> None:
