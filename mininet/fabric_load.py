@@ -31,7 +31,7 @@ load of 15; with the machine to themselves 1.3 (default network, native switch),
 (20 native switches).
 """
 
-OTHERS_SHARE = 0.25
+OTHER_SHARE = 0.25
 """Share of all CPUs that other processes may take while they wait; the controller and this harness are among
 these.
 """
@@ -181,18 +181,18 @@ class LoadWatch:
                 f"over {LATE_SHARE:.0%} of the {self._frame_ns / 1e3:.0f} us that a frame takes"
             )
             return
-        whole = Usage(*(sum(getattr(use, name) for use in used.values()) for name in Usage.__slots__))
-        run_s, waited_s = whole.run_ns / 1e9, whole.waited_ns / 1e9
-        others_s = self._latest_busy_s - self._busy_s - run_s
+        total = Usage(*(sum(getattr(use, name) for use in used.values()) for name in Usage.__slots__))
+        run_s, waited_s = total.run_ns / 1e9, total.waited_ns / 1e9
+        other_s = self._latest_busy_s - self._busy_s - run_s
         cpus_s = (os.cpu_count() or 1) * (self._sampled - self._start)
         if (
-            whole.dispatches >= _FEW_DISPATCHES
+            total.dispatches >= _FEW_DISPATCHES
             and waited_s > MOST_WAITING * run_s
-            and others_s > OTHERS_SHARE * cpus_s
+            and other_s > OTHER_SHARE * cpus_s
         ):
             yield (
                 f"switches and hosts ran for {run_s:.1f} s and waited for a CPU for {waited_s:.1f} s, "
-                f"over {MOST_WAITING} times as long, while other processes ran for {others_s:.1f} s"
+                f"over {MOST_WAITING} times as long, while other processes ran for {other_s:.1f} s"
             )
 
     def _dropped(self, seen: Mapping[str, Interface]) -> Iterable[str]:

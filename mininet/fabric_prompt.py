@@ -65,8 +65,8 @@ class Prompt(CLI):
     prompt = "mininet> "
 
     def __init__(self, run: Run, net: FabricNet, results: socket.socket | None = None) -> None:
-        """`results`: over which the program that started this hears that there is a result, and says that it
-        has shown it; None: there is none.
+        """`results`: a byte is sent when there is a result, and one received when it has been shown; None: no
+        program waits for results.
         """
         self._run, self._net, self._results = run, net, results
         self.failures: list[str] = []

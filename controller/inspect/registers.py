@@ -101,8 +101,8 @@ def data_value(
             data_value(node, name, part_spec, part, types)
             for part_spec, part in zip(spec.tuple.members, data.tuple.members, strict=False)
         )
-    found = data.enum_value if which == "enum_value" else data.bitstring
-    return data_field(name, spec, types).from_bytes(found, node.peer_of)
+    octets = data.enum_value if which == "enum_value" else data.bitstring
+    return data_field(name, spec, types).from_bytes(octets, node.peer_of)
 
 
 def _is_zero(data: p4d.P4Data) -> bool:

@@ -39,8 +39,8 @@ _NOT_WRITTEN = {
     "load_new_config_file": "tailrace push takes the program as its argument",
     "swap_configs": "tailrace push takes the program as its argument",
     "reset_state": "tailrace push resets what the switch holds before it writes",
-    "serialize_state": "P4Runtime has no such thing",
-    "write_config_to_file": "P4Runtime has no such thing",
+    "serialize_state": "P4Runtime has no such operation",
+    "write_config_to_file": "P4Runtime has no such operation",
     "shell": "no command of the machine is run",
 }
 _READS = frozenset({

@@ -341,15 +341,15 @@ def sweep(
     target = choose_target(chosen.target, display)
     chosen = structs.replace(chosen, target=target)
     texts = {axis.key: axis_text(axis) for axis in parsed}
-    said = {key: text for key, text in texts.items() if text is not None}
-    command = sweep_command(chosen, said) if said.keys() == texts.keys() else ""
+    expressible = {key: text for key, text in texts.items() if text is not None}
+    command = sweep_command(chosen, expressible) if expressible.keys() == texts.keys() else ""
     over_seeds = len(chosen.seeds) > 1 and "seed" not in axes
     if over_seeds:
         parsed.append(make_axis("seed", map(str, chosen.seeds)))
     ended: list[Ended] = []
-    found = points(chosen, parsed, target, ended)
+    planned = points(chosen, parsed, target, ended)
     folder = None if out is None else Path(out)
-    wanted = [one.task for one in found]
+    wanted = [point.task for point in planned]
     settled = None
     if store is not None:
         kept = Store(Path(store))
@@ -357,12 +357,12 @@ def sweep(
             kept.of(scheme)  # what is no store is told before anything runs
         settled = keeper(kept, display)
     ends = run_all(wanted, folder, Where(workers, cluster), display, again=again, settled=settled)
-    for one in found:
-        end = ends[one.task.key]
+    for point in planned:
+        end = ends[point.task.key]
         result, failed = (end, "") if isinstance(end, Result) else (None, end.reason)
-        ended.append(Ended(one.settings, str(one.task.out), result, failed))
+        ended.append(Ended(point.settings, str(point.task.out), result, failed))
     places = {axis.key: {value: place for place, value in enumerate(axis.values)} for axis in parsed}
-    ended.sort(key=lambda one: [places[key][value] for key, value in one.settings.items()])
+    ended.sort(key=lambda point: [places[key][value] for key, value in point.settings.items()])
     done = Sweep({axis.key: axis.values for axis in parsed}, tuple(ended), over_seeds, command)
     if folder is not None:
         _keep(folder / SWEEP, to_json(done.document))

@@ -25,7 +25,7 @@ _VERSION_CALL = 0x80010001
 _REPLY, _EXCEPTION = 2, 3
 _STOP, _I32, _I64, _STRING, _LIST = 0, 8, 10, 11, 15
 _UNKNOWN_SERVICE = "Unknown service"
-"""What TMultiplexedProcessor says of a service that is not registered; it has done nothing then."""
+"""TMultiplexedProcessor's message for a service that is not registered; no call has been carried out."""
 
 _MOST_REASON_BYTES = 400
 
@@ -66,7 +66,7 @@ class ThriftClient:
             start_s: for how long the server may be starting.
 
         Raises:
-            OSError: nobody listens in this time.
+            OSError: no server listens within this time.
         """
         self._port = port
         self._deadline = time.monotonic() + start_s

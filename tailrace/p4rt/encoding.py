@@ -123,14 +123,10 @@ def _message(entity: P4Entity, program: Program) -> p4r.Entity:
     key = {name: _plain(value) for name, value in (entity.match or {}).items()}
     arguments = {name: _plain(value) for name, value in entity.action.args.items()}
     call = entries.call(table.actions, entity.action.name, arguments)
-    found = p4r.Entity(
-        table_entry=entries.entry(
-            table, key, call, priority=entity.priority, default=entity.is_default_action
-        )
-    )
+    entry = entries.entry(table, key, call, priority=entity.priority, default=entity.is_default_action)
     if entity.meter_config is not None:
-        found.table_entry.meter_config.CopyFrom(entity.meter_config.encode())
-    return found
+        entry.meter_config.CopyFrom(entity.meter_config.encode())
+    return p4r.Entity(table_entry=entry)
 
 
 def _plain(value: object) -> object:

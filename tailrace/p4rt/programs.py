@@ -23,7 +23,7 @@ from tailrace.words.text import one_line
 _P4INFO = (".p4info.txtpb", ".p4.p4info.txtpb", ".p4info.txt", ".p4.p4info.txt")
 """P4Info beside NAME.json: our name, that of the p4lang tutorials, and both as p4c had them before 2024."""
 _NOT_THERE = "with id="
-"""Of what finsy says where P4Info names what it does not have."""
+"""Part of finsy's message where P4Info refers to an id that it does not have."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -162,7 +162,7 @@ class ProgramView:
         return of_kind[kind]
 
     def table(self, name: str) -> TableView | None:
-        """The table that a name means; None: no one."""
+        """The table that a name means; None: none, or several."""
         try:
             return self.tables[self._names.id_of(name)]
         except SpecError:
@@ -183,7 +183,7 @@ class ProgramView:
         """What the index of a counter, register or meter counts.
 
         A port where the owner's name speaks of ports, or it is one of our counters of ports; else a number.
-        What stands before a dot only tells instances apart.
+        The part before a dot names the instance, and does not count.
         """
         owner = owner.rpartition(".")[2]
         by_port = owner in PORT_COUNTERS or "port" in owner.lower().split("_")

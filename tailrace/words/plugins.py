@@ -151,33 +151,33 @@ def expected(names: Iterable[str]) -> Iterator[None]:
 
 
 @contextmanager
-def blamed(what: str, *things: object) -> Iterator[None]:
+def blamed(what: str, *objects: object) -> Iterator[None]:
     """Within the block, an error that a plug-in causes is reported with the plug-in's file and line.
 
     Args:
         what: what was being done; the message begins with it.
-        things: objects that a plug-in may have defined; an error of ours within the block names theirs.
+        objects: those that a plug-in may have defined; an error of ours within the block names theirs.
 
     Raises:
-        SpecError: there was one; errors of ours stay as they are, but for the place of `things`.
+        SpecError: there was one; errors of ours stay as they are, but for the place of `objects`.
     """
     try:
         yield
     except Error as error:
-        place = _plugin_frame(error) or next(filter(None, map(place_of, things)), "")
+        place = _plugin_frame(error) or next(filter(None, map(place_of, objects)), "")
         # what a plug-in itself refuses is the user's mistake
         refused = any(_of_plugin(frame.f_code.co_filename) for frame in list(_frames(error))[:1])
         if place and not refused and place not in str(error):
             error.args = (f"{error} ({place})",)
         raise
     except BaseException as error:
-        cause = blame(error, things)
+        cause = blame(error, objects)
         if not cause:
             raise
         raise SpecError(f"{what}: {cause}") from error
 
 
-def blame(error: BaseException, things: Iterable[object] = ()) -> str:
+def blame(error: BaseException, objects: Iterable[object] = ()) -> str:
     """The place in a plug-in that caused an error, and the error, on one line; empty: no plug-in did, or the
     error is one of ours, or a signal ended the command.
 
@@ -188,23 +188,28 @@ def blame(error: BaseException, things: Iterable[object] = ()) -> str:
     if isinstance(error, KeyboardInterrupt) or not (_loaded or _modules):
         return ""
     module = sys.modules.get(kind.__module__)
-    own = kind.__module__ == "builtins" or _of_plugin(getattr(module, "__file__", None) or "")
-    if isinstance(error, Error) or not (isinstance(error, Exception) or own):
+    common = kind.__module__ == "builtins" or _of_plugin(getattr(module, "__file__", None) or "")
+    if isinstance(error, Error) or not (isinstance(error, Exception) or common):
         return ""
     place = _plugin_frame(error)
-    if not place and own and isinstance(error, Exception) and not isinstance(error, (OSError, MemoryError)):
-        objects = (each for frame in _frames(error) for each in _objects(frame.f_locals.values()))
-        place = next(filter(None, map(place_of, (*objects, *things))), "")
+    if (
+        not place
+        and common
+        and isinstance(error, Exception)
+        and not isinstance(error, (OSError, MemoryError))
+    ):
+        used = (each for frame in _frames(error) for each in _objects(frame.f_locals.values()))
+        place = next(filter(None, map(place_of, (*used, *objects))), "")
     return f"{place}: {_line_of(error)}" if place else ""
 
 
-def place_of(thing: object) -> str:
+def place_of(defined: object) -> str:
     """Where a plug-in defines a function, a class or the class of an object: its file and line; empty: none
     does.
     """
     if not (_loaded or _modules):  # it is asked for each flow of a run
         return ""
-    return _place(thing if isinstance(thing, (type, FunctionType)) else type(thing))
+    return _place(defined if isinstance(defined, (type, FunctionType)) else type(defined))
 
 
 @functools.cache

@@ -270,7 +270,7 @@ def test_what_is_not_told(line: Topology) -> None:
         return [Trace(program="p", steps=(sent(2),), cut=True)]
 
     tried = TriedPaths(line, line.host("h1"), line.host("h3"), cut).walk(b"\x40")
-    assert "h1 to h3: s1: more outcomes or steps than are told" in tried.problems
+    assert "h1 to h3: s1: more outcomes or steps than the switch lists" in tried.problems
 
     def flood(switch: str, _port: int, frame: bytes) -> list[Trace]:
         more = (

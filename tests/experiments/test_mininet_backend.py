@@ -91,7 +91,7 @@ def test_what_the_harness_could_not_apply(tmp_path: Path) -> None:
     assert not outcome.delays
     assert outcome.not_applied == (
         "delay: links have none behind switches, since this kernel has no netem",
-        "link leaf1-spine1: it was down, as the prompt had been told",
+        "link leaf1-spine1: taken down at the prompt",
     )
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from tailrace.controller.listing.listing import Column, Listing, Row
 from tailrace.native.trace.coverage import Coverage
@@ -33,9 +33,9 @@ _UNUSED = (
 )
 
 
-def listing(found: Sequence[Coverage]) -> Listing:
+def listing(programs: Sequence[Coverage]) -> Listing:
     """A row for each kind of use of each program."""
-    rows = tuple(row for one in found for row in _rows(one))
+    rows = tuple(row for coverage in programs for row in _rows(coverage))
     return Listing("coverage", _COLUMNS, rows, nothing=_NO_PROGRAMS)
 
 
@@ -57,26 +57,31 @@ def _row(program: str, what: str, used: list[bool]) -> Iterator[Row]:
         yield {"program": program, "what": what, "used": sum(used), "all": len(used), "percent": percent}
 
 
-def unused_listing(found: Iterable[Coverage]) -> Listing:
+def unused_listing(programs: Sequence[Coverage]) -> Listing:
     """A row for each use that no packet has made, and each entry that none has hit."""
-    found = list(found)
     rows: list[Row] = []
-    for one in found:
+    for coverage in programs:
         rows += [
             {
-                "program": one.program,
+                "program": coverage.program,
                 "place": f"{use.file}:{use.line}" if use.file else "",
                 "kind": use.kind,
                 "name": use.name,
                 "what": use.what,
             }
-            for use in one.uses
+            for use in coverage.uses
             if not use.count
         ]
         rows += [
-            {"program": one.program, "place": "", "kind": "entry", "name": entry.table, "what": entry.written}
-            for entry in one.entries
+            {
+                "program": coverage.program,
+                "place": "",
+                "kind": "entry",
+                "name": entry.table,
+                "what": entry.written,
+            }
+            for entry in coverage.entries
             if not entry.hit
         ]
-    nothing = "packets have used everything" if found else _NO_PROGRAMS
+    nothing = "packets have used everything" if programs else _NO_PROGRAMS
     return Listing("unused", _UNUSED, tuple(rows), nothing=nothing)

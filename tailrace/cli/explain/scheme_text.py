@@ -54,7 +54,7 @@ def listing(
     bounds: dict[str, list[str]] = {}
     refused: list[SpecError] = []
     for name in [name for name in SCHEMES.names if not names or name in wanted]:
-        found = None
+        resolved = None
         if values:
             experiment = make({**values, "scheme": name}).each_seed()[0]
             try:
@@ -62,10 +62,10 @@ def listing(
             except SpecError as error:
                 refused.append(error)
                 continue
-            found = planned.job.scheme
+            resolved = planned.job.scheme
             title = f"{planned.experiment.topology}   {planned.experiment.workload}"
             bounds.setdefault(queue_text([queues_of(planned.job)]), []).append(name)
-        rows += _rows(name, found)
+        rows += _rows(name, resolved)
     if refused and not rows:
         raise refused[0]
     caption = (

@@ -11,7 +11,7 @@
              simple 3            length on the wire   frame, of interface 0
              options: code, 2    length, 2   value, a multiple of 4 octets
 
-Numbers have 4 octets where nothing else is said, in the order that the magic tells. What a capture says of
+Numbers have 4 octets where no other length is given, in the byte order of the magic. What a capture says of
 its frames is used (byte order, lengths, frame check sequences, which are taken off) or refused (link types
 other than Ethernet, frames that were cut off or had errors). Times are not read. Each length is checked
 against what is left.
@@ -164,7 +164,7 @@ def _pcap(octets: _Octets) -> Iterator[bytes]:
     _, major, minor, _, _, _, link = octets.numbers("IHHIIII")
     if (major, minor) != (2, 4):
         raise CaptureError(f"pcap of version {major}.{minor}; expected 2.4")
-    # the upper half of the link type tells whether frames have check sequences, and their pairs of octets
+    # upper half of the link type: whether frames have check sequences, and their length in pairs of octets
     interface = _Interface(link & 0xFFFF, (link >> 28) * 2 if link & _FCS_PRESENT else 0)
     frames = _Frames()
     while octets:

@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 
 class DryRuns(contextlib.ExitStack):
-    """Asks each switch; of one that is not ours a copy is made when it is asked first, and a line says so.
+    """Asks each switch. A switch without dry runs is copied when it is first asked, with a note.
 
     All methods raise SwitchError where a switch is gone or refuses, TraceError where a copy is not possible.
     """
@@ -87,7 +87,7 @@ class DryRuns(contextlib.ExitStack):
         return self._copies[switch]
 
     def _number(self, node: Node, key: str) -> int | None:
-        """A number of the switch that P4Runtime does not tell: of the topology, else of the program."""
+        """A number of the switch that P4Runtime does not have: from the topology, else from the program."""
         topology = self._network.topology
         known = {} if topology is None else {switch.name: switch for switch in topology.switches}
         value: int | None = getattr(known.get(node.name), key, None)

@@ -199,11 +199,11 @@ def read_named(network: Network, words: Sequence[str], kind: str, read: NamedRea
             network.refuse(name, kind, [shown for program in programs for shown in program.shown(kind)])
     chosen: dict[str, frozenset[str]] = {}
     for node in nodes:
-        found = [node.program.named(kind, name) for name in names]
-        for name, aliases in zip(names, found, strict=True):
+        named = [node.program.named(kind, name) for name in names]
+        for name, aliases in zip(names, named, strict=True):
             if len(aliases) > 1:
                 raise SpecError(f"{name!r} means several {kind}s: {', '.join(aliases)}; name one")
-        chosen[node.name] = frozenset(alias for aliases in found for alias in aliases)
+        chosen[node.name] = frozenset(alias for aliases in named for alias in aliases)
     # a switch whose program has none of the objects has nothing to show
     having = [node for node in nodes if chosen[node.name] or not names]
     listings = each(having, lambda node: read(node, chosen[node.name]))

@@ -53,7 +53,7 @@ def host_frame(topology: Topology, src: str, dst: str, *, nic: bool) -> bytes:
     """A UDP packet from one host to another.
 
     Args:
-        nic: hosts are NICs of ours, which know the switch's address alone; else the topology says it.
+        nic: hosts are our NICs, which address every frame to the switch; else addresses follow the topology.
 
     Raises:
         SpecError: there is no such host.
@@ -99,7 +99,7 @@ def sent_by(trace: Trace) -> Iterator[tuple[int, bytes]]:
     """The frames that leave a switch, those of copies among them, each with its port.
 
     Raises:
-        SpecError: the switch has told what is no frame.
+        SpecError: the answer of the switch holds what is no frame.
     """
     for step in flat(trace.steps):
         if isinstance(step, Sent):

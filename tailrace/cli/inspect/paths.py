@@ -127,7 +127,7 @@ def paths(
 
 
 def _tried(network: Network, topology: Topology, pairs: Sequence[tuple[Host, Host]]) -> list[Walk]:
-    """The ways of packets that are tried at the switches, for programs of others."""
+    """The paths of packets by dry runs, for programs that are not the schemes'."""
     from tailrace.cli.inspect.dry_runs import DryRuns
     from tailrace.cli.inspect.packet_walk import host_frame
     from tailrace.cli.inspect.tried_paths import TriedPaths

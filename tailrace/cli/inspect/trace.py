@@ -243,21 +243,21 @@ def _at_switch(
     frames = read_packets(packet)
     with DryRuns(network) as dry_runs:
         if save is not None:
-            found = [[_and_save(dry_runs, network, switch, port, frames, save)]]
+            traces_of = [[_and_save(dry_runs, network, switch, port, frames, save)]]
         elif under is not None:
-            found = [_send(network, switch, port, frame, under) for frame in frames]
+            traces_of = [_send(network, switch, port, frame, under) for frame in frames]
         else:
-            found = [dry_runs.traces(switch, port, frame, every=every) for frame in frames]
+            traces_of = [dry_runs.traces(switch, port, frame, every=every) for frame in frames]
     if json:
-        print_json([one for traces in found for one in traces])
+        print_json([trace for traces in traces_of for trace in traces])
         return
     if proto:
         from tailrace.native.trace.proto import text_of
 
-        for one in (one for traces in found for one in traces):
-            typer.echo(text_of(one), nl=False)
+        for trace in (trace for traces in traces_of for trace in traces):
+            typer.echo(text_of(trace), nl=False)
         return
-    for traces in found:
+    for traces in traces_of:
         print_lines(tree(traces, full=full) if every else lines(traces[0], full=full))
 
 
@@ -287,8 +287,8 @@ def _through_network(
             return
         for step in steps:
             if isinstance(step, Arrival):
-                nobody = f"nobody: port {step.port} of {step.switch} has no link"
-                to = step.host or network.nodes[step.switch].peers.get(step.port) or nobody
+                no_link = f"nobody: port {step.port} of {step.switch} has no link"
+                to = step.host or network.nodes[step.switch].peers.get(step.port) or no_link
                 print_lines([(0, "sent" if step.host == dst else "drop", f"arrives at {to}")])
             else:
                 print_lines([(0, "packet", f"{step.switch}: from {step.from_}, by port {step.port}")])

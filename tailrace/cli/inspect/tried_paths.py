@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where packets from one host to another go, by dry runs: for programs whose tables mean nothing to us.
+"""Where packets from one host to another go, by dry runs: for programs that are not the schemes'.
 
 A UDP packet of the source is tried at its switch, with all outcomes: members of groups, colours of meters,
 random numbers. What the switch would send is tried at the next one, and so on. A frame arrives if every
@@ -107,7 +107,7 @@ class TriedPaths:
     def _try(self, place: Place, step: _Step) -> None:
         traces, peers = self._ask(*place), self._topology.ports_of(place.switch)
         if len(traces) >= MOST_OUTCOMES or any(trace.cut for trace in traces):
-            step.problem = "more outcomes or steps than are told"
+            step.problem = "more outcomes or steps than the switch lists"
         step.outcomes = tuple(
             tuple(_Sent(port, peers.get(port), frame) for port, frame in sent_by(trace)) for trace in traces
         )

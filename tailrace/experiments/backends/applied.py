@@ -8,7 +8,7 @@ from tailrace.experiments.backends.job import Job
 
 
 def not_applied(job: Job, *, delays: bool) -> tuple[str, ...]:
-    """A line for each thing that a job asks for and its target does not apply, or does in another way.
+    """What a job asks for and its target does not apply, or applies in another way, a line each.
 
     Args:
         job: what ran in real time.
@@ -31,7 +31,7 @@ def _real_time(job: Job, *, delays: bool) -> list[str]:
 
 
 def _bmv2(job: Job) -> list[str]:
-    """BMv2's traffic manager counts packets, knows no PFC, and tells programs nothing of its queues."""
+    """BMv2's traffic manager has limits in packets and no PFC, and gives programs no queue lengths."""
     frame_bytes = job.nic.mtu_bytes + HEADER_BYTES
     lines = [
         f"rate: in packets/s, so that a data frame takes as long as one of {frame_bytes} bytes,"

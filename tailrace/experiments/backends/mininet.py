@@ -288,7 +288,7 @@ def _outcome(path: Path, job: Job) -> Outcome:
         delays=found.applied.delays,
         not_applied=(
             *not_applied(job, delays=found.applied.delays),
-            *(f"link {name}: it was down, as the prompt had been told" for name in found.applied.down),
+            *(f"link {name}: taken down at the prompt" for name in found.applied.down),
         ),
         events=tuple(map(event_of, found.events)),
         pfc=pfc,

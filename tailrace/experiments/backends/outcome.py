@@ -108,7 +108,7 @@ class Outcome:
     switch's own counters by name; `dropped` counts frames that switches dropped or faults took, of any
     kind, and `data` says what of them carried data. `packet_hops` counts packets that switches took in.
     `delays` says whether the links' propagation delays were there, and `not_applied` what the target did not
-    do of what was asked, a line each. `gaps` are those between data packets of
+    apply of what was asked, a line each. `gaps` are those between data packets of
     a flow, where NICs measured them, and `learned` is what NICs have learnt that stretch gaps. `nics` says
     how they ran: `compiled` or `interpreted`. `deadlock` names queues, each of which waited for the next one
     and the last for the first, when the run was ended for that. `traffic_s` is that part of the real time

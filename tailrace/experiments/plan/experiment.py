@@ -179,18 +179,18 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return shlex.join(self.options())
 
     def options(self, *without: str) -> list[str]:
-        """The same one by one, but for some keys, and those of plug-ins."""
-        found = plugins.options()
+        """The same as a list, with `--plugin` for plug-ins, but without some keys."""
+        words = plugins.options()
         for name, value in (self.written | {"seeds": seeds_text(self.seeds)}).items():
             key = _KEYS_OF.get(name, name)
             if key in without or value in (None, (), False) or (key == "mtu" and value == defaults.MTU_BYTES):
                 continue
             option = f"--{key.replace('_', '-')}"
             if value is True:
-                found.append(option)
+                words.append(option)
             for each in value if isinstance(value, tuple) else () if value is True else (value,):
-                found += [option, f"{each}{_UNITS.get(key, '')}"]
-        return found
+                words += [option, f"{each}{_UNITS.get(key, '')}"]
+        return words
 
     @property
     def written(self) -> dict[str, Any]:

@@ -57,7 +57,7 @@ FORMER = {"watch": "follow"}
 """Keys by the names that they had before; they go on working for one release."""
 
 PLUGIN = "plugin"
-"""The option that loads plug-ins, which is no key."""
+"""The option that loads plug-ins; no key of an experiment."""
 
 _Schemes = Annotated[
     dict[str, Annotated[str, Meta(description="a text such as 'flowcut:variant=full'")]],
@@ -148,9 +148,10 @@ def read_words(text: str) -> Experiment:
     """
     check_text(text, "options of a run")
     try:
-        values = read_options(shlex.split(text))
+        words = shlex.split(text)
     except ValueError as error:
-        raise error if isinstance(error, SpecError) else SpecError(f"no options of a run: {error}") from error
+        raise SpecError(f"no options of a run: {error}") from error
+    values = read_options(words)
     for key, value in values.items():
         if isinstance(value, list) and len(value) == 1 and key != "follow":
             values[key] = value[0]
@@ -167,13 +168,13 @@ def read_options(words: Sequence[str], also: Sequence[str] = ()) -> dict[str, An
     Raises:
         SpecError: they are no options of a run.
     """
-    others = (PLUGIN, *also)
+    ignored = (PLUGIN, *also)
     values: dict[str, Any] = {}
     pieces = deque(words)
     while pieces:
         option = pieces.popleft()
         key = option.removeprefix("--").replace("-", "_")
-        if not option.startswith("--") or key not in (*KEYS, *others):
+        if not option.startswith("--") or key not in (*KEYS, *ignored):
             raise SpecError(f"no option of a run: {option!r}")
         if key in FLAGS:
             values[key] = True
@@ -181,7 +182,7 @@ def read_options(words: Sequence[str], also: Sequence[str] = ()) -> dict[str, An
             raise SpecError(f"no options of a run: {option} has no value")
         else:
             values.setdefault(key, []).append(pieces.popleft())
-    return {key: value for key, value in values.items() if key not in others}
+    return {key: value for key, value in values.items() if key not in ignored}
 
 
 def _file(path: Path) -> ExperimentFile:

@@ -195,9 +195,9 @@ def nic_config(
         SpecError: what scheme and transport ask for does not go together.
     """
     try:
-        own: NicConfig = given_by(scheme, scheme.nic(topology, around, scale), NicConfig, "nic")
+        of_scheme: NicConfig = given_by(scheme, scheme.nic(topology, around, scale), NicConfig, "nic")
         config = replace(
-            own,
+            of_scheme,
             hf2t=hf2t_config(topology, scheme, switches),
             **scaled(transport, scale).settings(),
         )

@@ -46,42 +46,42 @@ def queues_of(job: Job) -> Queues:
     scheme, red, pfc, nic = job.scheme, job.scheme.red, job.pfc, job.nic
     limit = scheme.queue_limit_bytes
     needed = waiting_bytes(job.flows, window=nic.window_bytes, mtu=nic.mtu_bytes)
-    found = Queues(limit_bytes=limit or UNSET, holds_all=limit >= needed, trims=scheme.trims and limit > 0)
+    bounds = Queues(limit_bytes=limit or UNSET, holds_all=limit >= needed, trims=scheme.trims and limit > 0)
     if red is not None:
         pmax = red.pmax_permille / PER_MILLE
-        found = structs.replace(found, kmin_bytes=red.kmin_bytes, kmax_bytes=red.kmax_bytes, pmax=pmax)
+        bounds = structs.replace(bounds, kmin_bytes=red.kmin_bytes, kmax_bytes=red.kmax_bytes, pmax=pmax)
     if pfc is not None:
-        found = structs.replace(
-            found,
+        bounds = structs.replace(
+            bounds,
             xoff_bytes=pfc.xoff_bytes,
             xon_bytes=pfc.xon_bytes,
             headroom_bytes=pfc.headroom_bytes,
             buffer_bytes=UNSET if pfc.buffer_bytes is None else pfc.buffer_bytes,
         )
-    return found
+    return bounds
 
 
 def queue_text(bounds: Sequence[Queues]) -> str:
-    """Bounds that differ in their limits at most, for people."""
-    one = bounds[0]
+    """The text of bounds that differ in their limits at most."""
+    first = bounds[0]
     sizes = sorted({each.limit_bytes for each in bounds if not isinstance(each.limit_bytes, UnsetType)})
     size = " to ".join(dict.fromkeys(map(format_bytes, (sizes[0], sizes[-1])))) if sizes else ""
     if not sizes:
         parts = ["no limit"]
-    elif one.holds_all:
+    elif first.holds_all:
         parts = [f"room for all data under way ({size})"]
     else:
-        parts = [f"data beyond {size} are {'trimmed' if one.trims else 'dropped'}"]
-    if isinstance(one.kmin_bytes, UnsetType) or isinstance(one.kmax_bytes, UnsetType):
+        parts = [f"data beyond {size} are {'trimmed' if first.trims else 'dropped'}"]
+    if isinstance(first.kmin_bytes, UnsetType) or isinstance(first.kmax_bytes, UnsetType):
         parts.append("no ECN marks")
     else:
-        parts.append(f"ECN marks from {format_bytes(one.kmin_bytes)} to {format_bytes(one.kmax_bytes)}")
-    if isinstance(one.xoff_bytes, UnsetType):
+        parts.append(f"ECN marks from {format_bytes(first.kmin_bytes)} to {format_bytes(first.kmax_bytes)}")
+    if isinstance(first.xoff_bytes, UnsetType):
         parts.append("no PFC")
     else:
-        memory = one.buffer_bytes
+        memory = first.buffer_bytes
         shared = "" if isinstance(memory, UnsetType) else f" (a switch has {format_bytes(memory)})"
-        parts.append(f"PFC pauses beyond {format_bytes(one.xoff_bytes)}{shared}")
+        parts.append(f"PFC pauses beyond {format_bytes(first.xoff_bytes)}{shared}")
     return ", ".join(parts)
 
 

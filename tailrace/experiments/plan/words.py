@@ -68,18 +68,18 @@ def labels(schemes: Sequence[str]) -> tuple[str, ...]:
 
 
 def _short(words: str, alike: Sequence[str]) -> str:
-    """A scheme's name, and what tells it from the others of that name."""
+    """A scheme's name with the options in which schemes of that name differ."""
     if len(alike) == 1:
         return words.partition(":")[0]
-    parsed, others = parse(words), [parse(other).options for other in alike]
+    parsed, options_of = parse(words), [parse(scheme).options for scheme in alike]
     hf2t = stretches(parsed.options)
-    own = [
+    different = [
         f"{key}={value}"
         for key, value in parsed.options.items()
-        if not all(other.get(key) == value for other in others)
+        if not all(options.get(key) == value for options in options_of)
         and not (hf2t and (key in HF2T_KEYS or value == HF2T))
     ]
-    return re.sub(r"[^A-Za-z0-9.]+", "-", "-".join([parsed.name, *own])) + (f"+{HF2T}" if hf2t else "")
+    return re.sub(r"[^A-Za-z0-9.]+", "-", "-".join([parsed.name, *different])) + (f"+{HF2T}" if hf2t else "")
 
 
 def case_name(faults: Sequence[str]) -> str:

@@ -33,10 +33,9 @@ def read_events(folder: Path) -> tuple[Event, ...]:
     path = folder / EVENTS
     if not path.exists():
         return ()
+    lines = text_of(path).splitlines()
     try:
-        return tuple(event_of(json.loads(line)) for line in text_of(path).splitlines())
-    except FileError:
-        raise
+        return tuple(event_of(json.loads(line)) for line in lines)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FileError(path, "", "no log of events") from error
 

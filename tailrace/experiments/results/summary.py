@@ -117,8 +117,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     belongs to a sweep. `path_changes` (in the order of sending), `drains`, `drained_ns` and `timeouts` (of
     retransmission) are sums over the flows, as their receivers and senders saw them. `nics` says whether
     NICs ran `compiled` or `interpreted`, which changes nothing but `wall_s`. `unobserved` names columns of
-    flows.parquet that a run has not, because nobody could count them, and `not_applied` says what the target
-    did not do of what was asked, or did in another way. `flows`, `completed` and all times
+    flows.parquet that a run has not, because the target does not count them, and `not_applied` says what the
+    target did not apply of what was asked, or applied in another way. `flows`, `completed` and all times
     leave out flows of the background; `classes` has them, too. `traffic_s` is that part of `wall_s`, in
     seconds of real time, in which packets went; the rest is set-up and reading results. In virtual time
     `cpu_s` is what the process took of a processor, `memory_bytes` the most that it held, and `machine`

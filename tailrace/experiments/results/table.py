@@ -114,8 +114,8 @@ ABOUT = {
     "rlb": ("pauses", "warnings", "recirculations"),
     "hf2t": ("flowlets", "stretched"),
 }
-"""The columns that a scheme is about, by the key of a summary that tells it. In a narrow terminal they go
-last, where at least one of ABOUT_SHARE runs has it.
+"""The columns that characterise a scheme, by the key of its summary. A narrow terminal drops them last where
+at least one of ABOUT_SHARE runs has the key.
 """
 
 ABOUT_SHARE = 3
@@ -253,7 +253,7 @@ def make_sweep_table(found: Sequence[tuple[dict[str, str], Result]], *, over_see
         row: dict[str, Value] = {**_cells(one), **dict(point)}
         row[axes[-1].name] = f"{row[axes[-1].name]}{_flags(one.group)}"
         rows.append(row)
-    results = [replace(result, label=one.label) for one in made for result in one.results]
+    results = [replace(result, label=group.label) for group in made for result in group.results]
     columns = (*axes, *_measured_columns(results, tail_percent(flows_of(made)), flowlets=False))
     return Listing(
         "results",
@@ -448,7 +448,7 @@ def _caption(results: Sequence[Result], found: Sequence[Group]) -> list[str]:
 
 
 def _not_applied(results: Sequence[Result]) -> list[str]:
-    """A line for each thing that a target did not do as it was asked; with the runs, where it is not all."""
+    """What a target did not apply as asked, a line each, with the runs where it is not all of them."""
     found: dict[str, list[Result]] = {}
     for result in results:
         for text in result.summary.not_applied or ():

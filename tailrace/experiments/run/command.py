@@ -27,26 +27,26 @@ def run_command(experiment: Experiment) -> str:
 
 
 def compare_command(base: Experiment, schemes: Sequence[str]) -> str:
-    """Compares schemes on the traffic of an experiment; empty where no list says these schemes."""
+    """Compares schemes on the traffic of an experiment; empty where no list of schemes can express these."""
     wanted = tuple(dict.fromkeys(schemes))
     text = ",".join(wanted)
-    if not _says(text, wanted):
+    if not _expresses(text, wanted):
         return ""
     return shlex.join([PROGRAM, COMPARE, "--scheme", text, *base.options("scheme")])
 
 
 def sweep_command(base: Experiment, axes: Mapping[str, str]) -> str:
-    """Runs a sweep; `axes` are the texts of --set without the key, by key. Empty where a list of schemes does
-    not say the one of the experiment.
+    """Runs a sweep; `axes` are the texts of --set without the key, by key. Empty where a list of schemes
+    cannot express that of the experiment.
     """
-    if not _says(base.scheme, (base.scheme,)):
+    if not _expresses(base.scheme, (base.scheme,)):
         return ""
     sets = [word for key, text in axes.items() for word in (f"--{_SET}", f"{key}={text}")]
     return shlex.join([PROGRAM, SWEEP, *sets, *base.options(*axes)])
 
 
-def _says(text: str, schemes: tuple[str, ...]) -> bool:
-    """Whether a list of schemes on the command line means these."""
+def _expresses(text: str, schemes: tuple[str, ...]) -> bool:
+    """Whether a list of schemes on the command line stands for these."""
     try:
         return split_schemes(text) == schemes
     except SpecError:

@@ -117,8 +117,8 @@ class Comparison:
     @property
     def document(self) -> ComparisonDocument:
         """What comparison.json holds."""
-        found = comparison(self.results, self.labels[0], self.failed, self.seeds, self._told)
-        return structs.replace(found, left_out=self.left_out, command=self.command)
+        document = comparison(self.results, self.labels[0], self.failed, self.seeds, self._told)
+        return structs.replace(document, left_out=self.left_out, command=self.command)
 
     @cached_property
     def _told(self) -> list[Told]:
@@ -175,18 +175,19 @@ def plans(
     made = [base if scheme == base.scheme else make({"scheme": scheme}, base) for scheme in schemes]
     cases: list[list[tuple[str, Plan]]] = [[], []] if base.faults else [[]]
     refused: list[tuple[str, Error]] = []
-    for label, one in zip(names or labels(schemes), map(_over_its_own, made), strict=True):
+    for label, experiment in zip(names or labels(schemes), map(_over_its_own, made), strict=True):
         try:
-            found = [_runnable(each, target) for each in (one.without("faults"), one)[: len(cases)]]
+            variants = (experiment.without("faults"), experiment)[: len(cases)]
+            runnable = [_runnable(variant, target) for variant in variants]
         except (SpecError, ControllerError) as error:
             refused.append((label, error))
             continue
-        for case, planned in zip(cases, found, strict=True):
+        for case, planned in zip(cases, runnable, strict=True):
             case.append((label, planned))
     reasons = [LeftOut(label, str(error)) for label, error in refused]
     if refused and (left_out is None or not cases[0]):
-        if len({one.reason for one in reasons}) > 1:
-            raise SpecError("; ".join(f"{one.label}: {one.reason}" for one in reasons))
+        if len({scheme.reason for scheme in reasons}) > 1:
+            raise SpecError("; ".join(f"{scheme.label}: {scheme.reason}" for scheme in reasons))
         raise refused[0][1]
     if left_out is not None:
         left_out += reasons
@@ -194,10 +195,10 @@ def plans(
 
 
 def _runnable(experiment: Experiment, target: str) -> Plan:
-    """The plan of an experiment, where what decides that before it runs lets it run.
+    """The plan of an experiment that all checks before a run let pass.
 
     Raises:
-        SpecError, ControllerError: it does not.
+        SpecError, ControllerError: one does not.
     """
     planned = plan(experiment, target)
     programs.load(planned.job.scheme.program)
@@ -311,10 +312,10 @@ def compare_at_once(
         for seed in seeds or one.experiment.seeds
     ]
     ends = run_all(tasks, folder, Where(workers), display)
-    found = [
+    labelled = [
         (task.case, task.label, task.experiment.seed, _labelled(ends[task.key], task.label)) for task in tasks
     ]
-    return _ended(planned, found, seeds)
+    return _ended(planned, labelled, seeds)
 
 
 def _labelled(end: Result | Failed, label: str) -> Result | Failed:

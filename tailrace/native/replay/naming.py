@@ -182,13 +182,13 @@ class Naming:
         for key in said.members:
             self._key(key, found.match, out.value_set_entry.members.add().match)
 
-    def register_value(self, said: Register) -> int:
+    def register_value(self, cell: Register) -> int:
         """The number in a register's cell, as the data plane has it; SpecError where P4Info translates it."""
-        spec = original(self.registers.named(said.register).type_spec, self._types)
+        spec = original(self.registers.named(cell.register).type_spec, self._types)
         if spec.HasField("new_type"):
-            raise SpecError(f"register {said.register}: values that are translated")
-        signed = data_field(said.register, spec, self._types).signed
-        return int.from_bytes(octets(said.value), "big", signed=signed)
+            raise SpecError(f"register {cell.register}: values that are translated")
+        signed = data_field(cell.register, spec, self._types).signed
+        return int.from_bytes(octets(cell.value), "big", signed=signed)
 
     def _call(self, said: Call, out: p4r.Action) -> None:
         action = self.actions.named(said.action)

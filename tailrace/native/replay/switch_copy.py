@@ -47,13 +47,13 @@ class SwitchCopy:
             priority_queues: likewise.
 
         Raises:
-            SwitchError: the switch is gone, or tells no program.
+            SwitchError: the switch is gone, or has no program that can be read.
             TraceError: its program or an entity cannot be taken; begins with the switch.
         """
         self.name, self.unread, self.updates = connection.name, list[str](), list[p4r.Update]()
         config = run_at_once(connection.client.config())
         if not config.p4_device_config or not config.p4info.ByteSize():
-            raise NotOfferedError(self.name, "it tells no program, so there is nothing to try a packet on")
+            raise NotOfferedError(self.name, "its program cannot be read, so packets cannot be tried")
         self._info = config.p4info
         with contextlib.ExitStack() as stack:
             compiler = Compiler()
@@ -87,10 +87,10 @@ class SwitchCopy:
         Raises:
             TraceError: as `traces`, or there is too much.
         """
-        trace, told = try_in_order(self._switch, port, frame, written=self._device.described)
+        trace, events = try_in_order(self._switch, port, frame, written=self._device.described)
         if trace.cut:
             raise TraceError("more happens to the packet than there is room to tell: it cannot be saved")
-        return trace, self._device.needs(told, 0)
+        return trace, self._device.needs(events, 0)
 
     def _fill(self, connection: GrpcConnection, config: p4r.ForwardingPipelineConfig) -> None:
         push(self._device, self._info.pkg_info.name or "its program", config.p4_device_config, self._info)
@@ -103,7 +103,7 @@ class SwitchCopy:
                 # BMv2 lists a member as often as its weights in groups say
                 entities = list({e.SerializeToString(): e for e in connection.read([pattern])}.values())
             except RefusedError:
-                # BMv2 tells no members of one-shots; if others were missing, entries would be refused here
+                # BMv2 lists no members of one-shots; were others missing, entries would be refused here
                 if pattern.WhichOneof("entity") not in _OF_PROFILES:
                     self.unread.append(name)
                 continue

@@ -46,7 +46,7 @@ _gone: ContextVar[threading.Event | None] = ContextVar("gone", default=None)
 
 
 def until(gone: threading.Event, call: Callable[..., _T], *arguments: object) -> _T:
-    """Calls something in which a program may be compiled: that ends when nobody wants it any more."""
+    """Calls something in which a program may be compiled: which ends when its client has gone."""
     token = _gone.set(gone)
     try:
         return call(*arguments)
@@ -57,11 +57,11 @@ def until(gone: threading.Event, call: Callable[..., _T], *arguments: object) ->
 class Compiler:
     """Compiles for one switch. Any thread may call; `stop` may be called while others wait.
 
-    With `glass`, what follows packets is compiled as well.
+    With `tracing`, the tracing build is compiled as well.
     """
 
-    def __init__(self, *, glass: bool = False) -> None:
-        self._glass = glass
+    def __init__(self, *, tracing: bool = False) -> None:
+        self._tracing = tracing
         self._lock = threading.Lock()
         self._processes: set[subprocess.Popen[bytes]] = set()
         self._stopped = False
@@ -70,9 +70,9 @@ class Compiler:
         """The program of a BMv2 JSON.
 
         Raises:
-            ProgramError: the JSON is bad, the C compiler failed, nobody waits for it, or the switch ends.
+            ProgramError: the JSON is bad, the C compiler failed, its client has gone, or the switch ends.
         """
-        known = None if self._glass else known_program(text, source="")
+        known = None if self._tracing else known_program(text, source="")
         if known is not None:
             return known
         with os.fdopen(os.memfd_create("program"), "wb") as file:
@@ -100,7 +100,7 @@ class Compiler:
             process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "tailrace.native.server.compiling", str(os.getpid())),
-                    *(["glass"] if self._glass else []),
+                    *(["tracing"] if self._tracing else []),
                 ],
                 stdin=text,
                 stdout=subprocess.PIPE,
@@ -115,7 +115,7 @@ class Compiler:
 
     @staticmethod
     def _wait(process: subprocess.Popen[bytes]) -> bytes:
-        """What the process says; nothing where it has ended without a word, or has to."""
+        """The answer of the process; empty where it ended without one, or has to end."""
         gone, ends_s = _gone.get(), time.monotonic() + MOST_S
         while time.monotonic() < ends_s and not (gone is not None and gone.is_set()):
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -141,10 +141,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
                 process.wait(_END_S)
 
 
-def _answer(text: bytes, *, glass: bool) -> tuple[int, bytes]:
+def _answer(text: bytes, *, tracing: bool) -> tuple[int, bytes]:
     try:
         loaded = load_program(text, source="")
-        if glass:
+        if tracing:
             loaded.glass()
         program = pickle.dumps(loaded, pickle.HIGHEST_PROTOCOL)
     except NotCompiledError as error:
@@ -184,8 +184,8 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # nobody else may write where the answer goes
-    kind, answer = _answer(sys.stdin.buffer.read(), glass="glass" in sys.argv)
+    os.dup2(2, 1)  # only the answer may be written there
+    kind, answer = _answer(sys.stdin.buffer.read(), tracing="tracing" in sys.argv)
     with contextlib.suppress(BrokenPipeError):
         answers.write(bytes([kind]) + answer)
         answers.close()

@@ -44,8 +44,8 @@ def all_entries(state: State, p4info: p4i.P4Info, was_hit: Callable[[int, int], 
     for table in state.tables.values():
         for entry in table.all():
             if entry is not None:
-                said = texts.entry(_message(state, table, entry))
-                yield Entry(table.plan.name, said, was_hit(table.plan.index, entry.handle))
+                text = texts.entry(_message(state, table, entry))
+                yield Entry(table.plan.name, text, was_hit(table.plan.index, entry.handle))
 
 
 def _entry(state: State, p4info: p4i.P4Info, name: str, handle: int) -> str:

@@ -46,8 +46,8 @@ least.
 """
 MAX_CONNECTIONS = 1024
 """Connections for one device at a time; further ones are closed at once: several for each stream that there
-can be, so that who is one too many is told on its stream. Each takes a descriptor; half of those that the
-process may have are left for all else.
+can be, so that one client too many gets an error on its stream. Each takes a descriptor; half of those of the
+process are left for all else.
 """
 IDLE_S = 60
 """After so long without a call a connection is closed; clients make a new one for the next."""

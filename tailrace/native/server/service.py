@@ -214,7 +214,7 @@ class P4RuntimeService:
         try:
             return await loop.run_in_executor(self._executor, until, gone, self.device.prepare, request)
         except P4RtError:
-            self.device.authorize(request)  # who has lost its role is told that
+            self.device.authorize(request)  # a client that has lost its role gets that error
             raise
         finally:
             gone.set()
@@ -293,7 +293,7 @@ class P4RuntimeService:
 
     def _begin(self, stream: Stream) -> asyncio.TimerHandle:
         """Takes in a stream; what ends it unless it announces itself in time."""
-        silent = [one for one in self._open() if one.client.role is None]
+        silent = [other for other in self._open() if other.client.role is None]
         if len(silent) >= MAX_SILENT:
             silent[0].fail(
                 exhausted(f"{len(silent)} streams have announced nothing; the limit is {MAX_SILENT}")
@@ -310,7 +310,7 @@ class P4RuntimeService:
         return [stream for stream in self.streams.values() if stream.error is None]
 
     def _make_room(self, message: p4r.MasterArbitrationUpdate) -> None:
-        """Where all places are taken one is made for a new primary, and for nobody else.
+        """Where all places are taken a new primary, and no other client, gets one.
 
         It is that of a backup with a low election id; the default role's primary gets it of any role.
 
@@ -318,19 +318,19 @@ class P4RuntimeService:
             P4RtError: RESOURCE_EXHAUSTED.
         """
         arbiter, role = self.device.arbiter, message.role.name
-        announced = [one for one in self._open() if one.client.role is not None]
-        of_role = [one for one in announced if one.client.role == role]
+        announced = [stream for stream in self._open() if stream.client.role is not None]
+        of_role = [stream for stream in announced if stream.client.role == role]
         full = len(announced) >= MAX_STREAMS
         if not full and len(of_role) < arbiter.max_streams:
             return
         known = bool(of_role) or role == DEFAULT_ROLE
-        used = {one.client.election_id for one in of_role}
+        used = {stream.client.election_id for stream in of_role}
         if not known or election_of(message.election_id) in used or not arbiter.takes_over(Client(), message):
             if full:
                 raise _full(len(announced))
             return  # the arbiter says that the role has too many
-        others = announced if role == DEFAULT_ROLE and len(of_role) < arbiter.max_streams else of_role
-        last = min(others, key=lambda one: (arbiter.is_primary(one.client), one.client.election_id or 0))
+        choices = announced if role == DEFAULT_ROLE and len(of_role) < arbiter.max_streams else of_role
+        last = min(choices, key=lambda each: (arbiter.is_primary(each.client), each.client.election_id or 0))
         last.fail(exhausted("all places are taken, and this one goes to a new primary"))
         self._tell(arbiter.disconnect(last.client))
 
@@ -505,7 +505,7 @@ def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
         "Write": unary(service.write, write),
         "Read": grpc.unary_stream_rpc_method_handler(answering(read), response_serializer=_serialize),
         "SetForwardingPipelineConfig": unary(service.set_config, set_config),
-        # with a write of its own, as the end of a call is told by a callback that would keep it for ever
+        # it writes its answer itself: a callback at the end of the call would be kept for ever
         "GetForwardingPipelineConfig": grpc.unary_stream_rpc_method_handler(
             answering(get_config), response_serializer=_serialize
         ),

@@ -131,7 +131,7 @@ def _run(options: Options, signals: Signals) -> None:
     from tailrace.native.server.compiling import Compiler
     from tailrace.native.server.server import ServerError
 
-    compiler = Compiler(glass=_watches(options))
+    compiler = Compiler(tracing=_watches(options))
     try:
         _serve(options, signals, compiler)
     except (BuildError, PortError, ProgramError, ServerError, StateError) as error:
@@ -363,7 +363,7 @@ def _configure_log(switch: Switch, options: Options) -> None:
     log = logging.getLogger("tailrace.switch")
     switch.set_log(lambda level, text: log.log(_LEVELS[level], "%s", printable(text)))
     if options.log_file is not None:
-        # whoever looks there, for why a tool waits, say, does not see standard error
+        # the log explains why a tool waits, for example; standard error may not be kept
         for warning in options.warnings:
             log.warning("%s", warning)
 

@@ -156,7 +156,7 @@ def test_no_program_and_a_bad_one() -> None:
     with closing(Source("basic_l3", seed=1)) as source:
         connection = Reads(source)
         connection.pipeline = p4r.ForwardingPipelineConfig()
-        with pytest.raises(NotOfferedError, match="s1: it tells no program"), copied(connection):
+        with pytest.raises(NotOfferedError, match="s1: its program cannot be read"), copied(connection):
             pass
         connection.pipeline = p4r.ForwardingPipelineConfig(p4info=source.p4info, p4_device_config=b"{}")
         refusal = pytest.raises(TraceError, match="s1: cannot be copied for a dry run: program: ")

@@ -173,8 +173,8 @@ class Teller:
 
     def tell_now(self, now_ns: int, events: int, phase: str = "traffic") -> None:
         """Reports how many flows, and what share of all bytes, their receivers have."""
-        own = (*self._arrived(), events)
-        done, arrived_bytes, events = map(sum, zip(*self._network.everywhere(own), strict=True))
+        counts = (*self._arrived(), events)
+        done, arrived_bytes, events = map(sum, zip(*self._network.everywhere(counts), strict=True))
         self._check_waiting(now_ns, self._flows - done, arrived_bytes)
         share = arrived_bytes / self._total_bytes
         self._report(Progress(phase, done, self._flows, share, now_ns, events))

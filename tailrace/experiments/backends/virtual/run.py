@@ -381,12 +381,12 @@ class _Run:
         self, network: Network, nics: list[Nic], wall_s: float, took: _Moment, timelines: Timelines
     ) -> Outcome:
         # a switch that is restarting has no program, and so no counters
-        own = {
+        by_switch = {
             switch.id: (switch.name, self._counters(network, switch.name))
             for switch in network.switches
             if network.switch(switch.name).program is not None
         }
-        found = dict(network.gathered(own).values())
+        found = dict(network.gathered(by_switch).values())
         traffic = network.traffic()
         dropped = sum(
             network.switch(switch.name).port_stats(port).dropped

@@ -143,13 +143,13 @@ def read_bmv2_json(text: bytes, source: str = "<json>") -> Model:
 
 def _check_architecture(root: Node) -> None:
     """Refuses programs of architectures whose parsers have other names than v1model's."""
-    found = [node["name"].text() for node in root.optional_elements("parsers")]
-    if _PARSER in found:
+    names = [node["name"].text() for node in root.optional_elements("parsers")]
+    if _PARSER in names:
         return
-    other = next((_OTHER_PARSERS[name] for name in found if name in _OTHER_PARSERS), None)
+    other = next((_OTHER_PARSERS[name] for name in names if name in _OTHER_PARSERS), None)
     if other is not None:
         root.fail(f"a program for {other}; this switch runs programs for v1model")
-    parsers = ", ".join(f'"{name[:40]}"' for name in found[:_MOST_NAMED]) or "none"
+    parsers = ", ".join(f'"{name[:40]}"' for name in names[:_MOST_NAMED]) or "none"
     root.fail(f'parsers: a program for v1model has one named "{_PARSER}", found {parsers}')
 
 

@@ -5,8 +5,8 @@
 Numbers (sdn_bitwidth) are the same on both sides, and must fit both. Strings (sdn_string) have a number each,
 from the first write that names them and comes to something: a decimal number has its own where that is free,
 the empty string has 0, every other string the lowest number from 1 on that is free. So ports can be called by
-their numbers, and VRFs, next hops and the like by any names. A number that nobody has named is read as a
-decimal number. When there is no room for one more string, those that no entity has any more lose theirs
+their numbers, and VRFs, next hops and the like by any names. A number without a string is read as a decimal
+number. When there is no room for one more string, those that no entity has any more lose theirs
 (mark and sweep: state.py).
 """
 
@@ -234,7 +234,7 @@ class Translations:
             yield
             done = True
         finally:
-            self._writes += 1  # nobody can take back by number of strings what has begun before
+            self._writes += 1  # no batch that began before can take strings back by their count
             for names in self._names.values():
                 names.sweep(none=not done)
 

@@ -33,7 +33,7 @@ class InTime(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # only the stub
     def __init__(
         self, handler: grpc.GenericRpcHandler[Any, Any], freed: Callable[[], None] = lambda: None
     ) -> None:
-        """Takes who is told that memory is free: see words.heap.Trimmer."""
+        """Takes what is called when memory is free: see words.heap.Trimmer."""
         self._handler = handler
         self._freed = freed
 
