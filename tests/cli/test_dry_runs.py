@@ -254,6 +254,21 @@ def test_outcomes(
     assert notes_ == [row["note"] for row in tried.rows]
 
 
+def test_a_loop_of_one_frame(line: Topology) -> None:
+    """As in an L2 network, whose switches change nothing in a frame."""
+    walks = {}
+    for name, ports in {"both": (2,), "one_outcome": (2, 1)}.items():
+
+        def ask(switch: str, _port: int, frame: bytes, ports: tuple[int, ...] = ports) -> list[Trace]:
+            outcomes = ports if switch == "s2" else (2,)
+            return [Trace(program="p", steps=(Sent(port, frame.hex()),)) for port in outcomes]
+
+        walks[name] = TriedPaths(line, line.host("h1"), line.host("h2"), ask).walk(b"\x40")
+    for walk_ in walks.values():
+        assert walk_.problems == ("h1 to h2: loop s2 s1 s2",)
+        assert [row["note"] for row in walk_.rows][-1] == "loop s2 s1 s2"
+
+
 def test_no_frames(line: Topology) -> None:
     """What a switch answers is checked."""
     answer = [Trace(program="p", steps=(Sent(2, "no frame"),))]

@@ -82,7 +82,9 @@ class TriedPaths:
             if row not in rows:
                 rows.append(row)
         names = f"{self._src.name} to {self._dst.name}"
-        problems = dict.fromkeys(self._problems(start, arriving))
+        problems = list(dict.fromkeys(self._problems(start, arriving)))
+        if not problems and start not in arriving:
+            problems.append(f"loop among {' '.join(dict.fromkeys(place.switch for place in self._steps))}")
         return Walk(tuple(rows), tuple(f"{names}: {problem}" for problem in problems))
 
     def _follow(self, start: Place) -> None:
@@ -91,18 +93,28 @@ class TriedPaths:
         self._steps[start] = _Step(1, None)
         while waiting:
             place = waiting.popleft()
-            step = self._steps[place]
-            step.problem = self._circle(place)
+            step, way = self._steps[place], self._way(place)
+            step.problem = _loop(way, place)
             if step.problem is None and len(self._steps) > MOST_HOPS:
                 step.problem = f"more than {MOST_HOPS} frames: not followed further"
             if step.problem is not None:
                 continue
             self._try(place, step)
-            for sent in (sent for outcome in step.outcomes for sent in outcome):
-                following = sent.place
-                if following is not None and following not in self._steps:
+            for following in (sent.place for outcome in step.outcomes for sent in outcome):
+                if following in (*way, place):
+                    step.problem = _loop((*way, place), following)
+                elif following is not None and following not in self._steps:
                     self._steps[following] = _Step(step.hop + 1, place)
                     waiting.append(following)
+
+    def _way(self, place: Place) -> list[Place]:
+        """The places by which a frame came to one, the first first."""
+        way: list[Place] = []
+        before = self._steps[place].before
+        while before is not None:
+            way.append(before)
+            before = self._steps[before].before
+        return way[::-1]
 
     def _try(self, place: Place, step: _Step) -> None:
         traces, peers = self._ask(*place), self._topology.ports_of(place.switch)
@@ -116,16 +128,6 @@ class TriedPaths:
             dict.fromkeys(e.name.rpartition(".")[2] for e in events if isinstance(e, Action))
         )
         step.drops = tuple(dict.fromkeys(event.reason for event in events if isinstance(event, Drop)))
-
-    def _circle(self, place: Place) -> str | None:
-        """The switches of a circle, where the frame has come to the same port before."""
-        names, before = [place.switch], self._steps[place].before
-        while before is not None:
-            names.append(before.switch)
-            if before[:2] == place[:2]:
-                return f"loop {' '.join(reversed(names))}"
-            before = self._steps[before].before
-        return None
 
     def _arrives(self, outcome: Sequence[_Sent], arriving: set[Place]) -> bool:
         """Whether it brings a copy to the host."""
@@ -202,3 +204,11 @@ class TriedPaths:
 
 def _dropped(step: _Step) -> str:
     return f"dropped: {', '.join(step.drops)}" if step.drops else "nothing is sent"
+
+
+def _loop(way: Sequence[Place], place: Place) -> str | None:
+    """The switches of a loop, where a frame came to the same port before."""
+    for at, before in enumerate(way):
+        if before[:2] == place[:2]:
+            return f"loop {' '.join(each.switch for each in (*way[at:], place))}"
+    return None
