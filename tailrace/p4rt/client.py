@@ -204,12 +204,15 @@ class Client:
         """
         call = self._channel.raw.unary_stream(f"/{'/'.join(requests.TRACE)}", bytes, bytes)
         try:
-            return await self._channel.all(call(msgspec.json.encode(request), timeout=self._push_s))
+            answers = await self._channel.all(call(msgspec.json.encode(request), timeout=self._push_s))
         except grpc.RpcError as error:
             failure = self._failure(error, "tracing a packet")
             if isinstance(failure, RefusedError) and failure.code == Code.UNIMPLEMENTED.name:
                 return None
             raise failure from error
+        if not answers:
+            raise RefusedError(self._name, "tracing a packet: expected a trace, the answer is empty")
+        return answers
 
     # ---- stream ----
 

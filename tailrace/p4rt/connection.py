@@ -110,11 +110,15 @@ class GrpcConnection:
         """
         failures: dict[int, str] = {}
         for first in range(0, len(updates), BATCH):
+            batch = updates[first : first + BATCH]
             try:
-                run_at_once(self.client.write(updates[first : first + BATCH]))
+                run_at_once(self.client.write(batch))
             except WriteError as error:
                 if not error.failures:
                     raise
+                if max(error.failures) >= len(batch):
+                    problem = f"{error.problem}; the answer has more errors than there are updates"
+                    raise WriteError(self.name, problem, error.code) from error
                 failures |= {first + index: why for index, why in error.failures.items()}
         if failures:
             raise WriteError(self.name, f"{len(failures)} updates were refused", failures=failures)
