@@ -4,7 +4,7 @@
 At each switch the entry with the longest prefix for the destination is looked up in the table `ipv4_routes`
 of the schemes' programs. Its action names a port, or a group whose members are taken from the switch's
 groups. All members are followed, so every path that any hash may choose is walked, and no other. Which
-tables of another program route is not known: there packets are tried (cli.inspect.tried_paths).
+tables of another program route is not known: there packets are tried (cli.inspect.dry_run_paths).
 
 In a Dragonfly packets from a switch of the same group have other next hops (`onward_groups`), and data of
 hosts may go through a third group first: that detour is a choice of its own, and not walked.

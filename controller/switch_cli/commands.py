@@ -121,15 +121,15 @@ _Method = Callable[..., None]
 
 def _described(method: _Method) -> tuple[_Method, str, int, int]:
     """A method with its arguments: their names, and how many there are at least and at most."""
-    words, least, most = [], 0, 0
+    arguments, least, most = [], 0, 0
     for parameter in list(inspect.signature(method).parameters.values())[1:]:
         if parameter.kind is parameter.VAR_POSITIONAL:
-            words.append(f"[{parameter.name.upper()} ...]")
+            arguments.append(f"[{parameter.name.upper()} ...]")
             most = 1 << 20
         else:
-            words.append(parameter.name.upper())
+            arguments.append(parameter.name.upper())
             least, most = least + 1, most + 1
-    return method, " ".join(words), least, most
+    return method, " ".join(arguments), least, most
 
 
 _METHODS: Mapping[str, _Method] = {

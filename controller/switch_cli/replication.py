@@ -132,14 +132,14 @@ def _insert(line: int, entry: p4r.PacketReplicationEngineEntry) -> tuple[int, p4
     return Held(line, p4r.Entity(packet_replication_engine_entry=entry)).update(p4r.Update.INSERT)
 
 
-def _ports(words: Sequence[str]) -> list[int]:
+def _ports(arguments: Sequence[str]) -> list[int]:
     """Ports in order, as BMv2 has them."""
-    if "|" in words:
-        at = words.index("|")
-        if len(words) > at + 1:
+    if "|" in arguments:
+        at = arguments.index("|")
+        if len(arguments) > at + 1:
             raise SpecError("multicast groups of P4Runtime have no LAGs, which stand after |")
-        words = words[:at]
-    ports = sorted(number(word, "port") for word in words)
+        arguments = arguments[:at]
+    ports = sorted(number(argument, "port") for argument in arguments)
     for port, following in itertools.pairwise(ports):
         if port == following:
             raise SpecError(f"port {port} is given twice")

@@ -28,9 +28,9 @@ _SEPARATORS = {
 }
 
 
-def _values(words: Sequence[str]) -> Sequence[str]:
+def _values(arguments: Sequence[str]) -> Sequence[str]:
     """The arguments of an action, which may stand behind an arrow."""
-    return words[1:] if words and words[0] == "=>" else words
+    return arguments[1:] if arguments and arguments[0] == "=>" else arguments
 
 
 @dataclass(slots=True)
@@ -101,12 +101,12 @@ class Tables(Commands):
         entry.action.action.CopyFrom(self._entries.call(names.actions, action, values))
         self._handles(names).add(Held(self.line, p4r.Entity(table_entry=entry)))
 
-    def _keyed(self, table: TableNames, words: Sequence[str]) -> tuple[p4r.TableEntry, list[str]]:
+    def _keyed(self, table: TableNames, arguments: Sequence[str]) -> tuple[p4r.TableEntry, list[str]]:
         """An entry without its action, from `KEY => REST [PRIORITY]`, and the rest."""
-        if "=>" not in words:
+        if "=>" not in arguments:
             raise SpecError("expected => after the key")
-        at = words.index("=>")
-        keys, rest = words[:at], list(words[at + 1 :])
+        at = arguments.index("=>")
+        keys, rest = arguments[:at], list(arguments[at + 1 :])
         entry = p4r.TableEntry(table_id=table.info.preamble.id)
         if table.with_priority:
             if not rest:
@@ -240,7 +240,7 @@ class Tables(Commands):
         names = self._entries.table(table)
         entry, rest = self._keyed(names, key)
         if len(rest) != 1:
-            raise SpecError(f"expected one handle after =>, found {len(rest)} words")
+            raise SpecError(f"expected one handle after =>, found {len(rest)} arguments")
         profile = self._entries.profiles.by_id.get(names.info.implementation_id)
         if profile is None:
             raise SpecError(f"table {names.name} has no action profile")

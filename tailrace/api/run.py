@@ -340,9 +340,7 @@ def sweep(
     chosen = experiment(base, scale=scale, **keys)
     target = choose_target(chosen.target, display)
     chosen = structs.replace(chosen, target=target)
-    texts = {axis.key: axis_text(axis) for axis in parsed}
-    expressible = {key: text for key, text in texts.items() if text is not None}
-    command = sweep_command(chosen, expressible) if expressible.keys() == texts.keys() else ""
+    command = sweep_command(chosen, {axis.key: axis_text(axis) for axis in parsed})
     over_seeds = len(chosen.seeds) > 1 and "seed" not in axes
     if over_seeds:
         parsed.append(make_axis("seed", map(str, chosen.seeds)))

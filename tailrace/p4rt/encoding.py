@@ -120,8 +120,8 @@ def _message(entity: P4Entity, program: Program) -> p4r.Entity:
     assert isinstance(entity, P4TableEntry) and isinstance(entity.action, P4TableAction)
     entries = _entries(program)
     table = entries.table(entity.table_id)
-    key = {name: _plain(value) for name, value in (entity.match or {}).items()}
-    arguments = {name: _plain(value) for name, value in entity.action.args.items()}
+    key = {name: _as_text(value) for name, value in (entity.match or {}).items()}
+    arguments = {name: _as_text(value) for name, value in entity.action.args.items()}
     call = entries.call(table.actions, entity.action.name, arguments)
     entry = entries.entry(table, key, call, priority=entity.priority, default=entity.is_default_action)
     if entity.meter_config is not None:
@@ -129,8 +129,8 @@ def _message(entity: P4Entity, program: Program) -> p4r.Entity:
     return p4r.Entity(table_entry=entry)
 
 
-def _plain(value: object) -> object:
+def _as_text(value: object) -> object:
     """Addresses and networks as text."""
     if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
+        return [_as_text(part) for part in value]
     return value if isinstance(value, (int, str)) else str(value)

@@ -137,8 +137,8 @@ def integer(
         values = f"{least} to {most}"
     values = values or ("number" if least is None else f"number from {least}")
     take = functools.partial(Options.integer, least=least, most=most)
-    most_said = None if most == MOST_COUNT else most
-    return Key(name, help, values, take, least=least, most=most_said, **more)
+    shown_most = None if most == MOST_COUNT else most
+    return Key(name, help, values, take, least=least, most=shown_most, **more)
 
 
 def number(

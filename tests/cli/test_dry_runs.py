@@ -14,8 +14,8 @@ import pytest
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.proto import p4r
 
+from tailrace.cli.inspect.dry_run_paths import DryRunPaths
 from tailrace.cli.inspect.packet_walk import walk
-from tailrace.cli.inspect.tried_paths import TriedPaths
 from tailrace.native.trace.events import Copy, Drop, Event, Sent, Trace
 from tailrace.p4rt import requests
 from tailrace.p4rt.client import Client
@@ -249,7 +249,7 @@ def test_outcomes(
 
         return [Trace(program="p", steps=shorter(steps)) for steps in told[switch]]
 
-    tried = TriedPaths(line, line.host("h1"), line.host("h2"), ask).walk(b"\x40")
+    tried = DryRunPaths(line, line.host("h1"), line.host("h2"), ask).walk(b"\x40")
     assert problems == [problem.removeprefix("h1 to h2: ") for problem in tried.problems]
     assert notes_ == [row["note"] for row in tried.rows]
 
@@ -263,7 +263,7 @@ def test_a_loop_of_one_frame(line: Topology) -> None:
             outcomes = ports if switch == "s2" else (2,)
             return [Trace(program="p", steps=(Sent(port, frame.hex()),)) for port in outcomes]
 
-        walks[name] = TriedPaths(line, line.host("h1"), line.host("h2"), ask).walk(b"\x40")
+        walks[name] = DryRunPaths(line, line.host("h1"), line.host("h2"), ask).walk(b"\x40")
     for walk_ in walks.values():
         assert walk_.problems == ("h1 to h2: loop s2 s1 s2",)
         assert [row["note"] for row in walk_.rows][-1] == "loop s2 s1 s2"
@@ -273,7 +273,7 @@ def test_no_frames(line: Topology) -> None:
     """What a switch answers is checked."""
     answer = [Trace(program="p", steps=(Sent(2, "no frame"),))]
     with pytest.raises(SpecError, match="the switch answers what is no frame: 'no frame'"):
-        TriedPaths(line, line.host("h1"), line.host("h2"), lambda *_: answer).walk(b"\x40")
+        DryRunPaths(line, line.host("h1"), line.host("h2"), lambda *_: answer).walk(b"\x40")
     with pytest.raises(SpecError, match="the switch answers what is no frame: 'no frame'"):
         list(walk(line, "h1", b"", lambda *_: answer[0]))
 
@@ -284,7 +284,7 @@ def test_what_is_not_told(line: Topology) -> None:
     def cut(*_: object) -> list[Trace]:
         return [Trace(program="p", steps=(sent(2),), cut=True)]
 
-    tried = TriedPaths(line, line.host("h1"), line.host("h3"), cut).walk(b"\x40")
+    tried = DryRunPaths(line, line.host("h1"), line.host("h3"), cut).walk(b"\x40")
     assert "h1 to h3: s1: more outcomes or steps than the switch lists" in tried.problems
 
     def flood(switch: str, _port: int, frame: bytes) -> list[Trace]:
@@ -293,5 +293,5 @@ def test_what_is_not_told(line: Topology) -> None:
         )
         return [Trace(program="p", steps=tuple(more)) for _ in range(5)]
 
-    tried = TriedPaths(line, line.host("h1"), line.host("h3"), flood).walk(b"\x40")
+    tried = DryRunPaths(line, line.host("h1"), line.host("h3"), flood).walk(b"\x40")
     assert "h1 to h3: s2: port 9 leads nowhere" in tried.problems

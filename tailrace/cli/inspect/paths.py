@@ -114,7 +114,7 @@ def paths(
             walker = Walker(topology, network.nodes)
             walks = [walker.walk(first, last) for first, last in pairs]
         else:
-            walks = _tried(network, topology, pairs)
+            walks = _by_dry_runs(network, topology, pairs)
         problems[:] = [problem for walk in walks for problem in walk.problems]
         if any(knows_warnings(node) for node in network.nodes.values()):
             return _rlb_paths(network, topology, walks)
@@ -126,11 +126,11 @@ def paths(
         raise FailedError(problems[0] + more)
 
 
-def _tried(network: Network, topology: Topology, pairs: Sequence[tuple[Host, Host]]) -> list[Walk]:
+def _by_dry_runs(network: Network, topology: Topology, pairs: Sequence[tuple[Host, Host]]) -> list[Walk]:
     """The paths of packets by dry runs, for programs that are not the schemes'."""
+    from tailrace.cli.inspect.dry_run_paths import DryRunPaths
     from tailrace.cli.inspect.dry_runs import DryRuns
     from tailrace.cli.inspect.packet_walk import host_frame
-    from tailrace.cli.inspect.tried_paths import TriedPaths
 
     with DryRuns(network) as dry_runs:
 
@@ -139,7 +139,7 @@ def _tried(network: Network, topology: Topology, pairs: Sequence[tuple[Host, Hos
 
         nic = network.run is not None
         return [
-            TriedPaths(topology, src, dst, ask).walk(host_frame(topology, src.name, dst.name, nic=nic))
+            DryRunPaths(topology, src, dst, ask).walk(host_frame(topology, src.name, dst.name, nic=nic))
             for src, dst in pairs
         ]
 

@@ -35,11 +35,11 @@ def compare_command(base: Experiment, schemes: Sequence[str]) -> str:
     return shlex.join([PROGRAM, COMPARE, "--scheme", text, *base.options("scheme")])
 
 
-def sweep_command(base: Experiment, axes: Mapping[str, str]) -> str:
-    """Runs a sweep; `axes` are the texts of --set without the key, by key. Empty where a list of schemes
-    cannot express that of the experiment.
+def sweep_command(base: Experiment, axes: Mapping[str, str | None]) -> str:
+    """Runs a sweep; `axes` are the texts of --set without the key, by key. Empty where no text can express
+    the values of one (None), or no list of schemes that of the experiment.
     """
-    if not _expresses(base.scheme, (base.scheme,)):
+    if None in axes.values() or not _expresses(base.scheme, (base.scheme,)):
         return ""
     sets = [word for key, text in axes.items() for word in (f"--{_SET}", f"{key}={text}")]
     return shlex.join([PROGRAM, SWEEP, *sets, *base.options(*axes)])

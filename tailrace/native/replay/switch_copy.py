@@ -110,7 +110,9 @@ class SwitchCopy:
             if not pattern.table_entry.is_default_action:
                 replaced = initial[pattern.table_entry.table_id]
                 self.updates += [p4r.Update(type=p4r.Update.DELETE, entity=entity) for entity in replaced]
-            self.updates += [setting(_plain(entity)) for entity in entities if not _as_made(entity)]
+            self.updates += [
+                setting(_without_counters(entity)) for entity in entities if not _as_made(entity)
+            ]
         for first in range(0, len(self.updates), _BATCH):
             write(self._device, "an entity", self.updates[first : first + _BATCH])
 
@@ -166,7 +168,7 @@ def _as_made(entity: p4r.Entity) -> bool:
     )
 
 
-def _plain(entity: p4r.Entity) -> p4r.Entity:
+def _without_counters(entity: p4r.Entity) -> p4r.Entity:
     """An entity without what counts and ages."""
     if entity.HasField("table_entry"):
         entry = entity.table_entry

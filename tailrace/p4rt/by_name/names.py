@@ -8,6 +8,7 @@ the same.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Generic, Protocol, TypeVar
 
@@ -22,7 +23,7 @@ _MOST_SHOWN = 4
 
 
 class Names(Generic[_T]):
-    """Objects of one kind by name and by id."""
+    """Objects of one kind, by name and by id."""
 
     def __init__(self, kind: str, objects: Iterable[tuple[int, str, str, _T]]) -> None:
         """Takes id, full name, alias ("": none) and object of each; `kind` is for messages."""
@@ -31,21 +32,19 @@ class Names(Generic[_T]):
         self._full: dict[int, str] = {}
         self._alias: dict[int, str] = {}
         self._meanings: dict[str, list[int]] = {}
-        ids: dict[str, list[int]] = {}
+        self._ids: dict[str, list[int]] = defaultdict(list)
+        self._aliased: dict[str, list[int]] = defaultdict(list)
         for number, name, alias, item in objects:
             self.by_id[number] = item
             self._full[number], self._alias[number] = name, alias
-            ids.setdefault(_same(name), []).append(number)
-        self._ids = ids
-        self._aliased: dict[str, list[int]] = {}
-        for number, alias in self._alias.items():
-            self._aliased.setdefault(_same(alias), []).append(number)
+            self._ids[_same(name)].append(number)
+            self._aliased[_same(alias)].append(number)
 
     def id_of(self, text: str) -> int:
         """The id of what a name means. Raises SpecError: it means none, or several."""
         ids = self._meanings.get(text)
         if ids is None:
-            ids = self._meanings[text] = self._meant(_same(text))
+            ids = self._meanings[text] = self._find(_same(text))
         if len(ids) == 1:
             return ids[0]
         if not ids:
@@ -56,13 +55,13 @@ class Names(Generic[_T]):
 
     def meanings(self, text: str) -> list[int]:
         """The ids of all that a name means, in the order of P4Info."""
-        return self._meant(_same(text))
+        return self._find(_same(text))
 
     def named(self, text: str) -> _T:
         """The object that a name means. Raises SpecError as `id_of`."""
         return self.by_id[self.id_of(text)]
 
-    def _meant(self, text: str) -> list[int]:
+    def _find(self, text: str) -> list[int]:
         for known in (self._ids, self._aliased):
             if text and text in known:
                 return known[text]
@@ -78,7 +77,7 @@ class Names(Generic[_T]):
     def shown(self, number: int) -> str:
         """The alias of an id where it means no other object, else the full name."""
         alias = self._alias[number]
-        return alias if alias and self._meant(_same(alias)) == [number] else self._full[number]
+        return alias if alias and self._find(_same(alias)) == [number] else self._full[number]
 
 
 def _same(name: str) -> str:

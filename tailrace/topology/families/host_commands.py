@@ -23,37 +23,37 @@ def routes_and_arp(subnet: IPv4Network, commands: Iterable[str]) -> tuple[Pairs,
     routes: dict[str, str] = {str(subnet): ""}
     arp: dict[str, str] = {}
     for command in commands:
-        words = [word for word in command.split() if word != "sudo"]
-        words[:1] = [name.rpartition("/")[2] for name in words[:1]]
+        argv = [arg for arg in command.split() if arg != "sudo"]
+        argv[:1] = [name.rpartition("/")[2] for name in argv[:1]]
         try:
-            if words[:2] == ["route", "add"]:
-                route = _route([word for word in words[2:] if word not in {"-net", "-host"}], "gw")
+            if argv[:2] == ["route", "add"]:
+                route = _route([arg for arg in argv[2:] if arg not in {"-net", "-host"}], "gw")
                 routes.update([route])
-            elif words[:1] == ["arp"] and "-s" in words:
-                arp.update([_neighbour(words[words.index("-s") + 1 :], 1)])
-            elif words[:2] == ["ip", "route"] and words[2:3] in (["add"], ["replace"]):
-                routes.update([_route(words[3:], "via")])
-            elif words[:1] == ["ip"] and "lladdr" in words and words[2:3] in (["add"], ["replace"]):
-                arp.update([_neighbour(words[3:], words[3:].index("lladdr") + 1)])
+            elif argv[:1] == ["arp"] and "-s" in argv:
+                arp.update([_neighbour(argv[argv.index("-s") + 1 :], 1)])
+            elif argv[:2] == ["ip", "route"] and argv[2:3] in (["add"], ["replace"]):
+                routes.update([_route(argv[3:], "via")])
+            elif argv[:1] == ["ip"] and "lladdr" in argv and argv[2:3] in (["add"], ["replace"]):
+                arp.update([_neighbour(argv[3:], argv[3:].index("lladdr") + 1)])
         except (ValueError, IndexError):
             continue  # a command that says nothing of IPv4, or that the shell would refuse
     return tuple(routes.items()), tuple(arp.items())
 
 
-def _route(words: Sequence[str], gateway: str) -> tuple[str, str]:
+def _route(argv: Sequence[str], gateway: str) -> tuple[str, str]:
     """A prefix and its gateway; IndexError or ValueError where it is none."""
-    prefix = "0.0.0.0/0" if words[0] == "default" else words[0]
-    if "netmask" in words:
-        prefix += f"/{_after(words, 'netmask')}"
-    return str(IPv4Network(prefix)), str(IPv4Address(_after(words, gateway))) if gateway in words else ""
+    prefix = "0.0.0.0/0" if argv[0] == "default" else argv[0]
+    if "netmask" in argv:
+        prefix += f"/{_after(argv, 'netmask')}"
+    return str(IPv4Network(prefix)), str(IPv4Address(_after(argv, gateway))) if gateway in argv else ""
 
 
-def _neighbour(words: Sequence[str], mac: int) -> tuple[str, str]:
-    """An address and its MAC address, which is the word of that number; likewise."""
-    if _MAC.fullmatch(words[mac]) is None:
-        raise ValueError(words[mac])
-    return str(IPv4Address(words[0])), words[mac].lower()
+def _neighbour(argv: Sequence[str], mac: int) -> tuple[str, str]:
+    """An address and its MAC address, the argument of that number; likewise."""
+    if _MAC.fullmatch(argv[mac]) is None:
+        raise ValueError(argv[mac])
+    return str(IPv4Address(argv[0])), argv[mac].lower()
 
 
-def _after(words: Sequence[str], key: str) -> str:
-    return words[words.index(key) + 1]
+def _after(argv: Sequence[str], key: str) -> str:
+    return argv[argv.index(key) + 1]

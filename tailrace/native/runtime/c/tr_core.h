@@ -135,9 +135,9 @@ typedef struct tr_entry_rest {
     int handle;
     uint32_t size;            /* bytes of the whole block */
     /* of the best entry of a key and mask: the next one in its bucket of the
-     * index, and the root of the others' tree; of each of these its children */
+     * index, and the root of the tree of the worse ones; of these the children */
     union {
-        struct { tr_entry *chain, *others; };
+        struct { tr_entry *chain, *worse; };
         struct { tr_entry *above, *below; };
     };
 } tr_entry_rest;

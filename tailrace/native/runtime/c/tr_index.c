@@ -3,8 +3,8 @@
  *
  * Ternary and range tables may hold many entries of one key and mask, which
  * differ in priority. The index has the best of them, and in its treap (R.
- * Seidel, C. R. Aragon: Randomized search trees, Algorithmica 1996) the others,
- * by priority. So an update takes logarithmic time, whatever the entries are.
+ * Seidel, C. R. Aragon: Randomized search trees, Algorithmica 1996) those of
+ * lower priority. So an update takes logarithmic time, whatever the entries are.
  */
 #define _GNU_SOURCE 1
 #include "tr_table.h"
@@ -32,7 +32,7 @@ uint64_t tr_seed(void)
 
 /* ---- trees: of higher priority above, of lower below ---- */
 
-/* Who is nearer to the root: as good as random, and unknown to others. */
+/* Who is nearer to the root: as good as random, and unknown to clients. */
 static uint64_t rank(const tr_entry *e)
 {
     uint64_t number = e->seq;
@@ -123,7 +123,7 @@ tr_entry *tr_index_find(const tr_table *t, const tr_entry *like)
     tr_entry *best = tr_index_best(t, like);
     return !best || best->priority == like->priority
                ? best
-               : *tree_find(&tr_rest(best)->others, like->priority);
+               : *tree_find(&tr_rest(best)->worse, like->priority);
 }
 
 static void index_free(tr_entry **index, uint32_t n)
@@ -157,19 +157,19 @@ void tr_index_add(tr_table *t, tr_entry *e)
 {
     tr_entry **at = place(t, e), *best = *at;
     if (best && tr_entry_wins(best, e)) {
-        tree_add(&tr_rest(best)->others, e);
+        tree_add(&tr_rest(best)->worse, e);
         return;
     }
-    tr_entry *chain = NULL, *others = NULL;
+    tr_entry *chain = NULL, *worse = NULL;
     if (best) {
         chain = tr_rest(best)->chain;
-        others = tr_rest(best)->others;
-        tree_add(&others, best);
+        worse = tr_rest(best)->worse;
+        tree_add(&worse, best);
     } else {
         t->n_keys++;
     }
     tr_rest(e)->chain = chain;
-    tr_rest(e)->others = others;
+    tr_rest(e)->worse = worse;
     *at = e;
 }
 
@@ -177,22 +177,22 @@ void tr_index_remove(tr_table *t, tr_entry *e)
 {
     tr_entry **at = place(t, e), *best = *at;
     if (best != e) {
-        tree_remove(tree_find(&tr_rest(best)->others, e->priority));
+        tree_remove(tree_find(&tr_rest(best)->worse, e->priority));
         return;
     }
-    tr_entry *chain = tr_rest(e)->chain, *others = tr_rest(e)->others;
+    tr_entry *chain = tr_rest(e)->chain, *worse = tr_rest(e)->worse;
     *at = chain;
-    if (!others) {
+    if (!worse) {
         t->n_keys--;
         return;
     }
-    tr_entry **next = &others;
+    tr_entry **next = &worse;
     while (tr_rest(*next)->above)
         next = &tr_rest(*next)->above;
     best = *next;
     tree_remove(next);
     tr_rest(best)->chain = chain;
-    tr_rest(best)->others = others;
+    tr_rest(best)->worse = worse;
     *at = best;
 }
 

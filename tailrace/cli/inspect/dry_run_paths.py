@@ -64,7 +64,7 @@ class _Step:
     problem: str | None = None
 
 
-class TriedPaths:
+class DryRunPaths:
     """Dry runs from one host to another."""
 
     def __init__(self, topology: Topology, src: Host, dst: Host, ask: Ask) -> None:
@@ -100,12 +100,12 @@ class TriedPaths:
             if step.problem is not None:
                 continue
             self._try(place, step)
-            for following in (sent.place for outcome in step.outcomes for sent in outcome):
-                if following in (*way, place):
-                    step.problem = _loop((*way, place), following)
-                elif following is not None and following not in self._steps:
-                    self._steps[following] = _Step(step.hop + 1, place)
-                    waiting.append(following)
+            for next_place in (sent.place for outcome in step.outcomes for sent in outcome):
+                if next_place in (*way, place):
+                    step.problem = _loop((*way, place), next_place)
+                elif next_place is not None and next_place not in self._steps:
+                    self._steps[next_place] = _Step(step.hop + 1, place)
+                    waiting.append(next_place)
 
     def _way(self, place: Place) -> list[Place]:
         """The places by which a frame came to one, the first first."""
@@ -166,12 +166,12 @@ class TriedPaths:
                 if not outcome:
                     yield f"{place.switch}: {_dropped(step)}"
                 for sent in outcome:
-                    following = sent.place
-                    if following is None:
+                    next_place = sent.place
+                    if next_place is None:
                         yield f"{place.switch}: {self._end(place.switch, sent)}"
-                    elif following not in seen:
-                        seen.add(following)
-                        waiting.append(following)
+                    elif next_place not in seen:
+                        seen.add(next_place)
+                        waiting.append(next_place)
 
     def _end(self, switch: str, sent: _Sent) -> str:
         """What becomes of a frame that comes to no other switch."""
