@@ -36,7 +36,7 @@ uint32_t shape_longest_chain(const tr_switch *s, uint32_t table)
     for (uint32_t i = 0; i < t->n_index; i++) {
         uint32_t chain = 0;
         for (const tr_entry *e = t->index[i]; e; e = tr_rest(e)->chain) {
-            uint32_t tree = depth(tr_rest(e)->others);
+            uint32_t tree = depth(tr_rest(e)->worse);
             longest = tree > longest ? tree : longest;
             chain++;
         }
