@@ -269,6 +269,23 @@ def test_a_loop_of_one_frame(line: Topology) -> None:
         assert [row["note"] for row in walk_.rows][-1] == "loop s2 s1 s2"
 
 
+def test_a_loop_of_two_copies(tmp_path: Path) -> None:
+    """Each copy comes to places where the other one has been: neither way repeats a place by itself."""
+    ends = {("s1", 2): "s2-p2", ("s1", 3): "s3-p3", ("s2", 3): "s3-p2"}
+    links = [["h1", "s1-p1"], ["h2", "s2-p1"], *([f"{a}-p{port}", b] for (a, port), b in ends.items())]
+    hosts = {name: {"ip": f"10.0.{name[1]}.1/24", "mac": MACS[name]} for name in ("h1", "h2")}
+    path = tmp_path / "triangle.json"
+    path.write_text(json.dumps({"hosts": hosts, "switches": {"s1": {}, "s2": {}, "s3": {}}, "links": links}))
+    triangle = parse_topology(str(path))
+    ports = {"s1": (2, 3), "s2": (3,), "s3": (2,)}
+
+    def ask(switch: str, _port: int, frame: bytes) -> list[Trace]:
+        return [Trace(program="p", steps=tuple(Sent(port, frame.hex()) for port in ports[switch]))]
+
+    walked = DryRunPaths(triangle, triangle.host("h1"), triangle.host("h2"), ask).walk(b"\x40")
+    assert walked.problems == ("h1 to h2: loop among s1 s2 s3",)
+
+
 def test_no_frames(line: Topology) -> None:
     """What a switch answers is checked."""
     answer = [Trace(program="p", steps=(Sent(2, "no frame"),))]
