@@ -19,7 +19,7 @@ from finsy import P4PacketIn
 from finsy.proto import p4r
 
 from tailrace.controller.asking.answers import REASON_OF
-from tailrace.controller.asking.relay import RelayServer, SuppressedLeft
+from tailrace.controller.asking.relay import Registers, RelayServer, SuppressedLeft
 from tailrace.controller.faulty_paths import FaultyPaths
 from tailrace.controller.linkwatch import Answers, LinkMonitor, link_names
 from tailrace.controller.session import DEFAULT_ELECTION_ID, Hooks, Session, State
@@ -104,6 +104,7 @@ class Controller:
         timing: Timing | None = None,
         election_id: int = DEFAULT_ELECTION_ID,
         relay: Path | None = None,
+        registers: Registers | None = None,
         on_event: Callable[[Event], None] = _ignore,
         on_digest: Callable[[Digest], None] = _ignore,
         load: Callable[[str], Program] = programs.load,
@@ -118,6 +119,7 @@ class Controller:
             timing: how long it waits.
             election_id: announced first; the same for all controllers of a network.
             relay: where inspection commands find a socket through which they may ask switches; None: nowhere.
+            registers: reads for them a register of a switch whose P4Runtime server refuses that.
             on_event: told what happens.
             on_digest: handed every digest of every switch, before anything is done about it.
             calls: what channels to switches are made by: gRPC, or p4rt.memory.Memory.
@@ -145,7 +147,7 @@ class Controller:
         self._late: dict[str, float] = {}
         self._relay = None
         if relay is not None:
-            self._relay = RelayServer(relay, self.ask, lambda: self.down, self._suppressed_left)
+            self._relay = RelayServer(relay, self.ask, lambda: self.down, self._suppressed_left, registers)
         self._relay_runs = self._relay_failed = False
         self._divided = 0  # rounds in a row in which another controller had some of the switches
         self._down: Down = frozenset()

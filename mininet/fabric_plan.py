@@ -14,7 +14,7 @@ from fabric_report import InputError
 
 from tailrace.bmv2.process import EXECUTABLE, MISSING, NO_THRIFT, has_thrift
 from tailrace.p4rt.target import Target
-from tailrace.topology import Topology
+from tailrace.topology import Switch, Topology
 
 BMV2, NATIVE = "bmv2", "native"
 NATIVE_MODULE = "tailrace.native.switchd.cli"
@@ -22,7 +22,7 @@ CPU_PORT = 510
 PRIORITY_QUEUES = 8
 DATA_PRIORITY = 0
 THRIFT_BASE = 9090
-"""Thrift port of the first switch; the namespace is ours, so nobody else has it."""
+"""Thrift ports follow it; the namespace is ours, so nobody else has them."""
 
 FABRIC_MTU = 9000
 """Of every interface: room for shims and stamps around whatever a host sends."""
@@ -122,6 +122,11 @@ def _links(topology: Topology, ends: dict[tuple[str, int], End]) -> tuple[LinkPl
     return tuple(LinkPlan(f"{a.node}-{b.node}{suffix[a]}", a, b) for a, b in pairs)
 
 
+def thrift_port(switch: Switch) -> int:
+    """Where a BMv2 switch listens for Thrift."""
+    return THRIFT_BASE + switch.id
+
+
 def make_plan(topology: Topology, target: str, run_dir: Path, logs: Path) -> Plan:
     """The fabric of `topology`: sockets go to `run_dir`, log files to `logs`."""
     ends = _switch_ends(topology)
@@ -132,7 +137,7 @@ def make_plan(topology: Topology, target: str, run_dir: Path, logs: Path) -> Pla
             address=f"unix:{run_dir}/{switch.name}.sock",
             log=logs / f"{switch.name}.log",
             statistics=run_dir / f"{switch.name}.json",
-            thrift_port=THRIFT_BASE + switch.id,
+            thrift_port=thrift_port(switch),
             ports=tuple(
                 PortPlan(
                     number,

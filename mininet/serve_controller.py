@@ -19,8 +19,11 @@ import sys
 from pathlib import Path
 
 import msgspec
+from fabric_plan import BMV2, thrift_port
 
+from tailrace.bmv2.thrift import ThriftClient
 from tailrace.controller import runfile
+from tailrace.controller.asking.relay import Registers
 from tailrace.controller.controller import Controller
 from tailrace.controller.timing import Timing
 from tailrace.experiments.backends.job import Job, read_job
@@ -69,6 +72,7 @@ async def _serve(job: Job, switches: Switches, relay: Path) -> None:
         job.switches,
         timing=Timing(),
         relay=relay,
+        registers=_registers(job),
         on_event=lambda event: _report(event),
     )
     await controller.start()
@@ -81,6 +85,19 @@ async def _serve(job: Job, switches: Switches, relay: Path) -> None:
     finally:
         trimming.cancel()
         await controller.stop()
+
+
+def _registers(job: Job) -> Registers | None:
+    """BMv2 tells registers by Thrift alone; every other target by P4Runtime."""
+    if job.target != BMV2:
+        return None
+    ports = {switch.name: thrift_port(switch) for switch in job.topology.switches}
+
+    def read(switch: str, register: str) -> list[int]:
+        with ThriftClient(ports[switch]) as client:
+            return client.register_read_all(register)
+
+    return read
 
 
 def _report(event: Event) -> None:

@@ -46,6 +46,12 @@ class Asker(Protocol):
         """(index, payload) of every answer, in any order. Raises ControllerError."""
         ...
 
+    def cells(self, switch: str, register: str, /) -> list[int]:
+        """All cells of a register that P4Runtime does not show; none where they cannot be read. Raises
+        ControllerError.
+        """
+        ...
+
 
 def require_op(program: ProgramView, switch: str, title: str, op: str) -> int:
     """The number of an operation. Raises NotOfferedError where the program has no such questions."""
@@ -102,6 +108,10 @@ class Primary:
             if not waiting:
                 return
         raise NoAnswerError(switch, f"no answer to {op} {waiting[0]}")
+
+    def cells(self, _switch: str, _register: str, /) -> list[int]:
+        """See Asker: a client has P4Runtime alone."""
+        return []
 
     def _send(self, header: p4i.ControllerPacketMetadata, values: Mapping[str, int]) -> None:
         message = p4r.StreamMessageRequest()

@@ -17,6 +17,8 @@ and gets one line an index, in any order, each with a payload or an error, and a
 {"op": "DOWN"} is answered with the ends of the links that are down, {"down": [["leaf1", 3]]}, {"done": true};
 {"op": "SUPPRESSED"} with the paths that are not used because their switch found them faulty, and how long in
 ns that stays so at least: {"suppressed": [["leaf1", 3, 1500000]]}, {"done": true}.
+{"switch": "leaf1", "op": "REGISTER", "register": "untracked_bytes"} is answered with all cells of a register,
+{"cells": [0, 0]}, {"done": true}; with none, where the controller cannot read registers.
 
 A request that cannot be served as a whole gets {"error": "…"} and the connection ends. Several requests may
 follow one another on a connection.
@@ -50,14 +52,17 @@ READ_OPS = frozenset(REASON_OF)
 Ask = Callable[[str, str, int], Awaitable[bytes]]
 """(switch, op, index) -> payload of the answering packet-in. Raises TimeoutError or an error of one line."""
 
+Registers = Callable[[str, str], list[int]]
+"""(switch, register) -> its cells; called in a thread. Raises LookupError or OSError."""
+
 SuppressedLeft = tuple[str, int, int]
 """A suppressed path: the switch that does not use it, its port, and for how many ns yet, at least."""
 
 MAX_INDEX = 0xFFFF
-DOWN, SUPPRESSED = "DOWN", "SUPPRESSED"
-"""Operations that ask the controller itself: for the links that are down, and for suppressed paths."""
+DOWN, SUPPRESSED, REGISTER = "DOWN", "SUPPRESSED", "REGISTER"
+"""Operations without a packet: for the links that are down, for suppressed paths, for a register."""
 
-_OWN = frozenset({DOWN, SUPPRESSED})
+_OWN = frozenset({DOWN, SUPPRESSED, REGISTER})
 
 _MAX_LINE_BYTES = 1 << 20
 _AT_ONCE = 2
@@ -82,6 +87,7 @@ class RelayServer:
         ask: Ask,
         down: Callable[[], Iterable[tuple[str, int]]] = frozenset,
         suppressed: Callable[[], Iterable[SuppressedLeft]] = tuple,
+        registers: Registers | None = None,
     ) -> None:
         """Prepares a server.
 
@@ -90,11 +96,13 @@ class RelayServer:
             ask: puts one question to a switch.
             down: both ends of every link that is down, as (switch, port).
             suppressed: the suppressed paths.
+            registers: reads a register of a switch whose P4Runtime server refuses that; None: nothing does.
         """
         self.path = path
         self._ask = ask
         self._down = down
         self._suppressed = suppressed
+        self._registers = registers
         self._server: asyncio.Server | None = None
         self._inode = 0
         self._clients: set[asyncio.StreamWriter] = set()
@@ -146,6 +154,8 @@ class RelayServer:
         """Serves one request. Returns whether the connection may go on."""
         try:
             request = _parse_request(line)
+            if request.op == REGISTER:
+                await _send(writer, {"cells": await self._cells(request)})
         except RelayError as error:
             await _send(writer, {"error": str(error)})
             return False
@@ -169,6 +179,16 @@ class RelayServer:
                 task.cancel()
         await _send(writer, {"done": True})
         return True
+
+    async def _cells(self, request: _Request) -> list[int]:
+        if self._registers is None:
+            return []
+        try:
+            return await asyncio.to_thread(self._registers, request.switch, request.register)
+        except LookupError:
+            raise RelayError(f"{request.switch}: the topology has no such switch") from None
+        except OSError as error:
+            raise RelayError(f"{request.switch}: {_one_line(error)}") from error
 
     async def _ask_one(self, switch: str, op: str, index: int) -> dict[str, Any]:
         try:
@@ -237,6 +257,20 @@ class RelayClient:
         found = [path for answer in answers for path in answer.get("suppressed", ())]
         return tuple((str(switch), int(port), int(left_ns)) for switch, port, left_ns in found)
 
+    def cells(self, switch: str, register: str) -> list[int]:
+        """All cells of a register; none where the controller cannot read registers.
+
+        Raises:
+            RelayError: they cannot be read.
+        """
+        request = {"switch": switch, "op": REGISTER, "register": register}
+        cells: list[int] = []
+        for answer in self._answers(request):
+            if "error" in answer:
+                raise RelayError(str(answer["error"]))
+            cells += answer.get("cells", ())
+        return cells
+
     def _answers(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
         try:
             self._socket.sendall(json.dumps(request).encode() + b"\n")
@@ -267,10 +301,11 @@ def _payload_of(answer: dict[str, Any], switch: str) -> tuple[int, bytes]:
 
 
 class _Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a client asks; switch and indices are empty where the controller itself is asked."""
+    """What a client asks; switch, register and indices are empty where they do not go with `op`."""
 
     op: str
     switch: str = ""
+    register: str = ""
     indices: Annotated[
         tuple[Annotated[int, Meta(ge=0, le=MAX_INDEX, description=f"a number up to {MAX_INDEX}")], ...],
         Meta(description="a list of numbers"),
@@ -280,7 +315,7 @@ class _Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.op not in READ_OPS | _OWN:
             known = ", ".join(sorted(READ_OPS | _OWN))
             raise ValueError(f"op {self.op!r} is not for reading; expected one of {known}")
-        if self.op in READ_OPS and not self.switch:
+        if self.op in READ_OPS | {REGISTER} and not self.switch:
             raise ValueError("a request to read names a switch")
 
 

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Flowcut table, flow by flow, read by packets (`controller.asking.asking`)."""
+"""The Flowcut table, flow by flow, read by packets (`controller.asking.asking`): one for each bucket that
+holds something, as two registers tell.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address
 
 from tailrace.controller.asking.answers import Bucket, FlowEntry, parse_bucket
 from tailrace.controller.asking.asking import Asker, answers, require_op
-from tailrace.controller.inspect.counters import read_cells
 from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.registers import register_cells
 from tailrace.controller.inspect.tables import read_tables
 from tailrace.controller.listing.listing import Column, Listing, Row, in_order
 from tailrace.p4rt.errors import NotOfferedError
@@ -45,6 +47,9 @@ AGED = "AGED"
 """State of what is past its age: it was lost, and the next flow that wants its place has it."""
 
 _CONFIG, _MASK, _AGE, _OP = "flowcut_config", "bucket_mask", "age_ticks", "READ_FLOWS"
+_IN_FLIGHT, _UNTRACKED = "flow_in_flight_bytes", "untracked_bytes"
+"""Registers of bytes in flight, by way and by bucket; 0: nothing is there (flowcut/table.p4)."""
+
 _PROTOCOLS = {6: "tcp", 17: "udp"}
 
 
@@ -64,9 +69,7 @@ def read_flows(node: Node, asker: Asker) -> Listing:
         raise NotOfferedError(node.name, f"{node.title} keeps no flow table")
     require_op(node.program, node.name, node.title, _OP)
     buckets, age_ticks = _config(node)
-    if _is_empty(node):
-        return Listing("flows", COLUMNS, ())
-    found = answers(asker, node.name, _OP, range(buckets))
+    found = answers(asker, node.name, _OP, _occupied(node, asker, buckets))
     rows = [
         row
         for index, data in found.items()
@@ -75,15 +78,23 @@ def read_flows(node: Node, asker: Asker) -> Listing:
     return Listing("flows", COLUMNS, in_order(COLUMNS, rows))
 
 
-def _is_empty(node: Node) -> bool:
-    """Whether the flow table holds nothing, by its counters: one Read each instead of a packet a bucket.
+def _occupied(node: Node, asker: Asker, buckets: int) -> Sequence[int]:
+    """The buckets that hold something; all, where no register can be read.
 
-    What has been created is read last. A flow that takes the place of another meanwhile makes an empty table
-    look full, and never a full one empty.
+    A packet a bucket of six BMv2 switches is six seconds of a CPU, which traffic and the watching of links
+    miss.
     """
-    cells = [read_cells(node, f"flowcut_{what}") for what in ("deleted", "expired", "overflow", "created")]
-    deleted, expired, overflow, created = (sum(counts.values()) for counts in cells)
-    return all(cells) and created == deleted + expired and not overflow
+    in_flight, untracked = (
+        asker.cells(node.name, name) or register_cells(node, name) for name in (_IN_FLIGHT, _UNTRACKED)
+    )
+    if not in_flight or not untracked:
+        return range(buckets)
+    ways = len(in_flight) // len(untracked)
+    return [
+        bucket
+        for bucket in range(buckets)
+        if untracked[bucket] or any(in_flight[bucket * ways : (bucket + 1) * ways])
+    ]
 
 
 def _config(node: Node) -> tuple[int, int]:

@@ -45,6 +45,21 @@ def read_registers(node: Node, only: frozenset[str] = frozenset(), *, zeros: boo
     return Listing("registers", COLUMNS, in_order(COLUMNS, rows))
 
 
+def register_cells(node: Node, name: str) -> list[int]:
+    """The cells of a register of numbers, by one Read; none where the target does not show it.
+
+    Raises:
+        SwitchError: the switch cannot be read.
+    """
+    for register in node.program.info.registers:
+        if register.preamble.alias == name:
+            pattern = p4r.Entity(register_entry=p4r.RegisterEntry(register_id=register.preamble.id))
+            entries = [entity.register_entry for entity in node.read_if_offered(pattern)]
+            entries.sort(key=lambda entry: entry.index.index)
+            return [int.from_bytes(entry.data.bitstring, "big") for entry in entries]
+    return []
+
+
 def _rows(node: Node, register: p4i.Register, zeros: bool) -> Iterator[Row]:
     pattern = p4r.RegisterEntry(register_id=register.preamble.id)
     try:
