@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.controller.asking.relay import MAX_INDEX, RelayClient, RelayError, RelayServer
+from tailrace.controller.asking.relay import MAX_INDEX, Registers, RelayClient, RelayError, RelayServer
 from tailrace.p4rt.errors import NoAnswerError, UnreachableError
 
 TIMEOUT_S = 60.0
@@ -31,13 +31,15 @@ async def gone(switch: str, op: str, index: int) -> bytes:
     raise UnreachableError(switch, "no answer at 127.0.0.1:1")
 
 
-def serving(ask, use: Callable[[Path], object], down=frozenset, suppressed=tuple) -> object:
+def serving(
+    ask, use: Callable[[Path], object], down=frozenset, suppressed=tuple, registers: Registers | None = None
+) -> object:
     """What `use` returns in a thread while a relay serves."""
 
     async def run() -> object:
         with tempfile.TemporaryDirectory(prefix="relay-") as folder:
             path = Path(folder) / "r.sock"
-            server = RelayServer(path, ask, down, suppressed)
+            server = RelayServer(path, ask, down, suppressed, registers)
             await server.start()
             try:
                 return await asyncio.wait_for(asyncio.to_thread(use, path), TIMEOUT_S)
@@ -112,6 +114,40 @@ def test_the_links_that_are_down() -> None:
 
     down = frozenset({("leaf1", 3), ("spine1", 1)})
     assert serving(echo, use, lambda: down) == down
+
+
+def test_the_cells_of_a_register() -> None:
+    """None where the controller reads no registers; and the connection serves on."""
+
+    def use(path: Path) -> tuple[object, ...]:
+        with RelayClient(path) as client:
+            return client.cells("leaf1", "untracked_bytes"), dict(client.ask("leaf1", "READ_PORT", [7]))
+
+    read = {("leaf1", "untracked_bytes"): list(range(4096))}
+    served = serving(echo, use, registers=lambda switch, register: read[switch, register])
+    assert served == (list(range(4096)), {7: b"leaf1 READ_PORT 7"})
+    assert serving(echo, use) == ([], {7: b"leaf1 READ_PORT 7"})
+
+
+def test_a_register_that_cannot_be_read() -> None:
+    def refuse(switch: str, _register: str) -> list[int]:
+        if switch == "leaf2":
+            raise ConnectionRefusedError("simple_switch_grpc: no register x\nat all")
+        raise KeyError(switch)
+
+    def use(path: Path) -> list[str]:
+        problems = []
+        for switch in ("leaf2", "leaf3", ""):
+            with RelayClient(path) as client, pytest.raises(RelayError) as caught:
+                client.cells(switch, "x")
+            problems.append(str(caught.value))
+        return problems
+
+    assert serving(echo, use, registers=refuse) == [
+        "leaf2: simple_switch_grpc: no register x at all",
+        "leaf3: the topology has no such switch",
+        "a request to read names a switch",
+    ]
 
 
 def test_the_paths_that_are_out() -> None:
