@@ -5,14 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tailrace.experiments.backends.job import REAL_TIME
 from tailrace.experiments.backends.target import choose
 from tailrace.experiments.plan import budget
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import Plan
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.plan.words import case_name
+from tailrace.experiments.results.ideal import Ideal
 from tailrace.experiments.run.progress import Display
 from tailrace.hosts import compiled
+from tailrace.words.constants import NS_PER_S
+
+_SLOWDOWN = 4
+"""Mean slowdown of flows in real time: README.md and docs/hf2t.md have 1.5 to 4.9."""
+
+_START_S = 1
+"""To start and to end one switch of a network, with its hosts."""
 
 
 def choose_target(wanted: str, display: Display) -> str:
@@ -47,7 +56,18 @@ def tell_runs(planned: Sequence[tuple[str, Plan]], seeds: Sequence[int], display
     cases = dict.fromkeys(case_name(one.experiment.faults) for _, one in planned)
     names = ", ".join(dict.fromkeys(label for label, _ in planned))
     each = f"; each with the seeds {seeds_text(seeds)}" if len(seeds) > 1 else ""
-    display.say(f"{len(planned) * len(seeds)} runs: {names}; {', then '.join(cases)}{each}")
+    estimate = ""
+    if planned[0][1].target in REAL_TIME:
+        whole_s = len(seeds) * sum(estimated_s(one) for _, one in planned)
+        estimate = f"; about {max(1, round(whole_s / 60))} min on a machine that does nothing else"
+    display.say(f"{len(planned) * len(seeds)} runs: {names}; {', then '.join(cases)}{each}{estimate}")
+
+
+def estimated_s(planned: Plan) -> float:
+    """How long a run in real time will take, roughly: flows take _SLOWDOWN times as long as alone."""
+    ideal = Ideal(planned.topology, planned.experiment.mtu_bytes)
+    ends_ns = (flow.start_ns + _SLOWDOWN * ideal.fct_ns(flow) for flow in planned.job.flows)
+    return _START_S * len(planned.topology.switches) + max(ends_ns, default=0) / NS_PER_S
 
 
 def tell_transports(base: Experiment, planned: Sequence[tuple[str, Plan]], display: Display) -> None:

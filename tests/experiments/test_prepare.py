@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is told before runs: how long they will take in real time."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from tailrace.experiments.plan.experiment import of_settings
+from tailrace.experiments.plan.plan import Plan, plan
+from tailrace.experiments.run.prepare import estimated_s, tell_runs
+from tailrace.experiments.run.progress import Display
+
+LEAF_SPINE = "leaf-spine:leaves=2,spines=4,hosts=4,rate=10Gbps,delay=1us"
+SWITCHES = 6
+
+
+def planned(target: str, time_scale: float, workload: str = "permutation:size=512KiB,peers=remote") -> Plan:
+    settings = {"topology": LEAF_SPINE, "workload": workload, "scheme": "ecmp", "time_scale": time_scale}
+    return plan(of_settings(settings), target)
+
+
+def told(plans: list[Plan], seeds: tuple[int, ...] = (1,)) -> str:
+    out = io.StringIO()
+    tell_runs([("ecmp", one) for one in plans], seeds, Display(out))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("target", ["bmv2", "native"])
+def test_an_estimate_follows_the_last_flow(target: str) -> None:
+    """512 KiB take 0.46 ms on 10 Gbps with their headers; four times as long, ten thousand times slower."""
+    assert estimated_s(planned(target, 10_000)) == pytest.approx(SWITCHES + 4 * 4.6, rel=0.05)
+    late = planned(target, 10_000, "poisson:size=1KiB,load=0.5,duration=5ms")
+    last_ns = max(flow.start_ns for flow in late.job.flows)
+    assert last_ns > 45e9
+    assert estimated_s(late) == pytest.approx(SWITCHES + last_ns / 1e9, rel=0.01)
+
+
+def test_the_estimate_is_of_all_runs_and_seeds() -> None:
+    plans = [planned("bmv2", 10_000)] * 5
+    assert told(plans).endswith("; about 2 min on a machine that does nothing else\n")
+    assert told(plans, (1, 2, 3)).startswith("15 runs: ecmp; clean; each with the seeds ")
+    assert told(plans, (1, 2, 3)).endswith("; about 6 min on a machine that does nothing else\n")
+    assert told(plans[:1]).endswith("; about 1 min on a machine that does nothing else\n")
+
+
+def test_virtual_time_has_no_estimate() -> None:
+    assert told([planned("virtual", 1)]) == "1 runs: ecmp; clean\n"
