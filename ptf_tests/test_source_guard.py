@@ -67,7 +67,9 @@ class SpoofedTest(GuardTest):
             for frame in frames:
                 self.send(HOST_PORT, frame)
             sent += len(frames)
-        self.expect_drops(SPOOFED_SOURCE=sent)
+            # BMv2's ring of an interface holds some 30 frames: more at once may get lost
+            self.eventually({"SPOOFED_SOURCE": sent}, self.drops)
+        self.nothing_else()
 
 
 @group("guard")
