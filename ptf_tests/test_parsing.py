@@ -20,7 +20,7 @@ LOCAL = Flow(HOST, OTHER_HOST)
 FROM_FABRIC = Flow(REMOTE, HOST)
 IPV4_START, UDP_START = 14, 34
 UNKNOWN_ETHER_TYPE = 0x9000
-BURST = 16  # BMv2 loses frames of a burst of 50
+BURST = 16  # BMv2's ring of an interface holds 32 frames
 
 
 def ip_packet(*, ttl: int = 64, dst_mac: str = GATEWAY_MAC, **fields: object) -> Packet:

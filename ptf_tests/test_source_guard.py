@@ -67,7 +67,7 @@ class SpoofedTest(GuardTest):
             for frame in frames:
                 self.send(HOST_PORT, frame)
             sent += len(frames)
-            # BMv2's ring of an interface holds some 30 frames: more at once may get lost
+            # BMv2's ring of an interface holds 32 frames: of more at once some may get lost
             self.eventually({"SPOOFED_SOURCE": sent}, self.drops)
         self.nothing_else()
 
