@@ -26,7 +26,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 
-from tailrace.bmv2.process import NO_THRIFT, has_thrift
+from tailrace.bmv2.process import EXECUTABLE, MISSING, NO_THRIFT, has_thrift
 
 ROOT = Path(__file__).resolve().parent.parent
 P4_BUILD = ROOT / "p4src" / "build"
@@ -42,7 +42,7 @@ STOP_S = 10.0
 WATCH_S = 0.5
 COVERAGE = "COVERAGE"
 """Environment variable: a folder for what the tests use of the programs (tailrace coverage); native only."""
-SWITCHES = {"bmv2": "simple_switch_grpc", "native": "tailrace_switch_grpc"}
+SWITCHES = {"bmv2": EXECUTABLE, "native": "tailrace_switch_grpc"}
 
 
 class PtfError(Exception):
@@ -58,7 +58,7 @@ def program(stated: str | None, venv: str, name: str) -> str:
     ours = ROOT / venv / "bin" / name
     found = str(ours) if ours.is_file() else shutil.which(name)
     if not found:
-        raise PtfError(f"{name} is neither in {venv} nor on PATH")
+        raise PtfError(MISSING if name == EXECUTABLE else f"{name} is neither in {venv} nor on PATH")
     return found
 
 

@@ -45,6 +45,19 @@ def test_p4info_without_the_annotation(run_ptf, tmp_path):
         run_ptf.switch_numbers(path)
 
 
+def test_a_switch_that_is_missing(run_ptf, monkeypatch):
+    """Where BMv2 is missing, the line says what has it."""
+    monkeypatch.setenv("PATH", "")
+    missing = "simple_switch_grpc is not on PATH; `make vm` makes a machine that has it (docs/vm.md)"
+    for name, text in (
+        ("simple_switch_grpc", missing),
+        ("some_switch", "some_switch is neither in .venv nor on PATH"),
+    ):
+        with pytest.raises(run_ptf.PtfError) as caught:
+            run_ptf.program(None, ".venv", name)
+        assert str(caught.value) == text
+
+
 def test_all_programs_expect_the_same_switch(run_ptf):
     """One switch serves all tests, so no program may want another CPU port."""
     assert len({tuple(sorted(run_ptf.switch_numbers(path).items())) for path in P4INFOS}) == 1

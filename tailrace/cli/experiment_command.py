@@ -301,10 +301,11 @@ def open_prompt(experiment: Experiment, output: Output) -> None:
         # whatever is wrong with one result, the fabric stays up
         try:
             result = result_of(planned, outcome, label)
-            with staged(output.folder) as folder:
-                write_result(result, folder)
+            # before it is written, which may fail
             output.show(make_table([result]), to_json(result.summary))
             sys.stdout.flush()
+            with staged(output.folder) as folder:
+                write_result(result, folder)
             display.say(f"results: {output.folder}")
             for text in result.problems:
                 display.warn(text)

@@ -321,6 +321,20 @@ def test_a_folder_that_the_prompt_cannot_write(
     assert said.err == f"tailrace: {tmp_path / 'kept'}: not a folder\n"
 
 
+def test_what_cannot_be_kept_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The folder was there to be written when the fabric started."""
+    monkeypatch.setattr(experiment_command, "check_place", lambda _folder: None)
+    out = tmp_path / "kept"
+    out.write_text("a file")
+    assert prompted(tmp_path, monkeypatch, "--out", str(out)) == 0
+    said = capfd.readouterr()
+    assert [text.count("ecmp") for text in said.out.split("prompt\n")] == [1, 1, 0]
+    assert said.err.count(f"warning: {out}") == 2
+    assert "results: " not in said.err
+
+
 def test_interrupt_at_the_prompt_is_the_harness_s_own(tmp_path: Path) -> None:
     """Ctrl-C reaches both; the harness acts on it as any program would, and we wait for it to end."""
     path = tmp_path / "harness.py"
