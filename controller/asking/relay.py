@@ -188,7 +188,8 @@ class RelayServer:
         except LookupError:
             raise RelayError(f"{request.switch}: the topology has no such switch") from None
         except OSError as error:
-            raise RelayError(f"{request.switch}: {_one_line(error)}") from error
+            reason = " ".join(str(error.strerror or error).split())
+            raise RelayError(f"{request.switch}: {reason}") from error
 
     async def _ask_one(self, switch: str, op: str, index: int) -> dict[str, Any]:
         try:

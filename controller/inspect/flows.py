@@ -92,7 +92,7 @@ def _occupied(node: Node, asker: Asker, buckets: int) -> Sequence[int]:
     ways = len(in_flight) // len(untracked)
     return [
         bucket
-        for bucket in range(buckets)
+        for bucket in range(min(buckets, len(untracked)))
         if untracked[bucket] or any(in_flight[bucket * ways : (bucket + 1) * ways])
     ]
 

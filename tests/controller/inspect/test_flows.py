@@ -86,6 +86,8 @@ CASES = [
     (cells({4 * 2: 1}, {2: 7, 6: 1}), [2, 6]),
     (cells({4 * BUCKETS: 1}, {BUCKETS: 1}), []),
     (cells(dict.fromkeys(range(BUCKETS * WAYS), 1), {}), list(range(BUCKETS))),
+    # a mask beyond the table, which the program cuts off
+    ({"flow_in_flight_bytes": [0] * 7 + [1], "untracked_bytes": [0, 0]}, [1]),
 ]
 
 

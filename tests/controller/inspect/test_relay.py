@@ -132,12 +132,14 @@ def test_the_cells_of_a_register() -> None:
 def test_a_register_that_cannot_be_read() -> None:
     def refuse(switch: str, _register: str) -> list[int]:
         if switch == "leaf2":
-            raise ConnectionRefusedError("simple_switch_grpc: no register x\nat all")
+            raise OSError("simple_switch_grpc: no register x\nat all")
+        if switch == "leaf4":
+            raise ConnectionRefusedError(111, "Connection refused")
         raise KeyError(switch)
 
     def use(path: Path) -> list[str]:
         problems = []
-        for switch in ("leaf2", "leaf3", ""):
+        for switch in ("leaf2", "leaf3", "leaf4", ""):
             with RelayClient(path) as client, pytest.raises(RelayError) as caught:
                 client.cells(switch, "x")
             problems.append(str(caught.value))
@@ -146,6 +148,7 @@ def test_a_register_that_cannot_be_read() -> None:
     assert serving(echo, use, registers=refuse) == [
         "leaf2: simple_switch_grpc: no register x at all",
         "leaf3: the topology has no such switch",
+        "leaf4: Connection refused",
         "a request to read names a switch",
     ]
 
