@@ -49,8 +49,10 @@ MAX_CONNECTIONS = 1024
 can be, so that one client too many gets an error on its stream. Each takes a descriptor; half of those of the
 process are left for all else.
 """
-IDLE_S = 60
-"""After so long without a call a connection is closed; clients make a new one for the next."""
+IDLE_S = 5
+"""After so long without a call, or without the beginning of HTTP/2, a connection is closed; clients make
+a new one for the next call.
+"""
 KEEPALIVE_S = 60
 """After so long without a word a connection's peer is asked for one, and given up after as long again."""
 
@@ -63,6 +65,7 @@ _OPTIONS = (
     ("grpc.http2.ping_timeout_ms", KEEPALIVE_S * 1000),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.max_connection_idle_ms", IDLE_S * 1000),
+    ("grpc.server_handshake_timeout_ms", IDLE_S * 1000),
     # without this a second server on the same address would start and take half of the clients
     ("grpc.so_reuseport", 0),
 )
@@ -145,7 +148,7 @@ class Server:
         self._traces = TraceService({device.settings.device_id: device}, self._tracer)
         handlers = (rpc_handler(self.service), counts, self._traces.handler())
         freed = self.service.freed = heap.Trimmer().freed
-        self._server.add_generic_rpc_handlers(tuple(InTime(handler, freed) for handler in handlers))
+        self._server.add_generic_rpc_handlers((InTime(handlers, freed),))
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, address: str, tls: Tls | None = None) -> int:
@@ -229,7 +232,7 @@ async def serve(
         port = await server.start(address, tls)
         if packets is not None:
             where, handler = packets
-            of_packets.add_generic_rpc_handlers((InTime(handler),))
+            of_packets.add_generic_rpc_handlers((InTime((handler,)),))
             listen(of_packets, where, tls)
             await of_packets.start()
         server.watch(plane, ports)

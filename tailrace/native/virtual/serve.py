@@ -25,7 +25,7 @@ from tailrace.native.server.server import Tls, listen, new_server
 from tailrace.native.server.service import P4RuntimeService, rpc_handler
 from tailrace.native.server.statistics_service import statistics_handler
 from tailrace.native.server.trace_service import TraceService
-from tailrace.native.server.waiting.arriving import InTime
+from tailrace.native.server.waiting.arriving import Arriving, InTime
 from tailrace.native.virtual.endpoint import CpuPort, Endpoint
 from tailrace.native.virtual.network import Network
 from tailrace.p4rt.status import Code, P4RtError, not_found
@@ -63,6 +63,7 @@ class FabricService:
         self, endpoints: list[Endpoint], executor: ThreadPoolExecutor, freed: Callable[[], None]
     ) -> None:
         self._services: dict[int, P4RuntimeService] = {}
+        self._arriving = Arriving()
         for endpoint in endpoints:
             plane = _Plane(endpoint.cpu)
             service = P4RuntimeService(endpoint.device, plane, executor)
@@ -108,13 +109,15 @@ class FabricService:
         self, request_iterator: AsyncIterator[p4r.StreamMessageRequest], context: _Context
     ) -> None:
         """A session with the device that its first message names (P4Runtime §5)."""
-        async for first in request_iterator:
-            if first.WhichOneof("update") != "arbitration":
-                message = "the first message of a stream must be an arbitration"
-                raise P4RtError(Code.FAILED_PRECONDITION, message)
-            service = self._of(first.arbitration.device_id)
-            await service.stream_channel(_again(first, request_iterator), context)
+        try:
+            first = await self._arriving.first(anext(request_iterator))
+        except StopAsyncIteration:
             return
+        if first.WhichOneof("update") != "arbitration":
+            message = "the first message of a stream must be an arbitration"
+            raise P4RtError(Code.FAILED_PRECONDITION, message)
+        service = self._of(first.arbitration.device_id)
+        await service.stream_channel(_again(first, request_iterator), context)
 
 
 async def _again(
@@ -139,7 +142,7 @@ async def serving(network: Network, address: str, tls: Tls | None = None) -> Asy
     traces = TraceService({endpoint.device_id: endpoint.device for endpoint in endpoints}, executor)
     freed = heap.Trimmer().freed
     handlers = (rpc_handler(FabricService(endpoints, executor, freed)), counts, traces.handler())
-    server.add_generic_rpc_handlers(tuple(InTime(handler, freed) for handler in handlers))
+    server.add_generic_rpc_handlers((InTime(handlers, freed),))
     port = listen(server, address, tls)
     try:
         with contextlib.ExitStack() as stack:

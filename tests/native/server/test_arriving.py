@@ -6,7 +6,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Any
 
 import grpc
@@ -73,6 +73,24 @@ def test_a_request_that_does_not_arrive(
         never.set()
 
 
+def test_requests_that_do_not_arrive_are_bounded(make_rig: RigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The oldest call gives way: each may have a connection of its own, and others want that."""
+    monkeypatch.setattr(arriving, "MAX_ARRIVING", 3)
+    rig, given = make_rig("p4rt_all"), threading.Event()
+    with client(rig) as channel:
+        services = [(SERVICE, "Write"), STATISTICS, TRACE, (SERVICE, "Capabilities")]
+        calls = [
+            channel.stream_stream("/" + "/".join(one), bytes, bytes)(
+                later(given, CAPABILITIES), timeout=LONG_S
+            )
+            for one in services
+        ]
+        message = "3 requests have not arrived; the limit is 3"
+        assert outcome(calls[0]) == (grpc.StatusCode.RESOURCE_EXHAUSTED, message)
+        given.set()
+        assert next(calls[3])
+
+
 def test_calls_of_a_connection_are_bounded(make_rig: RigMaker) -> None:
     """One more waits until another one has ended; other connections have their own."""
     rig, given = make_rig("p4rt_all"), threading.Event()
@@ -110,6 +128,26 @@ def test_connections_are_bounded(make_rig: RigMaker, monkeypatch: pytest.MonkeyP
         with client(rig) as last:
             call = last.unary_unary(ask, bytes, bytes)(CAPABILITIES, timeout=LONG_S, wait_for_ready=True)
             assert call == answer
+
+
+def test_connections_without_a_call_make_room(make_rig: RigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether HTTP/2 has begun on them or not: after some seconds; here after half a second."""
+    times = {"grpc.max_connection_idle_ms", "grpc.server_handshake_timeout_ms"}
+    options = dict(server._OPTIONS)
+    assert all(options[time] <= 10_000 for time in times)
+    monkeypatch.setattr(server, "_OPTIONS", tuple((options | dict.fromkeys(times, 500)).items()))
+    monkeypatch.setattr(server, "MAX_CONNECTIONS", 8)
+    rig = make_rig("p4rt_all")
+    with ExitStack() as silent:
+        for number in range(2 * server.MAX_CONNECTIONS):
+            one = closing(socket.create_connection(("127.0.0.1", rig.port), NOT_OTHERWISE_S))
+            attempt = silent.enter_context(one)
+            if number % 2:
+                with suppress(ConnectionError):
+                    attempt.sendall(PREFACE)
+        with client(rig) as last:
+            call = last.unary_unary(f"/{SERVICE}/Capabilities", bytes, bytes)
+            assert call(CAPABILITIES, timeout=NOT_OTHERWISE_S, wait_for_ready=True)
 
 
 def _welcomed(attempt: socket.socket) -> bool:

@@ -17,6 +17,7 @@ from msgspec.json import decode, encode
 from msgspec.structs import replace
 
 from tailrace.native.server.server import MAX_CALLS
+from tailrace.native.server.waiting import arriving
 from tailrace.native.trace import Trace, events
 from tailrace.native.virtual import Network
 from tailrace.native.virtual.serve import serving
@@ -178,6 +179,35 @@ def _traced(net: Network, frame: bytes) -> list[Trace]:
 
     asyncio.run(run())
     return found
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "code", "message"),
+    [
+        ("MAX_ARRIVING", 2, "RESOURCE_EXHAUSTED", "2 requests have not arrived; the limit is 2"),
+        ("ARRIVES_S", 0.2, "DEADLINE_EXCEEDED", "the request has not arrived within 0.2 s"),
+    ],
+)
+def test_streams_that_say_nothing_are_bounded(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: float, code: str, message: str
+) -> None:
+    """In number and time, for they are of no switch yet."""
+    monkeypatch.setattr(arriving, name, value)
+    with Network(topology()) as net:
+
+        async def dialogue(stub: Any) -> None:
+            streams = [stub.StreamChannel() for _ in range(3)]
+            ends = [asyncio.ensure_future(stream.code()) for stream in streams]
+            try:
+                await asyncio.wait(ends, timeout=60, return_when=asyncio.FIRST_COMPLETED)
+                ended = [stream for stream, end in zip(streams, ends, strict=True) if end.done()]
+                assert (await ended[0].code()).name == code
+                assert await ended[0].details() == message
+            finally:
+                for stream in streams:
+                    stream.cancel()
+
+        talk(net, dialogue)
 
 
 def test_what_switches_would_do_is_told_while_the_network_stands_still() -> None:

@@ -8,40 +8,75 @@ may be many, which is the same on the wire, and the one is waited for here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
 
 from tailrace.native.server.calls import refuse, seen, undisturbed
-from tailrace.p4rt.status import Code, P4RtError, invalid
+from tailrace.p4rt.status import Code, P4RtError, exhausted, forgetful, invalid
 
 ARRIVES_S = 60.0
 """How long a request may be on its way; those of streams may come at any time."""
+MAX_ARRIVING = 256
+"""Requests on their way at a time; the oldest call gives way to one more. Each may keep a connection open."""
 
 LARGE = 1 << 20
 """Octets of a request whose memory is worth while to be given back."""
 
 _EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # which the stubs do not know
 _Behaviour = Callable[[Any, Any], Coroutine[Any, Any, Any]]
+_T = TypeVar("_T")
+
+
+class Arriving:
+    """The first messages of calls that have not come."""
+
+    def __init__(self) -> None:
+        self._calls: dict[asyncio.Future[None], None] = {}
+
+    async def first(self, message: Awaitable[_T]) -> _T:
+        """The message, which goes on being awaited where the call ends without it.
+
+        Raises:
+            P4RtError: DEADLINE_EXCEEDED: it took too long; RESOURCE_EXHAUSTED: there are too many others.
+        """
+        reading = asyncio.ensure_future(message)
+        reading.add_done_callback(seen)
+        gives_way = asyncio.get_running_loop().create_future()
+        if len(self._calls) >= MAX_ARRIVING:
+            oldest = next(iter(self._calls))
+            del self._calls[oldest]
+            oldest.set_result(None)
+        self._calls[gives_way] = None
+        try:
+            await asyncio.wait({reading, gives_way}, timeout=ARRIVES_S, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._calls.pop(gives_way, None)
+        if reading.done():
+            return reading.result()
+        if gives_way.done():
+            raise exhausted(f"{MAX_ARRIVING} requests have not arrived; the limit is {MAX_ARRIVING}")
+        raise P4RtError(Code.DEADLINE_EXCEEDED, f"the request has not arrived within {ARRIVES_S:g} s")
 
 
 class InTime(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # only the stubs know of arguments
-    """The calls of another handler, all of them coroutines that take octets."""
+    """The calls of other handlers, all of them coroutines that take octets."""
 
     def __init__(
-        self, handler: grpc.GenericRpcHandler[Any, Any], freed: Callable[[], None] = lambda: None
+        self, handlers: Sequence[grpc.GenericRpcHandler[Any, Any]], freed: Callable[[], None] = lambda: None
     ) -> None:
         """Takes what is called when memory is free: see words.heap.Trimmer."""
-        self._handler = handler
+        self._handlers = handlers
         self._freed = freed
+        self._arriving = Arriving()
 
     def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[Any, Any] | None:
         """What handles a call that has begun."""
-        handler = self._handler.service(details)
-        found: Any = handler
-        if handler is None:
+        served = (handler.service(details) for handler in self._handlers)
+        found: Any = next(filter(None, served), None)
+        if found is None:
             return None
         if found.request_streaming:
             return grpc.stream_stream_rpc_method_handler(
@@ -64,15 +99,12 @@ class InTime(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # only the stub
 
     def _with_request(self, behaviour: _Behaviour) -> _Behaviour:
         async def handle(_: object, context: Any) -> Any:
-            reading = asyncio.ensure_future(undisturbed(context.read()))
-            reading.add_done_callback(seen)
-            if not (await asyncio.wait({reading}, timeout=ARRIVES_S))[0]:
+            try:
+                octets = await self._arriving.first(undisturbed(context.read()))
+            except P4RtError as error:
                 self._freed()
-                message = f"the request has not arrived within {ARRIVES_S:g} s"
-                refuse(context, P4RtError(Code.DEADLINE_EXCEEDED, message))
+                refuse(context, forgetful(error))
                 return b""
-            octets = reading.result()
-            del reading
             if octets is _EOF:
                 refuse(context, invalid("the call has no request"))
                 return b""
