@@ -6,13 +6,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 
 import pytest
 
-from tailrace.native.compiler import load_program
+from tailrace.native.compiler import Program, load_program
 from tailrace.native.runtime import Output, Replica, Switch, SwitchConfig
 from tailrace.native.runtime.lib import C, load
 from tailrace.native.trace import try_packet
+from tests.eventually import eventually
 from tests.native.bmv2_builder import Builder, assign, call, const, field
 
 MIB = 1 << 20
@@ -20,6 +22,8 @@ PORTS = 511
 REPLICAS = [Replica(port, instance) for port in range(PORTS) for instance in range(33)][:16_384]
 STEPS = 1 << 16
 """Passes and copies of one call of the core."""
+STEPS_BESIDE_OTHERS = 1024
+"""The same where somebody waits for the switch."""
 
 
 def multicasting(packet_bytes: int = 0) -> Switch:
@@ -88,18 +92,45 @@ def test_packets_that_leave_at_once_are_taken_out_in_between() -> None:
         assert left == queued + 1 == 20_000 - switch.drops()["no_buffer"]
 
 
-def test_copies_that_circle_let_the_caller_go_on() -> None:
-    """Copies count as passes through the switch: a call of the core ends after so many of both."""
+def circling() -> Program:
+    """Sends each packet to group 1 and each copy back to ingress, for ever."""
     b = Builder([("a", 8)])
     b.extra["field_lists"] = [{"id": 1, "name": "none", "elements": []}]
     b.run([assign(field("standard_metadata", "mcast_grp"), const(1))])
     again = b.action("again", [call("recirculate", const(1))])
     b.table("e", [], "exact", [again], default=(again, []), const_default=True, egress=True)
-    with Switch(load_program(b.text())) as switch:
+    return load_program(b.text())
+
+
+def test_copies_that_circle_let_the_caller_go_on() -> None:
+    """Copies count as passes through the switch: a call of the core ends after so many of both."""
+    with Switch(circling()) as switch:
         switch.mcast_set(1, REPLICAS)
         switch.inject(0, bytes(64), 0)
         made = switch.account().made_frames
         assert len(REPLICAS) < made < STEPS + 2 * len(REPLICAS)
+
+
+def test_a_control_call_need_not_wait_for_all_of_them() -> None:
+    """Passes of long frames take some 10 us each: where somebody waits a call of the core ends much sooner."""
+    with Switch(circling()) as switch:
+        switch.mcast_set(1, REPLICAS[:1])
+        switch.inject(0, bytes(64), 0)
+        with switch.between_packets():
+            lib, other = load(), threading.Thread(target=switch.account)
+
+            def copies() -> int:
+                before = switch.account().made_frames
+                assert lib.tr_run(switch.handle, 0) == 0
+                return switch.account().made_frames - before
+
+            alone = copies()
+            other.start()
+            assert eventually(lambda: lib.tr_switch_contended(switch.handle))
+            beside = copies()
+        other.join()
+        assert alone == STEPS // 3 + 1  # ingress, the copy and its egress
+        assert 0 < beside <= STEPS_BESIDE_OTHERS // 3 + 1
 
 
 SCRIPT = """
