@@ -143,11 +143,11 @@ class Server:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compile")
         self.service = P4RuntimeService(device, data_plane, self._executor)
         self._server = new_server()
+        freed = self.service.freed = heap.Trimmer().freed
         counts = statistics_handler({device.settings.device_id: self.statistics})
         self._tracer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trace")
-        self._traces = TraceService({device.settings.device_id: device}, self._tracer)
+        self._traces = TraceService({device.settings.device_id: device}, self._tracer, freed)
         handlers = (rpc_handler(self.service), counts, self._traces.handler())
-        freed = self.service.freed = heap.Trimmer().freed
         self._server.add_generic_rpc_handlers((InTime(handlers, freed),))
         self._tasks: list[asyncio.Task[None]] = []
 

@@ -49,9 +49,12 @@ _T = TypeVar("_T")
 class TraceService:
     """The service for some devices, by their ids."""
 
-    def __init__(self, devices: Mapping[int, Device], executor: Executor) -> None:
-        """Takes an executor of one thread, where traces are made."""
+    def __init__(
+        self, devices: Mapping[int, Device], executor: Executor, freed: Callable[[], None] = lambda: None
+    ) -> None:
+        """Takes an executor of one thread, where traces are made, and who is told that memory is free."""
         self._devices = devices
+        self._freed = freed
         self._executor = executor
         self._sender = ThreadPoolExecutor(max_workers=1, thread_name_prefix="send")
         self.under_way = self._sent = 0
@@ -106,6 +109,7 @@ class TraceService:
         finally:
             self.under_way -= 1
             self._sent -= request.send
+            self._freed()
         if last is not None:
             await last  # no status can come before it
             message = f"the client has taken no trace for {STALLED_S:g} s"

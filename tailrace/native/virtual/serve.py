@@ -139,8 +139,8 @@ async def serving(network: Network, address: str, tls: Tls | None = None) -> Asy
     executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compile")
     server = new_server(len(endpoints))
     counts = statistics_handler({endpoint.device_id: endpoint.device.statistics for endpoint in endpoints})
-    traces = TraceService({endpoint.device_id: endpoint.device for endpoint in endpoints}, executor)
     freed = heap.Trimmer().freed
+    traces = TraceService({endpoint.device_id: endpoint.device for endpoint in endpoints}, executor, freed)
     handlers = (rpc_handler(FabricService(endpoints, executor, freed)), counts, traces.handler())
     server.add_generic_rpc_handlers((InTime(handlers, freed),))
     port = listen(server, address, tls)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import threading
@@ -22,6 +23,7 @@ from tailrace.native.server.context import ENTITY, SLICE, Limits
 from tailrace.native.server.entities.schema import Schema, build_schema
 from tailrace.native.server.requests import MAX_ELEMENTS, MAX_PART, parsing
 from tailrace.native.server.state import Result, State
+from tailrace.native.server.waiting import turns
 from tailrace.p4rt.status import Code, P4RtError
 from tests.long import times
 from tests.native.server import states
@@ -55,6 +57,27 @@ def state() -> Iterator[State]:
     made = states.new_state(*program())
     yield made
     made.context.switch.close()
+
+
+def test_others_have_a_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call takes several rounds of the loop, so that one round after each long slice is not enough."""
+    clock, pauses, sleep = 0.0, list[float](), asyncio.sleep
+
+    async def pause(time_s: float) -> None:
+        pauses.append(time_s)
+        await sleep(0)
+
+    async def slices() -> None:
+        nonlocal clock
+        waiting = turns.Turns()
+        for slice_s in (0.001, 0.008, 0.08, 10):
+            clock += slice_s
+            await waiting.next()
+
+    monkeypatch.setattr(turns.time, "thread_time", lambda: clock)
+    monkeypatch.setattr(turns.asyncio, "sleep", pause)
+    asyncio.run(slices())
+    assert pauses == [0, 0, pytest.approx(0.01), turns.MOST_S]
 
 
 def entry(number: int, kind: int = INSERT, port: int = 1) -> p4r.Update:

@@ -67,6 +67,15 @@ def test_a_client_that_takes_no_trace(rig: Rig, monkeypatch: pytest.MonkeyPatch)
         )
 
 
+def test_memory_of_traces_is_given_back(rig: Rig) -> None:
+    """A trace of many copies has some 10 MB, of a request that has hardly any."""
+    told = threading.Event()
+    rig.in_server(lambda: setattr(rig.server._traces, "_freed", told.set))
+    with client(rig) as ask:
+        assert list(ask(ONE, timeout=LONG_S))
+    assert told.wait(LONG_S)
+
+
 def test_traces_under_way_are_counted(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each keeps room in the switch, so what is one too many is refused with the number."""
     monkeypatch.setattr(trace_service, "MAX_TRACES", 2)
