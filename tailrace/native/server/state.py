@@ -10,6 +10,7 @@ from typing import Protocol
 from finsy.proto import p4r
 
 from tailrace.native.runtime import StateError
+from tailrace.native.server.annotated import restrictions
 from tailrace.native.server.annotated.references import ReferenceIndex
 from tailrace.native.server.annotated.roles import owner_of
 from tailrace.native.server.context import (
@@ -196,8 +197,15 @@ class State:
             results: gets what became of each update.
             role: of whom writes.
         """
+        asked = 0
         for update in updates:
+            if asked >= restrictions.MAX_ASKED_IN_WRITE:
+                most = restrictions.MAX_ASKED_IN_WRITE
+                results.append(exhausted(f"a Write asks constraints of at most {most} tokens"))
+                yield ENTITY
+                continue
             result, work = yield from self._apply(update, None, role)
+            asked += self.schema.texts.asked
             results.append(result)  # before others' turn, which may be the end of this Write
             yield work
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 
+import grpc
 import pytest
 from finsy.proto import p4r
 
@@ -412,6 +413,21 @@ def test_a_structured_annotation(rig):
     rig.stub.SetForwardingPipelineConfig(request, timeout=60)
     rig.names = type(rig.names)(request.config.p4info)
     assert rig.write(rewrite(rig, 5), mac(rig, 5), rewrite(rig, 5)) == [INVALID, OK, OK]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [("table",), ("table", "field", "more"), ("table", "column"), ("a", "b"), ("table", "field", "field")],
+)
+def test_structured_annotations_with_other_keys_are_refused(rig, keys):
+    request = rig.config_request("p4rt_all")
+    one = find(request.config.p4info, "actions/rewrite/dst").structured_annotations.add(name="refers_to")
+    for key, value in zip(keys, ("mac", "dst", "dst"), strict=False):
+        one.kv_pair_list.kv_pairs.add(key=key).value.string_value = value
+    with pytest.raises(grpc.RpcError) as caught:
+        rig.stub.SetForwardingPipelineConfig(request, timeout=60)
+    assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert f"@refers_to takes a table and a field, not '{', '.join(keys)}'" in caught.value.details()
 
 
 @pytest.mark.parametrize(

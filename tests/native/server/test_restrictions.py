@@ -262,6 +262,17 @@ def test_an_update_asks_a_bounded_number_of_tokens(rig, monkeypatch):
     assert set(rig.write(*members[:10], atomicity=1)) == {OK}
 
 
+def test_a_write_asks_a_bounded_number_of_tokens(rig, monkeypatch):
+    """Whoever wants the same table waits for all of it; what is refused can be sent again."""
+    push(rig, {"tables/mac": f'{ENTRY}("{"dst != 0 && " * 30}true")'})
+    monkeypatch.setattr(restrictions, "MAX_ASKED_IN_WRITE", 1000)
+    entries = [mac_entry(number) for number in range(1, 21)]
+    results = rig.write(*entries)
+    written = results.count(OK)
+    assert 0 < written < 20 and results == [OK] * written + [Code.RESOURCE_EXHAUSTED] * (20 - written)
+    assert set(rig.write(*entries[written:][:written])) == {OK}
+
+
 def test_constraints_are_work():
     """So that others have their turn between entries that ask much."""
     info = text_format.Parse((BUILD / "p4rt_all.p4info.txtpb").read_text(), p4i.P4Info())

@@ -69,7 +69,7 @@ def names(entity: Annotated, name: str, keys: tuple[str, ...]) -> Iterator[tuple
     """The arguments of each annotation that takes names; of a structured one `keys` gives their order.
 
     p4c puts blanks between the tokens of a name, and quotes around it or not. Of an annotation that is
-    malformed all that follows its name is the one argument.
+    malformed all that follows its name is the one argument, of a structured one its keys.
     """
     for rest, body in _bodies(entity, name):
         parts = [] if body is None else body.split(",")
@@ -78,5 +78,10 @@ def names(entity: Annotated, name: str, keys: tuple[str, ...]) -> Iterator[tuple
         else:
             yield (rest,)
     for pairs in _structured(entity, name):
-        given = dict(pairs)
-        yield tuple(given[key] for key in keys if key in given) or tuple(value for _, value in pairs)
+        named = [key for key, _ in pairs]
+        if sorted(named) == sorted(keys):
+            yield tuple(dict(pairs)[key] for key in keys)
+        elif any(named):
+            yield (", ".join(named),)
+        else:
+            yield tuple(value for _, value in pairs)

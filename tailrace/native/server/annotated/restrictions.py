@@ -26,6 +26,8 @@ MAX_TOKENS = 1 << 14
 """Of all constraints of a pipeline: all of them may be asked of each entry that is written."""
 MAX_ASKED = 1 << 19
 """Tokens of the constraints that one update asks, of a one-shot with many actions for one: some 0.1 s."""
+MAX_ASKED_IN_WRITE = 1 << 24
+"""The same of all updates of a Write; the rest is refused. Others wait who want the same table."""
 MAX_SHOWN = 120
 """Characters of a constraint in an error, which has room for the values as well."""
 
