@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The links of a running fabric: down, up, another rate; what they need that switches and hosts lack.
 
-Delays of links for BMv2, which has none of its own, are the kernel's netem, where it is built in. Packets of
-the kernel's TCP pass no NIC of ours, so hosts' own stacks get the rate of their links by a token bucket of
-one packet. It does not know the delay of the link, and of the frame on it it counts what the kernel does: no
-preamble, no FCS.
+Delays of links for BMv2, which has none of its own, are the kernel's netem, where it is built in.
 
 The native switch takes a link's state from its interfaces. BMv2 stops receiving on all its ports when one of
 its interfaces goes down, so there the ports are taken from the switch, and given back.
@@ -12,22 +9,14 @@ its interfaces goes down, so there the ports are taken from the switch, and give
 
 from __future__ import annotations
 
-import shlex
 import subprocess
 
 from fabric_bmv2 import packets_per_s, set_rate, thrift
-from fabric_net import FabricNet
-from fabric_plan import BMV2, End, LinkPlan, Plan, host_interface
+from fabric_plan import BMV2, End, LinkPlan, Plan
 from fabric_report import FabricError
 
 _QUEUE_PACKETS = 100_000
 """What is under way on a link must fit; netem is not to be the one that drops."""
-
-_QUEUE_BYTES = 16 << 20
-"""The stack of a host fills its own queue no further than some ms; the bucket is not to be what drops."""
-
-_HEADERS_BYTES = 14 + 20 + 60
-"""Of Ethernet, IPv4 and, with all its options, TCP."""
 
 
 class Links:
@@ -101,18 +90,3 @@ def add_delays(plan: Plan) -> bool:
     """Delays what leaves each port by its link's delay; whether the kernel does it everywhere."""
     ports = [port for switch in plan.switches for port in switch.ports if port.delay_ns]
     return all(_delay(port.interface, port.delay_ns) for port in ports)
-
-
-def shape(net: FabricNet, payload_bytes: int) -> None:
-    """Bounds what each host's kernel sends; again and again, if wanted.
-
-    Raises:
-        FabricError: the kernel has no token bucket, or refuses.
-    """
-    for host in net.plan.topology.hosts:
-        words = ["tc", "qdisc", "replace", "dev", host_interface(host.name), "root", "tbf"]
-        words += ["rate", f"{host.rate_bps}bit", "burst", f"{payload_bytes + _HEADERS_BYTES}b"]
-        words += ["limit", f"{_QUEUE_BYTES}b"]
-        said = net.mininet[host.name].cmd(f"{shlex.join(words)} && echo done")
-        if said.split() != ["done"]:
-            raise FabricError(f"{host.name}: the kernel's TCP needs tc's tbf: {' '.join(said.split())}")

@@ -12,7 +12,6 @@ from typing import Any
 
 import fabric_bmv2
 import fabric_counters
-import fabric_links
 import fabric_pfc
 import fabric_switches
 from fabric_control import Control, doubts
@@ -150,8 +149,6 @@ class Run:
             FabricError: the run failed.
         """
         self.report.phase("hosts")
-        if self.job.kernel_tcp is not None:
-            fabric_links.shape(net, self.job.nic.mtu_bytes)
         # what was late while the fabric came up has nothing to do with what is measured
         self._reported = len(self._events)
         self._taken_down = sorted(self.links.down)
@@ -208,7 +205,6 @@ class Run:
         reasons = [*found["overload"], *load.reasons, *self._doubts()]
         result = {
             "flows": found["flows"],
-            "unobserved": found.get("unobserved", []),
             "hosts": found["counters"],
             "switches": {
                 name: {counter: value - before[name].get(counter, 0) for counter, value in sums.items()}

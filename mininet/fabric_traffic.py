@@ -89,7 +89,6 @@ class Traffic:
             nic=job.nic,
             seed=job.seed,
             result=str(self._result),
-            kernel_tcp=job.kernel_tcp,
         )
 
     def _hear(self, said: dict[str, Any]) -> None:

@@ -31,7 +31,6 @@ class TwoChoicesConfig(SchemeConfig, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "two-choices"
     about: ClassVar[str] = "a flowlet takes the less loaded of two random next hops"
-    kernel_tcp: ClassVar[bool] = True
     gap_ns: Annotated[
         int | None, keys.time("gap", "pause that begins a new flowlet", least=1, absent="by topology")
     ] = None
@@ -39,9 +38,7 @@ class TwoChoicesConfig(SchemeConfig, frozen=True, kw_only=True):
     def resolve(self, topology: Topology, around: Around) -> ResolvedTwoChoices:
         """The gap is one base RTT, unless it is given."""
         gap_ns = base_rtt_ns(topology, around.frame_bytes) if self.gap_ns is None else self.gap_ns
-        return self.filled(
-            ResolvedTwoChoices, topology, around, program="two_choices", gap_ns=gap_ns, kernel_tcp=True
-        )
+        return self.filled(ResolvedTwoChoices, topology, around, program="two_choices", gap_ns=gap_ns)
 
 
 class ResolvedTwoChoices(Resolved, frozen=True, kw_only=True):

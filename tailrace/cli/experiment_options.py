@@ -55,7 +55,7 @@ EXPERIMENT: dict[str, Any] = {
     "time_scale": _option(float, "how many times slower than stated everything runs; by target without it"),
     "transport": _option(
         str,
-        "gbn (go-back-N), sr (selective repeat), dctcp, dcqcn, mp-rdma, tcp or linux-tcp",
+        "gbn (go-back-N), sr (selective repeat), dctcp, dcqcn, mp-rdma or tcp",
         complete_transport,
     ),
     "window": _option(str, "unacknowledged bytes of a flow, such as 64KiB or 1.5BDP"),

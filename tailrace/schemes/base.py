@@ -106,13 +106,11 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
     a note, and those of Common and Hf2tWords, which `common` takes over.
 
     about: one line on what it does
-    kernel_tcp: it asks nothing of NICs, so flows can be TCP connections of the hosts' kernel
     counters: what the names of its programs' own counters begin with; a summary tells their sums
     """
 
     name: ClassVar[str]
     about: ClassVar[str]
-    kernel_tcp: ClassVar[bool] = False
     counters: ClassVar[tuple[str, ...]] = ()
     queue_limit_bytes: int | None = None
     red: RedConfig | None = None

@@ -22,7 +22,6 @@ class EcmpConfig(BoundedConfig, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "ecmp"
     about: ClassVar[str] = "a hash of the 5-tuple chooses the next hop"
-    kernel_tcp: ClassVar[bool] = True
     over: Annotated[
         str,
         keys.choice(
@@ -52,4 +51,4 @@ class EcmpConfig(BoundedConfig, frozen=True, kw_only=True):
     def resolve(self, topology: Topology, around: Around) -> Resolved:
         if self.steers:
             return self.bounded(topology, around, mode=STEERED)
-        return self.filled(ResolvedPlain, topology, around, program=self.name, kernel_tcp=True)
+        return self.filled(ResolvedPlain, topology, around, program=self.name)

@@ -54,7 +54,6 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "letflow"
     about: ClassVar[str] = "a flow takes a random next hop after every pause"
-    kernel_tcp: ClassVar[bool] = True
     variant: Annotated[
         str, keys.choice("variant", f"{HF2T}: the same as {HF2T}=on", LETFLOW_VARIANTS, section="HF2T §4")
     ] = PLAIN
@@ -85,7 +84,6 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
             gap_ns=base_rtt_ns(topology, around.frame_bytes) if self.gap_ns is None else self.gap_ns,
             tiers=self.tiers,
             path=path,
-            kernel_tcp=True,
         )
         checked_on(topology, self.name, found.dragonfly_paths)
         return found

@@ -108,7 +108,6 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
     control_share: share of its link at which a host may send control packets; what is more goes with data. 0
         is no limit
     hf2t: what NICs do about gaps between packets; None: nothing
-    kernel_tcp: it asks nothing of NICs, so flows can be TCP connections of the hosts' kernel
     """
 
     name: str
@@ -120,7 +119,6 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
     source_guard: bool
     control_share: float
     hf2t: Hf2tWords | None
-    kernel_tcp: bool = False
 
     @property
     def trims(self) -> bool:

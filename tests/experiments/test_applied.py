@@ -40,12 +40,6 @@ NO_DELAY = "delay: links have none behind switches, since this kernel has no net
             True,
             ("sample: only virtual time has samples", "follow: only virtual time has paths of flows"),
         ),
-        (
-            "native",
-            {"transport": "linux-tcp"},
-            True,
-            ("delay: the link of a host has none for what the kernel's TCP sends",),
-        ),
         ("native", {"pfc": "default"}, True, ()),
         ("bmv2", {}, True, (RATE, QUEUES)),
         ("bmv2", {}, False, (RATE, QUEUES, NO_DELAY)),

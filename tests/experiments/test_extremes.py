@@ -80,7 +80,7 @@ def keys_of(what: str) -> Iterator[tuple[str, Key]]:
     seen = set()
     for entry in REGISTRIES[what]:
         for key in REGISTRIES[what].keys(entry.name):
-            if (what == "scheme" and key.help in seen) or "|" in key.values or entry.name == "linux-tcp":
+            if (what == "scheme" and key.help in seen) or "|" in key.values:
                 continue
             seen.add(key.help)
             yield entry.name, key

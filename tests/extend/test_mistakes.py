@@ -172,7 +172,7 @@ SCHEME_CASES: list[tuple[str, str]] = [
     ("yield from usual(plan,", "yield 5\n        yield from usual(plan,"),
     ("yield from usual(plan,", ENTRY.format("dst='10.0.0.0/8'", "'Ingress.routing.set_group', group=1")),
     ("yield from usual(plan,", ENTRY.format("nothing=1", "'drop'")),
-    ("gap_ns=gap_ns, kernel_tcp", 'gap_ns="x", kernel_tcp'),
+    ("gap_ns=gap_ns)", 'gap_ns="x")'),
     ("def entities(self, plan: Plan)", "def entities(self)"),
 ]
 

@@ -18,7 +18,7 @@ from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.options.tcp import TcpConfig
 from tailrace.hosts.options.transport import TRANSPORTS
-from tailrace.hosts.options.transports import Dcqcn, GoBackN, LinuxTcp, Tcp, parse_transport
+from tailrace.hosts.options.transports import Dcqcn, GoBackN, Tcp, parse_transport
 from tailrace.hosts.transport import ENDS
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
@@ -58,16 +58,11 @@ def test_what_models_of_ns3_have() -> None:
 
 
 def test_names_are_words() -> None:
-    """Every transport by its name alone, with the published settings of dcqcn; NICs know all but the kernel's."""
+    """Every transport by its name alone, with the published settings of dcqcn; NICs know all."""
     for entry in TRANSPORTS:
         assert parse_transport(entry.name) == entry.struct()
-        if entry.struct.kernel:
-            with pytest.raises(ConfigError, match="transport linux-tcp is none of NICs"):
-                NicConfig(transport=entry.name)
-        else:
-            assert NicConfig(transport=entry.name).kind is entry.struct
-            assert entry.name in ENDS
-    assert LinuxTcp(congestion="reno") == parse_transport("linux-tcp:cc=reno")
+        assert NicConfig(transport=entry.name).kind is entry.struct
+        assert entry.name in ENDS
     with pytest.raises(ConfigError, match=r"^NIC settings: transport 'rdma' is not known; did you mean "):
         NicConfig(transport="rdma")
 
@@ -125,7 +120,7 @@ def test_who_cannot_share_acks_says_so() -> None:
     [
         "", "rdma", "gbn:timer=1us", "dcqcn:", "dcqcn:timer=0", "dcqcn:gain=0", "dcqcn:gain=2", "dcqcn:rate=1",
         "gbn:iw=3", "tcp:timer=1us", "tcp:iw=0", "tcp:iw=1e9", "tcp:ack_every=0", "tcp:ack_delay=0",
-        "tcp:ack_delay=1s", "sr:ack_every=0", "sr:ack_every=65537", "linux-tcp:ack_every=2",
+        "tcp:ack_delay=1s", "sr:ack_every=0", "sr:ack_every=65537",
         "tcp:tso=0", "tcp:tso=2MiB", "tcp:rto=0", "tcp:rto=2m", "tcp:rto=100s", "tcp:dupacks=0", "tcp:ecn=2",
         "tcp:backoff=17", "sr:backoff=-1", "dctcp:timeout=never", "sr:timeout=loss",
     ],

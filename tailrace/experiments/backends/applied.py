@@ -21,8 +21,6 @@ def _real_time(job: Job, *, delays: bool) -> list[str]:
     lines = []
     if not delays:
         lines.append("delay: links have none behind switches, since this kernel has no netem")
-    if job.kernel_tcp is not None and any(host.delay_ns for host in job.topology.hosts):
-        lines.append("delay: the link of a host has none for what the kernel's TCP sends")
     if job.sample_ns is not None:
         lines.append("sample: only virtual time has samples")
     if job.watch:

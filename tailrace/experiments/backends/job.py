@@ -33,8 +33,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     All is at its time scale, and nothing is left open. `pfc` None is without.
     `background` names flows whose end nobody waits for, but a target that cannot end before them.
-    `kernel_tcp`: flows are the kernel's TCP with this congestion control, and NICs have nothing to do; of
-    `nic` only mtu_bytes and measure_gaps count then.
     `sample_ns` is how often queues are looked at, and `watch` names flows whose paths are recorded; what
     cannot do that leaves it.
     `pcap_dir`: folder of captures, one file a link; None: none.
@@ -51,7 +49,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     time_scale: Annotated[float, Meta(gt=0, description="a number above 0")] = 1.0
     pcap_dir: Path | None = None
     pfc: Thresholds | None = None
-    kernel_tcp: str | None = None
     sample_ns: int | None = None
     watch: tuple[int, ...] = ()
     background: frozenset[int] = frozenset()
@@ -99,8 +96,6 @@ def check_real_time(job: Job) -> None:
                 raise SpecError(f"flow {flow.id}: no host has the address {ip}")
         if (flow.steering or job.nic.steering is not None) and not steers:
             raise SpecError(f"flow {flow.id}: there is no path list from {flow.src} to {flow.dst}")
-    if job.kernel_tcp is not None and job.pfc is not None:
-        raise SpecError("pfc: the kernel's TCP does not heed its pauses")
     if job.pfc is not None and job.pfc.buffer_bytes is not None and job.target != "native":
         raise SpecError(f"pfc: buffer: {job.target} has no memory that ports share; use the target native")
     links = {frozenset((link.a, link.b)) for link in job.topology.links}

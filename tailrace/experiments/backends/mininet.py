@@ -85,7 +85,6 @@ class _Report(msgspec.Struct):
     pfc: _Pfc | None = None
     events: tuple[dict[str, Any], ...] = ()
     gaps: tuple[tuple[int, int], ...] | None = None
-    unobserved: tuple[str, ...] = ()
     learned: tuple[Learned, ...] = ()
 
 
@@ -293,6 +292,5 @@ def _outcome(path: Path, job: Job) -> Outcome:
         events=tuple(map(event_of, found.events)),
         pfc=pfc,
         gaps=None if found.gaps is None else Gaps.merged([found.gaps]),
-        unobserved=found.unobserved,
         learned=found.learned,
     )

@@ -104,12 +104,11 @@ class RankWork:
 class Outcome:
     """What a run measured. None, or a missing counter, is what this target cannot observe.
 
-    `unobserved` names fields of the records that this target could not count. `counters` holds each
-    switch's own counters by name; `dropped` counts frames that switches dropped or faults took, of any
-    kind, and `data` says what of them carried data. `packet_hops` counts packets that switches took in.
-    `delays` says whether the links' propagation delays were there, and `not_applied` what the target did not
-    apply of what was asked, a line each. `gaps` are those between data packets of
-    a flow, where NICs measured them, and `learned` is what NICs have learnt that stretch gaps. `nics` says
+    `counters` holds each switch's own counters by name; `dropped` counts frames that switches dropped or
+    faults took, of any kind, and `data` says what of them carried data. `packet_hops` counts packets that
+    switches took in. `delays` says whether the links' propagation delays were there, and `not_applied` what
+    the target did not apply of what was asked, a line each. `gaps` are those between data packets of a flow,
+    where NICs measured them, and `learned` is what NICs have learnt that stretch gaps. `nics` says
     how they ran: `compiled` or `interpreted`. `deadlock` names queues, each of which waited for the next one
     and the last for the first, when the run was ended for that. `traffic_s` is that part of the real time
     `wall_s` in which packets went. `by_rank` says what each process did then that ran the network, where
@@ -133,7 +132,6 @@ class Outcome:
     pfc: PfcSeen | None = None
     deadlock: tuple[str, ...] = ()
     gaps: Gaps | None = None
-    unobserved: tuple[str, ...] = ()
     learned: tuple[Learned, ...] = ()
     nics: str | None = None
     traffic_s: float | None = None

@@ -95,7 +95,7 @@ def transport_of(wanted: Transport | None, scheme: SchemeConfig, topology: Topol
     only = scheme.only_transport
     if wanted is None or scheme.brings_transport:
         return TRANSPORTS.entry(scheme.usual_transport(topology)).struct()
-    if only not in (None, wanted.at_nics):
+    if only not in (None, wanted.name):
         raise SpecError(f"transport: scheme {scheme.name} needs {only}, found {wanted.name!r}")
     return wanted
 

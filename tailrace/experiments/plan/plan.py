@@ -15,7 +15,6 @@ from tailrace.experiments.faults.fault import LinkFault, LinkSlow
 from tailrace.experiments.plan import budget, defaults
 from tailrace.experiments.plan.controller import Live
 from tailrace.experiments.plan.experiment import Experiment, of_settings
-from tailrace.experiments.plan.kernel_tcp import kernel_tcp
 from tailrace.experiments.plan.nic import (
     answers,
     nic_config,
@@ -114,7 +113,6 @@ def plan(experiment: Experiment, target: str) -> Plan:
         faults=faults,
         time_scale=scale,
         pfc=thresholds,
-        kernel_tcp=kernel_tcp(transport, scheme, target, pfc=thresholds is not None),
         sample_ns=None if experiment.sample_ns is None else scaled_ns("sample", experiment.sample_ns, scale),
         watch=experiment.follow,
         background=frozenset(number for number, name in classes.items() if not measured(name)),
@@ -168,7 +166,7 @@ def _around(
     mtu, meant = experiment.mtu_bytes, experiment.meant
     frame = given.frame_bytes_on(topology, Around(mtu_bytes=mtu))
     window = window_bytes(
-        topology, target, meant.window, mtu=mtu, frame_bytes=frame, transport=transport.at_nics
+        topology, target, meant.window, mtu=mtu, frame_bytes=frame, transport=transport.name
     )
     # PFC keeps a queue within its bounds without losses
     room = room_bytes(topology, target, transport, mtu) if meant.pfc is None else None
@@ -180,7 +178,7 @@ def _around(
         room_bytes=room,
         answers=answers(mtu),
         slowest=min((fault.factor for fault in faults if isinstance(fault, LinkSlow)), default=1.0),
-        transport=transport.at_nics,
+        transport=transport.name,
         fastest_bps=meant.topology.fastest_bps,
         pause_bytes=None if meant.pfc is None else meant.pfc.xoff_bytes,
         marks=any(flow.steering for flow in flows),

@@ -66,9 +66,9 @@ class Result:
         """A row a flow, as in flows.parquet: an Arrow table, which polars, pandas and numpy take.
 
         Columns are named after the fields of FlowRow, but `class`. Times are ns since the traffic began, and
-        missing where the flow did not finish; what nobody could observe has no column.
+        missing where the flow did not finish.
         """
-        return flow_table(self.rows, self.summary.unobserved or ())
+        return flow_table(self.rows)
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ def write_result(result: Result, folder: Path) -> None:
     """Write summary.json, flows.parquet and what else there is into a folder, made if need be."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / SUMMARY).write_text(to_json(result.summary), "utf-8")
-    write_rows(result.rows, folder / FLOWS, result.summary.unobserved or ())
+    write_rows(result.rows, folder / FLOWS)
     write_timelines(result.timelines, folder)
     write_events(result.events, folder)
     write_gaps(result.gaps, folder)

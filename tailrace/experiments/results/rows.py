@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 
@@ -166,19 +166,15 @@ def make_row(
     )
 
 
-def write_rows(rows: Sequence[FlowRow], path: Path, unobserved: Collection[str] = ()) -> None:
+def write_rows(rows: Sequence[FlowRow], path: Path) -> None:
     """Write flows.parquet: the table of the rows."""
-    write_parquet(flow_table(rows, unobserved), path)
+    write_parquet(flow_table(rows), path)
 
 
-def flow_table(rows: Sequence[FlowRow], unobserved: Collection[str] = ()) -> Table:
-    """The rows by id, without the columns of what nobody has observed."""
+def flow_table(rows: Sequence[FlowRow]) -> Table:
+    """The rows by id."""
     ordered = sorted(rows, key=lambda row: row.id)
-    values = {
-        column: [getattr(row, _FIELDS.get(column, column)) for row in ordered]
-        for column in SCHEMA
-        if column not in unobserved
-    }
+    values = {column: [getattr(row, _FIELDS.get(column, column)) for row in ordered] for column in SCHEMA}
     return make_table(values, SCHEMA)
 
 

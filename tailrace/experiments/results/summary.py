@@ -116,8 +116,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     `task` is the key of the words that it was made from (tailrace/experiments/run/task.py), where it
     belongs to a sweep. `path_changes` (in the order of sending), `drains`, `drained_ns` and `timeouts` (of
     retransmission) are sums over the flows, as their receivers and senders saw them. `nics` says whether
-    NICs ran `compiled` or `interpreted`, which changes nothing but `wall_s`. `unobserved` names columns of
-    flows.parquet that a run has not, because the target does not count them, and `not_applied` says what the
+    NICs ran `compiled` or `interpreted`, which changes nothing but `wall_s`. `not_applied` says what the
     target did not apply of what was asked, or applied in another way. `flows`, `completed` and all times
     leave out flows of the background; `classes` has them, too. `traffic_s` is that part of `wall_s`, in
     seconds of real time, in which packets went; the rest is set-up and reading results. In virtual time
@@ -189,7 +188,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     trace_sha256: str | UnsetType = UNSET
     overloaded: bool
     overload_reasons: tuple[str, ...] = ()
-    unobserved: tuple[str, ...] | UnsetType = UNSET
     not_applied: tuple[str, ...] | UnsetType = UNSET
     task: str | UnsetType = UNSET
 
@@ -231,20 +229,15 @@ def packets(
     dropped: int | None = None,
     data: DataSeen | None = None,
     trimmed: int | None = None,
-    unobserved: Collection[str] = (),
 ) -> Packets:
-    """Sums over the rows, and what switches and the network counted; None is what nobody counted.
-
-    `unobserved` names columns of which the same is true.
-    """
-    ordered = "out_of_order" not in unobserved
+    """Sums over the rows, and what switches and the network counted; None is what nobody counted."""
     delivered, firsts = sum(row.received for row in rows), sum(row.first_received for row in rows)
     out_of_order, raw = sum(row.out_of_order for row in rows), sum(row.out_of_order_raw for row in rows)
     control = None if dropped is None or data is None else dropped - data.dropped - data.trimmed
     return Packets(
         sent=sum(row.packets for row in rows),
         delivered=delivered,
-        first_delivered=firsts if ordered else UNSET,
+        first_delivered=firsts,
         retransmitted=sum(row.retransmitted for row in rows),
         dropped=known(dropped),
         dropped_data=UNSET if data is None else data.dropped,
@@ -252,11 +245,11 @@ def packets(
         dropped_control=known(control),
         trimmed=known(trimmed),
         under_way=UNSET if data is None else data.under_way,
-        out_of_order=out_of_order if ordered else UNSET,
-        out_of_order_fraction=out_of_order / firsts if firsts and ordered else UNSET,
-        out_of_order_raw=raw if ordered else UNSET,
-        out_of_order_raw_fraction=raw / delivered if delivered and ordered else UNSET,
-        ood_p99=percentile([row.ood_max for row in rows], 99) if rows and ordered else UNSET,
+        out_of_order=out_of_order,
+        out_of_order_fraction=out_of_order / firsts if firsts else UNSET,
+        out_of_order_raw=raw,
+        out_of_order_raw_fraction=raw / delivered if delivered else UNSET,
+        ood_p99=percentile([row.ood_max for row in rows], 99) if rows else UNSET,
     )
 
 

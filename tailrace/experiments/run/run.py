@@ -40,7 +40,6 @@ from tailrace.experiments.results.summary import (
 from tailrace.experiments.run.machine import Usage
 from tailrace.experiments.workloads.classes import PLAIN
 from tailrace.hosts.options.nic import ALGORITHMS, ANY, DCQCN, HERMES
-from tailrace.hosts.options.transports import LinuxTcp
 from tailrace.p4rt.counters import trimmed
 from tailrace.schemes.base import SCHEMES
 from tailrace.topology.timing import base_rtt_ns
@@ -151,7 +150,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         faults=experiment.faults,
         words=structs.replace(experiment, target=planned.target).words,
         time_scale=planned.job.time_scale,
-        transport=planned.job.nic.transport if planned.job.kernel_tcp is None else LinuxTcp.name,
+        transport=planned.job.nic.transport,
         window_bytes=planned.job.nic.window_bytes or UNSET,
         queues=queues_of(planned.job),
         mtu_bytes=planned.job.nic.mtu_bytes,
@@ -169,12 +168,11 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
             dropped=outcome.dropped,
             data=outcome.data,
             trimmed=trimmed(outcome.counters.values()),
-            unobserved=outcome.unobserved,
         ),
-        path_changes=UNSET if "path_changes" in outcome.unobserved else sum(row.path_changes for row in rows),
+        path_changes=sum(row.path_changes for row in rows),
         drains=sum(row.drains for row in rows),
         drained_ns=sum(row.drained_ns for row in rows),
-        timeouts=UNSET if "timeouts" in outcome.unobserved else sum(row.timeouts for row in rows),
+        timeouts=sum(row.timeouts for row in rows),
         sampled=UNSET if queues is None else sampled(queues, planned.topology),
         floor=bounds.floor(counted),
         fair=bounds.fair(counted),
@@ -199,7 +197,6 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         trace_sha256=known(outcome.trace_sha256),
         overloaded=bool(outcome.overload_reasons),
         overload_reasons=outcome.overload_reasons,
-        unobserved=outcome.unobserved or UNSET,
         not_applied=outcome.not_applied or UNSET,
         counters=own or UNSET,
         spritz=steered.get("spritz", UNSET),

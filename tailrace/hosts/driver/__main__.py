@@ -18,7 +18,6 @@ import msgspec
 from tailrace.hosts.driver.job import HostsJob, read_job
 from tailrace.hosts.driver.loop import Signals
 from tailrace.hosts.driver.nic_run import NicRun
-from tailrace.hosts.driver.tcp_run import TcpRun
 from tailrace.hosts.errors import ConfigError, DeviceError, HostError, JobError
 from tailrace.words import SpecError, plugins
 from tailrace.words.arguments import Parser
@@ -26,8 +25,7 @@ from tailrace.words.whole import write_file
 
 PROGRAM = "hosts.driver"
 _DESCRIPTION = """\
-Plays RDMA NICs on the network interfaces of one machine, in real time; or sends the same flows over the
-kernel's own TCP (kernel_tcp in the job).
+Plays RDMA NICs on the network interfaces of one machine, in real time.
 
 JOB.json names hosts (interface, namespace, addresses, rate, delay), flows, and NIC settings; the keys are
 those of HostsJob, HostJob, FlowSpec and NicConfig in hosts/. Sockets are opened in the hosts' namespaces;
@@ -78,8 +76,7 @@ def _run(job: HostsJob) -> int:
     signals = Signals()
     with ExitStack() as stack:
         stack.enter_context(signals.caught())
-        run: NicRun | TcpRun
-        run = NicRun(job, signals, stack) if job.kernel_tcp is None else TcpRun(job, signals, stack)
+        run = NicRun(job, signals, stack)
         _say(event="ready")
         if job.wait_for_start:
             _await_start(signals)
@@ -116,7 +113,7 @@ def _await_start(signals: Signals) -> None:
         raise JobError(f"standard input: expected the line `start`, not {text.strip()!r}")
 
 
-def _progress(job: HostsJob, run: NicRun | TcpRun, now_ns: int) -> None:
+def _progress(job: HostsJob, run: NicRun, now_ns: int) -> None:
     _say(event="progress", done=run.done(), flows=len(job.flows), now_ns=now_ns, lag_ns=run.lag_ns())
 
 

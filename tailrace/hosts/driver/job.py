@@ -61,8 +61,6 @@ class HostsJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     timeout_ns: ends the run although flows are not complete; None: never.
     wait_for_start: begins with a line `start` on standard input, not at once.
     progress_ns: time between two progress lines.
-    kernel_tcp: flows are TCP connections of the kernel with this congestion control, and nic only says
-        how long a segment is, and whether gaps are measured; None: NICs send them.
     overload_lag_ns: a run in which 1 % of the frames leave later than that is overloaded; None: the time
         of 5 full frames at the slowest host, but at least 2 ms.
     """
@@ -76,7 +74,6 @@ class HostsJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     wait_for_start: bool = True
     progress_ns: int = 200_000_000
     overload_lag_ns: int | None = None
-    kernel_tcp: str | None = None
 
     def __post_init__(self) -> None:
         if self.nic.virtual_payload:

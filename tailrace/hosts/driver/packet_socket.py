@@ -5,14 +5,20 @@ from __future__ import annotations
 
 import errno
 import socket
+import struct
 
-from tailrace.hosts.driver.raw_socket import SO_RCVBUFFORCE, SOL_PACKET, RawSocket
+from tailrace.hosts.driver.netns import inside
 from tailrace.hosts.errors import DeviceError
 from tailrace.words.constants import MAX_FRAME_BYTES
 
+_SOL_PACKET = 263
+_PACKET_STATISTICS = 6
 _PACKET_QDISC_BYPASS = 20
 _PACKET_IGNORE_OUTGOING = 23
 _SO_SNDBUFFORCE = 32
+_SO_RCVBUFFORCE = 33
+_ETH_P_ALL = 0x0003
+_STATISTICS = struct.Struct("=II")
 _BUFFER_BYTES = 8 << 20
 # What a full queue of the kernel says: the frame may be sent again.
 _FULL = (errno.EAGAIN, errno.ENOBUFS)
@@ -20,10 +26,10 @@ _FULL = (errno.EAGAIN, errno.ENOBUFS)
 
 def _prepare(opened: socket.socket) -> None:
     optional = (
-        (socket.SOL_SOCKET, SO_RCVBUFFORCE, _BUFFER_BYTES),
+        (socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES),
         (socket.SOL_SOCKET, _SO_SNDBUFFORCE, _BUFFER_BYTES),
-        (SOL_PACKET, _PACKET_QDISC_BYPASS, 1),
-        (SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1),
+        (_SOL_PACKET, _PACKET_QDISC_BYPASS, 1),
+        (_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1),
     )
     for level, option, value in optional:
         try:
@@ -33,8 +39,12 @@ def _prepare(opened: socket.socket) -> None:
             continue
 
 
-class PacketSocket(RawSocket):
-    """Frames of one interface, without blocking."""
+class PacketSocket:
+    """Frames of one interface, without blocking.
+
+    interface: its name.
+    dropped: frames that this program has not fetched in time, as of the last `count_dropped`.
+    """
 
     def __init__(self, interface: str, netns: str | int | None) -> None:
         """Opens the socket inside the interface's namespace.
@@ -42,7 +52,38 @@ class PacketSocket(RawSocket):
         Raises:
             DeviceError: no such interface, or no right to do so.
         """
-        super().__init__(interface, netns, _prepare)
+        self.interface = interface
+        self.dropped = 0
+        with inside(netns):
+            try:
+                # protocol 0 takes nothing before it is bound, and so nothing of other interfaces
+                self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+            except OSError as error:
+                raise DeviceError(f"packet socket: {error.strerror}") from error
+            try:
+                self._socket.setblocking(False)
+                _prepare(self._socket)
+                self._socket.bind((interface, _ETH_P_ALL))
+            except OSError as error:
+                self._socket.close()
+                raise self._gone(error) from error
+
+    def _gone(self, error: OSError) -> DeviceError:
+        return DeviceError(f"interface {self.interface}: {error.strerror}")
+
+    def fileno(self) -> int:
+        """The descriptor, to be waited for."""
+        return self._socket.fileno()
+
+    def count_dropped(self) -> None:
+        """Adds to `dropped` what the kernel dropped since the last call: it was not fetched in time."""
+        answer = self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
+        _, dropped = _STATISTICS.unpack(answer)
+        self.dropped += dropped
+
+    def close(self) -> None:
+        """Closes the socket."""
+        self._socket.close()
 
     def receive(self) -> bytes | None:
         """The next frame that came in; None: there is none.

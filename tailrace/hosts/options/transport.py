@@ -18,7 +18,6 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
     in_order: receivers keep nothing beyond the packet that they expect
     chooses_paths: by source ports of its own, so that nothing else may
     answers_each: receivers answer each packet, so that `ack_every` is 1
-    kernel: flows are TCP connections of the hosts' kernel
     """
 
     name: ClassVar[str]
@@ -27,17 +26,6 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
     in_order: ClassVar[bool] = False
     chooses_paths: ClassVar[bool] = False
     answers_each: ClassVar[bool] = False
-    kernel: ClassVar[bool] = False
-
-    @property
-    def at_nics(self) -> str:
-        """The name of the transport by which NICs and queues are set up."""
-        return self.name
-
-    @property
-    def congestion(self) -> str:
-        """The congestion control of the hosts' kernel; empty: it has no part in it."""
-        return ""
 
     @property
     def led_by_losses_bytes(self) -> int | None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, ClassVar
 
 from msgspec import field
@@ -19,7 +18,6 @@ __all__ = [
     "Dcqcn",
     "Dctcp",
     "GoBackN",
-    "LinuxTcp",
     "MpRdma",
     "SelectiveRepeat",
     "Tcp",
@@ -44,7 +42,6 @@ _ACK_DELAY = "an ACK is sent so long after the first packet that it is for, at t
 _MOST_DELAY_NS = 500_000_000  # RFC 5681 §4.2 allows no more
 _MOST_RTO_NS = 60_000_000_000  # RFC 6298 (2.5) allows an upper bound of this or more
 _BACKOFF = "how often a timeout doubles without progress, at most"
-_CONGESTION = re.compile(r"[a-z][a-z0-9_-]{0,14}")
 
 
 class Gathering(Transport, frozen=True, kw_only=True):
@@ -209,42 +206,6 @@ class Tcp(Gathering, frozen=True, kw_only=True):
             "tcp": self.config,
             "ecn": self.ecn,
         }
-
-
-def _congestion(text: str) -> str:
-    if _CONGESTION.fullmatch(text) is None:
-        raise UnitError(text)
-    return text
-
-
-@transport
-class LinuxTcp(Transport, frozen=True, kw_only=True):
-    """The kernel's TCP in the place of `Tcp`."""
-
-    name: ClassVar[str] = "linux-tcp"
-    about: ClassVar[str] = "TCP connections of the hosts' kernel, on native and bmv2"
-    windowless: ClassVar[bool] = True
-    kernel: ClassVar[bool] = True
-    congestion: Annotated[
-        str,
-        keys.parsed(
-            "cc", "any that this kernel has", "a congestion control such as cubic or reno", _congestion
-        ),
-    ] = "cubic"
-
-    @property
-    def at_nics(self) -> str:
-        """See Transport."""
-        return Tcp.name
-
-    @property
-    def led_by_losses_bytes(self) -> int:
-        """See Transport."""
-        return Tcp().led_by_losses_bytes
-
-    def settings(self) -> dict[str, Any]:
-        """See Transport."""
-        return Tcp().settings()
 
 
 def parse_transport(text: str) -> Transport:
