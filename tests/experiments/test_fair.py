@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.experiments.results import fair
-from tailrace.experiments.results.fair import Fluid, Part, ends_ns, rates
+from tailrace.experiments.results.fair import FairSharing, Fluid, Part, ends_ns, rates
+from tailrace.experiments.results.rows import FlowRow
+from tailrace.topology import parse_topology
 
 PARTS: tuple[Part, ...] = tuple(("part", str(number)) for number in range(5))
 own = st.lists(st.sampled_from(PARTS), min_size=1, max_size=3, unique=True).map(tuple)
@@ -65,3 +67,24 @@ def test_what_takes_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch) -> Non
     assert ends_ns(flows, {PARTS[0]: 10**9}) is not None
     monkeypatch.setattr(fair, "MOST_STEPS", 4 + 3 + 2)
     assert ends_ns(flows, {PARTS[0]: 10**9}) is None
+
+
+def row(number: int, src: str, dst: str) -> FlowRow:
+    return FlowRow(number, src, dst, 1024, 0, 9_999_999, 9_999_999, 20_000, 1.0, 1, 0)
+
+
+def test_parts_of_a_network() -> None:
+    """Flows share what all of them have to pass: two leaves with four hosts and one uplink each."""
+    words = "leaf-spine:leaves=2,spines=1,hosts=4,rate=1Gbps,delay=1us"
+    sharing = FairSharing(parse_topology(words), 1024)
+    packet_ns = 8 * (1024 + 58 + 16)
+    # each pair has hosts of its own, but all share the link from leaf to spine
+    times = sharing.of([row(number, f"h{number}", f"h{number + 4}") for number in range(1, 5)])
+    assert times
+    assert times.fct_mean_ns == pytest.approx(4 * packet_ns + 4 * 1000)
+    assert times.slowdown_mean == pytest.approx(times.fct_mean_ns / 20_000)
+    # within a leaf nothing is shared
+    times = sharing.of([row(1, "h1", "h2"), row(2, "h3", "h4")])
+    assert times
+    assert times.fct_mean_ns == pytest.approx(packet_ns + 2 * 1000)
+    assert not sharing.of([])

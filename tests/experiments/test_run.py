@@ -29,7 +29,7 @@ SUMMARY_KEYS = {
     "packet_hops_per_s", "trace_sha256", "overloaded",
     # beyond DESIGN §10: how to read the rest, and the sums that the table shows
     "faults", "queues", "not_applied", "time_scale", "overload_reasons", "path_changes", "drains", "drained_ns",
-    "transport", "window_bytes", "mtu_bytes", "task", "classes", "format", "timeouts", "words", "floor", "fair", "sampled",
+    "transport", "window_bytes", "mtu_bytes", "task", "classes", "format", "timeouts", "words", "fair", "sampled",
 }  # fmt: skip
 ROW_KEYS = [
     "id", "src", "dst", "bytes", "start_ns", "end_ns", "fct_ns", "ideal_fct_ns", "slowdown", "packets", "retransmitted",

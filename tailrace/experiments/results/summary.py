@@ -16,7 +16,6 @@ from msgspec import UNSET, UnsetType
 from tailrace.experiments.backends.outcome import DataSeen
 from tailrace.experiments.plan.queues import Queues
 from tailrace.experiments.results.fair import Fair
-from tailrace.experiments.results.floor import Floor
 from tailrace.experiments.results.gaps import GapSummary
 from tailrace.experiments.results.rows import FlowRow
 from tailrace.experiments.results.sampled import Sampled
@@ -124,11 +123,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     where that was. `ranks` are the processes that ran the network, where there were several, and `by_rank`
     is what each of them did in the meantime: `cpu_s`, `waited_s` for others, `meetings`, and `frames` and
     `bytes` handed across. `sampled` is what samples of ports tell (tailrace/experiments/results/sampled.py);
-    `floor` is what no scheme can beat on the same flows (floor.py there), `fair` what these need under fluid
-    max-min fairness (fair.py). `metrics` are those from outside (metrics.py), `plugins` all that was loaded
-    from there, with its SHA-256 or version. `deadlock` is there where the run was ended because switches
-    paused each other in a circle: the queues, each of which waits for the next one, and the last for the
-    first.
+    `fair` is what the same flows need under fluid max-min fairness (fair.py there). `metrics` are those from
+    outside (metrics.py), `plugins` all that was loaded from there, with its SHA-256 or version. `deadlock` is
+    there where the run was ended because switches paused each other in a circle: the queues, each of which
+    waits for the next one, and the last for the first.
     """
 
     format: int = FORMAT
@@ -158,7 +156,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     drained_ns: int | UnsetType = UNSET
     timeouts: int | UnsetType = UNSET
     sampled: Sampled | UnsetType = UNSET
-    floor: Floor | UnsetType = UNSET
     fair: Fair | UnsetType = UNSET
     flowcut: dict[str, int] | UnsetType = UNSET
     flowlets: dict[str, int] | UnsetType = UNSET

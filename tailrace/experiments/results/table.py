@@ -99,7 +99,6 @@ COLUMNS = (
     *FLOWLETS,
     *SAMPLED,
     Column("fct_fair_ns", is_time=True, unit_of=_FCT, title="FCT fair", rank=8),
-    Column("fct_floor_ns", is_time=True, unit_of=_FCT, title="FCT floor", rank=8),
 )
 """All that is shown of runs; of these those in which something was observed. Shares are from 0 to 1.
 
@@ -406,7 +405,6 @@ def measured(summary: Summary, metrics: Mapping[str, Metric] | None = None) -> R
         "pause_mean_ns": None if isinstance(summary.pfc, UnsetType) else summary.pfc.get("mean_pause_ns"),
         **_of_samples(summary),
         "fct_fair_ns": None if isinstance(summary.fair, UnsetType) else summary.fair.fct_mean_ns,
-        "fct_floor_ns": None if isinstance(summary.floor, UnsetType) else summary.floor.fct_mean_ns,
         "flowlets": flowlets,
         "stretched": stretched,
         **{name: (summary.metrics or {}).get(name) for name in metrics or ()},

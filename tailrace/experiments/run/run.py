@@ -17,7 +17,7 @@ from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.plan import Plan
 from tailrace.experiments.plan.queues import queues_of
 from tailrace.experiments.plan.words import case_name
-from tailrace.experiments.results.floor import Bounds
+from tailrace.experiments.results.fair import FairSharing
 from tailrace.experiments.results.hf2t import summary as hf2t_summary
 from tailrace.experiments.results.ideal import Ideal
 from tailrace.experiments.results.metrics import measured as measured_by_metrics
@@ -139,7 +139,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         own[chosen.algorithm] = steering(rows)
     counted, queues = measured_rows(rows), outcome.timelines.queues
     delivered = sum(row.received for row in rows)
-    bounds = Bounds(planned.topology, planned.job.nic.mtu_bytes, delays=outcome.delays)
+    sharing = FairSharing(planned.topology, planned.job.nic.mtu_bytes, delays=outcome.delays)
     return Summary(
         scheme=experiment.scheme,
         variant=parse(experiment.scheme, "scheme").options.get("variant", UNSET),
@@ -174,8 +174,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         drained_ns=sum(row.drained_ns for row in rows),
         timeouts=sum(row.timeouts for row in rows),
         sampled=UNSET if queues is None else sampled(queues, planned.topology),
-        floor=bounds.floor(counted),
-        fair=bounds.fair(counted),
+        fair=sharing.of(counted),
         flowcut=own.pop("flowcut", UNSET),
         flowlets=flowlets(outcome.counters, {host.switch for host in planned.topology.hosts}),
         gaps=UNSET

@@ -170,11 +170,12 @@ def without_seed(words: Mapping[str, Any]) -> bytes:
 def differences(old: Record, new: Record) -> list[str]:
     """What the newer of two runs of the same words measured otherwise, or not at all, by name.
 
-    What it has beyond the older one is no difference: metrics are added now and then.
+    A metric that only one of them was looked for is no difference: metrics come and go.
     """
     found = ["trace"] if old.summary.trace_sha256 != new.summary.trace_sha256 else []
     found += _unlike("", _compared(old), _compared(new))
-    return found + _unlike("metrics.", old.measured, new.measured)
+    known = {name: value for name, value in old.measured.items() if plain(name) in new.metrics}
+    return found + _unlike("metrics.", known, new.measured)
 
 
 def _compared(record: Record) -> dict[str, Any]:

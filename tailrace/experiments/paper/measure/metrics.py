@@ -183,11 +183,11 @@ def _imbalance(seen: Sampled) -> float | None:
     return None if isinstance(seen.imbalance, UnsetType) else seen.imbalance.mean
 
 
-def _reckoned(which: str, name: str) -> Callable[[Result], float | None]:
-    """Of these flows: `floor`, which no scheme can beat, or `fair`, the times under fair sharing."""
+def _fair(name: str) -> Callable[[Result], float | None]:
+    """The times of these flows under fair sharing."""
 
     def found(result: Result) -> float | None:
-        times = getattr(result.summary, which)
+        times = result.summary.fair
         return None if isinstance(times, UnsetType) else float(getattr(times, name))
 
     return found
@@ -262,10 +262,8 @@ METRICS: Mapping[str, Metric] = {
     "imbalance": Metric("imbalance of uplinks", "", _sampled(_imbalance)),
     "queue_p99": Metric("p99 of queues", "KiB", _sampled(lambda seen: float(seen.queue_bytes.p99))),
     "paused_share": Metric("ports paused", "%", _sampled(lambda seen: seen.paused_share)),
-    "fct_floor": Metric("floor of the mean FCT", "us", _reckoned("floor", "fct_mean_ns")),
-    "fct_fair": Metric("mean FCT of fair sharing", "us", _reckoned("fair", "fct_mean_ns")),
-    "slowdown_fair": Metric("mean slowdown of fair sharing", "times", _reckoned("fair", "slowdown_mean")),
-    "slowdown_floor": Metric("floor of the mean slowdown", "times", _reckoned("floor", "slowdown_mean")),
+    "fct_fair": Metric("mean FCT of fair sharing", "us", _fair("fct_mean_ns")),
+    "slowdown_fair": Metric("mean slowdown of fair sharing", "times", _fair("slowdown_mean")),
     "completed": Metric(
         "flows completed", "%", lambda result: result.summary.completed / result.summary.flows
     ),
@@ -287,8 +285,7 @@ _NOT_BY_CLASS = (
     *("lost", "pauses", "pause_rate", "pause_fraction", "pause_length"),
     *("warnings", "recirculated", "recirculations", "recirculations_most", "cnps", "failures"),
     *("flowlets", "stretched", "natural", "stretch", "trainings"),
-    *("throughput", "utilisation", "imbalance", "queue_p99", "paused_share", "fct_floor", "slowdown_floor"),
-    *("fct_fair", "slowdown_fair"),
+    *("throughput", "utilisation", "imbalance", "queue_p99", "paused_share", "fct_fair", "slowdown_fair"),
     *("gaps", "gap_p50", "gap_p99", "gap_p999", "gaps_1rtt", "gaps_2rtt", "gaps_3rtt", "rtt"),
 )
 """What nobody counts flow by flow."""
