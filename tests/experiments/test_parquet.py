@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.experiments.results import parquet, parquet_size
+from tailrace.experiments.results import parquet
 from tailrace.experiments.results.parquet import (
     INTEGER,
     NUMBER,
@@ -111,51 +113,63 @@ def _repeated(count: int, text: str, path: Path) -> None:
     polars.DataFrame(columns).write_parquet(path, row_group_size=count)
 
 
-def test_a_small_file_of_many_rows_is_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The footer tells how many, and how many bytes they had."""
-    path = tmp_path / "it.parquet"
-    _repeated(MOST_ROWS, "a", path)
-    assert read_parquet(path, "things", COLUMNS, MOST_ROWS).num_rows == MOST_ROWS
-    _repeated(5_000_000, "a", path)
-    assert path.stat().st_size < 100_000
-    with monkeypatch.context() as patched:
-        # nothing of it is looked at
-        patched.setattr(parquet, "read_arrow", None)
-        with pytest.raises(
-            FileError, match=r"it\.parquet: things: table: that comes to 5,000,000 rows.* 1,000 "
-        ):
-            read_parquet(path, "things", COLUMNS, MOST_ROWS)
-        monkeypatch.setattr(parquet, "MOST_BYTES", 1000)
-        with pytest.raises(FileError, match="bytes, and the limit is 1,000 "):
-            read_parquet(path, "things", COLUMNS, 10_000_000)
+READ = r"""
+import re, sys
+from pathlib import Path
+from tailrace.experiments.results import parquet
+from tailrace.words.errors import FileError
+
+def peak_bytes():
+    return 1024 * int(re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())[1])
+
+columns = {"number": parquet.INTEGER, "text": parquet.TEXT}
+path = Path(sys.argv[1])
+parquet.read_parquet(path / "small.parquet", "things", columns, 1000)
+before = peak_bytes()
+try:
+    names = sys.argv[3].split(",")
+    parquet.read_parquet(
+        path / "large.parquet", "things", {name: columns[name] for name in names}, int(sys.argv[2])
+    )
+except FileError as error:
+    print(peak_bytes() - before, error)
+"""
+PEAK_BYTES = 16 << 20
+"""What may be taken before a table is refused; the table has 85 MB and more."""
 
 
-def test_what_the_footer_does_not_tell_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("most_rows", "columns", "message"),
+    [
+        (
+            MOST_ROWS,
+            "number,text",
+            "things: table: that comes to 1,024 rows or more, and the limit is 1,000 (",
+        ),
+        (1 << 30, "number", "no table of things: column 'text' is not expected, or of another type"),
+    ],
+)
+def test_a_small_file_of_many_rows_takes_little_memory(
+    most_rows: int, columns: str, message: str, tmp_path: Path
+) -> None:
+    """A table is refused with the first batch of rows that is too many, and before any where it is another."""
+    _repeated(MOST_ROWS, "a", tmp_path / "small.parquet")
+    _repeated(5_000_000, "a", tmp_path / "large.parquet")
+    assert (tmp_path / "large.parquet").stat().st_size < 100_000
+    command = [sys.executable, "-c", READ, str(tmp_path), str(most_rows), columns]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    peak_bytes, _, line = done.stdout.partition(" ")
+    assert int(peak_bytes) < PEAK_BYTES
+    assert message in line
+    assert line.count("\n") == 1
+
+
+def test_a_text_counts_for_each_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A text that is written once for all rows is there for each of them when it is unpacked."""
     path = tmp_path / "it.parquet"
     _repeated(100_000, "long " * 200, path)
-    assert parquet_size.size_of(path.read_bytes()).octets < 1 << 20
     monkeypatch.setattr(parquet, "MOST_BYTES", 1 << 20)
-    with pytest.raises(FileError, match="bytes, and the limit is 1,048,576 "):
+    with pytest.raises(FileError, match="bytes or more, and the limit is 1,048,576 "):
         read_parquet(path, "things", COLUMNS, 100_000)
     monkeypatch.setenv("TAILRACE_LIMIT_FACTOR", "200")
     assert read_parquet(path, "things", COLUMNS, 100_000).num_rows == 100_000
-
-
-def test_footers(tmp_path: Path) -> None:
-    """Ours and others' are understood; whatever is none is told from them."""
-    path = tmp_path / "it.parquet"
-    table = make_table({"number": list(range(5000)), "text": ["ab"] * 5000}, COLUMNS)
-    write_parquet(table, path)
-    content = path.read_bytes()
-    rows, octets = parquet_size.size_of(content)
-    assert rows == 5000
-    assert 5000 * 8 <= octets < 100_000
-    start = parquet_size.footer(content)
-    for place in range(start, len(content) - 8):
-        for value in (0, 0x0C, 0x1C, 0xFF):
-            damaged = content[:place] + bytes([value]) + content[place + 1 :]
-            try:
-                parquet_size.size_of(damaged)
-            except ValueError as error:
-                assert str(error) == "no footer"

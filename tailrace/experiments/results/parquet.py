@@ -5,7 +5,8 @@ Arrow's reader believes what it reads: of a damaged file it gives other numbers,
 file of ours has a seal, a hash of its bytes, between data and footer, where the format lets anything lie and
 readers do not look. Files of earlier versions and of other programs have none, and are read as they are.
 
-A few bytes can stand for any number of rows: a table is as large as may be before it is unpacked.
+A few bytes can stand for any number of rows: a table is unpacked a batch of rows after the other, and refused
+as soon as it is too large; and not at all, where it has columns that are not expected.
 """
 
 from __future__ import annotations
@@ -17,11 +18,10 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from arro3.core import Array, DataType, Field, Schema, Table
+from arro3.core import Array, DataType, Field, RecordBatchReader, Schema, Table
 from arro3.io import read_parquet as read_arrow
 from arro3.io import write_parquet as write_arrow
 
-from tailrace.experiments.results.parquet_size import MAGIC, footer, size_of
 from tailrace.words.errors import FileError, SpecError
 from tailrace.words.files import read_bytes
 from tailrace.words.limits import refuse_above
@@ -34,6 +34,8 @@ Columns = Mapping[str, DataType]
 MOST_BYTES = 1 << 30
 """Of a table that is unpacked; one of the most flows that there may be has half of that."""
 
+_MAGIC = b"PAR1"
+_TAIL_BYTES = 8
 _SEAL = b"\0tailrace sha256\0"
 _COMPRESSION = "zstd(3)"
 _TEXTS = {TEXT, DataType.large_string(), DataType.string_view()}
@@ -55,20 +57,25 @@ def values_of(table: Table) -> dict[str, list[Any]]:
 def write_parquet(table: Table, path: Path) -> None:
     """Writes a table; OSError where it cannot be written."""
     content = _content(table)
-    end = footer(content)
+    end = _footer(content)
     path.write_bytes(content[:end] + _SEAL + hashlib.sha256(content).digest() + content[end:])
+
+
+def _footer(content: bytes) -> int:
+    """Where the footer of a file begins; its size stands behind it, before the last four bytes."""
+    return len(content) - _TAIL_BYTES - int.from_bytes(content[-_TAIL_BYTES : -len(_MAGIC)], "little")
 
 
 def _sound(content: bytes) -> bool:
     """Whether a file is as it was written, as far as it says so."""
-    if not (content.startswith(MAGIC) and content.endswith(MAGIC)):
+    if not (content.startswith(_MAGIC) and content.endswith(_MAGIC)):
         return False
     start = content.rfind(_SEAL)
     if start < 0:
         return True
     end = start + len(_SEAL) + hashlib.sha256().digest_size
     found = hashlib.sha256(content[:start] + content[end:]).digest()
-    return end == footer(content) and found == content[start + len(_SEAL) : end]
+    return end == _footer(content) and found == content[start + len(_SEAL) : end]
 
 
 def _content(table: Table) -> bytes:
@@ -98,7 +105,9 @@ def read_parquet(path: Path, what: str, columns: Columns, most_rows: int) -> Tab
     if not _sound(content):
         raise FileError(path, "", f"no table of {what}, or a damaged one")
     try:
-        table = _bounded(content, most_rows)
+        reader = read_arrow(io.BytesIO(content))
+        unexpected = _unexpected(reader.schema, columns)
+        table = None if unexpected is not None else _bounded(reader, most_rows)
     except SpecError as error:
         raise FileError(path, what, str(error)) from error
     except BaseException as error:
@@ -106,11 +115,10 @@ def read_parquet(path: Path, what: str, columns: Columns, most_rows: int) -> Tab
         if not isinstance(error, Exception) and type(error).__module__ != "pyo3_runtime":
             raise
         raise FileError(path, "", f"no table of {what}, or a damaged one") from error
-    for name, kind in zip(table.column_names, table.schema.types, strict=True):
-        if name not in columns or not _same(kind, columns[name]):
-            raise FileError(
-                path, "", f"no table of {what}: column {name!r} is not expected, or of another type"
-            )
+    if table is None:
+        raise FileError(
+            path, "", f"no table of {what}: column {unexpected!r} is not expected, or of another type"
+        )
     return table
 
 
@@ -125,22 +133,25 @@ def refuse_gaps(
             raise FileError(path, "", f"no table of {what}: column {name!r} has gaps")
 
 
-def _bounded(content: bytes, most_rows: int) -> Table:
-    """The table in a file; SpecError where it is too large, by what the file says, or by what is in it."""
-    size = size_of(content)
-    _refuse_above(size.rows, size.octets, most_rows)
-    reader = read_arrow(io.BytesIO(content))
+def _unexpected(schema: Schema, columns: Columns) -> str | None:
+    """The first column that is not expected, comes twice or is of another type; None: all are as expected."""
+    expected = dict(columns)
+    for name, kind in zip(schema.names, schema.types, strict=True):
+        wanted = expected.pop(name, None)
+        if wanted is None or not _same(kind, wanted):
+            return name
+    return None
+
+
+def _bounded(reader: RecordBatchReader, most_rows: int) -> Table:
+    """The table that is read; SpecError, before it is unpacked any further, where it is too large."""
     batches, rows, octets = [], 0, 0
     for batch in reader:
         batches.append(batch)
         rows, octets = rows + batch.num_rows, octets + batch.nbytes
-        _refuse_above(rows, octets, most_rows)
+        refuse_above("table", "rows or more", rows, most_rows)
+        refuse_above("table", "bytes or more", octets, MOST_BYTES)
     return Table.from_batches(batches, schema=reader.schema)
-
-
-def _refuse_above(rows: int, octets: int, most_rows: int) -> None:
-    refuse_above("table", "rows", rows, most_rows)
-    refuse_above("table", "bytes", octets, MOST_BYTES)
 
 
 def _same(kind: DataType, wanted: DataType) -> bool:
