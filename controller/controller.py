@@ -47,10 +47,6 @@ _QUESTION = "READ_PORT"
 """What a switch is asked to show that it keeps up: every program answers it."""
 
 
-_REASON_OF = {**REASON_OF, "SWEEP": REASON_OF["READ_FLOWS"]}
-"""The reason of the packet-in that answers an operation."""
-
-
 def _ignore(_event: Event | Digest) -> None:
     """What is called where nobody listens."""
 
@@ -294,7 +290,7 @@ class Controller:
         session = self._sessions.get(switch)
         if session is None:
             raise SwitchError(switch, "the topology has no such switch")
-        key = (switch, _REASON_OF[op], index)
+        key = (switch, REASON_OF[op], index)
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._asked.setdefault(key, []).append(answer)
         try:
@@ -314,7 +310,7 @@ class Controller:
         if reason == "LLDP":
             self._heard(switch, index, packet.payload)
             return
-        if reason == _REASON_OF[_QUESTION]:
+        if reason == REASON_OF[_QUESTION]:
             self._answers.heard(switch, index)
         for answer in self._asked.get((switch, reason, index), ()):
             if not answer.done():
