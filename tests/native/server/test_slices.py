@@ -7,7 +7,7 @@ import asyncio
 import json
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import grpc
@@ -59,8 +59,21 @@ def state() -> Iterator[State]:
     made.context.switch.close()
 
 
-def test_others_have_a_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call takes several rounds of the loop, so that one round after each long slice is not enough."""
+class _Simulated(asyncio.SelectorEventLoop):
+    def time(self) -> float:
+        return 0.0
+
+
+@pytest.mark.parametrize(
+    ("loop", "expected"),
+    [(asyncio.SelectorEventLoop, [0, 0, pytest.approx(0.01), turns.MOST_S]), (_Simulated, [0, 0, 0, 0])],
+)
+def test_others_have_a_part_of_the_time(
+    monkeypatch: pytest.MonkeyPatch, loop: Callable[[], asyncio.AbstractEventLoop], expected: list[float]
+) -> None:
+    """A call takes several rounds of the loop, so that one round after each long slice is not enough; a pause
+    in a simulation would make the run depend on the machine.
+    """
     clock, pauses, sleep = 0.0, list[float](), asyncio.sleep
 
     async def pause(time_s: float) -> None:
@@ -76,8 +89,10 @@ def test_others_have_a_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(turns.time, "thread_time", lambda: clock)
     monkeypatch.setattr(turns.asyncio, "sleep", pause)
-    asyncio.run(slices())
-    assert pauses == [0, 0, pytest.approx(0.01), turns.MOST_S]
+    running = loop()
+    running.run_until_complete(slices())
+    running.close()
+    assert pauses == expected
 
 
 def entry(number: int, kind: int = INSERT, port: int = 1) -> p4r.Update:
