@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m soak --seeds A..B [--workers N] [--shrink] [--record FILE] | --seed N [--shrink] | --curve FILE
+"""python -m soak --seeds A..B [--workers N] [--shrink] [--record FILE] | --seed N [--shrink]
 | --scenario JSON [--shrink]
 
 Exit codes: 0 every promise was kept, 1 some were broken (a line for each says how it is run again), 2 bad
@@ -19,12 +19,11 @@ from pathlib import Path
 
 import msgspec
 
-from soak.curve import curve
 from soak.draw import VERSION, draw
 from soak.run import Found, run
 from soak.scenario import Scenario
-from soak.seeds import seeds_of
 from soak.shrink import shrink
+from tailrace.experiments.plan.seeds import number_range
 from tailrace.words import SpecError
 from tailrace.words.arguments import Parser
 from tailrace.words.text import one_line
@@ -65,6 +64,14 @@ def _scenario(text: str) -> Scenario:
         raise SpecError(f"--scenario: {error}") from error
 
 
+def _seeds(text: str) -> range:
+    """The seeds of A..B, or of one number. Raises SpecError: there are none."""
+    first, last = number_range(text if ".." in text else f"{text}..{text}") or (0, -1)
+    if last < first:
+        raise SpecError(f"--seeds: expected A..B, found {text[:40]!r}")
+    return range(first, last + 1)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = Parser(prog="soak", description=__doc__, allow_abbrev=False)
@@ -74,7 +81,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--shrink", action="store_true", help="make what fails smaller")
     parser.add_argument("--workers", type=int, default=1, help="processes")
     parser.add_argument("--record", type=Path, help="file to add a line to: which seeds were done")
-    parser.add_argument("--curve", type=Path, help="a record: scenarios that were run, and faults they found")
     options = parser.parse_args(argv)
     if options.workers < 1:
         parser.error("--workers must be at least 1")
@@ -83,10 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _one(_scenario(options.scenario), shrinks=options.shrink)
         if options.seed is not None:
             return _one(draw(options.seed), shrinks=options.shrink)
-        if options.curve is not None:
-            print("\n".join(curve(options.curve.read_text(encoding="utf-8").splitlines())))
-            return 0
-        return _many(seeds_of(options.seeds), options.workers, options.record, shrinks=options.shrink)
+        return _many(_seeds(options.seeds), options.workers, options.record, shrinks=options.shrink)
     except (OSError, UnicodeError, SpecError) as error:
         print(f"soak: {one_line(str(error))}", file=sys.stderr)
         return 2

@@ -45,15 +45,11 @@ OFTEN = ("flowcut", "flowcut", "flowcut", "rlb")
 """Schemes with more in them than others are drawn more often by this."""
 
 
-def draw(seed: int, *schemes: str) -> Scenario:
-    """The scenario of a seed; always the same, on every machine.
-
-    Args:
-        schemes: names of those that may be drawn; all of them if none is given.
-    """
+def draw(seed: int) -> Scenario:
+    """The scenario of a seed; always the same, on every machine."""
     rng = random.Random(f"soak {VERSION} {seed}")
     while True:
-        scenario = Scenario(seed, _words(rng, *schemes))
+        scenario = Scenario(seed, _words(rng))
         try:
             job = scenario.plan().job
             times = _Times(rng, usual_interval_ns(job))
@@ -88,10 +84,10 @@ class _Times:
         return round(self.rng.choice((0.04, 0.4, 2, 6)) * self.rng.uniform(0.8, 1.2) * self.interval_ns)
 
 
-def _words(rng: random.Random, *schemes: str) -> dict[str, Any]:
+def _words(rng: random.Random) -> dict[str, Any]:
     [topology] = rng.choices(TOPOLOGIES, WEIGHTS)
     words: dict[str, Any] = {
-        "scheme": _scheme(rng, *schemes),
+        "scheme": _scheme(rng),
         "topology": topology,
         "workload": _workload(rng),
         "transport": rng.choice(TRANSPORTS),

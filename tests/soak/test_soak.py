@@ -9,8 +9,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -18,9 +16,7 @@ from msgspec.structs import replace
 
 from soak import __main__ as command
 from soak import run as soak_run
-from soak.broken import find, program_of, variants
 from soak.control import Disturbed
-from soak.curve import curve
 from soak.draw import VERSION, draw
 from soak.run import Found, run
 from soak.scenario import Break, Chaos, Full, Kill, Scenario
@@ -33,8 +29,6 @@ from tailrace.native.virtual import Network
 from tailrace.native.virtual.loop import VirtualLoop
 from tailrace.p4rt.events import Event
 from tailrace.topology import parse_topology
-from tailrace.words import SpecError
-from tests.long import more
 
 SMALL = {
     "scheme": "ecmp",
@@ -95,98 +89,6 @@ def test_calls_that_nobody_answers_and_that_have_no_deadline_are_found(
 def msgspec_free(timing: Timing) -> Timing:
     """Calls may take for ever."""
     return Timing(timing.interval_s, call_s=1e6, push_s=1e6)
-
-
-FIRST_LINK = "link=leaf1-spine1"
-
-CAUGHT = [
-    (
-        "controller: what comes back changes no entry",
-        {"fault": [f"link-down:{FIRST_LINK},at=50us,until=250us"]},
-        {},
-        "diff",
-    ),
-    ("session: it does not come back when a connection is lost", {}, {"empty": True, "crashes": 1.0}, "diff"),
-    (
-        "session: it tries an election id that another has again and again",
-        {},
-        {"controllers": 2, "same": True},
-        "diff",
-    ),
-    (
-        "reconcile: it inserts what is missing, and leaves what is too much",
-        {"scheme": "ecmp:guard=off"},
-        {"old": "ecmp:guard=on"},
-        "diff",
-    ),
-    ("reconcile: a switch that has a program has the right one", {}, {"old": "spray"}, "diff"),
-    ("reconcile: entries whose values changed are left as they are", {}, {"stale": (0,)}, "diff"),
-    ("server: the stream of a client that has gone is kept", {}, {}, "ends"),
-    ("NIC: the second PSN of a message is wrong", {}, {}, "end"),
-    *more(
-        (
-            "controller: what links are dead changes no entry",
-            {"fault": [f"link-down:{FIRST_LINK},at=50us"]},
-            {},
-            "diff",
-        ),
-        (
-            "session: it believes what it wrote before the connection was lost",
-            {"fault": ["switch-restart:switch=spine1,at=120us,for=50us"]},
-            {},
-            "diff",
-        ),
-    ),
-]
-
-
-@pytest.mark.parametrize(("name", "words", "chaos", "kind"), CAUGHT)
-def test_a_broken_variant_is_found(
-    name: str, words: dict[str, Any], chaos: dict[str, Any], kind: str
-) -> None:
-    """Each thing that can happen has a variant of the project that does not stand it, and is found."""
-    scenario = Scenario(1, {**SMALL, **words}, Chaos(**chaos))
-    assert run(scenario).problems == []
-    [variant] = [each for each in variants() if each.name == name]
-    program = (
-        "import sys, msgspec; from soak.broken import patched; patched(*msgspec.json.decode(sys.argv[1]));"
-        "import soak.run; from soak.scenario import Scenario; soak.run.SETTLE_ROUNDS = 60;"
-        "print(*soak.run.run(msgspec.json.decode(sys.argv[2], type=Scenario)).kinds)"
-    )
-    arguments = [msgspec.json.encode(variant.patch).decode(), msgspec.json.encode(scenario).decode()]
-    done = subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TAILRACE_HOSTS": "interpreted"},
-    )
-    assert kind in done.stdout.split()
-
-
-def test_all_broken_variants_can_still_be_made() -> None:
-    """Their texts are where broken.toml says; a program is another one then."""
-    found = variants()
-    assert len({variant.name for variant in found}) == len(found) > 100
-    root = Path(soak_run.__file__).parents[1]
-    for variant in found:
-        if variant.patch is not None:
-            file, old, _ = variant.patch
-            path = next(p for p in (root / file, root / "tailrace" / file) if p.exists())
-            assert path.read_text(encoding="utf-8").count(old) == 1, variant.name
-        else:
-            assert variant.p4 is not None
-            assert program_of(*variant.p4)
-
-
-def test_a_broken_program_breaks_a_promise() -> None:
-    """No packet is ever counted down, so those that circle would do so for ever; here all are dropped."""
-    [variant] = [
-        each for each in variants() if each.name == "p4src/common/hop_limit.p4: not:hdr.ipv4.ttl <= 1"
-    ]
-    found = find(range(1, 4), variant)
-    assert found is not None
-    assert found[1]
 
 
 def test_a_switch_restarts_between_a_write_and_its_answer() -> None:
@@ -310,19 +212,3 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path, capsys: pytest.C
     for words in (["--seeds", "x"], ["--seeds", "4..2"], ["--scenario", "{}"], ["--scenario", "{"]):
         assert command.main(words) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1
-
-
-def test_the_curve_of_a_record() -> None:
-    lines = [
-        '{"first": 1, "last": 100, "failed": [7], "seconds": 9}',
-        '{"found": "one thing"}',
-        '{"first": 101, "last": 200, "failed": {}, "seconds": 9, "version": 2, "commit": "ab"}',
-        '{"first": 201, "last": 205, "failed": {"203": "end: no"}, "seconds": 1}',
-    ]
-    assert [line.split("|")[1:4] for line in curve(lines)[2:]] == [
-        [" 100 ", " 1 ", " 1 "],
-        [" 200 ", " 1 ", " 1 "],
-        [" 205 ", " 2 ", " 1 "],
-    ]
-    with pytest.raises(SpecError, match="record: line 1"):
-        curve(["[]"])
