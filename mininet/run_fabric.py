@@ -68,13 +68,13 @@ def _fail(message: str, code: int) -> int:
 def _main(path: Path, results: socket.socket | None, *, prompt: bool) -> int:
     job = read_job(path)
     check_real_time(job)
-    _check_machine(job)
+    check_machine(job)
     remove_stale()
     folder = make_run_dir()
     return run_sandboxed(lambda: _run(path, job, folder, results, prompt=prompt), folder)
 
 
-def _check_machine(job: Job) -> None:
+def check_machine(job: Job) -> None:
     """Whether this machine and this user can run the job at all.
 
     Raises:
