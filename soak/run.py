@@ -80,7 +80,6 @@ class Found:
 
     problems: list[str] = field(default_factory=list)
     trace: str = ""
-    frames: int = 0
 
     @property
     def kinds(self) -> frozenset[str]:
