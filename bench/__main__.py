@@ -16,7 +16,7 @@ from pathlib import Path
 
 import grpc
 
-from bench import core, footprint, holdup, htsim, lookups, pipeline, program, ranks, tables, virtual
+from bench import footprint, htsim, pipeline, program, tables, virtual
 from bench.quiet import measured
 from bench.result import Result, table
 from tailrace.words.arguments import Parser
@@ -25,15 +25,12 @@ from tailrace.words.text import one_line
 
 BENCHMARKS: dict[str, Callable[[bool], list[Result]]] = {
     "pipeline": pipeline.run,
-    "core": core.run,
     "tables": tables.run,
-    "lookups": lookups.run,
     "footprint": footprint.run,
-    "holdup": holdup.run,
     "virtual": virtual.run,
     "htsim": htsim.run,
 }
-ASKED_FOR = {"virtual-full": virtual.run_full, "htsim-full": htsim.run_full, "ranks": ranks.run}
+ASKED_FOR = {"virtual-full": virtual.run_full, "htsim-full": htsim.run_full}
 """Benchmarks that take long, and run only where --only names them."""
 CLOSED_LOOP = "closed_loop"
 FAILURES = (Error, RuntimeError, grpc.RpcError)

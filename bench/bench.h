@@ -17,52 +17,6 @@ int64_t tr_bench_loop(tr_switch *s, uint32_t port, const uint8_t *frames,
                       const uint32_t *lens, uint32_t n_frames,
                       uint64_t packets, uint64_t *now_ps, uint64_t *sent);
 
-/* ---- lookup.c ---- */
-
-#define BENCH_KEY_BYTES 13u   /* of a table's entries; keys of packets have 16 */
-
-typedef struct bench_table bench_table;
-
-bench_table *bench_table_new(int ranges, uint32_t max_size);
-void bench_table_free(bench_table *b);
-int bench_table_add(bench_table *b, const uint8_t *key, const uint8_t *mask,
-                    int32_t priority, uint64_t *ns);
-int bench_table_remove(bench_table *b, int handle, uint64_t *ns);
-uint64_t bench_table_look_up(const bench_table *b, const uint8_t *keys,
-                             uint32_t n_keys, uint64_t lookups,
-                             uint64_t *hits);
-uint64_t bench_table_scan(const bench_table *b, const uint8_t *keys,
-                          uint32_t n_keys, uint64_t lookups, uint64_t *hits);
-
-/* ---- fabric.c ---- */
-
-#define BENCH_ROOM 256u       /* longest frame that is carried on */
-#define BENCH_NO_SWITCH 0xffffffffu  /* the far end of a link to a host */
-
-typedef struct bench_end {
-    uint32_t node, port;
-} bench_end;
-
-/* A host's port: its frames, sent in turn. */
-typedef struct bench_source {
-    uint32_t node, port;
-    uint32_t first, count;    /* its templates */
-    uint32_t at;              /* the one that is sent next */
-    uint64_t next_ps, interval_ps;
-} bench_source;
-
-typedef struct bench_fabric bench_fabric;
-
-bench_fabric *bench_fabric_new(tr_switch *const *cores, const bench_end *ends,
-                               uint32_t n_nodes, bench_source *sources,
-                               uint32_t n_sources, const uint8_t *frames,
-                               const uint32_t *lens, const uint32_t *virts);
-void bench_fabric_free(bench_fabric *f);
-int64_t bench_fabric_run(bench_fabric *f, uint64_t until_ps,
-                         uint64_t window_ps);
-void bench_fabric_read(const bench_fabric *f, uint64_t *hops,
-                       uint64_t *delivered);
-
 /* ---- reflect.c ---- */
 
 typedef struct bench_reflector bench_reflector;

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from types import TracebackType
 
 import grpc
@@ -49,30 +48,15 @@ def _wait_until_listening(process: subprocess.Popen[bytes], address: str) -> Non
     raise RuntimeError(f"the switch did not listen on {address} in {START_TIMEOUT_S:.0f} s")
 
 
-@dataclass(frozen=True, slots=True)
-class RunningSwitch:
-    """A switch in a process of its own, and where it listens."""
-
-    address: str
-    process: subprocess.Popen[bytes]
-
-
 @contextmanager
 def running_switch(command: Sequence[str] = NATIVE) -> Iterator[str]:
     """A switch without a program or ports, for a `with` block; the value is the address it listens on."""
-    with running_process(command) as switch:
-        yield switch.address
-
-
-@contextmanager
-def running_process(command: Sequence[str] = NATIVE) -> Iterator[RunningSwitch]:
-    """The same, with its process, which may have ended at the end of the block."""
     address = f"127.0.0.1:{_free_port()}"
     arguments = ["--no-p4", "--device-id", str(DEVICE_ID), "--", "--grpc-server-addr", address]
     process = subprocess.Popen([*command, *arguments], stdout=subprocess.DEVNULL)
     try:
         _wait_until_listening(process, address)
-        yield RunningSwitch(address, process)
+        yield address
     finally:
         process.send_signal(signal.SIGTERM)
         try:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import multiprocessing
 import os
 import tempfile
 import time
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from bench import routes
 from bench.result import Result
+from bench.virtual import apart
 from tailrace.native.runtime import Switch, SwitchConfig
 
 GROUP = "footprint"
@@ -57,18 +55,12 @@ def _load_seconds(cache_dir: str) -> float:
     return elapsed_s
 
 
-def _apart(task: Callable[..., float], *arguments: object) -> float:
-    """The result of `task(*arguments)` in a fresh process."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(task, *arguments).result()
-
-
 def run(quick: bool) -> list[Result]:
     """Memory an instance, cold and cached load times."""
     count = 10 if quick else INSTANCES
-    instance_kib = _apart(_bytes_per_instance, count) / 1024
+    instance_kib = apart(_bytes_per_instance, count) / 1024
     with tempfile.TemporaryDirectory() as name:
-        cold_s, cached_s = (_apart(_load_seconds, name) for _ in range(2))
+        cold_s, cached_s = (apart(_load_seconds, name) for _ in range(2))
     first = "first start on a machine: runtime and program go through the C compiler"
     shared = f"mean of {count} idle instances that share one program"
     return [

@@ -13,7 +13,6 @@ from tailrace.toolchain import headers
 _HERE = Path(__file__).resolve().parent
 
 ffi = headers.declared([_HERE / "bench.h"], lib.ffi)
-C = headers.numbers(ffi)
 
 
 def load(source: str) -> Any:

@@ -13,7 +13,7 @@ from typing import Literal
 from bench.quiet import Noise, remark
 
 WIDTH = 80
-_NAME, _VALUE, _UNIT, _SPREAD, _GOAL, _RIVAL, _LIMIT = 28, 8, 9, 6, 12, 7, 7
+_NAME, _VALUE, _UNIT, _SPREAD, _GOAL, _RIVAL = 28, 8, 9, 6, 12, 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Result:
     `value` is in `unit`; `goal` in the same unit, or None where nothing was promised. `better` says which
     side of the goal is the good one. `note` tells what the reader must know. `runs` are the single runs of
     which `value` is the median; empty where there was but one. `rival` is what somebody else's software
-    does, `limit` what this machine can do at most. `noise` is what the machine did besides, by run.
+    does. `noise` is what the machine did besides, by run.
     """
 
     group: str
@@ -43,7 +43,6 @@ class Result:
     note: str = ""
     runs: tuple[float, ...] = ()
     rival: Beside | None = None
-    limit: Beside | None = None
     noise: tuple[Noise, ...] = ()
 
     def as_json(self) -> dict[str, object]:
@@ -95,7 +94,7 @@ def _row(result: Result) -> list[str]:
     loud = "!" if result.quiet() is False else ""
     cells = (
         f"{_number(result.value):>{_VALUE}} {result.unit:<{_UNIT}}{percent + loud:>{_SPREAD}}"
-        f" {_verdict(result):<{_GOAL}}{_beside(result.rival):>{_RIVAL}}{_beside(result.limit):>{_LIMIT}}"
+        f" {_verdict(result):<{_GOAL}}{_beside(result.rival):>{_RIVAL}}"
     )
     name = f"  {result.name}"
     fits = len(name) <= _NAME
@@ -108,13 +107,9 @@ def _wrapped(text: str, indent: str) -> list[str]:
 
 
 def _legend(results: Sequence[Result]) -> list[str]:
-    """Who the rivals and limits of a group are."""
-    lines = []
-    for kind in ("rival", "limit"):
-        found = (getattr(result, kind) for result in results)
-        names = list(dict.fromkeys(figure.name for figure in found if figure is not None))
-        lines += _wrapped(f"{kind}: {'; '.join(names)}", "  ") if names else []
-    return lines
+    """Who the rivals of a group are."""
+    names = list(dict.fromkeys(result.rival.name for result in results if result.rival is not None))
+    return _wrapped(f"rival: {'; '.join(names)}", "  ") if names else []
 
 
 def table(results: Sequence[Result]) -> str:
@@ -124,7 +119,7 @@ def table(results: Sequence[Result]) -> str:
     """
     head = (
         f"{'':<{_NAME}}{'figure':>{_VALUE}} {'':<{_UNIT}}{'spread':>{_SPREAD}}"
-        f" {'goal':<{_GOAL}}{'rival':>{_RIVAL}}{'limit':>{_LIMIT}}"
+        f" {'goal':<{_GOAL}}{'rival':>{_RIVAL}}"
     )
     lines: list[str] = []
     for group, rows in groupby(results, key=lambda result: result.group):

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table entries inserted a second: over the Python API, and over gRPC in batches as a controller does it."""
+"""Seconds for table inserts over gRPC, in batches as a controller does it."""
 
 from __future__ import annotations
 
 import shutil
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from bench import routes
 from bench.client import NATIVE, Client, running_switch
 from bench.quiet import alternating
 from bench.result import Beside, Result
-from tailrace.native.runtime import Switch, SwitchConfig
 from tailrace.p4rt import programs
 
 GROUP = "table inserts"
@@ -22,18 +21,6 @@ BATCH = 1000
 GOAL_S = 1.0
 ROUNDS = 3
 RIVAL = "simple_switch_grpc"
-
-
-def _over_api(entries: int) -> float:
-    """Seconds for `entries` inserts by Switch.table_insert."""
-    program = routes.load()
-    switch = Switch(program, SwitchConfig())
-    try:
-        begin = time.perf_counter()
-        routes.install(switch, program.model, entries)
-        return time.perf_counter() - begin
-    finally:
-        switch.close()
 
 
 def _over_grpc(entries: int, command: Sequence[str] = NATIVE) -> float:
@@ -51,12 +38,9 @@ def _over_grpc(entries: int, command: Sequence[str] = NATIVE) -> float:
 
 
 def run(quick: bool) -> list[Result]:
-    """Inserts both ways, and the time of 10,000 over gRPC against its goal and simple_switch_grpc."""
+    """The time of 10,000 inserts against its goal and simple_switch_grpc."""
     entries = 500 if quick else ENTRIES
-    tasks: dict[str, Callable[[], float]] = {
-        "api": partial(_over_api, entries),
-        "grpc": partial(_over_grpc, entries),
-    }
+    tasks = {"grpc": partial(_over_grpc, entries)}
     bmv2 = shutil.which(RIVAL)
     if bmv2 is not None:
         tasks[RIVAL] = partial(_over_grpc, entries, (bmv2,))
@@ -64,16 +48,7 @@ def run(quick: bool) -> list[Result]:
     seconds = {name: tuple(each.value for each in rounds) for name, rounds in found.items()}
     theirs = seconds.get(RIVAL)
     beside = Beside(RIVAL, statistics.median(theirs)) if theirs else Beside(f"{RIVAL} is not on PATH")
-    rates = tuple(entries / each for each in seconds["api"])
     return [
-        Result(
-            GROUP,
-            "Python API",
-            statistics.median(rates),
-            "entries/s",
-            runs=rates,
-            noise=tuple(each.noise for each in found["api"]),
-        ),
         Result(
             GROUP,
             f"{entries:,} over gRPC",

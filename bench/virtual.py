@@ -19,7 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from bench.result import Beside, Result
+from bench.result import Result
 from tailrace.words.units import format_bytes
 
 GROUP = "virtual time, one core"
@@ -28,8 +28,6 @@ FULL_GROUP = "virtual time, the whole permutation"
 TOPOLOGY = "fat-tree:k={k},rate=200Gbps,delay=1us"
 LARGEST_K = 16
 GOAL_HOPS_PER_S = {"ecmp": 1.5e6, "flowcut": 1e6}
-GOAL_FLAT = 0.8
-"""The rate of the largest network over that of the smallest."""
 GOAL_SET_UP_S = 20.0
 GOAL_FULL_S = 90.0
 GOAL_FULL_GIB = 6.0
@@ -117,42 +115,24 @@ def _set_up(cache_dir: str | None, scheme: str, k: int) -> SetUp:
     return replace(set_up(scheme, k), import_s=import_s)
 
 
-def _limit(scheme: str, k: int, quick: bool) -> Beside:
-    """The rate of the switches alone."""
-    from bench.core import hop_ns
-
-    hops, runs = (20_000, 1) if quick else (1_000_000, ROUNDS)
-    found_ns, _ = apart(hop_ns, scheme, TOPOLOGY.format(k=k), hops, runs)
-    return Beside("the switches alone, without NICs (core)", 1e9 / statistics.median(found_ns))
-
-
-def _rate(load: Load, limit: Beside) -> Result:
+def _rate(load: Load) -> Result:
     print(f"bench: virtual: {load.name}", file=sys.stderr)
     found = apart(_measure, load)
     rates = found.rates
     note = f"{found.peak_bytes / MIB:,.0f} MiB at most"
     goal = GOAL_HOPS_PER_S[load.scheme] if load.hosts == COMPILED else None
-    return Result(
-        GROUP, load.name, statistics.median(rates), "hops/s", goal, note=note, runs=rates, limit=limit
-    )
+    return Result(GROUP, load.name, statistics.median(rates), "hops/s", goal, note=note, runs=rates)
 
 
 def _rates(quick: bool) -> list[Result]:
-    """Rates of every scheme on every size with either kind of NIC, and how flat they are."""
+    """Rates of every scheme on every size with either kind of NIC."""
     sizes = {4: MIB // 64} if quick else SIZES
-    results = []
-    for scheme in GOAL_HOPS_PER_S:
-        limits = [_limit(scheme, k, quick) for k in sizes]
-        for hosts in (COMPILED, INTERPRETED):
-            loads = [Load(scheme, k, size, hosts, 1 if quick else ROUNDS) for k, size in sizes.items()]
-            found = [_rate(load, limit) for load, limit in zip(loads, limits, strict=True)]
-            results += found
-            if not quick:
-                flat = found[-1].value / found[0].value
-                goal = GOAL_FLAT if hosts == COMPILED else None
-                name = f"{scheme}, {hosts} NICs, largest over smallest"
-                results.append(Result(GROUP, name, flat, "ratio", goal))
-    return results
+    return [
+        _rate(Load(scheme, k, size, hosts, 1 if quick else ROUNDS))
+        for scheme in GOAL_HOPS_PER_S
+        for hosts in (COMPILED, INTERPRETED)
+        for k, size in sizes.items()
+    ]
 
 
 def _set_up_result(scheme: str, k: int, cache_dir: str | None, name: str) -> Result:
@@ -186,7 +166,7 @@ def prepare() -> None:
 
 
 def run(quick: bool) -> list[Result]:
-    """Packet-hops a second, their ratio from the largest to the smallest network, and set-up times."""
+    """Packet-hops a second, and set-up times."""
     prepare()
     return _rates(quick) + _set_ups(quick)
 

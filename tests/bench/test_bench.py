@@ -15,15 +15,7 @@ from tests.long import more
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "pipeline",
-        "core",
-        "tables",
-        "lookups",
-        "virtual",
-        "htsim",
-        *more("footprint", "virtual-full", "ranks"),
-    ],
+    ["pipeline", "tables", "virtual", "htsim", *more("footprint", "virtual-full")],
 )
 def test_quick_run_writes_json(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each benchmark runs; its rows are in the table and in bench.json, with the machine they come from."""

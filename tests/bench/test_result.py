@@ -25,7 +25,7 @@ def test_table_groups_and_verdicts() -> None:
         ]
     )
     lines = text.splitlines()
-    assert lines[0].split() == ["speed", "figure", "spread", "goal", "rival", "limit"]
+    assert lines[0].split() == ["speed", "figure", "spread", "goal", "rival"]
     assert lines[1].split() == ["fast", "6.00M", "packets/s", ">=5.00M", "yes"]
     assert lines[2].split() == ["slow", "4.00M", "packets/s", ">=5.00M", "NO"]
     assert lines[4].split()[0] == "size"
@@ -34,17 +34,17 @@ def test_table_groups_and_verdicts() -> None:
     assert lines[7].split() == ["plain", "12.5", "KiB"]
 
 
-def test_rival_and_limit_stand_beside_the_figure() -> None:
+def test_a_rival_stands_beside_the_figure() -> None:
     """With who they are below the group; one that could not be measured says why."""
     lines = table(
         [
-            Result("g", "a", 2.0, "s", rival=Beside("them", 8.0), limit=Beside("wire", 1.0)),
+            Result("g", "a", 2.0, "s", rival=Beside("them", 8.0)),
             Result("g", "b", 2.0, "s", rival=Beside("others are not on PATH")),
         ]
     ).splitlines()
-    assert lines[1].split() == ["a", "2", "s", "8", "1"]
+    assert lines[1].split() == ["a", "2", "s", "8"]
     assert lines[2].split() == ["b", "2", "s", "none"]
-    assert lines[3:] == ["  rival: them; others are not on PATH", "  limit: wire"]
+    assert lines[3:] == ["  rival: them; others are not on PATH"]
 
 
 def test_loud_rounds_are_marked_and_told() -> None:

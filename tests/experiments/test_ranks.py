@@ -23,7 +23,6 @@ import pytest
 from finsy.proto import p4r, p4r_grpc
 
 import tailrace
-from bench.rank_work import transports
 from tailrace.cli.main import main
 from tailrace.controller import runfile
 from tailrace.experiments.backends.target import Machine, choose
@@ -36,7 +35,7 @@ from tailrace.experiments.results.summary import OF_THE_RUN_ITSELF
 from tailrace.native.virtual.ranks import RankLostError, SharedMemory
 from tailrace.words import SpecError
 from tests.long import ALL
-from tests.native.virtual.rank_threads import leave
+from tests.native.virtual.rank_threads import leave, transports
 
 ROOT = Path(__file__).parents[2]
 LEAF_SPINE = "--topology leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"

@@ -17,12 +17,11 @@ import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
-from bench.client import ELECTION_ID
-from bench.holdup import Primary
 from tailrace.bmv2.dataplane import Dataplane, DataplaneError
 from tailrace.native.server import compiling
 from tailrace.native.switchd.cli import main
 from tests.native.bmv2_builder import Builder, call, const, field
+from tests.native.switchd.primary import ELECTION_ID, Primary
 from tests.native.switchd.test_cli import COMMAND, LONG_S, PROGRAM, free_port
 from tests.processes import running
 

@@ -3,15 +3,36 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
-from bench.rank_work import transports
-from tailrace.native.virtual.ranks import SharedMemory
+from tailrace.native.virtual.ranks import SharedMemory, shared_bytes
 
 T = TypeVar("T")
+
+Endpoint = tuple[SharedMemory, list[socket.socket]]
+"""The transport of a rank, and its sockets: who shuts them down has left."""
+
+
+@contextmanager
+def transports(ranks: int) -> Iterator[list[Endpoint]]:
+    """Of ranks that are threads of this process, or copies of it."""
+    with ExitStack() as stack:
+        memory = os.memfd_create("ranks")
+        stack.callback(os.close, memory)
+        os.ftruncate(memory, shared_bytes(ranks))
+        pairs = [socket.socketpair() for _ in range(ranks - 1)]
+        for end in (end for pair in pairs for end in pair):
+            stack.callback(end.close)
+        by_rank = [[first for first, _ in pairs], *([second] for _, second in pairs)]
+        yield [
+            (SharedMemory(memory, rank, ranks, [end.fileno() for end in sockets]), sockets)
+            for rank, sockets in enumerate(by_rank)
+        ]
 
 
 def leave(sockets: list[socket.socket]) -> None:

@@ -17,8 +17,8 @@
 #define SPARSE 2u
 #define FIRST_SLOTS 16u
 /* Bit vectors are faster from so many masks on, and one more for so many
- * entries (`python -m bench --only lookups`); they take at most so many bytes
- * an entry, and so many entries are moved there in one update. */
+ * entries (measured); they take at most so many bytes an entry, and so many
+ * entries are moved there in one update. */
 #define MASKS 6u
 #define ENTRIES_A_MASK 256u
 #define VECTOR_BYTES 512u
