@@ -2,7 +2,6 @@
 """Compare the native switch with simple_switch_grpc, or record golden outcomes.
 
 python -m conformance --out DIR [--packets N] [--program NAME] [--seed N]
-python -m conformance --out DIR --smith N [--packets N] [--seed N]
 python -m conformance --golden [--program NAME]
 
 Exit codes: 0 no difference (or no simple_switch_grpc on PATH, which is said), 1 differences, 2 bad input.
@@ -17,18 +16,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 
 import grpc
 
 from conformance.bmv2 import runs
+from conformance.cases import record_cases
 from conformance.golden import write_golden
 from conformance.program import CompiledProgram, ConformanceError, has_hints, load_programs
 from conformance.run import Row, run_program
-from conformance.smith import NOT_OPTIMIZED, missing
-from conformance.smith import programs as smith_programs
 from tailrace.bmv2.process import EXECUTABLE, available
 from tailrace.native.compiler import ProgramError as NotLoadedError
 from tailrace.p4rt.errors import ProgramError
@@ -38,6 +36,8 @@ from tailrace.words.text import one_line
 
 TESTS = ROOT / "tests"
 BUILD = TESTS / "programs" / "build"
+GOLDEN = TESTS / "golden"
+CASES = GOLDEN / "testgen"
 COLUMNS = (
     ("program", "<24"), ("entries", ">7"), ("packets", ">8"), ("outputs", ">8"), ("no output", ">9"),
     ("mismatches", ">10"), ("state", ">13"), ("s", ">5"),
@@ -65,31 +65,27 @@ def arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--golden", action="store_true", help="record golden outcomes from BMv2 instead of comparing"
     )
-    parser.add_argument(
-        "--smith",
-        type=int,
-        help="run so many random programs of P4Smith instead, of the seeds from --seed on; they are made and"
-        " kept in OUT/smith",
-    )
     options = parser.parse_args(argv)
     if not options.golden and options.out is None:
         parser.error("one of --out and --golden is needed")
     if options.packets < 1:
         parser.error("--packets must be at least 1")
-    if options.smith is not None and (
-        options.smith < 1 or options.golden or options.build or options.program
-    ):
-        parser.error("--smith must be at least 1, and stands without --golden, --build and --program")
     return options
 
 
-def record(programs: list[CompiledProgram], seed: int, log: Path) -> None:
-    """Write the golden file of each program."""
-    folder = TESTS / "golden"
-    folder.mkdir(exist_ok=True)
-    for program in programs:
-        packets, size = write_golden(program, seed, folder / f"{program.name}.json.xz", log)
+def record(only: str | None, seed: int, log: Path) -> None:
+    """Write the golden file of each test program, and the outcomes of all recorded cases."""
+    for program in load_programs(BUILD):
+        if only not in (None, program.name):
+            continue
+        packets, size = write_golden(program, seed, GOLDEN / f"{program.name}.json.xz", log)
         print(f"{program.name:24} {packets:6} packets {size:8} bytes", flush=True)
+    for path in sorted(CASES.glob("*.json.xz")):
+        name = path.name.partition(".")[0]
+        if only not in (None, name):
+            continue
+        [program] = load_programs(BUILD if (BUILD / f"{name}.json").is_file() else P4_BUILD, name)
+        print(f"{name:24} {record_cases(program, path, log):6} cases", flush=True)
 
 
 def table_line(row: Row, seconds: float) -> str:
@@ -113,9 +109,7 @@ def compare_all(programs: Iterable[CompiledProgram], options: argparse.Namespace
     for program in programs:
         start = time.monotonic()
         try:
-            row = run_program(
-                program, options.packets, options.seed, log, NOT_OPTIMIZED if options.smith else ()
-            )
+            row = run_program(program, options.packets, options.seed, log)
         except NotLoadedError as error:
             taken = runs(program, log)
             print(f"{program.name:24} refused, by {'us alone' if taken else 'both'}: {error}", flush=True)
@@ -148,8 +142,7 @@ def chosen(options: argparse.Namespace) -> list[CompiledProgram]:
     if options.build is not None:
         return load_programs(options.build, options.program)
     ours = load_programs(BUILD)
-    if not options.golden:
-        ours += [program for program in load_programs(P4_BUILD) if has_hints(program.name)]
+    ours += [program for program in load_programs(P4_BUILD) if has_hints(program.name)]
     programs = [program for program in ours if options.program in (None, program.name)]
     if not programs:
         raise ConformanceError(f"no compiled program called {options.program!r}")
@@ -161,30 +154,14 @@ def interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def guarded(command: str, run: Callable[[], int]) -> int:
-    """The exit code of what runs: what goes wrong is told in one line, and SIGTERM ends it like Ctrl-C."""
-    signal.signal(signal.SIGTERM, interrupt)
-    try:
-        return run()
-    except (ConformanceError, ProgramError, OSError) as error:
-        print(f"{command}: {error}", file=sys.stderr)
-        return 2
-    except grpc.RpcError as error:
-        print(f"{command}: gRPC: {error}".splitlines()[0], file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-
-
 def run(options: argparse.Namespace) -> int:
     """Compare, or record; the exit code."""
     with tempfile.TemporaryDirectory(prefix="tailrace-conformance-") as scratch:
         log = Path(scratch) / "bmv2.log"
         if options.golden:
-            record(chosen(options), options.seed, log)
+            record(options.program, options.seed, log)
             return 0
-        made = smith_programs(options.smith, options.seed, options.out / "smith") if options.smith else None
-        return compare_all(made or chosen(options), options, log)
+        return compare_all(chosen(options), options, log)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -193,10 +170,17 @@ def main(argv: list[str] | None = None) -> int:
     if not available():
         print(f"conformance: {EXECUTABLE} is not on PATH, nothing compared")
         return 0
-    if options.smith and (tool := missing()) is not None:
-        print(f"conformance: {tool} is not on PATH, nothing made")
-        return 0
-    return guarded("conformance", lambda: run(options))
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        return run(options)
+    except (ConformanceError, ProgramError, OSError) as error:
+        print(f"conformance: {error}", file=sys.stderr)
+        return 2
+    except grpc.RpcError as error:
+        print(f"conformance: gRPC: {error}".splitlines()[0], file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
 
 
 if __name__ == "__main__":

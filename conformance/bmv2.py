@@ -20,8 +20,6 @@ PRIORITY_QUEUES = 8
 PROBE_BYTES = 64
 LONE_S = 10.0
 """For one packet: some programs send it round for ever."""
-ENDING_S = 0.5
-"""From the end of its connections to the end of the process, which has a core to write."""
 QUEUE_DEPTH = 8192
 
 
@@ -66,10 +64,6 @@ class Bmv2(Served):
             return self.dataplane.window([(packet.port, packet.data) for packet in packets], timeout_s)
         except DataplaneError as error:
             raise ConformanceError(str(error)) from error
-
-    def ended(self) -> bool:
-        """Whether the process has ended by itself."""
-        return self.process.ended(ENDING_S)
 
     def registers(self) -> dict[str, list[int]]:
         """All registers of at most 64 bits, read by Thrift: BMv2's P4Runtime server refuses registers."""

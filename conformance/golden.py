@@ -20,10 +20,9 @@ from typing import Any
 from conformance import plan as plans
 from conformance.bmv2 import Bmv2
 from conformance.compare import windows
-from conformance.make_plan import make_plan
-from conformance.packets import Packet, PacketMaker
+from conformance.generator import generate
+from conformance.packets import Packet
 from conformance.plan import Plan
-from conformance.pools import Pools
 from conformance.program import CompiledProgram
 from tailrace.bmv2.dataplane import Outputs
 
@@ -105,10 +104,8 @@ def write_golden(program: CompiledProgram, seed: int, path: Path, log: Path) -> 
 
 
 def _record(program: CompiledProgram, seed: int, count: int, log: Path) -> dict[str, Any]:
-    pools = Pools(program, seed)
-    plan = make_plan(program, pools, seed)
-    short = (packet for packet in PacketMaker(program, pools, seed) if len(packet.data) <= MAX_FRAME)
-    packets = list(islice(short, count))
+    plan, stream = generate(program, seed)
+    packets = list(islice((packet for packet in stream if len(packet.data) <= MAX_FRAME), count))
     with Bmv2(program, log) as bmv2:
         bmv2.install(plan)
         outputs = [output for window in windows(packets) for output in bmv2.window(window)]

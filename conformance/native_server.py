@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
@@ -52,14 +52,12 @@ class _Plane:
 
 class NativeServer(Served):
     """A context with a server in a thread of its own, and `client` as its primary. As BMv2's server does, it
-    takes what the specification forbids (`--bmv2-compat`). `options` are the C compiler's.
+    takes what the specification forbids (`--bmv2-compat`).
     """
 
-    def __init__(self, program: CompiledProgram, options: Sequence[str] = ()) -> None:
+    def __init__(self, program: CompiledProgram) -> None:
         # The same program comes with every push.
-        compiled = functools.cache(
-            functools.partial(load_program, source=program.name, options=tuple(options))
-        )
+        compiled = functools.cache(functools.partial(load_program, source=program.name))
         self.switch = Switch(None, SwitchConfig(device_id=DEVICE_ID, priority_queues=PRIORITY_QUEUES))
         self.plane = _Plane(self.switch)
         settings = Settings(device_id=DEVICE_ID, bmv2_compat=True)

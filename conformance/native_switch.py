@@ -37,13 +37,11 @@ def pack_key(table: Table, matches: Sequence[Match | None]) -> tuple[bytes, byte
 
 
 class NativeSwitch:
-    """One native switch with a program; outputs are attributed by running packets one at a time. `options`
-    are the C compiler's.
-    """
+    """One native switch with a program; outputs are attributed by running packets one at a time."""
 
-    def __init__(self, program: CompiledProgram, options: Sequence[str] = ()) -> None:
+    def __init__(self, program: CompiledProgram) -> None:
         self.program = program
-        self.compiled = load_program(program.json_bytes, source=program.name, options=options)
+        self.compiled = load_program(program.json_bytes, source=program.name)
         self.model = self.compiled.model
         self.switch = Switch(self.compiled, SwitchConfig(device_id=1, priority_queues=PRIORITY_QUEUES))
         self.now_ns = 0

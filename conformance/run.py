@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -12,11 +12,10 @@ from typing import Any
 from conformance.bmv2 import Bmv2
 from conformance.compare import Result, compare, windows
 from conformance.constructs import constructs
-from conformance.make_plan import make_plan
+from conformance.generator import generate
 from conformance.native_switch import NativeSwitch
-from conformance.packets import Packet, PacketMaker
+from conformance.packets import Packet
 from conformance.plan import Plan
-from conformance.pools import Pools
 from conformance.program import CompiledProgram
 
 DIGEST_PACKETS = 500
@@ -106,14 +105,10 @@ def compare_digests(
     return len(expected | native.learned), lines
 
 
-def run_program(
-    program: CompiledProgram, packets: int, seed: int, log: Path, options: Sequence[str] = ()
-) -> Row:
-    """Compare the switches on one program; `options` are the C compiler's for the native switch."""
-    pools = Pools(program, seed)
-    plan = make_plan(program, pools, seed)
-    packet_stream = iter(PacketMaker(program, pools, seed))
-    with Bmv2(program, log) as bmv2, NativeSwitch(program, options) as native:
+def run_program(program: CompiledProgram, packets: int, seed: int, log: Path) -> Row:
+    """Compare the switches on one program."""
+    plan, packet_stream = generate(program, seed)
+    with Bmv2(program, log) as bmv2, NativeSwitch(program) as native:
         bmv2.install(plan)
         native.install(plan)
         result = compare(

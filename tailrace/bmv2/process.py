@@ -129,14 +129,6 @@ class Process:
             pass  # the option is taken, and nothing listens: so are builds of the target alone without Thrift
         raise ThriftError(NO_THRIFT)
 
-    def ended(self, within_s: float) -> bool:
-        """Whether it ends by itself."""
-        try:
-            self._process.wait(within_s)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
-
     def stop(self) -> None:
         """Ends it, and waits for its end."""
         self._process.terminate()

@@ -13,11 +13,10 @@ from conformance.__main__ import main
 from conformance.chunk import Chunk, internet_checksum, repair
 from conformance.compare import blank, compare
 from conformance.constructs import constructs
+from conformance.generator import generate
 from conformance.golden import plan_from_json, plan_to_json
-from conformance.make_plan import make_plan
-from conformance.packets import Packet, PacketMaker
+from conformance.packets import Packet
 from conformance.plan import Plan
-from conformance.pools import Pools
 from conformance.program import CompiledProgram, ConformanceError, load_programs
 from tailrace.bmv2 import messages
 from tailrace.bmv2.dataplane import Outputs
@@ -52,9 +51,8 @@ def test_same_seed_same_plan_and_packets(program: CompiledProgram) -> None:
     """A seed decides the plan and the packets; another seed gives others."""
     runs = []
     for seed in (3, 3, 4):
-        pools = Pools(program, seed)
-        plan = make_plan(program, pools, seed)
-        runs.append((plan_to_json(plan), list(islice(PacketMaker(program, pools, seed), 50))))
+        plan, packets = generate(program, seed)
+        runs.append((plan_to_json(plan), list(islice(packets, 50))))
     assert runs[0] == runs[1]
     assert runs[0][1] != runs[2][1]
 
@@ -62,7 +60,7 @@ def test_same_seed_same_plan_and_packets(program: CompiledProgram) -> None:
 @pytest.mark.parametrize("program", PROGRAMS, ids=by_name)
 def test_plans_survive_json(program: CompiledProgram) -> None:
     """A plan read back from a golden file is the plan that was written."""
-    plan = make_plan(program, Pools(program, 1), 1)
+    plan, _ = generate(program, 1)
     assert plan_from_json(plan_to_json(plan)) == plan
 
 

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from finsy.proto import p4r
 
-from conformance.make_plan import make_plan
+from conformance.generator import generate
 from conformance.p4rt import Client
-from conformance.pools import Pools
 from conformance.program import CompiledProgram, load_programs
 from tailrace.bmv2.process import DEVICE_ID, free_ports
 
@@ -48,7 +47,7 @@ def address() -> Iterator[str]:
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_plan_is_accepted_and_read_back(address: str, program: CompiledProgram) -> None:
     """Every update is accepted, and the entries of the plan are in the switch afterwards."""
-    plan = make_plan(program, Pools(program, 1), 1)
+    plan, _ = generate(program, 1)
     with Client(address, program, DEVICE_ID) as client:
         client.become_primary()
         client.set_pipeline()

@@ -22,10 +22,8 @@ import grpc
 import pytest
 from finsy.proto import p4r
 
-from conformance.make_plan import make_plan
+from conformance.generator import generate
 from conformance.native_switch import NativeSwitch
-from conformance.packets import PacketMaker
-from conformance.pools import Pools
 from conformance.program import load_programs
 from tailrace.bmv2.dataplane import Dataplane, DataplaneError
 from tailrace.bmv2.messages import DOWN, SERVICE, SET_STATUS, STREAM, UP, Packet, PortStatus
@@ -116,9 +114,8 @@ def frame(port: int, payload: bytes = b"") -> bytes:
 def test_packets_cause_what_they_cause_one_by_one(name: str, seed: int) -> None:
     """Clones, replicas and recirculated packets have the id of the packet that they come from."""
     program = PROGRAMS[name]
-    pools = Pools(program, seed)
-    plan = make_plan(program, pools, seed)
-    packets = list(islice(PacketMaker(program, pools, seed), 200))
+    plan, stream = generate(program, seed)
+    packets = list(islice(stream, 200))
     with NativeSwitch(program) as alone, NativeSwitch(program) as together:
         alone.install(plan)
         together.install(plan)
@@ -134,8 +131,9 @@ def test_packets_cause_what_they_cause_one_by_one(name: str, seed: int) -> None:
 def test_dozens_of_thousands_of_packets_and_none_is_lost() -> None:
     """More than there is room for: the client's next ones wait until it has taken some."""
     with NativeSwitch(PROGRAMS["header_stacks"]) as native:
-        native.install(make_plan(native.program, Pools(native.program, 1), 1))
-        [packet] = islice(PacketMaker(native.program, Pools(native.program, 1), 1), 1)
+        plan, stream = generate(native.program, 1)
+        native.install(plan)
+        packet = next(stream)
         expected = native.window([packet])
         with served(native.switch) as plane:
             found = plane.client.window([(packet.port, packet.data)] * (8 * MOST_WAITING))
