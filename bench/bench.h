@@ -36,6 +36,8 @@ typedef struct bench_load {
     uint32_t window;          /* packets in flight */
     uint64_t warm_up_ns;      /* not counted */
     uint64_t measure_ns;
+    uint64_t *bins;           /* gets how many packets had a latency of each */
+    uint32_t n_bins;          /* the last one has all that are longer, too */
 } bench_load;
 
 /* What came of it; errno of the call that failed in error, else 0. */
@@ -43,7 +45,6 @@ typedef struct bench_result {
     uint64_t packets;         /* received while measuring */
     uint64_t elapsed_ns;
     uint64_t lost;
-    uint64_t p50_ns, p99_ns, max_ns;
     uint64_t error;
 } bench_result;
 

@@ -20,9 +20,8 @@
 
 enum {
     BATCH = 64,
+    FRACTION_BITS = 7,
     HEADER_BYTES = 42,        /* Ethernet, IPv4, UDP: given by the caller */
-    SUB_BITS = 6,             /* histogram: 64 steps a power of two, 1.6 % */
-    BUCKETS = 64 << SUB_BITS,
     LOST_MS = 250             /* silence after which packets count as lost */
 };
 #define MAGIC 0x7461696cu
@@ -43,44 +42,19 @@ typedef struct loader {
     struct iovec iov[BATCH];
     uint32_t run;             /* number of the run, in every frame of it */
     uint64_t sequence, in_flight;
-    uint64_t *histogram;
     bool counting;
     bench_result *result;
 } loader;
 
-/* Bucket of a latency, and the middle of a bucket. */
-static uint32_t bucket_of(uint64_t ns)
+/* The bin of a latency, as tailrace/hosts/gaps/histogram.py numbers them. */
+static uint32_t bin_of(uint64_t ns)
 {
     uint32_t shift;
 
-    if (ns < (1u << SUB_BITS))
+    if (ns < 1u << FRACTION_BITS)
         return (uint32_t)ns;
-    shift = 63u - (uint32_t)__builtin_clzll(ns) - SUB_BITS;
-    return (shift + 1) * (1u << SUB_BITS)
-           + (uint32_t)((ns >> shift) - (1u << SUB_BITS));
-}
-
-static uint64_t value_of(uint32_t bucket)
-{
-    uint32_t shift = bucket >> SUB_BITS;
-    uint64_t low = bucket & ((1u << SUB_BITS) - 1);
-
-    if (shift == 0)
-        return low;
-    shift--;
-    return ((low + (1u << SUB_BITS)) << shift) + ((UINT64_C(1) << shift) >> 1);
-}
-
-static uint64_t quantile(const loader *g, double q)
-{
-    uint64_t want = (uint64_t)(q * (double)g->result->packets), seen = 0;
-
-    for (uint32_t b = 0; b < BUCKETS; b++) {
-        seen += g->histogram[b];
-        if (seen > want)
-            return value_of(b);
-    }
-    return 0;
+    shift = 63u - (uint32_t)__builtin_clzll(ns) - FRACTION_BITS;
+    return (shift << FRACTION_BITS) + (uint32_t)(ns >> shift);
 }
 
 /* Opens the sockets and maps the ring; -1 with errno. */
@@ -139,12 +113,10 @@ static bool take(loader *g, const struct tpacket2_hdr *h, uint64_t now)
     if (s.magic != MAGIC || s.run != g->run)
         return false;
     if (g->counting) {
-        uint64_t latency = now - s.sent_ns;
+        uint32_t bin = bin_of(now - s.sent_ns), last = g->load->n_bins - 1;
 
         g->result->packets++;
-        g->histogram[bucket_of(latency)]++;
-        if (latency > g->result->max_ns)
-            g->result->max_ns = latency;
+        g->load->bins[bin < last ? bin : last]++;
     }
     return true;
 }
@@ -211,9 +183,8 @@ int bench_closed_loop(const bench_load *load, bench_result *out)
     memset(out, 0, sizeof *out);
     g.run = (uint32_t)now_ns();
     g.frames = calloc(BATCH, RING_FRAME);
-    g.histogram = calloc(BUCKETS, sizeof *g.histogram);
     errno = ENOMEM;
-    if (g.frames && g.histogram) {
+    if (g.frames) {
         for (uint32_t i = 0; i < BATCH; i++) {
             g.iov[i].iov_base = g.frames + (size_t)i * RING_FRAME;
             g.iov[i].iov_len = load->frame_bytes;
@@ -223,12 +194,7 @@ int bench_closed_loop(const bench_load *load, bench_result *out)
         r = set_up(&g) == 0 ? generate(&g) : -1;
     }
     out->error = r == 0 ? 0 : (uint64_t)errno;
-    if (r == 0) {
-        out->p50_ns = quantile(&g, 0.50);
-        out->p99_ns = quantile(&g, 0.99);
-    }
     packet_close(g.rx_fd, g.tx_fd, g.ring);
     free(g.frames);
-    free(g.histogram);
     return r;
 }

@@ -63,9 +63,10 @@ class GapHistogram:
 
     __slots__ = ("_bins", "count")
 
-    def __init__(self) -> None:
-        self._bins: list[int] = []  # as many as the longest gap needs
-        self.count = 0
+    def __init__(self, counts: Iterable[int] = ()) -> None:
+        """Of as many gaps as `counts` says of each bin, from the first one on."""
+        self._bins: list[int] = list(counts)  # as many as the longest gap needs
+        self.count = sum(self._bins)
 
     def add(self, gap_ns: int) -> None:
         """One gap, 0 or more ns."""
