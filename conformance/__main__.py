@@ -20,8 +20,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 
-import grpc
-
 from conformance.bmv2 import runs
 from conformance.cases import record_cases
 from conformance.golden import write_golden
@@ -29,7 +27,7 @@ from conformance.program import CompiledProgram, ConformanceError, has_hints, lo
 from conformance.run import Row, run_program
 from tailrace.bmv2.process import EXECUTABLE, available
 from tailrace.native.compiler import ProgramError as NotLoadedError
-from tailrace.p4rt.errors import ProgramError
+from tailrace.p4rt.errors import ProgramError, SwitchError
 from tailrace.toolchain.artifacts import P4_BUILD, ROOT
 from tailrace.words.arguments import Parser
 from tailrace.words.text import one_line
@@ -115,7 +113,7 @@ def compare_all(programs: Iterable[CompiledProgram], options: argparse.Namespace
             print(f"{program.name:24} refused, by {'us alone' if taken else 'both'}: {error}", flush=True)
             (alone if taken else refused).append(program.name)
             continue
-        except (ConformanceError, grpc.RpcError) as error:
+        except (ConformanceError, SwitchError) as error:
             print(f"{program.name:24} not compared: {one_line(str(error))}", flush=True)
             alone.append(program.name)
             continue
@@ -173,11 +171,8 @@ def main(argv: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, interrupt)
     try:
         return run(options)
-    except (ConformanceError, ProgramError, OSError) as error:
+    except (ConformanceError, ProgramError, SwitchError, OSError) as error:
         print(f"conformance: {error}", file=sys.stderr)
-        return 2
-    except grpc.RpcError as error:
-        print(f"conformance: gRPC: {error}".splitlines()[0], file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

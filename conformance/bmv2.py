@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import grpc
-
 from conformance.p4rt import Client
 from conformance.packets import Packet
 from conformance.plan import Plan
@@ -15,6 +13,7 @@ from conformance.program import CompiledProgram, ConformanceError
 from conformance.served import Served
 from tailrace.bmv2.dataplane import Dataplane, DataplaneError, Outputs
 from tailrace.bmv2.process import DEVICE_ID, Process
+from tailrace.p4rt.errors import SwitchError
 
 PRIORITY_QUEUES = 8
 PROBE_BYTES = 64
@@ -83,6 +82,6 @@ def runs(program: CompiledProgram, log: Path) -> bool:
         try:
             bmv2.client.set_pipeline()
             bmv2.send(Packet(0, bytes(PROBE_BYTES)))
-        except (grpc.RpcError, ConformanceError):
+        except (SwitchError, ConformanceError):
             return False
     return True

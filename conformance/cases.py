@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import grpc
 from finsy.proto import p4r
 
 from conformance.bmv2 import Bmv2
@@ -25,6 +24,7 @@ from conformance.packets import Packet
 from conformance.program import CompiledProgram, ConformanceError
 from conformance.served import Served
 from tailrace.bmv2.dataplane import Outputs
+from tailrace.p4rt.errors import SwitchError
 
 FORMAT = 1
 
@@ -89,9 +89,9 @@ def run_case(switch: Served, case: Case) -> Outputs:
     """
     try:
         switch.client.set_pipeline()
-    except grpc.RpcError as error:
-        raise ConformanceError(f"{case.name}: pipeline refused: {error.details()}") from error
-    switch.client.insert(case.entities)
+        switch.client.insert(case.entities)
+    except SwitchError as error:
+        raise ConformanceError(f"{case.name}: {error}") from error
     return switch.send(Packet(case.port, case.packet))
 
 

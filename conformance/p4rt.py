@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Iterable, Iterator
 
 import grpc
-from finsy.proto import p4i, p4r, p4r_grpc, rpc_code, rpc_status
+from finsy.proto import p4i, p4r
 
 from conformance.plan import Call, Entry, Match, OneShot, Plan, Rates, UseGroup, UseMember
 from conformance.program import CompiledProgram, ConformanceError
+from tailrace.p4rt.channel import Address, BlockingChannel
+from tailrace.p4rt.client import Client as SwitchClient
+from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.errors import SwitchError, WriteError
 
 TIMEOUT_S = 60.0
 BATCH = 100
@@ -27,17 +29,12 @@ def octets(value: int) -> bytes:
 
 
 class Client:
-    """Primary controller of one device."""
+    """Primary controller of one device. What reaches the switch raises SwitchError."""
 
     def __init__(self, address: str, program: CompiledProgram, device_id: int = 1) -> None:
-        self.program, self.device_id = program, device_id
-        self.election = p4r.Uint128(high=0, low=1)
-        # Servers that were started just now are tried again soon, not after a second.
-        options = [("grpc.max_receive_message_length", -1), ("grpc.initial_reconnect_backoff_ms", 100)]
-        self.channel = grpc.insecure_channel(address, options=options)
-        self.stub = p4r_grpc.P4RuntimeStub(self.channel)
-        self.requests: queue.Queue[p4r.StreamMessageRequest | None] = queue.Queue()
-        self.learned: queue.Queue[Learned] = queue.Queue()
+        self.program = program
+        self.channel = BlockingChannel(address, None)
+        self.switch = SwitchClient(program.name, Address(address, device_id), self.channel, call_s=TIMEOUT_S)
         self.tables = {t.preamble.name: t for t in program.p4info.tables}
         self.actions = {a.preamble.name: a for a in program.p4info.actions}
         self.profiles = {p.preamble.name: p.preamble.id for p in program.p4info.action_profiles}
@@ -46,36 +43,22 @@ class Client:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.requests.put(None)
-        self.channel.close()
+        run_at_once(self.switch.close())
+        self.channel.raw.close()
 
     def become_primary(self) -> None:
-        """Open the stream and wait for the arbitration answer."""
-        grpc.channel_ready_future(self.channel).result(timeout=TIMEOUT_S)
-        # Kept: the stream, and with it our primacy, ends when the call object goes.
-        self.messages = self.stub.StreamChannel(self._outgoing())
-        arbitration = p4r.MasterArbitrationUpdate(device_id=self.device_id, election_id=self.election)
-        self.requests.put(p4r.StreamMessageRequest(arbitration=arbitration))
-        answer = next(iter(self.messages))
-        if answer.arbitration.status.code != rpc_code.OK:
-            raise ConformanceError(f"the switch refuses us as primary: {answer.arbitration.status.message}")
-
-    def _outgoing(self) -> Iterator[p4r.StreamMessageRequest]:
-        while (message := self.requests.get()) is not None:
-            yield message
+        """Waits for the server, and for the answer to the arbitration."""
+        grpc.channel_ready_future(self.channel.raw).result(timeout=TIMEOUT_S)
+        run_at_once(self.switch.become_primary(1))
 
     def set_pipeline(self) -> None:
         """VERIFY_AND_COMMIT the program; state of an earlier one is lost."""
         config = p4r.ForwardingPipelineConfig(
             p4info=self.program.p4info, p4_device_config=self.program.json_bytes
         )
-        request = p4r.SetForwardingPipelineConfigRequest(
-            device_id=self.device_id,
-            election_id=self.election,
-            action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
-            config=config,
-        )
-        self.stub.SetForwardingPipelineConfig(request, timeout=TIMEOUT_S)
+        action = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
+        request = p4r.SetForwardingPipelineConfigRequest(action=action, config=config)
+        run_at_once(self.switch.set_pipeline(request, self.program.name))
 
     # ---- writing ----
 
@@ -97,28 +80,11 @@ class Client:
         updates = [p4r.Update(type=kind, entity=entity) for entity in entities]
         for start in range(0, len(updates), BATCH):
             part = updates[start : start + BATCH]
-            request = p4r.WriteRequest(device_id=self.device_id, election_id=self.election, updates=part)
             try:
-                self.stub.Write(request, timeout=TIMEOUT_S)
-            except grpc.RpcError as error:
-                raise ConformanceError(
-                    f"{self.program.name}: write refused: {self._reason(error, part)}"
-                ) from error
-
-    @staticmethod
-    def _reason(error: grpc.RpcError, updates: list[p4r.Update]) -> str:
-        trailing = {item.key: item.value for item in error.trailing_metadata() or ()}
-        details = trailing.get("grpc-status-details-bin")
-        if isinstance(details, bytes):
-            status = rpc_status.Status.FromString(details)
-            for update, detail in zip(updates, status.details, strict=False):
-                one = p4r.Error()
-                detail.Unpack(one)
-                if one.canonical_code:
-                    return (
-                        f"{one.message} (code {one.canonical_code}) in {' '.join(str(update).split())[:300]}"
-                    )
-        return str(error.details())
+                run_at_once(self.switch.write(part))
+            except WriteError as error:
+                refused = part[next(iter(error.failures), 0)]
+                raise ConformanceError(f"{error} in {' '.join(str(refused).split())[:300]}") from error
 
     def _match(self, info: p4i.MatchField, match: Match) -> p4r.FieldMatch:
         out = p4r.FieldMatch(field_id=info.id)
@@ -218,38 +184,32 @@ class Client:
 
     def enable_digests(self) -> None:
         """Ask for every digest, one a message, and repeat none."""
-        names = {digest.preamble.id: digest.preamble.name for digest in self.program.p4info.digests}
         config = p4r.DigestEntry.Config(max_list_size=1, ack_timeout_ns=NEVER_NS)
-        entries = (p4r.DigestEntry(digest_id=digest_id, config=config) for digest_id in names)
+        entries = (
+            p4r.DigestEntry(digest_id=d.preamble.id, config=config) for d in self.program.p4info.digests
+        )
         self._write(p4r.Update.INSERT, (p4r.Entity(digest_entry=entry) for entry in entries))
-
-        def read() -> None:
-            try:
-                for message in self.messages:
-                    for data in message.digest.data:
-                        members = data.struct.members if data.WhichOneof("data") == "struct" else [data]
-                        values = tuple(int.from_bytes(member.bitstring, "big") for member in members)
-                        self.learned.put((names[message.digest.digest_id], values))
-            except grpc.RpcError:
-                return  # the stream ended with the switch; who waits for a digest will miss it
-
-        threading.Thread(target=read, daemon=True).start()
 
     def take_digests(self, count: int) -> set[Learned]:
         """Wait for `count` digests, but no longer than DIGEST_S for the next one."""
-        found: set[Learned] = set()
-        while len(found) < count:
+        names = {digest.preamble.id: digest.preamble.name for digest in self.program.p4info.digests}
+        learned: set[Learned] = set()
+        while len(learned) < count:
             try:
-                found.add(self.learned.get(timeout=DIGEST_S))
-            except queue.Empty:
-                break
-        return found
+                digest = run_at_once(self.switch.receive(DIGEST_S)).digest
+            except SwitchError:
+                break  # there are no more, or the stream has ended with the switch
+            for data in digest.data:
+                members = data.struct.members if data.WhichOneof("data") == "struct" else [data]
+                values = tuple(int.from_bytes(member.bitstring, "big") for member in members)
+                learned.add((names[digest.digest_id], values))
+        return learned
 
     # ---- reading ----
 
-    def _read(self, entity: p4r.Entity) -> list[p4r.Entity]:
-        request = p4r.ReadRequest(device_id=self.device_id, entities=[entity])
-        return [found for answer in self.stub.Read(request, timeout=TIMEOUT_S) for found in answer.entities]
+    def read(self, entity: p4r.Entity) -> list[p4r.Entity]:
+        """All that a pattern matches."""
+        return run_at_once(self.switch.read([entity]))
 
     def counters(self) -> Counts:
         """(bytes, packets) of every cell of every indirect counter, by counter name."""
@@ -257,7 +217,7 @@ class Client:
         for counter in self.program.p4info.counters:
             if counter.preamble.name not in self.program.kept:
                 continue
-            found = self._read(p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=counter.preamble.id)))
+            found = self.read(p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=counter.preamble.id)))
             cells = {e.counter_entry.index.index: e.counter_entry.data for e in found}
             counts[counter.preamble.name] = [
                 _counted(counter.spec.unit, cells[i].byte_count, cells[i].packet_count) for i in sorted(cells)
@@ -272,7 +232,7 @@ class Client:
             if table.preamble.name not in self.program.kept:
                 continue
             every = p4r.TableEntry(table_id=table.preamble.id)
-            found = self._read(p4r.Entity(direct_counter_entry=p4r.DirectCounterEntry(table_entry=every)))
+            found = self.read(p4r.Entity(direct_counter_entry=p4r.DirectCounterEntry(table_entry=every)))
             by_key = {_key(e.direct_counter_entry.table_entry): e.direct_counter_entry.data for e in found}
             cells = []
             for entry in plan.entries:

@@ -52,9 +52,8 @@ def test_plan_is_accepted_and_read_back(address: str, program: CompiledProgram) 
         client.become_primary()
         client.set_pipeline()
         client.install(plan)
-        request = p4r.ReadRequest(device_id=DEVICE_ID, entities=[p4r.Entity(table_entry=p4r.TableEntry())])
-        found = [entity.table_entry for answer in client.stub.Read(request) for entity in answer.entities]
-        ours = [entry for entry in found if not entry.is_const]
+        entries = [e.table_entry for e in client.read(p4r.Entity(table_entry=p4r.TableEntry()))]
+        ours = [entry for entry in entries if not entry.is_const]
         assert len(ours) >= len(plan.entries)
         for counter, cells in client.counters().items():
             assert set(cells) == {(0, 0)}, counter
