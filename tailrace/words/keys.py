@@ -250,11 +250,13 @@ def outside(values: object) -> str:
         low = -math.inf if key.least is None else key.least
         high = math.inf if key.most is None else key.most
         if not (low <= value <= high) or (key.above and value == low):
-            bounds = (
-                f"more than {low:.12g} and at most {high:.12g}" if key.above else f"{low:.12g}..{high:.12g}"
-            )
             if high == math.inf:
-                bounds = "more than 0" if low == 1 else f"{low:.12g} or more"
+                above_0 = key.above or (low == 1 and isinstance(value, int))
+                bounds = "more than 0" if above_0 else f"{low:.12g} or more"
+            elif key.above:
+                bounds = f"more than {low:.12g} and at most {high:.12g}"
+            else:
+                bounds = f"{low:.12g}..{high:.12g}"
             return f"{name} is {value}, expected {bounds}"
     return ""
 

@@ -26,14 +26,14 @@ def test_what_a_timeout_tells_can_be_chosen() -> None:
     chosen = Dctcp(timeout="loss", rto_backoff=4)
     virtual = target("virtual")
     config = nic_config(_TOPOLOGY, scheme, around, chosen, reorder=None, switches=virtual)
-    assert (True, 4) == (config.timeout_is_loss, config.rto_backoff)
+    assert ("loss", 4) == (config.timeout, config.rto_backoff)
     assert config.steering is not None
     assert config.steering.keep_ns == 3_000
 
 
 @pytest.mark.parametrize("scheme", ["minimal:draw=hop", "ecmp:over=all", "flicr", "ops", "spritz"])
-@pytest.mark.parametrize(("trim", "is_loss"), [("on", False), ("off", True)])
-def test_a_timeout_is_a_loss_only_where_nothing_is_trimmed(scheme: str, trim: str, is_loss: bool) -> None:
+@pytest.mark.parametrize(("trim", "timeout"), [("on", "path"), ("off", "loss")])
+def test_a_timeout_is_a_loss_only_where_nothing_is_trimmed(scheme: str, trim: str, timeout: str) -> None:
     """With trimming a timeout tells of a dead path (Spritz §V-A)."""
     words = f"{scheme}{',' if ':' in scheme else ':'}trim={trim}"
     around = Around(mtu_bytes=1024, window_bytes=65536, transport="dctcp")
@@ -45,7 +45,7 @@ def test_a_timeout_is_a_loss_only_where_nothing_is_trimmed(scheme: str, trim: st
         reorder=None,
         switches=target("virtual"),
     )
-    assert config.timeout_is_loss is is_loss
+    assert config.timeout == timeout
     assert config.rto_backoff == 0
     assert config.transport == "dctcp"
 

@@ -76,7 +76,7 @@ def test_a_trimmed_packet_goes_first():
 def test_a_nack_of_an_earlier_transmission_changes_nothing():
     """Its port tells, if the packet went on another path since."""
     one = sender(packets=2, window=8)
-    one.steering = Spray(SteeringConfig(), path_list(1, 1, 1, 1), Given([0.1, 0.4, 0.9]))
+    one.steering = Spray(SteeringConfig(), path_list(1, 1, 1, 1), 0, Given([0.1, 0.4, 0.9]))
     send_all(one)
     one.on_trimmed(0, 0, 0, 500)
     assert [0] == send_all(one)
@@ -157,7 +157,7 @@ def test_the_timeout_doubles_while_nothing_is_heard():
 @pytest.mark.parametrize(("is_loss", "window"), [(True, 3), (False, 4)])
 def test_a_timeout_narrows_the_window_where_it_is_a_loss(is_loss, window):
     """A trimmed packet does in any case."""
-    one = sender(dctcp=DctcpConfig(rtt_ns=10**9), timeout_is_loss=is_loss)
+    one = sender(dctcp=DctcpConfig(rtt_ns=10**9), timeout="loss" if is_loss else "path")
     one.on_sent(0, 0)
     one.on_time(RTO_NS)
     assert (1, window) == (one.timeouts, one.window.packets)
@@ -204,7 +204,7 @@ def test_the_end_of_a_flow():
 
 def test_the_steering_is_told_what_became_of_each_packet():
     """By the port that the answer echoes, or that a lost packet had."""
-    scout = Scout(SteeringConfig(ecn_threshold=9), path_list(5, 4, 3, 2), Given([0.99, 0.01]))
+    scout = Scout(SteeringConfig(ecn_threshold=9), path_list(5, 4, 3, 2), 0, Given([0.99, 0.01]))
     one = sender(packets=3, window=2)
     one.steering = scout
     send_all(one)
@@ -253,6 +253,6 @@ def test_a_flow_of_its_own_port_is_not_steered():
     one = sender()
     one.on_sent(0, one.peek())
     assert PORT == one.sport
-    one.steering = Spray(SteeringConfig(), path_list(1, 1), random.Random(1))
+    one.steering = Spray(SteeringConfig(), path_list(1, 1), 0, random.Random(1))
     one.on_sent(0, one.peek())
     assert one.sport in (500, 501)

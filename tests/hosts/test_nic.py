@@ -186,6 +186,7 @@ def test_flows_that_cannot_be_are_refused():
         ({"data_priority": 8}, "data_priority is 8, expected 0..7"),
         ({"bitmap_packets": 1 << 22}, "bitmap_packets is 4194304"),
         ({"first_psn": -1}, "first_psn is -1"),
+        ({"timeout": "never"}, "timeout is 'never', expected path or loss"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(changes, message):
@@ -195,11 +196,17 @@ def test_settings_that_make_no_sense_are_refused(changes, message):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"alpha": 0.0}, {"rtt_threshold": 0.5}, {"age_ns": 0}, {"resume_bytes": -1}]
+    ("changes", "message"),
+    [
+        ({"alpha": 0.0}, "alpha is 0.0, expected more than 0 and at most 1"),
+        ({"rtt_threshold": 0.5}, "rtt_threshold is 0.5, expected 1 or more"),
+        ({"age_ns": 0}, "age_ns is 0, expected more than 0"),
+        ({"resume_bytes": -1}, "resume_bytes is -1, expected 0 or more"),
+    ],
 )
-def test_flowcut_settings_that_make_no_sense_are_refused(changes):
+def test_flowcut_settings_that_make_no_sense_are_refused(changes, message):
     """One clear line that names the setting."""
-    with pytest.raises(ConfigError, match=f"NIC settings: {next(iter(changes))} is"):
+    with pytest.raises(ConfigError, match=f"NIC settings: {message}"):
         FlowcutNicConfig(**changes)
 
 

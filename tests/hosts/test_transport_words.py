@@ -73,13 +73,13 @@ def test_all_words_of_dcqcn() -> None:
     expected = DcqcnConfig(
         40_000, 45_000, 0.5, 300_000, 150_000, 3, 5_000_000, 50_000_000, 1_000_000, clamp=False
     )
-    assert Dcqcn(config=expected) == parse_transport(words)
+    assert Dcqcn(dcqcn=expected) == parse_transport(words)
 
 
 def test_all_words_of_tcp() -> None:
     """Packets, bytes, times."""
     config = TcpConfig(4, 9000, 5)
-    expected = Tcp(config=config, ack_every=2, ack_delay_ns=3000, rto_ns=10_000_000, ecn=True)
+    expected = Tcp(tcp=config, ack_every=2, ack_delay_ns=3000, rto_ns=10_000_000, ecn=True)
     words = "tcp:iw=4,tso=9KB,ack_every=2,ack_delay=3us,dupacks=5,rto=10ms,ecn=yes"
     assert expected == parse_transport(words)
 

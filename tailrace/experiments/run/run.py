@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -39,14 +39,14 @@ from tailrace.experiments.results.summary import (
 )
 from tailrace.experiments.run.machine import Usage
 from tailrace.experiments.workloads.classes import PLAIN
-from tailrace.hosts.options.nic import ALGORITHMS, ANY, DCQCN, HERMES
+from tailrace.hosts.options.nic import ALGORITHMS, DCQCN, HERMES, STEERABLE
 from tailrace.p4rt.counters import trimmed
 from tailrace.schemes.base import SCHEMES
 from tailrace.topology.timing import base_rtt_ns
 from tailrace.words import parse, plugins
 
-STEERING = {HERMES: "hermes"}
-"""Keys of a summary by the algorithm of NICs, but for Spritz and those that it is compared with."""
+SPRITZ = "spritz"
+"""The key of a summary for Spritz in NICs and for those that it is compared with; others have one each."""
 
 NO_USAGE: Mapping[str, Any] = MappingProxyType({})
 
@@ -123,20 +123,12 @@ def _rows(planned: Plan, outcome: Outcome) -> tuple[FlowRow, ...]:
     )
 
 
-def _steering(planned: Plan, rows: Sequence[FlowRow]) -> dict[str, dict[str, int]]:
-    """What NICs did that choose paths, under the key of a summary: that of Hermes, or of all others."""
-    config = planned.job.nic.steering
-    if config is None or ALGORITHMS[config.algorithm] == ANY:
-        return {}
-    return {STEERING.get(config.algorithm, "spritz"): steering(rows)}
-
-
 def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summary:
     experiment, hops = planned.experiment, outcome.packet_hops
-    own, steered = own_counters(outcome), _steering(planned, rows)
-    chosen = planned.job.nic.steering
-    if chosen is not None and ALGORITHMS[chosen.algorithm] == ANY:
-        own[chosen.algorithm] = steering(rows)
+    own, chosen = own_counters(outcome), planned.job.nic.steering
+    if chosen is not None:
+        key = SPRITZ if ALGORITHMS[chosen.algorithm] == STEERABLE else chosen.algorithm
+        own[key] = steering(rows)
     counted, queues = measured_rows(rows), outcome.timelines.queues
     delivered = sum(row.received for row in rows)
     sharing = FairSharing(planned.topology, planned.job.nic.mtu_bytes, delays=outcome.delays)
@@ -182,6 +174,8 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         else outcome.gaps.summary(base_rtt_ns(planned.topology, planned.job.scheme.frame_bytes)),
         hf2t=UNSET if planned.job.nic.hf2t is None else hf2t_summary(rows, outcome.learned),
         rlb=own.pop("rlb", UNSET),
+        spritz=own.pop(SPRITZ, UNSET),
+        hermes=own.pop(HERMES, UNSET),
         recirculations=recirculations(outcome.counters, delivered),
         dcqcn=notifications(rows) if planned.job.nic.transport == DCQCN else UNSET,
         plugins=dict(plugins.digest()) or UNSET,
@@ -198,8 +192,6 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         overload_reasons=outcome.overload_reasons,
         not_applied=outcome.not_applied or UNSET,
         counters=own or UNSET,
-        spritz=steered.get("spritz", UNSET),
-        hermes=steered.get("hermes", UNSET),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tailrace.hosts.errors import check_keys, check_setting
+from tailrace.hosts.options.ranges import ABOVE_0, FROM_0, SHARE, Checked
 from tailrace.words import keys
 
 ADDITIVE_SHARE = 1000
@@ -24,7 +25,7 @@ rate; lengths grow with the rate, as what is under way does.
 
 
 @dataclass(frozen=True, slots=True)
-class DcqcnConfig:
+class DcqcnConfig(Checked):
     """The transport dcqcn: go-back-N paced by DCQCN (Zhu et al., SIGCOMM 2015).
 
     The values are those that the paper uses in its data centres of 40 Gb/s (§3.1, §5), but where they are
@@ -86,10 +87,6 @@ class DcqcnConfig:
         ),
     ] = True
 
-    def __post_init__(self) -> None:
-        """Raises ConfigError on values that make no sense."""
-        check_keys(self)
-
 
 @dataclass(frozen=True, slots=True)
 class HermesConfig:
@@ -121,30 +118,25 @@ class HermesConfig:
     failed_ns: so long a path that has failed is not taken. Assumption: ten times interval_ns.
     """
 
-    base_rtt_ns: int = 0
-    hop_ns: int = 80_000
-    rtt_low: float = 0.375
+    base_rtt_ns: Annotated[int, FROM_0] = 0
+    hop_ns: Annotated[int, FROM_0] = 80_000
+    rtt_low: Annotated[float, FROM_0] = 0.375
     rtt_high: float = 1.5
-    ecn_threshold: float = 0.4
-    ecn_better: float = 0.05
-    size_bytes: int = 600_000
-    rate_share: float = 0.3
-    rate_ns: int = 160_000
-    timeouts: int = 3
-    lost_share: float = 0.01
-    interval_ns: int = 10_000_000
-    least_packets: int = 100
-    stale_ns: int = 500_000
-    failed_ns: int = 100_000_000
+    ecn_threshold: Annotated[float, SHARE] = 0.4
+    ecn_better: Annotated[float, SHARE] = 0.05
+    size_bytes: Annotated[int, FROM_0] = 600_000
+    rate_share: Annotated[float, SHARE] = 0.3
+    rate_ns: Annotated[int, ABOVE_0] = 160_000
+    timeouts: Annotated[int, FROM_0] = 3
+    lost_share: Annotated[float, SHARE] = 0.01
+    interval_ns: Annotated[int, ABOVE_0] = 10_000_000
+    least_packets: Annotated[int, FROM_0] = 100
+    stale_ns: Annotated[int, ABOVE_0] = 500_000
+    failed_ns: Annotated[int, ABOVE_0] = 100_000_000
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""
-        for name in ("rate_ns", "interval_ns", "stale_ns", "failed_ns"):
-            check_setting(getattr(self, name) > 0, f"{name} is {getattr(self, name)}, expected more than 0")
-        for name in ("base_rtt_ns", "hop_ns", "rtt_low", "size_bytes", "timeouts", "least_packets"):
-            check_setting(getattr(self, name) >= 0, f"{name} is {getattr(self, name)}, expected 0 or more")
-        for name in ("ecn_threshold", "ecn_better", "rate_share", "lost_share"):
-            check_setting(0 <= getattr(self, name) <= 1, f"{name} is {getattr(self, name)}, expected 0..1")
+        check_keys(self)
         check_setting(
             self.rtt_high >= self.rtt_low,
             f"rtt_high is {self.rtt_high}, expected rtt_low or more, that is {self.rtt_low}",

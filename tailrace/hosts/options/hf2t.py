@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from tailrace.hosts.errors import check_setting
+from tailrace.hosts.errors import check_keys, check_setting
 from tailrace.hosts.gaps.histogram import WHOLE
+from tailrace.hosts.options.ranges import ABOVE_0, FROM_0
+from tailrace.words import keys
 
 LEAST_PERCENTILE = WHOLE // 2
 LEAST_TRAIN_GAPS = 100
@@ -16,6 +19,9 @@ beyond a quantile of it has a standard error of 1/sqrt(100), a tenth, then, whic
 2 at which a NIC learns anew. And gaps are no random sample: rates go up and down with congestion, DCQCN's
 every 55 us. 10000 gaps are what a NIC of 100 Gb/s sends in about 1 ms, so both are among them.
 """
+
+_PERCENTILE = keys.integer("percentile", "of gaps, in permyriads", least=LEAST_PERCENTILE, most=WHOLE - 1)
+_TRAIN = keys.integer("train", "gaps from which T is learnt", least=LEAST_TRAIN_GAPS)
 
 
 def train_gaps(percentile: int) -> int:
@@ -42,36 +48,22 @@ class Hf2tConfig:
     retrain: T is learnt anew when gaps are not any more what they were.
     """
 
-    threshold_ns: int
-    percentile: int
-    min_thr: int
+    threshold_ns: Annotated[int, ABOVE_0]
+    percentile: Annotated[int, _PERCENTILE]
+    min_thr: Annotated[int, ABOVE_0]
     max_thr: int
-    train_gaps: int
-    tick_ns: int = 1
-    margin_ns: int = 0
+    train_gaps: Annotated[int, _TRAIN]
+    tick_ns: Annotated[int, ABOVE_0] = 1
+    margin_ns: Annotated[int, FROM_0] = 0
     dynamic: bool = True
-    t_ns: int | None = None
-    spare_bytes: int = 0
+    t_ns: Annotated[int | None, ABOVE_0] = None
+    spare_bytes: Annotated[int, FROM_0] = 0
     retrain: bool = True
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""
-        for name in ("threshold_ns", "tick_ns", "min_thr"):
-            value = getattr(self, name)
-            check_setting(value > 0, f"{name} is {value}, expected more than 0")
-        check_setting(
-            LEAST_PERCENTILE <= self.percentile < WHOLE,
-            f"percentile is {self.percentile}, expected {LEAST_PERCENTILE}..{WHOLE - 1}",
-        )
+        check_keys(self)
         check_setting(
             self.max_thr >= self.min_thr,
             f"max_thr is {self.max_thr}, expected min_thr or more, that is {self.min_thr}",
         )
-        check_setting(
-            self.train_gaps >= LEAST_TRAIN_GAPS,
-            f"train_gaps is {self.train_gaps}, expected {LEAST_TRAIN_GAPS} or more",
-        )
-        check_setting(self.t_ns is None or self.t_ns > 0, f"t_ns is {self.t_ns}, expected more than 0")
-        for name in ("spare_bytes", "margin_ns"):
-            value = getattr(self, name)
-            check_setting(value >= 0, f"{name} is {value}, expected 0 or more")

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from tailrace.codec.calls import PSN_MASK
-from tailrace.hosts.errors import ConfigError, check_setting
+from tailrace.hosts.errors import ConfigError, check_keys, check_setting
 from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
 from tailrace.hosts.options.hf2t import Hf2tConfig
+from tailrace.hosts.options.ranges import ABOVE_0, FROM_0, SHARE, WEIGHT, Checked
 from tailrace.hosts.options.tcp import TcpConfig
 from tailrace.hosts.options.transport import TRANSPORTS, Transport
-from tailrace.hosts.options.transports import RTO_BACKOFF, Dcqcn, Dctcp, GoBackN, Tcp
-from tailrace.words import SpecError, plugins
+from tailrace.hosts.options.transports import LOSS, RTO_BACKOFF, TIMEOUTS, Dcqcn, Dctcp, GoBackN, Tcp
+from tailrace.words import SpecError, keys, plugins
 
 MS_NS = 1_000_000
 STEERABLE = Dctcp.name  # the transport that tells each packet's fate
@@ -33,9 +34,15 @@ MARKED_SHARE = 0.05
 MAX_MTU_BYTES = 9000
 _MOST_PACKETS = 1 << 22  # outstanding: a quarter of all PSNs
 
+_MTU = keys.size("mtu", "payload of a full packet", least=1, most=MAX_MTU_BYTES)
+_PSN = keys.integer("psn", "packet sequence number", least=0, most=PSN_MASK)
+_PACKETS = keys.integer("packets", "that may be outstanding", least=1, most=_MOST_PACKETS - 1)
+_PRIORITY = keys.integer("priority", "of PFC", least=0, most=7)
+_RTTS = keys.number("rtts", "normalised round-trip time", least=1)
+
 
 @dataclass(frozen=True, slots=True)
-class FlowcutNicConfig:
+class FlowcutNicConfig(Checked):
     """Flowcut on the NIC alone (Flowcut §II-D, with the triggers of §II-B and the extensions of §IV-C).
 
     rtt_threshold: drain when the average of the normalised RTT exceeds it (§III-C1: 3 to 5 do well).
@@ -49,27 +56,18 @@ class FlowcutNicConfig:
         time at each of these; 0, and beyond its end: the smallest one seen.
     """
 
-    rtt_threshold: float = 4.0
+    rtt_threshold: Annotated[float, _RTTS] = 4.0
     growth_threshold: float | None = None
-    alpha: float = 0.5
-    ns_per_byte: float = 0.0
-    age_ns: int = 10 * MS_NS
-    min_left: int = 8
-    resume_bytes: int = 0
+    alpha: Annotated[float, WEIGHT] = 0.5
+    ns_per_byte: Annotated[float, FROM_0] = 0.0
+    age_ns: Annotated[int, ABOVE_0] = 10 * MS_NS
+    min_left: Annotated[int, FROM_0] = 8
+    resume_bytes: Annotated[int, FROM_0] = 0
     base_rtts_ns: tuple[int, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Raises ConfigError on values that make no sense."""
-        check_setting(self.rtt_threshold >= 1, f"rtt_threshold is {self.rtt_threshold}, expected 1 or more")
-        check_setting(0 < self.alpha <= 1, f"alpha is {self.alpha}, expected more than 0 and at most 1")
-        check_setting(self.ns_per_byte >= 0, f"ns_per_byte is {self.ns_per_byte}, expected 0 or more")
-        check_setting(self.age_ns > 0, f"age_ns is {self.age_ns}, expected more than 0")
-        check_setting(self.min_left >= 0, f"min_left is {self.min_left}, expected 0 or more")
-        check_setting(self.resume_bytes >= 0, f"resume_bytes is {self.resume_bytes}, expected 0 or more")
 
 
 @dataclass(frozen=True, slots=True)
-class MpRdmaConfig:
+class MpRdmaConfig(Checked):
     """The transport mp-rdma (MP-RDMA §3).
 
     initial_bytes: payload that the congestion window begins with, one bandwidth-delay product say;
@@ -78,19 +76,13 @@ class MpRdmaConfig:
     probe: share of packets that try a new path, 0..1.
     """
 
-    initial_bytes: int = 0
-    delta_packets: int = 32
-    probe: float = 0.01
-
-    def __post_init__(self) -> None:
-        """Raises ConfigError on values that make no sense."""
-        check_setting(self.initial_bytes >= 0, f"initial_bytes is {self.initial_bytes}, expected 0 or more")
-        check_setting(self.delta_packets > 0, f"delta_packets is {self.delta_packets}, expected more than 0")
-        check_setting(0 <= self.probe <= 1, f"probe is {self.probe}, expected 0..1")
+    initial_bytes: Annotated[int, FROM_0] = 0
+    delta_packets: Annotated[int, ABOVE_0] = 32
+    probe: Annotated[float, SHARE] = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class DctcpConfig:
+class DctcpConfig(Checked):
     """The transport dctcp: a window of bytes led by ECN, with QuickAdapt and FastIncrease (Spritz §IV-C).
 
     rtt_ns: round-trip time of the longest path without queues; 0: the smallest one that the flow sees.
@@ -99,22 +91,10 @@ class DctcpConfig:
     increase_packets: packets that FastIncrease adds for each acknowledgment; 0: no FastIncrease.
     """
 
-    rtt_ns: int = 0
-    adapt_rtts: float = 1.5
-    adapt_scale: float = 0.8
-    increase_packets: float = 0.5
-
-    def __post_init__(self) -> None:
-        """Raises ConfigError on values that make no sense."""
-        check_setting(self.rtt_ns >= 0, f"rtt_ns is {self.rtt_ns}, expected 0 or more")
-        check_setting(self.adapt_rtts > 0, f"adapt_rtts is {self.adapt_rtts}, expected more than 0")
-        check_setting(
-            0 < self.adapt_scale <= 1,
-            f"adapt_scale is {self.adapt_scale}, expected more than 0 and at most 1",
-        )
-        check_setting(
-            self.increase_packets >= 0, f"increase_packets is {self.increase_packets}, expected 0 or more"
-        )
+    rtt_ns: Annotated[int, FROM_0] = 0
+    adapt_rtts: Annotated[float, ABOVE_0] = 1.5
+    adapt_scale: Annotated[float, WEIGHT] = 0.8
+    increase_packets: Annotated[float, FROM_0] = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,32 +123,24 @@ class SteeringConfig:
     """
 
     algorithm: str = "scout"
-    explore_threshold: int = 44
-    ecn_threshold: int = 8
-    buffer: int = 8
-    timer_ns: int = MS_NS
-    keep_ns: int = 0
-    min_bias_factor: float = 0.0
-    ecn_rate: float = 0.9
-    ecn_gain: float = 1 / 16
-    epoch_ns: int = 50_000
-    marked_share: float = MARKED_SHARE
-    epochs: int = 1
+    explore_threshold: Annotated[int, FROM_0] = 44
+    ecn_threshold: Annotated[int, FROM_0] = 8
+    buffer: Annotated[int, ABOVE_0] = 8
+    timer_ns: Annotated[int, ABOVE_0] = MS_NS
+    keep_ns: Annotated[int, FROM_0] = 0
+    min_bias_factor: Annotated[float, FROM_0] = 0.0
+    ecn_rate: Annotated[float, SHARE] = 0.9
+    ecn_gain: Annotated[float, WEIGHT] = 1 / 16
+    epoch_ns: Annotated[int, ABOVE_0] = 50_000
+    marked_share: Annotated[float, SHARE] = MARKED_SHARE
+    epochs: Annotated[int, ABOVE_0] = 1
     own: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""
         expected = ", ".join(algorithms())
         check_setting(self.algorithm in ALGORITHMS, f"algorithm is {self.algorithm!r}, expected {expected}")
-        for name in ("explore_threshold", "ecn_threshold", "min_bias_factor", "keep_ns"):
-            check_setting(getattr(self, name) >= 0, f"{name} is {getattr(self, name)}, expected 0 or more")
-        for name in ("buffer", "timer_ns", "epoch_ns", "epochs"):
-            check_setting(getattr(self, name) > 0, f"{name} is {getattr(self, name)}, expected more than 0")
-        for name in ("ecn_rate", "marked_share"):
-            check_setting(0 <= getattr(self, name) <= 1, f"{name} is {getattr(self, name)}, expected 0..1")
-        check_setting(
-            0 < self.ecn_gain <= 1, f"ecn_gain is {self.ecn_gain}, expected more than 0 and at most 1"
-        )
+        check_keys(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +153,8 @@ class NicConfig:
         what it begins with, and at most; with tcp the receiver's. 0, with dcqcn and tcp only: no window.
     rto_ns: retransmission timeout where no ACK is held back; doubles without progress, rto_backoff times at
         most. With tcp the least one, from which on it is measured.
-    timeout_is_loss: with dctcp a timeout narrows the window as a trimmed packet does; False where queues trim
-        what they cannot hold, so that a timeout tells of a dead path and not of congestion.
+    timeout: with dctcp, one of TIMEOUTS: LOSS narrows the window as a trimmed packet does; PATH where queues
+        trim what they cannot hold, so that a timeout tells of a dead path and not of congestion.
     ack_every: the receiver acknowledges every n-th packet in order, and whatever asks for it; the same of the
         ACKs of Flowcut between NICs (Flowcut §II-D), but with tcp.
     nak_every_ns: gbn and dcqcn send a NAK again, for the next packet out of order after so long; 0: once.
@@ -209,25 +181,25 @@ class NicConfig:
     own: settings of a transport from outside.
     """
 
-    mtu_bytes: int = 1024
+    mtu_bytes: Annotated[int, _MTU] = 1024
     transport: str = GoBackN.name
     window_bytes: int = 65_536
-    rto_ns: int = 4 * MS_NS
-    rto_backoff: int = RTO_BACKOFF
-    timeout_is_loss: bool = True
-    ack_every: int = 1
-    ack_delay_ns: int = MS_NS
-    nak_every_ns: int = 0
-    pause_timeout_ns: int = 20 * MS_NS
-    link_rate_bps: int = 10_000_000_000
-    flow_rate_bps: int = 0
+    rto_ns: Annotated[int, ABOVE_0] = 4 * MS_NS
+    rto_backoff: Annotated[int, FROM_0] = RTO_BACKOFF
+    timeout: str = LOSS
+    ack_every: Annotated[int, ABOVE_0] = 1
+    ack_delay_ns: Annotated[int, ABOVE_0] = MS_NS
+    nak_every_ns: Annotated[int, FROM_0] = 0
+    pause_timeout_ns: Annotated[int, ABOVE_0] = 20 * MS_NS
+    link_rate_bps: Annotated[int, ABOVE_0] = 10_000_000_000
+    flow_rate_bps: Annotated[int, FROM_0] = 0
     virtual_payload: bool = False
     ecn: bool = True
-    data_priority: int = 0
-    control_priority: int = 7
-    bitmap_packets: int = 4096
-    reorder_packets: int = 64
-    first_psn: int = 0
+    data_priority: Annotated[int, _PRIORITY] = 0
+    control_priority: Annotated[int, _PRIORITY] = 7
+    bitmap_packets: Annotated[int, _PACKETS] = 4096
+    reorder_packets: Annotated[int, _PACKETS] = 64
+    first_psn: Annotated[int, _PSN] = 0
     flowcut_nic: FlowcutNicConfig | None = None
     mp_rdma: MpRdmaConfig = field(default_factory=MpRdmaConfig)
     dctcp: DctcpConfig = field(default_factory=DctcpConfig)
@@ -242,7 +214,7 @@ class NicConfig:
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""
         kind = self.kind
-        needed = ANY if self.steering is None else steered_by(self.steering.algorithm)
+        needed = ANY if self.steering is None else ALGORITHMS[self.steering.algorithm]
         check_setting(
             needed in (ANY, self.transport), f"steering needs transport {needed}, not {self.transport}"
         )
@@ -256,35 +228,15 @@ class NicConfig:
             "flowcut_nic and steering both choose the source port, expected one of them",
         )
         check_setting(
-            1 <= self.mtu_bytes <= MAX_MTU_BYTES,
-            f"mtu_bytes is {self.mtu_bytes}, expected 1..{MAX_MTU_BYTES}",
-        )
-        check_setting(
-            0 <= self.first_psn <= PSN_MASK, f"first_psn is {self.first_psn}, expected 0..{PSN_MASK}"
-        )
-        check_setting(
             self.window_bytes > 0 or (self.window_bytes == 0 and kind.windowless),
             f"window_bytes is {self.window_bytes}, expected more than 0",
         )
-        for name in (
-            "rto_ns",
-            "ack_every",
-            "ack_delay_ns",
-            "pause_timeout_ns",
-            "link_rate_bps",
-        ):
-            check_setting(getattr(self, name) > 0, f"{name} is {getattr(self, name)}, expected more than 0")
+        check_keys(self)
+        check_setting(
+            self.timeout in TIMEOUTS, f"timeout is {self.timeout!r}, expected {' or '.join(TIMEOUTS)}"
+        )
         if self.ack_every > 1:
             self._check_gathering()
-        for name in ("bitmap_packets", "reorder_packets"):
-            check_setting(
-                0 < getattr(self, name) < _MOST_PACKETS,
-                f"{name} is {getattr(self, name)}, expected 1..{_MOST_PACKETS - 1}",
-            )
-        for name in ("flow_rate_bps", "rto_backoff", "nak_every_ns"):
-            check_setting(getattr(self, name) >= 0, f"{name} is {getattr(self, name)}, expected 0 or more")
-        for name in ("data_priority", "control_priority"):
-            check_setting(0 <= getattr(self, name) < 8, f"{name} is {getattr(self, name)}, expected 0..7")
 
     def _check_gathering(self) -> None:
         said = f"ack_every is {self.ack_every}, expected 1"
@@ -333,11 +285,6 @@ class NicConfig:
         if self.window_bytes == 0:
             packets = _MOST_PACKETS
         return packets if self.kind.in_order else min(packets, self.bitmap_packets)
-
-
-def steered_by(algorithm: str) -> str:
-    """The transport that a steering algorithm needs, or ANY."""
-    return ALGORITHMS[algorithm]
 
 
 def algorithms() -> tuple[str, ...]:

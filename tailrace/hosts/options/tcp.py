@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from tailrace.hosts.errors import check_keys
+from tailrace.hosts.options.ranges import Checked
 from tailrace.words import keys
 
 _MOST_BURST_BYTES = 1 << 20
@@ -31,7 +31,7 @@ _DUPLICATES = keys.integer(
 
 
 @dataclass(frozen=True, slots=True)
-class TcpConfig:
+class TcpConfig(Checked):
     """The transport tcp; how answers are batched, and the least timeout, are NicConfig's.
 
     A burst is the 64 KB of segmentation offload; up to one packet: no offload.
@@ -40,7 +40,3 @@ class TcpConfig:
     initial_packets: Annotated[int, _INITIAL] = 10
     burst_bytes: Annotated[int, _BURST] = 65_536
     duplicates: Annotated[int, _DUPLICATES] = 3
-
-    def __post_init__(self) -> None:
-        """Raises ConfigError on values that make no sense."""
-        check_keys(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
-from msgspec import field
+from msgspec import field, structs
 
 from tailrace.hosts.options.dcqcn import DcqcnConfig
 from tailrace.hosts.options.tcp import TcpConfig
@@ -30,7 +30,7 @@ RTO_BACKOFF = 6
 _MOST_BACKOFF = 16
 
 PATH, LOSS = TIMEOUTS = ("path", "loss")
-"""What a timeout tells the transport dctcp."""
+"""What a timeout tells the transport dctcp: of a dead path alone, or of a loss that narrows the window."""
 
 _MODERATION_PACKETS = 32
 _MODERATION_NS = 16_000
@@ -44,7 +44,15 @@ _MOST_RTO_NS = 60_000_000_000  # RFC 6298 (2.5) allows an upper bound of this or
 _BACKOFF = "how often a timeout doubles without progress, at most"
 
 
-class Gathering(Transport, frozen=True, kw_only=True):
+class BuiltIn(Transport, frozen=True, kw_only=True):
+    """A transport whose fields are some of NicConfig; what is None is left to the network and the scheme."""
+
+    def settings(self) -> dict[str, Any]:
+        """See Transport."""
+        return {name: value for name, value in structs.asdict(self).items() if value is not None}
+
+
+class Gathering(BuiltIn, frozen=True, kw_only=True):
     """A transport whose receiver may answer several packets by one ACK (Spritz §IV-C, Flowcut §III-A1)."""
 
     ack_every: Annotated[int, keys.integer("ack_every", _ACK_EVERY, least=1, most=_MOST_GATHERED)] = 1
@@ -67,12 +75,6 @@ class Gathering(Transport, frozen=True, kw_only=True):
         keys.integer("backoff", _BACKOFF, least=0, most=_MOST_BACKOFF, absent="by the scheme"),
     ] = None
 
-    def settings(self) -> dict[str, Any]:
-        """See Transport."""
-        given = {"ack_delay_ns": self.ack_delay_ns, "rto_ns": self.rto_ns, "rto_backoff": self.rto_backoff}
-        known = {name: value for name, value in given.items() if value is not None}
-        return {"ack_every": self.ack_every, **known}
-
 
 class GoingBack(Gathering, frozen=True, kw_only=True):
     """A transport whose receiver keeps nothing that is out of order."""
@@ -87,10 +89,6 @@ class GoingBack(Gathering, frozen=True, kw_only=True):
             absent="once",
         ),
     ] = None
-
-    def settings(self) -> dict[str, Any]:
-        """See Transport."""
-        return {**super().settings(), "nak_every_ns": self.nak_every_ns or 0}
 
 
 def _one(text: str) -> int:
@@ -117,7 +115,7 @@ class SelectiveRepeat(Gathering, frozen=True, kw_only=True):
 
 
 @transport
-class MpRdma(Transport, frozen=True, kw_only=True):
+class MpRdma(BuiltIn, frozen=True, kw_only=True):
     """See hosts.transport.mp_rdma."""
 
     name: ClassVar[str] = "mp-rdma"
@@ -130,10 +128,6 @@ class MpRdma(Transport, frozen=True, kw_only=True):
             "ack_every", "only 1", "1: a packet's ACK lets the next one go on its path (MP-RDMA §3)", _one
         ),
     ] = 1
-
-    def settings(self) -> dict[str, Any]:
-        """See Transport."""
-        return {"ack_every": self.ack_every}
 
 
 @transport
@@ -153,11 +147,6 @@ class Dctcp(Gathering, frozen=True, kw_only=True):
         ),
     ] = None
 
-    def settings(self) -> dict[str, Any]:
-        """See Transport."""
-        known = {} if self.timeout is None else {"timeout_is_loss": self.timeout == LOSS}
-        return {**super().settings(), **known}
-
 
 @transport
 class Dcqcn(GoingBack, frozen=True, kw_only=True):
@@ -167,11 +156,7 @@ class Dcqcn(GoingBack, frozen=True, kw_only=True):
     about: ClassVar[str] = "go-back-N at the rate of DCQCN"
     windowless: ClassVar[bool] = True
     in_order: ClassVar[bool] = True
-    config: DcqcnConfig = field(default_factory=DcqcnConfig)
-
-    def settings(self) -> dict[str, Any]:
-        """See Transport."""
-        return {**super().settings(), "dcqcn": self.config}
+    dcqcn: DcqcnConfig = field(default_factory=DcqcnConfig)
 
 
 @transport
@@ -181,7 +166,7 @@ class Tcp(Gathering, frozen=True, kw_only=True):
     name: ClassVar[str] = "tcp"
     about: ClassVar[str] = "a TCP-like sender in RDMA's packets, in bursts"
     windowless: ClassVar[bool] = True
-    config: TcpConfig = field(default_factory=TcpConfig)
+    tcp: TcpConfig = field(default_factory=TcpConfig)
     ack_every: Annotated[
         int, keys.integer("ack_every", _ACK_EVERY, least=1, most=_MOST_GATHERED, was="ack")
     ] = _MODERATION_PACKETS
@@ -197,15 +182,7 @@ class Tcp(Gathering, frozen=True, kw_only=True):
     @property
     def led_by_losses_bytes(self) -> int:
         """See Transport."""
-        return self.config.burst_bytes
-
-    def settings(self) -> dict[str, Any]:
-        """See Transport."""
-        return {
-            **super().settings(),
-            "tcp": self.config,
-            "ecn": self.ecn,
-        }
+        return self.tcp.burst_bytes
 
 
 def parse_transport(text: str) -> Transport:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.nic import SteeringConfig
-from tailrace.hosts.steering.assign import SteeringFactory, make_steering
+from tailrace.hosts.steering.assign import SteeringFactory
 from tailrace.hosts.steering.base import Steering
 
-__all__ = ["PathList", "Steering", "SteeringConfig", "SteeringFactory", "make_steering"]
+__all__ = ["PathList", "Steering", "SteeringConfig", "SteeringFactory"]

@@ -15,7 +15,7 @@ from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.dcqcn import HermesConfig
-from tailrace.hosts.options.nic import ANY, FLOWBENDER, HERMES, NicConfig, SteeringConfig, steered_by
+from tailrace.hosts.options.nic import ALGORITHMS, ANY, FLOWBENDER, HERMES, NicConfig, SteeringConfig
 from tailrace.hosts.steering.base import Steering
 from tailrace.hosts.steering.flicr import Flicr
 from tailrace.hosts.steering.flow_ecmp import FlowEcmp
@@ -29,42 +29,17 @@ from tailrace.hosts.steering.spritz import Spritz
 
 Make = Callable[[SteeringConfig, PathList, int, random.Random], Steering]
 
-
-def _ops(config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> Steering:  # noqa: ARG001
-    return Ops(paths, rng)
-
-
-def _ecmp(config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> Steering:  # noqa: ARG001
-    return FlowEcmp(paths, flow_hash)
-
-
-def _without_hash(kind: Callable[[SteeringConfig, PathList, random.Random], Steering]) -> Make:
-    return lambda config, paths, flow_hash, rng: kind(config, paths, rng)  # noqa: ARG005
-
-
 MAKERS: dict[str, Make] = {
-    "scout": _without_hash(Scout),
-    "spray": _without_hash(Spray),
-    "ops": _ops,
-    "ecmp": _ecmp,
-    "flicr": _without_hash(Flicr),
+    "scout": Scout,
+    "spray": Spray,
+    "ops": Ops,
+    "ecmp": FlowEcmp,
+    "flicr": Flicr,
     FLOWBENDER: FlowBender,
 }
-"""What steers one flow, by algorithm, but for hermes; hosts.extend adds those from outside."""
-
-
-def make_steering(
-    algorithm: str, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random
-) -> Steering:
-    """The steering of one flow.
-
-    Args:
-        algorithm: as in SteeringConfig, but hermes; that of `config` does not count.
-        paths: from the flow's source to its destination.
-        flow_hash: of the flow's 5-tuple, for ecmp.
-        rng: draws paths.
-    """
-    return MAKERS[algorithm](config, paths, flow_hash, rng)
+"""What steers one flow, by algorithm, but for hermes; hosts.extend adds those from outside. They do not
+look at SteeringConfig.algorithm.
+"""
 
 
 class SteeringFactory:
@@ -98,12 +73,14 @@ class SteeringFactory:
             ConfigError: it should be steered, and cannot be.
         """
         algorithm: str = flow.steering or self._own
-        if algorithm and steered_by(algorithm) not in (ANY, self._transport):
+        if not algorithm:
+            return ""
+        needed = ALGORITHMS[algorithm]
+        if needed not in (ANY, self._transport):
             raise ConfigError(
-                f"flow {flow.id}: steering {algorithm} needs transport {steered_by(algorithm)}, "
-                f"not {self._transport}"
+                f"flow {flow.id}: steering {algorithm} needs transport {needed}, not {self._transport}"
             )
-        if algorithm and self._paths is None:
+        if self._paths is None:
             raise ConfigError(f"flow {flow.id}: steering {algorithm} needs paths, and its NIC knows none")
         return algorithm
 
@@ -128,7 +105,7 @@ class SteeringFactory:
             if now_ns - ended_ns <= self._keep_ns:
                 steering.explored = steering.reused = steering.blocked = 0
                 return steering
-        return make_steering(algorithm, self._config, self._paths(flow.dst), flow_hash, self._rng)
+        return MAKERS[algorithm](self._config, self._paths(flow.dst), flow_hash, self._rng)
 
     def _start_hermes(self, dst: str, paths: PathList) -> Hermes:
         """A new flow, which shares what is known of the paths."""

@@ -41,10 +41,11 @@ class Flicr(Steering):
         "ev",
     )
 
-    def __init__(self, config: SteeringConfig, paths: PathList, rng: random.Random) -> None:
+    def __init__(self, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> None:  # noqa: ARG002
         """Args:
         paths: the flow's.
-        rng: draws among them.
+        flow_hash: of its 5-tuple.
+        rng: draws among the paths.
         """
         super().__init__(paths)
         self._rng = rng

@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
+import random
+
 from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.options.nic import SteeringConfig
 from tailrace.hosts.steering.base import Steering
 
 
 class FlowEcmp(Steering):
     __slots__ = ("_ev",)
 
-    def __init__(self, paths: PathList, flow_hash: int) -> None:
+    def __init__(self, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> None:  # noqa: ARG002
         """Args:
         paths: the flow's.
         flow_hash: of its 5-tuple.
+        rng: draws nothing.
         """
         super().__init__(paths)
         self._ev: int = paths.evs[flow_hash % len(paths.evs)]

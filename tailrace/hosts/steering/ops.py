@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 
 from tailrace.hosts.flows.paths import PathList
+from tailrace.hosts.options.nic import SteeringConfig
 from tailrace.hosts.steering.base import Steering
 from tailrace.hosts.steering.weights import Weights
 
@@ -15,10 +16,11 @@ class Ops(Steering):
 
     __slots__ = ("_evs", "_rng", "_weights")
 
-    def __init__(self, paths: PathList, rng: random.Random) -> None:
+    def __init__(self, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> None:  # noqa: ARG002
         """Args:
         paths: the flow's.
-        rng: draws among them.
+        flow_hash: of its 5-tuple.
+        rng: draws among the paths.
         """
         super().__init__(paths)
         self._evs: tuple[int, ...] = paths.evs

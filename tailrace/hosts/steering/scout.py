@@ -24,12 +24,13 @@ class Scout(Spritz):
 
     __slots__ = ("_latencies_ps", "ecn_counts", "ecn_threshold")
 
-    def __init__(self, config: SteeringConfig, paths: PathList, rng: random.Random) -> None:
+    def __init__(self, config: SteeringConfig, paths: PathList, flow_hash: int, rng: random.Random) -> None:
         """Args:
         paths: the flow's.
-        rng: draws among them.
+        flow_hash: of its 5-tuple.
+        rng: draws among the paths.
         """
-        super().__init__(config, paths, rng)
+        super().__init__(config, paths, flow_hash, rng)
         self._latencies_ps: tuple[int, ...] = paths.latencies_ps
         self.ecn_counts: dict[int, int] = {}  # by index; 0 where there is none
         self.ecn_threshold: int = config.ecn_threshold

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from tailrace.codec.calls import NEVER, PORT_BITS, PORT_MASK
 from tailrace.hosts.options.nic import NicConfig
+from tailrace.hosts.options.transports import LOSS
 from tailrace.hosts.steering.base import ACK as GOOD
 from tailrace.hosts.steering.base import ACK_ECN, NACK, TIMEOUT, Steering
 from tailrace.hosts.transport.base import ACK, NOTHING, SILENCE, TRIMMED, Receiver, Sender
@@ -49,7 +50,7 @@ class DctcpSender(Sender):
         self._flight: dict[int, int] = {}  # time and source port of packets under way, the oldest first
         self._lost: dict[int, bool] = {}  # packets to be sent again, in this order
         self._backed_off_ns = 0  # packets sent before had half the timeout
-        self._timeout_is_loss: bool = config.timeout_is_loss
+        self._timeout_is_loss: bool = config.timeout == LOSS
         self.steering: Steering | None = None
         self.window = EcnWindow(config)
 

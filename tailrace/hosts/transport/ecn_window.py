@@ -16,7 +16,7 @@ flows that share a link with it lose packets again and again, and with half a pa
 that has lasted longer, because nothing was heard meanwhile, counts for its share only. Every packet counts
 as a full one. The window begins at its maximum, and never falls below one packet.
 
-Where queues trim what they cannot hold, timeouts are no losses (NicConfig.timeout_is_loss), for they are
+Where queues trim what they cannot hold, timeouts are no losses (NicConfig.timeout), for they are
 there for "failures or corruption" (Spritz §V-A). Counted as losses, with 2 % of the links dead, they hold the
 window of OPS (w) down for as long as its flow lasts: on 342 hosts of a Dragonfly p99 is 59.7 ms instead of
 1.7 ms, 225 and 6.6 times that of Spritz-Spray; the authors publish 4.3 and 7.7 times.

@@ -23,6 +23,7 @@ from typing import Annotated, Any, ClassVar
 from finsy.p4entity import P4Entity
 
 from tailrace.hosts.options.nic import STEERABLE, DctcpConfig, NicConfig, SteeringConfig
+from tailrace.hosts.options.transports import LOSS, PATH
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.base import SchemeConfig, red_up_to
@@ -217,7 +218,7 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
             window_bytes=around.window_bytes,
             rto_ns=round(RTO_MARGIN * (rtt_ns + queueing_ns)),
             rto_backoff=0,
-            timeout_is_loss=not self.trim,
+            timeout=PATH if self.trim else LOSS,
             ack_delay_ns=rtt_ns,
             link_rate_bps=rate_bps,
             dctcp=DctcpConfig(rtt_ns=rtt_ns),

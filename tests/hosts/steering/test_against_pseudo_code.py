@@ -69,7 +69,7 @@ def test_every_choice_is_that_of_the_pseudo_code(
         ecn_gain=gain,
     )
     listed = PathList(tuple(evs), tuple(latencies), tuple(map(float, weights)))
-    ours: Spritz = (Spray if spray else Scout)(config, listed, Given(numbers))
+    ours: Spritz = (Spray if spray else Scout)(config, listed, 0, Given(numbers))
     source = endless(numbers)
     theirs = Oracle(
         spray, evs, latencies, list(map(float, weights)), explore, ecn, size, timer, bias, gain, 0.9,

@@ -11,7 +11,7 @@ import pytest
 
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.nic import SteeringConfig
-from tailrace.hosts.steering import make_steering
+from tailrace.hosts.steering.assign import MAKERS
 from tailrace.hosts.steering.base import ACK, ACK_ECN, NACK, TIMEOUT, Steering
 from tests.hosts.steering.path_lists import path_list
 
@@ -23,7 +23,7 @@ def steering(
     algorithm: str, *, paths: PathList = PATHS, flow_hash: int = 0, seed: int = 1, **settings: Any
 ) -> Steering:
     config = SteeringConfig(algorithm=algorithm, epoch_ns=EPOCH_NS, **settings)
-    return make_steering(algorithm, config, paths, flow_hash, random.Random(seed))
+    return MAKERS[algorithm](config, paths, flow_hash, random.Random(seed))
 
 
 def sent(one: Steering, count: int, now_ns: int = 0) -> list[int]:
