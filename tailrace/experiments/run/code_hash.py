@@ -91,9 +91,9 @@ def counts(name: str) -> bool:
 
 
 FROZEN = "83adcfbf2e653e5c1a1bc6a70d9401f0c42edd51b09bf08839212270d7cf0a3f"
-"""`sources_sha256` before files moved and names changed. Stored runs (docs/results) keep their keys by it until
-they are migrated in one step; recorded traces show that runs are the same. Samples of stored runs are run
-again as ever (store/stand.py)."""
+"""`sources_sha256` before files moved and names changed. Stored runs (docs/results) keep their keys by it
+until they are migrated in one step; recorded traces show that runs are the same. Samples of stored runs are
+run again as ever (store/stand.py)."""
 
 
 def code_sha256() -> str:
