@@ -4,13 +4,10 @@
 from __future__ import annotations
 
 import json
-import re
-from html import unescape
 from pathlib import Path
 
 import pytest
 
-from tailrace.cli.explain.coverage_page import MOST_SOURCE_BYTES
 from tailrace.native.compiler import load_program
 from tailrace.native.compiler.uses import Uses
 from tailrace.native.trace.coverage import Coverage, Entry, Used, coverage_of, write
@@ -58,48 +55,6 @@ def test_lcov(command: Command, folder: Path) -> None:
     assert {int(line.split(",")[1]) for line in lines if line.startswith("DA:")} <= {0, 2}
 
 
-def test_a_page(command: Command, folder: Path) -> None:
-    """The source with a state and a count for each line that is counted, and what has no line."""
-    words = ["coverage", str(folder), "--html", str(folder / "page.html"), "--source", "tests/programs"]
-    assert command(*words).status == 0
-    page = (folder / "page.html").read_text()
-    rows = re.findall(
-        r'<tr class="(used|part|unused|)"><td class="n">(\d+)</td><td class="n">(\d*)</td><td>(.*?)</td>',
-        page,
-    )
-    source = Path("tests/programs/basic_l3.p4").read_text().splitlines()
-    assert [unescape(text.partition("  <span")[0]) for _, _, _, text in rows] == source
-    info = folder / "out.info"
-    assert command("coverage", str(folder), "--lcov", str(info)).status == 0
-    counts = dict(re.findall(r"^DA:(\d+),(\d+)$", info.read_text(), re.MULTILINE))
-    assert {line: count for _, line, count, _ in rows if count} == counts
-    assert {line for state, line, _, _ in rows if state == "unused"} == {
-        line for line, count in counts.items() if count == "0"
-    }
-    assert "<td>route</td><td>b</td>" in page
-    assert "<td>route</td><td>a</td>" not in page
-
-
-def test_a_page_shows_nothing_from_outside(command: Command, folder: Path) -> None:
-    """Names of sources and entries are a file's, which may come from anybody."""
-    (folder / "secret.p4").write_text("secret")
-    (folder / "src").mkdir()
-    (folder / "src" / "link.p4").symlink_to(folder / "secret.p4")
-    (folder / "src" / "long.p4").write_text("x" * (MOST_SOURCE_BYTES + 1))
-    (folder / "src" / "binary.p4").write_bytes(bytes(range(256)))
-    names = ["../secret.p4", str(folder / "secret.p4"), "link.p4", "long.p4", "src", "\0", "<b>", "binary.p4"]
-    uses = tuple(Used("statement", "x", "", name, 1, 1) for name in names)
-    write([Coverage("<script>", "0", uses, (Entry("<i>", "<u>", False),))], folder / "bad.json")
-    words = ["coverage", str(folder / "bad.json"), "--html", str(folder / "page.html")]
-    found = command(*words, "--source", str(folder / "src"))
-    assert found.status == 0, found.err
-    page = (folder / "page.html").read_text()
-    assert ">secret<" not in page
-    assert "xxx" not in page
-    assert not re.search("<(script|b|i|u)>", page)
-    assert page.count("<details>") == len(names)
-
-
 def test_bad_files(command: Command, folder: Path) -> None:
     (folder / "c.json").write_text(json.dumps([{"program": "x"}]))
     found = command("coverage", str(folder))
@@ -110,10 +65,6 @@ def test_bad_files(command: Command, folder: Path) -> None:
     bad = command("coverage", str(folder / "a.json"), "--lcov", str(folder / "no" / "out.info"))
     assert bad.status == 2
     assert "No such file" in bad.err
-    bad = command("coverage", str(folder / "a.json"), "--html", str(folder / "no" / "page.html"))
-    assert bad.status == 2
-    assert "No such file" in bad.err
-    assert command("coverage", str(folder / "a.json"), "--source", "tests").status == 2
 
 
 def test_names_of_sources_make_no_records(command: Command, tmp_path: Path) -> None:

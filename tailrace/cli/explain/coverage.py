@@ -23,20 +23,6 @@ def coverage(
     lcov: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write an lcov tracefile.", show_default=False)
     ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write a page with the sources, line by line.", show_default=False),
-    ] = None,
-    source: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="DIR",
-            help="With --html: where programs were compiled; repeatable. None: ours, and this folder.",
-            exists=True,
-            file_okay=False,
-            show_default=False,
-        ),
-    ] = None,
     *,
     view: View,
 ) -> None:
@@ -44,7 +30,7 @@ def coverage(
 
     tailrace coverage build/coverage --unused
 
-    tailrace coverage build/coverage --html build/coverage.html --source p4src --source tests/programs
+    tailrace coverage build/coverage --lcov build/p4.info
     """
     from tailrace.cli.explain.coverage_table import listing, unused_listing
     from tailrace.cli.output import show
@@ -52,19 +38,12 @@ def coverage(
     from tailrace.native.trace.coverage import lcov as lcov_lines
     from tailrace.words import SpecError
 
-    if source and html is None:
-        raise SpecError("--source: where the sources are that --html shows")
     try:
         found = merged(one for path in _files(files) for one in read(path))
     except CoverageError as error:
         raise SpecError(str(error)) from None
     if lcov is not None:
         _write(lcov, "".join(f"{line}\n" for line in lcov_lines(found)))
-    if html is not None:
-        from tailrace.cli.explain.coverage_page import page
-        from tailrace.toolchain.artifacts import P4_SOURCES
-
-        _write(html, page(found, source or [P4_SOURCES, Path()]))
     show(unused_listing(found) if unused else listing(found), view)
 
 

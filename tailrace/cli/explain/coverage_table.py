@@ -14,8 +14,6 @@ _KINDS = {
 }  # fmt: skip
 _NO_PROGRAMS = "the files hold no program's coverage"
 _LINES, _ENTRIES = "lines", "entries at the end"
-KINDS = (*_KINDS.values(), _LINES, _ENTRIES)
-"""Of what there is a row for a program, in this order."""
 
 _COLUMNS = (
     Column("program", key=True, grouped=True),
