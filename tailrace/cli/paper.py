@@ -49,9 +49,6 @@ def paper(
         ),
     ] = None,
     store: StoreFolder = None,
-    plan: Annotated[
-        bool, typer.Option("--plan", help="run nothing: show what is missing, CPU hours and memory")
-    ] = False,
     *,
     view: View,
 ) -> None:
@@ -61,19 +58,15 @@ def paper(
     interval over seeds lies on the paper's side of equality.
 
     What an earlier call has finished is not run again, nor what stands in a folder of finished runs (--store,
-    else that of --page; with --plan else docs/results of a checkout). `tailrace report OUT` makes one page of
-    it all.
+    else that of --page). `tailrace report OUT` makes one page of it all.
 
     tailrace paper flowcut_fig8 --scale small
     """
-    from tailrace.cli.paper_command import folder_of, list_papers, run_papers
-    from tailrace.cli.store.paper_plan import show_plan
+    from tailrace.cli.paper_command import list_papers, run_papers
     from tailrace.experiments.run.pool import Where
 
     if name == "list":
         list_papers(view)
-    elif plan:
-        show_plan(name, scale, out, store or folder_of(page), view, seed=seed)
     else:
         run_papers(
             name,

@@ -52,7 +52,6 @@ NOT_LOADED: Mapping[str, str] = {
     "experiments/run/progress.py": "shows how far a run is",
     "experiments/run/signals.py": "ends runs",
     "experiments/run/sweep.py": "makes tasks of words",
-    "experiments/store/estimate.py": "says what runs will cost",
     "experiments/store/find.py": "looks for runs by words",
     "experiments/store/stand.py": "says which stored runs stand for tasks",
     "experiments/store/store.py": "reads and writes lines",

@@ -94,7 +94,6 @@ def survey(
     tasks: Iterable[Task],
     needs: Sequence[str] = (),
     failed: frozenset[str] = frozenset(),
-    sampled: set[Kind] | None = None,
 ) -> Survey:
     """What stands for tasks.
 
@@ -103,7 +102,6 @@ def survey(
         tasks: of those with one key one counts.
         needs: metrics that a run must have been looked at for.
         failed: keys of tasks that could not be run again.
-        sampled: kinds of which others are going to be run again; those of these tasks are put in.
 
     Raises:
         FileError: a file of the store cannot be read, or a line in it is none.
@@ -117,16 +115,14 @@ def survey(
             found.missing.append(task)
         else:
             groups[scheme, record.code, code_of(task.experiment)].append((task, record))
-    for kind, members in groups.items():
-        scheme, then, now = kind
+    for (scheme, then, now), members in groups.items():
         every = store.of(scheme).values()
         found.held |= {task.key: record for task, record in members if now in record.ran}
         rest = [(task, record) for task, record in members if now not in record.ran]
         if not rest:
             continue
         witnesses = sum(record.code == then and now in record.ran for record in every)
-        begun = sampled is not None and kind in sampled
-        chosen = _chosen([record.run for _, record in rest], now, least=0 if witnesses or begun else 1)
+        chosen = _chosen([record.run for _, record in rest], now, least=0 if witnesses else 1)
         again = [task for task, record in rest if record.run in chosen]
         broken = any(now in record.ran and then in record.differs for record in every)
         if broken or any(task.key in failed for task in again):
@@ -138,8 +134,6 @@ def survey(
         else:
             found.kept |= {task.key: record for task, record in rest}
             found.sample += witnesses
-        if sampled is not None and again:
-            sampled.add(kind)
     return found
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace paper --store`, `--plan`, `tailrace results` and `sweep --store`, as a user calls them."""
+"""`tailrace paper --store`, `tailrace results` and `sweep --store`, as a user calls them."""
 
 from __future__ import annotations
 
@@ -134,35 +134,8 @@ def test_a_page_says_that_runs_were_kept(
     told = call("paper", "some_fig1", "--out", "b", "--page", "one/page.md")
     assert "stored runs of earlier code: 6; run again first: 2 (ecmp, spray)" in told[1]
     assert "Kept: " in (figure / "one" / "page.md").read_text()
-    (row,) = json.loads(call("paper", "some_fig1", "--plan", "--store", "one", "--json")[0])
-    assert (row["stored"], row["again"], row["missing"]) == (6, 0, 0)
-
-
-def test_the_plan(figure: Path, call: Callable[..., Told], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counts runs that are missing, and reckons what they cost from those that are there."""
-
-    def plan(scale: str) -> dict[str, float]:
-        words = ("paper", "some", "--scale", scale, "--plan", "--store", "one", "--out", "none", "--json")
-        (row,) = json.loads(call(*words)[0])
-        return dict(row)
-
-    nothing = plan("small")
-    assert (nothing["missing"], nothing["stored"], nothing["core_hours"]) == (6, 0, 0)
-    call("sweep", "--set", "seed=1..3", "--scheme", "ecmp", "--target", "virtual", "--topology",
-         "leaf-spine:leaves=2,spines=2,hosts=2", "--workload", "permutation:size=16KiB", "--store", "one")  # fmt: skip
-    some = plan("small")
-    assert (some["runs"], some["missing"], some["stored"]) == (6, 3, 3)
-    assert some["core_hours"] > 0
-    assert some["memory_gib"] > 0.01
-    assert not (figure / "none").exists()
-    monkeypatch.setattr(tasks, "code_sha256", lambda: "another commit")
-    changed = plan("small")
-    assert (changed["again"], changed["waiting"], changed["stored"]) == (1, 2, 0)
-    table, _ = call("paper", "some", "--plan", "--store", "one", "--out", "none")
-    assert "core-hours" in table
-    assert "1 as the same words took, 3 reckoned from the hops of runs like them; CPU times of " in table
-    # eight hosts that send four times as much each: about eight times the hops
-    assert 2 < plan("paper")["core_hours"] / some["core_hours"] < 40
+    told = call("paper", "some_fig1", "--out", "c", "--page", "one/page.md")
+    assert "virtual" not in told[1]
 
 
 def test_sweeps_add_lines_and_results_finds_them(figure: Path, call: Callable[..., Told]) -> None:
@@ -230,10 +203,9 @@ def test_bad_lines_are_told_and_the_others_shown(figure: Path, call: Callable[..
     assert two.startswith(f"{name} 3: no finished run: ")
     assert three.startswith(f"{name} 5: no finished run: ")
     assert last == "tailrace: 3 lines are no finished runs, and were left out"
-    for words in (["paper", "some_fig1", "--out", "b"], ["paper", "some_fig1", "--plan"]):
-        told = call(*words, "--store", "kept", status=2)[1]
-        assert "tailrace: kept/ecmp.jsonl: line 1: no finished run: " in told
-        assert "Traceback" not in told
+    told = call("paper", "some_fig1", "--out", "b", "--store", "kept", status=2)[1]
+    assert "tailrace: kept/ecmp.jsonl: line 1: no finished run: " in told
+    assert "Traceback" not in told
     assert path.read_bytes() == before
 
 
@@ -262,8 +234,6 @@ def test_percentiles_are_in_lines(seed: str, figure: Path, call: Callable[..., T
     assert [cell["metrics"]["fct_p50"] for cell in second["cells"]] == [
         cell["metrics"]["fct_p50"] for cell in first["cells"]
     ]
-    (row,) = json.loads(call("paper", "some", "--plan", *words[2:], "--out", "none")[0])
-    assert row["missing"] == 0
 
 
 def test_ratios_are_of_pairs(figure: Path, call: Callable[..., Told]) -> None:
