@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import tailrace
-from tailrace.cli.store.results_command import POOLED
+from tailrace.cli.store.results_command import OVER_SEEDS
 from tailrace.cli.table import Table, plain
 from tailrace.controller.listing.listing import Listing
 from tailrace.experiments.plan.words import labels
@@ -59,7 +59,7 @@ def test_rows_that_differ_look_different() -> None:
     same: dict[str, Any] = {"scheme": "ecmp", "topology": SMALL[3], "workload": SMALL[5], "faults": ""}
     measured: dict[str, Any] = {"seeds": 1, "flows": 4, "fct_mean_ns": 2e4, "slowdown_p99": 1.5}
     rows = tuple({**same, **measured, "setting": f"transport={name}"} for name in ("gbn", "dctcp"))
-    shown = plain(Table(Listing("runs", POOLED, rows), 80).lines())
+    shown = plain(Table(Listing("runs", OVER_SEEDS, rows), 80).lines())
     assert "gbn" in shown
     assert "dctcp" in shown
 

@@ -21,8 +21,8 @@ def results(
             show_default=False,
         ),
     ] = None,
-    pool: Annotated[
-        bool, typer.Option("--pool", help="one row for all seeds: percentiles of all their flows together")
+    over_seeds: Annotated[
+        bool, typer.Option("--over-seeds", help="one row for all seeds: the means of what each measured")
     ] = False,
     store: StoreFolder = None,
     *,
@@ -34,7 +34,7 @@ def results(
     """
     from tailrace.cli.store.results_command import show_results
 
-    show_results(filters or (), store, view, pool=pool)
+    show_results(filters or (), store, view, over_seeds=over_seeds)
 
 
 def register(app: typer.Typer) -> None:

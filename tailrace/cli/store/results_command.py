@@ -16,7 +16,7 @@ from tailrace.cli.output import show
 from tailrace.controller.listing.listing import Column, Listing
 from tailrace.experiments.results.statistics import mean
 from tailrace.experiments.store.find import KEYS_OF, tests
-from tailrace.experiments.store.record import PER_MILLE, Record, pooled, without_seed
+from tailrace.experiments.store.record import Record, without_seed
 from tailrace.experiments.store.store import Store, usual_folder
 from tailrace.words import SpecError
 from tailrace.words.errors import FileError
@@ -49,23 +49,22 @@ COLUMNS = (
     Column("code", rank=8),
     Column("trace", rank=3, show=lambda value: value[:12]),
 )
-POOLED = (
+OVER_SEEDS = (
     *_KEYS,
     Column("seeds", show=lambda value: f"{value}"),
     *_MEASURED,
-    Column("error", title="p99 within %", show=lambda share: f"{100 * share:.1f}", rank=3),
 )
 _SAID = {"scheme", "topology", "workload", "faults", "seed", "target"}
 
 
-def show_results(filters: Sequence[str], folder: Path | None, view: View, *, pool: bool) -> None:
+def show_results(filters: Sequence[str], folder: Path | None, view: View, *, over_seeds: bool) -> None:
     """Show the runs of a folder that pass all filters; bad lines are told one by one.
 
     Args:
         filters: as find.py has them.
         folder: None: that of this checkout.
         view: how.
-        pool: whether there is one row for all seeds.
+        over_seeds: one row, of means, for all seeds.
 
     Raises:
         SpecError: a filter that cannot be used, no folder, or a line that is no run.
@@ -76,14 +75,14 @@ def show_results(filters: Sequence[str], folder: Path | None, view: View, *, poo
         raise SpecError("results: this is no checkout with docs/results; expected --store DIR")
     found, bad = Store(folder).every()
     chosen = [record for record in found if all(test(record) for test in passed)]
-    rows = _pooled(chosen) if pool else [_row(record) for record in chosen]
-    if view.form is Form.JSON and not pool:
+    rows = _over_seeds(chosen) if over_seeds else [_row(record) for record in chosen]
+    if view.form is Form.JSON and not over_seeds:
         sys.stdout.write(json_text(msgspec.to_builtins(chosen), indent=1) + "\n")
     else:
         nothing = f"none of {len(found)} runs in {folder} has these words"
         if not rows and bad:
             _refuse(bad)
-        show(Listing("runs", POOLED if pool else COLUMNS, tuple(rows), nothing=nothing), view)
+        show(Listing("runs", OVER_SEEDS if over_seeds else COLUMNS, tuple(rows), nothing=nothing), view)
     _refuse(bad)
 
 
@@ -125,28 +124,23 @@ def _row(record: Record) -> dict[str, Any]:
     return {key: None if isinstance(value, UnsetType) else value for key, value in found.items()}
 
 
-def _pooled(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """A row for runs that differ in their seeds only: means over them, percentiles over all their flows."""
+def _over_seeds(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """A row for runs that differ in their seeds only: the means of what each seed measured."""
     groups: dict[bytes, list[Record]] = {}
     for record in records:
         groups.setdefault(without_seed(record.words), []).append(record)
-    rows = []
-    for own in groups.values():
-        times, slowdowns = pooled(each.fct for each in own), pooled(each.slowdown for each in own)
-        complete = all(each.summary.completed == each.summary.flows for each in own)
-        rows.append(
-            {
-                **_words(own[0]),
-                "seeds": len(own),
-                "flows": sum(each.summary.flows for each in own),
-                "fct_mean_ns": _mean(own, "fct_mean"),
-                "fct_p99_ns": times.percentile(99) if complete and times.count else None,
-                "slowdown_p99": slowdowns.percentile(99) / PER_MILLE if complete and times.count else None,
-                "out_of_order": _mean(own, "out_of_order"),
-                "error": max(times.error, slowdowns.error),
-            }
-        )
-    return rows
+    return [
+        {
+            **_words(seeds[0]),
+            "seeds": len(seeds),
+            "flows": sum(each.summary.flows for each in seeds),
+            "fct_mean_ns": _mean(seeds, "fct_mean"),
+            "fct_p99_ns": _mean(seeds, "fct_p99"),
+            "slowdown_p99": _mean(seeds, "slowdown_p99"),
+            "out_of_order": _mean(seeds, "out_of_order"),
+        }
+        for seeds in groups.values()
+    ]
 
 
 def _mean(records: Sequence[Record], name: str) -> float | None:

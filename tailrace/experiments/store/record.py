@@ -17,18 +17,12 @@ from tailrace.experiments.paper.measure.metrics import METRICS, measure, plain
 from tailrace.experiments.results.gaps import Gaps
 from tailrace.experiments.results.metrics import added
 from tailrace.experiments.results.result import Result
-from tailrace.experiments.results.rows import FlowRow
 from tailrace.experiments.results.summary import OF_THE_RUN_ITSELF, Summary
 from tailrace.experiments.run.task import Task, code_of, files_of, run_id, words_of
-from tailrace.experiments.store.sketch import Sketch
-from tailrace.experiments.workloads.classes import measured
 from tailrace.hosts.gaps.histogram import MOST_BINS
 
 MOST_CODES = 8
 """That a line remembers."""
-
-PER_MILLE = 1000
-"""Of a slowdown of 1, as sketches count it."""
 
 _NOT_COMPARED = OF_THE_RUN_ITSELF | {"nics", "version", "p4_sha256", "plugins", "task", "words"}
 """Keys of a summary that say who ran it and how it is run again, and not what came of it."""
@@ -41,7 +35,6 @@ _SHA256 = re.compile("[0-9a-f]{64}")
 Name = Annotated[str, Meta(pattern="^[0-9a-f]{16}$", description="16 hexadecimal digits")]
 _Names = Annotated[tuple[Name, ...], Meta(max_length=MOST_CODES)]
 _Count = Annotated[int, Meta(ge=0, le=1 << 62)]
-_Class = Annotated[str, Meta(max_length=20)]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -52,7 +45,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ran: under which code it was run, each time with this result, the oldest first
     differs: under which code it had another one
     metrics: those of papers, and None for those that the run does not have
-    fct, slowdown: of the flows that finished, by class; in ns and in thousandths
     gaps: bins of gaps.parquet by turns, the least gap in ns and how many
     """
 
@@ -63,8 +55,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     differs: _Names = ()
     summary: Summary
     metrics: dict[str, float | None]
-    fct: dict[_Class, Sketch] = {}
-    slowdown: dict[_Class, Sketch] = {}
     gaps: Annotated[tuple[_Count, ...], Meta(max_length=2 * MOST_BINS)] | UnsetType = UNSET
 
     def __post_init__(self) -> None:
@@ -76,8 +66,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
                 raise ValueError(f"summary.{name} is not that of the words")
         if not _SHA256.fullmatch(self.summary.trace_sha256 or ""):
             raise ValueError("summary.trace_sha256: expected 64 hexadecimal digits, of a run in virtual time")
-        if _counts(self.fct) != _counts(self.slowdown):
-            raise ValueError("fct and slowdown: expected as many flows of each class in both")
         if not isinstance(self.gaps, UnsetType) and len(self.gaps) % 2:
             raise ValueError("gaps: expected pairs of numbers")
 
@@ -113,10 +101,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return Result(task.case, task.label, structs.replace(self.summary, task=task.key), rows=(), gaps=gaps)
 
 
-def _counts(sketches: Mapping[str, Sketch]) -> dict[str, int]:
-    return {name: one.count for name, one in sketches.items()}
-
-
 def _pairs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
     return zip(numbers[::2], numbers[1::2], strict=True)
 
@@ -128,7 +112,6 @@ def record_of(task: Task, result: Result) -> Record:
         ValueError: it was not run in virtual time, so nobody could say whether another run is the same.
     """
     words, files = words_of(task.experiment), files_of(task.experiment)
-    classes = dict.fromkeys(row.flow_class for row in result.rows)
     gaps = result.gaps
     return Record(
         run=run_id(words, files),
@@ -137,8 +120,6 @@ def record_of(task: Task, result: Result) -> Record:
         ran=(code_of(task.experiment),),
         summary=structs.replace(result.summary, task=UNSET),
         metrics=dict.fromkeys(_computed()) | measure(result),
-        fct={name: Sketch.of(_times_ns(result.rows, name)) for name in classes},
-        slowdown={name: Sketch.of(_slowdowns(result.rows, name)) for name in classes},
         gaps=UNSET if gaps is None else tuple(number for pair in gaps.bins for number in pair),
     )
 
@@ -146,20 +127,6 @@ def record_of(task: Task, result: Result) -> Record:
 def _computed() -> list[str]:
     """The names of the metrics that runs have, without classes."""
     return [name for name, one in {**METRICS, **added()}.items() if one.compute is not None]
-
-
-def _times_ns(rows: Sequence[FlowRow], flow_class: str) -> Iterator[int]:
-    return (row.fct_ns for row in rows if row.flow_class == flow_class and row.fct_ns is not None)
-
-
-def _slowdowns(rows: Sequence[FlowRow], flow_class: str) -> Iterator[int]:
-    own = (row.slowdown for row in rows if row.flow_class == flow_class)
-    return (round(factor * PER_MILLE) for factor in own if factor is not None)
-
-
-def pooled(sketches: Iterable[Mapping[str, Sketch]]) -> Sketch:
-    """One sketch of the flows of several runs, but for those of the background."""
-    return Sketch.merged(one for each in sketches for name, one in each.items() if measured(name))
 
 
 def without_seed(words: Mapping[str, Any]) -> bytes:

@@ -28,7 +28,7 @@ from tailrace.words.files import read_bytes, unmarked
 from tailrace.words.whole import write_file
 
 MOST_LINE_BYTES = 256 << 10
-"""A line has some 5 KB, and with the gaps of a long run 30 KB."""
+"""A line has some 4 KB, and with the gaps of a long run 30 KB."""
 
 MOST_LINES = 100_000
 """Of a file. The largest has a few thousand; each that is none takes an error of its own."""
