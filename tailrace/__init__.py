@@ -12,7 +12,7 @@
     )
     result.summary.fct_ns.mean                  # a summary, as in summary.json
     result.flows                                # an Arrow table, a row a flow
-    result.figure().savefig("flowcut.svg")
+    tailrace.figure(result).savefig("flowcut.svg")
 
     tailrace.compare("basic", schemes=["ecmp", "flowcut:variant=nic"])
     tailrace.sweep("basic", {"scheme": ["ecmp", "flowcut"], "seed": range(1, 6)}, workers=2)
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         TargetError,
         compare,
         experiment,
+        figure,
         open_comparison,
         open_result,
         open_sweep,
@@ -59,6 +60,7 @@ __all__ = [
     "TargetError",
     "compare",
     "experiment",
+    "figure",
     "open_comparison",
     "open_result",
     "open_sweep",

@@ -2,7 +2,7 @@
 """What `import tailrace` offers, gathered; the command line calls the same functions."""
 
 from tailrace.api.experiment import Keys, experiment
-from tailrace.api.run import compare, repeat, run, sweep
+from tailrace.api.run import compare, figure, repeat, run, sweep
 from tailrace.experiments.errors import RunError, TargetError
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.results.result import Result, open_result
@@ -25,6 +25,7 @@ __all__ = [
     "TargetError",
     "compare",
     "experiment",
+    "figure",
     "open_comparison",
     "open_result",
     "open_sweep",

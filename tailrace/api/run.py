@@ -22,6 +22,7 @@ from tailrace.experiments.backends.outcome import Backend
 from tailrace.experiments.backends.virtual.mpi import World
 from tailrace.experiments.backends.virtual.run import Stops, VirtualBackend
 from tailrace.experiments.errors import RunError
+from tailrace.experiments.figures.beside import draw_comparison
 from tailrace.experiments.plan.defaults import PRESET
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.experiment_file import check_label, schemes_of
@@ -31,7 +32,7 @@ from tailrace.experiments.results.comparison import LeftOut
 from tailrace.experiments.results.result import Result, to_json, write_result
 from tailrace.experiments.results.staging import replace_file, staged
 from tailrace.experiments.run.command import compare_command, run_command, sweep_command
-from tailrace.experiments.run.compare import Comparison, compare_at_once, draw, plans, write
+from tailrace.experiments.run.compare import Comparison, compare_at_once, plans, write
 from tailrace.experiments.run.compare import compare as compare_plans
 from tailrace.experiments.run.pool import Where, run_all
 from tailrace.experiments.run.prepare import choose_target, tell_runs, tell_scale, tell_transports
@@ -46,6 +47,7 @@ from tailrace.words.errors import UnitError
 from tailrace.words.units import format_time, parse_time_ns
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from typing_extensions import Unpack
 
     from tailrace.experiments.backends.virtual.run import Standing
@@ -266,7 +268,7 @@ def _compared(
 def _drawn(done: Comparison, out: Folder | None, display: Display) -> Comparison:
     """The comparison, whose figure is drawn beside its results, if they are kept."""
     if out is not None:
-        draw(done, Path(out), display)
+        draw_comparison(done.results, Path(out), display.warn)
     return done
 
 
@@ -365,6 +367,16 @@ def sweep(
     if folder is not None:
         _keep(folder / SWEEP, to_json(done.document))
     return done
+
+
+def figure(of: Result | Comparison) -> Figure:
+    """A matplotlib figure of a run or a comparison: completion times of the flows, and the share of packets
+    out of order, for each case; in lossless networks pauses, too.
+    """
+    # only who draws waits for matplotlib
+    from tailrace.experiments.figures.figure import comparison_figure
+
+    return comparison_figure([of] if isinstance(of, Result) else of.results)
 
 
 def _text(key: str, value: Any) -> str:

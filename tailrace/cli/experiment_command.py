@@ -27,7 +27,7 @@ from tailrace.experiments.backends.mininet import MininetBackend
 from tailrace.experiments.backends.outcome import Outcome
 from tailrace.experiments.backends.virtual.mpi import NAME, World
 from tailrace.experiments.errors import RunError
-from tailrace.experiments.figures.beside import files_of
+from tailrace.experiments.figures.beside import COMPARISON, files_of
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.seeds import seeds_text
@@ -35,7 +35,7 @@ from tailrace.experiments.plan.words import labels
 from tailrace.experiments.results.result import Result, to_json, write_result
 from tailrace.experiments.results.staging import check_place, staged
 from tailrace.experiments.results.table import make_table, possible_columns
-from tailrace.experiments.run.compare import FIGURE, Comparison
+from tailrace.experiments.run.compare import Comparison
 from tailrace.experiments.run.pool import Where
 from tailrace.experiments.run.prepare import choose_target, tell_scale
 from tailrace.experiments.run.progress import Display
@@ -222,7 +222,7 @@ def _say_where(folder: Path, done: Comparison, display: Display, ran: str) -> No
     # after `make run` the command is on nobody's path
     beside = Path(sys.executable).parent / PROGRAM
     name = PROGRAM if shutil.which(PROGRAM) or not beside.exists() else str(_shown(beside))
-    figure = files_of(folder, FIGURE)[-1]
+    figure = files_of(folder, COMPARISON)[-1]
     if figure.exists():
         display.say(f"figure: {figure}")
     display.say(f"results: {folder}")

@@ -15,6 +15,7 @@ from tailrace.cli.output import TABLES, show
 from tailrace.cli.start.drawing import draw_alone
 from tailrace.controller.listing.listing import Column, Listing
 from tailrace.experiments.errors import RunError
+from tailrace.experiments.figures.beside import draw_beside, files_of
 from tailrace.experiments.paper.claims.claims import headline, others, tally
 from tailrace.experiments.paper.document import Document
 from tailrace.experiments.paper.harness import check_scale, prepare, run_paper
@@ -118,6 +119,7 @@ def run_papers(
             display.say(f"{name}: {file.paper} {file.figure}, {file.title}")
             document = run_paper(name, file, planned, scale, out, where, display, again=again, store=kept)
             documents.append(document)
+            _draw(document, files_of(out / scale / name, name), display)
             if view.form in TABLES:
                 _show(document, view)
     if view.form is Form.JSON:
@@ -127,6 +129,17 @@ def run_papers(
         display.say(f"page: {page}")
     _conclude(documents, display)
     display.say(f"results: {out / scale}")
+
+
+def _draw(document: Document, files: list[Path], display: Display) -> None:
+    def draw() -> None:
+        from tailrace.experiments.paper.show.charts import (
+            draw_document,  # only who draws waits for matplotlib
+        )
+
+        draw_document(document, files)
+
+    draw_beside(files, draw, display.warn)
 
 
 def _show(document: Document, view: View) -> None:

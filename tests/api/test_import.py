@@ -96,7 +96,7 @@ result = tailrace.run(scheme="ecmp", topology="fat-tree:k=4", target="virtual")
 reveal_type(result.flows)
 if result.summary.fct_ns:
     reveal_type(result.summary.fct_ns.mean)
-reveal_type(result.figure())
+reveal_type(tailrace.figure(result))
 reveal_type(tailrace.compare("basic", schemes=["ecmp", "flowcut"]).result("ecmp"))
 reveal_type(tailrace.sweep(chosen, {"seed": range(3)}).points[0].result)
 try:

@@ -72,7 +72,7 @@ def test_flows_and_figure(tmp_path: Path) -> None:
     assert values["fct_ns"] == [row.fct_ns for row in result.rows]
     assert values["class"] == [row.flow_class for row in result.rows]
     assert repr(result).startswith("<Result clean, ecmp: 2 of 2 flows, FCT mean 4.8")
-    result.figure().savefig(tmp_path / "it.png")
+    tailrace.figure(result).savefig(tmp_path / "it.png")
     assert (tmp_path / "it.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -18,12 +18,13 @@ from tailrace.cli.output import render
 from tailrace.experiments.backends.job import Job
 from tailrace.experiments.backends.outcome import Outcome
 from tailrace.experiments.errors import RunError
+from tailrace.experiments.figures.beside import draw_comparison
 from tailrace.experiments.figures.figure import comparison_figure
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.report.figures import completion_figure, slowdown_figure
 from tailrace.experiments.results.comparison import comparison, p99_ratio
 from tailrace.experiments.results.table import make_table
-from tailrace.experiments.run.compare import Comparison, compare, draw, open_comparison, plans, write
+from tailrace.experiments.run.compare import Comparison, compare, open_comparison, plans, write
 from tailrace.experiments.run.progress import Display
 from tailrace.experiments.workloads.classes import BACKGROUND
 from tailrace.words import SpecError
@@ -60,7 +61,7 @@ def run_compare(backend_answer=answer, fault: list[str] | None = None, schemes=S
 
 def write_and_draw(done: Comparison, folder: Path) -> None:
     write(done, folder)
-    draw(done, folder, Display(io.StringIO()))
+    draw_comparison(done.results, folder, Display(io.StringIO()).warn)
 
 
 def test_clean_first_then_with_fault() -> None:

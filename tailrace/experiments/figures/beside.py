@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tailrace.words.text import one_line
 
+if TYPE_CHECKING:
+    from tailrace.experiments.results.result import Result
+
+COMPARISON = "comparison"
 FORMATS = ("svg", "png")
 
 
@@ -32,3 +37,16 @@ def draw_beside(files: list[Path], draw: Callable[[], object], warn: Callable[[s
         draw()
     except Exception as error:  # noqa: BLE001 - whatever a library that draws may raise
         warn(one_line(f"{files[0].with_suffix('')}: no figure: {type(error).__name__}: {error}"))
+
+
+def draw_comparison(results: Sequence[Result], folder: Path, warn: Callable[[str], None]) -> None:
+    """Draws the figure of a comparison into the folder of its results; a warning where it cannot."""
+    if results:
+        files = files_of(folder, COMPARISON)
+        draw_beside(files, lambda: _draw(results, files), warn)
+
+
+def _draw(results: Sequence[Result], files: Sequence[Path]) -> None:
+    from tailrace.experiments.figures.figure import draw  # only who draws waits for matplotlib
+
+    draw(results, files)

@@ -16,7 +16,6 @@ from pathlib import Path
 import msgspec
 from msgspec import UnsetType
 
-from tailrace.experiments.figures.beside import draw_beside, files_of
 from tailrace.experiments.paper.claims.claims import judge
 from tailrace.experiments.paper.claims.of_seeds import OfSeeds
 from tailrace.experiments.paper.document import OWN_BASE, RESULT, Cell, Cost, Curve, Document
@@ -104,15 +103,7 @@ def run_paper(
     document = make_document(name, file, planned, scale, ends, kept)
     with staged(out / scale / name) as folder:
         (folder / RESULT).write_text(to_json(document), "utf-8")
-    files = files_of(out / scale / name, name)
-    draw_beside(files, lambda: _draw(document, files), display.warn)
     return document
-
-
-def _draw(document: Document, files: Sequence[Path]) -> None:
-    from tailrace.experiments.paper.show.charts import draw_document  # only who draws waits for matplotlib
-
-    draw_document(document, files)
 
 
 def _ends(

@@ -30,7 +30,6 @@ from tailrace.words.units import format_time
 
 if TYPE_CHECKING:
     from arro3.core import Table
-    from matplotlib.figure import Figure
 
 T = TypeVar("T")
 
@@ -85,13 +84,6 @@ class Result:
             reasons = "; ".join(self.summary.overload_reasons)
             found.append(f"{self.case}, {self.label}: overloaded: {reasons}")
         return tuple(found)
-
-    def figure(self) -> Figure:
-        """Completion times of the flows, and the share of packets out of order."""
-        # only who draws waits for matplotlib
-        from tailrace.experiments.figures.figure import comparison_figure
-
-        return comparison_figure([self])
 
     def __repr__(self) -> str:
         """One line: what ran, and how it went."""

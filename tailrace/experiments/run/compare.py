@@ -13,7 +13,6 @@ from msgspec import structs
 
 from tailrace.experiments.backends.job import REAL_TIME, check_real_time
 from tailrace.experiments.backends.outcome import Backend, Report
-from tailrace.experiments.figures.beside import draw_beside, files_of
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.plan import Plan, on_target, plan
 from tailrace.experiments.plan.seeds import seeds_text
@@ -40,13 +39,10 @@ from tailrace.words import Error, SpecError
 
 if TYPE_CHECKING:
     from arro3.core import Table
-    from matplotlib.figure import Figure
 
     from tailrace.controller.listing.listing import Listing
 
 TABLE = "comparison.md"
-FIGURE = "comparison"
-"""Its files have the suffixes of figures/beside.py."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,13 +127,6 @@ class Comparison:
         first = self.labels[0] if len(self.labels) > 1 else None
         table = make_table(self.results, first, self._told)
         return replace(table, caption=(*table.caption, *map(str, self.left_out)))
-
-    def figure(self) -> Figure:
-        """Completion times and packets out of order, a line and a bar for each scheme."""
-        # only who draws waits for matplotlib
-        from tailrace.experiments.figures.figure import comparison_figure
-
-        return comparison_figure(self.results)
 
     def markdown(self) -> str:
         """The table of `tailrace compare`, in Markdown."""
@@ -332,19 +321,6 @@ def write(done: Comparison, folder: Path) -> None:
     (folder / COMPARISON).write_text(to_json(done.document), "utf-8")
     if done.results:
         (folder / TABLE).write_text(done.markdown(), "utf-8")
-
-
-def draw(done: Comparison, folder: Path, display: Display) -> None:
-    """Draw the figure into the folder in which the results are; a warning where it cannot be drawn."""
-    if done.results:
-        files = files_of(folder, FIGURE)
-        draw_beside(files, lambda: _draw(done.results, files), display.warn)
-
-
-def _draw(results: Sequence[Result], files: Sequence[Path]) -> None:
-    from tailrace.experiments.figures.figure import draw  # only who draws waits for matplotlib
-
-    draw(results, files)
 
 
 def open_comparison(folder: str | Path) -> Comparison:
