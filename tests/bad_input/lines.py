@@ -286,7 +286,7 @@ SCRIPTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "bench: no such": (("bench", "--only", "x"), ("--only",)),
     "bench: half a program": (("bench", "--program", "x.json"), ("--program",)),
     "bench: port x": (("bench", "--port", "x"), ("--port",)),
-    "bench: out": (("bench", "--only", "core", "--out", "/dev/null/x"), ("/dev/null",)),
+    "bench: out": (("bench", "--only", "pipeline", "--out", "/dev/null/x"), ("/dev/null",)),
     "conformance: nothing": (("conformance",), ("--out",)),
     "conformance: no packets": (("conformance", "--out", "x", "--packets", "0"), ("--packets",)),
     "compile_p4: nothing": (("compile_p4",), ("source_dir",)),
