@@ -36,6 +36,7 @@ SECTIONS = {
     "Running them": ("run", "repeat", "compare", "sweep"),
     "Results": ("Result", "Comparison", "Sweep", "Summary"),
     "Earlier results": ("open_result", "open_comparison", "open_sweep"),
+    "Figures": ("figure",),
     "Errors": ("Error", "SpecError", "FileError", "TargetError", "RunError"),
 }
 _ITEMS = ("Args:", "Raises:")
