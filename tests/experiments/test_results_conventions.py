@@ -132,9 +132,8 @@ def test_progress_tells_that_figures_are_made(tmp_path: Path, monkeypatch: pytes
     told: list[str] = []
     stream = io.StringIO()
     # the function of this name hides the module
-    monkeypatch.setattr(
-        importlib.import_module("tailrace.api.run"), "draw", lambda *_words: told.append(stream.getvalue())
-    )
+    api_run = importlib.import_module("tailrace.api.run")
+    monkeypatch.setattr(api_run, "draw_comparison", lambda *_words: told.append(stream.getvalue()))
     tailrace.compare(None, ["ecmp", "spray"], out=tmp_path / "out", progress=stream, **KEYS)
     assert len(told) == 1
     assert "figure" in told[0]
