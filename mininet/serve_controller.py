@@ -88,7 +88,7 @@ async def _serve(job: Job, switches: Switches, relay: Path) -> None:
 
 
 def _registers(job: Job) -> Registers | None:
-    """BMv2 tells registers by Thrift alone; every other target by P4Runtime."""
+    """BMv2 shows registers over Thrift alone; our switch shows them over P4Runtime."""
     if job.target != BMV2:
         return None
     ports = {switch.name: thrift_port(switch) for switch in job.topology.switches}

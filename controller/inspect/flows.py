@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Flowcut table, flow by flow, read by packets (`controller.asking.asking`): one for each bucket that
-holds something, as two registers tell.
+holds something, by two registers.
 """
 
 from __future__ import annotations

@@ -133,9 +133,8 @@ def run_papers(
 
 def _draw(document: Document, files: list[Path], display: Display) -> None:
     def draw() -> None:
-        from tailrace.experiments.paper.show.charts import (
-            draw_document,  # only who draws waits for matplotlib
-        )
+        # only who draws waits for matplotlib
+        from tailrace.experiments.paper.show.charts import draw_document
 
         draw_document(document, files)
 

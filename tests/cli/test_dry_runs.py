@@ -188,7 +188,7 @@ def test_hosts_of_one_subnet_address_each_other(on_both: Command, switches: list
         assert step["trace"]["steps"][0]["frame"].startswith(mac.replace(":", ""))
 
 
-# ---- outcomes, of switches that are told ----
+# ---- outcomes of switches, as given ----
 
 LINE = {
     "hosts": {name: {"ip": f"10.0.{name[1]}.1/24", "mac": mac} for name, mac in MACS.items()},
@@ -233,7 +233,7 @@ def test_outcomes(
     line: Topology, s1: Outcomes, s2: Outcomes, notes_: list[str | None], problems: list[str]
 ) -> None:
     """A frame arrives if every outcome at every switch sends a copy that arrives."""
-    told = {"s1": s1, "s2": s2}
+    steps_of = {"s1": s1, "s2": s2}
 
     def ask(switch: str, _port: int, frame: bytes) -> list[Trace]:
         def shorter(steps: Sequence[Event]) -> tuple[Event, ...]:
@@ -247,7 +247,7 @@ def test_outcomes(
                 for step in steps
             )
 
-        return [Trace(program="p", steps=shorter(steps)) for steps in told[switch]]
+        return [Trace(program="p", steps=shorter(steps)) for steps in steps_of[switch]]
 
     tried = DryRunPaths(line, line.host("h1"), line.host("h2"), ask).walk(b"\x40")
     assert problems == [problem.removeprefix("h1 to h2: ") for problem in tried.problems]

@@ -19,9 +19,9 @@ SMALL = (
 PRESET = 'target = "virtual"\n[schemes]\necmp = "ecmp"\nspray = "spray"\n'
 
 
-def proposals(told: str) -> list[list[str]]:
+def proposals(output: str) -> list[list[str]]:
     """The words of each command after `next:`, but for the program's."""
-    lines = told[told.index("next:\n") :].splitlines()[1:]
+    lines = output[output.index("next:\n") :].splitlines()[1:]
     words = [shlex.split(line) for line in lines if line.startswith("  ") and not line.startswith("   ")]
     assert all(Path(each[0]).name == PROGRAM for each in words)
     return [each[1:] for each in words]

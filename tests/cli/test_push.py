@@ -118,7 +118,7 @@ def test_keys_that_nobody_reads(on_switch: Command, tmp_path: Path) -> None:
 
 
 def test_commands_of_simple_switch_cli(on_switch: Command, tmp_path: Path) -> None:
-    """They become entries; what P4Runtime cannot say is told; a refused one is named by its line."""
+    """They become entries; what P4Runtime cannot express is named; a refused one is named by its line."""
     path = tmp_path / "s1-commands.txt"
     lines = [
         "table_add route forward 10.0.2.0/24 => 02:00:00:00:00:01 1",

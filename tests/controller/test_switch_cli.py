@@ -234,7 +234,7 @@ def test_all_of_a_direct_meter_or_counter(tmp_path: Path) -> None:
 
 
 def test_rates_below_one_a_second(tmp_path: Path) -> None:
-    """They are not rounded to no rate at all, and what is rounded is told."""
+    """They are not rounded to no rate at all, and what is rounded is named."""
     found = carried_out(
         tmp_path,
         "meters",

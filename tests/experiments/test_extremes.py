@@ -207,14 +207,14 @@ def test_no_number_is_without_a_bound(what: str) -> None:
         if key.values.split()[0] not in ("size", "time", "rate", "number"):
             continue
         for value in ("9" * 1000, str(1 << 64)):
-            told = ""
+            problem = ""
             try:
                 make(experiment_with(what, name, key.name, value))
             except Error as error:
-                told = str(error)
+                problem = str(error)
             if key.values.startswith("number or") or key.show(0.5) == "0.5":
                 continue  # a decimal number
-            assert key.name in told, (name, key.name, value)
+            assert key.name in problem, (name, key.name, value)
 
 
 RUN = ("run", "--scheme", "ecmp", "--target", "virtual", "--topology", LEAVES, "--out", "out")
@@ -278,9 +278,9 @@ def test_a_live_controller_of_a_network_that_stays_cut_ends(
     cut = ("--fault", "link-down:link=leaf1-spine1", "--fault", "link-down:link=leaf1-spine2")
     words = ("--transport", "gbn:rto=100us,backoff=0", "--workload", "permutation:size=16KiB,peers=remote")
     assert main([*RUN, *words, "--controller", "live", *cut]) == 1
-    told = capsys.readouterr().err
-    assert "nothing arrived for 100us: given up at" in told
-    assert "flows did not finish" in told.splitlines()[-1]
+    errors = capsys.readouterr().err
+    assert "nothing arrived for 100us: given up at" in errors
+    assert "flows did not finish" in errors.splitlines()[-1]
 
 
 def test_samples_are_bounded_while_nothing_happens(

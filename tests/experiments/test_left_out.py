@@ -38,13 +38,13 @@ def test_the_others_run(
     """Wherever it stands in the list; ratios are against the first that runs. The exit status is 0."""
     out = tmp_path / "out"
     assert main(["compare", "--scheme", f"{refused},ecmp,spray", *SMALL, *more, "--out", str(out)]) == 0
-    shown, told = capsys.readouterr()
+    shown, errors = capsys.readouterr()
     label = refused.partition(":")[0]
-    assert f"warning: {label} is left out: " in told and reason in told
+    assert f"warning: {label} is left out: " in errors and reason in errors
     assert reason in shown.splitlines()[-1] and "/ecmp" in shown
     document = json.loads((out / "comparison.json").read_text())
     assert [entry["label"] for entry in document["runs"]] == ["ecmp", "spray"]
-    assert [one["label"] for one in document["left_out"]] == [label]
+    assert [each["label"] for each in document["left_out"]] == [label]
     assert open_comparison(out).left_out[0].reason.startswith(document["left_out"][0]["reason"])
     assert main(["report", str(out)]) == 0
     assert f"{label} is left out: " in (out / "report.html").read_text()
@@ -69,7 +69,7 @@ def test_python(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
         ("clean", "mine"),
         ("link-slow", "mine"),
     ]
-    assert [one.label for one in done.left_out] == ["theirs"]
+    assert [each.label for each in done.left_out] == ["theirs"]
     assert done.complete
 
 
@@ -112,7 +112,7 @@ def test_a_program_that_is_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None
     base = make({"scheme": "ecmp", "topology": TOPOLOGY})
     planned = plans(base, ["ecmp", "letflow"], "virtual", left_out=left_out)
     assert [label for label, _ in planned] == ["ecmp"]
-    assert [str(one) for one in left_out] == ["letflow is left out: letflow.json: no such file"]
+    assert [str(each) for each in left_out] == ["letflow is left out: letflow.json: no such file"]
     with pytest.raises(ProgramError):
         plans(base, ["letflow"], "virtual")
 

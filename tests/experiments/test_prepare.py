@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told before runs: how long they will take in real time."""
+"""What is said before runs: how long they will take in real time."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def planned(target: str, time_scale: float, workload: str = "permutation:size=51
     return plan(of_settings(settings), target)
 
 
-def told(plans: list[Plan], seeds: tuple[int, ...] = (1,)) -> str:
+def line_of(plans: list[Plan], seeds: tuple[int, ...] = (1,)) -> str:
     out = io.StringIO()
-    tell_runs([("ecmp", one) for one in plans], seeds, Display(out))
+    tell_runs([("ecmp", each) for each in plans], seeds, Display(out))
     return out.getvalue()
 
 
@@ -39,11 +39,11 @@ def test_an_estimate_follows_the_last_flow(target: str) -> None:
 
 def test_the_estimate_is_of_all_runs_and_seeds() -> None:
     plans = [planned("bmv2", 10_000)] * 5
-    assert told(plans).endswith("; about 2 min on a machine that does nothing else\n")
-    assert told(plans, (1, 2, 3)).startswith("15 runs: ecmp; clean; each with the seeds ")
-    assert told(plans, (1, 2, 3)).endswith("; about 6 min on a machine that does nothing else\n")
-    assert told(plans[:1]).endswith("; about 1 min on a machine that does nothing else\n")
+    assert line_of(plans).endswith("; about 2 min on a machine that does nothing else\n")
+    assert line_of(plans, (1, 2, 3)).startswith("15 runs: ecmp; clean; each with the seeds ")
+    assert line_of(plans, (1, 2, 3)).endswith("; about 6 min on a machine that does nothing else\n")
+    assert line_of(plans[:1]).endswith("; about 1 min on a machine that does nothing else\n")
 
 
 def test_virtual_time_has_no_estimate() -> None:
-    assert told([planned("virtual", 1)]) == "1 runs: ecmp; clean\n"
+    assert line_of([planned("virtual", 1)]) == "1 runs: ecmp; clean\n"

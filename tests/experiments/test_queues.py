@@ -63,8 +63,8 @@ def test_table_summary_and_schemes_agree(
     words: list[str], line: str, keys: set[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", *words, *SMALL, "--sample", "1us", "--out", str(tmp_path / "out")]) == 0
-    [told] = [text for text in capsys.readouterr().out.splitlines() if text.startswith("queues")]
-    assert line in told
+    [queues] = [text for text in capsys.readouterr().out.splitlines() if text.startswith("queues")]
+    assert line in queues
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     bounds = summary["queues"]
     assert bounds.keys() == keys
@@ -76,7 +76,7 @@ def test_table_summary_and_schemes_agree(
     if not options:
         assert main(["schemes", scheme, *SMALL, *words[2:]]) == 0
         shown = capsys.readouterr().out
-        assert f"queues of {scheme}: {told.partition(': ')[2]}" in shown
+        assert f"queues of {scheme}: {queues.partition(': ')[2]}" in shown
         rows = [row.split() for row in shown.splitlines()]
         [queue] = [row[row.index("size") + 1] for row in rows if "queue" in row[:2]]
         assert queue == format_bytes(bounds["limit_bytes"])

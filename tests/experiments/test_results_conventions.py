@@ -55,7 +55,7 @@ def test_an_old_folder_is_not_mixed_with_a_new_run(tmp_path: Path) -> None:
 
 @later("tables show whatever differs between rows with the rebuilt results")
 def test_rows_that_differ_look_different() -> None:
-    """Two groups of stored runs that differ in a setting alone can be told apart in a narrow terminal."""
+    """Two groups of stored runs that differ in a setting alone look different in a narrow terminal."""
     same: dict[str, Any] = {"scheme": "ecmp", "topology": SMALL[3], "workload": SMALL[5], "faults": ""}
     measured: dict[str, Any] = {"seeds": 1, "flows": 4, "fct_mean_ns": 2e4, "slowdown_p99": 1.5}
     rows = tuple({**same, **measured, "setting": f"transport={name}"} for name in ("gbn", "dctcp"))
@@ -129,11 +129,11 @@ def test_a_seed_is_a_number(tmp_path: Path) -> None:
 @later("progress covers figures with the rebuilt results")
 def test_progress_tells_that_figures_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bars stand at 100 % by then, and nothing seems to happen."""
-    told: list[str] = []
+    progress: list[str] = []
     stream = io.StringIO()
     # the function of this name hides the module
     api_run = importlib.import_module("tailrace.api.run")
-    monkeypatch.setattr(api_run, "draw_comparison", lambda *_words: told.append(stream.getvalue()))
+    monkeypatch.setattr(api_run, "draw_comparison", lambda *_words: progress.append(stream.getvalue()))
     tailrace.compare(None, ["ecmp", "spray"], out=tmp_path / "out", progress=stream, **KEYS)
-    assert len(told) == 1
-    assert "figure" in told[0]
+    assert len(progress) == 1
+    assert "figure" in progress[0]

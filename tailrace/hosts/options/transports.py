@@ -30,7 +30,7 @@ RTO_BACKOFF = 6
 _MOST_BACKOFF = 16
 
 PATH, LOSS = TIMEOUTS = ("path", "loss")
-"""What a timeout tells the transport dctcp: of a dead path alone, or of a loss that narrows the window."""
+"""What a timeout means to the transport dctcp: a dead path alone, or a loss that narrows the window."""
 
 _MODERATION_PACKETS = 32
 _MODERATION_NS = 16_000

@@ -52,7 +52,7 @@ class TraceService:
     def __init__(
         self, devices: Mapping[int, Device], executor: Executor, freed: Callable[[], None] = lambda: None
     ) -> None:
-        """Takes an executor of one thread, where traces are made, and who is told that memory is free."""
+        """Takes an executor of one thread, where traces are made, and what is called when memory is free."""
         self._devices = devices
         self._freed = freed
         self._executor = executor

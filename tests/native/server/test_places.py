@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many streams of one client: others are told that there is no place, and a new primary finds one."""
+"""Many streams of one client: others get RESOURCE_EXHAUSTED, and a new primary finds one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rig(make_rig: RigMaker, monkeypatch: pytest.MonkeyPatch) -> Rig:
 
 
 def announced(rig: Rig, election_id: int, role: str | None = None):
-    """A stream that has its place, and what it was told."""
+    """A stream that has its place, and the status that it got."""
     session = rig.session()
     session.arbitrate(election_id, role=role)
     return session, session.status()
@@ -56,8 +56,8 @@ def test_a_primary_returns_to_a_full_role(rig: Rig) -> None:
     refused = rig.session()
     refused.arbitrate(2, role="r")
     assert refused.ended() == (EXHAUSTED, "more than 3 streams for a role")
-    _, told = announced(rig, 6, "r")
-    assert told == Code.OK
+    _, code = announced(rig, 6, "r")
+    assert code == Code.OK
     assert backups[2].ended() == GIVEN_AWAY
 
 
