@@ -78,19 +78,19 @@ ptf: setup ## packet tests: TARGET=native|bmv2, else native, and BMv2 where it i
 	@TARGET="$(TARGET)" PLUGIN="$(PLUGIN)" scripts/ptf.sh
 
 fuzz: setup ## frames, updates, programs, threads under sanitizers, guided by coverage, for FUZZ_SECONDS=120
-	@$(BIN)/python -m tests.native.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS)
+	@$(BIN)/python -m tests.switch.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS)
 
 bench: setup ## speed and size of the native switch -> OUT/bench.json
-	@$(BIN)/python -m bench --out "$(OUT)"
+	@$(BIN)/python -m checks.bench --out "$(OUT)"
 
 soak: setup ## SEEDS=200 simulated disasters in virtual time, or SEEDS=A..B
-	@$(BIN)/python -m soak --seeds $(if $(findstring ..,$(SEEDS)),$(SEEDS),1..$(SEEDS)) --workers 2 --shrink
+	@$(BIN)/python -m checks.soak --seeds $(if $(findstring ..,$(SEEDS)),$(SEEDS),1..$(SEEDS)) --workers 2 --shrink
 
 chaos: setup ## MINUTES=5 of faults on native switches in real time -> OUT/chaos (root)
-	@PYTHONPATH=mininet $(BIN)/python -m soak.chaos --minutes "$(MINUTES)" --out "$(OUT)/chaos"
+	@PYTHONPATH=mininet $(BIN)/python -m checks.soak.chaos --minutes "$(MINUTES)" --out "$(OUT)/chaos"
 
 conformance: setup ## native switch against simple_switch_grpc -> OUT/conformance.json
-	@$(BIN)/python -m conformance --out "$(OUT)"
+	@$(BIN)/python -m checks.conformance --out "$(OUT)"
 
 p4: setup ## recompile every P4 program (needs p4c)
 	@for dir in $(P4_DIRS); do $(BIN)/python scripts/compile_p4.py $$dir $$dir/build || exit; done
@@ -103,7 +103,7 @@ check-p4: setup ## fail when compiled programs and their sources differ
 docs: setup ## what docs/ has from the code: tables of keys, docs/api.md, docs/tour.ipynb run anew
 	@$(BIN)/python scripts/key_tables.py
 	@$(BIN)/python scripts/p4runtime_page.py
-	@$(BIN)/python -m tailrace.native.trace.proto > docs/packet_trace.proto
+	@$(BIN)/python -m tailrace.switch.trace.proto > docs/packet_trace.proto
 	@$(BIN)/python scripts/make_docs.py
 
 lint: setup ## ruff, mypy --strict, C warnings, shellcheck

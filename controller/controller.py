@@ -39,9 +39,9 @@ from tailrace.p4rt.tls import Tls
 from tailrace.schemes.intent import intent
 from tailrace.schemes.resolved import Resolved
 from tailrace.schemes.watch import SuppressedPath, When
+from tailrace.spec.constants import NS_PER_S
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
-from tailrace.words.constants import NS_PER_S
 
 _QUESTION = "READ_PORT"
 """What a switch is asked to show that it keeps up: every program answers it."""

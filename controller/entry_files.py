@@ -25,11 +25,11 @@ from tailrace.p4rt.by_name.entries import Entries
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.values import text_of as value_text
 from tailrace.p4rt.view import ProgramView
-from tailrace.words import SpecError
-from tailrace.words.errors import FileError
-from tailrace.words.files import MOST_TEXT_BYTES, text_of
-from tailrace.words.schema import KeyProblemError, convert, read_json
-from tailrace.words.text import one_line
+from tailrace.spec import SpecError
+from tailrace.spec.errors import FileError
+from tailrace.spec.files import MOST_TEXT_BYTES, text_of
+from tailrace.spec.schema import KeyProblemError, convert, read_json
+from tailrace.spec.text import one_line
 
 JSON_SUFFIX = ".json"
 _MOST_NOTES = 10

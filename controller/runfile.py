@@ -22,11 +22,11 @@ import msgspec
 from msgspec import Meta
 
 from tailrace.p4rt.target import MOST_DEVICE_ID, EmulatedPfc
-from tailrace.words import SpecError, plugins
-from tailrace.words.errors import FileError
-from tailrace.words.schema import read_json
-from tailrace.words.watchdog import parse_watchdog
-from tailrace.words.words import MOST_CHARACTERS, check_text
+from tailrace.spec import SpecError, plugins
+from tailrace.spec.errors import FileError
+from tailrace.spec.schema import read_json
+from tailrace.spec.watchdog import parse_watchdog
+from tailrace.spec.words import MOST_CHARACTERS, check_text
 
 _NAME = "current.json"
 _MOST_BYTES = 16 << 20
@@ -59,14 +59,14 @@ class RunSwitch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A running network.
 
-    topology: words; what runs is slower by `time_scale` (words.scale)
+    topology: words; what runs is slower by `time_scale` (spec.scale)
     scheme: words likewise, or what they came to in the network, as it runs (schemes.registry.resolved_of)
     relay: the socket through which its controller answers questions
     down: ends of links, (switch, port), that its controller takes for dead, where no relay tells
     suppressed: paths that its controller suppresses, (switch, port, ns until they may come back), likewise
     pfc: PFC that the program does because the traffic manager has none
     channels: lossless priorities of links between switches; 0: there is one, which packets keep
-    plugins: what whoever wrote it had loaded from outside (words.plugins.loaded)
+    plugins: what whoever wrote it had loaded from outside (spec.plugins.loaded)
     """
 
     topology: _Text

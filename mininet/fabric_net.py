@@ -13,7 +13,7 @@ from fabric_process import Process
 from fabric_report import FabricError, InputError
 from fabric_sandbox import claim_nic_ports, path_of
 
-from tailrace.toolchain.debian import see_mininet
+from tailrace.cbuild.debian import see_mininet
 from tailrace.topology import GATEWAY_MAC
 from tailrace.topology import Host as HostData
 

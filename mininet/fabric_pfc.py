@@ -138,7 +138,7 @@ def _of_program(
 
 
 def collect(switches: Mapping[str, tuple[SwitchPlan, Process]]) -> dict[str, dict[str, Any]]:
-    """What all switches have counted by now, as tailrace/native/server/statistics.py has it.
+    """What all switches have counted by now, as tailrace/switch/p4runtime/statistics.py has it.
 
     Raises:
         FabricError: one of them does not say.

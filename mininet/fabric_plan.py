@@ -17,7 +17,7 @@ from tailrace.p4rt.target import Target
 from tailrace.topology import Switch, Topology
 
 BMV2, NATIVE = "bmv2", "native"
-NATIVE_MODULE = "tailrace.native.switchd.cli"
+NATIVE_MODULE = "tailrace.switch.daemon.cli"
 CPU_PORT = 510
 PRIORITY_QUEUES = 8
 DATA_PRIORITY = 0

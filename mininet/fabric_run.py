@@ -28,11 +28,11 @@ from fabric_watch import Watch
 
 from tailrace.codec.sizes import HEADER_BYTES
 from tailrace.controller import runfile
-from tailrace.experiments.backends.job import Job
 from tailrace.experiments.faults.fault import LinkDown
 from tailrace.p4rt import programs
+from tailrace.sim.job import Job
+from tailrace.spec.constants import NS_BITS
 from tailrace.topology.timing import fabric_rate_bps
-from tailrace.words.constants import NS_BITS
 
 RESULT = "RESULT.json"
 CAPTURE = Path(__file__).with_name("fabric_capture.py")

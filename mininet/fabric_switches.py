@@ -62,9 +62,9 @@ def compile_ahead(program: Path) -> None:
     Raises:
         FabricError: there is no working C compiler, or the program is none.
     """
-    from tailrace.native.compiler import ProgramError, load_program
-    from tailrace.native.runtime import BuildError, Switch, SwitchConfig
-    from tailrace.native.switchd.ports import io_library
+    from tailrace.switch.compiler import ProgramError, load_program
+    from tailrace.switch.core import BuildError, Switch, SwitchConfig
+    from tailrace.switch.daemon.ports import io_library
 
     try:
         Switch(load_program(program.read_bytes(), source=str(program)), SwitchConfig()).close()

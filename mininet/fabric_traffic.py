@@ -18,9 +18,9 @@ from fabric_process import Process
 from fabric_report import FabricError, Report
 from fabric_watch import TURN_S, Watch
 
-from tailrace.experiments.backends.job import Job
 from tailrace.hosts.driver.job import HostJob, HostsJob
 from tailrace.hosts.flows.paths import PathList
+from tailrace.sim.job import Job
 from tailrace.topology import GATEWAY_MAC, Host, Topology
 
 DRIVER = "tailrace.hosts.driver"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a job (experiments.backends.job.Job) under Mininet.
+"""Runs a job (sim.job.Job) under Mininet.
 
     run_fabric.py JOB.json [--prompt [FD]]
 
@@ -24,10 +24,10 @@ from fabric_plan import check_target
 from fabric_report import FabricError, InputError, Report
 from fabric_sandbox import make_run_dir, remove_stale, run_sandboxed
 
-from tailrace.experiments.backends.job import Job, check_real_time, read_job
-from tailrace.experiments.backends.mininet import PROMPT
+from tailrace.emulation.mininet import PROMPT
 from tailrace.p4rt.errors import ControllerError
-from tailrace.words import SpecError
+from tailrace.sim.job import Job, check_real_time, read_job
+from tailrace.spec import SpecError
 
 _TOOLS = {"mnexec": "mininet", "ifconfig": "net-tools", "ip": "iproute2", "ethtool": "ethtool"}
 _SYSTEM_PATHS = ("/usr/sbin", "/sbin")

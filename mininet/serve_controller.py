@@ -26,11 +26,11 @@ from tailrace.controller import runfile
 from tailrace.controller.asking.relay import Registers
 from tailrace.controller.controller import Controller
 from tailrace.controller.timing import Timing
-from tailrace.experiments.backends.job import Job, read_job
 from tailrace.p4rt.channel import Address
 from tailrace.p4rt.errors import ControllerError
 from tailrace.p4rt.events import Event, structured
-from tailrace.words import SpecError, heap
+from tailrace.sim.job import Job, read_job
+from tailrace.spec import SpecError, heap
 
 Switches = dict[str, Address]
 

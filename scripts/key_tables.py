@@ -26,8 +26,8 @@ from tailrace.cli.explain.resources_table import listing as programs
 from tailrace.cli.start.names import registry_of
 from tailrace.hosts.options.hf2t_words import Hf2tWords
 from tailrace.schemes.base import BY_TOPOLOGY, Common
-from tailrace.words.keys import Key, keys_of
-from tailrace.words.units import format_bytes
+from tailrace.spec.keys import Key, keys_of
+from tailrace.spec.units import format_bytes
 
 ROOT = Path(__file__).resolve().parent.parent
 EVERY, HF2T = "every-scheme", "hf2t"
@@ -38,35 +38,35 @@ _BLOCK = re.compile(r"(<!-- keys: ([a-z0-9-]+)((?: [a-z0-9_-]+)*) -->\n).*?(<!--
 
 
 LIMITS = {
-    "a file of results or flows": "words.files.MOST_BYTES",
-    "a topology, P4Info, program or certificate": "words.files.MOST_TEXT_BYTES",
-    "an experiment, a distribution of sizes": "words.schema.MOST_BYTES",
-    "words `name:key=value`, characters": "words.words.MOST_CHARACTERS",
-    "files of a plug-in": "words.plugins.MOST_FILES",
-    "a file of a plug-in": "words.plugins.MOST_BYTES",
-    "a line of the store of results": "experiments.store.store.MOST_LINE_BYTES",
-    "lines of a file of the store": "experiments.store.store.MOST_LINES",
-    "folders that a report looks through": "experiments.report.collect.MOST_FOLDERS",
-    "panels of a figure": "experiments.paper.document.MOST_PANELS",
-    "bars, points or squares of a figure": "experiments.paper.document.MOST_MARKS",
-    "processes of a sweep": "experiments.run.pool.MOST_WORKERS",
-    "a message to the P4Runtime server": "native.server.server.MAX_MESSAGE_BYTES",
-    "metadata of a call": "native.server.server.MAX_METADATA_BYTES",
-    "connections for a device at a time": "native.server.server.MAX_CONNECTIONS",
-    "seconds without a call after which a connection is closed": "native.server.server.IDLE_S",
-    "streams of a device at a time": "native.server.service.MAX_STREAMS",
-    "seconds in which a stream announces itself": "native.server.service.ANNOUNCED_S",
-    "calls of a connection to a device at a time": "native.server.server.MAX_CALLS",
-    "seconds until a request must have arrived": "native.server.waiting.arriving.ARRIVES_S",
-    "seconds without a word after which a connection is looked after": "native.server.server.KEEPALIVE_S",
-    "seconds that a Write waits for Reads": "native.server.waiting.answers.REST_S",
-    "seconds that a new primary waits for Writes": "native.server.service.TAKEOVER_S",
-    "seconds that a packet is followed that was sent for a trace": "native.trace.sending.MOST_S",
-    "seconds for a program's compilation": "native.server.compiling.MOST_S",
-    "the C text of a program": "native.compiler.emit.text.MOST_BYTES",
-    "a compiled program": "native.server.compiling.MAX_PROGRAM_BYTES",
-    "the cache": "toolchain.cache.MOST_BYTES",
-    "days that it keeps what nobody uses": "toolchain.cache.MOST_DAYS",
+    "a file of results or flows": "spec.files.MOST_BYTES",
+    "a topology, P4Info, program or certificate": "spec.files.MOST_TEXT_BYTES",
+    "an experiment, a distribution of sizes": "spec.schema.MOST_BYTES",
+    "words `name:key=value`, characters": "spec.words.MOST_CHARACTERS",
+    "files of a plug-in": "spec.plugins.MOST_FILES",
+    "a file of a plug-in": "spec.plugins.MOST_BYTES",
+    "a line of the store of results": "study.store.store.MOST_LINE_BYTES",
+    "lines of a file of the store": "study.store.store.MOST_LINES",
+    "folders that a report looks through": "report.collect.MOST_FOLDERS",
+    "panels of a figure": "papers.document.MOST_PANELS",
+    "bars, points or squares of a figure": "papers.document.MOST_MARKS",
+    "processes of a sweep": "study.pool.MOST_WORKERS",
+    "a message to the P4Runtime server": "switch.p4runtime.server.MAX_MESSAGE_BYTES",
+    "metadata of a call": "switch.p4runtime.server.MAX_METADATA_BYTES",
+    "connections for a device at a time": "switch.p4runtime.server.MAX_CONNECTIONS",
+    "seconds without a call after which a connection is closed": "switch.p4runtime.server.IDLE_S",
+    "streams of a device at a time": "switch.p4runtime.service.MAX_STREAMS",
+    "seconds in which a stream announces itself": "switch.p4runtime.service.ANNOUNCED_S",
+    "calls of a connection to a device at a time": "switch.p4runtime.server.MAX_CALLS",
+    "seconds until a request must have arrived": "switch.p4runtime.waiting.arriving.ARRIVES_S",
+    "seconds without a word after which a connection is looked after": "switch.p4runtime.server.KEEPALIVE_S",
+    "seconds that a Write waits for Reads": "switch.p4runtime.waiting.answers.REST_S",
+    "seconds that a new primary waits for Writes": "switch.p4runtime.service.TAKEOVER_S",
+    "seconds that a packet is followed that was sent for a trace": "switch.trace.sending.MOST_S",
+    "seconds for a program's compilation": "switch.p4runtime.compiling.MOST_S",
+    "the C text of a program": "switch.compiler.emit.text.MOST_BYTES",
+    "a compiled program": "switch.p4runtime.compiling.MAX_PROGRAM_BYTES",
+    "the cache": "cbuild.cache.MOST_BYTES",
+    "days that it keeps what nobody uses": "cbuild.cache.MOST_DAYS",
 }
 """What docs/security.md says of limits: the number is the constant's; sizes are in bytes."""
 

@@ -22,7 +22,7 @@ c_sources() {
     python=$("$BIN/python" -c 'import sysconfig; print(sysconfig.get_path("include"))')
     while IFS= read -r -d '' file; do
         "$CC" -std=gnu11 -Wall -Wextra -Werror -fsyntax-only \
-            -I tailrace/codec/c -I tailrace/native/runtime/c -I tailrace/native/virtual/c -I tailrace/native/switchd/io -isystem "$python" -I "$(dirname "$file")" "$file" || status=1
+            -I tailrace/codec/c -I tailrace/switch/core/c -I tailrace/sim/network/c -I tailrace/switch/daemon/io -isystem "$python" -I "$(dirname "$file")" "$file" || status=1
     done < <(find tailrace bench conformance tests -name '*.c' -print0 2>/dev/null | sort -z)
     return $status
 }

@@ -19,8 +19,8 @@ from typing import Any
 import msgspec
 
 import tailrace
-from tailrace.experiments.results.parquet import INTEGER, NUMBER, TEXT
-from tailrace.experiments.results.rows import SCHEMA, FlowRow
+from tailrace.results.parquet import INTEGER, NUMBER, TEXT
+from tailrace.results.rows import SCHEMA, FlowRow
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 API, TOUR = DOCS / "api.md", DOCS / "tour.ipynb"

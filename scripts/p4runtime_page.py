@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/p4runtime.md from tests/native/server/requirements.toml."""
+"""Writes docs/p4runtime.md from tests/switch/p4runtime/requirements.toml."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import tomli
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "p4runtime.md"
-TESTS = "tests/native/server"
+TESTS = "tests/switch/p4runtime"
 
 HELD = {"yes": "yes", "no": "**no**", "n/a": "n/a"}
 COLUMNS = ("default", "`--strict`", "`--bmv2-compat`")

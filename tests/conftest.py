@@ -12,7 +12,7 @@ from hypothesis import settings
 settings.register_profile("tailrace", settings(), deadline=None)
 settings.load_profile("tailrace")
 
-FIRST = ("tests/packaging/test_wheel.py", "tests/experiments/paper/", "tests/traces/", "tests/soak/")
+FIRST = ("tests/packaging/test_wheel.py", "tests/papers/", "tests/traces/", "tests/checks/soak/")
 """What takes longest of files whose tests stay together: begun last, one of them would run alone at the end."""
 
 

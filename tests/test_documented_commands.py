@@ -17,9 +17,9 @@ from tailrace.cli import experiment_command, make_run, paper_command
 from tailrace.cli.main import main
 from tailrace.controller import runfile
 from tailrace.controller.runfile import RunFile, RunSwitch
-from tailrace.experiments.errors import RunError
-from tailrace.experiments.paper.document import read_document
 from tailrace.experiments.plan import defaults
+from tailrace.papers.document import read_document
+from tailrace.sim.errors import RunError
 from tailrace.topology import parse_topology
 from tests import long
 from tests.controller.inspect.served import install_scheme, served

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tailrace.native.switchd.command_line import make_parser, parse_options
+from tailrace.switch.daemon.command_line import make_parser, parse_options
 from tests.test_readme import ROOT
 
 CLASS = ROOT / "examples" / "p4_utils" / "tailrace_switch.py"

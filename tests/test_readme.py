@@ -13,7 +13,7 @@ from tailrace.cli.complete import KINDS
 from tailrace.experiments.plan.experiment import KEYS
 from tailrace.experiments.plan.experiment_file import read_experiment
 from tailrace.experiments.plan.plan import plan
-from tailrace.native.switchd.command_line import make_parser
+from tailrace.switch.daemon.command_line import make_parser
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")

@@ -28,21 +28,21 @@ MAY: dict[str, list[str]] = {
     "p4rt": ["words", "toolchain"],
     "hosts": ["words", "toolchain", "codec"],
     "schemes": ["words", "topology", "codec", "p4rt", "hosts"],
-    "native.compiler": ["words", "toolchain"],
-    "native.runtime": ["words", "toolchain", "native.compiler"],
-    "native.trace": ["words", "native.compiler", "native.runtime"],
-    "native.server": ["words", "toolchain", "p4rt", "native.compiler", "native.runtime", "native.trace"],
-    "native.replay": [
+    "switch.compiler": ["words", "toolchain"],
+    "switch.core": ["words", "toolchain", "switch.compiler"],
+    "switch.trace": ["words", "switch.compiler", "switch.core"],
+    "switch.p4runtime": ["words", "toolchain", "p4rt", "switch.compiler", "switch.core", "switch.trace"],
+    "switch.replay": [
         *("words", "bmv2", "p4rt"),
-        *("native.compiler", "native.runtime", "native.trace", "native.server"),
+        *("switch.compiler", "switch.core", "switch.trace", "switch.p4runtime"),
     ],
-    "native.switchd": [
+    "switch.daemon": [
         *("words", "toolchain", "bmv2", "p4rt"),
-        *("native.compiler", "native.runtime", "native.trace", "native.server"),
+        *("switch.compiler", "switch.core", "switch.trace", "switch.p4runtime"),
     ],
-    "native.virtual": [
+    "sim.network": [
         *("words", "toolchain", "topology", "codec", "p4rt"),
-        *("native.compiler", "native.runtime", "native.server"),
+        *("switch.compiler", "switch.core", "switch.p4runtime"),
     ],
     "controller": ["words", "topology", "p4rt", "hosts", "schemes"],
     "experiments": [
@@ -62,7 +62,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {}
 FILES = 22
 """Most Python modules in a folder, `__init__.py` not counted; most C files and headers in one."""
 
-C_EXCEPTIONS = {"tailrace/native/runtime/c": "the switch's core is one subsystem"}
+C_EXCEPTIONS = {"tailrace/switch/core/c": "the switch's core is one subsystem"}
 
 PRODUCT = ("tailrace", "controller", "mininet", "bench", "conformance", "scripts")
 
@@ -218,7 +218,7 @@ from tailrace.a import b, name
 if TYPE_CHECKING:
     from tailrace.f import hidden
 else:
-    import bench.speed
+    import checks.bench.speed
 if typing.TYPE_CHECKING:
     import tailrace.f
 def later():
@@ -228,11 +228,11 @@ def later():
 
 
 def test_what_is_forbidden() -> None:
-    assert forbidden("words.units", "topology.model")
-    assert forbidden("schemes.ecmp_app", "native.virtual")
-    assert forbidden("native.server.service", "native.switchd.ports")
+    assert forbidden("spec.units", "topology.model")
+    assert forbidden("schemes.ecmp_app", "sim.network")
+    assert forbidden("switch.p4runtime.service", "switch.daemon.ports")
     assert forbidden("cli.main", "bench.speed")
-    assert not forbidden("cli.main", "native.switchd.ports")
+    assert not forbidden("cli.main", "switch.daemon.ports")
     assert not forbidden("topology.families.build", "topology.model")
 
 

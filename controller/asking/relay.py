@@ -39,7 +39,7 @@ from msgspec import Meta
 
 from tailrace.controller.asking.answers import REASON_OF
 from tailrace.p4rt.errors import ControllerError, NoAnswerError
-from tailrace.words.schema import KeyProblemError, convert
+from tailrace.spec.schema import KeyProblemError, convert
 
 
 class RelayError(ControllerError):

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from finsy.proto import p4i, p4r
 
 from tailrace.controller.inspect.node import Node
-from tailrace.controller.listing.listing import Column, Listing, Row, in_order
 from tailrace.p4rt.values import Value
+from tailrace.tables.listing import Column, Listing, Row, in_order
 
 COLUMNS = (
     Column("switch", key=True),

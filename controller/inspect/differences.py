@@ -8,7 +8,6 @@ from finsy.proto import p4r
 from tailrace.controller.inspect.groups import replica_port
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.tables import row_of
-from tailrace.controller.listing.listing import Column, Listing, Row, in_order
 from tailrace.controller.reconcile import differences
 from tailrace.p4rt import programs
 from tailrace.p4rt.connection import GrpcConnection
@@ -17,6 +16,7 @@ from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.values import Port, Value, text_of
+from tailrace.tables.listing import Column, Listing, Row, in_order
 
 COLUMNS = (
     Column("switch", key=True),

@@ -13,9 +13,9 @@ from tailrace.controller.asking.asking import Asker, answers, require_op
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.registers import register_cells
 from tailrace.controller.inspect.tables import read_tables
-from tailrace.controller.listing.listing import Column, Listing, Row, in_order
 from tailrace.p4rt.errors import NotOfferedError
 from tailrace.p4rt.values import Port
+from tailrace.tables.listing import Column, Listing, Row, in_order
 
 COLUMNS = (
     Column("switch", key=True),

@@ -18,9 +18,9 @@ from finsy.proto import p4r
 
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.tables import call_text, plain_action, read_entries, row_of
-from tailrace.controller.listing.listing import Column, Listing, Row, in_order
 from tailrace.p4rt.values import Port, Value, number_of, sort_key
 from tailrace.p4rt.view import TableView
+from tailrace.tables.listing import Column, Listing, Row, in_order
 
 COLUMNS = (
     Column("switch", key=True),

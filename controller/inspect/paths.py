@@ -19,9 +19,9 @@ from ipaddress import IPv4Address, IPv4Network
 from tailrace.controller.inspect.groups import GROUP_KEY, ecmp_groups, entry_ports, group_tables, read_groups
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.tables import DEFAULT, read_tables
-from tailrace.controller.listing.listing import Column, Listing, Row
 from tailrace.p4rt.errors import NotOfferedError
 from tailrace.p4rt.values import Port, Value
+from tailrace.tables.listing import Column, Listing, Row
 from tailrace.topology import Host, Topology
 
 _ROUTES, _ONWARD, _TOWARD = "ipv4_routes", "onward_groups", "toward"

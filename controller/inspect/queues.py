@@ -17,9 +17,9 @@ from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.pfc import read_pfc
 from tailrace.controller.inspect.rlb import in_ns, knows_warnings, read_ports
 from tailrace.controller.inspect.tables import read_tables
-from tailrace.controller.listing.listing import Column, Listing, Row, in_order
 from tailrace.p4rt.errors import NotOfferedError
 from tailrace.p4rt.values import Port, Value
+from tailrace.tables.listing import Column, Listing, Row, in_order
 
 COLUMNS = (
     Column("switch", key=True),

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from finsy.proto import p4d, p4i, p4r, p4t
 
 from tailrace.controller.inspect.node import Node
-from tailrace.controller.listing.listing import Column, Listing, Row, in_order
 from tailrace.p4rt.errors import NotOfferedError, RefusedError
 from tailrace.p4rt.fields import data_field, original
 from tailrace.p4rt.status import Code
 from tailrace.p4rt.values import Value
+from tailrace.tables.listing import Column, Listing, Row, in_order
 
 COLUMNS = (
     Column("switch", key=True),

@@ -16,8 +16,8 @@ from tailrace.controller.asking.relay import SuppressedLeft
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.paths import Walk
 from tailrace.controller.inspect.rlb import PathKey, in_ns
-from tailrace.controller.listing.listing import Column, Listing, Row
 from tailrace.p4rt.values import Port, Value
+from tailrace.tables.listing import Column, Listing, Row
 from tailrace.topology import Topology, next_hops
 from tailrace.topology.paths.restricted import Hops, with_restricted
 from tailrace.topology.paths.shortest import Down

@@ -13,14 +13,14 @@ from ipaddress import IPv4Address, IPv4Network
 
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.tables import read_tables
-from tailrace.controller.listing.listing import Column, Listing, Row
 from tailrace.p4rt.errors import NotOfferedError
 from tailrace.p4rt.values import Port, Value
 from tailrace.schemes.spritz.endpoints import EndpointPaths
 from tailrace.schemes.spritz.walk import ALL, ROLES, TABLES, EvWalk, EvWalker, SteeredTables
+from tailrace.spec.constants import PS_PER_NS
+from tailrace.tables.listing import Column, Listing, Row
 from tailrace.topology import Host, Topology
 from tailrace.topology.paths.bounded import BoundedPath
-from tailrace.words.constants import PS_PER_NS
 
 LIST_COLUMNS = (
     Column("src", key=True),

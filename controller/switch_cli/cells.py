@@ -16,7 +16,7 @@ from tailrace.controller.switch_cli.tables import Tables
 from tailrace.p4rt.by_name import names, parse
 from tailrace.p4rt.by_name.entries import Entries
 from tailrace.p4rt.fields import data_field, fields_of, original
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
 
 _PER_US = 1_000_000
 """Rates of simple_switch_CLI are in units per microsecond, those of P4Runtime in units per second."""

@@ -20,9 +20,9 @@ from tailrace.controller.switch_cli.handles import Commands
 from tailrace.controller.switch_cli.replication import Replication
 from tailrace.controller.switch_cli.tables import PROFILE_DEFAULT, Tables
 from tailrace.p4rt.by_name.entries import Entries
-from tailrace.words import SpecError
-from tailrace.words.errors import FileError
-from tailrace.words.suggest import expected
+from tailrace.spec import SpecError
+from tailrace.spec.errors import FileError
+from tailrace.spec.suggest import expected
 
 _HASHES = "the program says how it hashes"
 _NOT_WRITTEN = {

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from finsy.proto import p4r
 
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
 
 _T = TypeVar("_T")
 _SLOT = (1 << 24) - 1

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from finsy.proto import p4r
 
 from tailrace.controller.switch_cli.handles import Commands, Handles, Held, number
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
 
 _PORT, _GROUP = "port", "group"
 

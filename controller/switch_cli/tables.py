@@ -13,7 +13,7 @@ from finsy.proto import p4i, p4r
 from tailrace.controller.switch_cli.handles import Commands, Handles, Held, number
 from tailrace.p4rt.by_name import parse
 from tailrace.p4rt.by_name.entries import Entries, TableNames
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
 
 _HIGHEST_PRIORITY = (1 << 31) - 1
 """BMv2's P4Runtime server inverts priorities at this one (targets/bmv2/pi_tables_imp.cpp of p4lang/PI): with

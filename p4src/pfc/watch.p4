@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The watchdog of pauses, as a traffic manager has one (tailrace/native/runtime/c/tr_watch.c): a port that pauses hold
+// The watchdog of pauses, as a traffic manager has one (tailrace/switch/core/c/tr_watch.c): a port that pauses hold
 // for too long is in a storm, in which pauses close nothing; what waits and comes is dropped, or is sent all the same.
 //
 //   ingress, what comes round   held for `detect_ticks` -> storm: the port is open -> digest

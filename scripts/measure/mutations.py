@@ -35,17 +35,17 @@ FILE = Path(__file__).parent / "mutations.toml"
 AREAS = {
     "p4": ("p4src/", (".p4",), ("tests/p4src", "tests/flowcut", "tests/guards")),
     "core": (
-        "tailrace/native/runtime/c/",
+        "tailrace/switch/core/c/",
         (".c", ".h"),
-        ("tests/native/runtime", "tests/native/trace", "tests/pfc"),
+        ("tests/switch/core", "tests/switch/trace", "tests/pfc"),
     ),
-    "server": ("tailrace/native/server/", (".py",), ("tests/native/server",)),
+    "server": ("tailrace/switch/p4runtime/", (".py",), ("tests/switch/p4runtime",)),
     "nics": ("tailrace/hosts/", (".py",), ("tests/hosts",)),
     "controller": ("controller/", (".py",), ("tests/controller", "tests/cli")),
     "study": ("tailrace/experiments/", (".py",), ("tests/experiments", "tests/api")),
 }
 """Of each area: the folder and the endings of its files, and the tests of its room."""
-RECORDED = ("tests/traces", "tests/conformance", "tests/hosts/traces")
+RECORDED = ("tests/traces", "tests/checks/conformance", "tests/hosts/traces")
 EACH = 10
 MUTANTS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 C_COMPARISON = re.compile(r"(?<=[\w)\]] )(<=|>=|==|!=|<|>)(?= [\w(!~-])")

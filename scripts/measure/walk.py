@@ -124,7 +124,7 @@ def client(address: str) -> None:
 
 def walk_write() -> None:
     """Prints the walk of one Write in `tailrace_switch_grpc`, and ends the process."""
-    from tailrace.native.switchd.cli import main
+    from tailrace.switch.daemon.cli import main
 
     walk = Walk(recording=False)
     with socket.create_server(("127.0.0.1", 0)) as free:

@@ -3,13 +3,13 @@
 
 from tailrace.api.experiment import Keys, experiment
 from tailrace.api.run import compare, figure, repeat, run, sweep
-from tailrace.experiments.errors import RunError, TargetError
 from tailrace.experiments.plan.experiment import Experiment
-from tailrace.experiments.results.result import Result, open_result
-from tailrace.experiments.results.summary import Summary
-from tailrace.experiments.run.compare import Comparison, open_comparison
-from tailrace.experiments.run.sweep import Sweep, open_sweep
-from tailrace.words.errors import Error, FileError, SpecError
+from tailrace.results.result import Result, open_result
+from tailrace.results.summary import Summary
+from tailrace.sim.errors import RunError, TargetError
+from tailrace.spec.errors import Error, FileError, SpecError
+from tailrace.study.compare import Comparison, open_comparison
+from tailrace.study.sweep import Sweep, open_sweep
 
 __all__ = [
     "Comparison",

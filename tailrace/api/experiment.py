@@ -15,9 +15,9 @@ from tailrace.experiments.plan.experiment_file import read_experiment
 from tailrace.experiments.plan.seeds import MOST_SEEDS
 from tailrace.experiments.workloads.workload import WORKLOADS
 from tailrace.schemes.registry import SCHEMES
+from tailrace.spec import SpecError
+from tailrace.spec.registry import Registry
 from tailrace.topology.parse import FAMILIES
-from tailrace.words import SpecError
-from tailrace.words.registry import Registry
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -18,41 +18,41 @@ from typing import IO, TYPE_CHECKING, Any
 from msgspec import structs
 
 from tailrace.api.experiment import Base, Keys, experiment, in_words
-from tailrace.experiments.backends.outcome import Backend
-from tailrace.experiments.backends.virtual.mpi import World
-from tailrace.experiments.backends.virtual.run import Stops, VirtualBackend
-from tailrace.experiments.errors import RunError
-from tailrace.experiments.figures.beside import draw_comparison
 from tailrace.experiments.plan.defaults import PRESET
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.experiment_file import check_label, schemes_of
 from tailrace.experiments.plan.plan import Plan, on_target, plan
 from tailrace.experiments.plan.words import labels
-from tailrace.experiments.results.comparison import LeftOut
-from tailrace.experiments.results.result import Result, to_json, write_result
-from tailrace.experiments.results.staging import replace_file, staged
-from tailrace.experiments.run.command import compare_command, run_command, sweep_command
-from tailrace.experiments.run.compare import Comparison, compare_at_once, plans, write
-from tailrace.experiments.run.compare import compare as compare_plans
-from tailrace.experiments.run.pool import Where, run_all
-from tailrace.experiments.run.prepare import choose_target, tell_runs, tell_scale, tell_transports
-from tailrace.experiments.run.progress import Display
-from tailrace.experiments.run.run import run as run_plan
-from tailrace.experiments.run.sweep import SWEEP, Ended, Sweep, axis_text, make_axis, points
-from tailrace.experiments.run.task import backend_of, key_of
-from tailrace.experiments.store.stand import keeper
-from tailrace.experiments.store.store import Store
-from tailrace.words import SpecError
-from tailrace.words.errors import UnitError
-from tailrace.words.units import format_time, parse_time_ns
+from tailrace.report.figures.beside import draw_comparison
+from tailrace.results.comparison import LeftOut
+from tailrace.results.result import Result, to_json, write_result
+from tailrace.results.staging import replace_file, staged
+from tailrace.sim.errors import RunError
+from tailrace.sim.mpi import World
+from tailrace.sim.outcome import Backend
+from tailrace.sim.run import Stops, VirtualBackend
+from tailrace.spec import SpecError
+from tailrace.spec.errors import UnitError
+from tailrace.spec.units import format_time, parse_time_ns
+from tailrace.study.command import compare_command, run_command, sweep_command
+from tailrace.study.compare import Comparison, compare_at_once, plans, write
+from tailrace.study.compare import compare as compare_plans
+from tailrace.study.pool import Where, run_all
+from tailrace.study.prepare import choose_target, tell_runs, tell_scale, tell_transports
+from tailrace.study.progress import Display
+from tailrace.study.run import run as run_plan
+from tailrace.study.store.stand import keeper
+from tailrace.study.store.store import Store
+from tailrace.study.sweep import SWEEP, Ended, Sweep, axis_text, make_axis, points
+from tailrace.study.task import backend_of, key_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from typing_extensions import Unpack
 
-    from tailrace.experiments.backends.virtual.run import Standing
-    from tailrace.native.virtual.ranks import Transport
     from tailrace.schemes.base import SchemeConfig
+    from tailrace.sim.network.ranks import Transport
+    from tailrace.sim.run import Standing
 
 PCAP = "pcap"
 """The folder of captures, within that of the results."""
@@ -374,7 +374,7 @@ def figure(of: Result | Comparison) -> Figure:
     out of order, for each case; in lossless networks pauses, too.
     """
     # only who draws waits for matplotlib
-    from tailrace.experiments.figures.figure import comparison_figure
+    from tailrace.report.figures.figure import comparison_figure
 
     return comparison_figure([of] if isinstance(of, Result) else of.results)
 

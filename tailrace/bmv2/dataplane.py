@@ -15,8 +15,8 @@ from typing import Any
 
 import grpc
 
-from tailrace.bmv2.messages import SERVICE, STREAM, Packet
-from tailrace.words.errors import Error
+from tailrace.p4rt.dataplane import SERVICE, STREAM, Packet
+from tailrace.spec.errors import Error
 
 TIMEOUT_S = 120.0
 _NOT_READY = "not ready"

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import IO
 
 from tailrace.bmv2.thrift import ThriftClient, ThriftError
-from tailrace.words.errors import Error
+from tailrace.spec.errors import Error
 
 EXECUTABLE = "simple_switch_grpc"
 MISSING = f"{EXECUTABLE} is not on PATH; `make vm` makes a machine that has it (docs/vm.md)"

@@ -12,7 +12,7 @@ import socket
 import struct
 import time
 
-from tailrace.words.errors import Error
+from tailrace.spec.errors import Error
 
 START_S = 5.0
 """The Thrift server starts after the P4Runtime server."""

@@ -45,7 +45,7 @@ def compare(
     """
     from tailrace.cli.experiment_command import Output, run_several
     from tailrace.experiments.plan.words import split_schemes
-    from tailrace.words.renamed import tell_renamed
+    from tailrace.spec.renamed import tell_renamed
 
     if schemes is not None:
         tell_renamed("option", "--schemes", "--scheme")

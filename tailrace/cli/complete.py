@@ -12,7 +12,7 @@ import typer
 from tailrace.cli.start.names import names_of
 
 _COLUMNS = {
-    **dict.fromkeys(("run", "compare", "sweep"), "experiments.results.table"),
+    **dict.fromkeys(("run", "compare", "sweep"), "results.table"),
     "paper": "cli.paper_command",
     "results": "cli.store.results_command",
     **{name: f"controller.inspect.{name}" for name in ("tables", "groups", "counters", "registers", "paths")},
@@ -42,7 +42,7 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
 def complete_switch(incomplete: str) -> list[str]:
     """Names of switches that begin so; none where no network runs."""
     from tailrace.controller import runfile
-    from tailrace.words import SpecError
+    from tailrace.spec import SpecError
 
     try:
         return _beginning(runfile.read().switches, incomplete)
@@ -53,8 +53,8 @@ def complete_switch(incomplete: str) -> list[str]:
 def complete_host(incomplete: str) -> list[str]:
     """Names of hosts that begin so; none where no network runs."""
     from tailrace.controller import runfile
+    from tailrace.spec import SpecError
     from tailrace.topology import parse_topology
-    from tailrace.words import SpecError
 
     try:
         return _beginning((host.name for host in parse_topology(runfile.read().topology).hosts), incomplete)
@@ -110,7 +110,7 @@ def complete_experiment(incomplete: str) -> list[str]:
 
 def complete_paper(incomplete: str) -> list[str]:
     """Papers, and figures and tables of papers behind the last comma."""
-    from tailrace.experiments.paper.model import names, paper_of
+    from tailrace.papers.model import names, paper_of
 
     before, comma, last = incomplete.rpartition(",")
     papers = () if comma else ("list", "all", *dict.fromkeys(map(paper_of, names())))

@@ -22,26 +22,26 @@ from tailrace.cli.experiment_options import PAGE
 from tailrace.cli.options import Form, View
 from tailrace.cli.output import arranged, show
 from tailrace.cli.start.drawing import draw_alone
-from tailrace.controller.listing.listing import Listing
-from tailrace.experiments.backends.mininet import MininetBackend
-from tailrace.experiments.backends.outcome import Outcome
-from tailrace.experiments.backends.virtual.mpi import NAME, World
-from tailrace.experiments.errors import RunError
-from tailrace.experiments.figures.beside import COMPARISON, files_of
+from tailrace.emulation.mininet import MininetBackend
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.plan.words import labels
-from tailrace.experiments.results.result import Result, to_json, write_result
-from tailrace.experiments.results.staging import check_place, staged
-from tailrace.experiments.results.table import make_table, possible_columns
-from tailrace.experiments.run.compare import Comparison
-from tailrace.experiments.run.pool import Where
-from tailrace.experiments.run.prepare import choose_target, tell_scale
-from tailrace.experiments.run.progress import Display
-from tailrace.experiments.run.run import result_of
-from tailrace.experiments.run.signals import Interrupted, stoppable
-from tailrace.words import Error, SpecError
+from tailrace.report.figures.beside import COMPARISON, files_of
+from tailrace.results.result import Result, to_json, write_result
+from tailrace.results.staging import check_place, staged
+from tailrace.results.table import make_table, possible_columns
+from tailrace.sim.errors import RunError
+from tailrace.sim.mpi import NAME, World
+from tailrace.sim.outcome import Outcome
+from tailrace.spec import Error, SpecError
+from tailrace.study.compare import Comparison
+from tailrace.study.pool import Where
+from tailrace.study.prepare import choose_target, tell_scale
+from tailrace.study.progress import Display
+from tailrace.study.run import result_of
+from tailrace.study.signals import Interrupted, stoppable
+from tailrace.tables.listing import Listing
 
 NOTHING_KEPT = "no results were written"
 
@@ -129,7 +129,7 @@ def run_one(
     halt = None
     if stop_at:
         # whoever does not stop needs no server
-        from tailrace.experiments.backends.virtual.stop import STANDARD_INPUT, Lines, let_inspect
+        from tailrace.sim.stop import STANDARD_INPUT, Lines, let_inspect
 
         halt = let_inspect(display.say, Lines(STANDARD_INPUT).wait)
     with interruptible():

@@ -130,7 +130,7 @@ def with_experiment(command: Callable[..., None]) -> Callable[..., None]:
     def wrapper(**found: Any) -> None:
         plugins = found.pop("plugin")
         if plugins:
-            from tailrace.words.plugins import use
+            from tailrace.spec.plugins import use
 
             use(plugins)
         values = given({name: found.pop(name) for name in EXPERIMENT})

@@ -17,8 +17,8 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from tailrace.cbuild.artifacts import ROOT
 from tailrace.cli.errors import BAD_INPUT, DEBUG, DONE, FAILED, INTERRUPTED, PROGRAM, FailedError
-from tailrace.toolchain.artifacts import ROOT
 
 if TYPE_CHECKING:
     from tailrace.cli.start.group import Group
@@ -182,7 +182,7 @@ def _run(words: list[str]) -> int:
     import typer
     from typer.exceptions import TyperException
 
-    from tailrace.words import Error, SpecError
+    from tailrace.spec import Error, SpecError
 
     try:
         status = _called(words)
@@ -224,11 +224,11 @@ def _called(words: list[str]) -> Any:
         return make_app()(words, prog_name=PROGRAM, standalone_mode=False)
     except BaseException as error:
         # loaded by now, if anything of a plug-in is; its import takes as long as help does
-        plugins = sys.modules.get("tailrace.words.plugins")
+        plugins = sys.modules.get("tailrace.spec.plugins")
         cause = "" if plugins is None else plugins.blame(error)
         if not cause:
             raise
-        from tailrace.words import SpecError
+        from tailrace.spec import SpecError
 
         raise SpecError(f"plug-in {cause}") from error
 
@@ -246,8 +246,8 @@ def _place(error: BaseException) -> str:
 
 def _fail(message: str, status: int) -> int:
     if message:
-        from tailrace.words.errors import MOST_CHARACTERS
-        from tailrace.words.text import one_line
+        from tailrace.spec.errors import MOST_CHARACTERS
+        from tailrace.spec.text import one_line
 
         # nobody can be told that standard error is closed
         with contextlib.suppress(OSError):

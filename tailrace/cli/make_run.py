@@ -30,7 +30,7 @@ from tailrace.experiments.plan.words import split_schemes
 from tailrace.hosts.options.hf2t_words import HF2T, stretches
 from tailrace.hosts.options.hf2t_words import KEYS as HF2T_KEYS
 from tailrace.schemes.letflow import LETFLOW_VARIANTS
-from tailrace.words import SpecError, parse
+from tailrace.spec import SpecError, parse
 
 BASIC, STEERED, LOSSLESS, STRETCHED = "basic", "spritz", "rlb", "hf2t"
 """Presets; where no SCHEME is named, and SCHEMEs that have one."""

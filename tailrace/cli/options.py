@@ -260,7 +260,7 @@ def _view(given: dict[str, Any]) -> View:
     Raises:
         SpecError: --json and another form.
     """
-    from tailrace.words import SpecError
+    from tailrace.spec import SpecError
 
     form, json = given.pop("output"), given.pop("json")
     if json and form not in (Form.TABLE, Form.JSON):

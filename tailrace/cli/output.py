@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tailrace.cli.options import Form, View
-from tailrace.cli.table import Table, plain, styled
-from tailrace.controller.listing.listing import Column, Listing, Row
-from tailrace.controller.listing.texts import short_name
 from tailrace.p4rt.values import json_of, sort_key, text_of
-from tailrace.words import SpecError
-from tailrace.words.suggest import expected
-from tailrace.words.text import json_text, printable
+from tailrace.spec import SpecError
+from tailrace.spec.suggest import expected
+from tailrace.spec.text import json_text, printable
+from tailrace.tables.listing import Column, Listing, Row
+from tailrace.tables.table import Table, plain, styled
+from tailrace.tables.texts import short_name
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -63,7 +63,7 @@ def paper(
     tailrace paper flowcut_fig8 --scale small
     """
     from tailrace.cli.paper_command import list_papers, run_papers
-    from tailrace.experiments.run.pool import Where
+    from tailrace.study.pool import Where
 
     if name == "list":
         list_papers(view)

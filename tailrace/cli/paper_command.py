@@ -13,22 +13,22 @@ from tailrace.cli.experiment_command import interruptible
 from tailrace.cli.options import Form, View
 from tailrace.cli.output import TABLES, show
 from tailrace.cli.start.drawing import draw_alone
-from tailrace.controller.listing.listing import Column, Listing
-from tailrace.experiments.errors import RunError
-from tailrace.experiments.figures.beside import draw_beside, files_of
-from tailrace.experiments.paper.claims.claims import headline, others, tally
-from tailrace.experiments.paper.document import Document
-from tailrace.experiments.paper.harness import check_scale, prepare, run_paper
-from tailrace.experiments.paper.model import names, paper_of, read_paper, select
-from tailrace.experiments.paper.show.page import write_page
-from tailrace.experiments.paper.show.summary import write_pages
-from tailrace.experiments.paper.show.table import claims_table, explanations, measured_table
 from tailrace.experiments.plan.seeds import parse_seeds
-from tailrace.experiments.results.staging import check_place
-from tailrace.experiments.run.pool import Where
-from tailrace.experiments.run.progress import Display
-from tailrace.experiments.store.store import Store
-from tailrace.words import SpecError
+from tailrace.papers.claims.claims import headline, others, tally
+from tailrace.papers.document import Document
+from tailrace.papers.harness import check_scale, prepare, run_paper
+from tailrace.papers.model import names, paper_of, read_paper, select
+from tailrace.report.figures.beside import draw_beside, files_of
+from tailrace.report.paper.page import write_page
+from tailrace.report.paper.summary import write_pages
+from tailrace.report.paper.table import claims_table, explanations, measured_table
+from tailrace.results.staging import check_place
+from tailrace.sim.errors import RunError
+from tailrace.spec import SpecError
+from tailrace.study.pool import Where
+from tailrace.study.progress import Display
+from tailrace.study.store.store import Store
+from tailrace.tables.listing import Column, Listing
 
 COLUMNS = (Column("name", key=True), Column("paper", rank=1), Column("figure", rank=2), Column("title"))
 
@@ -134,7 +134,7 @@ def run_papers(
 def _draw(document: Document, files: list[Path], display: Display) -> None:
     def draw() -> None:
         # only who draws waits for matplotlib
-        from tailrace.experiments.paper.show.charts import draw_document
+        from tailrace.report.paper.charts import draw_document
 
         draw_document(document, files)
 

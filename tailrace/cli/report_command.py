@@ -6,11 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from tailrace.cli.experiment_options import PAGE
-from tailrace.experiments.report.collect import collect
-from tailrace.experiments.report.page import render
-from tailrace.experiments.results.staging import replace_file
-from tailrace.words import SpecError
-from tailrace.words.whole import write_file
+from tailrace.report.collect import collect
+from tailrace.report.page import render
+from tailrace.results.staging import replace_file
+from tailrace.spec import SpecError
+from tailrace.spec.whole import write_file
 
 
 def write_report(folder: Path, out: Path | None, title: str | None) -> Path:

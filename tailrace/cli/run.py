@@ -57,7 +57,7 @@ def run(
     """
     from tailrace.cli.experiment_command import Output, open_prompt, run_one, run_seeds, with_ranks
     from tailrace.experiments.plan.experiment_file import read_experiment
-    from tailrace.words import SpecError
+    from tailrace.spec import SpecError
 
     with with_ranks(ranks) as processes:
         chosen = read_experiment(experiment, scale, given({"scheme": scheme, "variant": variant}) | values)

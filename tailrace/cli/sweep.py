@@ -52,9 +52,9 @@ def sweep(
     from tailrace.cli.experiment_command import Output, run_sweep
     from tailrace.experiments.plan.experiment_file import read_experiment
     from tailrace.experiments.plan.words import split_schemes
-    from tailrace.experiments.run.pool import Where
-    from tailrace.experiments.run.sweep import parse_axes
-    from tailrace.words import SpecError
+    from tailrace.spec import SpecError
+    from tailrace.study.pool import Where
+    from tailrace.study.sweep import parse_axes
 
     if scheme and len(found := split_schemes(",".join(scheme))) == 1 and axes:
         values["scheme"] = found[0]

@@ -6,8 +6,8 @@ from __future__ import annotations
 import functools
 from types import ModuleType
 
-from tailrace.toolchain.artifacts import CODEC
-from tailrace.toolchain.extension import extension
+from tailrace.cbuild.artifacts import CODEC
+from tailrace.cbuild.extension import extension
 
 
 @functools.cache

@@ -15,12 +15,12 @@ import shlex
 import sys
 from pathlib import Path
 
+from tailrace.cbuild import confined
+from tailrace.cbuild.artifacts import ROOT
+from tailrace.cbuild.cache import Folder, open_folder, root
+from tailrace.cbuild.cc import BuildError, compiler, ended_in_order, failure
 from tailrace.hosts import compiled
-from tailrace.toolchain import confined
-from tailrace.toolchain.artifacts import ROOT
-from tailrace.toolchain.cache import Folder, open_folder, root
-from tailrace.toolchain.cc import BuildError, compiler, ended_in_order, failure
-from tailrace.words.arguments import Parser
+from tailrace.spec.arguments import Parser
 
 TOOLS = ("mypy", "setuptools")
 STAMP = "mypy.txt"
@@ -45,7 +45,7 @@ def build(cache: Path | None = None) -> Path:
     """The folder of the compiled modules, made unless it is there; that takes half a minute.
 
     Args:
-        cache: instead of `toolchain.cache.root()`.
+        cache: instead of `cbuild.cache.root()`.
 
     Raises:
         BuildError: a tool is missing or failed, or the cache cannot be written.

@@ -20,7 +20,7 @@ namespace_packages = True
 explicit_package_bases = True
 follow_imports = skip
 ignore_missing_imports = True
-[mypy-tailrace.hosts.*,tailrace.codec.*,tailrace.words.constants,msgspec.*]
+[mypy-tailrace.hosts.*,tailrace.codec.*,tailrace.spec.constants,msgspec.*]
 follow_imports = normal
 """
 

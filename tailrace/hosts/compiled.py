@@ -16,9 +16,9 @@ import sysconfig
 from pathlib import Path
 from typing import Final
 
-from tailrace.toolchain.artifacts import PACKAGE
-from tailrace.toolchain.cache import open_folder, root
-from tailrace.toolchain.errors import BuildError
+from tailrace.cbuild.artifacts import PACKAGE
+from tailrace.cbuild.cache import open_folder, root
+from tailrace.cbuild.errors import BuildError
 
 VARIABLE: Final = "TAILRACE_HOSTS"
 AUTO: Final = "auto"
@@ -35,7 +35,7 @@ FOLDERS: Final = ("gaps", "nic", "steering", "transport")
 
 _PACKAGE: Final = PACKAGE / "hosts"
 _CODEC: Final = PACKAGE / "codec"
-_CONSTANTS: Final = PACKAGE / "words" / "constants.py"
+_CONSTANTS: Final = PACKAGE / "spec" / "constants.py"
 _DRIVER: Final = "driver"
 _DIGITS: Final = 32
 _SET: Final = "hosts-"
@@ -49,7 +49,7 @@ def sources() -> list[Path]:
 def digest() -> str:
     """What a set is known by: a hash of the sources and of this Python's binary interface.
 
-    All sources but the driver's count, those of `codec`, and `words.constants`: compiled modules hold
+    All sources but the driver's count, those of `codec`, and `spec.constants`: compiled modules hold
     numbers and types of those they import.
     """
     hashed = hashlib.sha256()

@@ -9,8 +9,8 @@ HostError
 
 from __future__ import annotations
 
-from tailrace.words.errors import Error
-from tailrace.words.keys import outside
+from tailrace.spec.errors import Error
+from tailrace.spec.keys import outside
 
 
 class HostError(Error):

@@ -23,9 +23,9 @@ from tailrace.hosts.transport import ENDS
 from tailrace.hosts.transport.base import NOTHING, OneTimerSender, Receiver, Sender
 from tailrace.hosts.transport.go_back_n import GoBackNReceiver, GoBackNSender
 from tailrace.hosts.transport.selective_repeat import SelectiveRepeatReceiver, SelectiveRepeatSender
-from tailrace.words import SpecError, keys, plugins
-from tailrace.words.registry import check_name
-from tailrace.words.text import one_line
+from tailrace.spec import SpecError, keys, plugins
+from tailrace.spec.registry import check_name
+from tailrace.spec.text import one_line
 
 T = TypeVar("T", bound=type[Transport])
 S = TypeVar("S", bound=type[Steering])

@@ -196,7 +196,7 @@ class Client:
         return found
 
     async def traces(self, request: requests.TraceRequest) -> list[bytes] | None:
-        """What the switch would do with a packet, as JSON of native.trace.Trace, each way that was asked for;
+        """What the switch would do with a packet, as JSON of switch.trace.Trace, each way that was asked for;
         None where the switch is another one than ours.
 
         Raises:

@@ -18,9 +18,9 @@ from tailrace.p4rt.programs import parse_p4info
 from tailrace.p4rt.requests import TraceRequest
 from tailrace.p4rt.target import MOST_DEVICE_ID
 from tailrace.p4rt.tls import Tls
-from tailrace.words import SpecError
-from tailrace.words.files import MOST_TEXT_BYTES, read_bytes
-from tailrace.words.words import check_text
+from tailrace.spec import SpecError
+from tailrace.spec.files import MOST_TEXT_BYTES, read_bytes
+from tailrace.spec.words import check_text
 
 TIMEOUT_S = 10.0
 BATCH = 500
@@ -124,11 +124,11 @@ class GrpcConnection:
             raise WriteError(self.name, f"{len(failures)} updates were refused", failures=failures)
 
     def statistics(self) -> dict[str, Any] | None:
-        """What the traffic manager has counted, as the native switch says it (native.server.statistics)."""
+        """What the traffic manager has counted, as the native switch says it (switch.p4runtime.statistics)."""
         return run_at_once(self.client.statistics())
 
     def traces(self, request: TraceRequest) -> list[bytes] | None:
-        """What the native switch would do with a packet, each way as JSON (native.trace.Trace)."""
+        """What the native switch would do with a packet, each way as JSON (switch.trace.Trace)."""
         return run_at_once(self.client.traces(request))
 
 

@@ -17,7 +17,7 @@ ControllerError          a run fails (exit status 1)
 
 from __future__ import annotations
 
-from tailrace.words.errors import Error, SpecError
+from tailrace.spec.errors import Error, SpecError
 
 
 class ControllerError(Error):

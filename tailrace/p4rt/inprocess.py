@@ -20,7 +20,7 @@ from tailrace.p4rt.status import P4RtError
 
 class Switch(Protocol):
     """P4Runtime of a switch as plain calls, which raise P4RtError where a server would answer with an error:
-    native.virtual.endpoint.Endpoint is one.
+    sim.network.endpoint.Endpoint is one.
     """
 
     name: str

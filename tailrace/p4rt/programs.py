@@ -14,11 +14,11 @@ from finsy.proto import p4i
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
+from tailrace.cbuild.artifacts import P4_BUILD
 from tailrace.p4rt.errors import ProgramError
-from tailrace.toolchain.artifacts import P4_BUILD
-from tailrace.words import plugins
-from tailrace.words.files import MOST_TEXT_BYTES, read_bytes, unmarked
-from tailrace.words.text import one_line
+from tailrace.spec import plugins
+from tailrace.spec.files import MOST_TEXT_BYTES, read_bytes, unmarked
+from tailrace.spec.text import one_line
 
 _P4INFO = (".p4info.txtpb", ".p4.p4info.txtpb", ".p4info.txt", ".p4.p4info.txt")
 """P4Info beside NAME.json: our name, that of the p4lang tutorials, and both as p4c had them before 2024."""

@@ -10,12 +10,12 @@ from tailrace.p4rt.programs import Program
 
 STATISTICS = ("tailrace.Statistics", "Get")
 """Service and method beside P4Runtime, which has no place for counts of the traffic manager: a device id as
-text -> JSON as native.server.statistics has it. Switches of others do not know it.
+text -> JSON as switch.p4runtime.statistics has it. Switches of others do not know it.
 """
 
 
 TRACE = ("tailrace.Trace", "Try")
-"""Service and method beside P4Runtime: a `TraceRequest` as JSON -> a stream of `native.trace.Trace`, as JSON,
+"""Service and method beside P4Runtime: a `TraceRequest` as JSON -> a stream of `switch.trace.Trace`, as JSON,
 and where it asks for them `TraceNeeds`. Switches of others do not know it.
 """
 
@@ -46,7 +46,7 @@ class TraceNeeds(msgspec.Struct, frozen=True):
     program: SHA-256 of the p4_device_config, in base 16
     time_ns: of the switch, when the packet came in; a tick of its time stamps is `tick_ns`
     entities: each a p4.v1.Entity, as octets; in the order in which they can be written
-    choices: outcomes, as native.trace.trying takes them
+    choices: outcomes, as switch.trace.trying takes them
     """
 
     program: str

@@ -11,8 +11,8 @@ from typing import TypeVar
 from finsy.proto import p4r, rpc_status
 from google.protobuf.message import DecodeError
 
-from tailrace.words.errors import Error
-from tailrace.words.text import one_line
+from tailrace.spec.errors import Error
+from tailrace.spec.text import one_line
 
 
 class Code(IntEnum):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailrace.words import SpecError
-from tailrace.words.watchdog import Watchdog
+from tailrace.spec import SpecError
+from tailrace.spec.watchdog import Watchdog
 
 MOST_DEVICE_ID = (1 << 64) - 1
 """P4Runtime has 64 bits for it."""
@@ -18,7 +18,7 @@ MOST_DEVICE_ID = (1 << 64) - 1
 class EmulatedPfc:
     """Thresholds, in bytes of what one port brought and still waits, of PFC that the program itself does.
 
-    watchdog: of pauses between switches, as words.watchdog has it
+    watchdog: of pauses between switches, as spec.watchdog has it
     """
 
     xoff_bytes: int

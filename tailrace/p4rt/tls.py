@@ -9,7 +9,7 @@ from pathlib import Path
 from finsy import GRPCCredentialsTLS
 
 from tailrace.p4rt.errors import TlsError
-from tailrace.words.files import read_bytes, unmarked
+from tailrace.spec.files import read_bytes, unmarked
 
 _MOST_BYTES = 1 << 20
 """Of a certificate with those that vouch for it, or of a key."""

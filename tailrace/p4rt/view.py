@@ -13,7 +13,7 @@ from finsy.proto import p4i, p4r
 from tailrace.p4rt.by_name.names import Names, entities
 from tailrace.p4rt.fields import Field, Kind, PeerOf, enum_members, fields_of
 from tailrace.p4rt.values import Value
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
 
 ENUM_FIELDS = {
     ("discard", "reason"): "DropReason_t",

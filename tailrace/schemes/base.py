@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every scheme is: keys as they are written, and what they come to in a network.
 
-A scheme declares itself in one file or folder of this one. A struct holds its keys (words.keys) as they were
+A scheme declares itself in one file or folder of this one. A struct holds its keys (spec.keys) as they were
 given; `resolve` makes another struct of it, in which nothing is open any more, and which says what the
 switches of a network hold and what NICs are to do. `@scheme` registers it.
 
@@ -24,11 +24,11 @@ from tailrace.hosts.options.hf2t_words import Hf2tWords
 from tailrace.hosts.options.transports import Dcqcn, GoBackN
 from tailrace.p4rt import programs
 from tailrace.schemes.resolved import Around, RedConfig, Resolved
+from tailrace.spec import Options, SpecError, keys
+from tailrace.spec.plugins import given_by
+from tailrace.spec.registry import Registry
 from tailrace.topology import Topology
 from tailrace.topology.timing import bdp_bytes
-from tailrace.words import Options, SpecError, keys
-from tailrace.words.plugins import given_by
-from tailrace.words.registry import Registry
 
 BY_TOPOLOGY = "by topology"
 """What a listing has for a default that follows from the topology."""

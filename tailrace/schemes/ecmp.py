@@ -10,8 +10,8 @@ from tailrace.schemes.blocks.plain import ResolvedPlain
 from tailrace.schemes.resolved import Around, Resolved
 from tailrace.schemes.spritz.app import STEERED
 from tailrace.schemes.spritz.bounded import BOUNDED_KEYS, FLOW_ECMP, BoundedConfig
+from tailrace.spec import Options, keys
 from tailrace.topology import Topology
-from tailrace.words import Options, keys
 
 OVER_MINIMAL, OVER_ALL = OVERS = ("minimal", "all")
 

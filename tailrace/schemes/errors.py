@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
 
 
 class IntentError(SpecError):

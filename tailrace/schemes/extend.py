@@ -24,9 +24,9 @@ from tailrace.schemes.blocks.entries import (
 from tailrace.schemes.blocks.plain import Ports, ResolvedPlain
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import Around, Plan, Resolved
+from tailrace.spec import Options, SpecError, keys
 from tailrace.topology import Topology
 from tailrace.topology.timing import base_rtt_ns, bdp_bytes
-from tailrace.words import Options, SpecError, keys
 
 __all__ = [
     "Around",

@@ -16,9 +16,9 @@ from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.blocks.plain import Ports, ResolvedPlain
 from tailrace.schemes.ecmp import EcmpConfig
 from tailrace.schemes.resolved import Around
+from tailrace.spec import keys
 from tailrace.topology import Topology
 from tailrace.topology.timing import base_rtt_ns
-from tailrace.words import keys
 
 PORTS = 1024
 """Among which a flow chooses; many more than a network has paths."""

@@ -21,11 +21,11 @@ from tailrace.hosts.options.nic import DCQCN, HERMES, NicConfig, SteeringConfig
 from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.blocks.plain import ResolvedPlain
 from tailrace.schemes.resolved import Around, Resolved
+from tailrace.spec import SpecError
+from tailrace.spec.scale import scaled
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import next_hops
 from tailrace.topology.timing import base_rtt_ns, bdp_bytes, sending_ns
-from tailrace.words import SpecError
-from tailrace.words.scale import scaled
 
 _EQUAL = 1.0
 

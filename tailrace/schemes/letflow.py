@@ -31,9 +31,9 @@ from tailrace.schemes.dragonfly.paths import (
 )
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import Around, DragonflyPaths, Plan
+from tailrace.spec import Options, keys
 from tailrace.topology import Topology
 from tailrace.topology.timing import base_rtt_ns
-from tailrace.words import Options, keys
 
 PLAIN = "plain"
 LETFLOW_VARIANTS = (PLAIN, HF2T)

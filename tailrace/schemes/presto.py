@@ -11,8 +11,8 @@ from finsy.p4entity import P4Entity
 from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.blocks.entries import flowcell_config, usual
 from tailrace.schemes.resolved import Around, Plan, Resolved
+from tailrace.spec import keys
 from tailrace.topology import Topology
-from tailrace.words import keys
 
 CELL = keys.size(
     "cell", "so many bytes of a flow go one way, the next ones the next way", least=1, section="RLB §VI-A"

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from tailrace.hosts.options.hf2t_words import Hf2tWords, asked_for
 from tailrace.schemes.base import SCHEMES, Common, SchemeConfig
 from tailrace.schemes.resolved import Resolved
-from tailrace.words import Options, SpecError, Words, keys, plugins
-from tailrace.words.registry import load_folder
-from tailrace.words.schema import convert
+from tailrace.spec import Options, SpecError, Words, keys, plugins
+from tailrace.spec.registry import load_folder
+from tailrace.spec.schema import convert
 
 __all__ = ["SCHEMES", "parse_scheme", "resolved_of", "with_scheme"]
 

@@ -18,11 +18,11 @@ from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.blocks.groups import Groups, plan_groups, without
 from tailrace.schemes.watch import End, Tell, Watcher, When
+from tailrace.spec.units import format_time
 from tailrace.topology import Switch, Topology, next_hops
 from tailrace.topology.paths.restricted import with_restricted
 from tailrace.topology.paths.shortest import Down
 from tailrace.topology.timing import base_rtt_ns, bdp_bytes, full_frame_bytes
-from tailrace.words.units import format_time
 
 RTO_RTTS = 400
 PAUSE_RTTS = 200

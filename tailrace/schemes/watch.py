@@ -14,9 +14,9 @@ from tailrace.p4rt.digests import Digest
 from tailrace.p4rt.events import Event
 from tailrace.p4rt.programs import Program
 from tailrace.schemes.blocks.storms import storm_of
+from tailrace.spec.units import format_time
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
-from tailrace.words.units import format_time
 
 End = tuple[str, int]
 """A port of a switch: the way from there to its neighbour."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
 from typing import TYPE_CHECKING
 
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
 
 if TYPE_CHECKING:
     from tailrace.topology.model import Topology

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from tailrace.spec import SpecError
 from tailrace.topology.model import Topology
-from tailrace.words import SpecError
 
 DRAGONFLY, SLIM_FLY = "dragonfly", "slim-fly"
 TREES = LEAF_SPINE, FAT_TREE = ("leaf-spine", "fat-tree")

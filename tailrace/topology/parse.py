@@ -7,13 +7,13 @@ them.
 
 from __future__ import annotations
 
+from tailrace.spec import SpecError, Words, parse
+from tailrace.spec.plugins import blamed, given_by
+from tailrace.spec.registry import load_folder
 from tailrace.topology.families.build import Builder
 from tailrace.topology.families.options import FAMILIES
 from tailrace.topology.families.tutorials import read_topology_json
 from tailrace.topology.model import Host, Link, Switch, Topology
-from tailrace.words import SpecError, Words, parse
-from tailrace.words.plugins import blamed, given_by
-from tailrace.words.registry import load_folder
 
 __all__ = ["FAMILIES", "parse_topology"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tailrace.spec import SpecError
 from tailrace.topology.model import Switch, Topology
-from tailrace.words import SpecError
 
 MOST_RANKS = 64
 """Processes that run one network."""

@@ -20,11 +20,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+from tailrace.spec.constants import NS_BITS, PS_BITS, PS_PER_NS
 from tailrace.topology.kinds import SLIM_FLY, TREES, check_kind
 from tailrace.topology.model import Topology
 from tailrace.topology.paths.segments import link_ps
 from tailrace.topology.paths.shortest import max_switches_on_path
-from tailrace.words.constants import NS_BITS, PS_BITS, PS_PER_NS
 
 FRAME_OVERHEAD_BYTES = 100
 """Headers of a packet, and all that Tailrace adds to it."""

@@ -109,13 +109,13 @@ tailrace.rum()
 """
 
 SEEN = (
-    ("note", '"tailrace.experiments.results.result.Result"'),
+    ("note", '"tailrace.results.result.Result"'),
     ("note", '"arro3.core.'),
     ("note", '"float"'),
     ("note", '"matplotlib.figure.Figure"'),
-    ("note", '"tailrace.experiments.results.result.Result"'),
-    ("note", '"tailrace.experiments.results.result.Result | None"'),
-    ("note", '"tailrace.words.errors.Error"'),
+    ("note", '"tailrace.results.result.Result"'),
+    ("note", '"tailrace.results.result.Result | None"'),
+    ("note", '"tailrace.spec.errors.Error"'),
     ("error", 'Argument "scheme" to "run" has incompatible type "int"'),
     ("error", 'Unexpected keyword argument "sceme" for "run"'),
     ("error", 'Module has no attribute "rum"'),

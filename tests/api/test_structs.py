@@ -21,10 +21,10 @@ from tailrace.experiments.workloads.workload import WORKLOADS
 from tailrace.schemes.ecmp import EcmpConfig
 from tailrace.schemes.letflow import LetflowConfig
 from tailrace.schemes.registry import SCHEMES, parse_scheme
+from tailrace.spec.registry import Registry
 from tailrace.topology.families.leaf_spine import LeafSpine
 from tailrace.topology.families.options import Links
 from tailrace.topology.parse import FAMILIES
-from tailrace.words.registry import Registry
 from tests.api.conftest import TINY
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,7 +53,7 @@ def test_words_and_structs_mean_the_same(kind: str) -> None:
     """All words in all our files: to structs, back to words, and to the same structs."""
     files = [
         *ROOT.glob("tailrace/experiments/presets/*.toml"),
-        *ROOT.glob("tailrace/experiments/paper/files/*.toml"),
+        *ROOT.glob("tailrace/papers/files/*.toml"),
     ]
     registry = REGISTRIES[kind]
     seen = set()

@@ -23,38 +23,38 @@ from typing import Any
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
-from soak.draw import draw
+from checks.soak.draw import draw
 from tailrace.controller import runfile
 from tailrace.controller.entry_files import read_request, read_updates
-from tailrace.experiments.backends.job import read_job, write_job
 from tailrace.experiments.faults.parse import parse_fault
-from tailrace.experiments.paper.claims.expect import parse_expectation
-from tailrace.experiments.paper.model import read_paper_file
 from tailrace.experiments.plan.controller import parse_controller
 from tailrace.experiments.plan.experiment_file import read_experiment
 from tailrace.experiments.plan.nic import parse_window
 from tailrace.experiments.plan.pfc import parse_pfc
 from tailrace.experiments.plan.seeds import parse_seeds
-from tailrace.experiments.results.events import read_events
-from tailrace.experiments.results.result import read_summary
-from tailrace.experiments.results.rows import read_rows as read_flow_rows
-from tailrace.experiments.run.sweep import parse_axes
-from tailrace.experiments.store.store import read_lines
 from tailrace.experiments.workloads.csv_file import read_rows
 from tailrace.experiments.workloads.sizes_file import read_cdf
 from tailrace.experiments.workloads.workload import parse_workload
 from tailrace.hosts.driver.job import read_job as read_hosts_job
 from tailrace.hosts.options.transports import parse_transport
-from tailrace.native.switchd.lossless import parse_buffer, parse_port_watchdog
-from tailrace.native.switchd.lossless import parse_pfc as parse_switch_pfc
-from tailrace.native.switchd.units import parse_depth, parse_rate
 from tailrace.p4rt import programs
 from tailrace.p4rt.connection import load_p4info
+from tailrace.papers.claims.expect import parse_expectation
+from tailrace.papers.model import read_paper_file
+from tailrace.results.events import read_events
+from tailrace.results.result import read_summary
+from tailrace.results.rows import read_rows as read_flow_rows
 from tailrace.schemes.registry import parse_scheme
+from tailrace.sim.job import read_job, write_job
+from tailrace.spec import units
+from tailrace.spec.errors import Error
+from tailrace.spec.watchdog import parse_watchdog
+from tailrace.study.store.store import read_lines
+from tailrace.study.sweep import parse_axes
+from tailrace.switch.daemon.lossless import parse_buffer, parse_port_watchdog
+from tailrace.switch.daemon.lossless import parse_pfc as parse_switch_pfc
+from tailrace.switch.daemon.units import parse_depth, parse_rate
 from tailrace.topology import parse_topology
-from tailrace.words import units
-from tailrace.words.errors import Error
-from tailrace.words.watchdog import parse_watchdog
 from tests.bad_input import files, results
 from tests.bad_input.case import MOST_LINE, ROOT, SMALLEST
 
@@ -270,7 +270,7 @@ READERS: dict[str, Reader] = {
         lambda: [files.toml(files.EXPERIMENT).encode(), *_kept("tailrace/experiments/presets/*.toml")()],
         "x.toml",
     ),
-    "paper": Reader(read_paper_file, _kept("tailrace/experiments/paper/files/*.toml"), "x.toml"),
+    "paper": Reader(read_paper_file, _kept("tailrace/papers/files/*.toml"), "x.toml"),
     "distribution": Reader(read_cdf, _kept("tailrace/experiments/workloads/**/*.toml"), "x.toml"),
     "flows": Reader(
         read_rows, _these("src,dst,bytes,start,sport,after\nh1,h2,1KiB,0,1000,\nh2,h1,2,1us,,0\n"), "x.csv"
@@ -288,7 +288,7 @@ READERS: dict[str, Reader] = {
     "flow-table": Reader(read_flow_rows, _run("flows.parquet"), "flows.parquet"),
     "events": Reader(lambda path: read_events(path.parent), _events, "events.jsonl"),
 }
-"""By name. Programs of switches and messages of P4Runtime have fuzzers of their own (tests/native/fuzz)."""
+"""By name. Programs of switches and messages of P4Runtime have fuzzers of their own (tests/switch/fuzz)."""
 
 
 @cache

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tailrace.words import units
-from tailrace.words.errors import MOST_CHARACTERS, Error, SpecError
-from tailrace.words.watchdog import parse_watchdog
+from tailrace.spec import units
+from tailrace.spec.errors import MOST_CHARACTERS, Error, SpecError
+from tailrace.spec.watchdog import parse_watchdog
 from tests.bad_input.readers import READERS, check, examples_of, mutant
 from tests.long import times
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from tailrace.cbuild.artifacts import P4_BUILD
 from tailrace.cli.explain.counts import Resources, resources
 from tailrace.p4rt.errors import ProgramError
 from tailrace.p4rt.programs import Program, load
-from tailrace.toolchain.artifacts import P4_BUILD
 
 PROGRAMS = sorted(path.stem for path in P4_BUILD.glob("*.json"))
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.native.compiler import load_program
-from tailrace.native.compiler.uses import Uses
-from tailrace.native.trace.coverage import Coverage, Entry, Used, coverage_of, write
+from tailrace.switch.compiler import load_program
+from tailrace.switch.compiler.uses import Uses
+from tailrace.switch.trace.coverage import Coverage, Entry, Used, coverage_of, write
 from tests.cli.conftest import Command
 
 BUILT = Path("tests/programs/build")

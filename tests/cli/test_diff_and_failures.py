@@ -21,12 +21,12 @@ from tailrace.controller.asking.relay import RelayServer
 from tailrace.p4rt import programs
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
-from tailrace.words.scale import scaled
+from tailrace.spec.scale import scaled
 from tests.cli.conftest import SCHEME, Command, Fabric, write_run_file
 from tests.cli.frames import data_frame
 from tests.controller.inspect.served import Primary
-from tests.native.server.conftest import TIMEOUT_S
 from tests.schemes.planned import intent
+from tests.switch.p4runtime.conftest import TIMEOUT_S
 
 ROOT = Path(__file__).resolve().parents[2]
 

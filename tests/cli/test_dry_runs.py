@@ -16,14 +16,14 @@ from finsy.proto import p4r
 
 from tailrace.cli.inspect.dry_run_paths import DryRunPaths
 from tailrace.cli.inspect.packet_walk import walk
-from tailrace.native.trace.events import Copy, Drop, Event, Sent, Trace
 from tailrace.p4rt import requests
 from tailrace.p4rt.client import Client
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import ReadError
 from tailrace.p4rt.programs import Program, read
+from tailrace.spec import SpecError
+from tailrace.switch.trace.events import Copy, Drop, Event, Sent, Trace
 from tailrace.topology import GATEWAY_MAC, Topology, parse_topology
-from tailrace.words import SpecError
 from tests.cli.conftest import Command
 from tests.controller.inspect.served import Primary, ServedSwitch, served
 from tests.test_readme import ROOT

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from tailrace.cli.main import main
-from tailrace.experiments.errors import RunError
-from tailrace.experiments.results.staging import staged
-from tailrace.words.whole import write_file
+from tailrace.results.staging import staged
+from tailrace.sim.errors import RunError
+from tailrace.spec.whole import write_file
 from tests.long import more
 from tests.processes import NOT_IGNORED, catches
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from tailrace.cbuild.artifacts import P4_BUILD
 from tailrace.schemes.registry import parse_scheme
-from tailrace.toolchain.artifacts import P4_BUILD
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
 from tests.cli.conftest import Command, Fabric
-from tests.native.server.conftest import TIMEOUT_S
+from tests.switch.p4runtime.conftest import TIMEOUT_S
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = "leaf-spine:leaves=2,spines=2,hosts=1,rate=10Gbps,delay=1us"

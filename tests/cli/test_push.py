@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tailrace.cbuild import cache
 from tailrace.cli.inspect import push
-from tailrace.toolchain import cache
 from tests.cli.conftest import Command
 from tests.controller.inspect.served import ServedSwitch, served
 from tests.test_readme import ROOT

@@ -15,11 +15,11 @@ from tailrace.codec.layers.cnm import Cnm
 from tailrace.codec.layers.local import Local
 from tailrace.controller import runfile
 from tailrace.controller.runfile import RunFile, RunSwitch
-from tailrace.native.runtime import PfcConfig
-from tailrace.native.server.context import Ports
 from tailrace.p4rt import programs
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
+from tailrace.switch.core import PfcConfig
+from tailrace.switch.p4runtime.context import Ports
 from tests.cli.conftest import Command, Outcome
 from tests.controller.faulty_leaf import LEAF, SCHEME, TOPOLOGY, UPLINKS, FaultyLeaf
 from tests.controller.inspect.served import ServedSwitch, install_scheme, served

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from tailrace.cli.options import Form
 from tailrace.cli.output import render
-from tailrace.cli.table import Table, styled
-from tailrace.controller.listing.listing import Column, Listing, Row
+from tailrace.tables.listing import Column, Listing, Row
+from tailrace.tables.table import Table, styled
 
 ANY = st.text(st.characters(), max_size=12)
 

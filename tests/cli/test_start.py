@@ -15,8 +15,8 @@ import pytest
 
 from tailrace.cli.start import names
 from tailrace.hosts import compiled
-from tailrace.words.plugins import VARIABLE
-from tailrace.words.registry import Registry
+from tailrace.spec.plugins import VARIABLE
+from tailrace.spec.registry import Registry
 from tests.long import more
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,15 +19,15 @@ from hypothesis import strategies as st
 
 from tailrace.cli.options import Form
 from tailrace.cli.output import render
-from tailrace.cli.table import STRONG, Table, plain
 from tailrace.controller.inspect.flows import COLUMNS as FLOWS
-from tailrace.controller.listing.listing import Column, Listing, Row
-from tailrace.experiments.results.summary import OF_THE_RUN_ITSELF
+from tailrace.results.summary import OF_THE_RUN_ITSELF
+from tailrace.tables.listing import Column, Listing, Row
+from tailrace.tables.table import STRONG, Table, plain
 from tests.cli.conftest import Command, Fabric, read_terminal
 from tests.cli.test_terminal import ROOT
 from tests.cli.test_terminal import plain as without_escapes
 from tests.long import more
-from tests.native.server.conftest import TIMEOUT_S
+from tests.switch.p4runtime.conftest import TIMEOUT_S
 
 MARK = "=== "
 MEASURED = Listing(

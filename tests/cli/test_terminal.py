@@ -16,11 +16,11 @@ import pytest
 from tailrace.cli.complete import complete_experiment, complete_words
 from tailrace.cli.options import Form
 from tailrace.cli.output import render
-from tailrace.cli.table import CHANGED, Table, cells_of
-from tailrace.controller.listing.listing import Column, Listing
-from tailrace.controller.listing.rates import Rates
+from tailrace.tables.listing import Column, Listing
+from tailrace.tables.rates import Rates
+from tailrace.tables.table import CHANGED, Table, cells_of
 from tests.cli.conftest import Command, Fabric, read_terminal
-from tests.native.server.conftest import TIMEOUT_S
+from tests.switch.p4runtime.conftest import TIMEOUT_S
 
 ROOT = Path(__file__).resolve().parents[2]
 

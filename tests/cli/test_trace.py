@@ -15,7 +15,7 @@ from scapy.utils import wrpcap
 
 from tailrace.cli.inspect.packet_words import read_packets
 from tailrace.p4rt.requests import TRACE, TraceRequest
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
 from tests.cli.conftest import Command, Fabric
 from tests.cli.frames import data_frame
 from tests.controller.inspect.served import Primary

@@ -30,7 +30,7 @@ from tests.codec.frames import Frame, build
 from tests.codec.oracle import DATA as DATA_OPCODES
 from tests.codec.oracle import ack_frame, data_frame, nic_ack_frame, restored, told
 from tests.hosts.trimming import trim
-from tests.native.virtual.host_rig import Rig
+from tests.sim.network.host_rig import Rig
 
 FULL = settings(max_examples=400, deadline=None, derandomize=True)
 bits = st.integers

@@ -28,7 +28,7 @@ class SwitchProcess:
 
     def start(self) -> None:
         """Starts the switch; returns once it listens."""
-        command = [sys.executable, "-m", "tailrace.native.switchd.cli", "--no-p4", "--cpu-port", "510"]
+        command = [sys.executable, "-m", "tailrace.switch.daemon.cli", "--no-p4", "--cpu-port", "510"]
         command += ["--priority-queues", "8"]
         command += ["--device-id", str(self.address.device_id), "--grpc-server-addr", self.address.address]
         command += self._arguments

@@ -12,15 +12,15 @@ from tailrace.controller.controller import Controller
 from tailrace.controller.reconcile import differences
 from tailrace.controller.session import State
 from tailrace.controller.timing import Timing
-from tailrace.native.server.server import Server
-from tailrace.native.server.server import Tls as ServerTls
-from tailrace.native.virtual import Network
 from tailrace.p4rt import programs
 from tailrace.p4rt.channel import Address
 from tailrace.p4rt.client import connect
 from tailrace.schemes.base import SchemeConfig, resolve
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.resolved import Resolved
+from tailrace.sim.network import Network
+from tailrace.switch.p4runtime.server import Server
+from tailrace.switch.p4runtime.server import Tls as ServerTls
 from tailrace.topology import Topology, parse_topology
 
 READY_S = 120.0

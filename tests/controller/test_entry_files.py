@@ -13,7 +13,7 @@ from finsy.proto import p4r
 from tailrace.controller.entry_files import Updates, read_updates
 from tailrace.p4rt import programs
 from tailrace.p4rt.programs import Program
-from tailrace.words.errors import FileError
+from tailrace.spec.errors import FileError
 
 BUILD = Path(__file__).parents[1] / "programs" / "build"
 EXACT = {"exact8": 5, "exact3": 2, "valid": 1}

@@ -12,8 +12,6 @@ from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.proto import p4r
 
 from tailrace.controller.reconcile import Report, install, install_all, read_all
-from tailrace.native.virtual import Network
-from tailrace.native.virtual.endpoint import Endpoint
 from tailrace.p4rt import programs, requests
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.endpoint import run_at_once
@@ -23,6 +21,8 @@ from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.status import Code, P4RtError
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
+from tailrace.sim.network import Network
+from tailrace.sim.network.endpoint import Endpoint
 from tailrace.topology import parse_topology
 from tests.schemes.planned import intent
 

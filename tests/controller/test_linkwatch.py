@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tailrace.controller import lldp
 from tailrace.controller.linkwatch import LinkMonitor, Probe, link_names
 from tailrace.controller.reconcile import install_all
-from tailrace.native.virtual import Network
 from tailrace.p4rt import programs
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
+from tailrace.sim.network import Network
 from tailrace.topology import parse_topology
 from tests.schemes.planned import intent
 

@@ -23,7 +23,6 @@ from tailrace.controller.reconcile import (
     read_all,
     reconcile,
 )
-from tailrace.native.virtual import Network
 from tailrace.p4rt import programs
 from tailrace.p4rt.canonical import canonical
 from tailrace.p4rt.diff import diff, stages
@@ -34,6 +33,7 @@ from tailrace.p4rt.inprocess import InProcess
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
+from tailrace.sim.network import Network
 from tailrace.topology import parse_topology
 from tests.schemes.planned import intent
 

@@ -15,7 +15,7 @@ from tailrace.controller.runfile import RunFile, RunFileError, RunSwitch
 from tailrace.p4rt.errors import TlsError
 from tailrace.p4rt.tls import Tls
 from tailrace.schemes.registry import resolved_of
-from tailrace.words import SpecError, plugins
+from tailrace.spec import SpecError, plugins
 
 RUN = RunFile(
     topology="leaf-spine:leaves=2",

@@ -13,7 +13,7 @@ from tailrace.controller.entry_files import Updates, read_updates
 from tailrace.controller.switch_cli import replication
 from tailrace.controller.switch_cli.commands import COMMANDS
 from tailrace.p4rt import programs
-from tailrace.words.errors import FileError
+from tailrace.spec.errors import FileError
 
 BUILD = Path(__file__).parents[1] / "programs" / "build"
 FIRST = (1 << 31) - 1

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tailrace.experiments.backends.job import Job
-from tailrace.experiments.backends.outcome import Outcome, Progress, Report
 from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
+from tailrace.sim.job import Job
+from tailrace.sim.outcome import Outcome, Progress, Report
 
 
 def record(flow: FlowSpec, fct_ns: int | None = 1_000_000, **changes: int) -> FlowRecord:

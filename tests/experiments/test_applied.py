@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from tailrace.experiments.backends.applied import not_applied
-from tailrace.experiments.backends.job import Job
-from tailrace.experiments.backends.outcome import Outcome
+from tailrace.emulation.applied import not_applied
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results.table import make_sweep_table, make_table
-from tailrace.experiments.run.compare import compare, plans, write
-from tailrace.experiments.run.progress import Display
+from tailrace.results.table import make_sweep_table, make_table
+from tailrace.sim.job import Job
+from tailrace.sim.outcome import Outcome
+from tailrace.study.compare import compare, plans, write
+from tailrace.study.progress import Display
 from tests.experiments.fake import FakeBackend, record
 
 NETWORK = "leaf-spine:leaves=2,spines=2,hosts=1,rate=10Mbps"

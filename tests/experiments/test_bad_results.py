@@ -13,8 +13,8 @@ import polars
 import pytest
 
 from tailrace.cli.main import main
-from tailrace.experiments.paper.document import Cell, Curve
-from tests.experiments.paper.blank import blank
+from tailrace.papers.document import Cell, Curve
+from tests.papers.blank import blank
 
 SMALL = (
     *("--target", "virtual", "--topology", "leaf-spine:leaves=2,spines=2,hosts=1"),

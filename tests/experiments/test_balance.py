@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from tailrace.experiments.backends.virtual import run as virtual_run
-from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results.result import Result
-from tailrace.experiments.run.run import run
+from tailrace.results.result import Result
+from tailrace.sim import run as virtual_run
+from tailrace.sim.run import VirtualBackend
+from tailrace.study.run import run
 
 LEAF_SPINE = "leaf-spine:leaves=2,spines=2,hosts=4,rate=10Gbps,delay=1us"
 DRAGONFLY = "dragonfly:p=2,a=2,h=1,rate=10Gbps"

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results.parquet import values_of
-from tailrace.experiments.results.result import Result
-from tailrace.experiments.results.sampled import (
+from tailrace.results.parquet import values_of
+from tailrace.results.result import Result
+from tailrace.results.sampled import (
     flow_throughput,
     imbalance,
     queue_lengths,
@@ -22,7 +21,8 @@ from tailrace.experiments.results.sampled import (
     throughput,
     utilisation,
 )
-from tailrace.experiments.run.run import run
+from tailrace.sim.run import VirtualBackend
+from tailrace.study.run import run
 from tailrace.topology import parse_topology
 
 # a packet has 1024 bytes of payload and 58 of headers, and the first of a flow 16 more: at 1 Gb/s so many ns

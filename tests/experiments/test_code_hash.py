@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from tailrace.cbuild.artifacts import PACKAGE
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.run import code_hash
-from tailrace.experiments.run import task as tasks
-from tailrace.experiments.run.code_hash import HARMLESS, NOT_LOADED, counts
-from tailrace.experiments.run.task import code_of, key_of
-from tailrace.toolchain.artifacts import PACKAGE
+from tailrace.study import code_hash
+from tailrace.study import task as tasks
+from tailrace.study.code_hash import HARMLESS, NOT_LOADED, counts
+from tailrace.study.task import code_of, key_of
 
 LEAVES = "leaf-spine:leaves=2,spines=2,hosts=2"
 DRAGONFLY = "dragonfly:p=1,a=2,h=1"
@@ -39,7 +39,7 @@ CHILD = """
 import json, sys
 from pathlib import Path
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.run.task import make_task, run_task
+from tailrace.study.task import make_task, run_task
 for words in json.loads(sys.argv[1]):
     run_task(make_task(make(words), "virtual", label="it", out=Path("it")))
 print(json.dumps([getattr(module, "__file__", None) for module in list(sys.modules.values())]))
@@ -83,13 +83,13 @@ def test_no_list_names_what_is_gone() -> None:
     [
         *(
             "hosts/nic/sender.py",
-            "native/runtime/c/core.c",
-            "native/virtual/c/network.h",
+            "switch/core/c/core.c",
+            "sim/network/c/network.h",
             "topology/model.py",
         ),
-        *("experiments/workloads/incast.py", "experiments/workloads/cdf/websearch.toml", "words/units.py"),
+        *("experiments/workloads/incast.py", "experiments/workloads/cdf/websearch.toml", "spec/units.py"),
         *("experiments/faults/kinds.py", "schemes/flowcut/declaration.py", "controller/reconcile.py"),
-        *("experiments/paper/measure/metrics.py", "experiments/results/summary.py", "a/new/room.py"),
+        *("results/measure.py", "results/summary.py", "a/new/room.py"),
     ],
 )
 def test_what_counts(name: str) -> None:
@@ -100,9 +100,9 @@ def test_what_counts(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("cli/main.py", "experiments/figures/plot.py", "experiments/report/page.py", "mininet/fabric.py"),
-        *("experiments/paper/files/rlb_fig3.toml", "experiments/paper/show/page.py", "py.typed"),
-        *("p4src/flowcut/data.p4", "experiments/paper/show/page.md.j2", "native/switchd/ports.py"),
+        *("cli/main.py", "report/figures/plot.py", "report/page.py", "mininet/fabric.py"),
+        *("papers/files/rlb_fig3.toml", "report/paper/page.py", "py.typed"),
+        *("p4src/flowcut/data.p4", "report/paper/page.md.j2", "switch/daemon/ports.py"),
     ],
 )
 def test_what_does_not_count(name: str) -> None:
@@ -113,7 +113,7 @@ def test_what_does_not_count(name: str) -> None:
 def test_the_key_depends_on_the_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A change of a NIC's algorithm makes other tasks of the same words; one of a report does not."""
     package = tmp_path / "package"
-    rooms = (package / "hosts", package / "experiments/report", tmp_path / "control")
+    rooms = (package / "hosts", package / "report", tmp_path / "control")
     for folder in rooms:
         folder.mkdir(parents=True)
         (folder / "one.py").write_text("1")
@@ -125,7 +125,7 @@ def test_the_key_depends_on_the_code(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         return code_hash.sources_sha256()
 
     before = digest()
-    (package / "experiments/report/one.py").write_text("2")
+    (package / "report/one.py").write_text("2")
     assert digest() == before
     (package / "hosts/one.py").write_text("2")
     after = digest()

@@ -14,24 +14,24 @@ import msgspec
 import polars
 import pytest
 
+from tailrace.cbuild.artifacts import PACKAGE
 from tailrace.cli.experiment_command import Output, run_several
 from tailrace.cli.main import main
-from tailrace.experiments.backends.job import Job
-from tailrace.experiments.backends.outcome import Outcome
-from tailrace.experiments.figures.figure import MOST_LINES, comparison_figure
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.experiment_file import read_experiment, schemes_of
-from tailrace.experiments.results.comparison import ComparisonDocument as Document
-from tailrace.experiments.results.table import make_table, markdown
-from tailrace.experiments.run.compare import Comparison, compare, plans
-from tailrace.experiments.run.progress import Display
+from tailrace.report.figures.figure import MOST_LINES, comparison_figure
+from tailrace.results.comparison import ComparisonDocument as Document
+from tailrace.results.table import make_table, markdown
 from tailrace.schemes.base import resolve
 from tailrace.schemes.letflow import ResolvedLetflow
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.rlb.declaration import ResolvedRlb
-from tailrace.toolchain.artifacts import PACKAGE
+from tailrace.sim.job import Job
+from tailrace.sim.outcome import Outcome
+from tailrace.spec import SpecError
+from tailrace.study.compare import Comparison, compare, plans
+from tailrace.study.progress import Display
 from tailrace.topology import parse_topology
-from tailrace.words import SpecError
 from tests.experiments.fake import FakeBackend, record
 
 COMMON = PACKAGE / "experiments" / "presets" / "common.toml"

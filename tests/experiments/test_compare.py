@@ -15,20 +15,20 @@ from matplotlib.figure import Figure
 
 from tailrace.cli.options import Form
 from tailrace.cli.output import render
-from tailrace.experiments.backends.job import Job
-from tailrace.experiments.backends.outcome import Outcome
-from tailrace.experiments.errors import RunError
-from tailrace.experiments.figures.beside import draw_comparison
-from tailrace.experiments.figures.figure import comparison_figure
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.report.figures import completion_figure, slowdown_figure
-from tailrace.experiments.results.comparison import comparison, p99_ratio
-from tailrace.experiments.results.table import make_table
-from tailrace.experiments.run.compare import Comparison, compare, open_comparison, plans, write
-from tailrace.experiments.run.progress import Display
 from tailrace.experiments.workloads.classes import BACKGROUND
-from tailrace.words import SpecError
-from tailrace.words.errors import FileError
+from tailrace.report.figures.beside import draw_comparison
+from tailrace.report.figures.figure import comparison_figure
+from tailrace.report.run_figures import completion_figure, slowdown_figure
+from tailrace.results.comparison import comparison, p99_ratio
+from tailrace.results.table import make_table
+from tailrace.sim.errors import RunError
+from tailrace.sim.job import Job
+from tailrace.sim.outcome import Outcome
+from tailrace.spec import SpecError
+from tailrace.spec.errors import FileError
+from tailrace.study.compare import Comparison, compare, open_comparison, plans, write
+from tailrace.study.progress import Display
 from tests.experiments.fake import FakeBackend, record
 
 SCHEMES = ("ecmp", "letflow", "flowcut:variant=ingress")

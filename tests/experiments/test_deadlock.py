@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from msgspec import UNSET
 
-from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results.result import Result, read_result, write_result
-from tailrace.experiments.run.run import run
+from tailrace.results.result import Result, read_result, write_result
+from tailrace.sim.run import VirtualBackend
+from tailrace.spec import SpecError
+from tailrace.study.run import run
 from tailrace.topology import parse_topology
-from tailrace.words import SpecError
 
 DRAGONFLY = "dragonfly:p=4,a=2,h=1,rate=10Gbps,delay=1us"
 SLIM_FLY = "slim-fly:p=2,q=3,rate=10Gbps,delay=1us"

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan import defaults
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.experiment_file import read_experiment
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results.result import Result
-from tailrace.experiments.run.run import run
-from tailrace.native.virtual import Network, Wire, WireEvent
+from tailrace.results.result import Result
+from tailrace.sim.network import Network, Wire, WireEvent
+from tailrace.sim.run import VirtualBackend
+from tailrace.study.run import run
 from tests.codec.frames import Data, parse
 
 BASIC = read_experiment(Path("basic"))

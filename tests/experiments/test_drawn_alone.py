@@ -12,7 +12,7 @@ import matplotlib as mpl
 import pytest
 
 from tailrace import api
-from tailrace.experiments.figures.figure import draw
+from tailrace.report.figures.figure import draw
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 240

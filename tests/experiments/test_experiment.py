@@ -12,8 +12,8 @@ from tailrace.experiments.plan.experiment import KEYS, make
 from tailrace.experiments.plan.experiment_file import read_experiment
 from tailrace.experiments.plan.nic import parse_window, window_bytes
 from tailrace.schemes.registry import parse_scheme
+from tailrace.spec import SpecError
 from tailrace.topology import parse_topology
-from tailrace.words import SpecError
 
 FULL = """
 scheme = "flowcut"

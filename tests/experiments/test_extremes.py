@@ -13,20 +13,20 @@ from typing import Any
 import pytest
 
 from tailrace.cli.main import main
-from tailrace.experiments.backends.virtual import progress
-from tailrace.experiments.backends.virtual.progress import limit_ns
 from tailrace.experiments.faults.parse import FAULTS
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.workloads.workload import WORKLOADS
 from tailrace.hosts.options.transports import TRANSPORTS
 from tailrace.schemes.registry import SCHEMES
+from tailrace.sim import progress
+from tailrace.sim.progress import limit_ns
+from tailrace.spec.errors import Error
+from tailrace.spec.keys import Key
+from tailrace.spec.limits import FACTOR
+from tailrace.spec.registry import Registry
+from tailrace.spec.units import MOST_BPS, MOST_BYTES, MOST_COUNT, MOST_NS
 from tailrace.topology.parse import FAMILIES
-from tailrace.words.errors import Error
-from tailrace.words.keys import Key
-from tailrace.words.limits import FACTOR
-from tailrace.words.registry import Registry
-from tailrace.words.units import MOST_BPS, MOST_BYTES, MOST_COUNT, MOST_NS
 from tests.long import some
 
 REGISTRIES: dict[str, Registry[Any]] = {

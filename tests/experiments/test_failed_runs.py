@@ -11,13 +11,13 @@ import pytest
 
 import tailrace
 from tailrace.cli.main import main
-from tailrace.experiments.backends.job import Job
-from tailrace.experiments.backends.outcome import Outcome, Report
-from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.native.runtime import StateError
-from tailrace.words import SpecError
+from tailrace.sim.job import Job
+from tailrace.sim.outcome import Outcome, Report
+from tailrace.sim.run import VirtualBackend
+from tailrace.spec import SpecError
+from tailrace.switch.core import StateError
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 AWAY = "switch-restart:switch=spine1,for=10ms,at=10us"
@@ -104,7 +104,7 @@ def test_python_keeps_the_other_runs(workers: int, monkeypatch: pytest.MonkeyPat
     """Also in processes of their own, which cannot hand back every exception."""
     failing(monkeypatch, ERRORS[0], "spray")
     monkeypatch.setattr(
-        "tailrace.experiments.run.pool.in_processes",
+        "tailrace.study.pool.in_processes",
         lambda tasks, _workers, run, _warn: ((task, run(task)) for task in tasks),
     )
     done = tailrace.compare(schemes=["ecmp", "spray"], workers=workers, **WORDS | {"fault": "none"})

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.experiments.results import fair
-from tailrace.experiments.results.fair import FairSharing, Fluid, Part, ends_ns, rates
-from tailrace.experiments.results.rows import FlowRow
+from tailrace.results import fair
+from tailrace.results.fair import FairSharing, Fluid, Part, ends_ns, rates
+from tailrace.results.rows import FlowRow
 from tailrace.topology import parse_topology
 
 PARTS: tuple[Part, ...] = tuple(("part", str(number)) for number in range(5))

@@ -19,9 +19,9 @@ from tailrace.experiments.faults.fault import (
     last_change_ns,
 )
 from tailrace.experiments.faults.parse import parse_fault
+from tailrace.spec import SpecError
+from tailrace.spec.scale import scaled
 from tailrace.topology import parse_topology
-from tailrace.words import SpecError
-from tailrace.words.scale import scaled
 
 FABRIC = parse_topology("leaf-spine:leaves=3,spines=4,hosts=2")
 

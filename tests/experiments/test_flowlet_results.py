@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
-from tailrace.experiments.backends.virtual.run import VirtualBackend
-from tailrace.experiments.paper.measure.metrics import measure
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results import summary
-from tailrace.experiments.run.run import run
+from tailrace.results import summary
+from tailrace.results.measure import measure
+from tailrace.sim.run import VirtualBackend
+from tailrace.study.run import run
 
 FLOWS = 16
 

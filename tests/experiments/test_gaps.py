@@ -15,20 +15,20 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from tailrace.cli.main import main
-from tailrace.experiments.backends.virtual.run import VirtualBackend
-from tailrace.experiments.paper.measure.metrics import measure
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.known import topology_of
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results.gaps import GAPS, Gaps, GapSummary, clear_gaps, read_gaps, write_gaps
-from tailrace.experiments.results.result import Result, read_result, write_result
-from tailrace.experiments.results.staging import staged
-from tailrace.experiments.run.run import run
 from tailrace.hosts.gaps.histogram import GapHistogram
+from tailrace.results.gaps import GAPS, Gaps, GapSummary, clear_gaps, read_gaps, write_gaps
+from tailrace.results.measure import measure
+from tailrace.results.result import Result, read_result, write_result
+from tailrace.results.staging import staged
+from tailrace.sim.run import VirtualBackend
+from tailrace.spec.errors import FileError
+from tailrace.spec.schema import KeyProblemError
+from tailrace.spec.units import parse_bytes
+from tailrace.study.run import run
 from tailrace.topology.timing import base_rtt_ns, full_frame_bytes
-from tailrace.words.errors import FileError
-from tailrace.words.schema import KeyProblemError
-from tailrace.words.units import parse_bytes
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 WORDS = {

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.codec.sizes import HEADER_BYTES, wire_bytes
-from tailrace.experiments.results.ideal import Hop, Ideal
 from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.sim.ideal import Hop, Ideal
 from tailrace.topology import Host, Link, Switch, Topology, parse_topology
 
 RETH_BYTES = 16  # InfiniBand architecture, table 9-4: address 8, key 4, length 4

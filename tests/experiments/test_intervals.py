@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.experiments.results.intervals import (
+from tailrace.results.intervals import (
     FEWEST_SEEDS,
     Estimate,
     difference_of,
@@ -21,8 +21,8 @@ from tailrace.experiments.results.intervals import (
     ratio_of,
     why_none,
 )
-from tailrace.experiments.results.over_seeds import Measure
-from tailrace.experiments.results.statistics import (
+from tailrace.results.over_seeds import Measure
+from tailrace.results.statistics import (
     P95_FLOWS,
     P99_FLOWS,
     mean,

@@ -11,10 +11,10 @@ import pytest
 import tailrace
 from tailrace.cli.main import main
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.run.compare import open_comparison, plans
 from tailrace.p4rt import programs
 from tailrace.p4rt.errors import ProgramError
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
+from tailrace.study.compare import open_comparison, plans
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 SMALL = ["--target", "virtual", "--topology", TOPOLOGY, "--workload", "permutation:size=16KiB"]
@@ -54,7 +54,7 @@ def test_the_others_run(
 def test_python(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the labels and the faults are; the scheme runs in no case."""
     monkeypatch.setattr(
-        "tailrace.experiments.run.pool.in_processes",
+        "tailrace.study.pool.in_processes",
         lambda tasks, _workers, run, _warn: ((task, run(task)) for task in tasks),
     )
     done = tailrace.compare(

@@ -11,22 +11,22 @@ import pytest
 
 from tailrace.controller.reconcile import differences
 from tailrace.controller.session import DEFAULT_ELECTION_ID, State
-from tailrace.experiments.backends.job import Job
-from tailrace.experiments.backends.outcome import Progress
-from tailrace.experiments.backends.virtual.live import LiveController
-from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.controller import Live
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results.result import Result
-from tailrace.experiments.run.run import run
-from tailrace.native.virtual import Network
 from tailrace.p4rt import programs
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.inprocess import InProcess
+from tailrace.results.result import Result
 from tailrace.schemes.intent import intent
-from tailrace.words import SpecError
-from tailrace.words.schema import KeyProblemError
+from tailrace.sim.job import Job
+from tailrace.sim.live import LiveController
+from tailrace.sim.network import Network
+from tailrace.sim.outcome import Progress
+from tailrace.sim.run import VirtualBackend
+from tailrace.spec import SpecError
+from tailrace.spec.schema import KeyProblemError
+from tailrace.study.run import run
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 SCHEMES = ("ecmp", "flowcut:variant=full", "rlb:variant=hermes", "spray")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.experiments.results.statistics import cumulative, mean, percentile
+from tailrace.results.statistics import cumulative, mean, percentile
 
 NUMBERS = st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=60)
 

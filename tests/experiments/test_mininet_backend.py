@@ -14,18 +14,18 @@ import pytest
 
 from tailrace.cli import experiment_command
 from tailrace.cli.main import main
-from tailrace.experiments.backends.job import Job
-from tailrace.experiments.backends.mininet import MininetBackend
-from tailrace.experiments.backends.outcome import PfcSeen, Progress
-from tailrace.experiments.errors import RunError
+from tailrace.emulation.mininet import MininetBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results.result import open_result
-from tailrace.experiments.run.signals import Interrupted, stoppable
+from tailrace.results.result import open_result
 from tailrace.schemes.registry import resolved_of
+from tailrace.sim.errors import RunError
+from tailrace.sim.job import Job
+from tailrace.sim.outcome import PfcSeen, Progress
+from tailrace.spec import SpecError
+from tailrace.spec.scale import scaled
+from tailrace.study.signals import Interrupted, stoppable
 from tailrace.topology import Topology, parse_topology
-from tailrace.words import SpecError
-from tailrace.words.scale import scaled
 
 HEAD = """
 import json, os, pathlib, signal, sys, time

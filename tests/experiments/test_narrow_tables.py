@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from tailrace.cli.table import Table, plain
-from tailrace.experiments.backends.job import Job
-from tailrace.experiments.backends.outcome import Outcome
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.results.result import Result
-from tailrace.experiments.results.summary import FLOWLETS_AT_LEAVES, Recirculations
-from tailrace.experiments.results.table import make_table
-from tailrace.experiments.run.compare import compare, plans
-from tailrace.experiments.run.progress import Display
+from tailrace.results.result import Result
+from tailrace.results.summary import FLOWLETS_AT_LEAVES, Recirculations
+from tailrace.results.table import make_table
+from tailrace.sim.job import Job
+from tailrace.sim.outcome import Outcome
+from tailrace.study.compare import compare, plans
+from tailrace.study.progress import Display
+from tailrace.tables.table import Table, plain
 from tests.experiments.fake import FakeBackend, record
 
 PFC = {"pauses": 1460, "mean_pause_ns": 20.2}

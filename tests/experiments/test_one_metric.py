@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.experiments.backends.virtual.run import VirtualBackend
-from tailrace.experiments.paper.measure.metrics import METRICS
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results.result import Result
-from tailrace.experiments.results.table import COLUMNS, measured
-from tailrace.experiments.run.run import run
+from tailrace.results.measure import METRICS
+from tailrace.results.result import Result
+from tailrace.results.table import COLUMNS, measured
+from tailrace.sim.run import VirtualBackend
+from tailrace.study.run import run
 
 RUNS = {
     "pauses and recirculations": {

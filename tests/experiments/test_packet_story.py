@@ -15,18 +15,18 @@ import pytest
 
 from tailrace import api
 from tailrace.cli.inspect.past import story_lines
-from tailrace.experiments.backends.outcome import Report
-from tailrace.experiments.backends.virtual.run import VirtualBackend
-from tailrace.experiments.errors import RunError
-from tailrace.experiments.packet.again import FinishedRun, flow_log, follow, open_run
-from tailrace.experiments.packet.headers import of_leg
-from tailrace.experiments.packet.journeys import Journey, journeys, overtakers
-from tailrace.experiments.packet.story import Transmission
-from tailrace.experiments.packet.tell import packet_story
 from tailrace.experiments.plan.experiment_file import read_words
-from tailrace.native.trace.following import Arrival
-from tailrace.native.virtual import Network
-from tailrace.words import SpecError
+from tailrace.sim.errors import RunError
+from tailrace.sim.network import Network
+from tailrace.sim.outcome import Report
+from tailrace.sim.run import VirtualBackend
+from tailrace.spec import SpecError
+from tailrace.study.packet.again import FinishedRun, flow_log, follow, open_run
+from tailrace.study.packet.headers import of_leg
+from tailrace.study.packet.journeys import Journey, journeys, overtakers
+from tailrace.study.packet.story import Transmission
+from tailrace.study.packet.tell import packet_story
+from tailrace.switch.trace.following import Arrival
 from tests.long import long
 
 PS_PER_NS = 1000

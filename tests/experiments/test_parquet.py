@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.experiments.results import parquet
-from tailrace.experiments.results.parquet import (
+from tailrace.results import parquet
+from tailrace.results.parquet import (
     INTEGER,
     NUMBER,
     TEXT,
@@ -25,7 +25,7 @@ from tailrace.experiments.results.parquet import (
     values_of,
     write_parquet,
 )
-from tailrace.words.errors import FileError
+from tailrace.spec.errors import FileError
 
 MOST_ROWS = 1000
 COLUMNS = {"number": INTEGER, "text": TEXT, "share": NUMBER, "truth": TRUTH}
@@ -116,8 +116,8 @@ def _repeated(count: int, text: str, path: Path) -> None:
 READ = r"""
 import re, sys
 from pathlib import Path
-from tailrace.experiments.results import parquet
-from tailrace.words.errors import FileError
+from tailrace.results import parquet
+from tailrace.spec.errors import FileError
 
 def peak_bytes():
     return 1024 * int(re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())[1])

@@ -14,20 +14,20 @@ from typing import Any
 
 import pytest
 
-from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.plan import known
 from tailrace.experiments.plan.experiment_file import read_experiment, schemes_of
 from tailrace.experiments.plan.nic import parse_window
 from tailrace.experiments.plan.pfc import parse_pfc
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.run.compare import plans
-from tailrace.experiments.run.task import make_task, run_task
 from tailrace.experiments.workloads.csv_file import read_rows
 from tailrace.experiments.workloads.workload import parse_workload
 from tailrace.hosts.options.transports import parse_transport
 from tailrace.schemes.base import resolve
 from tailrace.schemes.registry import parse_scheme
+from tailrace.sim.run import VirtualBackend
+from tailrace.study.compare import plans
+from tailrace.study.task import make_task, run_task
 from tailrace.topology import parse_topology
 
 OF_WORDS: tuple[Callable[..., Any], ...] = (

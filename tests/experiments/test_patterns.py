@@ -14,8 +14,8 @@ from tailrace.experiments.workloads import under_way as concurrent
 from tailrace.experiments.workloads.pairs import SWITCHES, Partners, groups_of
 from tailrace.experiments.workloads.workload import parse_workload
 from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.spec import SpecError
 from tailrace.topology import parse_topology
-from tailrace.words import SpecError
 from tests.experiments.replay import most_at_once, replay
 
 FABRIC = parse_topology("leaf-spine:leaves=3,spines=2,hosts=4")

@@ -10,7 +10,7 @@ import pytest
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import Plan, plan
 from tailrace.schemes.rlb.declaration import ResolvedRlb
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
 
 
 def planned(scheme: str, pfc: str | None = None, target: str = "virtual") -> Plan:

@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 from msgspec import UNSET
 
-from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.pfc import HEADROOM_FRAMES, PORT_FRAMES, XON_SHARE, Pfc, Thresholds, parse_pfc
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results.result import Result
-from tailrace.experiments.run.run import run
-from tailrace.native.virtual import Network
+from tailrace.results.result import Result
+from tailrace.sim.network import Network
+from tailrace.sim.run import VirtualBackend
+from tailrace.spec import SpecError
+from tailrace.spec.schema import KeyProblemError
+from tailrace.spec.watchdog import NO_WATCHDOG, WATCHDOG, Watchdog
+from tailrace.study.run import run
 from tailrace.topology import parse_topology
 from tailrace.topology.timing import bdp_bytes
-from tailrace.words import SpecError
-from tailrace.words.schema import KeyProblemError
-from tailrace.words.watchdog import NO_WATCHDOG, WATCHDOG, Watchdog
 
 FABRIC = parse_topology("leaf-spine:leaves=2,spines=2,hosts=4,rate=10Gbps,delay=1us")
 

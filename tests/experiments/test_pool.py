@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.results.result import Result
-from tailrace.experiments.run import pool
-from tailrace.experiments.run.pool import Where, run_all
-from tailrace.experiments.run.progress import Display
-from tailrace.experiments.run.task import Failed, Task, make_task
-from tailrace.words import SpecError
+from tailrace.results.result import Result
+from tailrace.sim.errors import RunError
+from tailrace.spec import SpecError
+from tailrace.study import pool
+from tailrace.study.pool import Where, run_all
+from tailrace.study.progress import Display
+from tailrace.study.task import Failed, Task, make_task
 
 WORDS = {
     "scheme": "ecmp",

@@ -9,8 +9,8 @@ import pytest
 
 from tailrace.experiments.plan.experiment import of_settings
 from tailrace.experiments.plan.plan import Plan, plan
-from tailrace.experiments.run.prepare import estimated_s, tell_runs
-from tailrace.experiments.run.progress import Display
+from tailrace.study.prepare import estimated_s, tell_runs
+from tailrace.study.progress import Display
 
 LEAF_SPINE = "leaf-spine:leaves=2,spines=4,hosts=4,rate=10Gbps,delay=1us"
 SWITCHES = 6

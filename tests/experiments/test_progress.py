@@ -7,8 +7,8 @@ import io
 
 import pytest
 
-from tailrace.experiments.backends.outcome import Progress
-from tailrace.experiments.run.progress import Display
+from tailrace.sim.outcome import Progress
+from tailrace.study.progress import Display
 
 
 class Terminal(io.StringIO):

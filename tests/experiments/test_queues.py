@@ -16,8 +16,8 @@ from tailrace.cli.main import main
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.queues import MOST_LABELS, MOST_LINES, Queues, queue_lines
-from tailrace.experiments.results.result import Result
-from tailrace.words.units import format_bytes
+from tailrace.results.result import Result
+from tailrace.spec.units import format_bytes
 
 TOPOLOGY = "leaf-spine:leaves=1,spines=1,hosts=4,rate=10Gbps,delay=1us"
 KEYS = ("target", "topology", "workload")

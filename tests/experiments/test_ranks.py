@@ -25,17 +25,17 @@ from finsy.proto import p4r, p4r_grpc
 import tailrace
 from tailrace.cli.main import main
 from tailrace.controller import runfile
-from tailrace.experiments.backends.target import Machine, choose
-from tailrace.experiments.backends.virtual import run as virtual_run
-from tailrace.experiments.backends.virtual.ranks import NAME, Part
-from tailrace.experiments.backends.virtual.run import Standing, run_part
+from tailrace.emulation.target import Machine, choose
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.results.result import read_summary
-from tailrace.experiments.results.summary import OF_THE_RUN_ITSELF
-from tailrace.native.virtual.ranks import RankLostError, SharedMemory
-from tailrace.words import SpecError
+from tailrace.results.result import read_summary
+from tailrace.results.summary import OF_THE_RUN_ITSELF
+from tailrace.sim import run as virtual_run
+from tailrace.sim.network.ranks import RankLostError, SharedMemory
+from tailrace.sim.ranks import NAME, Part
+from tailrace.sim.run import Standing, run_part
+from tailrace.spec import SpecError
 from tests.long import ALL
-from tests.native.virtual.rank_threads import leave, transports
+from tests.sim.network.rank_threads import leave, transports
 
 ROOT = Path(__file__).parents[2]
 LEAF_SPINE = "--topology leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
@@ -339,9 +339,7 @@ def test_ranks_that_cannot_be(
 ) -> None:
     """One line, exit status 2."""
     machine = Machine(has_bmv2=True, no_mininet="")
-    monkeypatch.setattr(
-        "tailrace.experiments.run.prepare.choose", lambda wanted: choose(wanted, lambda: machine)
-    )
+    monkeypatch.setattr("tailrace.study.prepare.choose", lambda wanted: choose(wanted, lambda: machine))
     status = main(["run", *shlex.split(f"{SMALL} --target virtual {words}"), "--out", str(tmp_path / "out")])
     told = capsys.readouterr().err
     assert (status, message in told.splitlines()[-1]) == (2, True), told

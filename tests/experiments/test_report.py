@@ -13,9 +13,9 @@ import polars
 import pytest
 
 from tailrace.cli.main import main
-from tailrace.experiments.figures import plot
-from tailrace.experiments.figures.plot import inline_svg
-from tailrace.experiments.report.map import MOST_HOSTS, topology_figure
+from tailrace.report.figures import plot
+from tailrace.report.figures.plot import inline_svg
+from tailrace.report.map import MOST_HOSTS, topology_figure
 from tailrace.topology import parse_topology
 
 SMALL = ("--target", "virtual", "--topology", "leaf-spine:leaves=2,spines=2,hosts=2")

@@ -18,10 +18,10 @@ import pytest
 
 import tailrace
 from tailrace.cli.store.results_command import OVER_SEEDS
-from tailrace.cli.table import Table, plain
-from tailrace.controller.listing.listing import Listing
 from tailrace.experiments.plan.words import labels
 from tailrace.schemes.registry import parse_scheme
+from tailrace.tables.listing import Listing
+from tailrace.tables.table import Table, plain
 from tests.forked import command
 
 SMALL: tuple[str, ...] = (

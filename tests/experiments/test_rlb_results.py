@@ -7,14 +7,14 @@ import pytest
 from finsy.proto import p4r
 from msgspec import UNSET, json
 
-from tailrace.experiments.backends.virtual.run import VirtualBackend
-from tailrace.experiments.paper.measure.metrics import measure
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results import summary
-from tailrace.experiments.results.result import Result
-from tailrace.experiments.run.run import run
 from tailrace.p4rt import counters, programs
+from tailrace.results import summary
+from tailrace.results.measure import measure
+from tailrace.results.result import Result
+from tailrace.sim.run import VirtualBackend
+from tailrace.study.run import run
 
 WORDS = {
     "target": "virtual",

@@ -11,8 +11,8 @@ import pytest
 from tailrace.experiments.workloads.classes import BACKGROUND, MONITORED
 from tailrace.experiments.workloads.workload import Traffic, parse_workload
 from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.spec import SpecError
 from tailrace.topology import Topology, parse_topology
-from tailrace.words import SpecError
 
 NARROW = parse_topology("leaf-spine:leaves=2,spines=4,hosts=8,rate=40Gbps,delay=2us,restricted=h13/2")
 """Four pairs: h1-h9 .. h4-h12, then h5 and h13, then servers from h14 on."""

@@ -9,18 +9,18 @@ from pathlib import Path
 import polars
 import pytest
 
-from tailrace.experiments.backends.job import Job
-from tailrace.experiments.backends.outcome import Outcome, Progress
-from tailrace.experiments.errors import RunError
 from tailrace.experiments.faults.fault import LinkDown
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results.ideal import Ideal
-from tailrace.experiments.results.result import to_json, write_result
-from tailrace.experiments.run.run import run
+from tailrace.results.result import to_json, write_result
 from tailrace.schemes.flowcut.declaration import ResolvedFlowcut
-from tailrace.words import SpecError
-from tailrace.words.scale import scaled
+from tailrace.sim.errors import RunError
+from tailrace.sim.ideal import Ideal
+from tailrace.sim.job import Job
+from tailrace.sim.outcome import Outcome, Progress
+from tailrace.spec import SpecError
+from tailrace.spec.scale import scaled
+from tailrace.study.run import run
 from tests.experiments.fake import FakeBackend, record
 
 SUMMARY_KEYS = {

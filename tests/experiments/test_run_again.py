@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 import tailrace
 from tailrace.cli.main import main
-from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.experiment import KEYS, make
 from tailrace.experiments.plan.experiment_file import read_words
-from tailrace.experiments.run.command import checked, run_command
-from tailrace.words import SpecError, plugins
+from tailrace.sim.errors import RunError
+from tailrace.spec import SpecError, plugins
+from tailrace.study.command import checked, run_command
 from tests.long import times
 
 runs = importlib.import_module("tailrace.api.run")

@@ -16,16 +16,16 @@ import tailrace
 from tailrace.cli.main import main
 from tailrace.cli.options import Form
 from tailrace.cli.output import render
-from tailrace.experiments.backends.job import Job
-from tailrace.experiments.backends.outcome import Outcome
-from tailrace.experiments.figures.figure import comparison_figure
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.seeds import MOST_SEED, MOST_SEEDS, parse_seeds, seeds_text
-from tailrace.experiments.results.table import make_table, markdown
-from tailrace.experiments.run.compare import Comparison, compare, open_comparison, plans, write
-from tailrace.experiments.run.progress import Display
+from tailrace.report.figures.figure import comparison_figure
+from tailrace.results.table import make_table, markdown
 from tailrace.schemes.registry import SCHEMES
-from tailrace.words import SpecError
+from tailrace.sim.job import Job
+from tailrace.sim.outcome import Outcome
+from tailrace.spec import SpecError
+from tailrace.study.compare import Comparison, compare, open_comparison, plans, write
+from tailrace.study.progress import Display
 from tests.experiments.fake import FakeBackend, record
 
 TINY = {
@@ -219,7 +219,7 @@ def test_few_seeds_have_no_interval() -> None:
 
 def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     """The table is there, and one line says which extra has intervals."""
-    monkeypatch.setattr("tailrace.experiments.results.intervals.distributions", lambda: None)
+    monkeypatch.setattr("tailrace.results.intervals.distributions", lambda: None)
     text = markdown(make_table(compared("1..6").results, "ecmp"))
     assert "no intervals: they take SciPy, which pip install 'tailrace[intervals]' has" in text
     assert "| 0.90 |" in text

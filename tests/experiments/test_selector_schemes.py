@@ -7,11 +7,11 @@ from functools import cache
 
 import pytest
 
-from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results.result import Result
-from tailrace.experiments.run.run import run
+from tailrace.results.result import Result
+from tailrace.sim.run import VirtualBackend
+from tailrace.study.run import run
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=4,hosts=4,rate=10Gbps,delay=1us"
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tailrace.experiments.workloads.sizes import SizeCdf
 from tailrace.experiments.workloads.sizes_file import FOLDER, NAMES, find_cdf, read_cdf
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
 
 COUNT = 20_000
 CERTAIN = 1e-9

@@ -15,10 +15,10 @@ from tailrace.experiments.workloads.classes import BACKGROUND, BYSTANDER, INCAST
 from tailrace.experiments.workloads.congested_groups import gates
 from tailrace.experiments.workloads.workload import Traffic, parse_workload
 from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.spec import SpecError
+from tailrace.spec.renamed import tell_renamed
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.shortest import next_hops
-from tailrace.words import SpecError
-from tailrace.words.renamed import tell_renamed
 
 DRAGONFLY = parse_topology("dragonfly:p=2,a=4,h=2")
 SLIM_FLY = parse_topology("slim-fly:p=2,q=5")

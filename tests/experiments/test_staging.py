@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.experiments.results.staging import check_place, refuse_links, staged
-from tailrace.experiments.run.signals import Interrupted, stoppable
-from tailrace.words import SpecError
+from tailrace.results.staging import check_place, refuse_links, staged
+from tailrace.spec import SpecError
+from tailrace.study.signals import Interrupted, stoppable
 
 
 def tree(folder: Path) -> dict[str, str]:

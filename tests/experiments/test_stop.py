@@ -24,14 +24,14 @@ from tailrace.cli.errors import FailedError
 from tailrace.cli.inspect.shell import find_python
 from tailrace.cli.main import main
 from tailrace.controller import runfile
-from tailrace.experiments.backends.target import Machine, choose
-from tailrace.experiments.backends.virtual.run import Standing, Stops, VirtualBackend
-from tailrace.experiments.backends.virtual.stop import Lines, let_inspect
+from tailrace.emulation.target import Machine, choose
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results.result import Result
-from tailrace.experiments.results.summary import OF_THE_RUN_ITSELF
-from tailrace.experiments.run.run import run
+from tailrace.results.result import Result
+from tailrace.results.summary import OF_THE_RUN_ITSELF
+from tailrace.sim.run import Standing, Stops, VirtualBackend
+from tailrace.sim.stop import Lines, let_inspect
+from tailrace.study.run import run
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 WORKLOAD = "permutation:size=64KiB,peers=remote"
@@ -301,8 +301,6 @@ def test_bad_stops(
 ) -> None:
     """One line, exit status 2."""
     machine = Machine(has_bmv2=True, no_mininet="")
-    monkeypatch.setattr(
-        "tailrace.experiments.run.prepare.choose", lambda wanted: choose(wanted, lambda: machine)
-    )
+    monkeypatch.setattr("tailrace.study.prepare.choose", lambda wanted: choose(wanted, lambda: machine))
     status = main(["run", "--scheme", "ecmp", *WORDS, *words, "--out", str(tmp_path / "out")])
     assert (status, message in capsys.readouterr().err) == (2, True)

@@ -12,9 +12,9 @@ import pytest
 from tailrace.api import sweep
 from tailrace.cli.main import main
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.run.sweep import SWEEP, Axis, open_sweep, parse_axis, points
-from tailrace.words import SpecError
-from tailrace.words.errors import FileError
+from tailrace.spec import SpecError
+from tailrace.spec.errors import FileError
+from tailrace.study.sweep import SWEEP, Axis, open_sweep, parse_axis, points
 
 BASE = make(
     {

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.experiments.backends.target import Machine, choose, probe_machine
-from tailrace.experiments.errors import TargetError
+from tailrace.emulation.target import Machine, choose, probe_machine
 from tailrace.experiments.plan import budget
+from tailrace.sim.errors import TargetError
+from tailrace.spec.scale import scaled
 from tailrace.topology import parse_topology
-from tailrace.words.scale import scaled
 
 FABRIC = parse_topology("leaf-spine:leaves=2,spines=4,hosts=4,rate=10Gbps,delay=1us")
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tailrace.experiments.errors import RunError
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.results.parquet import values_of
-from tailrace.experiments.results.result import SUMMARY
-from tailrace.experiments.results.summary import OF_THE_RUN_ITSELF
-from tailrace.experiments.run.task import finished, keep, key_of, make_task, run_task
+from tailrace.results.parquet import values_of
+from tailrace.results.result import SUMMARY
+from tailrace.results.summary import OF_THE_RUN_ITSELF
+from tailrace.sim.errors import RunError
+from tailrace.study.task import finished, keep, key_of, make_task, run_task
 
 WORDS = {
     "scheme": "ecmp",

@@ -12,21 +12,21 @@ import pytest
 from finsy.proto import p4r
 from msgspec import structs
 
-from tailrace.experiments.backends.outcome import Outcome, Progress
-from tailrace.experiments.backends.virtual.control import REACTION_RTTS
-from tailrace.experiments.backends.virtual.run import Standing, Stops, VirtualBackend
 from tailrace.experiments.faults.fault import LinkDown
 from tailrace.experiments.plan.defaults import MTU_BYTES
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results.events import EVENTS, read_events, write_events
-from tailrace.native.virtual import Network
 from tailrace.p4rt import programs
 from tailrace.p4rt.events import Event
+from tailrace.results.events import EVENTS, read_events, write_events
 from tailrace.schemes.rlb.faulty_paths import member_ports
+from tailrace.sim.control import REACTION_RTTS
+from tailrace.sim.network import Network
+from tailrace.sim.outcome import Outcome, Progress
+from tailrace.sim.run import Standing, Stops, VirtualBackend
+from tailrace.spec.errors import FileError
 from tailrace.topology import parse_topology
 from tailrace.topology.timing import base_rtt_ns, full_frame_bytes
-from tailrace.words.errors import FileError
 from tests.controller.faulty_leaf import LEAVES
 
 WORDS = "leaf-spine:leaves=2,spines=3,hosts=4,rate=10Gbps,delay=1us"

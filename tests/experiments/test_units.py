@@ -6,7 +6,7 @@ from __future__ import annotations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tailrace.experiments.results.units import UNITS, Unit
+from tailrace.results.units import UNITS, Unit
 
 
 @settings(derandomize=True)

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from tailrace import hosts
-from tailrace.experiments.backends.outcome import Progress
-from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results.result import Result, to_json
-from tailrace.experiments.run.run import run
-from tailrace.words import SpecError
+from tailrace.results.result import Result, to_json
+from tailrace.sim.outcome import Progress
+from tailrace.sim.run import VirtualBackend
+from tailrace.spec import SpecError
+from tailrace.study.run import run
 
 LEAF_SPINE = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 FAT_TREE = "fat-tree:k=4,rate=25Gbps,delay=500ns"

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from tailrace.experiments.backends.virtual.control import REACTION_RTTS
-from tailrace.experiments.backends.virtual.faults import VirtualFaults
-from tailrace.experiments.backends.virtual.run import VirtualBackend
-from tailrace.experiments.backends.virtual.told import Told
 from tailrace.experiments.faults.fault import Blackhole, LinkDown, SwitchRestart
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results.result import Result
-from tailrace.experiments.run.run import run
-from tailrace.native.virtual import Network
 from tailrace.p4rt import programs
+from tailrace.results.result import Result
 from tailrace.schemes.watch import Watcher
+from tailrace.sim.control import REACTION_RTTS
+from tailrace.sim.faults import VirtualFaults
+from tailrace.sim.network import Network
+from tailrace.sim.run import VirtualBackend
+from tailrace.sim.told import Told
+from tailrace.study.run import run
 from tailrace.topology import parse_topology
 from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns
 

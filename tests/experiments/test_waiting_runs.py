@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import Plan, plan
-from tailrace.experiments.results.result import Result
-from tailrace.experiments.results.rows import FlowRow
-from tailrace.experiments.run.run import run
+from tailrace.results.result import Result
+from tailrace.results.rows import FlowRow
+from tailrace.sim.run import VirtualBackend
+from tailrace.study.run import run
 
 FABRIC = "leaf-spine:leaves=2,spines=2,hosts=4,rate=10Gbps,delay=1us"
 

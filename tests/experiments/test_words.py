@@ -14,9 +14,9 @@ from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.experiment_file import PRESETS, check_label, read_experiment, schemes_of
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.words import case_name, labels, split_schemes
-from tailrace.words import SpecError
-from tailrace.words.errors import FileError
-from tailrace.words.renamed import tell_renamed
+from tailrace.spec import SpecError
+from tailrace.spec.errors import FileError
+from tailrace.spec.renamed import tell_renamed
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ from tailrace.experiments.workloads import pairs
 from tailrace.experiments.workloads.ports import MORE_PORTS
 from tailrace.experiments.workloads.workload import parse_workload
 from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.spec import SpecError
 from tailrace.topology import Host, Topology, parse_topology
-from tailrace.words import SpecError
 
 FABRIC = parse_topology("leaf-spine:leaves=3,spines=2,hosts=4")
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.experiments.backends.child import environment
+from tailrace.sim.child import environment
 from tests.extend.conftest import Run
 
 RING = """
 from dataclasses import dataclass
 from typing import Annotated
 
-from tailrace.experiments.extend import Builder, Links, SpecError, keys, register_topology
+from tailrace.api.extend import Builder, Links, SpecError, keys, register_topology
 
 
 @register_topology("ring", "switches in a ring")
@@ -43,7 +43,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from tailrace.experiments.extend import Topology, Transfer, keys, register_workload
+from tailrace.api.extend import Topology, Transfer, keys, register_workload
 
 
 @register_workload("round", "every host sends to the next one")
@@ -57,7 +57,7 @@ class Round:
             yield Transfer(host, hosts[(number + 1) % len(hosts)], self.size_bytes, rng.randint(0, 1000))
 """
 METRIC = """
-from tailrace.experiments.extend import Result, register_metric
+from tailrace.api.extend import Result, register_metric
 
 
 @register_metric("spread", "longest over shortest", "times")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.words import plugins
+from tailrace.spec import plugins
 from tests.extend.conftest import ROOT, Run, documented
 from tests.extend.test_from_outside import METRIC, RING, ROUND
 from tests.extend.test_from_outside import WORDS as OWN_NETWORK
@@ -20,7 +20,7 @@ FAULT = """
 from dataclasses import dataclass
 from typing import Annotated
 
-from tailrace.experiments.extend import LinkDown, keys, register_fault
+from tailrace.api.extend import LinkDown, keys, register_fault
 
 
 @register_fault("flaky", "a link that dies for a while")
@@ -183,7 +183,7 @@ def one_line_of(done: subprocess.CompletedProcess[str], file: str) -> None:
     assert done.returncode in (1, 2), done.stderr
     assert len(lines) == 1, done.stderr
     assert re.search(rf"/{file}\.py: line \d+", lines[0]), lines[0]
-    for wrong in ("internal error", "Traceback", str(ROOT / "tailrace"), "tailrace/words", "tailrace/hosts"):
+    for wrong in ("internal error", "Traceback", str(ROOT / "tailrace"), "tailrace/spec", "tailrace/hosts"):
         assert wrong not in done.stderr
 
 

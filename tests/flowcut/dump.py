@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from finsy.proto import p4i, p4r
 
-from tailrace.native.virtual.endpoint import Endpoint
 from tailrace.p4rt import programs
+from tailrace.sim.network.endpoint import Endpoint
 from tests.flowcut.frames import Key
 from tests.flowcut.oracle import WAYS
 

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from tailrace.controller.reconcile import install_all
-from tailrace.native.virtual import Network
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import SchemeConfig
+from tailrace.sim.network import Network
 from tailrace.topology import Topology
 from tests.schemes.planned import intent
 

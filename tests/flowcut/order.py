@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tailrace.native.virtual import Network, Wire, WireEvent
+from tailrace.sim.network import Network, Wire, WireEvent
 from tests.flowcut.frames import Key, Kind, parse
 
 Identify = Callable[[bytes, int], "tuple[object, object, int] | None"]

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from finsy import P4TableAction, P4TableEntry
 
-from tailrace.native.virtual import Network
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
 from tailrace.schemes.flowcut.declaration import ResolvedFlowcut
 from tailrace.schemes.registry import parse_scheme
+from tailrace.sim.network import Network
 from tests.flowcut.flow_hash import flow_hash
 from tests.flowcut.frames import Key
 from tests.flowcut.oracle import MismatchError, Oracle, OracleConfig

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from tailrace.native.virtual import Network
-from tailrace.native.virtual.wire import FrameTest
 from tailrace.schemes.registry import parse_scheme
+from tailrace.sim.network import Network
+from tailrace.sim.network.wire import FrameTest
 from tailrace.topology import Host, Link, Topology, parse_topology
 from tests.flowcut.fabric import build, control
 from tests.flowcut.frames import ETHERTYPE_TAILRACE, ROCE, TCP, UDP, Kind, parse

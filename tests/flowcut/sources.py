@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 
-from tailrace.native.virtual import Network
+from tailrace.sim.network import Network
 from tests.flowcut.frames import ROCE, XON, Key, Kind, make, parse
 from tests.frame_nic import FrameNic
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from tailrace.experiments.backends.outcome import Outcome
-from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.native.virtual import Network
+from tailrace.sim.network import Network
+from tailrace.sim.outcome import Outcome
+from tailrace.sim.run import VirtualBackend
 from tailrace.topology import parse_topology
 from tests.long import more
 

@@ -7,13 +7,13 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.controller.reconcile import install_all
-from tailrace.experiments.backends.virtual.nics import attach_nics
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.native.virtual import Network
 from tailrace.p4rt.programs import load
 from tailrace.schemes.flowcut.declaration import ResolvedFlowcut
 from tailrace.schemes.intent import intent
+from tailrace.sim.network import Network
+from tailrace.sim.nics import attach_nics
 from tailrace.topology.timing import ACK_BYTES, least_delays_ns, sending_ns
 
 REGISTER = "rtt_min_ticks"

@@ -11,14 +11,14 @@ from itertools import product
 
 import pytest
 
-from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.run.run import run
-from tailrace.native.virtual import Network, Wire, WireEvent
 from tailrace.schemes.base import resolve
 from tailrace.schemes.flowcut.declaration import ResolvedFlowcut
 from tailrace.schemes.registry import parse_scheme
+from tailrace.sim.network import Network, Wire, WireEvent
+from tailrace.sim.run import VirtualBackend
+from tailrace.study.run import run
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns
 from tests.flowcut.fabric import build, control

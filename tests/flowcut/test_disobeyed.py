@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from tailrace.experiments.backends.outcome import Outcome
-from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.schemes.errors import IntentError
-from tailrace.words import SpecError
+from tailrace.sim.outcome import Outcome
+from tailrace.sim.run import VirtualBackend
+from tailrace.spec import SpecError
 
 NEVER_BYTES = (1 << 32) - 1
 WORDS = {

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
-from tailrace.native.virtual import Network
 from tailrace.schemes.base import resolve
 from tailrace.schemes.flowcut.declaration import GROWTH_OFF, FlowcutConfig, ResolvedFlowcut
 from tailrace.schemes.registry import parse_scheme
+from tailrace.sim.network import Network
 from tailrace.topology import GATEWAY_MAC, Topology
 from tests.flowcut.frames import DATA_OPCODES, ETHERTYPE_IPV4, NIC_DATA, ROCE, UDP, Key
 from tests.flowcut.run import Run

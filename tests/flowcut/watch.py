@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tailrace.native.virtual import Network, Wire, WireEvent
+from tailrace.sim.network import Network, Wire, WireEvent
 from tests.flowcut.dump import Dump, ask
 from tests.flowcut.frames import Parsed, parse
 

@@ -12,8 +12,8 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tailrace.native.virtual import Network
 from tailrace.schemes.registry import parse_scheme
+from tailrace.sim.network import Network
 from tailrace.topology import Host, Topology, parse_topology
 from tests.flowcut.fabric import build
 from tests.frame_nic import FrameNic

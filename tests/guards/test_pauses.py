@@ -15,17 +15,17 @@ from dataclasses import replace
 import pytest
 
 from tailrace.controller.reconcile import install_all
-from tailrace.native.runtime import PfcConfig
-from tailrace.native.virtual import SWITCH_CONFIG, Network
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
+from tailrace.sim.network import SWITCH_CONFIG, Network
+from tailrace.spec.watchdog import NO_WATCHDOG
+from tailrace.switch.core import PfcConfig
 from tailrace.topology import Topology, parse_topology
-from tailrace.words.watchdog import NO_WATCHDOG
 from tests.long import some
-from tests.native.virtual.l3 import OVERHEAD_BYTES, Frame, packet
-from tests.native.virtual.obeying import ObeyingNic
-from tests.native.virtual.test_watchdog import ATTACKS, END_NS, HARMLESS, RATE_BPS, XOFF, Script
 from tests.schemes.planned import intent
+from tests.sim.network.l3 import OVERHEAD_BYTES, Frame, packet
+from tests.sim.network.obeying import ObeyingNic
+from tests.sim.network.test_watchdog import ATTACKS, END_NS, HARMLESS, RATE_BPS, XOFF, Script
 
 LEAST_SHARE = 0.9
 SIZE = 1500

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import pytest
 from finsy.proto import p4r
 
-from tailrace.native.virtual import Network
 from tailrace.p4rt.programs import load
 from tailrace.schemes.base import resolve
 from tailrace.schemes.registry import parse_scheme
+from tailrace.sim.network import Network
 from tailrace.topology import Host, parse_topology
 from tests.flowcut.fabric import build
 from tests.frame_nic import FrameNic

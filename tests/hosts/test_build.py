@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tailrace.cbuild import cache
+from tailrace.cbuild.cc import BuildError
+from tailrace.cbuild.seals import SEAL
 from tailrace.hosts import build as hosts_build
 from tailrace.hosts import compiled
-from tailrace.toolchain import cache
-from tailrace.toolchain.cc import BuildError
-from tailrace.toolchain.seals import SEAL
 
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 ROOT = Path(hosts_build.__file__).parents[2]

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tailrace.cbuild import cache
+from tailrace.cbuild.artifacts import PACKAGE, ROOT
 from tailrace.hosts import compiled
-from tailrace.toolchain import cache
-from tailrace.toolchain.artifacts import PACKAGE, ROOT
 from tests.hosts.same_story import CASES
 
 
@@ -30,7 +30,7 @@ def test_what_is_compiled_is_compiled_whole():
 
 def test_a_set_is_found_by_the_sources_only(monkeypatch, tmp_path):
     """Another text of any module is another set; the driver does not count."""
-    names = ("hosts/nic.py", "codec/calls.py", "words/constants.py", "hosts/driver/loop.py")
+    names = ("hosts/nic.py", "codec/calls.py", "spec/constants.py", "hosts/driver/loop.py")
     files = {name: tmp_path / name for name in names}
     for file in files.values():
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tailrace.cbuild.artifacts import ROOT
 from tailrace.codec.layers.pfc import pfc_frame
 from tailrace.codec.templates import Address, ip_number
 from tailrace.hosts.compiled import INTERPRETED, VARIABLE
 from tailrace.hosts.nic.ends import Ends
 from tailrace.hosts.nic.receiver import FlowReceiver
 from tailrace.hosts.options.nic import NicConfig
-from tailrace.toolchain.artifacts import ROOT
 from tests.codec.frames import Ack, Data, Frame
 from tests.hosts.network import VirtualNetwork, flow, make_nic
 from tests.hosts.trimming import trim

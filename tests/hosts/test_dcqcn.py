@@ -24,7 +24,7 @@ from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
 from tailrace.hosts.options.nic import DCQCN, NicConfig
 from tailrace.hosts.transport.dcqcn.pacer import Pacer
-from tailrace.words.scale import scaled
+from tailrace.spec.scale import scaled
 from tests.codec.frames import Cnp, Data, parse
 from tests.hosts.bottleneck import Bottleneck
 from tests.hosts.network import RATE_BPS, VirtualNetwork, flow, make_nic

@@ -9,11 +9,11 @@ from functools import cache
 import pytest
 from msgspec import UNSET
 
-from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.results.result import Result
-from tailrace.experiments.run.run import run
+from tailrace.results.result import Result
+from tailrace.sim.run import VirtualBackend
+from tailrace.study.run import run
 
 # Every packet of a flow crosses its own leaf's flowlet table and no other one; at so few flows none share a slot.
 TOPOLOGY = "leaf-spine:leaves=2,spines=4,hosts=4,rate=100Gbps,delay=1us"

@@ -19,10 +19,10 @@ from tailrace.p4rt.target import Target, target
 from tailrace.schemes.base import SchemeConfig, resolve
 from tailrace.schemes.letflow import LetflowConfig
 from tailrace.schemes.registry import parse_scheme
+from tailrace.spec import SpecError
+from tailrace.spec.scale import scaled
 from tailrace.topology import parse_topology
 from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns
-from tailrace.words import SpecError
-from tailrace.words.scale import scaled
 
 SCHEMES = (
     *(

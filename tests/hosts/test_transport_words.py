@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from tailrace.experiments.backends.virtual.run import VirtualBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.nic import NO_WINDOW, nic_config, transport_of
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.run.run import run
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
 from tailrace.hosts.options.nic import NicConfig
@@ -25,10 +23,12 @@ from tailrace.schemes.base import resolve
 from tailrace.schemes.hermes import TagTable
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.resolved import Around
+from tailrace.sim.run import VirtualBackend
+from tailrace.spec import SpecError
+from tailrace.spec.schema import KeyProblemError
+from tailrace.study.run import run
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.timing import base_rtt_ns, full_frame_bytes
-from tailrace.words import SpecError
-from tailrace.words.schema import KeyProblemError
 
 FABRIC = "leaf-spine:leaves=3,spines=4,hosts=2,rate=10Gbps,delay=1us"
 WORKLOAD = "permutation:size=64KiB"

@@ -18,11 +18,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from tailrace.cbuild.debian import see_mininet
 from tailrace.schemes.base import resolve
 from tailrace.schemes.registry import parse_scheme
-from tailrace.toolchain.debian import see_mininet
+from tailrace.spec.scale import scaled
 from tailrace.topology import parse_topology
-from tailrace.words.scale import scaled
 from tests.eventually import LONG_S
 
 ROOT = Path(__file__).parents[2]

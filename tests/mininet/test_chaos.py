@@ -18,7 +18,7 @@ def start(harness: Harness, *words: str) -> subprocess.Popen[str]:
     """Chaos as a user starts it."""
     return harness.start(
         harness.job(),
-        args=[sys.executable, "-m", "soak.chaos", "--out", str(harness.out), *words],
+        args=[sys.executable, "-m", "checks.soak.chaos", "--out", str(harness.out), *words],
         env={"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'mininet'}"},
     )
 

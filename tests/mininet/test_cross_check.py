@@ -18,13 +18,13 @@ from scapy.packet import Packet
 from scapy.utils import PcapReader
 
 from tailrace.codec.layers.bth import BTH, Opcode
-from tailrace.experiments.backends.job import Job
-from tailrace.experiments.backends.mininet import MininetBackend
-from tailrace.experiments.backends.virtual.run import VirtualBackend
+from tailrace.emulation.mininet import MininetBackend
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.hosts.flows.flow import FlowRecord
-from tailrace.native.virtual import Network, Wire, WireEvent
+from tailrace.sim.job import Job
+from tailrace.sim.network import Network, Wire, WireEvent
+from tailrace.sim.run import VirtualBackend
 from tailrace.topology import parse_topology
 from tests.long import more
 from tests.mininet.conftest import ROOT, Harness

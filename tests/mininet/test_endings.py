@@ -93,7 +93,7 @@ def test_two_runs_at_a_time(harness: Harness) -> None:
 @pytest.mark.parametrize(
     ("words", "name"),
     [
-        (("tailrace.native.switchd.cli", "spine1.sock"), "spine1"),
+        (("tailrace.switch.daemon.cli", "spine1.sock"), "spine1"),
         (("serve_controller.py",), "controller"),
         (("tailrace.hosts.driver",), "hosts"),
     ],

@@ -15,18 +15,18 @@ from fabric_bmv2 import WAITING_FACTOR, WAITING_PPS, inner_rates
 from fabric_counters import Reading
 from fabric_plan import command, make_plan
 
-from tailrace.experiments.backends.job import Job, check_real_time
 from tailrace.experiments.plan.pfc import Thresholds
-from tailrace.experiments.results.pfc import pfc_seen
-from tailrace.native.switchd.command_line import make_parser, parse_options
-from tailrace.native.switchd.lossless import WatchdogSpec, pfc_configs
 from tailrace.p4rt import programs
 from tailrace.p4rt.target import EmulatedPfc, target
 from tailrace.schemes.base import resolve
 from tailrace.schemes.registry import parse_scheme
+from tailrace.sim.job import Job, check_real_time
+from tailrace.sim.pfc import pfc_seen
+from tailrace.spec import SpecError
+from tailrace.spec.watchdog import Watchdog
+from tailrace.switch.daemon.command_line import make_parser, parse_options
+from tailrace.switch.daemon.lossless import WatchdogSpec, pfc_configs
 from tailrace.topology import parse_topology
-from tailrace.words import SpecError
-from tailrace.words.watchdog import Watchdog
 from tests.mininet.conftest import Harness
 from tests.mininet.test_runs import flow, result
 

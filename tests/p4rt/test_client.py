@@ -11,8 +11,6 @@ from typing import Any, Protocol
 import pytest
 from finsy.proto import p4r
 
-from tailrace.native.server.service import P4RuntimeService, rpc_handler
-from tailrace.native.server.statistics_service import statistics_handler
 from tailrace.p4rt import programs
 from tailrace.p4rt.channel import Address
 from tailrace.p4rt.client import Client, connect
@@ -27,6 +25,8 @@ from tailrace.p4rt.errors import (
     WriteError,
 )
 from tailrace.p4rt.memory import Memory
+from tailrace.switch.p4runtime.service import P4RuntimeService, rpc_handler
+from tailrace.switch.p4runtime.statistics_service import statistics_handler
 from tests.controller.inspect.served import ServedSwitch, served
 
 NOWHERE = Address("127.0.0.1:1", 1)

@@ -10,7 +10,6 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.controller.reconcile import differences, reconcile
-from tailrace.native.virtual import Network
 from tailrace.p4rt import digests, programs
 from tailrace.p4rt.digests import ACK_TIMEOUT_NS, Digest
 from tailrace.p4rt.encoding import encode
@@ -21,6 +20,7 @@ from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.rlb.failures import DIGEST
+from tailrace.sim.network import Network
 from tailrace.topology import parse_topology
 from tests.controller.inspect.served import read_program
 from tests.schemes.planned import intent

@@ -19,8 +19,8 @@ from tailrace.p4rt.canonical import action_value, canonical, table_key
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
+from tailrace.spec import SpecError
 from tailrace.topology import parse_topology
-from tailrace.words import SpecError
 from tests.schemes.planned import intent
 
 ECMP = programs.load("ecmp")

@@ -15,10 +15,10 @@ import grpc
 import grpc.aio
 import pytest
 
-from tailrace.native.virtual.loop import VirtualLoop
 from tailrace.p4rt.memory import WINDOW, Memory, Mishap, Ways
-from tailrace.words.constants import NS_PER_S
-from tests.native.virtual.test_loop import Clock
+from tailrace.sim.network.loop import VirtualLoop
+from tailrace.spec.constants import NS_PER_S
+from tests.sim.network.test_loop import Clock
 
 HOUR_NS = 3600 * NS_PER_S
 PLACE = "s1"

@@ -7,7 +7,7 @@ import pytest
 from finsy.proto import p4i
 
 from tailrace.p4rt.by_name.names import Names, entities, members
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
 
 
 def named(*pairs: tuple[str, str]) -> Names[p4i.Table]:

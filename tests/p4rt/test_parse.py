@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tailrace.p4rt.by_name import parse
 from tailrace.p4rt.fields import Field, Kind, data_field, fields_of, make_field
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
 
 _M = p4i.MatchField
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from tailrace.native.virtual import Network, Wire, WireEvent
+from tailrace.sim.network import Network, Wire, WireEvent
 from tailrace.topology import Topology
 from tests.flowcut.frames import ETHERTYPE_TAILRACE, Key, Kind, Parsed, parse
 

@@ -20,8 +20,8 @@ from finsy.proto import p4i
 from google.protobuf import text_format
 from scapy.packet import Packet
 
-from tailrace.native.compiler import Program, load_program
-from tailrace.native.runtime import ActionCall, Output, Replica, Switch, SwitchConfig
+from tailrace.switch.compiler import Program, load_program
+from tailrace.switch.core import ActionCall, Output, Replica, Switch, SwitchConfig
 
 BUILD = Path(__file__).parents[2] / "p4src" / "build"
 PROGRAMS = (

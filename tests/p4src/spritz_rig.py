@@ -13,7 +13,7 @@ from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet
 
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
-from tailrace.native.runtime import Output
+from tailrace.switch.core import Output
 from tests.p4src.flow_hash import flow_hash
 from tests.p4src.frames import roce
 from tests.p4src.rig import (

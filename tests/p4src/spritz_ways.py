@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from tailrace.native.virtual import Network, Wire, WireEvent
+from tailrace.sim.network import Network, Wire, WireEvent
 from tests.flowcut.frames import ROCE, UDP, make
 from tests.flowcut.sources import OutFrame
 from tests.frame_nic import FrameNic

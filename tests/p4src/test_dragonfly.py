@@ -13,7 +13,7 @@ from scapy.layers.l2 import Ether
 from tailrace.codec.layers.bth import Opcode
 from tailrace.codec.layers.detour import Detour
 from tailrace.codec.layers.local import ETHER_TYPE
-from tailrace.native.runtime import Output
+from tailrace.switch.core import Output
 from tests.p4src.dragonfly_rig import (
     FOURTH_GROUP,
     NEVER_TICKS,

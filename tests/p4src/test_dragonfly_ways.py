@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tailrace.native.virtual import Network, Wire, WireEvent
 from tailrace.schemes.registry import parse_scheme
+from tailrace.sim.network import Network, Wire, WireEvent
 from tailrace.topology import Link, Topology, max_switches_on_path, parse_topology
 from tests.flowcut.fabric import build, control
 from tests.flowcut.frames import ROCE, UDP

@@ -23,7 +23,7 @@ from tailrace.codec.layers.local import Local
 from tailrace.codec.layers.nic_shim import NicShim
 from tailrace.codec.layers.path_probe import PathProbe
 from tailrace.codec.layers.pfc import OP_CODE, pfc_frame
-from tailrace.native.compiler.model import HeaderType
+from tailrace.switch.compiler.model import HeaderType
 from tests.p4src.flow_hash import flow_hash
 from tests.p4src.frames import ack_of, roce, shim_of, shimmed
 from tests.p4src.rig import DOWNLINK, HOST, OTHER_HOST_PORT, REMOTE, UPLINKS, Rig, address_number, program

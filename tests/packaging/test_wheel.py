@@ -223,7 +223,7 @@ def test_it_works_outside_the_checkout(place: Place) -> None:
 
 def the_switch_serves(place: Place) -> None:
     """It compiles a program of the package, answers at its port, and ends when it is told to."""
-    where = "from tailrace.toolchain.artifacts import P4_BUILD; print(P4_BUILD / 'ecmp.json')"
+    where = "from tailrace.cbuild.artifacts import P4_BUILD; print(P4_BUILD / 'ecmp.json')"
     program = place.run("python", "-c", where).strip()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

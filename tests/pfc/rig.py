@@ -13,9 +13,9 @@ from scapy.packet import Packet
 
 from tailrace.codec.layers.bth import BTH, Opcode
 from tailrace.codec.layers.pfc import ETHER_TYPE, pfc_frame
-from tailrace.native.runtime import Output, Replica
 from tailrace.schemes.blocks.pfc import leak
-from tailrace.words.watchdog import NO_WATCHDOG, Watchdog
+from tailrace.spec.watchdog import NO_WATCHDOG, Watchdog
+from tailrace.switch.core import Output, Replica
 from tests.p4src.frames import roce
 from tests.p4src.rig import DOWNLINK, HOST, HOST_PORT, REMOTE, UPLINKS, Rig, enum_of, number
 

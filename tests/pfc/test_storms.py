@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.words.watchdog import Watchdog
+from tailrace.spec.watchdog import Watchdog
 from tests.p4src.rig import HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, UPLINKS
 from tests.pfc.rig import QUANTUM_NS, PfcRig, control, data
 from tests.pfc.test_waiting import FRAME_NS, LONG, MS, PROGRAMS

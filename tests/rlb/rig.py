@@ -13,8 +13,8 @@ from scapy.packet import Packet
 from tailrace.codec.layers.cnm import Cnm
 from tailrace.codec.layers.flow_pause import PAUSE_MAC
 from tailrace.codec.layers.local import Local
-from tailrace.native.runtime import Output, Replica
 from tailrace.schemes.rlb.app import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, next_hop_arguments
+from tailrace.switch.core import Output, Replica
 from tests.p4src.flow_hash import flow_hash
 from tests.p4src.frames import HOST_MAC
 from tests.p4src.rig import DOWNLINK, REMOTE, UPLINK_GROUP, UPLINKS, Rig, number

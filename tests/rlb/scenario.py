@@ -20,14 +20,14 @@ from tailrace.experiments.plan.pfc import Pfc
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.options.nic import DCQCN, NicConfig
-from tailrace.native.runtime import BufferConfig, PfcConfig, Switch, SwitchConfig
-from tailrace.native.virtual import Network
-from tailrace.native.virtual.network import SWITCH_CONFIG
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.rlb.app import LIMITS, NO_LIMIT, VARIANTS
 from tailrace.schemes.rlb.declaration import ResolvedRlb, RlbConfig
+from tailrace.sim.network import Network
+from tailrace.sim.network.network import SWITCH_CONFIG
+from tailrace.switch.core import BufferConfig, PfcConfig, Switch, SwitchConfig
 from tailrace.topology import GATEWAY_MAC, Topology, parse_topology
 from tests.schemes.planned import intent
 

@@ -11,7 +11,7 @@ from scapy.packet import Packet
 
 from tailrace.codec.layers.cnm import LEAF_ALL, Cnm
 from tailrace.codec.layers.local import Local
-from tailrace.native.runtime import Output
+from tailrace.switch.core import Output
 from tests.p4src.frames import roce
 from tests.p4src.rig import DOWNLINK, HOST_PORT, UPLINK_GROUP, UPLINKS
 from tests.rlb.rig import (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
-from tailrace.native.runtime import Output
+from tailrace.switch.core import Output
 from tests.p4src.flow_hash import flow_hash
 from tests.p4src.frames import roce
 from tests.p4src.rig import DOWNLINK, HOST_PORT, UPLINKS

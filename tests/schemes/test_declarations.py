@@ -9,8 +9,6 @@ import msgspec
 import pytest
 
 from tailrace.cli.explain.scheme_text import listing
-from tailrace.experiments.backends.outcome import Outcome
-from tailrace.experiments.run.run import own_counters
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import SchemeConfig, resolve, scheme
 from tailrace.schemes.blocks.plain import ResolvedPlain
@@ -18,8 +16,10 @@ from tailrace.schemes.errors import IntentError
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import SCHEMES, parse_scheme, resolved_of
 from tailrace.schemes.resolved import Around
+from tailrace.sim.outcome import Outcome
+from tailrace.spec import SpecError, keys
+from tailrace.study.run import own_counters
 from tailrace.topology import Topology, parse_topology
-from tailrace.words import SpecError, keys
 
 TOPOLOGIES = tuple(
     parse_topology(words)

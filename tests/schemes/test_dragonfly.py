@@ -21,10 +21,10 @@ from tailrace.schemes.flowcut.declaration import ResolvedFlowcutNic, age_ns, max
 from tailrace.schemes.letflow import LetflowConfig
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.resolved import DragonflyPaths, RedConfig
+from tailrace.spec import SpecError
 from tailrace.topology import parse_topology
 from tailrace.topology.paths.dragonfly import MinimalRoutes, NextHops
 from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns, bdp_bytes
-from tailrace.words import SpecError
 from tests.schemes.planned import intent
 
 VIRTUAL = target("virtual")

@@ -20,9 +20,9 @@ from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import parse_scheme
+from tailrace.spec import SpecError
 from tailrace.topology import Host, Link, Switch, Topology, max_switches_on_path, next_hops, parse_topology
 from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns
-from tailrace.words import SpecError
 from tests.schemes.planned import intent
 from tests.schemes.walker import Tables, walk
 

@@ -13,8 +13,8 @@ from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.target import target
 from tailrace.schemes.blocks.limits import HOST_BURST_BYTES, PORT_BURST_BYTES
 from tailrace.schemes.registry import parse_scheme
+from tailrace.spec import SpecError
 from tailrace.topology import parse_topology
-from tailrace.words import SpecError
 from tests.schemes.planned import intent
 from tests.schemes.walker import Tables
 

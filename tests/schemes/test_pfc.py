@@ -14,9 +14,9 @@ from tailrace.p4rt.target import EmulatedPfc, target
 from tailrace.schemes.blocks.storms import storm_of
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import parse_scheme
+from tailrace.spec.constants import MAX_QUANTA
+from tailrace.spec.watchdog import of_switch
 from tailrace.topology import parse_topology
-from tailrace.words.constants import MAX_QUANTA
-from tailrace.words.watchdog import of_switch
 from tests.schemes.planned import intent
 
 _FAST = parse_topology("leaf-spine:leaves=2,spines=2,hosts=2,rate=10Mbps")

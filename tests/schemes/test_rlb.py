@@ -15,9 +15,9 @@ from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.rlb.app import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, VARIANTS, next_hop_arguments
 from tailrace.schemes.rlb.declaration import MOST_COUNTED, ResolvedRlb, RlbConfig
+from tailrace.spec import SpecError
 from tailrace.topology import parse_topology
 from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns
-from tailrace.words import SpecError
 from tests.schemes.planned import intent
 
 PAPER = "leaf-spine:leaves=12,spines=12,hosts=2,rate=40Gbps,delay=2us"

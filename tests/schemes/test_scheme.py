@@ -27,9 +27,9 @@ from tailrace.schemes.presto import PrestoConfig
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.resolved import Around, RedConfig
 from tailrace.schemes.spray import SprayConfig
+from tailrace.spec import SpecError
 from tailrace.topology import parse_topology
 from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns, bdp_bytes, sending_ns, slowest_bps
-from tailrace.words import SpecError
 
 
 def test_parse() -> None:

@@ -21,6 +21,7 @@ from tailrace.schemes.spritz.declaration import (
     ResolvedSpritz,
     SpritzConfig,
 )
+from tailrace.spec import SpecError
 from tailrace.topology import parse_topology
 from tailrace.topology.timing import (
     FULL_FRAME_BYTES,
@@ -31,7 +32,6 @@ from tailrace.topology.timing import (
     max_rtt_ns,
     propagation_ns,
 )
-from tailrace.words import SpecError
 
 TABLE_2 = "rate=400Gbps,local=25ns,global=500ns,host=25ns,latency=500ns"
 DRAGONFLY = parse_topology(f"dragonfly:p=4,a=8,h=4,{TABLE_2}")

@@ -15,8 +15,8 @@ from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.spritz.bounded import ResolvedBounded
 from tailrace.schemes.spritz.endpoints import COARSE_EVS, EndpointPaths
+from tailrace.spec import SpecError
 from tailrace.topology import parse_topology
-from tailrace.words import SpecError
 
 TABLE_2 = "rate=400Gbps,local=25ns,global=500ns,host=25ns"
 DRAGONFLY = parse_topology(f"dragonfly:p=4,a=8,h=4,{TABLE_2}")

@@ -10,9 +10,9 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
+from tailrace.spec import SpecError
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.bounded import MINIMAL, NON_MINIMAL, BoundedPath, BoundedPaths
-from tailrace.words import SpecError
 from tests.topology.brute_force import graph_of, of_dragonfly, of_slim_fly, types
 
 TABLE_2 = "rate=400Gbps,local=25ns,global=500ns,host=25ns,latency=500ns"

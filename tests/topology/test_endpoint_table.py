@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tailrace.spec import SpecError
 from tailrace.topology import parse_topology
 from tailrace.topology.paths.bounded import BoundedPaths
 from tailrace.topology.paths.endpoint_table import endpoint_bytes, max_list_length
-from tailrace.words import SpecError
 
 MIB = 1 << 20
 

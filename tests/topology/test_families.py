@@ -8,10 +8,10 @@ from collections import Counter
 import networkx as nx
 import pytest
 
+from tailrace.spec import SpecError
 from tailrace.topology import Topology, max_switches_on_path, parse_topology
 from tailrace.topology.families.galois import field, prime_power
 from tailrace.topology.families.slim_fly import generators
-from tailrace.words import SpecError
 from tests.long import some
 
 

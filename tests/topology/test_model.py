@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tailrace.spec import SpecError
 from tailrace.topology import GATEWAY_MAC, Host, Link, Switch, Topology, parse_topology
-from tailrace.words import SpecError
 
 FAMILIES = (
     "leaf-spine",

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tailrace.spec import SpecError
 from tailrace.topology import parse_topology
 from tailrace.topology.partition import MOST_RANKS, check_ranks, parts
-from tailrace.words import SpecError
 
 TOPOLOGIES = (
     "leaf-spine:leaves=2,spines=4,hosts=2",

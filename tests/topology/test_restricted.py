@@ -8,9 +8,9 @@ from finsy import P4TableAction, P4TableEntry
 
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
+from tailrace.spec import SpecError
 from tailrace.topology import Restricted, next_hops, parse_topology
 from tailrace.topology.paths.restricted import with_restricted
-from tailrace.words import SpecError
 from tests.schemes.planned import intent
 
 FABRIC = parse_topology("leaf-spine:leaves=2,spines=4,hosts=2,restricted=h3/2")

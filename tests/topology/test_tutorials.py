@@ -10,9 +10,9 @@ from typing import Any
 import networkx as nx
 import pytest
 
+from tailrace.spec import SpecError
 from tailrace.topology import GATEWAY_MAC, parse_topology
 from tailrace.topology.model import Topology
-from tailrace.words import SpecError
 
 DOCS = Path(__file__).parents[2] / "docs" / "experiments.md"
 

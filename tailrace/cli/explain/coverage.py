@@ -34,9 +34,9 @@ def coverage(
     """
     from tailrace.cli.explain.coverage_table import listing, unused_listing
     from tailrace.cli.output import show
-    from tailrace.native.trace.coverage import CoverageError, merged, read
-    from tailrace.native.trace.coverage import lcov as lcov_lines
-    from tailrace.words import SpecError
+    from tailrace.spec import SpecError
+    from tailrace.switch.trace.coverage import CoverageError, merged, read
+    from tailrace.switch.trace.coverage import lcov as lcov_lines
 
     try:
         found = merged(one for path in _files(files) for one in read(path))
@@ -48,8 +48,8 @@ def coverage(
 
 
 def _write(path: Path, text: str) -> None:
-    from tailrace.words import SpecError
-    from tailrace.words.whole import write_file
+    from tailrace.spec import SpecError
+    from tailrace.spec.whole import write_file
 
     try:
         write_file(path, text)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tailrace.controller.listing.listing import Column, Listing, Row
-from tailrace.native.trace.coverage import Coverage
+from tailrace.switch.trace.coverage import Coverage
+from tailrace.tables.listing import Column, Listing, Row
 
 _KINDS = {
     "state": "parser states", "select": "cases of selects", "extract": "extractions",

@@ -11,7 +11,7 @@ import typer
 from tailrace.cli.complete import KINDS, complete_declared
 from tailrace.cli.options import Plugin, View, with_view
 from tailrace.cli.start.names import registry_of
-from tailrace.controller.listing.listing import Column
+from tailrace.tables.listing import Column
 
 _HELP = {
     "topologies": "Show families of topologies with their keys, as they are written on the command line.",
@@ -43,8 +43,8 @@ def _command(kind: str) -> Callable[..., None]:
         view: View,
     ) -> None:
         from tailrace.cli.output import show
-        from tailrace.controller.listing.listing import Listing
-        from tailrace.words.plugins import use
+        from tailrace.spec.plugins import use
+        from tailrace.tables.listing import Listing
 
         use(plugin or ())
         registry = registry_of(KINDS[kind])

@@ -29,7 +29,7 @@ def resources(
     """
     from tailrace.cli.explain.resources_table import listing
     from tailrace.cli.output import show
-    from tailrace.words.plugins import use
+    from tailrace.spec.plugins import use
 
     use(plugin or ())
     show(listing(names or (), over), view)

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields
 
+from tailrace.cbuild.artifacts import P4_BUILD
 from tailrace.cli.explain.counts import Resources, resources
-from tailrace.controller.listing.listing import Column, Listing, Row
 from tailrace.p4rt.programs import load
-from tailrace.toolchain.artifacts import P4_BUILD
-from tailrace.words import SpecError, plugins
-from tailrace.words.suggest import unknown
+from tailrace.spec import SpecError, plugins
+from tailrace.spec.suggest import unknown
+from tailrace.tables.listing import Column, Listing, Row
 
 _KIBIBIT = 1 << 10
 COLUMNS = (

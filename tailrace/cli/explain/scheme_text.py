@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from tailrace.controller.listing.listing import Column, Listing, Row
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.queues import queue_text, queues_of
@@ -15,10 +14,11 @@ from tailrace.hosts.options.hf2t_words import HF2T, Hf2tWords
 from tailrace.schemes.base import BY_TOPOLOGY, Common, SchemeConfig
 from tailrace.schemes.registry import SCHEMES, parse_scheme
 from tailrace.schemes.resolved import Resolved
+from tailrace.spec import SpecError
+from tailrace.spec.keys import Key, fields_of
+from tailrace.spec.units import format_bytes
+from tailrace.tables.listing import Column, Listing, Row
 from tailrace.topology import Topology
-from tailrace.words import SpecError
-from tailrace.words.keys import Key, fields_of
-from tailrace.words.units import format_bytes
 
 COLUMNS = (
     Column("scheme", key=True, grouped=True),

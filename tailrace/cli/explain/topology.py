@@ -41,8 +41,8 @@ def topology(
     tailrace topology leaf-spine:leaves=2,spines=4,hosts=2 --show links
     """
     from tailrace.cli.explain.topology_text import show
+    from tailrace.spec.plugins import use
     from tailrace.topology import parse_topology
-    from tailrace.words.plugins import use
 
     use(plugin or ())
     found = parse_topology(words)

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from tailrace.cli import output
 from tailrace.cli.options import Form, View
 from tailrace.cli.output import TABLES
-from tailrace.controller.listing.listing import Column, Listing, Row
+from tailrace.spec import SpecError
+from tailrace.spec.units import format_rate, format_time
+from tailrace.tables.listing import Column, Listing, Row
 from tailrace.topology import Topology
-from tailrace.words import SpecError
-from tailrace.words.units import format_rate, format_time
 
 
 def as_json(topology: Topology, parts: Sequence[str]) -> str:

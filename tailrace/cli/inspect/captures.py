@@ -23,7 +23,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
 
 _PCAP = {"a1b2c3d4": ">", "a1b23c4d": ">", "d4c3b2a1": "<", "4d3cb2a1": "<"}
 _SECTIONS = {"1a2b3c4d": ">", "4d3c2b1a": "<"}

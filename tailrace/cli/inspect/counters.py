@@ -28,7 +28,7 @@ def counters(
     from tailrace.cli.inspect.network import Network, read_named
     from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.counters import COLUMNS, read_counters
-    from tailrace.controller.listing.listing import Listing, merge
+    from tailrace.tables.listing import Listing, merge
 
     read = partial(read_counters, zeros=zeros)
 

@@ -24,11 +24,11 @@ def diff(*, switches: SwitchNames = None, options: InspectOptions) -> None:
     from tailrace.cli.inspect.network import Network, each
     from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.differences import COLUMNS, read_differences
-    from tailrace.controller.listing.listing import Listing, merge
     from tailrace.p4rt.target import target
     from tailrace.schemes.intent import intent
-    from tailrace.words import SpecError
-    from tailrace.words.scale import scaled
+    from tailrace.spec import SpecError
+    from tailrace.spec.scale import scaled
+    from tailrace.tables.listing import Listing, merge
 
     def read(network: Network) -> Listing:
         run, topology = network.run, network.topology

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from tailrace.cli.inspect.packet_walk import MOST_HOPS, flat, sent_by
 from tailrace.controller.inspect.paths import Walk
-from tailrace.controller.listing.listing import Row
-from tailrace.native.trace import MOST_OUTCOMES
-from tailrace.native.trace.events import Action, Drop, Trace
 from tailrace.p4rt.values import Port
+from tailrace.switch.trace import MOST_OUTCOMES
+from tailrace.switch.trace.events import Action, Drop, Trace
+from tailrace.tables.listing import Row
 from tailrace.topology import Host, Peer, Topology
 
 Ask = Callable[[str, int, bytes], Sequence[Trace]]

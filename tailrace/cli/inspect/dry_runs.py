@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from tailrace.cli.inspect.network import Network
     from tailrace.controller.inspect.node import Node
-    from tailrace.native.replay.switch_copy import SwitchCopy
-    from tailrace.native.trace.events import Trace
     from tailrace.p4rt.requests import TraceNeeds
+    from tailrace.switch.replay.switch_copy import SwitchCopy
+    from tailrace.switch.trace.events import Trace
 
 _MOST_PRIORITIES = 8
 _MOST_UNREAD = 4000
@@ -33,8 +33,8 @@ class DryRuns(contextlib.ExitStack):
 
     def traces(self, switch: str, port: int, frame: bytes, *, every: bool = False) -> list[Trace]:
         """What a switch would do with a frame that came in by a port, or each way that it could take."""
-        from tailrace.native.trace.events import Trace
         from tailrace.p4rt.requests import TraceRequest
+        from tailrace.switch.trace.events import Trace
 
         if switch not in self._copies:
             connection = self._network.one(switch)
@@ -50,9 +50,9 @@ class DryRuns(contextlib.ExitStack):
         Raises:
             SpecError: there is no room for that much.
         """
-        from tailrace.native.trace.events import Trace
         from tailrace.p4rt.requests import TraceNeeds, TraceRequest
-        from tailrace.words import SpecError
+        from tailrace.spec import SpecError
+        from tailrace.switch.trace.events import Trace
 
         connection = self._network.one(switch)
         request = TraceRequest(connection.device_id, port, frame.hex(), needs=True)
@@ -66,8 +66,8 @@ class DryRuns(contextlib.ExitStack):
     def _copy(self, switch: str) -> SwitchCopy:
         if switch not in self._copies:
             from tailrace.cli.inspect.replay import say
-            from tailrace.native.replay.switch_copy import SwitchCopy
-            from tailrace.words.text import one_line
+            from tailrace.spec.text import one_line
+            from tailrace.switch.replay.switch_copy import SwitchCopy
 
             connection = self._network.one(switch)
             node = self._network.nodes[connection.name]
@@ -98,7 +98,7 @@ def decoded(answer: bytes, kind: type[_T]) -> _T:
     """An answer of a switch. Raises SpecError where it is none."""
     import msgspec
 
-    from tailrace.words import SpecError
+    from tailrace.spec import SpecError
 
     try:
         return msgspec.json.decode(answer, type=kind)

@@ -20,8 +20,8 @@ def flows(*, switches: SwitchNames = None, options: InspectOptions) -> None:
     from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.flows import COLUMNS, keeps_flows, read_flows
     from tailrace.controller.inspect.node import Node
-    from tailrace.controller.listing.listing import Listing, merge
     from tailrace.p4rt.errors import NotOfferedError
+    from tailrace.tables.listing import Listing, merge
 
     def read(network: Network) -> Listing:
         def one(node: Node) -> Listing:

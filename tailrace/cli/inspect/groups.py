@@ -17,7 +17,7 @@ def groups(*, switches: SwitchNames = None, options: InspectOptions) -> None:
     from tailrace.cli.inspect.network import each
     from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.groups import COLUMNS, read_groups
-    from tailrace.controller.listing.listing import merge
+    from tailrace.tables.listing import merge
 
     show(options, lambda network: merge("groups", COLUMNS, each(network.select(switches or ()), read_groups)))
 

@@ -16,7 +16,6 @@ from tailrace.controller import runfile
 from tailrace.controller.asking.asking import Asker, Primary
 from tailrace.controller.asking.relay import RelayClient, RelayError, SuppressedLeft
 from tailrace.controller.inspect.node import Node
-from tailrace.controller.listing.listing import Listing
 from tailrace.controller.runfile import RunFile
 from tailrace.p4rt.channel import Address
 from tailrace.p4rt.connection import GrpcConnection, load_p4info
@@ -24,11 +23,12 @@ from tailrace.p4rt.tls import Tls
 from tailrace.schemes.base import resolve
 from tailrace.schemes.registry import parse_scheme, resolved_of
 from tailrace.schemes.resolved import Resolved
+from tailrace.spec import SpecError, plugins
+from tailrace.spec.scale import scaled
+from tailrace.spec.suggest import close, expected
+from tailrace.tables.listing import Listing
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.shortest import Down
-from tailrace.words import SpecError, plugins
-from tailrace.words.scale import scaled
-from tailrace.words.suggest import close, expected
 
 _AT_ONCE = 16
 """Switches that are read at the same time."""

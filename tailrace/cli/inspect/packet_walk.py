@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from tailrace.native.trace.events import Copy, Event, Sent, Trace
+from tailrace.spec import SpecError
+from tailrace.spec.suggest import expected
+from tailrace.switch.trace.events import Copy, Event, Sent, Trace
 from tailrace.topology import GATEWAY_MAC, Topology
-from tailrace.words import SpecError
-from tailrace.words.suggest import expected
 
 MOST_HOPS = 1024
 """Of a packet and its copies; more is a circle, or a storm."""

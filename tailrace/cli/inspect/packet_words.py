@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailrace.cli.inspect.captures import CaptureError, packets_of
-from tailrace.words import SpecError
-from tailrace.words.errors import FileError
-from tailrace.words.files import read_bytes
+from tailrace.spec import SpecError
+from tailrace.spec.errors import FileError
+from tailrace.spec.files import read_bytes
 
 if TYPE_CHECKING:
     from scapy.packet import Packet

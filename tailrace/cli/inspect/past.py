@@ -9,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tailrace.experiments.packet.story import Crossing, Hop, InQueue, Story, Transmission
-from tailrace.native.trace import events
-from tailrace.native.trace.events import Event
-from tailrace.native.trace.text import INDENT, Line, lines, shown_step
-from tailrace.words.constants import PS_PER_NS
-from tailrace.words.text import one_line, printable
+from tailrace.spec.constants import PS_PER_NS
+from tailrace.spec.text import one_line, printable
+from tailrace.study.packet.story import Crossing, Hop, InQueue, Story, Transmission
+from tailrace.switch.trace import events
+from tailrace.switch.trace.events import Event
+from tailrace.switch.trace.text import INDENT, Line, lines, shown_step
 
 _PS_PER_US = 1000 * PS_PER_NS
 _SHOWN_OTHERS = 4
@@ -43,9 +43,9 @@ def of_folder(folder: Path, flow: int, psn: int) -> Story:
     import sys
 
     from tailrace.cli.experiment_command import interruptible
-    from tailrace.experiments.packet.again import open_run
-    from tailrace.experiments.packet.tell import packet_story
-    from tailrace.experiments.run.progress import Display
+    from tailrace.study.packet.again import open_run
+    from tailrace.study.packet.tell import packet_story
+    from tailrace.study.progress import Display
 
     display = Display(sys.stderr)
     with interruptible("nothing is told"):

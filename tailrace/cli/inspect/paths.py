@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from tailrace.controller.asking.answers import PathState
     from tailrace.controller.inspect.node import Node
     from tailrace.controller.inspect.paths import Walk
-    from tailrace.controller.listing.listing import Listing
-    from tailrace.native.trace.events import Trace
+    from tailrace.switch.trace.events import Trace
+    from tailrace.tables.listing import Listing
     from tailrace.topology import Host, Topology
 
 
@@ -83,7 +83,7 @@ def paths(
     from tailrace.cli.inspect.steered_paths import Steered, endpoints_of, planned_lists
     from tailrace.controller.inspect.paths import Walker, listing, routes_as_schemes_do
     from tailrace.controller.inspect.rlb import knows_warnings
-    from tailrace.words import SpecError
+    from tailrace.spec import SpecError
 
     if sample is not None and not check:
         raise SpecError("--sample goes with --check")
@@ -159,7 +159,7 @@ def _rlb_paths(network: Network, topology: Topology, walks: list[Walk]) -> Listi
 
 def _pairs(topology: Topology, src: str | None, dst: str | None) -> list[tuple[Host, Host]]:
     """The pairs of different hosts that two names mean, at least one."""
-    from tailrace.words import SpecError
+    from tailrace.spec import SpecError
 
     pairs = [
         (first, last)
@@ -174,8 +174,8 @@ def _pairs(topology: Topology, src: str | None, dst: str | None) -> list[tuple[H
 
 def _hosts(topology: Topology, name: str | None) -> list[Host]:
     """The host with a name or an address; all for none."""
-    from tailrace.words import SpecError
-    from tailrace.words.suggest import expected
+    from tailrace.spec import SpecError
+    from tailrace.spec.suggest import expected
 
     if name is None:
         return list(topology.hosts)

@@ -63,8 +63,8 @@ def push(
     from tailrace.p4rt import programs
     from tailrace.p4rt.endpoint import run_at_once
     from tailrace.p4rt.errors import ProgramError, WriteError
-    from tailrace.words import SpecError
-    from tailrace.words.text import printable
+    from tailrace.spec import SpecError
+    from tailrace.spec.text import printable
 
     try:
         found = programs.read(program, source.p4info)
@@ -98,8 +98,8 @@ def _wait(wait: Callable[[float], bool]) -> None:
     Args:
         wait: waits for a server, so many seconds at most; whether there is one.
     """
-    from tailrace.toolchain import cache
-    from tailrace.toolchain.errors import BuildError
+    from tailrace.cbuild import cache
+    from tailrace.cbuild.errors import BuildError
 
     deadline, making = time.monotonic() + cache.WAIT_S, False
     with contextlib.suppress(BuildError):

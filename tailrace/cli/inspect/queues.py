@@ -21,7 +21,7 @@ def queues(*, switches: SwitchNames = None, options: InspectOptions) -> None:
     from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.node import Node
     from tailrace.controller.inspect.queues import columns_of, read_queues
-    from tailrace.controller.listing.listing import Listing, merge
+    from tailrace.tables.listing import Listing, merge
 
     def read(network: Network) -> Listing:
         def one(node: Node) -> Listing:

@@ -26,7 +26,7 @@ def registers(
     from tailrace.cli.inspect.network import Network, read_named
     from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.registers import COLUMNS, read_registers
-    from tailrace.controller.listing.listing import Listing, merge
+    from tailrace.tables.listing import Listing, merge
 
     read = partial(read_registers, zeros=zeros)
 

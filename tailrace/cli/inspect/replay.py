@@ -14,11 +14,11 @@ from tailrace.cli.inspect.trace_text import print_json, print_lines
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tailrace.native.replay.document import Document, Outcome, Saved, Unsure
-    from tailrace.native.trace.events import Trace
-    from tailrace.native.trace.text import Line
     from tailrace.p4rt.connection import GrpcConnection
     from tailrace.p4rt.requests import TraceNeeds
+    from tailrace.switch.replay.document import Document, Outcome, Saved, Unsure
+    from tailrace.switch.trace.events import Trace
+    from tailrace.switch.trace.text import Line
 
 
 class Target(str, Enum):
@@ -44,7 +44,7 @@ def _unsure(document: Document) -> str:
 
 def say(text: str) -> None:
     """Notes are no data: they go to standard error."""
-    from tailrace.words.text import printable
+    from tailrace.spec.text import printable
 
     typer.echo(f"tailrace: {printable(text)}", err=True)
 
@@ -56,8 +56,8 @@ def write(file: Path, trace: Trace, needs: TraceNeeds, connection: GrpcConnectio
         SpecError: it cannot be saved, or the file cannot be written.
         SwitchError: the switch is gone.
     """
-    from tailrace.native.replay.document import as_json, saved
     from tailrace.p4rt.endpoint import run_at_once
+    from tailrace.switch.replay.document import as_json, saved
 
     document = saved(trace, needs, run_at_once(connection.client.config()))
     _write_file(file, as_json(document))
@@ -67,8 +67,8 @@ def write(file: Path, trace: Trace, needs: TraceNeeds, connection: GrpcConnectio
 
 
 def _write_file(file: Path, text: str) -> None:
-    from tailrace.words.errors import FileError
-    from tailrace.words.whole import write_file
+    from tailrace.spec.errors import FileError
+    from tailrace.spec.whole import write_file
 
     try:
         write_file(file, text)
@@ -84,8 +84,8 @@ def repeat(file: Path, target: Target, export: Path | None, *, full: bool, json:
         SpecError: the file is no good, or the test cannot say it.
         FailedError: something else has come of it.
     """
-    from tailrace.words import SpecError
-    from tailrace.words.errors import FileError
+    from tailrace.spec import SpecError
+    from tailrace.spec.errors import FileError
 
     saved = _read(file)
     try:
@@ -105,8 +105,8 @@ def _read(file: Path) -> Saved:
     """A saved trace; FileError where it is none."""
     import msgspec
 
-    from tailrace.native.replay.document import read
-    from tailrace.words.errors import FileError
+    from tailrace.spec.errors import FileError
+    from tailrace.switch.replay.document import read
 
     saved = read(file)
     for key, text in _texts(msgspec.to_builtins(saved.document), ""):
@@ -130,9 +130,9 @@ def _texts(value: Any, key: str) -> Iterator[tuple[str, str]]:
 
 def _natively(saved: Saved, *, full: bool, json: bool) -> None:
     from tailrace.cli.errors import FailedError
-    from tailrace.native.replay.again import run
-    from tailrace.native.replay.document import outcome
-    from tailrace.native.trace.text import CUT, lines
+    from tailrace.switch.replay.again import run
+    from tailrace.switch.replay.document import outcome
+    from tailrace.switch.trace.text import CUT, lines
 
     trace = run(saved)
     if json:
@@ -145,7 +145,7 @@ def _natively(saved: Saved, *, full: bool, json: bool) -> None:
 
 
 def _on_bmv2(saved: Saved, *, json: bool) -> None:
-    from tailrace.native.replay.on_bmv2 import run
+    from tailrace.emulation.replay import run
 
     found = run(saved)
     if json:
@@ -164,7 +164,7 @@ def _frames(found: Outcome) -> Iterable[Line]:
 
 def _compare(saved: Saved, found: Outcome, *, reasons: bool) -> None:
     from tailrace.cli.errors import FailedError
-    from tailrace.native.replay.again import differences
+    from tailrace.switch.replay.again import differences
 
     different = list(differences(saved.document.expected, found, reasons=reasons))
     if not different:
@@ -177,8 +177,8 @@ def _compare(saved: Saved, found: Outcome, *, reasons: bool) -> None:
 
 
 def _export(saved: Saved, file: Path) -> None:
-    from tailrace.native.replay import ptf, stf
-    from tailrace.words import SpecError
+    from tailrace.spec import SpecError
+    from tailrace.switch.replay import ptf, stf
 
     kinds = {".stf": stf.test, ".py": ptf.test}
     make = kinds.get(file.suffix)

@@ -11,9 +11,9 @@ from typing import Annotated
 
 import typer
 
+from tailrace.cbuild.artifacts import ROOT
 from tailrace.cli.complete import complete_switch
 from tailrace.cli.options import ElectionId, SourceOptions, with_source
-from tailrace.toolchain.artifacts import ROOT
 
 VENV = ".venv-ptf"
 _USER = Path(site.getuserbase()) / "share" / "tailrace"
@@ -40,7 +40,7 @@ def shell(
     """
     from tailrace.cli.inspect.network import find
     from tailrace.cli.inspect.show import source_of
-    from tailrace.words import SpecError
+    from tailrace.spec import SpecError
 
     if source.p4info is not None:
         raise SpecError("--p4info: p4runtime-shell takes P4Info from the switch alone; leave it out")

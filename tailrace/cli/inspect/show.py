@@ -21,11 +21,11 @@ from tailrace.cli.inspect.network import Network, Source, find
 from tailrace.cli.options import InspectOptions, SourceOptions
 from tailrace.cli.output import TABLES, arranged, console, nothing, render, tell, terminal_width
 from tailrace.cli.output import show as show_once
-from tailrace.cli.table import NOTE, Cells, Segment, Table, cells_of, styled
-from tailrace.controller.listing.listing import Listing
-from tailrace.controller.listing.rates import Rates
-from tailrace.controller.listing.where import Where
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
+from tailrace.tables.listing import Listing
+from tailrace.tables.rates import Rates
+from tailrace.tables.table import NOTE, Cells, Segment, Table, cells_of, styled
+from tailrace.tables.where import Where
 
 Reader = Callable[[Network], Listing]
 

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from tailrace.cli.inspect.network import Network
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.steered_paths import Pair, check_lists, check_sample, read_lists, walker_of
-from tailrace.controller.listing.listing import Listing
 from tailrace.schemes.base import resolve
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.spritz.bounded import ResolvedBounded
 from tailrace.schemes.spritz.declaration import SpritzConfig
 from tailrace.schemes.spritz.endpoints import EndpointPaths
+from tailrace.spec import SpecError
+from tailrace.tables.listing import Listing
 from tailrace.topology import Topology, parse_topology
-from tailrace.words import SpecError
 
 
 def endpoints_of(network: Network, topology: Topology) -> EndpointPaths | None:

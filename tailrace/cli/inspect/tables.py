@@ -19,7 +19,7 @@ def tables(*, switches: TableNames = None, options: InspectOptions) -> None:
     from tailrace.cli.inspect.network import Network, read_named
     from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.tables import COLUMNS, read_tables
-    from tailrace.controller.listing.listing import Listing, merge
+    from tailrace.tables.listing import Listing, merge
 
     def read(network: Network) -> Listing:
         return merge("tables", COLUMNS, read_named(network, switches or (), "table", read_tables))

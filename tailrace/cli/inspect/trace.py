@@ -16,7 +16,7 @@ from tailrace.cli.options import MOST_ELECTION_ID, SourceOptions, with_source
 if TYPE_CHECKING:
     from tailrace.cli.inspect.dry_runs import DryRuns
     from tailrace.cli.inspect.network import Network
-    from tailrace.native.trace.events import Trace
+    from tailrace.switch.trace.events import Trace
 
 
 @with_source
@@ -143,7 +143,7 @@ def trace(
     """
     from tailrace.cli.inspect.network import find
     from tailrace.cli.inspect.show import source_of
-    from tailrace.words import SpecError
+    from tailrace.spec import SpecError
 
     if proto and (port is None or json):
         raise SpecError("--proto: of a switch, with --port N, and without --json")
@@ -194,9 +194,9 @@ def _controllers_id() -> int:
 def _send(network: Network, switch: str, port: int, frame: bytes, under: int) -> list[Trace]:
     """What a switch does with a frame that is sent into it, under an election id."""
     from tailrace.cli.inspect.dry_runs import decoded
-    from tailrace.native.trace.events import Trace
     from tailrace.p4rt.requests import TraceRequest
-    from tailrace.words import SpecError
+    from tailrace.spec import SpecError
+    from tailrace.switch.trace.events import Trace
 
     connection = network.one(switch)
     request = TraceRequest(connection.device_id, port, frame.hex(), send=True, election_id=under)
@@ -214,7 +214,7 @@ def _and_save(
 ) -> Trace:
     """What a switch would do with a frame, which is saved with what it needs."""
     from tailrace.cli.inspect.replay import write
-    from tailrace.words import SpecError
+    from tailrace.spec import SpecError
 
     if len(frames) != 1:
         raise SpecError(f"--save: one packet, not {len(frames)}")
@@ -238,7 +238,7 @@ def _at_switch(
 ) -> None:
     from tailrace.cli.inspect.dry_runs import DryRuns
     from tailrace.cli.inspect.packet_words import read_packets
-    from tailrace.native.trace.text import lines, tree
+    from tailrace.switch.trace.text import lines, tree
 
     frames = read_packets(packet)
     with DryRuns(network) as dry_runs:
@@ -252,7 +252,7 @@ def _at_switch(
         print_json([trace for traces in traces_of for trace in traces])
         return
     if proto:
-        from tailrace.native.trace.proto import text_of
+        from tailrace.switch.trace.proto import text_of
 
         for trace in (trace for traces in traces_of for trace in traces):
             typer.echo(text_of(trace), nl=False)
@@ -267,8 +267,8 @@ def _through_network(
     from tailrace.cli.inspect.dry_runs import DryRuns
     from tailrace.cli.inspect.packet_walk import Arrival, host_frame, walk
     from tailrace.cli.inspect.packet_words import read_packets
-    from tailrace.native.trace.text import lines, summary
-    from tailrace.words import SpecError
+    from tailrace.spec import SpecError
+    from tailrace.switch.trace.text import lines, summary
 
     if network.topology is None:
         raise SpecError("from host to host: give --topology, or --port N of a switch")

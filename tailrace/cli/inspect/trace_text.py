@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tailrace.native.trace.text import Line
+    from tailrace.switch.trace.text import Line
 
 _STYLES = {
     "packet": "bold", "stage": "bold cyan", "table": "bold", "hit": "green", "miss": "yellow",
@@ -24,7 +24,7 @@ def print_lines(lines: Iterable[Line]) -> None:
     from rich.text import Text
 
     from tailrace.cli.output import console
-    from tailrace.native.trace.text import INDENT
+    from tailrace.switch.trace.text import INDENT
 
     out = console()
     for depth, style, line in lines:

@@ -13,10 +13,10 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from tailrace.toolchain.artifacts import ROOT
+from tailrace.cbuild.artifacts import ROOT
 
 if TYPE_CHECKING:
-    from tailrace.words.registry import Registry
+    from tailrace.spec.registry import Registry
 
 Names = dict[str, list[str]]
 
@@ -30,7 +30,7 @@ _REGISTRIES = {
 """Where the names of each kind of words are registered."""
 
 _PLUGINS = "TAILRACE_PLUGINS"
-"""words.plugins.VARIABLE, whose import would take as long as all the rest."""
+"""spec.plugins.VARIABLE, whose import would take as long as all the rest."""
 
 
 def registry_of(kind: str) -> Registry[Any]:
@@ -45,7 +45,7 @@ def names_of(kind: str) -> Names:
     module = f"tailrace.{_REGISTRIES[kind].partition(':')[0]}"
     if module in sys.modules or os.environ.get(_PLUGINS):
         return _registered(kind)
-    from tailrace.toolchain.remembered import remembered
+    from tailrace.cbuild.remembered import remembered
 
     found: Names = json.loads(
         remembered("names", _state(kind), lambda: json.dumps(_registered(kind)).encode())

@@ -13,14 +13,14 @@ from msgspec import UnsetType
 
 from tailrace.cli.options import Form, View
 from tailrace.cli.output import show
-from tailrace.controller.listing.listing import Column, Listing
-from tailrace.experiments.results.statistics import mean
-from tailrace.experiments.store.find import KEYS_OF, tests
-from tailrace.experiments.store.record import Record, without_seed
-from tailrace.experiments.store.store import Store, usual_folder
-from tailrace.words import SpecError
-from tailrace.words.errors import FileError
-from tailrace.words.text import json_text, one_line
+from tailrace.results.statistics import mean
+from tailrace.spec import SpecError
+from tailrace.spec.errors import FileError
+from tailrace.spec.text import json_text, one_line
+from tailrace.study.store.find import KEYS_OF, tests
+from tailrace.study.store.record import Record, without_seed
+from tailrace.study.store.store import Store, usual_folder
+from tailrace.tables.listing import Column, Listing
 
 _MOST_TOLD = 20
 """Bad lines that are told one by one."""

@@ -11,7 +11,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from tailrace.codec.layers.flow_pause import PAUSE_MAC
-from tailrace.words.constants import NS_PER_S, QUANTUM_BITS
+from tailrace.spec.constants import NS_PER_S, QUANTUM_BITS
 
 ETHER_TYPE = 0x8808
 OP_CODE = MACControl.OP_CODE_CLASS_BASED_FLOW_CONTROL

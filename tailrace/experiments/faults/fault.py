@@ -10,10 +10,10 @@ from typing import Annotated, Protocol, TypeAlias
 import msgspec
 from msgspec import Meta
 
+from tailrace.spec import SpecError
+from tailrace.spec.plugins import blamed, given_by
+from tailrace.spec.registry import Registry
 from tailrace.topology import Topology
-from tailrace.words import SpecError
-from tailrace.words.plugins import blamed, given_by
-from tailrace.words.registry import Registry
 
 
 class LinkSlow(msgspec.Struct, frozen=True, tag="link-slow", tag_field="kind"):

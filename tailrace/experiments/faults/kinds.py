@@ -30,9 +30,9 @@ from tailrace.experiments.faults.where import (
     some_links,
     some_switches,
 )
+from tailrace.spec import SpecError, keys
+from tailrace.spec.units import format_time
 from tailrace.topology import Topology
-from tailrace.words import SpecError, keys
-from tailrace.words.units import format_time
 
 Hits = tuple[LinkFault, ...]
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from tailrace.experiments.faults.fault import FAULTS, Fault
-from tailrace.words.registry import load_folder
+from tailrace.spec.registry import load_folder
 
 __all__ = ["FAULTS", "parse_fault"]
 

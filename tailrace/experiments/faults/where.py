@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from tailrace.spec import SpecError
 from tailrace.topology import Topology
-from tailrace.words import SpecError
 
 ALL = "all"
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailrace.words import Options, SpecError, parse
+from tailrace.spec import Options, SpecError, parse
 
 TOLD, LIVE = KINDS = ("told", "live")
 

@@ -25,11 +25,11 @@ from tailrace.hosts.options.nic import MAX_MTU_BYTES
 from tailrace.hosts.options.transport import Transport
 from tailrace.hosts.options.transports import parse_transport
 from tailrace.schemes.base import SchemeConfig
+from tailrace.spec import SpecError, Words, parse, plugins
+from tailrace.spec.schema import KeyProblemError, convert, given
+from tailrace.spec.suggest import unknown
+from tailrace.spec.units import parse_bytes, parse_time_ns
 from tailrace.topology import Topology
-from tailrace.words import SpecError, Words, parse, plugins
-from tailrace.words.schema import KeyProblemError, convert, given
-from tailrace.words.suggest import unknown
-from tailrace.words.units import parse_bytes, parse_time_ns
 
 MOST_REORDER = (1 << 22) - 1
 MOST_TIME_SCALE = 1e9

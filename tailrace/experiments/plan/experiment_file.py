@@ -36,12 +36,12 @@ from msgspec import Meta
 from tailrace.experiments.plan.experiment import FLAGS, KEYS, Experiment, Settings, of_settings
 from tailrace.experiments.plan.known import scheme_of
 from tailrace.experiments.plan.seeds import parse_seeds
-from tailrace.words import SpecError
-from tailrace.words.errors import FileError
-from tailrace.words.renamed import tell_renamed
-from tailrace.words.schema import KeyProblemError, convert, given, in_file, read_toml
-from tailrace.words.suggest import expected, unknown
-from tailrace.words.words import check_text
+from tailrace.spec import SpecError
+from tailrace.spec.errors import FileError
+from tailrace.spec.renamed import tell_renamed
+from tailrace.spec.schema import KeyProblemError, convert, given, in_file, read_toml
+from tailrace.spec.suggest import expected, unknown
+from tailrace.spec.words import check_text
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9 +._-]*")
 """A label is the name of a folder, too."""

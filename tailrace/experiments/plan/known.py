@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from tailrace.schemes.base import SchemeConfig
 from tailrace.schemes.registry import parse_scheme
+from tailrace.spec import Words, parse
 from tailrace.topology import Topology, parse_topology
-from tailrace.words import Words, parse
 
 _KEPT = 64
 

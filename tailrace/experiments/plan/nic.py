@@ -42,12 +42,12 @@ from tailrace.hosts.options.transports import GoBackN
 from tailrace.p4rt.target import Target
 from tailrace.schemes.base import SchemeConfig
 from tailrace.schemes.resolved import Around, Resolved
+from tailrace.spec import SpecError
+from tailrace.spec.plugins import given_by
+from tailrace.spec.scale import scaled
+from tailrace.spec.units import parse_bytes, split
 from tailrace.topology import Topology
 from tailrace.topology.timing import ACK_BYTES, base_rtt_ns, bdp_bytes, full_frame_bytes, max_bdp_bytes
-from tailrace.words import SpecError
-from tailrace.words.plugins import given_by
-from tailrace.words.scale import scaled
-from tailrace.words.units import parse_bytes, split
 
 WINDOW_BDPS = 2
 STEERED_WINDOW_BDPS = 1.5

@@ -17,8 +17,8 @@ from tailrace.p4rt.errors import ControllerError
 from tailrace.schemes.blocks import pfc as emulation
 from tailrace.schemes.blocks.channels import MOST_CHANNELS
 from tailrace.schemes.resolved import Resolved
+from tailrace.spec import SpecError
 from tailrace.topology import Topology
-from tailrace.words import SpecError
 
 
 def pfc_of(given: Pfc | None, scheme: Resolved) -> Pfc | None:

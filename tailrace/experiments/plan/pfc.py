@@ -9,7 +9,7 @@
     buffer      memory of a switch, headrooms included, that all its ports share, but for PORT_FRAMES frames
                 of each port, which data do not get; without it there is no limit
     alpha       dynamic thresholds: a port gets alpha times what is free of the buffer, and xoff at most
-    storm       what becomes of data when pauses have held a port for too long (words.watchdog): drop, which
+    storm       what becomes of data when pauses have held a port for too long (spec.watchdog): drop, which
     it
                 is without it, or ignore, pauses; off: they may hold it for ever
     channels    lossless priorities of a link between switches, of which a packet takes the next one at each
@@ -29,12 +29,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tailrace.schemes.blocks.channels import MOST_CHANNELS
+from tailrace.spec import Options, SpecError, parse
+from tailrace.spec.constants import NS_BITS
+from tailrace.spec.units import parse_alpha
+from tailrace.spec.watchdog import STORMS, WATCHDOG, Watchdog, of_switch
 from tailrace.topology import Topology
 from tailrace.topology.timing import bdp_bytes
-from tailrace.words import Options, SpecError, parse
-from tailrace.words.constants import NS_BITS
-from tailrace.words.units import parse_alpha
-from tailrace.words.watchdog import STORMS, WATCHDOG, Watchdog, of_switch
 
 DEFAULT = "default"
 XON_SHARE = 0.8
@@ -50,7 +50,7 @@ REACTION_NS = 50_000_000
 @dataclass(frozen=True, slots=True)
 class Thresholds:
     """What one port does with what came in by it, and what a switch has for all of them, in bytes; and the
-    watchdog of pauses between switches, from which that of hosts' ports follows (words.watchdog.of_port).
+    watchdog of pauses between switches, from which that of hosts' ports follows (spec.watchdog.of_port).
 
     channels: lossless priorities of links between switches, from that of data on; 0: there is one, and
         packets keep it

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from msgspec import structs
 
 from tailrace.codec.sizes import wire_bytes
-from tailrace.experiments.backends.job import Job
 from tailrace.experiments.faults.fault import LinkFault, LinkSlow
 from tailrace.experiments.plan import budget, defaults
 from tailrace.experiments.plan.controller import Live
@@ -34,10 +33,11 @@ from tailrace.hosts.options.transport import Transport
 from tailrace.p4rt.target import target as switch_target
 from tailrace.schemes.base import SchemeConfig, resolve
 from tailrace.schemes.resolved import Around, Resolved
+from tailrace.sim.job import Job
+from tailrace.spec import SpecError
+from tailrace.spec.plugins import blamed
+from tailrace.spec.scale import scaled, scaled_ns
 from tailrace.topology import Topology
-from tailrace.words import SpecError
-from tailrace.words.plugins import blamed
-from tailrace.words.scale import scaled, scaled_ns
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, Struct, UnsetType, structs
 
 from tailrace.experiments.plan.nic import waiting_bytes
-from tailrace.words.units import format_bytes
+from tailrace.spec.units import format_bytes
 
 if TYPE_CHECKING:
-    from tailrace.experiments.backends.job import Job
-    from tailrace.experiments.results.result import Result
+    from tailrace.results.result import Result
+    from tailrace.sim.job import Job
 
 MOST_LINES = 4
 MOST_LABELS = 6

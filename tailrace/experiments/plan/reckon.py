@@ -14,10 +14,10 @@ from typing import TypeVar
 from tailrace.experiments.workloads.transfer import PatternError
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.schemes.resolved import Resolved
+from tailrace.spec import SpecError
+from tailrace.spec.limits import refuse_above
 from tailrace.topology import Topology
 from tailrace.topology.timing import full_frame_bytes
-from tailrace.words import SpecError
-from tailrace.words.limits import refuse_above
 
 T = TypeVar("T")
 

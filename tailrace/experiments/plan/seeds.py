@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
 
 MOST_SEED = (1 << 63) - 1
 """What every TOML and JSON reader holds."""

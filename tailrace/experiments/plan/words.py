@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from tailrace.hosts.options.hf2t_words import HF2T, stretches
 from tailrace.hosts.options.hf2t_words import KEYS as HF2T_KEYS
-from tailrace.words import SpecError, parse
+from tailrace.spec import SpecError, parse
 
 CLEAN = "clean"
 """The case without faults."""

@@ -27,8 +27,8 @@ from tailrace.experiments.workloads.background import shared
 from tailrace.experiments.workloads.patterns import chosen
 from tailrace.experiments.workloads.registry import BACKGROUND, DEFAULT_BYTES, TAKING_PART, register
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
+from tailrace.spec import keys
 from tailrace.topology import Host, Topology
-from tailrace.words import keys
 
 
 @dataclass(frozen=True, slots=True)

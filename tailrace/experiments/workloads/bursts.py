@@ -20,8 +20,8 @@ from typing import Annotated, NamedTuple
 from tailrace.experiments.plan.reckon import check_flows
 from tailrace.experiments.workloads.classes import BACKGROUND, MONITORED
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
+from tailrace.spec import SpecError, keys
 from tailrace.topology import Host, Topology
-from tailrace.words import SpecError, keys
 
 ANYWHERE, LEAF = FROM = ("any", "leaf")
 """Whose hosts send bursts: all, or those of the receiver's leaf."""

@@ -35,8 +35,8 @@ from tailrace.experiments.workloads.classes import BACKGROUND, MONITORED
 from tailrace.experiments.workloads.pairs import Pair
 from tailrace.experiments.workloads.registry import DEFAULT_BYTES, register
 from tailrace.experiments.workloads.transfer import ECMP, PatternError, Transfer
+from tailrace.spec import keys
 from tailrace.topology import Host, Topology
-from tailrace.words import keys
 
 GROUP = "group"
 ALL = "all"

@@ -19,11 +19,11 @@ from pathlib import Path
 
 from tailrace.experiments.workloads.ports import SourcePorts
 from tailrace.experiments.workloads.transfer import Transfer
+from tailrace.spec import UnitError
+from tailrace.spec.errors import FileError
+from tailrace.spec.files import MOST_BYTES, text_of
+from tailrace.spec.units import parse_bytes, parse_time_ns
 from tailrace.topology import Host, Topology
-from tailrace.words import UnitError
-from tailrace.words.errors import FileError
-from tailrace.words.files import MOST_BYTES, text_of
-from tailrace.words.units import parse_bytes, parse_time_ns
 
 _NEEDED = ("src", "dst", "bytes", "start")
 _OPTIONAL = ("sport", "after")

@@ -20,8 +20,8 @@ from tailrace.experiments.workloads.registry import (
     register,
 )
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
+from tailrace.spec import SpecError, keys
 from tailrace.topology import Host, Topology
-from tailrace.words import SpecError, keys
 
 
 @register("incast", "many hosts send to one")

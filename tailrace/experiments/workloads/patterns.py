@@ -24,8 +24,8 @@ from tailrace.experiments.workloads.registry import (
     register,
 )
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
+from tailrace.spec import SpecError, keys
 from tailrace.topology import Host, Topology
-from tailrace.words import SpecError, keys
 
 
 def chosen(topology: Topology, count: int, rng: random.Random) -> list[Host]:

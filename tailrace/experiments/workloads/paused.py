@@ -28,9 +28,9 @@ from tailrace.experiments.workloads.load import uplink_bps
 from tailrace.experiments.workloads.poisson import DURATION, LOAD, expected_flows, starts_ns
 from tailrace.experiments.workloads.registry import Sizes, register
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
+from tailrace.spec import keys
+from tailrace.spec.constants import NS_BITS
 from tailrace.topology import Host, Topology
-from tailrace.words import keys
-from tailrace.words.constants import NS_BITS
 
 
 @register("paused", "pairs of hosts at two leaves, next to a receiver to which others send bursts")

@@ -22,9 +22,9 @@ from tailrace.experiments.workloads.load import FABRIC, HOSTS, OF, host_load
 from tailrace.experiments.workloads.patterns import chosen
 from tailrace.experiments.workloads.registry import Peers, Sizes, register
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
+from tailrace.spec import keys
+from tailrace.spec.constants import NS_BITS
 from tailrace.topology import Host, Topology
-from tailrace.words import keys
-from tailrace.words.constants import NS_BITS
 
 LOAD = keys.number("load", "share of the links' rate that the flows' bytes ask for", above=0, most=1)
 DURATION = keys.time("duration", "flows start for so long", least=1)

@@ -17,9 +17,9 @@ from tailrace.experiments.workloads.pairs import APART, HOSTS, SWITCHES
 from tailrace.experiments.workloads.sizes import SizeCdf
 from tailrace.experiments.workloads.sizes_file import NAMES, find_cdf, name_of
 from tailrace.experiments.workloads.transfer import Pattern
-from tailrace.words import SpecError, keys
-from tailrace.words.registry import Registry
-from tailrace.words.units import MOST_INTEGER
+from tailrace.spec import SpecError, keys
+from tailrace.spec.registry import Registry
+from tailrace.spec.units import MOST_INTEGER
 
 DEFAULT_BYTES = 1 << 20
 

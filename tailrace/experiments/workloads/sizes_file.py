@@ -19,8 +19,8 @@ import msgspec
 
 from tailrace.experiments.workloads.sizes import SizeCdf
 from tailrace.hosts.flows.flow import MAX_FLOW_BYTES
-from tailrace.words import SpecError
-from tailrace.words.schema import KeyProblemError, convert, in_file, read_toml
+from tailrace.spec import SpecError
+from tailrace.spec.schema import KeyProblemError, convert, in_file, read_toml
 
 FOLDER = Path(__file__).resolve().parent / "cdf"
 NAMES = ("websearch", "enterprise", "alibaba", "datamining", "hadoop", "webserver", "cachefollower")

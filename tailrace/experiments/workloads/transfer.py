@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from tailrace.experiments.workloads.classes import PLAIN
+from tailrace.spec import SpecError
 from tailrace.topology import Host, Topology
-from tailrace.words import SpecError
 
 ECMP = "ecmp"
 """Steering by a hash of the flow's 5-tuple, over all paths."""

@@ -22,12 +22,12 @@ from tailrace.experiments.workloads.transfer import Pattern, PatternError, Trans
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.spec import SpecError, Words, parse
+from tailrace.spec.keys import read
+from tailrace.spec.plugins import blamed, given_by, place_of
+from tailrace.spec.registry import load_folder
+from tailrace.spec.text import one_line
 from tailrace.topology import Host, Topology
-from tailrace.words import SpecError, Words, parse
-from tailrace.words.keys import read
-from tailrace.words.plugins import blamed, given_by, place_of
-from tailrace.words.registry import load_folder
-from tailrace.words.text import one_line
 
 __all__ = ["FIRST_QPN", "WORKLOADS", "Traffic", "Workload", "parse_workload"]
 

@@ -19,9 +19,9 @@ from tailrace.hosts.driver.job import HostsJob, read_job
 from tailrace.hosts.driver.loop import Signals
 from tailrace.hosts.driver.nic_run import NicRun
 from tailrace.hosts.errors import ConfigError, DeviceError, HostError, JobError
-from tailrace.words import SpecError, plugins
-from tailrace.words.arguments import Parser
-from tailrace.words.whole import write_file
+from tailrace.spec import SpecError, plugins
+from tailrace.spec.arguments import Parser
+from tailrace.spec.whole import write_file
 
 PROGRAM = "hosts.driver"
 _DESCRIPTION = """\

@@ -18,9 +18,9 @@ from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.options.nic import NicConfig
-from tailrace.words.errors import FileError
-from tailrace.words.files import MOST_BYTES
-from tailrace.words.schema import read_json
+from tailrace.spec.errors import FileError
+from tailrace.spec.files import MOST_BYTES
+from tailrace.spec.schema import read_json
 
 _BYTE = r"(25[0-5]|2[0-4]\d|1?\d?\d)"
 _Ipv4 = Annotated[str, Meta(pattern=rf"^{_BYTE}(\.{_BYTE}){{3}}\Z", description="an IPv4 address")]

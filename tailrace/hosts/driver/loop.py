@@ -13,7 +13,7 @@ from types import FrameType
 
 from tailrace.hosts.driver.lag import Lag
 from tailrace.hosts.driver.port import Port
-from tailrace.words.constants import NS_PER_S
+from tailrace.spec.constants import NS_PER_S
 
 # Longest wait, so that progress is told of in time.
 _IDLE_NS = 50_000_000

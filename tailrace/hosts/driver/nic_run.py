@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
+from tailrace.cbuild.errors import BuildError
 from tailrace.hosts.driver.job import HostsJob, make_nics
 from tailrace.hosts.driver.lag import Lag
 from tailrace.hosts.driver.loop import Loop, Signals
@@ -14,7 +15,6 @@ from tailrace.hosts.driver.packet_socket import PacketSocket
 from tailrace.hosts.driver.port import Port
 from tailrace.hosts.driver.report import flows_done, make_result
 from tailrace.hosts.errors import DeviceError
-from tailrace.toolchain.errors import BuildError
 
 
 class NicRun:

@@ -9,7 +9,7 @@ import struct
 
 from tailrace.hosts.driver.netns import inside
 from tailrace.hosts.errors import DeviceError
-from tailrace.words.constants import MAX_FRAME_BYTES
+from tailrace.spec.constants import MAX_FRAME_BYTES
 
 _SOL_PACKET = 263
 _PACKET_STATISTICS = 6

@@ -10,7 +10,7 @@ from tailrace.hosts.driver.job import HostJob
 from tailrace.hosts.driver.lag import Lag
 from tailrace.hosts.driver.packet_socket import PacketSocket
 from tailrace.hosts.nic.nic import Nic
-from tailrace.words.constants import NS_BITS
+from tailrace.spec.constants import NS_BITS
 
 # A loop that comes late sends what it owes, but no more than this much of the link's time at once.
 CATCH_UP_NS = 5_000_000

@@ -14,7 +14,7 @@ from tailrace.hosts.driver.port import Port
 from tailrace.hosts.flows.observation import ReceiverObservation, SenderObservation
 from tailrace.hosts.gaps.histogram import merged_bins
 from tailrace.hosts.nic.nic import Nic
-from tailrace.words.constants import NS_BITS
+from tailrace.spec.constants import NS_BITS
 
 _MIN_LAG_NS = 2_000_000
 _LAG_FRAMES = 5

@@ -30,7 +30,7 @@ from typing import Final
 
 from tailrace.hosts.gaps.histogram import WHOLE, GapHistogram
 from tailrace.hosts.options.hf2t import Hf2tConfig
-from tailrace.words.constants import NS_BITS
+from tailrace.spec.constants import NS_BITS
 
 UNKNOWN: Final = 0  # T is not learnt yet
 GO: Final = 0  # a packet may go

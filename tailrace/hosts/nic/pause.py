@@ -16,7 +16,7 @@ from typing import Final
 from tailrace.codec.calls import NEVER, NO_QUANTA
 from tailrace.codec.layers.flow_pause import PauseOp
 from tailrace.codec.layers.pfc import pause_ns
-from tailrace.words.constants import PRIORITIES
+from tailrace.spec.constants import PRIORITIES
 
 _XON: Final = int(PauseOp.XON)
 _XOFF_CREDIT: Final = int(PauseOp.XOFF_CREDIT)

@@ -59,7 +59,7 @@ from tailrace.hosts.transport.base import NOTHING
 from tailrace.hosts.transport.dcqcn.transport import DcqcnSender
 from tailrace.hosts.transport.dctcp import DctcpSender
 from tailrace.hosts.transport.tcp.transport import TcpSender
-from tailrace.words.constants import NS_BITS
+from tailrace.spec.constants import NS_BITS
 
 _NAK_SYNDROME: Final = int(Syndrome.NAK_SEQUENCE)
 _TRIMMED_SYNDROME: Final = int(Syndrome.NAK_TRIMMED)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from tailrace.hosts.errors import check_keys, check_setting
 from tailrace.hosts.options.ranges import ABOVE_0, FROM_0, SHARE, Checked
-from tailrace.words import keys
+from tailrace.spec import keys
 
 ADDITIVE_SHARE = 1000
 """R_AI is the link's rate divided by this: 40 Mb/s of 40 Gb/s."""

@@ -9,7 +9,7 @@ from typing import Annotated
 from tailrace.hosts.errors import check_keys, check_setting
 from tailrace.hosts.gaps.histogram import WHOLE
 from tailrace.hosts.options.ranges import ABOVE_0, FROM_0
-from tailrace.words import keys
+from tailrace.spec import keys
 
 LEAST_PERCENTILE = WHOLE // 2
 LEAST_TRAIN_GAPS = 100

@@ -12,7 +12,7 @@ from typing import Annotated
 import msgspec
 
 from tailrace.hosts.options.hf2t import LEAST_TRAIN_GAPS
-from tailrace.words import Options, SpecError, keys
+from tailrace.spec import Options, SpecError, keys
 
 HF2T = "hf2t"
 ON, OFF = "on", "off"

@@ -14,7 +14,7 @@ from tailrace.hosts.options.ranges import ABOVE_0, FROM_0, SHARE, WEIGHT, Checke
 from tailrace.hosts.options.tcp import TcpConfig
 from tailrace.hosts.options.transport import TRANSPORTS, Transport
 from tailrace.hosts.options.transports import LOSS, RTO_BACKOFF, TIMEOUTS, Dcqcn, Dctcp, GoBackN, Tcp
-from tailrace.words import SpecError, keys, plugins
+from tailrace.spec import SpecError, keys, plugins
 
 MS_NS = 1_000_000
 STEERABLE = Dctcp.name  # the transport that tells each packet's fate

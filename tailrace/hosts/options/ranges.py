@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from tailrace.hosts.errors import check_keys
-from tailrace.words import keys
+from tailrace.spec import keys
 
 FROM_0 = keys.number("from_0", "0 or more", least=0)
 ABOVE_0 = keys.number("above_0", "more than 0", above=0)

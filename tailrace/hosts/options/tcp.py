@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tailrace.hosts.options.ranges import Checked
-from tailrace.words import keys
+from tailrace.spec import keys
 
 _MOST_BURST_BYTES = 1 << 20
 _MOST_INITIAL_PACKETS = 1 << 16

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
-from tailrace.words.registry import Registry
+from tailrace.spec.registry import Registry
 
 
 class Transport(msgspec.Struct, frozen=True, kw_only=True):

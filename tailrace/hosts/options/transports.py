@@ -10,8 +10,8 @@ from msgspec import field, structs
 from tailrace.hosts.options.dcqcn import DcqcnConfig
 from tailrace.hosts.options.tcp import TcpConfig
 from tailrace.hosts.options.transport import TRANSPORTS, Transport, transport
-from tailrace.words import keys
-from tailrace.words.errors import UnitError
+from tailrace.spec import keys
+from tailrace.spec.errors import UnitError
 
 __all__ = [
     "TRANSPORTS",

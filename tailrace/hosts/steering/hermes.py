@@ -24,7 +24,7 @@ from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.dcqcn import HermesConfig
 from tailrace.hosts.steering.base import TIMEOUT, Steering
 from tailrace.hosts.steering.hermes_paths import CONGESTED, FAILED, GOOD, GREY, HermesHost, RateMeter
-from tailrace.words.constants import NS_BITS
+from tailrace.spec.constants import NS_BITS
 
 _NO_PATH = -1
 

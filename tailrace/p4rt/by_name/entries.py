@@ -14,7 +14,7 @@ from finsy.proto import p4i, p4r
 from tailrace.p4rt.by_name import names, parse
 from tailrace.p4rt.by_name.names import Names
 from tailrace.p4rt.fields import Field, fields_of
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
 
 WITH_PRIORITY = (p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.MatchField.OPTIONAL)
 """Match types of which one in a table's key makes its entries have priorities (specification 9.1.1)."""

@@ -14,8 +14,8 @@ from typing import Generic, Protocol, TypeVar
 
 from finsy.proto import p4i
 
-from tailrace.words import SpecError
-from tailrace.words.suggest import expected
+from tailrace.spec import SpecError
+from tailrace.spec.suggest import expected
 
 _T = TypeVar("_T")
 _SHOWN = 80

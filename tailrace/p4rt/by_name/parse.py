@@ -17,7 +17,7 @@ from finsy.proto import p4i, p4r
 
 from tailrace.p4rt.fields import Field, Kind
 from tailrace.p4rt.values import Mac
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
 
 _ADDRESSES: Mapping[int, tuple[str, str, Callable[[str], int]]] = {
     32: (".", "an IPv4 address", lambda text: int(IPv4Address(text))),

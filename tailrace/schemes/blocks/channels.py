@@ -17,7 +17,7 @@ from tailrace.codec.numbers import TTL
 from tailrace.schemes.blocks.entries import default_action
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import Plan
-from tailrace.words.constants import PRIORITIES
+from tailrace.spec.constants import PRIORITIES
 
 TABLE = "channel_config"
 

@@ -6,7 +6,7 @@
     refresh    half of the pause asked for, at the fastest port
     patience   how long a port waits for a packet that is missing; nothing is missing unless a queue of the
                traffic manager was given less room than this
-    watchdog   of each port as words.watchdog has it: hosts' are watched closely
+    watchdog   of each port as spec.watchdog has it: hosts' are watched closely
 
 Nothing is installed where the target does not ask for it: then all that is left is one lookup a packet.
 """
@@ -21,9 +21,9 @@ from finsy.p4entity import P4Entity
 from tailrace.schemes.blocks.entries import default_action, fitting
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import Plan
+from tailrace.spec.constants import MAX_QUANTA, NS_PER_S, QUANTUM_BITS
+from tailrace.spec.watchdog import Watchdog, of_port, parse_watchdog
 from tailrace.topology import GATEWAY_MAC
-from tailrace.words.constants import MAX_QUANTA, NS_PER_S, QUANTUM_BITS
-from tailrace.words.watchdog import Watchdog, of_port, parse_watchdog
 
 REENTRY_PACKETS = 1024
 """simple_switch's queue of recirculated packets."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Storms of pauses, which switches tell of by digests (p4src/pfc/watch.p4,
-tailrace/native/runtime/c/tr_watch.c): all that a controller does about them is to say so.
+tailrace/switch/core/c/tr_watch.c): all that a controller does about them is to say so.
 """
 
 from __future__ import annotations

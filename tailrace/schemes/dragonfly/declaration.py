@@ -19,10 +19,10 @@ from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import Around, DragonflyPaths, Plan, Resolved
 from tailrace.schemes.spritz.app import MINIMAL_MODE, RANDOM, UGAL_L_MODE
 from tailrace.schemes.spritz.bounded import BOUNDED_KEYS, BoundedConfig
+from tailrace.spec import Options, keys
 from tailrace.topology import Topology
 from tailrace.topology.kinds import SLIM_FLY
 from tailrace.topology.timing import base_rtt_ns
-from tailrace.words import Options, keys
 
 GROUP, HOP = DRAWS = ("group", "hop")
 PACKET, FLOW, FLOWLET = GRAINS

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import DragonflyPaths
+from tailrace.spec import Options, keys
 from tailrace.topology import Topology
 from tailrace.topology.kinds import DRAGONFLY
-from tailrace.words import Options, keys
 
 PATHS = ("shortest", "minimal", "valiant", "ugal-l", "mixed")
 """Where paths come from. All but `shortest` are of a Dragonfly; `mixed` is minimal or Valiant's by a coin."""

@@ -23,9 +23,9 @@ from tailrace.schemes.blocks.entries import (
 from tailrace.schemes.dragonfly.app import MayDetour
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import Plan
+from tailrace.spec.constants import NS_BITS
 from tailrace.topology import Topology
 from tailrace.topology.timing import ACK_BYTES, least_delays_ns, sending_ns, slowest_bps
-from tailrace.words.constants import NS_BITS
 
 OBSERVED, TOPOLOGY = BASELINES = ("observed", "topology")
 FLOW, CLASS = PAUSES = ("flow", "class")

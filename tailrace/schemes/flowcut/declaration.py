@@ -46,6 +46,8 @@ from tailrace.schemes.errors import IntentError
 from tailrace.schemes.flowcut import app, dragonfly
 from tailrace.schemes.resolved import Around, DragonflyPaths, Plan
 from tailrace.schemes.watch import End
+from tailrace.spec import Options, keys
+from tailrace.spec.constants import MAX_QUANTA, NS_BITS, NS_PER_S, QUANTUM_BITS
 from tailrace.topology import Topology, max_switches_on_path
 from tailrace.topology.paths.dragonfly import DETOUR_SWITCHES, MINIMAL_SWITCHES
 from tailrace.topology.paths.shortest import Down
@@ -56,8 +58,6 @@ from tailrace.topology.timing import (
     sending_ns,
     slowest_bps,
 )
-from tailrace.words import Options, keys
-from tailrace.words.constants import MAX_QUANTA, NS_BITS, NS_PER_S, QUANTUM_BITS
 
 FULL, INGRESS, NIC = VARIANTS = ("full", "ingress", "nic")
 FIRST_PATHS = ("least-loaded", "ecmp")

@@ -25,8 +25,8 @@ from tailrace.schemes.hermes import HermesConfig
 from tailrace.schemes.letflow import ALL, LetflowConfig
 from tailrace.schemes.presto import PrestoConfig
 from tailrace.schemes.resolved import Plan, Resolved
+from tailrace.spec.constants import NS_BITS
 from tailrace.topology.timing import fabric_rate_bps, sending_ns
-from tailrace.words.constants import NS_BITS
 
 PRESTO, LETFLOW, DRILL, HERMES = VARIANTS = (
     PrestoConfig.name,

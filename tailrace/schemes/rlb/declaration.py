@@ -55,12 +55,12 @@ from tailrace.schemes.rlb.app import (
 )
 from tailrace.schemes.rlb.faulty_paths import FaultyPaths
 from tailrace.schemes.watch import Tell, When
+from tailrace.spec import Options, keys
+from tailrace.spec.constants import NS_PER_S
+from tailrace.spec.units import format_time
+from tailrace.spec.watchdog import MAX_PAUSE_BITS
 from tailrace.topology import Topology
 from tailrace.topology.timing import base_rtt_ns, in_flight_bytes, link_delay_ns
-from tailrace.words import Options, keys
-from tailrace.words.constants import NS_PER_S
-from tailrace.words.units import format_time
-from tailrace.words.watchdog import MAX_PAUSE_BITS
 
 DEFAULT_FLOWS = 15
 """The paper's default degree of incast (§VI-B.3)."""

@@ -18,9 +18,9 @@ from tailrace.p4rt.target import Target
 from tailrace.schemes.blocks.groups import without
 from tailrace.schemes.rlb.failures import Alert, Failures, alert_of
 from tailrace.schemes.watch import End, SuppressedPath, Tell, Watcher, When
+from tailrace.spec.units import format_time
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down, next_hops
-from tailrace.words.units import format_time
 
 TAKEN_OUT, ALREADY_OUT, LAST_WAY = "taken-out", "already-out", "last-way"
 """What became of the path of an alert; the last way stays in use, for nothing else is left."""

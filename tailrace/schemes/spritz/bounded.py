@@ -34,6 +34,8 @@ from tailrace.schemes.resolved import Around, Plan, Resolved, mtu_of, own_down
 from tailrace.schemes.spritz.app import CLASS, MINIMAL_MODE, PROGRAM, BoundedPlan, entities
 from tailrace.schemes.spritz.endpoints import UNIFORM, EndpointPaths, EndpointTable
 from tailrace.schemes.watch import End
+from tailrace.spec import SpecError, keys
+from tailrace.spec.constants import NS_BITS
 from tailrace.topology import Topology
 from tailrace.topology.kinds import TREES, check_kind
 from tailrace.topology.paths.bounded import BoundedPaths
@@ -47,8 +49,6 @@ from tailrace.topology.timing import (
     max_rtt_ns,
     slowest_bps,
 )
-from tailrace.words import SpecError, keys
-from tailrace.words.constants import NS_BITS
 
 ALGORITHMS = ("scout", "spray", "ops", "ecmp", "flicr")
 """How NICs choose among paths."""

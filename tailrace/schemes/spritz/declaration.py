@@ -16,10 +16,10 @@ from tailrace.schemes.resolved import Around
 from tailrace.schemes.spritz.app import CLASS, STEERED
 from tailrace.schemes.spritz.bounded import FLICR, OPS, SCOUT, SPRAY, BoundedConfig, ResolvedBounded
 from tailrace.schemes.spritz.endpoints import LATENCY, UNIFORM, WEIGHTS
+from tailrace.spec import Options, keys
 from tailrace.topology import Topology
 from tailrace.topology.paths.bounded import MOST_EVS
 from tailrace.topology.timing import max_bdp_bytes, max_rtt_ns
-from tailrace.words import Options, keys
 
 VARIANTS = (SCOUT, SPRAY)
 FINE, COARSE = CONTROLS = ("fine", "coarse")

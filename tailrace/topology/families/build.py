@@ -8,10 +8,10 @@ The n-th switch with hosts (from 1) has the prefix 10.n/24 (n as two octets), it
 
 from __future__ import annotations
 
+from tailrace.spec import SpecError, Words
+from tailrace.spec.limits import refuse_above
 from tailrace.topology.families.options import Links
 from tailrace.topology.model import Host, Link, Restricted, Switch, Topology
-from tailrace.words import SpecError, Words
-from tailrace.words.limits import refuse_above
 
 _FIRST_HOST = 2
 _MAX_HOSTS = 255 - _FIRST_HOST

@@ -15,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from tailrace.spec import SpecError, keys
 from tailrace.topology.families.build import Builder
 from tailrace.topology.families.options import GroupLinks, register
-from tailrace.words import SpecError, keys
 
 
 @register("dragonfly", "groups of completely connected routers, each two joined by links")

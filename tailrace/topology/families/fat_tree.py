@@ -14,11 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from tailrace.spec import SpecError, keys
 from tailrace.topology.families.build import Builder
 from tailrace.topology.families.options import Links, register
 from tailrace.topology.model import Restricted
 from tailrace.topology.paths.restricted import RESTRICTED
-from tailrace.words import SpecError, keys
 
 
 @register("fat-tree", "a fat tree of three levels, tapered at the edge or not")

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from tailrace.spec import keys
 from tailrace.topology.families.build import Builder
 from tailrace.topology.families.options import Links, register
 from tailrace.topology.model import Restricted
 from tailrace.topology.paths.restricted import RESTRICTED
-from tailrace.words import keys
 
 
 @register("leaf-spine", "every leaf is linked to every spine")

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Protocol
 
-from tailrace.words import keys
-from tailrace.words.registry import Registry
+from tailrace.spec import keys
+from tailrace.spec.registry import Registry
 
 if TYPE_CHECKING:
     from tailrace.topology.families.build import Builder

@@ -17,10 +17,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from tailrace.spec import SpecError, keys
 from tailrace.topology.families.build import Builder
 from tailrace.topology.families.galois import Field, field, prime_power
 from tailrace.topology.families.options import GroupLinks, register
-from tailrace.words import SpecError, keys
 
 _LARGEST = 32
 

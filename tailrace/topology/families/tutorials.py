@@ -19,15 +19,15 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
+from tailrace.spec import SpecError, UnitError, Words
+from tailrace.spec.files import json_object, text_of
+from tailrace.spec.keys import read
+from tailrace.spec.units import parse_rate_bps, split, whole
 from tailrace.topology.families.build import check_size, host_mac
 from tailrace.topology.families.host_commands import Pairs, routes_and_arp
 from tailrace.topology.families.options import Links
 from tailrace.topology.families.tutorials_2018 import has_ends, modern
 from tailrace.topology.model import Host, Link, Switch, Topology
-from tailrace.words import SpecError, UnitError, Words
-from tailrace.words.files import json_object, text_of
-from tailrace.words.keys import read
-from tailrace.words.units import parse_rate_bps, split, whole
 
 _SWITCH_END = re.compile(r"(.+)-p([0-9]{1,6})")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")

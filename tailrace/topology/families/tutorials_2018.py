@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
 
 _NAME = re.compile(r"[hs]([0-9]{1,3})")
 _MOST = 255

@@ -34,6 +34,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from tailrace.spec import SpecError
 from tailrace.topology.kinds import SLIM_FLY, TREES, check_kind
 from tailrace.topology.model import Topology
 from tailrace.topology.paths.default_routes import DefaultRoutes
@@ -41,7 +42,6 @@ from tailrace.topology.paths.endpoint_table import endpoint_bytes, max_list_leng
 from tailrace.topology.paths.segments import PATH_FRAME_BYTES, Hop, Segment, hops_of
 from tailrace.topology.paths.shortest import Down
 from tailrace.topology.timing import max_links_on_path
-from tailrace.words import SpecError
 
 __all__ = [
     "EV_SLOTS",

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tailrace.spec import UnitError, keys
 from tailrace.topology.model import Restricted, Topology
-from tailrace.words import UnitError, keys
 
 _MOST_DIGITS = 9
 

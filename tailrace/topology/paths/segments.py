@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tailrace.spec.constants import PS_BITS, PS_PER_NS
 from tailrace.topology.model import Topology
-from tailrace.words.constants import PS_BITS, PS_PER_NS
 
 PATH_FRAME_BYTES = 4160
 """A full frame of Spritz, Table II: 64 bytes of headers and 4096 of payload."""

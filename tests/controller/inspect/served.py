@@ -17,11 +17,6 @@ from finsy.proto import p4i
 from google.protobuf import text_format
 
 from tailrace.controller.reconcile import reconcile
-from tailrace.native.compiler import load_program
-from tailrace.native.runtime import Switch, SwitchConfig
-from tailrace.native.server.context import Ports
-from tailrace.native.server.device import Device, Settings
-from tailrace.native.server.server import Server
 from tailrace.p4rt import programs
 from tailrace.p4rt.client import Client
 from tailrace.p4rt.connection import GrpcConnection
@@ -29,9 +24,14 @@ from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
+from tailrace.switch.compiler import load_program
+from tailrace.switch.core import Switch, SwitchConfig
+from tailrace.switch.p4runtime.context import Ports
+from tailrace.switch.p4runtime.device import Device, Settings
+from tailrace.switch.p4runtime.server import Server
 from tailrace.topology import Topology
-from tests.native.server.conftest import CPU_PORT, TIMEOUT_S, ManualPlane
 from tests.schemes.planned import intent
+from tests.switch.p4runtime.conftest import CPU_PORT, TIMEOUT_S, ManualPlane
 
 PRIORITIES = 8
 ELECTION_IDS = itertools.count(1 << 80)

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from tailrace.cbuild.artifacts import P4_BUILD
 from tailrace.controller.asking.answers import (
     BUCKET,
     FLOW_ENTRY,
@@ -23,7 +24,6 @@ from tailrace.controller.asking.answers import (
     parse_rlb_port,
 )
 from tailrace.p4rt.errors import SwitchError
-from tailrace.toolchain.artifacts import P4_BUILD
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from finsy.proto import p4i, p4r
 
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.paths import Walker
-from tailrace.native.virtual import Network
 from tailrace.p4rt import programs
 from tailrace.schemes.registry import parse_scheme
+from tailrace.sim.network import Network
 from tailrace.topology import parse_topology
 from tests.flowcut.fabric import build
 

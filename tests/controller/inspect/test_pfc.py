@@ -10,10 +10,10 @@ import pytest
 
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.pfc import PfcPort, read_pfc
-from tailrace.native.runtime import PfcConfig
-from tailrace.native.server.context import Ports
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.errors import RefusedError, UnreachableError
+from tailrace.switch.core import PfcConfig
+from tailrace.switch.p4runtime.context import Ports
 from tailrace.topology import parse_topology
 from tests.controller.inspect.served import install_scheme, served
 

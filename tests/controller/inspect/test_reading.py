@@ -28,14 +28,14 @@ from tailrace.controller.inspect.groups import read_groups
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.registers import data_value, read_registers
 from tailrace.controller.inspect.tables import read_tables
-from tailrace.controller.listing.listing import Listing, Row
 from tailrace.p4rt.connection import GrpcConnection, load_p4info
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import ElectionError, NotOfferedError, RefusedError
 from tailrace.p4rt.fields import Kind
 from tailrace.p4rt.values import json_of, text_of
 from tailrace.p4rt.view import ProgramView
-from tailrace.words import SpecError
+from tailrace.spec import SpecError
+from tailrace.tables.listing import Listing, Row
 from tests.controller.inspect.served import Primary, ServedSwitch, read_program, served
 
 BUILD = Path(__file__).parents[2] / "programs" / "build"

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.controller.listing.listing import Column, Listing, Row
-from tailrace.controller.listing.where import Where, WhereError
 from tailrace.p4rt.values import Interval, Mac, Masked, Port
-from tailrace.words import SpecError
-from tailrace.words.renamed import tell_renamed
+from tailrace.spec import SpecError
+from tailrace.spec.renamed import tell_renamed
+from tailrace.tables.listing import Column, Listing, Row
+from tailrace.tables.where import Where, WhereError
 
 COLUMNS = tuple(Column(name) for name in ("name", "count", "ratio", "match", "ports", "up", "none"))
 ROWS: tuple[Row, ...] = (

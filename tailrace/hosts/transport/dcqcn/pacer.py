@@ -9,7 +9,7 @@ begins anew: nothing is saved up for a burst. A new rate counts for the whole fr
 
 from __future__ import annotations
 
-from tailrace.words.constants import NS_BITS
+from tailrace.spec.constants import NS_BITS
 
 
 class Pacer:

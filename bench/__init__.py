@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Benchmarks of the native switch: `python -m bench --out DIR`."""

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command line of the benchmarks: runs them, prints a table, writes bench.json."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import grpc
+
+from checks.bench import footprint, htsim, pipeline, program, tables, virtual
+from checks.bench.quiet import measured
+from checks.bench.result import Result, table
+from tailrace.spec.arguments import Parser
+from tailrace.spec.errors import Error, SpecError
+from tailrace.spec.text import one_line
+
+BENCHMARKS: dict[str, Callable[[bool], list[Result]]] = {
+    "pipeline": pipeline.run,
+    "tables": tables.run,
+    "footprint": footprint.run,
+    "virtual": virtual.run,
+    "htsim": htsim.run,
+}
+ASKED_FOR = {"virtual-full": virtual.run_full, "htsim-full": htsim.run_full}
+"""Benchmarks that take long, and run only where --only names them."""
+CLOSED_LOOP = "closed_loop"
+FAILURES = (Error, RuntimeError, grpc.RpcError)
+# One short run, where the question is whether it works.
+QUICK_CLOSED_LOOP = ("--seconds", "0.2", "--repetitions", "1", "--windows", "32", "--flows", "1")
+
+
+def _cpu() -> str:
+    """The processor's name as the kernel tells it."""
+    for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()
+
+
+def _document(results: Sequence[Result], quick: bool) -> dict[str, object]:
+    machine = {
+        "cpu": _cpu(),
+        "cores": os.cpu_count(),
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+    }
+    return {"machine": machine, "quick": quick, "results": [r.as_json() for r in results]}
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = Parser(
+        prog="python -m checks.bench",
+        description="Speed and size of the native switch and of virtual networks.",
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("out"), help="folder for bench.json (default: %(default)s)"
+    )
+    names = [*BENCHMARKS, *ASKED_FOR, CLOSED_LOOP]
+    parser.add_argument("--only", action="append", choices=names, help="run this one; may be repeated")
+    parser.add_argument(
+        "--quick", action="store_true", help="short runs: they show that it works, not how fast"
+    )
+    case = parser.add_argument_group(
+        "a program of one's own", "packets a second through it on one core, instead of everything else"
+    )
+    case.add_argument("--program", type=Path, metavar="NAME.json", help="with NAME.p4info.txtpb beside it")
+    case.add_argument("--entries", type=Path, metavar="FILE", help="a p4.v1.WriteRequest as text")
+    case.add_argument("--packets", type=Path, metavar="FILE.pcap", help="frames that come in, in turn")
+    case.add_argument("--port", type=int, default=0, help="by which they come in (default: %(default)s)")
+    arguments = parser.parse_args(argv)
+    given = [arguments.program, arguments.entries, arguments.packets]
+    if any(given) and not all(given):
+        parser.error("--program, --entries and --packets belong together")
+    if any(given) and arguments.only:
+        parser.error("--only is for what is measured without --program")
+    return arguments
+
+
+def _closed_loop(out: Path, quick: bool) -> int:
+    """Run the benchmark over veth in a process of its own, as it changes namespace; it adds to bench.json."""
+    options = QUICK_CLOSED_LOOP if quick else ()
+    command = [sys.executable, "-m", "checks.bench.closed_loop", "--out", str(out), *options]
+    return subprocess.run(command, check=False).returncode
+
+
+def watched(benchmark: Callable[[], list[Result]]) -> list[Result]:
+    """A benchmark's results; those of which it says nothing itself with what the machine did meanwhile."""
+    found = measured(benchmark)
+    return [result if result.noise else replace(result, noise=(found.noise,)) for result in found.value]
+
+
+def _case(arguments: argparse.Namespace) -> program.Case | None:
+    """The program of one's own, if there is one.
+
+    Raises:
+        OSError, SpecError: its files are no good.
+    """
+    if arguments.program is None:
+        return None
+    try:
+        return program.Case.read(arguments.program, arguments.entries, arguments.packets, arguments.port)
+    except Error as error:
+        raise SpecError(str(error)) from error
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the chosen benchmarks. Returns 0, 1 when one could not run, 2 when the output cannot be written."""
+    arguments = _arguments(argv)
+    chosen = [] if arguments.program else arguments.only or [*BENCHMARKS, CLOSED_LOOP]
+    results: list[Result] = []
+    try:
+        case = _case(arguments)
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        for name, benchmark in (BENCHMARKS | ASKED_FOR).items():
+            if name in chosen:
+                print(f"bench: {name}", file=sys.stderr)
+                results += watched(partial(benchmark, arguments.quick))
+        if case is not None:
+            results += watched(partial(program.run, case, arguments.quick))
+        document = json.dumps(_document(results, arguments.quick), indent=1)
+        (arguments.out / "bench.json").write_text(document + "\n", "utf-8")
+    except (OSError, SpecError) as error:
+        print(f"bench: {one_line(str(error))}", file=sys.stderr)
+        return 2
+    except FAILURES as error:
+        text = error.details() if isinstance(error, grpc.Call) else error
+        print(f"bench: {one_line(str(text))}", file=sys.stderr)
+        return 1
+    print(table(results), flush=True)
+    return _closed_loop(arguments.out, arguments.quick) if CLOSED_LOOP in chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

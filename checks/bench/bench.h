@@ -1,0 +1,54 @@
+/* What Python calls of the benchmarks in C.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Python reads this file, too (cbuild/headers.py): nothing but declarations
+ * and #define NAME NUMBER.
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <stdint.h>
+
+#include "tr_switch.h"
+
+/* ---- loop.c ---- */
+
+int64_t tr_bench_loop(tr_switch *s, uint32_t port, const uint8_t *frames,
+                      const uint32_t *lens, uint32_t n_frames,
+                      uint64_t packets, uint64_t *now_ps, uint64_t *sent);
+
+/* ---- reflect.c ---- */
+
+typedef struct bench_reflector bench_reflector;
+
+/* A thread that sends on one interface what comes in by another; NULL. */
+bench_reflector *bench_reflect_start(const char *rx_name, const char *tx_name);
+void bench_reflect_stop(bench_reflector *r);
+
+/* ---- closed_loop.c ---- */
+
+/* What to do. */
+typedef struct bench_load {
+    const char *tx_name, *rx_name;
+    const uint8_t *headers;   /* flows times HEADER_BYTES */
+    uint32_t flows;           /* used in turn */
+    uint32_t frame_bytes;     /* HEADER_BYTES + 16 at least, 1514 at most */
+    uint32_t window;          /* packets in flight */
+    uint64_t warm_up_ns;      /* not counted */
+    uint64_t measure_ns;
+    uint64_t *bins;           /* gets how many packets had a latency of each */
+    uint32_t n_bins;          /* the last one has all that are longer, too */
+} bench_load;
+
+/* What came of it; errno of the call that failed in error, else 0. */
+typedef struct bench_result {
+    uint64_t packets;         /* received while measuring */
+    uint64_t elapsed_ns;
+    uint64_t lost;
+    uint64_t error;
+} bench_result;
+
+/* Returns 0, or -1 with out->error. */
+int bench_closed_loop(const bench_load *load, bench_result *out);
+
+#endif

@@ -1,0 +1,390 @@
+"""Closed-loop benchmark: simple_switch_grpc and the native switch side by side, over veth, in the same run.
+
+A window of W packets is kept in flight: each packet that comes out of the switch sends the next one in. So
+the packet rate is what the switch sustains without loss, and the latency is that of a packet through it.
+Repetitions of the targets are interleaved, so that whatever else the machine does strikes all of them; the
+table shows medians. "wire" is the generator over a bare veth pair, its own upper bound; "limit" a thread in
+the switch's place that sends back each frame as it came, and so what sockets leave to any switch.
+
+Run as a program of its own (`python -m checks.bench.closed_loop --out DIR`): it moves itself into a network
+namespace, where everything it makes disappears with it. Needs root.
+"""
+
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import platform
+import shutil
+import signal
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from checks.bench import library, program
+from checks.bench.l3_control import ControlError, load_l3
+from checks.bench.library import ffi
+from checks.bench.quiet import Noise, measured, remark
+from checks.bench.result import WIDTH, spread
+from tailrace.hosts.gaps.histogram import MOST_BINS, GapHistogram
+from tailrace.p4rt.errors import SwitchError
+from tailrace.spec.errors import Error
+
+__all__ = ["Case", "Figures", "main"]
+
+_CLONE_NEWNET = 0x40000000
+_START_S = 20.0
+_STOP_S = 10.0
+_GRPC_PORT = 9559
+_ROUTES = 1000
+_MOST = 16384
+# The native switch against simple_switch_grpc: packets/s at least this many times, latencies lower.
+_GOAL = 3.0
+_GOAL_OF_LIMIT = 0.7
+WIRE, LIMIT, BMV2, BMV2_LOG, NATIVE = "wire", "limit", "bmv2", "bmv2-log", "native"
+_LOGGING = {BMV2_LOG: ("--log-console",)}
+"""Options of a target beside those of all. The log goes nowhere; what is measured is the making of it."""
+_HEADER_BYTES, _STAMP_BYTES = 42, 16
+
+
+class BenchError(Exception):
+    """The benchmark cannot run here; one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One load: frame length without check sequence, flows used in turn, packets in flight."""
+
+    frame_bytes: int
+    flows: int
+    window: int
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What one target did under one load."""
+
+    packets_per_s: float
+    p50_ns: float
+    p99_ns: float
+    lost: float
+
+
+def _checksum(header: bytes) -> int:
+    total: int = sum(struct.unpack("!10H", header))
+    total = (total & 0xFFFF) + (total >> 16)
+    return (total & 0xFFFF) + (total >> 16) ^ 0xFFFF
+
+
+def headers(flows: int, frame_bytes: int) -> bytes:
+    """Ethernet, IPv4 and UDP headers, 42 bytes a flow; flows differ in destination address and port."""
+    parts = []
+    for flow in range(flows):
+        to = 0x0A010000 + flow % _ROUTES
+        ip = struct.pack("!BBHHHBBHII", 0x45, 0, frame_bytes - 14, 0, 0x4000, 64, 17, 0, 0x0A000001, to)
+        ip = ip[:10] + struct.pack("!H", _checksum(ip)) + ip[12:]
+        udp = struct.pack("!HHHH", 49152 + flow % 16384, 4791, frame_bytes - 34, 0)
+        parts.append(b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x08\0" + ip + udp)
+    return b"".join(parts)
+
+
+def heads_of(frames: Sequence[bytes], flows: int, frame_bytes: int) -> bytes:
+    """The first bytes of frames of one's own, in place of `headers`.
+
+    Raises:
+        BenchError: a frame is too short.
+    """
+    if min(map(len, frames)) < frame_bytes:
+        raise BenchError(f"a frame has {min(map(len, frames))} bytes; expected at least {frame_bytes}")
+    return b"".join(frame[:_HEADER_BYTES] for frame in frames[:flows])
+
+
+class Generator:
+    """The C load generator."""
+
+    def __init__(
+        self, warm_up_s: float, measure_s: float, heads: Callable[[int, int], bytes] = headers
+    ) -> None:
+        """Compiles it where that has not been done; times in seconds, `heads` like `headers`."""
+        self._heads = heads
+        self._run = library.load("closed_loop.c").bench_closed_loop
+        self._times = int(warm_up_s * 1e9), int(measure_s * 1e9)
+
+    def measure(self, tx: str, rx: str, case: Case) -> Figures:
+        """Loads interface `tx` and takes packets from `rx`.
+
+        Raises:
+            BenchError: a socket failed, or nothing came through.
+        """
+        text = self._heads(case.flows, case.frame_bytes)
+        names = [ffi.new("char[]", name.encode()) for name in (tx, rx)]
+        frames = ffi.from_buffer(text)
+        bins = ffi.new("uint64_t[]", MOST_BINS)
+        load = (*names, frames, case.flows, case.frame_bytes, case.window, *self._times, bins, MOST_BINS)
+        out = ffi.new("bench_result *")
+        if self._run([load], out) != 0:
+            raise BenchError(f"load generator: {os.strerror(out.error)}")
+        if out.packets == 0:
+            raise BenchError(f"no packet came through from {tx} to {rx}")
+        latencies = GapHistogram(bins)
+        p50_ns, p99_ns = latencies.quantile_ns(5000), latencies.quantile_ns(9900)
+        return Figures(out.packets / (out.elapsed_ns / 1e9), p50_ns, p99_ns, out.lost)
+
+
+def _ip(*words: str) -> None:
+    done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise BenchError(f"ip {' '.join(words)}: {done.stderr.strip()}")
+
+
+def enter_namespace() -> None:
+    """Moves this process into a new network namespace with two veth pairs, h0-p0 and h1-p1.
+
+    Raises:
+        BenchError: not permitted.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(_CLONE_NEWNET) != 0:
+        raise BenchError(f"needs root and network namespaces: {os.strerror(ctypes.get_errno())}")
+    for scope in ("all", "default"):
+        knob = Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6")
+        if knob.exists():
+            knob.write_text("1")
+    _ip("link", "set", "dev", "lo", "up")
+    for i in (0, 1):
+        _ip("link", "add", "name", f"p{i}", "type", "veth", "peer", "name", f"h{i}")
+        _ip("link", "set", "dev", f"p{i}", "up")
+        _ip("link", "set", "dev", f"h{i}", "up")
+
+
+@contextmanager
+def switch(executable: str, load: Callable[[str], None], options: Sequence[str] = ()) -> Iterator[None]:
+    """Runs a switch with ports 0 = p0 and 1 = p1, ready when entered; `load` gets where it listens."""
+    command = [executable, "--no-p4", "--device-id", "0", "-i", "0@p0", "-i", "1@p1"]
+    command += options
+    command += ["--", "--grpc-server-addr", f"127.0.0.1:{_GRPC_PORT}"]
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    try:
+        end = time.monotonic() + _START_S
+        while not _listening():
+            if process.poll() is not None:
+                assert process.stderr is not None
+                text = process.stderr.read().decode(errors="replace").strip()
+                raise BenchError(f"{executable} ended with {process.returncode}: {text}")
+            if time.monotonic() > end:
+                raise BenchError(f"{executable} does not listen after {_START_S:.0f} s")
+            time.sleep(0.05)
+        try:
+            load(f"127.0.0.1:{_GRPC_PORT}")
+        except (ControlError, SwitchError) as error:
+            raise BenchError(f"{executable}: {error}") from error
+        yield
+    finally:
+        process.terminate()
+        try:
+            process.wait(_STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stderr is not None:
+            process.stderr.close()
+
+
+def _listening() -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", _GRPC_PORT), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def reflector() -> Iterator[None]:
+    """Sends by p1 what comes in by p0."""
+    lib = library.load("reflect.c")
+    found = lib.bench_reflect_start(*(ffi.new("char[]", name) for name in (b"p0", b"p1")))
+    if not found:
+        raise BenchError("the limit cannot be measured: no packet sockets with rings")
+    try:
+        yield
+    finally:
+        lib.bench_reflect_stop(found)
+
+
+def find_targets() -> dict[str, str]:
+    """The switches that can be run here, by name."""
+    found = {BMV2: shutil.which("simple_switch_grpc"), NATIVE: shutil.which("tailrace_switch_grpc")}
+    beside = Path(sys.executable).with_name("tailrace_switch_grpc")
+    if found[NATIVE] is None and beside.exists():
+        found[NATIVE] = str(beside)
+    return {name: path for name, path in found.items() if path is not None}
+
+
+def median(runs: Sequence[Figures]) -> Figures:
+    """Figure by figure."""
+    columns = zip(*(tuple(asdict(r).values()) for r in runs), strict=True)
+    return Figures(*(statistics.median(column) for column in columns))
+
+
+def run(
+    targets: dict[str, str],
+    cases: Sequence[Case],
+    repetitions: int,
+    generator: Generator,
+    load: Callable[[str], None],
+) -> dict[str, Any]:
+    """Measures every target under every load; the part of bench.json that this benchmark owns."""
+    runs: dict[tuple[Case, str], list[Figures]] = {}
+    noises: list[Noise] = []
+
+    def all_cases(name: str, tx: str, rx: str) -> None:
+        for case in cases:
+            runs.setdefault((case, name), []).append(generator.measure(tx, rx, case))
+
+    def one_target(name: str, executable: str) -> None:
+        with switch(executable, load, _LOGGING.get(name, ())):
+            all_cases(name, "h0", "h1")
+
+    def the_limit() -> None:
+        with reflector():
+            all_cases(LIMIT, "h0", "h1")
+
+    for repetition in range(repetitions):
+        noises.append(measured(partial(all_cases, WIRE, "h0", "p0")).noise)
+        noises.append(measured(the_limit).noise)
+        for name, executable in targets.items():
+            print(f"closed loop: repetition {repetition + 1} of {repetitions}, {name}", file=sys.stderr)
+            noises.append(measured(partial(one_target, name, executable)).noise)
+    rows = []
+    for case in cases:
+        row: dict[str, Any] = asdict(case)
+        for name in (WIRE, LIMIT, *targets):
+            row[name] = {**asdict(median(runs[case, name])), "runs": [asdict(r) for r in runs[case, name]]}
+        if NATIVE in targets:
+            row["of_limit"] = row[NATIVE]["packets_per_s"] / row[LIMIT]["packets_per_s"]
+        if BMV2 in targets and NATIVE in targets:
+            row["ratio"] = {
+                key: row[NATIVE][key] / row[BMV2][key] for key in ("packets_per_s", "p50_ns", "p99_ns")
+            }
+            ratio = row["ratio"]
+            row["met"] = ratio["packets_per_s"] >= _GOAL and ratio["p50_ns"] < 1 and ratio["p99_ns"] < 1
+        rows.append(row)
+    machine = {"cores": os.cpu_count(), "kernel": platform.release(), "machine": platform.machine()}
+    return {"machine": machine, "repetitions": repetitions, "targets": sorted(targets), "cases": rows} | {
+        "noise": remark(noises)
+    }
+
+
+def table(part: dict[str, Any]) -> str:
+    """The result as text, one line for each load and target."""
+    head = f"{'bytes':>6}{'flows':>7}{'window':>8}  {'target':8}"
+    lines = [head + f"{'packets/s':>11}{'p50 us':>9}{'p99 us':>9}{'lost':>6}{'spread':>7}"]
+    for row in part["cases"]:
+        load = f"{row['frame_bytes']:>6}{row['flows']:>7}{row['window']:>8}"
+        for name in (WIRE, LIMIT, BMV2, BMV2_LOG, NATIVE):
+            if name in row:
+                f = row[name]
+                lines.append(
+                    f"{load}  {name:8}{f['packets_per_s']:>11,.0f}{f['p50_ns'] / 1e3:>9.1f}"
+                    f"{f['p99_ns'] / 1e3:>9.1f}{f['lost']:>6.0f}"
+                    f"{'±' + format(spread([each['packets_per_s'] for each in f['runs']]), '.0%'):>6}"
+                )
+        if "of_limit" in row:
+            lines.append(f"{load}  {'of limit':8}{row['of_limit']:>10.0%}{'':31}>={_GOAL_OF_LIMIT:.0%}")
+        if "ratio" in row:
+            r = row["ratio"]
+            lines.append(
+                f"{load}  {'ratio':8}{r['packets_per_s']:>10.2f}x{r['p50_ns']:>8.2f}x{r['p99_ns']:>8.2f}x"
+                f"   >={_GOAL:.0f}x: {'yes' if row['met'] else 'NO'}"
+            )
+    return "\n".join(lines + (textwrap.wrap(f"! {part['noise']}", WIDTH) if part["noise"] else []))
+
+
+def save(out: Path, part: dict[str, Any]) -> None:
+    """Puts `part` under "closed_loop" of OUT/bench.json and keeps the rest."""
+    path = out / "bench.json"
+    out.mkdir(parents=True, exist_ok=True)
+    whole = json.loads(path.read_text()) if path.exists() else {}
+    whole["closed_loop"] = part
+    path.write_text(json.dumps(whole, indent=1) + "\n")
+
+
+def _end(_signal: int, _frame: object) -> None:
+    sys.exit(143)  # through the finally clauses: no switch stays behind
+
+
+def _numbers(parser: argparse.ArgumentParser, option: str, text: str) -> list[int]:
+    """Whole numbers from 1 to 16384 with commas between; anything else ends the program."""
+    words = text.split(",")
+    if not all(word.isdecimal() and 1 <= int(word) <= _MOST for word in words):
+        parser.error(f"{option} {text}: expected whole numbers from 1 to {_MOST} with commas between")
+    return [int(word) for word in words]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; 0 done, 1 failed."""
+    parser = argparse.ArgumentParser(
+        prog="python -m checks.bench.closed_loop", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("--out", type=Path, default=Path("out"), help="folder of bench.json")
+    parser.add_argument("--seconds", type=float, default=2.0, help="length of one measurement")
+    parser.add_argument("--repetitions", type=int, default=3, help="of every measurement; medians are shown")
+    parser.add_argument("--windows", default="1,32", help="packets in flight, comma between")
+    parser.add_argument("--flows", default="1,1000", help="numbers of flows, comma between")
+    parser.add_argument("--logging", action="store_true", help="simple_switch_grpc with its log, too")
+    for option in ("program", "entries", "packets"):
+        parser.add_argument(f"--{option}", type=Path, help="of one's own; see python -m checks.bench --help")
+    options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, _end)
+    windows = _numbers(parser, "--windows", options.windows)
+    flows = _numbers(parser, "--flows", options.flows)
+    if options.seconds <= 0 or options.repetitions < 1:
+        parser.error("--seconds and --repetitions must be more than 0")
+    own = [options.program, options.entries, options.packets]
+    if any(own) and not all(own):
+        parser.error("--program, --entries and --packets belong together")
+    try:
+        cases = [Case(size, n, w) for size in (64, 1500) for n in flows for w in windows]
+        heads, load = headers, partial(load_l3, routes=_ROUTES)
+        if all(own):
+            case = program.Case.read(*own)
+            heads, load = partial(heads_of, case.frames), partial(program.load, case=case)
+            cases = [Case(_HEADER_BYTES + _STAMP_BYTES + 2, len(case.frames), w) for w in windows]
+        targets = find_targets()
+        if NATIVE not in targets:
+            raise BenchError("tailrace_switch_grpc is not installed: run `make setup`")
+        if BMV2 not in targets:
+            print("closed loop: simple_switch_grpc is not on PATH: no ratios", file=sys.stderr)
+        generator = Generator(warm_up_s=options.seconds / 4, measure_s=options.seconds, heads=heads)
+        enter_namespace()
+        if options.logging and BMV2 in targets:
+            targets[BMV2_LOG] = targets[BMV2]
+        part = run(targets, cases, options.repetitions, generator, load)
+        save(options.out, part)
+    except (BenchError, Error, OSError) as error:
+        print(f"closed loop: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    print(table(part))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

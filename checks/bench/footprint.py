@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an idle switch costs: memory of each of a hundred instances, and the time to load a program.
+
+Each figure comes from a fresh process, so that nothing of the other measurements is in it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import tempfile
+import time
+from pathlib import Path
+
+from checks.bench import routes
+from checks.bench.result import Result
+from checks.bench.virtual import apart
+from tailrace.switch.core import Switch, SwitchConfig
+
+GROUP = "footprint"
+INSTANCES = 100
+GOAL_INSTANCE_KIB = 256.0
+GOAL_COLD_S = 3.0
+GOAL_CACHED_S = 0.05
+
+
+def _resident_bytes() -> int:
+    """Memory of this process that is in RAM (proc(5), statm, second field)."""
+    ctypes.CDLL(None).malloc_trim(0)
+    pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _bytes_per_instance(count: int) -> float:
+    """Resident bytes that each of `count` more idle instances of one program adds."""
+    program = routes.load()
+    first = Switch(program, SwitchConfig())  # what all share is paid here
+    gc.collect()
+    before = _resident_bytes()
+    switches = [Switch(program, SwitchConfig()) for _ in range(count)]
+    after = _resident_bytes()
+    for switch in [first, *switches]:
+        switch.close()
+    return (after - before) / count
+
+
+def _load_seconds(cache_dir: str) -> float:
+    """Seconds until a switch with the router stands ready, with what `cache_dir` holds of compiled code."""
+    os.environ["TAILRACE_CACHE"] = cache_dir
+    begin = time.perf_counter()
+    switch = Switch(routes.load(), SwitchConfig())
+    elapsed_s = time.perf_counter() - begin
+    switch.close()
+    return elapsed_s
+
+
+def run(quick: bool) -> list[Result]:
+    """Memory an instance, cold and cached load times."""
+    count = 10 if quick else INSTANCES
+    instance_kib = apart(_bytes_per_instance, count) / 1024
+    with tempfile.TemporaryDirectory() as name:
+        cold_s, cached_s = (apart(_load_seconds, name) for _ in range(2))
+    first = "first start on a machine: runtime and program go through the C compiler"
+    shared = f"mean of {count} idle instances that share one program"
+    return [
+        Result(GROUP, "memory an instance", instance_kib, "KiB", GOAL_INSTANCE_KIB, "less", shared),
+        Result(GROUP, "load, cold", cold_s, "s", GOAL_COLD_S, "less", first),
+        Result(GROUP, "load, cached", cached_s, "s", GOAL_CACHED_S, "less"),
+    ]

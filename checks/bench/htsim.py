@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole runs beside csg-htsim (Broadcom/csg-htsim, `htsim_roce`), alternating with it where it is on PATH.
+
+The same fat tree, rate, delay, packet size and permutation, of which htsim gets the pairs of our own plan as
+its connection matrix; lossless Ethernet with RoCE and go-back-N at both. CPU time of the whole command, of
+which set-up is what the same command takes with flows of one packet.
+"""
+
+from __future__ import annotations
+
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from checks.bench.quiet import Round, alternating
+from checks.bench.result import Beside, Result
+from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.plan import plan
+from tailrace.spec.errors import Error
+
+HTSIM = "htsim_roce"
+SCHEMES = ("ecmp", "flowcut")
+GOAL_TIMES = 4.0
+"""As fast as htsim with 1024 hosts, set-up included."""
+ROUNDS = 3
+SEED = 5
+MTU_BYTES = 1024
+RATE_MBPS = 200_000
+TIMEOUT_S = 1800.0
+END_US = 5_000
+"""Of simulated time: ten times what the flows take, for htsim goes on after them."""
+TICK_S = 1e-3
+"""No command is faster; where set-up is nearly all, what is left of it may be nothing."""
+OPTIONS = (
+    *("-queue_type", "lossless_input", "-pfc_thresholds", "12", "15", "-q", "100"),
+    *("-strat", "ecmp_host", "-paths", "64", "-hop_latency", "1", "-linkspeed", str(RATE_MBPS)),
+    *("-mtu", str(MTU_BYTES), "-end", str(END_US)),
+)
+_FINISHED = re.compile(r"^Flow \S+ \d+ finished at ([0-9.e+]+) ", re.MULTILINE)
+
+
+class RivalError(Error):
+    """A command did not do what is measured; one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A permutation on a fat tree of arity `k`, flows in bytes."""
+
+    k: int
+    flow_bytes: int
+
+    @property
+    def hosts(self) -> int:
+        return self.k**3 // 4
+
+    def words(self, flow_bytes: int) -> dict[str, object]:
+        """The experiment's keys, with flows of another size."""
+        return {
+            "topology": f"fat-tree:k={self.k},rate={RATE_MBPS // 1000}Gbps,delay=1us",
+            "workload": f"permutation:size={flow_bytes}B",
+            "mtu": f"{MTU_BYTES}B",
+            "seed": SEED,
+        }
+
+
+SIZE = Size(8, 2_000_000)
+FULL_SIZE = Size(16, 2_000_000)
+QUICK_SIZE = Size(4, 20_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds of a command: its CPU time, and how long it took."""
+
+    cpu_s: float
+    wall_s: float
+
+
+def connection_matrix(size: Size) -> str:
+    """The permutation of our plan as htsim reads it: hosts by their number, start in ps, bytes."""
+    job = plan(make(size.words(size.flow_bytes) | {"scheme": "ecmp"}), "virtual").job
+    number = {host.ip: place for place, host in enumerate(job.topology.hosts)}
+    lines = [f"Nodes {len(number)}", f"Connections {len(job.flows)}"]
+    for place, flow in enumerate(job.flows, start=1):
+        pair = f"{number[flow.src]}->{number[flow.dst]}"
+        lines.append(f"{pair} id {place} start {flow.start_ns * 1000} size {flow.bytes}")
+    return "\n".join(lines) + "\n"
+
+
+def finished_us(text: str) -> list[float]:
+    """When flows ended, in microseconds, from what htsim prints."""
+    return [float(found) for found in _FINISHED.findall(text)]
+
+
+def _children_s() -> float:
+    """CPU time of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def timed(command: Sequence[str], folder: Path | None = None) -> tuple[Times, str]:
+    """Runs a command to its end, in a folder that it may fill: its times, and what it printed.
+
+    Raises:
+        RivalError: it failed.
+    """
+    before_s, began_s = _children_s(), time.perf_counter()
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            cwd=folder,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise RivalError(f"{command[0]} did not end in {TIMEOUT_S:.0f} s") from None
+    wall_s, cpu_s = time.perf_counter() - began_s, _children_s() - before_s
+    if done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip()).rpartition("\n")[2]
+        raise RivalError(f"{command[0]} ended with {done.returncode}: {said[:200]}")
+    return Times(cpu_s, wall_s), done.stdout
+
+
+def run_ours(size: Size, scheme: str, folder: Path) -> Times:
+    """One run of `tailrace run`."""
+    words = [word for key, value in size.words(size.flow_bytes).items() for word in (f"--{key}", str(value))]
+    ours = ("-m", "tailrace.cli.main", "run", "--target", "virtual", "--scheme", scheme)
+    times, _ = timed([sys.executable, *ours, *words, "--out", str(folder / scheme)])
+    return times
+
+
+def run_htsim(size: Size, executable: str, matrix: Path) -> Times:
+    """One run of htsim with a connection matrix.
+
+    Raises:
+        RivalError: it failed, or did not finish all flows.
+    """
+    command = [executable, "-tm", str(matrix), "-nodes", str(size.hosts), *OPTIONS]
+    # it leaves a file idmap.txt where it is run
+    times, text = timed([*command, "-o", str(matrix.with_suffix(".log"))], matrix.parent)
+    if len(finished_us(text)) != size.hosts:
+        raise RivalError(f"{HTSIM} finished {len(finished_us(text))} of {size.hosts} flows")
+    return times
+
+
+SET_UP = ", set-up"
+
+
+def _parts(found: Mapping[str, Sequence[Round[Times]]], name: str) -> dict[str, tuple[float, ...]]:
+    """CPU times of all rounds by part of the run."""
+    whole, set_up = (tuple(each.value.cpu_s for each in found[key]) for key in (name, name + SET_UP))
+    return {
+        "": whole,
+        ", set-up": set_up,
+        ", traffic": tuple(a - b for a, b in zip(whole, set_up, strict=True)),
+    }
+
+
+def results(size: Size, scheme: str, found: Mapping[str, Sequence[Round[Times]]]) -> list[Result]:
+    """The rows of one scheme: the whole, set-up, traffic, each beside htsim's where there are such rounds."""
+    ours, theirs = _parts(found, scheme), _parts(found, HTSIM) if HTSIM in found else None
+    noise = tuple(each.noise for each in found[scheme])
+    rows = []
+    for part, runs in ours.items():
+        note = f"{statistics.median(each.value.wall_s for each in found[scheme]):.1f} s on the clock"
+        if theirs is None:
+            beside = Beside(f"{HTSIM} is not on PATH")
+        else:
+            beside = Beside(HTSIM, statistics.median(theirs[part]))
+        group, title = f"{size.hosts} hosts, CPU time", f"{scheme}{part}"
+        middle = statistics.median(runs)
+        rows.append(
+            Result(group, title, middle, "s", note="" if part else note, runs=runs, rival=beside, noise=noise)
+        )
+        if theirs is not None and part != ", set-up":
+            times = tuple(b / max(a, TICK_S) for a, b in zip(runs, theirs[part], strict=True))
+            goal = GOAL_TIMES if size == FULL_SIZE and not part else None
+            middle = statistics.median(times)
+            rows.append(Result(group, f"{title}, faster", middle, "times", goal, runs=times, noise=noise))
+    return rows
+
+
+def _measure(size: Size, rounds: int) -> list[Result]:
+    """A permutation with each scheme and by htsim, and the same with flows of a packet."""
+    executable = shutil.which(HTSIM)
+    small = replace(size, flow_bytes=MTU_BYTES)
+    tasks: dict[str, Callable[[], Times]] = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for part, each in ((SET_UP, small), ("", size)):
+            for scheme in SCHEMES:
+                tasks[scheme + part] = partial(run_ours, each, scheme, folder)
+            if executable:
+                matrix = folder / f"{each.flow_bytes}.cm"
+                matrix.write_text(connection_matrix(each), "ascii")
+                tasks[HTSIM + part] = partial(run_htsim, each, executable, matrix)
+        for scheme in SCHEMES:
+            tasks[scheme + SET_UP]()  # compiles what is not compiled yet
+        found = alternating(tasks, rounds)
+    return [row for scheme in SCHEMES for row in results(size, scheme, found)]
+
+
+def run(quick: bool) -> list[Result]:
+    """128 hosts. `quick`: 16 hosts once, to see that it works."""
+    return _measure(QUICK_SIZE, 1) if quick else _measure(SIZE, ROUNDS)
+
+
+def run_full(quick: bool) -> list[Result]:
+    """1024 hosts, some minutes a round."""
+    return _measure(QUICK_SIZE, 1) if quick else _measure(FULL_SIZE, ROUNDS)

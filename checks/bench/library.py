@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmarks' C code (bench.h), built against the core."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tailrace.cbuild import headers
+from tailrace.switch.core import lib
+from tailrace.switch.core.build import RUNTIME, library_recipe
+
+_HERE = Path(__file__).resolve().parent
+
+ffi = headers.declared([_HERE / "bench.h"], lib.ffi)
+
+
+def load(source: str) -> Any:
+    """The functions of a C file.
+
+    Raises:
+        BuildError: there is no C compiler, or no place for what it makes.
+    """
+    lib.load()  # its symbols are global, for this code
+    recipe = library_recipe("libtailrace_bench", [_HERE / source], [_HERE, RUNTIME])
+    return headers.bound(recipe.load(), ffi)

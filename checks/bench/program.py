@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Any compiled program with its entries and packets, through the pipeline alone on one core.
+
+python -m checks.bench --program build/l3.json --entries entries.txtpb --packets packets.pcap
+
+The P4Info lies beside the JSON as NAME.p4info.txtpb. Entries are a `p4.v1.WriteRequest` in protobuf's text
+form, carried out by the switch's own P4Runtime server, without a socket. Packets come in by one port, in turn
+and for ever.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from finsy.proto import p4r
+
+from checks.bench.loop import Loop, one_core, rates
+from checks.bench.result import Result
+from tailrace.cli.inspect.captures import CaptureError, packets_of
+from tailrace.controller.entry_files import read_request
+from tailrace.p4rt import programs, requests
+from tailrace.p4rt.connection import GrpcConnection
+from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.programs import Program
+from tailrace.spec.errors import Error
+from tailrace.spec.files import MOST_BYTES, read_bytes
+from tailrace.switch.compiler import load_program
+from tailrace.switch.core import Switch, SwitchConfig
+from tailrace.switch.p4runtime.device import Device, Settings
+from tailrace.switch.trace import try_packet
+
+GROUP = "program, one core"
+GOAL_PACKETS_PER_S = 1e6
+RUNS = 5
+PACKETS = 1_000_000
+TRACED = 1_000
+"""Packets of which a run tells all that happens to them."""
+MOST_FRAME_BYTES = 9216
+
+
+class CaseError(Error):
+    """The files of a case are no good, or the switch refuses what they say; one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A program, what its tables hold, and what is sent through it from `port`."""
+
+    program: Program
+    entries: p4r.WriteRequest
+    frames: Sequence[bytes]
+    port: int = 0
+
+    @classmethod
+    def read(cls, json: Path, entries: Path, packets: Path, port: int = 0) -> Case:
+        """Reads the files of a case.
+
+        Raises:
+            OSError: a file cannot be read.
+            ProgramError: the program or its P4Info is no good.
+            FileError, CaseError: another one is no good.
+        """
+        program = programs.read(json)
+        load_program(program.json, source=str(json))
+        return cls(program, read_request(entries), read_frames(packets), port)
+
+
+def read_frames(path: Path) -> list[bytes]:
+    """The frames of a capture. Raises OSError, CaseError."""
+    try:
+        frames = list(packets_of(read_bytes(path, MOST_BYTES)))
+    except CaptureError as error:
+        raise CaseError(f"{path}: expected a capture (pcap): {error}") from None
+    if not frames or any(not 0 < len(frame) <= MOST_FRAME_BYTES for frame in frames):
+        raise CaseError(f"{path}: expected frames of 1 to {MOST_FRAME_BYTES} bytes")
+    return frames
+
+
+def configure(switch: Switch, case: Case) -> tuple[float, float]:
+    """Gives a switch the program and the entries; seconds of each.
+
+    Raises:
+        CaseError: something was refused.
+        P4RtError: likewise, all of it.
+    """
+    # as simple_switch_grpc takes them: without an election, as nobody else is there
+    device = Device(switch, Settings(bmv2_compat=True), lambda: 0, load_program)
+    began_s = time.perf_counter()
+    push = requests.push(case.program)
+    device.configure(push.action, device.prepare(push))
+    loaded_s = time.perf_counter()
+    request = p4r.WriteRequest(device_id=device.settings.device_id, updates=case.entries.updates)
+    results = device.write(request)
+    for number, result in enumerate(results, start=1):
+        if result is not None:
+            raise CaseError(f"entry {number} of {len(results)}: {result.code.name}: {result.message}")
+    return loaded_s - began_s, time.perf_counter() - loaded_s
+
+
+def load(address: str, case: Case, device_id: int = 0) -> None:
+    """Becomes primary at `address` ("host:port"), loads a case's program and entries, leaves.
+
+    Raises:
+        SwitchError: the switch does not answer or refuses.
+    """
+    connection = GrpcConnection("P4Runtime", address, device_id)
+    try:
+        run_at_once(connection.client.become_primary(1))
+        run_at_once(connection.client.push(case.program))
+        connection.write(case.entries.updates)
+    finally:
+        connection.close()
+
+
+def traced(switch: Switch, case: Case, packets: int) -> float:
+    """Packets a second of this thread's CPU time, each tried and told step by step, one at a time."""
+    try_packet(switch, case.port, case.frames[0])  # compiles what tells of it
+    began_ns = time.thread_time_ns()
+    for number in range(packets):
+        try_packet(switch, case.port, case.frames[number % len(case.frames)])
+    return packets * 1e9 / max(time.thread_time_ns() - began_ns, 1)
+
+
+def run(case: Case, quick: bool) -> list[Result]:
+    """Set-up, packets a second, and packets a second with a trace of each."""
+    switch = Switch(None, SwitchConfig())
+    try:
+        load_s, write_s = configure(switch, case)
+        with one_core():
+            found, share = rates(Loop(switch, case.frames, case.port), 10_000 if quick else PACKETS, RUNS)
+            tried = tuple(traced(switch, case, 20 if quick else TRACED) for _ in range(RUNS))
+    finally:
+        switch.close()
+    name, entries = case.program.name, len(case.entries.updates)
+    note = f"{len(case.frames):,} frames in turn, {share:.0%} of packets came out"
+    return [
+        Result(GROUP, f"{name}: load", load_s, "s"),
+        Result(GROUP, f"{name}: write {entries:,} entries", write_s, "s"),
+        Result(
+            GROUP,
+            name,
+            statistics.median(found),
+            "packets/s",
+            GOAL_PACKETS_PER_S,
+            note=note,
+            runs=found,
+        ),
+        Result(GROUP, f"{name}: traced", statistics.median(tried), "packets/s", runs=tried),
+    ]

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a benchmark found, and the table of it."""
+
+from __future__ import annotations
+
+import statistics
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from typing import Literal
+
+from checks.bench.quiet import Noise, remark
+
+WIDTH = 80
+_NAME, _VALUE, _UNIT, _SPREAD, _GOAL, _RIVAL = 28, 8, 9, 6, 12, 7
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A figure to compare with, in the same unit; None where it could not be measured, as `name` says."""
+
+    name: str
+    value: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One measured figure.
+
+    `value` is in `unit`; `goal` in the same unit, or None where nothing was promised. `better` says which
+    side of the goal is the good one. `note` tells what the reader must know. `runs` are the single runs of
+    which `value` is the median; empty where there was but one. `rival` is what somebody else's software
+    does. `noise` is what the machine did besides, by run.
+    """
+
+    group: str
+    name: str
+    value: float
+    unit: str
+    goal: float | None = None
+    better: Literal["more", "less"] = "more"
+    note: str = ""
+    runs: tuple[float, ...] = ()
+    rival: Beside | None = None
+    noise: tuple[Noise, ...] = ()
+
+    def as_json(self) -> dict[str, object]:
+        """The row of bench.json: the fields, whether the goal was met, and the spread of the runs."""
+        row: dict[str, object] = asdict(self) | {"met": self.met(), "quiet": self.quiet()}
+        return row | ({"min": min(self.runs), "max": max(self.runs)} if self.runs else {})
+
+    def met(self) -> bool | None:
+        """Whether the goal was reached; None without a goal."""
+        if self.goal is None:
+            return None
+        return self.value >= self.goal if self.better == "more" else self.value <= self.goal
+
+    def quiet(self) -> bool | None:
+        """Whether nobody else used the machine; None where nobody looked."""
+        return all(noise.quiet for noise in self.noise) if self.noise else None
+
+
+def spread(runs: Sequence[float]) -> float:
+    """Half of what lies between the best and the worst run, as a share of the median."""
+    middle = statistics.median(runs)
+    return (max(runs) - min(runs)) / 2 / middle if middle else 0.0
+
+
+def _number(value: float) -> str:
+    """Three significant digits at least, in at most six characters up to a billion."""
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:.{0 if abs(value) >= 1e8 else 1 if abs(value) >= 1e7 else 2}f}M"
+    if abs(value) >= 1e4:
+        return f"{value / 1e3:.{0 if abs(value) >= 1e5 else 1}f}k"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _verdict(result: Result) -> str:
+    if result.goal is None:
+        return ""
+    sign = ">=" if result.better == "more" else "<="
+    return f"{sign}{_number(result.goal)} {'yes' if result.met() else 'NO'}"
+
+
+def _beside(figure: Beside | None) -> str:
+    if figure is None:
+        return ""
+    return "none" if figure.value is None else _number(figure.value)
+
+
+def _row(result: Result) -> list[str]:
+    percent = f"±{spread(result.runs):.0%}" if len(result.runs) > 1 else ""
+    loud = "!" if result.quiet() is False else ""
+    cells = (
+        f"{_number(result.value):>{_VALUE}} {result.unit:<{_UNIT}}{percent + loud:>{_SPREAD}}"
+        f" {_verdict(result):<{_GOAL}}{_beside(result.rival):>{_RIVAL}}"
+    )
+    name = f"  {result.name}"
+    fits = len(name) <= _NAME
+    lines = [f"{name:<{_NAME}}{cells}".rstrip()] if fits else [name, f"{'':<{_NAME}}{cells}".rstrip()]
+    return lines + _wrapped(result.note, "      ")
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ")
+
+
+def _legend(results: Sequence[Result]) -> list[str]:
+    """Who the rivals of a group are."""
+    names = list(dict.fromkeys(result.rival.name for result in results if result.rival is not None))
+    return _wrapped(f"rival: {'; '.join(names)}", "  ") if names else []
+
+
+def table(results: Sequence[Result]) -> str:
+    """All results in at most WIDTH columns: a heading for each group, then what it is compared with.
+
+    The end says whether the machine was quiet.
+    """
+    head = (
+        f"{'':<{_NAME}}{'figure':>{_VALUE}} {'':<{_UNIT}}{'spread':>{_SPREAD}}"
+        f" {'goal':<{_GOAL}}{'rival':>{_RIVAL}}"
+    )
+    lines: list[str] = []
+    for group, rows in groupby(results, key=lambda result: result.group):
+        found = list(rows)
+        lines += ["", f"{group:<{_NAME}}{head[_NAME:]}" if len(group) < _NAME else group]
+        lines += [line for result in found for line in _row(result)] + _legend(found)
+    said = remark([noise for result in results for noise in result.noise])
+    return "\n".join(lines + (["", *_wrapped(f"! {said}", "")] if said else [])).lstrip("\n")

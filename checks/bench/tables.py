@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Seconds for table inserts over gRPC, in batches as a controller does it."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from checks.bench import routes
+from checks.bench.client import NATIVE, Client, running_switch
+from checks.bench.quiet import alternating
+from checks.bench.result import Beside, Result
+from tailrace.p4rt import programs
+
+GROUP = "table inserts"
+ENTRIES = 10_000
+BATCH = 1000
+GOAL_S = 1.0
+ROUNDS = 3
+RIVAL = "simple_switch_grpc"
+
+
+def _over_grpc(entries: int, command: Sequence[str] = NATIVE) -> float:
+    """Seconds for `entries` inserts in batches of BATCH; the messages are made before the clock starts."""
+    with running_switch(command) as address, Client(address) as client:
+        client.push(programs.load(routes.JSON.stem, routes.BUILD))
+        requests = [
+            client.route_request(range(first, min(first + BATCH, entries)))
+            for first in range(0, entries, BATCH)
+        ]
+        begin = time.perf_counter()
+        for request in requests:
+            client.write(request)
+        return time.perf_counter() - begin
+
+
+def run(quick: bool) -> list[Result]:
+    """The time of 10,000 inserts against its goal and simple_switch_grpc."""
+    entries = 500 if quick else ENTRIES
+    tasks = {"grpc": partial(_over_grpc, entries)}
+    bmv2 = shutil.which(RIVAL)
+    if bmv2 is not None:
+        tasks[RIVAL] = partial(_over_grpc, entries, (bmv2,))
+    found = alternating(tasks, 1 if quick else ROUNDS)
+    seconds = {name: tuple(each.value for each in rounds) for name, rounds in found.items()}
+    theirs = seconds.get(RIVAL)
+    beside = Beside(RIVAL, statistics.median(theirs)) if theirs else Beside(f"{RIVAL} is not on PATH")
+    return [
+        Result(
+            GROUP,
+            f"{entries:,} over gRPC",
+            statistics.median(seconds["grpc"]),
+            "s",
+            goal=GOAL_S,
+            better="less",
+            note=f"in batches of {BATCH}",
+            runs=seconds["grpc"],
+            rival=beside,
+            noise=tuple(each.noise for each in found["grpc"]),
+        ),
+    ]

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recorded test cases of our programs: entities, one packet, and what leaves because of it.
+
+P4Testgen made their inputs by symbolic execution. Their outcomes are what P4Testgen expects, or what BMv2
+does where that differs; `record_cases` takes the outcomes from BMv2 again after a program has changed.
+
+A file is xz-compressed JSON: the program's name and the digest of its compiled JSON, the statements that the
+cases reach and all statements, every entity once, serialized, in hexadecimal, and the cases as [name, indexes
+of entities, port, packet, [[port, packet, mask], ...]].
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from finsy.proto import p4r
+
+from checks.conformance.bmv2 import Bmv2
+from checks.conformance.packets import Packet
+from checks.conformance.program import CompiledProgram, ConformanceError
+from checks.conformance.served import Served
+from tailrace.bmv2.dataplane import Outputs
+from tailrace.p4rt.errors import SwitchError
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A packet that shall leave by `port`; of `data` only the bits set in `mask` count."""
+
+    port: int
+    data: bytes
+    mask: bytes
+
+    def meets(self, port: int, data: bytes) -> bool:
+        """Whether a packet that left is this one."""
+        if (port, len(data)) != (self.port, len(self.data)):
+            return False
+        return all((a ^ b) & m == 0 for a, b, m in zip(data, self.data, self.mask, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One test: entities to insert, in order; then a packet; then what leaves, in any order."""
+
+    name: str
+    entities: tuple[p4r.Entity, ...]
+    port: int
+    packet: bytes
+    expected: tuple[Expected, ...]
+
+    def passed(self, outputs: Outputs) -> bool:
+        """Whether the outputs are the expected ones."""
+        left = list(outputs)
+        for expected in self.expected:
+            met = next((output for output in left if expected.meets(*output)), None)
+            if met is None:
+                return False
+            left.remove(met)
+        return not left
+
+    def with_outcome(self, outputs: Outputs) -> Case:
+        """The same where it passes; else with these outputs as the expected ones."""
+        if self.passed(outputs):
+            return self
+        return replace(self, expected=tuple(Expected(p, data, b"\xff" * len(data)) for p, data in outputs))
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """A file in memory. `covered`: statements reached, and all."""
+
+    program: str
+    sha256: str
+    covered: tuple[int, int]
+    cases: list[Case]
+
+
+def run_case(switch: Served, case: Case) -> Outputs:
+    """Pushes the pipeline anew, inserts the entities, sends the packet; what leaves.
+
+    Raises:
+        ConformanceError: the switch refuses something, or the packet never comes to rest.
+    """
+    try:
+        switch.client.set_pipeline()
+        switch.client.insert(case.entities)
+    except SwitchError as error:
+        raise ConformanceError(f"{case.name}: {error}") from error
+    return switch.send(Packet(case.port, case.packet))
+
+
+def record_cases(program: CompiledProgram, path: Path, log: Path) -> int:
+    """Runs the cases of a file on BMv2, and writes the file anew with what it does; how many there are.
+
+    Raises:
+        ConformanceError: BMv2 refuses a case.
+    """
+    recorded = read_cases(path)
+    with Bmv2(program, log) as bmv2:
+        cases = [case.with_outcome(run_case(bmv2, case)) for case in recorded.cases]
+    write_cases(path, replace(recorded, sha256=program.sha256, cases=cases))
+    return len(cases)
+
+
+def write_cases(path: Path, recorded: Cases) -> None:
+    """Writes a file."""
+    entities: dict[str, int] = {}
+    tests = []
+    for case in recorded.cases:
+        used = [entity.SerializeToString(deterministic=True).hex() for entity in case.entities]
+        indexes = [entities.setdefault(entity, len(entities)) for entity in used]
+        outputs = [[expected.port, expected.data.hex(), expected.mask.hex()] for expected in case.expected]
+        tests.append([case.name, indexes, case.port, case.packet.hex(), outputs])
+    data = {
+        "format": FORMAT,
+        "program": recorded.program,
+        "sha256": recorded.sha256,
+        "covered": recorded.covered,
+        "entities": list(entities),
+        "tests": tests,
+    }
+    path.write_bytes(lzma.compress(json.dumps(data, separators=(",", ":")).encode(), preset=9))
+
+
+def read_cases(path: Path) -> Cases:
+    """Reads a file that `write_cases` wrote."""
+    data: dict[str, Any] = json.loads(lzma.decompress(path.read_bytes()))
+    if data["format"] != FORMAT:
+        raise ValueError(f"{path}: format {data['format']}, expected {FORMAT}")
+    entities = [p4r.Entity.FromString(bytes.fromhex(entity)) for entity in data["entities"]]
+    reached, statements = data["covered"]
+    cases = [
+        Case(
+            name,
+            tuple(entities[index] for index in indexes),
+            port,
+            bytes.fromhex(packet),
+            tuple(Expected(p, bytes.fromhex(octets), bytes.fromhex(mask)) for p, octets, mask in outputs),
+        )
+        for name, indexes, port, packet, outputs in data["tests"]
+    ]
+    return Cases(data["program"], data["sha256"], (reached, statements), cases)

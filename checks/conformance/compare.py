@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the same packets through two switches and find every packet whose outputs differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from checks.conformance.packets import Packet
+from checks.conformance.plan import Plan
+from tailrace.bmv2.dataplane import Outputs
+
+WINDOW = 256
+KEPT = 20
+Mask = Sequence[tuple[int, int]]
+State = dict[str, dict[str, list[tuple[int, int]]]]
+
+
+class Device(Protocol):
+    """What a switch under test can do."""
+
+    def install(self, plan: Plan) -> None: ...
+
+    def window(self, packets: Sequence[Packet]) -> list[Outputs]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """One packet that the switches treat differently."""
+
+    index: int
+    packet: Packet
+    expected: Outputs
+    actual: Outputs
+
+    def as_json(self) -> dict[str, object]:
+        """For conformance.json: hexadecimal frames."""
+        return {
+            "index": self.index,
+            "port": self.packet.port,
+            "packet": self.packet.data.hex(),
+            "bmv2": [[port, data.hex()] for port, data in self.expected],
+            "native": [[port, data.hex()] for port, data in self.actual],
+        }
+
+
+@dataclass(slots=True)
+class Result:
+    """Sums over a run. `transient`: differences that vanished when the packet was sent alone; `reordered`:
+    the same outputs in another order on one port (which the order of replicas may be).
+    """
+
+    packets: int = 0
+    outputs: int = 0
+    dropped: int = 0
+    mismatches: int = 0
+    transient: int = 0
+    reordered: int = 0
+    kept: list[Mismatch] = field(default_factory=list)
+
+
+def blank(data: bytes, mask: Mask) -> bytes:
+    """`data` with the byte ranges of `mask` set to zero."""
+    if not mask:
+        return data
+    out = bytearray(data)
+    for start, length in mask:
+        end = min(start + length, len(out))
+        if start < end:
+            out[start:end] = bytes(end - start)
+    return bytes(out)
+
+
+def normal(outputs: Outputs, mask: Mask) -> Outputs:
+    """Masked, and by port; the order on each port is kept."""
+    return sorted(((port, blank(data, mask)) for port, data in outputs), key=lambda output: output[0])
+
+
+def windows(packets: Iterable[Packet], size: int = WINDOW) -> Iterator[list[Packet]]:
+    """Cut the packets into lists of at most `size`."""
+    window: list[Packet] = []
+    for packet in packets:
+        window.append(packet)
+        if len(window) == size:
+            yield window
+            window = []
+    if window:
+        yield window
+
+
+def compare(
+    reference: Device, candidate: Device, packets: Iterable[Packet], mask: Mask, *, stateful: bool
+) -> Result:
+    """Feed both switches and compare packet by packet.
+
+    A window with all its copies fits the queues (BMv2 drops silently where they are full). A packet of a
+    stateless program whose outputs differ is sent again, alone, to both: only a difference that stays is a
+    mismatch.
+    """
+    result = Result()
+    for window in windows(packets):
+        for packet, expected, actual in zip(
+            window, reference.window(window), candidate.window(window), strict=True
+        ):
+            result.packets += 1
+            result.outputs += len(expected)
+            result.dropped += not expected
+            index = result.packets - 1
+            if normal(expected, mask) == normal(actual, mask):
+                continue
+            if sorted(normal(expected, mask)) == sorted(normal(actual, mask)):
+                result.reordered += 1
+                continue
+            if not stateful:
+                expected, actual = reference.window([packet])[0], candidate.window([packet])[0]
+                if sorted(normal(expected, mask)) == sorted(normal(actual, mask)):
+                    result.transient += 1
+                    continue
+            result.mismatches += 1
+            if len(result.kept) < KEPT:
+                result.kept.append(Mismatch(index, packet, expected, actual))
+    return result

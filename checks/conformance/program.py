@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A compiled test program as the harness sees it: BMv2 JSON, P4Info, and our hints."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from finsy.proto import p4i
+from google.protobuf import text_format
+
+from tailrace.spec.text import one_line
+
+Json = dict[str, Any]
+HINTS = Path(__file__).parent / "hints"
+
+
+class ConformanceError(Exception):
+    """One line for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What cannot be read off the program.
+
+    pools: "header_type.field" -> values worth trying (beside random ones); params: parameter name -> values;
+    mask: output byte ranges (offset, length) that depend on time or chance; multicast, clones: id -> [port,
+    instance]; stateful: whether the result of a packet depends on earlier ones; entries: how many entries a
+    table gets; meters: name -> [cir, cburst, pir, pburst]; value_sets: name -> values of the whole key;
+    ports: ingress ports; timing: registers that follow the clock: only whether they were written is compared.
+    """
+
+    pools: dict[str, list[int]]
+    params: dict[str, list[int]]
+    mask: list[tuple[int, int]]
+    multicast: dict[int, list[tuple[int, int]]]
+    clones: dict[int, list[tuple[int, int]]]
+    stateful: bool
+    entries: dict[str, int]
+    meters: dict[str, list[int]]
+    value_sets: dict[str, list[int]]
+    ports: list[int]
+    timing: list[str]
+
+    @classmethod
+    def load(cls, name: str) -> Hints:
+        """Read `hints/NAME.json`; a program without the file has no hints."""
+        path = HINTS / f"{name}.json"
+        data: Json = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+        known = set(cls.__slots__)
+        if unknown := sorted(data.keys() - known):
+            raise ConformanceError(f"{path.name}: unknown key {unknown[0]!r}")
+        return cls(
+            pools=data.get("pools", {}),
+            params=data.get("params", {}),
+            mask=[(start, length) for start, length in data.get("mask", [])],
+            multicast=_replicas(data.get("multicast", {})),
+            clones=_replicas(data.get("clones", {})),
+            stateful=data.get("stateful", False),
+            entries=data.get("entries", {}),
+            meters=data.get("meters", {}),
+            value_sets=data.get("value_sets", {}),
+            ports=data.get("ports", list(range(8))),
+            timing=data.get("timing", []),
+        )
+
+
+def has_hints(name: str) -> bool:
+    return (HINTS / f"{name}.json").is_file()
+
+
+def _replicas(data: dict[str, list[list[int]]]) -> dict[int, list[tuple[int, int]]]:
+    return {int(key): [(port, instance) for port, instance in value] for key, value in data.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledProgram:
+    """One program with all that the generator and both switches need."""
+
+    name: str
+    json_bytes: bytes
+    json: Json
+    p4info: p4i.P4Info
+    hints: Hints
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the compiled JSON."""
+        return hashlib.sha256(self.json_bytes).hexdigest()
+
+    @property
+    def kept(self) -> set[str]:
+        """Names of the tables, counters and meters that are there: P4Info has what p4c removed, too."""
+        tables = [table for pipeline in self.json["pipelines"] for table in pipeline["tables"]]
+        return {one["name"] for one in (*tables, *self.json["counter_arrays"], *self.json["meter_arrays"])}
+
+
+def load_programs(build_dir: Path, only: str | None = None) -> list[CompiledProgram]:
+    """All programs compiled into `build_dir`, sorted by name. Raises ConformanceError when `only` is not
+    there.
+    """
+    programs = []
+    for path in sorted(build_dir.glob("*.json")):
+        if only is None or path.stem == only:
+            octets = path.read_bytes()
+            try:
+                p4info = text_format.Parse(path.with_suffix(".p4info.txtpb").read_bytes(), p4i.P4Info())
+                program = json.loads(octets)
+            except (ValueError, text_format.ParseError) as error:
+                raise ConformanceError(f"{path}: {one_line(str(error))}") from error
+            programs.append(CompiledProgram(path.stem, octets, program, p4info, Hints.load(path.stem)))
+    if not programs:
+        raise ConformanceError(f"{build_dir}: no compiled program" + (f" called {only!r}" if only else ""))
+    return programs

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The differential run of one program: both switches, the packets, then the state they are left with."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from checks.conformance.bmv2 import Bmv2
+from checks.conformance.compare import Result, compare, windows
+from checks.conformance.constructs import constructs
+from checks.conformance.generator import generate
+from checks.conformance.native_switch import NativeSwitch
+from checks.conformance.packets import Packet
+from checks.conformance.plan import Plan
+from checks.conformance.program import CompiledProgram
+
+DIGEST_PACKETS = 500
+Cells = dict[str, list[Any]]
+
+
+class Bmv2Device:
+    """BMv2 with the two methods that `compare` needs."""
+
+    def __init__(self, bmv2: Bmv2) -> None:
+        self.install = bmv2.install
+        self.window = bmv2.window
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the conformance table."""
+
+    program: CompiledProgram
+    entries: int
+    result: Result
+    state_cells: int
+    state_differences: list[str]
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing differs."""
+        return not self.result.mismatches and not self.state_differences
+
+    def as_json(self) -> dict[str, object]:
+        """For conformance.json."""
+        result = self.result
+        return {
+            "program": self.program.name,
+            "json_sha256": self.program.sha256,
+            "entries": self.entries,
+            "packets": result.packets,
+            "outputs": result.outputs,
+            "packets_without_output": result.dropped,
+            "mismatches": result.mismatches,
+            "transient": result.transient,
+            "reordered": result.reordered,
+            "state_cells_compared": self.state_cells,
+            "state_differences": self.state_differences,
+            "constructs": constructs(self.program),
+            "examples": [mismatch.as_json() for mismatch in result.kept],
+        }
+
+
+def differing_cells(kind: str, expected: Cells, actual: Cells) -> tuple[int, list[str]]:
+    """(cells compared, one line for each that differs)."""
+    lines, count = [], 0
+    for name, cells in expected.items():
+        other = actual.get(name, [])
+        count += len(cells)
+        if len(cells) != len(other):
+            lines.append(f"{kind} {name}: bmv2 has {len(cells)} cells, native {len(other)}")
+            continue
+        for index, (left, right) in enumerate(zip(cells, other, strict=True)):
+            if left != right:
+                lines.append(f"{kind} {name}[{index}]: bmv2 {left}, native {right}")
+    return count, lines
+
+
+def written(registers: Cells, timing: Collection[str]) -> Cells:
+    """The same registers; of those that follow the clock only which cells were written."""
+    return {
+        name: [value != 0 for value in cells] if name in timing else cells
+        for name, cells in registers.items()
+    }
+
+
+def compare_digests(
+    bmv2: Bmv2, native: NativeSwitch, plan: Plan, packets: list[Packet]
+) -> tuple[int, list[str]]:
+    """Feed both switches, loaded anew; (how many different digests, a line for each that only one sends)."""
+    bmv2.install(plan)
+    native.install(plan)
+    native.learned.clear()
+    bmv2.client.enable_digests()
+    native.window(packets)
+    for window in windows(packets):
+        bmv2.window(window)
+    expected = bmv2.client.take_digests(len(native.learned))
+    lines = [f"digest {name} {values}: only bmv2" for name, values in sorted(expected - native.learned)]
+    lines += [f"digest {name} {values}: only native" for name, values in sorted(native.learned - expected)]
+    return len(expected | native.learned), lines
+
+
+def run_program(program: CompiledProgram, packets: int, seed: int, log: Path) -> Row:
+    """Compare the switches on one program."""
+    plan, packet_stream = generate(program, seed)
+    with Bmv2(program, log) as bmv2, NativeSwitch(program) as native:
+        bmv2.install(plan)
+        native.install(plan)
+        result = compare(
+            Bmv2Device(bmv2),
+            native,
+            islice(packet_stream, packets),
+            program.hints.mask,
+            stateful=program.hints.stateful,
+        )
+        cells, differences = 0, []
+        timing = program.hints.timing
+        for kind, expected, actual in (
+            ("counter", bmv2.client.counters(), native.counters()),
+            ("direct counter of", bmv2.client.direct_counters(plan), native.direct_counters(plan)),
+            ("register", written(bmv2.registers(), timing), written(native.registers(), timing)),
+        ):
+            count, lines = differing_cells(kind, expected, actual)
+            cells += count
+            differences += lines
+        if program.p4info.digests:
+            count, lines = compare_digests(bmv2, native, plan, list(islice(packet_stream, DIGEST_PACKETS)))
+            cells += count
+            differences += lines
+    return Row(program, len(plan.entries), result, cells, differences)

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m checks.soak --seeds A..B [--workers N] [--shrink] [--record FILE] | --seed N [--shrink]
+| --scenario JSON [--shrink]
+
+Exit codes: 0 every promise was kept, 1 some were broken (a line for each says how it is run again), 2 bad
+input.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import msgspec
+
+from checks.soak.draw import VERSION, draw
+from checks.soak.run import Found, run
+from checks.soak.scenario import Scenario
+from checks.soak.shrink import shrink
+from tailrace.experiments.plan.seeds import number_range
+from tailrace.spec import SpecError
+from tailrace.spec.arguments import Parser
+from tailrace.spec.text import one_line
+
+MOST_SHRUNK = 3
+"""Of the scenarios that fail, those that are made smaller at once."""
+
+COLLECTS_EVERY = 16
+"""Scenarios after which cycles are looked for: within one it would take a tenth of its time."""
+
+
+def _of_seed(seed: int) -> tuple[int, Found]:
+    if seed % COLLECTS_EVERY == 0:
+        gc.collect()
+    return seed, run(draw(seed))
+
+
+def _begin() -> None:
+    """A process that runs scenarios: what it has made so far stays, and is not looked at again."""
+    gc.disable()
+    gc.freeze()
+
+
+def _all(seeds: Sequence[int], workers: int) -> Iterator[tuple[int, Found]]:
+    if workers == 1:
+        _begin()
+        yield from map(_of_seed, seeds)
+        return
+    with ProcessPoolExecutor(workers, initializer=_begin) as pool:
+        yield from pool.map(_of_seed, seeds, chunksize=4)
+
+
+def _scenario(text: str) -> Scenario:
+    """The scenario that a text is. Raises SpecError: it is none."""
+    try:
+        return msgspec.json.decode(text, type=Scenario)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise SpecError(f"--scenario: {error}") from error
+
+
+def _seeds(text: str) -> range:
+    """The seeds of A..B, or of one number. Raises SpecError: there are none."""
+    first, last = number_range(text if ".." in text else f"{text}..{text}") or (0, -1)
+    if last < first:
+        raise SpecError(f"--seeds: expected A..B, found {text[:40]!r}")
+    return range(first, last + 1)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = Parser(prog="soak", description=__doc__, allow_abbrev=False)
+    parser.add_argument("--seeds", default="1..200", help="a range such as 1..200")
+    parser.add_argument("--seed", type=int, help="one seed, and what it draws")
+    parser.add_argument("--scenario", help="a scenario as --seed prints it")
+    parser.add_argument("--shrink", action="store_true", help="make what fails smaller")
+    parser.add_argument("--workers", type=int, default=1, help="processes")
+    parser.add_argument("--record", type=Path, help="file to add a line to: which seeds were done")
+    options = parser.parse_args(argv)
+    if options.workers < 1:
+        parser.error("--workers must be at least 1")
+    try:
+        if options.scenario is not None:
+            return _one(_scenario(options.scenario), shrinks=options.shrink)
+        if options.seed is not None:
+            return _one(draw(options.seed), shrinks=options.shrink)
+        return _many(_seeds(options.seeds), options.workers, options.record, shrinks=options.shrink)
+    except (OSError, UnicodeError, SpecError) as error:
+        print(f"soak: {one_line(str(error))}", file=sys.stderr)
+        return 2
+
+
+def _one(scenario: Scenario, *, shrinks: bool) -> int:
+    found = run(scenario)
+    print(msgspec.json.encode(scenario).decode())
+    for problem in found.problems:
+        print(problem)
+    if found.problems and shrinks:
+        print(f"smaller: {msgspec.json.encode(shrink(scenario)).decode()}")
+    return bool(found.problems)
+
+
+def _commit() -> str:
+    """Of what runs, as far as it is known."""
+    git = ["git", "rev-parse", "--short=12", "HEAD"]
+    try:
+        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def _many(seeds: range, workers: int, record: Path | None, *, shrinks: bool) -> int:
+    began_s, commit = time.monotonic(), _commit()
+    failed: dict[int, list[str]] = {}
+    for seed, found in _all(seeds, workers):
+        if found.problems:
+            failed[seed] = found.problems
+            print(f"python -m checks.soak --seed {seed}  # {found.problems[0][:200]}", flush=True)
+    took_s = time.monotonic() - began_s
+    for seed in list(failed)[: MOST_SHRUNK if shrinks else 0]:
+        smaller = shrink(draw(seed))
+        print(
+            f"python -m checks.soak --scenario '{msgspec.json.encode(smaller).decode()}'  # as small as {seed} fails"
+        )
+    print(f"{len(seeds)} scenarios, {len(failed)} failed, {took_s:.0f} s")
+    if record is not None:
+        line = {
+            "version": VERSION,
+            "commit": commit,
+            "first": seeds[0],
+            "last": seeds[-1],
+            "failed": {seed: problems[0][:200] for seed, problems in sorted(failed.items())},
+            "seconds": round(took_s),
+        }
+        with record.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

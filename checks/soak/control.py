@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Controllers of a network in virtual time that are disturbed: killed, several at once, over bad channels,
+with switches that restart while they write, are full, or hold what an earlier controller wrote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from finsy.proto import p4r
+
+from checks.soak.scenario import Break, Full, Kill, Scenario
+from tailrace.controller.controller import Controller
+from tailrace.controller.reconcile import install_all, read_all
+from tailrace.controller.session import DEFAULT_ELECTION_ID, State
+from tailrace.experiments.faults.fault import LinkDown, last_change_ns
+from tailrace.experiments.plan.controller import Live
+from tailrace.p4rt import programs
+from tailrace.p4rt.diff import ByKey, by_key, diff_by_key
+from tailrace.p4rt.encoding import encode
+from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.events import Event
+from tailrace.p4rt.inprocess import InProcess
+from tailrace.p4rt.memory import Mishap, Ways
+from tailrace.p4rt.programs import Program
+from tailrace.schemes.intent import intent
+from tailrace.sim.job import Job
+from tailrace.sim.live import LiveController
+from tailrace.sim.network import Network
+from tailrace.spec.constants import NS_PER_S
+from tailrace.topology.paths.shortest import Down
+
+MOST_CRASHES = 3
+"""Restarts of switches between a Write and its answer, in a scenario: else nothing would ever be written."""
+
+LISTENS = 0.25
+"""Of the interval of probes: after which time switches are asked again what they have to say."""
+
+CHANGES = ("Write", "SetForwardingPipelineConfig")
+
+
+def quiet_ns(scenario: Scenario, job: Job) -> int:
+    """When all faults and mishaps of a scenario are over, but those that last for ever."""
+    return max(scenario.chaos.quiet_ns, *map(last_change_ns, job.faults), 0)
+
+
+def dead_for_ever(job: Job) -> Down:
+    """The ends of links that never come back."""
+    found = set()
+    for fault in job.faults:
+        if isinstance(fault, LinkDown) and fault.until_ns is None:
+            ends = {fault.a, fault.b}
+            for link in job.topology.links:
+                if {link.a, link.b} == ends:
+                    found |= {(link.a, link.a_port), (link.b, link.b_port)}
+    return frozenset(found)
+
+
+class Disturbed(LiveController):
+    """As the controller of real time, and more of them, to whom happens what a scenario has."""
+
+    def __init__(
+        self, network: Network, job: Job, scenario: Scenario, happened: Callable[[Event], None]
+    ) -> None:
+        chaos = self._chaos = scenario.chaos
+        self._mishaps = random.Random(f"mishaps {job.seed}")
+        self._quiet_ns = quiet_ns(scenario, job)
+        self._dead = dead_for_ever(job)
+        self._wanted: dict[str, Wanted] | None = None
+        self._old = scenario.earlier(job.topology) if chaos.old else None
+        self.crashes = 0
+        self._memory_limit = network.p4rt(job.topology.switches[0].name).device.memory.limit
+        self._begin(network, job)
+        super().__init__(network, job, Live(), happened)
+        # programs are pushed at once here: nobody need wait hundreds of rounds for an answer that was lost
+        self.timing = replace(self.timing, push_s=self.timing.call_s)
+        self._latency_ns = round(LISTENS * self.interval_ns)
+        self.memory.ways = Ways(self._disturbed_delay_s, self._mishap, self._done)
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self.controllers = {number: self._nth(number) for number in range(chaos.controllers)}
+        self.controller = self.controllers[0]
+        self.rests = False
+        """Whether controllers were ended, as all was mended: what traffic is left waits for timeouts of NICs,
+        in which nothing would happen but thousands of probes."""
+        self.rested_ns: int | None = None
+        """When that was; None: the run itself ended before."""
+
+    def _begin(self, network: Network, job: Job) -> None:
+        """What switches hold when the first controller comes."""
+        if self._old is not None or self._chaos.stale:
+            links = [job.topology.links[number] for number in self._chaos.stale]
+            ends = {end for link in links for end in ((link.a, link.a_port), (link.b, link.b_port))}
+            earlier = intent(job.topology, self._old or job.scheme, job.switches, frozenset(ends))
+            install_all(network.p4rt, earlier)
+        if self._chaos.empty:
+            for switch in network.switches:
+                network.p4rt(switch.name).restart()
+
+    def _nth(self, number: int) -> Controller:
+        """A controller, which does nothing yet."""
+        election_id = DEFAULT_ELECTION_ID - (0 if self._chaos.same else number)
+        old = number == 0 and self._network.now_ns < self._chaos.old_ns
+        return self._make(election_id, self._old if old else None)
+
+    # ---- what goes wrong ----
+
+    @property
+    def interval_ns(self) -> int:
+        """Between two rounds of probes."""
+        return round(self.timing.interval_s * NS_PER_S)
+
+    @property
+    def _disturbs(self) -> bool:
+        return self._network.now_ns < self._chaos.until_ns
+
+    def _disturbed_delay_s(self, _switch: str) -> float:
+        chaos = self._chaos
+        longest = 1 + (chaos.spread if self._disturbs else 0.5)
+        return self.timing.interval_s * chaos.latency * self._mishaps.uniform(0.5, longest)
+
+    def _mishap(self, _switch: str, method: str) -> Mishap:
+        chaos = self._chaos
+        if not self._disturbs or method == "StreamChannel":
+            return Mishap.NONE
+        kinds = (Mishap.REQUEST_LOST, Mishap.ANSWER_LOST, Mishap.SILENCE, Mishap.TWICE, Mishap.NONE)
+        shares = (chaos.lost, chaos.answers, chaos.silent, chaos.twice)
+        return self._mishaps.choices(kinds, (*shares, max(0.0, 1 - sum(shares))))[0]
+
+    def _done(self, switch: str, method: str) -> None:
+        """A switch has carried out a call, and perhaps restarts before it can answer."""
+        if not self._chaos.crashes or method not in CHANGES or not self._disturbs:
+            return
+        if self.crashes < MOST_CRASHES and self._mishaps.random() < self._chaos.crashes:
+            self.crashes += 1
+            self._network.call_at(self._network.now_ns + 1, partial(self._crash, switch))
+
+    def _crash(self, switch: str) -> None:
+        self.left(switch)
+        self._network.switch_restart(switch, None, self.interval_ns, partial(self.restored, switch))
+
+    def _serve(self, switch: str) -> None:
+        super()._serve(switch)
+        if self._chaos.digests:
+            device = self._network.p4rt(switch).device
+            setattr(device, "digest_lists", partial(self._some, device.digest_lists))  # noqa: B010
+
+    def _some(self, take: Callable[[int], list[p4r.DigestList]], now_ns: int) -> list[p4r.DigestList]:
+        """What comes of digest lists: some are lost, some come twice."""
+        found = []
+        for digests in take(now_ns):
+            hit = self._disturbs and self._mishaps.random() < self._chaos.digests
+            found += [digests] * (self._mishaps.choice((0, 2)) if hit else 1)
+        return found
+
+    def _fill(self, full: Full) -> None:
+        """A switch takes no more entries for a time."""
+        memory = self._network.p4rt(full.switch).device.memory
+        memory.limit = memory.used
+
+        def free() -> None:
+            memory.limit = self._memory_limit
+
+        self._network.call_at(self._network.now_ns + full.for_ns, free)
+
+    def _break(self, broken: Break) -> None:
+        self._loop.turn(partial(self.memory.break_off, broken.switch))
+
+    # ---- controllers ----
+
+    @property
+    def down(self) -> Down:
+        return next(iter(self.controllers.values())).down if self.controllers else frozenset()
+
+    def start(self) -> None:
+        for number in tuple(self.controllers):
+            self._start(number)
+        self._listen()
+        chaos, call_at = self._chaos, self._network.call_at
+        for kill in chaos.kills:
+            call_at(kill.at_ns, partial(self._kill, kill))
+        for broken in chaos.breaks:
+            call_at(broken.at_ns, partial(self._break, broken))
+        for full in chaos.full:
+            call_at(full.at_ns, partial(self._fill, full))
+        if chaos.old_ns:
+            call_at(chaos.old_ns, partial(self._kill, Kill(0, chaos.old_ns, 0)))
+        call_at(self._quiet_ns + 1, self._rest)
+
+    def _listen(self) -> None:
+        if not self.rests:
+            super()._listen()
+
+    def _rest(self) -> None:
+        """Ends all controllers when everything is mended."""
+        if self.settled and not self.wrong():
+            self.rested_ns = self._network.now_ns
+            self.end()
+        else:
+            self._network.call_at(self._network.now_ns + 4 * self.interval_ns, self._rest)
+
+    def end(self) -> None:
+        """No controller does anything any more."""
+        self.rests = True
+        for task in self._tasks.values():
+            self._loop.turn(task.cancel)
+        self._tasks.clear()
+
+    def _start(self, number: int) -> None:
+        def begin() -> None:
+            self._tasks[number] = self._loop.create_task(self.controllers[number].run())
+
+        self._loop.turn(begin)
+
+    def _kill(self, kill: Kill) -> None:
+        """Ends a controller wherever it is; what it had under way breaks."""
+        task = self._tasks.pop(kill.controller, None)
+        if task is None:  # it is dead already
+            return
+        del self.controllers[kill.controller]
+        self._loop.turn(task.cancel)
+        self._network.call_at(self._network.now_ns + kill.for_ns, partial(self._revive, kill.controller))
+
+    def _revive(self, number: int) -> None:
+        self.controllers[number] = self._nth(number)
+        self._start(number)
+
+    def check(self) -> None:
+        for task in self._tasks.values():
+            if task.done():
+                task.result()
+
+    # ---- in the end ----
+
+    @property
+    def settled(self) -> bool:
+        """Whether each switch has one primary that holds it ready, and all others as backups, and who is
+        primary knows what is dead.
+        """
+        if self.rests:
+            return True
+        backups = [State.BACKUP] * (self._chaos.controllers - 1)
+        all_ready = all(
+            sorted((c.sessions[name].state for c in self.controllers.values()), key=_rank)
+            == [*backups, State.READY]
+            for name in self._services
+        )
+        return all_ready and all(map(self._knows, self.controllers.values()))
+
+    def _knows(self, controller: Controller) -> bool:
+        primary = any(session.state is State.READY for session in controller.sessions.values())
+        return not primary or controller.down == self._dead
+
+    def describe(self) -> str:
+        """Who stands how with whom, for people."""
+        return "; ".join(
+            f"controller {number}: "
+            + ", ".join(f"{name} {session.state.value}" for name, session in controller.sessions.items())
+            + (f"; down: {sorted(controller.down)}" if controller.down else "")
+            for number, controller in self.controllers.items()
+        )
+
+    def wrong(self) -> list[str]:
+        """How switches differ from what they should hold while those links are dead that stay so."""
+        job = self._job
+        if self._wanted is None:
+            self._wanted = wanted(job, self._dead)
+        found = []
+        for name, each in self._wanted.items():
+            endpoint = InProcess(self._network.p4rt(name))
+            if run_at_once(endpoint.cookie()) != each.program.cookie:
+                found.append(f"diff: {name} has no program, or another one")
+                continue
+            now = by_key(run_at_once(read_all(endpoint, each.program)))
+            # by itself, and by what the controller goes by, which knows what default actions programs have
+            odd = {key for key, (value, _) in each.entries.items() if key not in now or now[key][0] != value}
+            odd |= {key for key in now.keys() - each.entries.keys() if key[0] != "default"}
+            count = len(odd) or len(diff_by_key(each.program, each.entries, now))
+            if count:
+                found.append(f"diff: {name} differs in {count} entities")
+        return found
+
+    def open_ends(self) -> list[str]:
+        """What switches keep of controllers that have gone."""
+        found = [f"{n}: {len(s.streams)} streams" for n, s in self._services.items() if s.streams]
+        found += [f"{n}: {len(s.tasks)} calls" for n, s in self.memory.servers.items() if s.tasks]
+        return found
+
+
+def _rank(state: State) -> bool:
+    return state is State.READY
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a switch should hold."""
+
+    program: Program
+    entries: ByKey
+
+
+def wanted(job: Job, down: Down) -> dict[str, Wanted]:
+    """What each switch should hold while some links are dead."""
+    found = {}
+    for name, each in intent(job.topology, job.scheme, job.switches, down).items():
+        program = programs.load(each.program)
+        found[name] = Wanted(program, by_key(encode(program, each.entities)))
+    return found

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a scenario, and says which promises it broke.
+
+order       a scheme that promises it delivers every flow in order: Flowcut whatever fails (§II), those that
+            keep a flow on one path as long as nothing fails
+end         every flow ends, or has a reason that is told here (_cut_off)
+balance     every frame is accounted for, and none is left in a switch or on a wire: none circles for ever
+entries     no flow has bytes in flight in a switch when nothing was lost and all is acknowledged
+lossless    with PFC no data is dropped while nothing fails
+pauses      no pause holds a queue, no circle of pauses stands
+diff        every switch holds what it should while those links are dead that stay so, with one primary
+            controller that knows of them
+afterwards  flows that begin when all is mended end at once, in order where the scheme promises it
+ends        nothing of controllers that have gone is left in switches
+code        no error but those that are told in one line
+time        it ends within LONGEST_S of real time, hundreds of times what it takes
+"""
+
+from __future__ import annotations
+
+import signal
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from msgspec import structs
+
+from checks.soak.control import Disturbed, dead_for_ever, quiet_ns
+from checks.soak.scenario import Scenario
+from tailrace.experiments.plan.plan import Plan
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.p4rt.events import LINK_DOWN, Event
+from tailrace.results.result import Result
+from tailrace.schemes.spritz.app import MINIMAL_MODE
+from tailrace.schemes.spritz.bounded import ResolvedBounded
+from tailrace.sim.control import Control
+from tailrace.sim.job import Job
+from tailrace.sim.live import usual_interval_ns
+from tailrace.sim.network import Network
+from tailrace.sim.outcome import Progress
+from tailrace.sim.run import VirtualBackend
+from tailrace.study.run import run as run_plan
+from tailrace.topology import next_hops
+from tailrace.topology.kinds import LEAF_SPINE, TREES
+
+SETTLE_ROUNDS = 400
+"""Rounds of link probes, after all traffic and all faults, within which controllers have mended everything:
+far more than any retry of a call, a stream or an election takes."""
+
+LATE_ROUNDS = 24
+"""Rounds after the last fault and mishap when flows begin once more; mostly all is mended by then."""
+
+LATE_FLOWS = 4
+LATE_BYTES = 8 * 1024
+FIRST_QPN = 0x800000
+"""Of the late flows: no workload comes so far."""
+
+MOST_SLOWER = 30
+"""How many times as long as with the network for itself such a flow may take."""
+
+LONGEST_S = 300.0
+
+IN_ORDER = ("flowcut",)
+"""Schemes that promise order whatever happens, by name."""
+
+ONE_PATH = ("ecmp", "minimal:per=flow", "valiant:per=flow")
+"""Schemes that keep a flow on one path while nothing fails, and so in order."""
+
+IN_FLIGHT = ("flow_in_flight_bytes", "untracked_bytes")
+"""Registers of bytes that are on their way."""
+
+LOSSES = ("link-down", "drop", "ack-loss", "blackhole", "switch-restart")
+"""Faults that lose packets or ACKs, by name."""
+
+
+@dataclass
+class Found:
+    """What came of a scenario: problems, each as `promise: what is wrong`; and the run's trace."""
+
+    problems: list[str] = field(default_factory=list)
+    trace: str = ""
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The promises that were broken."""
+        return frozenset(problem.partition(":")[0] for problem in self.problems)
+
+
+def run(scenario: Scenario) -> Found:
+    """Runs it. Raises nothing: whatever goes wrong is a problem."""
+    found = Found()
+    try:
+        with _limited():
+            _run(scenario, found)
+    except _TooLongError:
+        found.problems.append(f"time: it did not end within {LONGEST_S:.0f} s")
+    except Exception as error:  # noqa: BLE001 - that is what is looked for
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
+        found.problems.append(f"code: {type(error).__name__} at {place}: {error}")
+    return found
+
+
+class _TooLongError(KeyboardInterrupt):
+    """asyncio hands on no other error."""
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise _TooLongError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _run(scenario: Scenario, found: Found) -> None:
+    planned = _with_late_flows(scenario.plan(), scenario)
+    controls: list[Disturbed] = []
+
+    def make_control(network: Network, job: Job, happened: Callable[[Event], None]) -> Control:
+        controls.append(Disturbed(network, job, scenario, happened))
+        return controls[0]
+
+    def afterwards(network: Network) -> None:
+        found.problems += _when_it_is_quiet(network, controls[0], scenario)
+
+    backend = VirtualBackend(control=make_control, afterwards=afterwards)
+    result = run_plan(planned, backend, _nothing, label="soak")
+    found.trace = str(result.summary.trace_sha256)
+    found.problems += _of_the_run(result, scenario, controls[0])
+
+
+def _with_late_flows(planned: Plan, scenario: Scenario) -> Plan:
+    """The same, and some flows when all should be as at the beginning."""
+    job = planned.job
+    hosts, start_ns = job.topology.hosts, _late_ns(scenario, job)
+    first = max(flow.id for flow in job.flows) + 1
+    # queues are made for the largest frame that was planned for
+    size = min(LATE_BYTES, max(flow.bytes for flow in job.flows))
+    late = [
+        FlowSpec(first + n, hosts[n].ip, hosts[n - 1].ip, size, start_ns, FIRST_QPN + n, sport=50_000 + n)
+        for n in range(min(LATE_FLOWS, len(hosts)))
+    ]
+    name = next(iter(planned.classes.values()), "")
+    classes = {**planned.classes, **{flow.id: name for flow in late}} if planned.classes else planned.classes
+    return replace(planned, job=structs.replace(job, flows=(*job.flows, *late)), classes=classes)
+
+
+def _late_ns(scenario: Scenario, job: Job) -> int:
+    last_ns = max((flow.start_ns for flow in job.flows), default=0)
+    return max(quiet_ns(scenario, job) + LATE_ROUNDS * usual_interval_ns(job), last_ns + 1)
+
+
+def _nothing(_progress: Progress) -> None:
+    """Nobody is told of progress."""
+
+
+def _of_the_run(result: Result, scenario: Scenario, control: Disturbed) -> Iterator[str]:
+    summary = result.summary
+    if not result.complete and not _cut_off(result, scenario):
+        yield f"end: {summary.flows - summary.completed} of {summary.flows} flows did not end"
+    in_order = _promises_order(scenario, control, result)
+    if in_order and summary.packets.out_of_order:
+        yield f"order: {summary.packets.out_of_order} packets out of order"
+    rerouted = any(event.kind == LINK_DOWN for event in result.events)
+    if not (_loses(scenario, control) or rerouted) and summary.packets.dropped_data:
+        yield f"lossless: {summary.packets.dropped_data} data packets were dropped"
+    if summary.deadlock:
+        yield f"pauses: deadlock: {', '.join(summary.deadlock)}"
+    late_ns = _late_ns(scenario, scenario.plan().job)
+    alone = all(row.start_ns == late_ns or (row.end_ns or late_ns) < late_ns for row in result.rows)
+    mended = control.rested_ns is not None and control.rested_ns <= late_ns
+    if not (alone and mended and _keeps_order(scenario)):
+        return  # retransmissions take the time that they take
+    for row in result.rows:
+        if row.start_ns == late_ns and row.fct_ns is not None and row.fct_ns > MOST_SLOWER * row.ideal_fct_ns:
+            yield f"afterwards: a flow took {row.fct_ns} ns, by itself {row.ideal_fct_ns}"
+
+
+def _cut_off(result: Result, scenario: Scenario) -> bool:
+    """Whether all flows that do not end have a reason: by links that stay dead one host cannot reach the
+    other; the way around one has more links than there are channels, and is refused (docs/switch.md,
+    Channels); or no table may lead around it (docs/spritz.md, Failed links).
+    """
+    job = scenario.plan().job
+    dead = dead_for_ever(job)
+    fixed = isinstance(job.scheme, ResolvedBounded) and job.scheme.mode != MINIMAL_MODE
+    if dead and (job.switches.channels > 0 or (fixed and job.topology.kind in TREES)):
+        return True
+    hops = next_hops(job.topology, dead)
+    leaves = {host.name: host.switch for host in job.topology.hosts}
+    ends = {(leaves[row.src], leaves[row.dst]) for row in result.rows if row.end_ns is None}
+    return all(a != b and not (hops[a][b] and hops[b][a]) for a, b in ends)
+
+
+def _promises_order(scenario: Scenario, control: Disturbed, result: Result) -> bool:
+    """Whether packets of a flow must arrive in order."""
+    scheme, *keys = scenario.words["scheme"].replace(":", ",").split(",")
+    if scheme in IN_ORDER:
+        # not while switches hold what another scheme wanted; and those without state move flows when next
+        # hops change, as they do at once where a link was taken for dead (docs/flowcut.md, What is tested)
+        several = scenario.plan().job.topology.kind != LEAF_SPINE
+        stateless = "variant=nic" in keys or ("variant=ingress" in keys and several)
+        return not (scenario.chaos.old or (scenario.chaos.stale and stateless))
+    calm = scenario.chaos.undisturbed and not scenario.faults and not control.crashes
+    rerouted = any(event.kind == LINK_DOWN for event in result.events)
+    return _keeps_order(scenario) and calm and not rerouted
+
+
+def _keeps_order(scenario: Scenario) -> bool:
+    """Whether the scheme keeps flows in order while nothing changes."""
+    words = set(scenario.words["scheme"].replace(":", ",").split(","))
+    return any(words >= set(one.split(":")) for one in (*IN_ORDER, *ONE_PATH))
+
+
+def _when_it_is_quiet(network: Network, control: Disturbed, scenario: Scenario) -> Iterator[str]:
+    last_ns = max(network.now_ns, quiet_ns(scenario, scenario.plan().job))
+    end_ns = last_ns + SETTLE_ROUNDS * control.interval_ns
+    network.advance_to(last_ns)
+    while not (control.settled and not control.wrong()) and network.now_ns < end_ns:
+        network.advance_to(network.now_ns + 4 * control.interval_ns)
+    if not control.settled:
+        yield f"diff: controllers are not settled: {control.describe()}"
+    yield from control.wrong()
+    control.end()
+    network.advance_to(network.now_ns + 4 * control.interval_ns)
+    yield from (f"ends: {left}" for left in control.open_ends())
+    account = network.account()
+    if not account.balanced:
+        yield f"balance: {account}"
+    if account.queued.frames or account.under_way.frames:
+        yield f"balance: {account.queued.frames} frames wait, {account.under_way.frames} are under way"
+    for switch in network.switches:
+        core = network.switch(switch.name)
+        if core.held(network.now_ns):
+            yield f"pauses: {switch.name} holds {len(core.held(network.now_ns))} queues for pauses"
+        if not _loses(scenario, control) and not account.dropped_in_switches.frames:
+            for register in core.model.registers:
+                if register.name.rpartition(".")[2] in IN_FLIGHT:
+                    left = sum(1 for cell in core.register_read_all(register.index) if cell)
+                    if left:
+                        yield f"entries: {switch.name}: {left} cells of {register.name} are not 0"
+
+
+def _loses(scenario: Scenario, control: Disturbed) -> bool:
+    """Whether anything may be lost on its way."""
+    names = {fault.partition(":")[0] for fault in scenario.faults}
+    disturbed = not scenario.chaos.undisturbed or control.crashes > 0
+    # queues of Spritz's programs hold one BDP and no more, with PFC, too (docs/spritz.md, Lossless)
+    scheme = scenario.plan().job.scheme
+    bounded = isinstance(scheme, ResolvedBounded) and not scheme.trims
+    return bool(names & set(LOSSES)) or disturbed or "pfc" not in scenario.words or bounded

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes a scenario that fails smaller, as long as it breaks one of the same promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from checks.soak.draw import TOPOLOGIES
+from checks.soak.run import run
+from checks.soak.scenario import Chaos, Scenario
+from tailrace.spec import SpecError
+from tailrace.topology import parse_topology
+
+T = TypeVar("T")
+
+SMALLEST = ("leaf-spine:leaves=2,spines=2,hosts=1,rate=10Gbps,delay=1us", TOPOLOGIES[0])
+
+MOST_RUNS = 300
+"""Tries for one scenario."""
+
+
+def shrink(scenario: Scenario, fails: Callable[[Scenario], bool] | None = None) -> Scenario:
+    """The smallest that was found: no single step of `smaller` leaves it failing.
+
+    Args:
+        fails: whether one breaks what it should still break; without it, any promise that `scenario` breaks.
+    """
+    if fails is None:
+        kinds = run(scenario).kinds
+
+        def fails(other: Scenario) -> bool:
+            return bool(run(other).kinds & kinds)
+
+    tries = 0
+    progress = True
+    while progress and tries < MOST_RUNS:
+        progress = False
+        for other in smaller(scenario):
+            tries += 1
+            if fails(other):
+                scenario, progress = other, True
+                break
+            if tries >= MOST_RUNS:
+                break
+    return scenario
+
+
+def smaller(scenario: Scenario) -> Iterator[Scenario]:
+    """Each with one thing less, the largest steps first; those that cannot be planned are left out."""
+    for other in _steps(scenario):
+        if other != scenario:
+            try:
+                other.plan()
+            except SpecError:
+                continue
+            yield other
+
+
+def _steps(scenario: Scenario) -> Iterator[Scenario]:
+    words, chaos = scenario.words, scenario.chaos
+    plain = Chaos()
+    yield replace(scenario, chaos=plain)
+    if scenario.faults:
+        yield _with(scenario, fault=[])
+    for name in (field for field in Chaos.__struct_fields__ if field != "until_ns"):
+        yield replace(scenario, chaos=replace(chaos, **{name: getattr(plain, name)}))
+    for index in range(len(chaos.kills)):
+        yield replace(scenario, chaos=replace(chaos, kills=_without(chaos.kills, index)))
+    for index in range(len(chaos.breaks)):
+        yield replace(scenario, chaos=replace(chaos, breaks=_without(chaos.breaks, index)))
+    for index in range(len(chaos.full)):
+        yield replace(scenario, chaos=replace(chaos, full=_without(chaos.full, index)))
+    for index in range(len(scenario.faults)):
+        yield _with(scenario, fault=list(_without(tuple(scenario.faults), index)))
+    if words["topology"] not in SMALLEST:
+        for topology in SMALLEST:
+            yield _within(_with(scenario, topology=topology))
+    for key in ("pfc", "transport", "mtu"):
+        if key in words:
+            yield replace(scenario, words={k: v for k, v in words.items() if k != key})
+    name, _, options = words["scheme"].partition(":")
+    kept = options.split(",") if options else []
+    for index in range(len(kept)):
+        left = ",".join(_without(tuple(kept), index))
+        yield _with(scenario, scheme=f"{name}:{left}" if left else name)
+    for workload in ("random:flows=1,size=1B", "random:flows=1,size=32KiB", "random:flows=3,size=32KiB"):
+        yield _with(scenario, workload=workload)
+
+
+def _within(scenario: Scenario) -> Scenario:
+    """Without what happens to switches and links that its topology does not have."""
+    topology, chaos = parse_topology(scenario.words["topology"]), scenario.chaos
+    names = {switch.name for switch in topology.switches}
+    chaos = replace(
+        chaos,
+        breaks=tuple(each for each in chaos.breaks if each.switch in names),
+        full=tuple(each for each in chaos.full if each.switch in names),
+        stale=tuple(number for number in chaos.stale if number < len(topology.links)),
+    )
+    return replace(scenario, chaos=chaos)
+
+
+def _with(scenario: Scenario, **words: object) -> Scenario:
+    return replace(scenario, words={**scenario.words, **words})
+
+
+def _without(items: tuple[T, ...], index: int) -> tuple[T, ...]:
+    return items[:index] + items[index + 1 :]

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a file from outside needs that adds a topology, a workload, a fault or a metric.
+
+    from dataclasses import dataclass
+    from typing import Annotated
+
+    from tailrace.api.extend import Builder, Links, keys, register_topology
+
+    @register_topology("ring", "switches in a ring, with one host each")
+    @dataclass(frozen=True, slots=True)
+    class Ring:
+        links: Links
+        switches: Annotated[int, keys.integer("switches", "of the ring", least=3, most=500)] = 6
+
+        def build(self, builder: Builder) -> None:
+            builder.expect(switches=self.switches, hosts=self.switches, links=self.switches)
+            names = [builder.switch(f"s{number}", "leaf", hosts=1) for number in range(self.switches)]
+            for number, name in enumerate(names):
+                builder.link(name, names[(number + 1) % len(names)])
+
+A workload is such a struct with `transfers(topology, rng)`, which yields Transfers; a fault one with
+`resolve(topology, rng)`, which gives what happens to which link; a metric a function of a Result. Numbers
+that are to be random come from `rng` alone: then a seed gives the same run again. spec/plugins.py says how
+such a file is loaded, spec/keys.py what a key may be.
+"""
+
+from tailrace.experiments.faults.fault import (
+    FAULTS,
+    AckLoss,
+    Blackhole,
+    Drop,
+    LinkDown,
+    LinkSlow,
+    SwitchRestart,
+)
+from tailrace.experiments.workloads.registry import Peers, Sizes
+from tailrace.experiments.workloads.registry import register as register_workload
+from tailrace.experiments.workloads.transfer import PatternError, Transfer
+from tailrace.results import measure as _papers
+from tailrace.results.metrics import register as register_metric
+from tailrace.results.result import Result
+from tailrace.spec import SpecError, keys
+from tailrace.topology import Host, Topology
+from tailrace.topology.families.build import Builder
+from tailrace.topology.families.options import GroupLinks, Links
+from tailrace.topology.families.options import register as register_topology
+
+register_fault = FAULTS.register
+
+METRICS = tuple(_papers.METRICS)
+"""Names of metrics that there are."""
+
+__all__ = [
+    "METRICS",
+    "AckLoss",
+    "Blackhole",
+    "Builder",
+    "Drop",
+    "GroupLinks",
+    "Host",
+    "LinkDown",
+    "LinkSlow",
+    "Links",
+    "PatternError",
+    "Peers",
+    "Result",
+    "Sizes",
+    "SpecError",
+    "SwitchRestart",
+    "Topology",
+    "Transfer",
+    "keys",
+    "register_fault",
+    "register_metric",
+    "register_topology",
+    "register_workload",
+]

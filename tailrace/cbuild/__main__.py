@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""python -m tailrace.cbuild: which cache and which confinement there are on this machine."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tailrace.cbuild import cache, confined
+from tailrace.cbuild.errors import BuildError
+
+_TRY = "toolchain-" + "0" * 32
+
+
+def main() -> int:
+    """Prints a line for each; 1 when there is no cache that can be used."""
+    try:
+        folder = cache.open_folder()
+        sys.stdout.write(f"cache: {folder.path}\n")
+        with folder.lock(_TRY), folder.scratch(_TRY) as scratch:
+            run = confined.run(["/bin/true"], scratch, confined.readable(Path("/bin/true")))
+    except BuildError as error:
+        sys.stderr.write(f"toolchain: {error}\n")
+        return 1
+    sys.stdout.write(f"compilers are confined by: {', '.join(run.active)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

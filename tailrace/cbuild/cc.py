@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles C with the machine's compiler into shared objects, cached by the hash of all inputs.
+
+The compiler runs confined (`cbuild.confined`); what it makes is kept sealed (`cbuild.cache`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import logging
+import os
+import platform
+import re
+import shlex
+import shutil
+import signal
+import stat
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TypeVar
+
+from tailrace.cbuild import cache, confined
+from tailrace.cbuild.artifacts import RUNTIME
+from tailrace.cbuild.errors import BuildError, RefusedSourceError
+from tailrace.spec.text import one_line
+
+__all__ = [
+    "BuildError",
+    "Recipe",
+    "RefusedSourceError",
+    "cached",
+    "compiler",
+    "ended_in_order",
+    "files_digest",
+    "flags",
+    "shared_library",
+]
+
+FLAGS = (
+    "-std=gnu11",
+    "-O3",
+    # some processors would contract sums
+    "-ffp-contract=off",
+    "-g1",
+    "-fPIC",
+    "-shared",
+    "-fno-strict-aliasing",
+    "-fvisibility=default",
+)
+_OF_A_PROCESSOR = re.compile(
+    r"(vendor_id|cpu family|model|model name|flags|Features|CPU implementer|CPU variant|CPU part)\s*:"
+)
+SANITIZE_FLAGS = (
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=undefined",
+    "-fno-omit-frame-pointer",
+)
+_DETAIL_LINES = 40
+_TRIES = 3
+_LITTLE_ROOM, _MUCH_ROOM = 1 << 18, 1 << 26
+_T = TypeVar("_T")
+# what this process has loaded, by seal and mode: every load would be another copy
+_loaded: dict[tuple[bytes, int], ctypes.CDLL] = {}
+_log = logging.getLogger("tailrace.switch.build")
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """The words of a command that compiles, the first an absolute path, and what tells it from others."""
+
+    words: tuple[str, ...]
+    identity: str
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return Path(self.words[0]).name
+
+
+def compiler() -> Compiler:
+    """The C compiler: the words of ``$CC``, or ``cc``.
+
+    Raises:
+        BuildError: there is none, or anybody may replace it.
+    """
+    given = os.environ.get("CC") or "cc"
+    try:
+        words = shlex.split(given)
+    except ValueError:
+        words = []
+    if not words or not given.isprintable():
+        raise BuildError(f"CC is {given!r}, expected a command")
+    found = shutil.which(words[0], path=None if "/" in words[0] else confined.search_path())
+    if found is None:
+        raise BuildError(
+            f"no C compiler: {words[0]} is not on PATH (Debian, Ubuntu: install gcc and libc6-dev)"
+        )
+    # not resolved: ccache and the like go by the name that they are called by
+    path = Path(found).absolute()
+    return Compiler((str(path), *words[1:]), _identity(path, tuple(words[1:])))
+
+
+@functools.cache
+def _identity(path: Path, words: tuple[str, ...]) -> str:
+    parts = [" ".join(words)]
+    for part in (path, *(Path(name) for word in words if (name := shutil.which(word)) is not None)):
+        file = part.resolve().stat()
+        if file.st_mode & stat.S_IWOTH:
+            raise BuildError(f"the compiler {part} is not trusted: everybody can write it")
+        parts.append(f"{part.name} {file.st_size} {file.st_mtime_ns}")
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
+
+
+@functools.cache
+def files_digest(folder: Path, pattern: str) -> str:
+    """A hash of all files of a folder that match a pattern, by name and content."""
+    h = hashlib.sha256()
+    for path in sorted(folder.rglob(pattern)):
+        h.update(path.relative_to(folder).as_posix().encode() + b"\0")
+        h.update(path.read_bytes())
+    return h.hexdigest()
+
+
+@functools.cache
+def processor() -> str:
+    """What this machine's processor is and can do, as Linux says: code for it may not run on another."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(errors="replace")
+    except OSError:
+        return ""
+    # of the first processor; clocks and the like change
+    lines = [line for line in text.partition("\n\n")[0].splitlines() if _OF_A_PROCESSOR.match(line)]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def flags(sanitize: bool) -> tuple[str, ...]:
+    """Compiler flags of a shared object."""
+    return (*FLAGS, *_march(), *(SANITIZE_FLAGS if sanitize else ()))
+
+
+def _march() -> tuple[str, ...]:
+    """Code for this very processor, where it has a name by which the cache keeps that apart."""
+    known = platform.machine() in ("x86_64", "aarch64") and processor()
+    return ("-march=native",) if known else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a shared object is made. Whoever asks for it gets the one of the cache, or a new one.
+
+    name: what the object is called, without suffix
+    inputs: everything the object depends on; their hash names it
+    sources: called when it must be made: paths of C files, or C text
+    include: folders for `#include`
+    sanitize: with address and undefined-behaviour sanitizers
+    cache_dir: instead of `cache.root()`
+    link: further arguments for the linker
+    options: further options of the compiler
+    """
+
+    name: str
+    inputs: Sequence[bytes | str]
+    sources: Callable[[], Sequence[Path | str]]
+    include: Sequence[Path] = (RUNTIME,)
+    sanitize: bool = False
+    cache_dir: Path | None = None
+    link: Sequence[str] = ()
+    options: Sequence[str] = ()
+
+    def path(self) -> Path:
+        """The object's file, verified, compiled unless it was in the cache.
+
+        Raises:
+            BuildError: no cache, no compiler, or it failed.
+        """
+        folder = cache.open_folder(self.cache_dir)
+        return folder.path / self._made(folder)
+
+    def is_made(self) -> bool:
+        """Whether it is in the cache, so that nothing need be compiled.
+
+        Raises:
+            BuildError: no cache.
+        """
+        folder, stem = cache.open_folder(self.cache_dir), self._stem()
+        try:
+            return folder.sound(f"{stem}-{compiler().identity}.so")
+        except BuildError:
+            return any(folder.sound(name) for name in folder.names(stem, ".so"))
+
+    def load(self, mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL:
+        """The object in this process.
+
+        Raises:
+            BuildError: as for `path`, or the machine cannot load it.
+        """
+        folder = cache.open_folder(self.cache_dir)
+        content = folder.content(self._made(folder)) or b""
+        key = (content[-32:], mode)
+        library = _loaded.get(key) or self.use(lambda place: ctypes.CDLL(place, mode=mode), OSError)
+        if content:
+            _loaded[key] = library
+        return library
+
+    def use(self, load: Callable[[str], _T], *errors: type[Exception]) -> _T:
+        """What `load` makes of a path to the object that was verified.
+
+        Args:
+            errors: what `load` raises when it cannot.
+        """
+        folder = cache.open_folder(self.cache_dir)
+        for _ in range(_TRIES):
+            made = self._made(folder)
+            content = folder.content(made)
+            if content is None:
+                continue  # it was taken out or replaced just now
+            # sanitizers look for their own symbols in the file
+            with folder.private(made, b"" if self._sanitized() else content) as place:
+                try:
+                    return load(place)
+                except errors as error:
+                    raise BuildError(f"cannot load {folder.path / made}: {error}") from None
+        raise BuildError(f"cannot load {self.name}: the cache {folder.path} changes all the time")
+
+    def _sanitized(self) -> bool:
+        # ASAN=1 makes every object of a process with the sanitizers (`make test ASAN=1`)
+        return self.sanitize or os.environ.get("ASAN") == "1"
+
+    def _options(self) -> tuple[str, ...]:
+        return (*flags(self._sanitized()), *self.options)
+
+    def _stem(self) -> str:
+        h = hashlib.sha256()
+        for part in (os.uname().machine, processor(), " ".join(self._options()), *self.link, *self.inputs):
+            h.update(part.encode() if isinstance(part, str) else part)
+            h.update(b"\0")
+        return f"{self.name}-{h.hexdigest()[:32]}"
+
+    def _made(self, folder: cache.Folder) -> str:
+        stem, options = self._stem(), self._options()
+        try:
+            cc = compiler()
+        except BuildError:
+            # what was compiled once needs no compiler any more
+            made = [name for name in folder.names(stem, ".so") if folder.sound(name)]
+            if not made:
+                raise
+            return max(made, key=folder.used)
+        target = f"{stem}-{cc.identity}.so"
+        if folder.sound(target):
+            return target
+        with ended_in_order(), folder.lock(target):
+            if not folder.sound(target):
+                self._compile(cc, folder, target, options)
+        return target
+
+    def _compile(self, cc: Compiler, folder: cache.Folder, target: str, options: tuple[str, ...]) -> None:
+        with folder.scratch(target) as scratch:
+            try:
+                files = self._files(scratch)
+            except OSError as error:
+                raise cache.trouble(folder.path, error) from None
+            made = scratch / "made.so"
+            command = [*cc.words, *options, *(f"-I{path}" for path in self.include), "-o", str(made)]
+            command += [*map(str, files), *self.link]
+            read = confined.readable(Path(cc.words[0]), [*self.include, *(path.parent for path in files)])
+            run = confined.run(command, scratch, read)
+            _log.debug("%s made with %s; confined by: %s", target, cc.name, ", ".join(run.active))
+            if run.status != 0 or not made.is_file():
+                raise failure(cc.name, self.name, folder, run)
+            folder.put(target, made)
+
+    def _files(self, scratch: Path) -> list[Path]:
+        files = []
+        for i, source in enumerate(self.sources()):
+            if isinstance(source, str):
+                path = scratch / f"source{i}.c"
+                path.write_text(source)
+                files.append(path)
+            else:
+                files.append(source)
+        return files
+
+
+def failure(tool: str, what: str, folder: cache.Folder, run: confined.Outcome) -> BuildError:
+    """Why a compiler failed, in a line; all that it said goes to the log."""
+    lines = [one_line(line) for line in run.output.splitlines() if line.strip()]
+    if run.timed_out:
+        return BuildError(f"{tool} had not finished {what} after {confined.LIMITS.time_s:.0f} s")
+    full = any(said in run.output for said in ("No space left", "uota exceeded"))
+    # a linker that writes by memory is killed by a disk that is full
+    if full or folder.is_full(_MUCH_ROOM if "Bus error" in run.output else _LITTLE_ROOM):
+        return BuildError(f"no space left in {folder.path}")
+    for line in lines[:_DETAIL_LINES]:
+        _log.warning("%s, %s: %s", tool, what, line)
+    if run.status == -signal.SIGXFSZ or any("File size limit exceeded" in line for line in lines):
+        return BuildError(f"{tool} would write more than {confined.LIMITS.file_mib} MiB for {what}")
+    if run.status < 0:
+        return BuildError(f"{tool} was killed by signal {-run.status} on {what}")
+    said = next((line for line in lines if "error" in line), lines[0] if lines else f"status {run.status}")
+    return RefusedSourceError(f"{tool} failed on {what}: {said.strip()}")
+
+
+def cached(
+    name: str,
+    inputs: Sequence[bytes | str],
+    sources: Callable[[], Sequence[Path | str]],
+    include: Sequence[Path] = (RUNTIME,),
+    *,
+    sanitize: bool = False,
+    cache_dir: Path | None = None,
+    link: Sequence[str] = (),
+) -> Path:
+    """The file of a `Recipe`."""
+    return Recipe(name, inputs, sources, include, sanitize, cache_dir, link).path()
+
+
+def library_recipe(
+    name: str,
+    sources: Sequence[Path],
+    include: Sequence[Path] = (RUNTIME,),
+    *,
+    sanitize: bool = False,
+    link: Sequence[str] = (),
+) -> Recipe:
+    """A library from C files, cached by their content and that of all headers beside them."""
+    inputs: list[bytes | str] = [p.name + "\0" + p.read_text() for p in sources]
+    inputs += [files_digest(folder, "*.h") for folder in include]
+    return Recipe(name, inputs, lambda: list(sources), include, sanitize, link=link)
+
+
+def shared_library(
+    name: str,
+    sources: Sequence[Path],
+    include: Sequence[Path] = (RUNTIME,),
+    *,
+    sanitize: bool = False,
+    link: Sequence[str] = (),
+) -> Path:
+    """The file of a `library_recipe`."""
+    return library_recipe(name, sources, include, sanitize=sanitize, link=link).path()
+
+
+class _Ended(BaseException):
+    """A signal that would have ended the process."""
+
+
+@contextmanager
+def ended_in_order() -> Iterator[None]:
+    """SIGTERM and SIGHUP, where nobody has other plans for them, let the block clean up first."""
+    numbers = []
+    if threading.current_thread() is threading.main_thread():
+        numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
+
+    def end(number: int, _: FrameType | None) -> None:
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)
+        raise _Ended(number)
+
+    for number in numbers:
+        signal.signal(number, end)
+    try:
+        yield
+    except _Ended as ended:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), ended.args[0])
+        raise
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)

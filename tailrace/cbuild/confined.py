@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs compilers confined: no network, nothing to write but a scratch folder, limits, a small environment.
+
+What the machine has of these is used, and nothing of it is required: see `cbuild.supervisor`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailrace.cbuild.errors import BuildError
+
+VARIABLE = "TAILRACE_SANDBOX"
+"""`off`: compilers see the network and all files; for a toolchain that lies in an unusual place."""
+
+_SUPERVISOR = Path(__file__).with_name("supervisor.py")
+_DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
+# where compilers, their headers and their libraries lie; never people's files or the machine's secrets
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store")
+_ETC = ("/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/alternatives", "/etc/ccache.conf", "/etc/localtime")
+_LOOKED_AT = ("/dev/urandom", "/dev/random", "/proc/cpuinfo", "/proc/meminfo", "/proc/filesystems")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
+_GRACE_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one run may take: seconds, seconds of one process, MiB of one process, MiB of one file."""
+
+    time_s: float = 600.0
+    cpu_s: int = 300
+    memory_mib: int = 8192
+    file_mib: int = 512
+
+
+LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended. `status` is negative for a signal; `output` is what both outputs said, bounded."""
+
+    status: int
+    output: str
+    timed_out: bool
+    active: tuple[str, ...]
+
+
+def search_path() -> str:
+    """PATH for compilers: the absolute folders of this process's."""
+    words = [word for word in os.environ.get("PATH", "").split(os.pathsep) if word.startswith("/")]
+    return os.pathsep.join(words) or _DEFAULT_PATH
+
+
+def environment(scratch: Path) -> dict[str, str]:
+    """All that a compiler gets to know of this process's environment: PATH."""
+    place = str(scratch)
+    return {"PATH": search_path(), "LC_ALL": "C", "TMPDIR": place, "HOME": place, "CCACHE_DISABLE": "1"}
+
+
+def wanted() -> bool:
+    """Whether compilers are confined at all.
+
+    Raises:
+        BuildError: the variable makes no sense.
+    """
+    value = os.environ.get(VARIABLE) or "on"
+    if value not in ("on", "off"):
+        raise BuildError(f"{VARIABLE} is {value!r}, expected on or off")
+    return value == "on"
+
+
+def _prefixes(folders: Iterable[str]) -> list[str]:
+    """Folders of programs, with what is installed beside them: PREFIX for PREFIX/bin."""
+    found = []
+    home = Path(os.environ.get("HOME") or "/")
+    for name in folders:
+        folder = Path(name)
+        found.append(name)
+        above = folder.parent
+        if folder.name in ("bin", "sbin", "libexec") and above not in (home, *home.parents):
+            found.append(str(above))
+    return found
+
+
+def readable(program: Path, more: Iterable[Path | str] = ()) -> list[str]:
+    """What a command may look at: the system's programs and libraries, its own toolchain, and `more`."""
+    programs = [str(program.parent), str(program.resolve().parent), *search_path().split(os.pathsep)]
+    python = [sys.prefix, sys.base_prefix]
+    paths = [*_SYSTEM, *_ETC, *_LOOKED_AT, *_prefixes(programs), *python, *map(str, more)]
+    return [path for path in dict.fromkeys(paths) if path != "/"]
+
+
+def run(
+    command: Sequence[str],
+    scratch: Path,
+    read: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    more_environment: dict[str, str] | None = None,
+    limits: Limits | None = None,
+) -> Outcome:
+    """Runs a command and waits. Whatever ends this call, the command and its children have ended, too.
+
+    Args:
+        command: the program's absolute path and its arguments.
+        scratch: the one folder that it may write; removed if this process dies meanwhile.
+        read: what it may look at, from `readable`.
+        cwd: its working folder; None: the scratch folder.
+        more_environment: variables beside those of `environment`.
+
+    Raises:
+        BuildError: it could not be run, or was stopped.
+    """
+    limits = limits or LIMITS
+    job = {
+        "argv": list(command),
+        "cwd": str(cwd or scratch),
+        "scratch": str(scratch),
+        "env": {**environment(scratch), **(more_environment or {})},
+        "read": list(read),
+        "devices": list(_DEVICES),
+        "confine": wanted(),
+        "time_s": limits.time_s,
+        "cpu_s": limits.cpu_s,
+        "memory_mib": limits.memory_mib,
+        "file_mib": limits.file_mib,
+    }
+    answer = _ask(json.dumps(job).encode() + b"\n", limits.time_s + _GRACE_S)
+    try:
+        outcome = json.loads(answer)
+    except ValueError:
+        raise BuildError(f"{Path(command[0]).name} was stopped") from None
+    if outcome["failed"] is not None:
+        raise BuildError(f"{command[0]} cannot be run: {outcome['failed']}")
+    timed_out = outcome["why"] == "time"
+    return Outcome(outcome["status"], outcome["said"], timed_out, tuple(outcome["active"]))
+
+
+def _ask(job: bytes, within_s: float) -> bytes:
+    """Hands a job to a supervisor; its answer, empty when it gave none in time."""
+    # -I: neither this process's environment nor its folder counts
+    command = [sys.executable or "python3", "-I", "-S", "-B", str(_SUPERVISOR)]
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            env={"PATH": search_path()},
+            cwd="/",
+        )
+    except OSError as error:
+        raise BuildError(f"cannot start {command[0]}: {error.strerror}") from None
+    try:
+        return _converse(process, job, within_s)
+    finally:
+        _end(process)
+
+
+def _converse(process: subprocess.Popen[bytes], job: bytes, within_s: float) -> bytes:
+    assert process.stdin is not None and process.stdout is not None
+    with suppress(BrokenPipeError):
+        process.stdin.write(job)
+        process.stdin.flush()
+    answer = bytearray()
+    deadline = time.monotonic() + within_s
+    poll = select.poll()
+    poll.register(process.stdout, select.POLLIN)
+    while (left := deadline - time.monotonic()) > 0:
+        if poll.poll(left * 1000):
+            got = os.read(process.stdout.fileno(), 65536)
+            if not got:
+                break
+            answer += got
+    return bytes(answer)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Lets go of a supervisor: without its stdin it kills what it runs, cleans up and ends."""
+    assert process.stdin is not None and process.stdout is not None
+    with suppress(OSError):
+        process.stdin.close()
+    try:
+        process.wait(_GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    process.stdout.close()

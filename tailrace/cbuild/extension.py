@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CPython extensions of our own: compiled on first use and kept in the cache."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import sysconfig
+from collections.abc import Sequence
+from importlib.machinery import ExtensionFileLoader
+from pathlib import Path
+from types import ModuleType
+
+from tailrace.cbuild.cc import BuildError, Recipe, files_digest
+
+
+def extension(
+    name: str, sources: Sequence[Path], include: Sequence[Path], *, for_others: bool = False
+) -> ModuleType:
+    """The extension module, made of these C files.
+
+    Args:
+        name: the module's own, as in its init function.
+        include: folders for ``#include``.
+        for_others: extensions that are loaded later find its symbols.
+
+    Raises:
+        BuildError: there is no C compiler, or Python's headers are missing.
+    """
+    python = Path(sysconfig.get_paths()["include"])
+    if not (python / "Python.h").exists():
+        raise BuildError(f"no {python / 'Python.h'} (Debian, Ubuntu: install python3-dev)")
+    inputs: list[bytes | str] = [path.name + "\0" + path.read_text() for path in sources]
+    inputs += [files_digest(folder, "*.h") for folder in include]
+    inputs += [sys.version, str(sysconfig.get_config_var("SOABI"))]
+
+    def load(path: str) -> ModuleType:
+        loader = ExtensionFileLoader(name, path)
+        spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+        assert spec is not None
+        before = sys.getdlopenflags()
+        sys.setdlopenflags(os.RTLD_NOW | (os.RTLD_GLOBAL if for_others else 0))
+        try:
+            module = importlib.util.module_from_spec(spec)
+        finally:
+            sys.setdlopenflags(before)
+        loader.exec_module(module)
+        return module
+
+    return Recipe(name, inputs, lambda: list(sources), (*include, python)).use(load, ImportError)

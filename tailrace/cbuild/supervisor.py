@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one command with as few rights as the machine lets it take away, and cleans up whatever happens.
+
+    python -I -S -B supervisor.py       the job comes as a line of JSON on stdin, the outcome leaves on stdout
+
+The caller keeps stdin open: when it closes, because the caller has had enough or is dead, the command and
+all its children are killed and the scratch folder is removed. So neither a signal nor a crash leaves a
+compiler or a folder behind. Run by `cbuild.confined`; it is a script of its own because what it does
+between fork and exec must not happen in a process with threads. Imports nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import sys
+import time
+from contextlib import suppress
+from typing import Any
+
+_OUTPUT_BYTES = 65536
+_MIB = 1 << 20
+_NEW_USER, _NEW_NET = 0x10000000, 0x40000000
+_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
+# Landlock's system calls have one number on every architecture
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_PATH_BENEATH = 1
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE, _IOCTL = 1, 2, 4, 8, 1 << 14, 1 << 15
+_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
+# all rights to files that a version of Landlock knows of
+_KNOWN = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
+_TCP = 3
+_SCOPES = 3
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.syscall.restype = ctypes.c_long
+
+
+class _Ruleset(ctypes.Structure):
+    _fields_ = (("fs", ctypes.c_uint64), ("net", ctypes.c_uint64), ("scoped", ctypes.c_uint64))
+
+
+class _Beneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
+
+
+def _call(number: int, *arguments: Any) -> int:
+    return int(_libc.syscall(ctypes.c_long(number), *arguments))
+
+
+def _no_network() -> str | None:
+    """A network namespace without interfaces: as root, else with a user namespace around it."""
+    if _libc.unshare(_NEW_NET) == 0:
+        return "network namespace"
+    # tried by another process first: one that has left its users behind and has none now can make no files
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if _own_namespaces() else 1)
+    if os.waitpid(pid, 0)[1] == 0 and _own_namespaces():
+        return "user and network namespace"
+    return None
+
+
+def _own_namespaces() -> bool:
+    uid, gid = os.geteuid(), os.getegid()
+    if _libc.unshare(_NEW_USER | _NEW_NET) != 0:
+        return False
+    try:
+        # the same user inside, so that files keep their owner
+        for name, text in (
+            ("setgroups", "deny"),
+            ("uid_map", f"{uid} {uid} 1"),
+            ("gid_map", f"{gid} {gid} 1"),
+        ):
+            fd = os.open(f"/proc/self/{name}", os.O_WRONLY)
+            os.write(fd, text.encode())
+            os.close(fd)
+    except OSError:
+        return False
+    return True
+
+
+def _landlock(write: list[str], devices: list[str], read: list[str]) -> str | None:
+    """Files: `write` all rights, `devices` read and write, `read` look at and execute; nothing else."""
+    version = _call(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
+    if version < 1:
+        return None
+    known = _KNOWN[min(version, max(_KNOWN))]
+    ruleset = _Ruleset(known, _TCP if version >= 4 else 0, _SCOPES if version >= 6 else 0)
+    size = 24 if version >= 6 else 16 if version >= 4 else 8
+    rules = _call(_CREATE_RULESET, ctypes.byref(ruleset), ctypes.c_size_t(size), ctypes.c_uint32(0))
+    if rules < 0:
+        return None
+    for paths, rights in ((write, known), (devices, _READ_FILE | _WRITE_FILE | _IOCTL), (read, _READ)):
+        for path in paths:
+            _allow(rules, path, rights & known)
+    if _call(_RESTRICT_SELF, ctypes.c_int(rules), ctypes.c_uint32(0)) != 0:
+        return None
+    os.close(rules)
+    return f"Landlock {version}"
+
+
+def _allow(rules: int, path: str, rights: int) -> None:
+    try:
+        fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return
+    if not os.path.isdir(path):  # noqa: PTH112
+        rights &= _OF_FILES
+    beneath = _Beneath(rights, fd)
+    kind, no_flags = ctypes.c_int(_PATH_BENEATH), ctypes.c_uint32(0)
+    _call(_ADD_RULE, ctypes.c_int(rules), kind, ctypes.byref(beneath), no_flags)
+    os.close(fd)
+
+
+def _limit(job: dict[str, Any]) -> None:
+    for kind, wanted in (
+        (resource.RLIMIT_CPU, job["cpu_s"]),
+        (resource.RLIMIT_AS, job["memory_mib"] * _MIB),
+        (resource.RLIMIT_FSIZE, job["file_mib"] * _MIB),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, hard = resource.getrlimit(kind)
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(kind, (most, most))
+
+
+def _confine(job: dict[str, Any]) -> list[str]:
+    """Gives up rights; what was given up. Nothing that the machine does not have is an error."""
+    active = ["resource limits"]
+    _limit(job)
+    if job["confine"]:
+        active += filter(None, [_no_network()])
+        _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        active += filter(None, [_landlock([job["scratch"]], job["devices"], job["read"])])
+    return active
+
+
+def _child(job: dict[str, Any], output: int, status_out: int) -> None:
+    """Becomes the command. `status_out` gets what is confined, then the reason if it could not run."""
+    os.setpgid(0, 0)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.umask(0o077)
+    os.chdir(job["cwd"])
+    try:
+        os.write(status_out, ("\n".join(_confine(job)) + "\n").encode())
+        os.execve(job["argv"][0], job["argv"], job["env"])  # noqa: S606
+    except (OSError, ValueError) as error:
+        os.write(status_out, f"!{getattr(error, 'strerror', None) or error}\n".encode())
+    os._exit(127)
+
+
+def _line() -> bytes:
+    """The job. Read byte after byte of a pipe, so that what follows stays in it."""
+    line = bytearray()
+    while not line.endswith(b"\n"):
+        got = os.read(0, 65536)
+        if not got:
+            sys.exit(1)
+        line += got
+    return bytes(line)
+
+
+def _watch(pid: int, output: int, deadline: float, woken: int) -> tuple[str, bytes]:
+    """Waits for the end of the command; why it ended, and what it said."""
+    said = bytearray()
+    poll = select.poll()
+    for fd in (0, output, woken):
+        poll.register(fd, select.POLLIN)
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return "time", bytes(said)
+        for fd, _ in poll.poll(min(left, 3600.0) * 1000):
+            if fd == 0:
+                return "abandoned", bytes(said)
+            if fd == output:
+                got = os.read(output, 65536)
+                if got:
+                    said += got[: _OUTPUT_BYTES - len(said)]
+                else:
+                    poll.unregister(output)
+            else:
+                numbers = os.read(woken, 64)
+                if any(number != signal.SIGCHLD for number in numbers):
+                    return "abandoned", bytes(said)
+                # the command is left to be reaped later: its number must name its group until then
+                if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                    os.set_blocking(output, False)
+                    with suppress(BlockingIOError):
+                        while got := os.read(output, 65536):
+                            said += got[: _OUTPUT_BYTES - len(said)]
+                    return "ended", bytes(said)
+
+
+def main() -> int:
+    """Runs the job; 0 when the outcome was told."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+        signal.signal(number, lambda *_: None)
+    job = json.loads(_line())
+    heard, output = os.pipe()
+    status_in, status_out = os.pipe()
+    deadline = time.monotonic() + job["time_s"]
+    pid = os.fork()
+    if pid == 0:
+        _child(job, output, status_out)
+    os.close(output)
+    os.close(status_out)
+    with suppress(OSError):
+        os.setpgid(pid, pid)
+    why, said = _watch(pid, heard, deadline, woken)
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if why == "abandoned":
+        shutil.rmtree(job["scratch"], ignore_errors=True)
+        return 1
+    words = os.read(status_in, 4096).decode(errors="replace").splitlines()
+    active = [word for word in words if not word.startswith("!")]
+    failed = next((word[1:] for word in words if word.startswith("!")), None)
+    outcome = {"why": why, "status": status, "failed": failed, "active": active}
+    outcome["said"] = said.decode(errors="replace")
+    with os.fdopen(1, "wb") as answer:
+        answer.write(json.dumps(outcome).encode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs jobs in real time: mininet/run_fabric.py as a process, spoken to through files and JSON lines."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import msgspec
+
+from tailrace.cbuild.artifacts import MININET
+from tailrace.emulation.applied import not_applied
+from tailrace.hosts.flows.flow import FlowRecord
+from tailrace.p4rt.counters import dropped
+from tailrace.results.events import event_of
+from tailrace.results.gaps import Gaps
+from tailrace.results.hf2t import Learned
+from tailrace.sim.child import environment
+from tailrace.sim.errors import RunError
+from tailrace.sim.job import Job, check_real_time, write_job
+from tailrace.sim.outcome import Outcome, Progress, Report
+from tailrace.sim.pfc import pfc_seen
+from tailrace.spec import SpecError
+
+SCRIPT = MININET / "run_fabric.py"
+PROMPT = "--prompt"
+"""With it the harness shows Mininet's prompt. Behind it may stand the descriptor of a socket, over which it
+says that flows have run, and waits for an answer.
+"""
+
+RESULT = "RESULT.json"
+
+_BAD_INPUT = 2
+_MESSAGES = "harness.log"
+_MOST_MESSAGE_BYTES = 1 << 16
+_STOP_SIGNALS = ((signal.SIGINT, 20.0), (signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0))
+"""What the harness is sent when a run is to end, and for how long it is then waited for, in s."""
+
+
+class HarnessError(RunError):
+    """The harness failed, and what it left explains why."""
+
+
+class _Overload(msgspec.Struct):
+    flag: bool = False
+    reasons: tuple[str, ...] = ()
+
+
+class _Applied(msgspec.Struct):
+    """Whether links had their delays, and those that the user had taken down before the flows began."""
+
+    delays: bool = True
+    down: tuple[str, ...] = ()
+
+
+class _Pfc(msgspec.Struct):
+    """What switches with PFC counted, and how long the traffic was; whether their program did it, and so has
+    counted what was lost among its drops.
+    """
+
+    switches: dict[str, dict[str, Any]]
+    traffic_ns: int
+    in_program: bool = False
+
+
+class _Report(msgspec.Struct):
+    """RESULT.json of the harness, as far as it matters here."""
+
+    flows: tuple[FlowRecord, ...]
+    wall_s: float
+    switches: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
+    overloaded: _Overload = msgspec.field(default_factory=_Overload)
+    applied: _Applied = msgspec.field(default_factory=_Applied)
+    packet_hops: int | None = None
+    p4_sha256: str | None = None
+    pfc: _Pfc | None = None
+    events: tuple[dict[str, Any], ...] = ()
+    gaps: tuple[tuple[int, int], ...] | None = None
+    learned: tuple[Learned, ...] = ()
+
+
+class _Line(msgspec.Struct):
+    """A progress line, or an event, of which only the text matters here."""
+
+    phase: str = ""
+    event: str = ""
+    text: str = ""
+    done: int = 0
+    flows: int = 0
+
+
+class MininetBackend:
+    """Runs one fabric after the other."""
+
+    def __init__(self, script: Path = SCRIPT) -> None:
+        """`script` is the harness; tests bring their own."""
+        self._script = script
+
+    def run(self, job: Job, report: Report) -> Outcome:
+        """Run one job to its end; the harness has gone when this returns, however it returns.
+
+        Raises:
+            SpecError: the harness refuses the job as something that it cannot do.
+            RunError: the run failed.
+        """
+        check_real_time(job)
+        with _folder() as folder:
+            # a session of its own: the terminal's Ctrl-C reaches us, and we tell the harness; its messages go
+            # to a log, for the terminal has a progress bar
+            with (folder / _MESSAGES).open("wb") as messages:
+                process = subprocess.Popen(
+                    self._command(job, folder),
+                    env=environment(),
+                    stdout=subprocess.PIPE,
+                    stderr=messages,
+                    text=True,
+                    start_new_session=True,
+                )
+            try:
+                _follow(process, report)
+                status = process.wait()
+            finally:
+                _stop(process)
+            _check(status, folder)
+            outcome = _outcome(folder / RESULT, job)
+            done = sum(record.end_ns is not None for record in outcome.records)
+            report(Progress("done", done, len(job.flows)))
+            return outcome
+
+    def prompt(self, job: Job, show: Callable[[Outcome], object] = lambda _outcome: None) -> None:
+        """Bring the fabric up with Mininet's prompt on this terminal, until the user leaves it.
+
+        Args:
+            job: what `traffic` runs there.
+            show: called each time it has run, while the prompt waits.
+
+        Raises:
+            SpecError: the harness refuses the job as something that it cannot do.
+            RunError: the fabric could not be brought up.
+        """
+        check_real_time(job)
+        with _folder() as folder:
+            # the harness shares our terminal and gets the user's Ctrl-C itself; a handler of Python's, unlike
+            # SIG_IGN, is not handed down to it
+            before = signal.signal(signal.SIGINT, _leave_it)
+            results, harness_end = socket.socketpair()
+            try:
+                with results:
+                    with harness_end:
+                        number = harness_end.fileno()
+                        process = subprocess.Popen(
+                            [*self._command(job, folder), PROMPT, str(number)],
+                            env=environment(),
+                            text=True,
+                            pass_fds=(number,),
+                        )
+                    try:
+                        # a byte each time that flows have run, answered by another; the end with the harness
+                        while results.recv(1):
+                            show(_outcome(folder / RESULT, job))
+                            results.sendall(b".")
+                        status = process.wait()
+                    finally:
+                        _stop(process)
+            finally:
+                signal.signal(signal.SIGINT, before)
+            _check(status, folder)
+
+    def _command(self, job: Job, folder: Path) -> list[str]:
+        """The harness's command line; writes the job into its folder, where the result will be, too."""
+        path = folder / "JOB.json"
+        write_job(job, path)
+        return [sys.executable, str(self._script), str(path)]
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """A new folder for a run's job, result and logs; it stays only if the harness failed and left logs."""
+    folder = Path(tempfile.mkdtemp(prefix="tailrace-"))
+    try:
+        yield folder
+    except HarnessError:
+        raise
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _leave_it(_signum: int, _frame: FrameType | None) -> None:
+    """A signal that is not for us."""
+
+
+def _follow(process: subprocess.Popen[str], report: Report) -> None:
+    """Passes the harness's progress on until it closes its output; lines that are no JSON are not ours."""
+    assert process.stdout is not None
+    for text in process.stdout:
+        try:
+            line = msgspec.json.decode(text, type=_Line)
+        except msgspec.DecodeError:
+            continue
+        if line.phase:
+            report(Progress(line.phase, line.done, line.flows))
+        elif line.event:
+            report(Progress("traffic", note=line.text))
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    """Ends the harness if it still runs, politely first: it takes its switches and namespaces down itself."""
+    for number, seconds in _STOP_SIGNALS:
+        if process.poll() is not None:
+            break
+        process.send_signal(number)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            continue
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def _check(status: int, folder: Path) -> None:
+    """Whether the harness did what it was asked for; where it did not, the last line of its messages says
+    why.
+    """
+    if status == 0:
+        return
+    messages = folder / _MESSAGES
+    why = _last_line(messages)
+    if status == _BAD_INPUT:
+        raise SpecError(f"the Mininet harness refused the experiment{why}")
+    how = f"was ended by signal {-status}" if status < 0 else f"failed with exit status {status}"
+    text = f"the Mininet harness {how}{why}"
+    logs = folder / "logs"
+    if logs.is_dir() and any(logs.iterdir()):
+        if messages.exists():
+            messages.replace(logs / _MESSAGES)
+        raise HarnessError(f"{text}; its logs are in {logs}")
+    raise RunError(text)
+
+
+def _last_line(messages: Path) -> str:
+    """The last line with text of the harness's messages, after a colon; empty where there is none."""
+    try:
+        with messages.open("rb") as file:
+            file.seek(max(0, messages.stat().st_size - _MOST_MESSAGE_BYTES))
+            lines = file.read().decode(errors="replace").split("\n")
+    except OSError:
+        return ""
+    text = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return f": {text.removeprefix(f'{SCRIPT.stem}: ')}" if text else ""
+
+
+def _outcome(path: Path, job: Job) -> Outcome:
+    """What the harness measured.
+
+    Raises:
+        RunError: it wrote nothing that can be read.
+    """
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=_Report)
+    except (OSError, msgspec.DecodeError) as error:
+        raise RunError(f"the Mininet harness left no result: {error}") from error
+    pfc = None
+    if found.pfc is not None and job.pfc is not None:
+        priorities = job.pfc.lossless(job.nic.data_priority)
+        pfc = pfc_seen(list(found.pfc.switches.values()), priorities, found.pfc.traffic_ns)
+    lost = 0 if pfc is None or found.pfc is None or found.pfc.in_program else pfc.lost
+    reasons = found.overloaded.reasons or (("no reason given",) if found.overloaded.flag else ())
+    return Outcome(
+        records=found.flows,
+        wall_s=found.wall_s,
+        counters=found.switches,
+        dropped=dropped(found.switches.values()) + lost if found.switches else None,
+        overload_reasons=reasons,
+        packet_hops=found.packet_hops,
+        p4_sha256=found.p4_sha256,
+        delays=found.applied.delays,
+        not_applied=(
+            *not_applied(job, delays=found.applied.delays),
+            *(f"link {name}: taken down at the prompt" for name in found.applied.down),
+        ),
+        events=tuple(map(event_of, found.events)),
+        pfc=pfc,
+        gaps=None if found.gaps is None else Gaps.merged([found.gaps]),
+        learned=found.learned,
+    )

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A saved trace on simple_switch_grpc: a process of its own, without interfaces; the packet comes over gRPC.
+
+Its CPU port is a port like others here. What its P4Runtime server has not, registers and value sets, is
+written over Thrift.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from finsy.proto import p4i, p4r
+
+from tailrace.bmv2.dataplane import Dataplane
+from tailrace.bmv2.process import DEVICE_ID, EXECUTABLE, Process
+from tailrace.bmv2.thrift import ThriftClient, ThriftError
+from tailrace.p4rt.connection import GrpcConnection
+from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.errors import SwitchError
+from tailrace.spec import SpecError
+from tailrace.switch.replay.again import updates
+from tailrace.switch.replay.document import Frame, Outcome, Saved
+from tailrace.switch.replay.entities import Key, Register, ValueSet
+from tailrace.switch.replay.naming import Naming, field_name, octets
+
+_ELECTION_ID = 1
+_PACKET_S = 20.0
+"""For the packet and its copies, which may be under way for ever."""
+
+_MOST_REGISTER_BITS = 63
+
+
+def run(saved: Saved) -> Outcome:
+    """What BMv2 sends; why it drops it does not say.
+
+    Raises:
+        SpecError: BMv2 refuses the program or an entity; begins with the key.
+        ProcessError: it is not on PATH, or has ended.
+        DataplaneError: it has ended, or does not come to an end with the packet.
+    """
+    settings = saved.document.switch
+    with contextlib.ExitStack() as stack:
+        log = stack.enter_context(tempfile.TemporaryFile())
+        switch = stack.enter_context(
+            Process(log, priority_queues=settings.priority_queues, drop_port=settings.drop_port)
+        )
+        switch.wait_ready()
+        connection = GrpcConnection(EXECUTABLE, switch.address, DEVICE_ID)
+        stack.callback(connection.close)
+        _fill(connection, switch, saved)
+        dataplane = Dataplane(switch.dataplane, DEVICE_ID, _PACKET_S)
+        stack.callback(dataplane.close)
+        packet = saved.document.packet
+        (sent,) = dataplane.window([(packet.port, packet.data)])
+    return Outcome(tuple(Frame(port, data.hex()) for port, data in sent), ())
+
+
+def _fill(connection: GrpcConnection, switch: Process, saved: Saved) -> None:
+    client = connection.client
+    run_at_once(client.become_primary(_ELECTION_ID))
+    request = p4r.SetForwardingPipelineConfigRequest(
+        action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
+    )
+    request.config.p4info.CopyFrom(saved.p4info)
+    request.config.p4_device_config = saved.json
+    with _refused("program"):
+        run_at_once(client.set_pipeline(request, saved.document.program.name))
+    by_thrift = dict(_by_thrift(saved))
+    # its P4Runtime server can neither read nor delete the entries that a program brings along
+    brought = {table.preamble.id for table in saved.p4info.tables if table.has_initial_entries}
+    for key, update in updates(saved, ()):
+        with _refused(key):
+            if key in by_thrift:
+                with switch.thrift() as thrift:
+                    by_thrift[key](thrift)
+                continue
+            try:
+                run_at_once(client.write([update]))
+            except SwitchError:
+                # it is one of them, most likely; if not, the outcome says so
+                if update.entity.table_entry.table_id not in brought:
+                    raise
+
+
+@contextlib.contextmanager
+def _refused(key: str) -> Iterator[None]:
+    try:
+        yield
+    except (SwitchError, ThriftError) as error:
+        raise SpecError(f"{key}: {error}") from None
+
+
+def _by_thrift(saved: Saved) -> Iterator[tuple[str, Callable[[ThriftClient], None]]]:
+    """What is written over Thrift, by its key."""
+    naming = Naming(saved.p4info)
+    for at, said in enumerate(saved.document.entities):
+        key = f"entities[{at}]"
+        if isinstance(said, Register):
+            value = naming.register_value(said)
+            if not -1 << _MOST_REGISTER_BITS <= value < 1 << _MOST_REGISTER_BITS:
+                raise SpecError(
+                    f"{key}: BMv2 takes values of {_MOST_REGISTER_BITS} bits at most, over Thrift"
+                )
+            yield key, partial(_write_register, said.register, said.index, value)
+        elif isinstance(said, ValueSet):
+            fields = naming.value_sets.named(said.value_set).match
+            yield (
+                key,
+                partial(_add_values, said.value_set, [_whole_key(key, m, fields) for m in said.members]),
+            )
+
+
+def _write_register(name: str, index: int, value: int, thrift: ThriftClient) -> None:
+    thrift.register_write(name, index, value)
+
+
+def _add_values(name: str, values: Sequence[bytes], thrift: ThriftClient) -> None:
+    for value in values:
+        thrift.value_set_add(name, value)
+
+
+def _whole_key(key: str, member: Key, fields: Sequence[p4i.MatchField]) -> bytes:
+    """A member of a value set as BMv2 takes it: all its fields one after the other."""
+    whole = bits = 0
+    for field in fields:
+        match = member.get(field_name(field))
+        if field.match_type != p4i.MatchField.EXACT or match is None or match.value is None:
+            raise SpecError(f"{key}: BMv2's value sets have exact fields, and all of them")
+        whole = whole << field.bitwidth | int.from_bytes(octets(match.value), "big")
+        bits += field.bitwidth
+    if whole >> bits:
+        raise SpecError(f"{key}: a value does not fit into {bits} bits")
+    return whole.to_bytes((bits + 7) // 8, "big")

@@ -1,7 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""BMv2 JSON -> checked model -> C text -> shared object."""
-
-from tailrace.native.compiler.errors import ProgramError
-from tailrace.native.compiler.program import Program, load_program
-
-__all__ = ["Program", "ProgramError", "load_program"]

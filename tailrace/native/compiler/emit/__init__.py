@@ -1,6 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""C text from a checked model."""
-
-from tailrace.native.compiler.emit.program import emit
-
-__all__ = ["emit"]

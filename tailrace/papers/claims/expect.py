@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a claim expects of a value.
+
+< 0.5   <= 0.5   > 2   >= 2   == 0
+0.9..1.1                    from 0.9 to 1.1
+11.3                        the paper's number; how far ours is from it is graded
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from tailrace.spec import SpecError
+
+_NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
+_COMPARISON = re.compile(rf"(<=|>=|==|<|>)\s*({_NUMBER})")
+_RANGE = re.compile(rf"({_NUMBER})\s*\.\.\s*({_NUMBER})")
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """The text, and what it means: a value from `low` to `high`, without the ends where `is_open`.
+
+    sense: of a comparison -1 where less is expected and 1 where more is; else 0
+    """
+
+    text: str
+    low: float
+    high: float
+    is_open: bool = False
+    sense: int = 0
+
+    def test(self, value: float) -> bool:
+        """Whether a value is as expected."""
+        if self.is_open:
+            return self.low < value < self.high
+        return self.low <= value <= self.high
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is one number, without a comparison."""
+        return self.low == self.high and not self.text.strip().startswith("=")
+
+    @property
+    def even(self) -> float | None:
+        """Where what is compared is equal, of a comparison with 1 or 0; else None."""
+        end = self.high if self.sense < 0 else self.low
+        return end if self.sense and end in (0.0, 1.0) else None
+
+    def times(self, value: float, even: float = 0.0) -> float:
+        """A value over the nearest end of what is expected: 1 within; 0 where they are not on one side of
+        `even`, where what is compared is equal: a gain of 0, or one of two over the other of 1.
+        """
+        if self.low <= value <= self.high:
+            return 1.0
+        end = self.low if value < self.low else self.high
+        return value / end if (value - even) * (end - even) > 0 else 0.0
+
+
+def parse_expectation(text: str) -> Expectation:
+    """The expectation that a text means.
+
+    Raises:
+        SpecError: it means none.
+    """
+    stripped = text.strip()
+    if match := _COMPARISON.fullmatch(stripped):
+        sign, number = match[1], float(match[2])
+        if sign == "==":
+            return Expectation(text, number, number)
+        is_open = len(sign) == 1
+        if sign[0] == "<":
+            return Expectation(text, -math.inf, number, is_open, sense=-1)
+        return Expectation(text, number, math.inf, is_open, sense=1)
+    if match := _RANGE.fullmatch(stripped):
+        return Expectation(text, float(match[1]), float(match[2]))
+    if re.fullmatch(_NUMBER, stripped):
+        return Expectation(text, float(stripped), float(stripped))
+    raise SpecError(f"expected a text such as '<= 0.5', '0.9..1.1' or '11.3', found {text!r}")

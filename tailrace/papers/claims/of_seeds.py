@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expressions of claims over any of the seeds: the interval of a claim is that of its whole expression.
+
+All that an expression names is taken from the same seeds, so runs on the same traffic stay together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tailrace.papers.claims.expression import evaluate, subtracts
+from tailrace.results.intervals import Estimate, estimate
+from tailrace.results.over_seeds import Measure
+
+Measures = Mapping[tuple[str, str], Mapping[str, Measure]]
+"""What was measured, by case and label, and then by metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfSeeds:
+    """What was measured with each of so many seeds."""
+
+    measures: Measures
+    seeds: int
+
+    def estimate(self, text: str, case: str) -> Estimate:
+        """What an expression means for a case, with its interval over seeds."""
+
+        def statistic(seeds: Any) -> Any:
+            chosen = {key: _Chosen(found, seeds) for key, found in self.measures.items()}
+            return evaluate(text, chosen, case)
+
+        found = estimate(statistic, self.seeds)
+        return found if subtracts(text) or found.value < 0 else found.not_negative()
+
+
+class _Chosen(Mapping[str, Any]):
+    """Metrics of some choice of seeds, computed when they are asked for."""
+
+    def __init__(self, measures: Mapping[str, Measure], seeds: Any) -> None:
+        self._measures, self._seeds = measures, seeds
+
+    def __getitem__(self, name: str) -> Any:
+        return self._measures[name].statistic(self._seeds)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._measures)
+
+    def __len__(self) -> int:
+        return len(self._measures)

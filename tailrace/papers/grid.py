@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A file of runs at one scale -> its tasks: cases × schemes × values that are searched × seeds."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tailrace.experiments.plan.experiment import Settings, of_settings
+from tailrace.papers.model import Case, PaperFile, Scale, Scheme, Tune
+from tailrace.spec import SpecError, parse
+from tailrace.spec.schema import KeyProblemError, given
+from tailrace.study.task import Task, make_task
+
+RUNS = Path("runs")
+"""The folder of all runs; figures share those that they have in common."""
+
+_KEY_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One scheme in one case: its tasks by the value that is searched (empty: nothing is), one a seed."""
+
+    case: str
+    label: str
+    tasks: dict[str, tuple[Task, ...]]
+    tune: Tune | None = None
+
+
+def bars(file: PaperFile, scale: str) -> list[Bar]:
+    """Every scheme in every case, in the order of the file.
+
+    Raises:
+        KeyProblemError: words that cannot be used; the key names the case and the scheme.
+    """
+    size = file.scale.of(scale)
+    found = []
+    for case, scheme in itertools.product(file.cases(scale) or [Case("")], schemes(file, size)):
+        values = size.values[scheme.tune.option] if scheme.tune else [""]
+        tasks = {
+            value: tuple(_task(file, scale, case, scheme, value, seed) for seed in size.each_seed)
+            for value in values
+        }
+        found.append(Bar(case.name, scheme.label, tasks, scheme.tune))
+    return found
+
+
+def schemes(file: PaperFile, size: Scale) -> Iterator[Scheme]:
+    """The file's schemes, then those of its grid."""
+    yield from file.scheme
+    if file.grid is None:
+        return
+    for values in itertools.product(*(size.values[option] for option in file.grid.options)):
+        words = parse(file.grid.scheme, "scheme")
+        for option, value in zip(file.grid.options, values, strict=True):
+            words = words.setting(option, value)
+        yield Scheme(grid_label(file.grid.options, values), Settings(scheme=str(words)))
+
+
+def grid_label(options: list[str], values: tuple[str, ...]) -> str:
+    """What a point of a grid is called."""
+    return ",".join(f"{option}={value}" for option, value in zip(options, values, strict=True))
+
+
+def _task(file: PaperFile, scale: str, case: Case, scheme: Scheme, value: str, seed: int) -> Task:
+    settings: dict[str, Any] = {}
+    # the closer to one run, the stronger
+    for layer in (
+        *(file.experiment, file.scale.of(scale).experiment),
+        *(case.experiment, case.of(scale), scheme.experiment, scheme.of(scale)),
+        scheme.cases.get(case.name, Settings()),
+    ):
+        settings |= given(layer)
+    where = " ".join(filter(None, (case.name, scheme.label)))
+    try:
+        words = parse(settings["scheme"], "scheme")
+        if scheme.tune is not None:
+            words = words.setting(scheme.tune.option, value)
+        for option, text in case.options.items():
+            if scheme.takes is None or option in scheme.takes:
+                words = words.adding(option, text)
+        experiment = of_settings({**settings, "scheme": words, "seed": seed})
+    except KeyProblemError as error:
+        raise KeyProblemError(f"{error.key} of {where}", error.problem) from error
+    except SpecError as error:
+        raise KeyProblemError(f"options of {where}", str(error)) from error
+    label = " ".join(filter(None, (case.name, scheme.label, value, f"seed {seed}")))
+    task = make_task(experiment, experiment.target, label=label, out=RUNS)
+    return replace(task, out=RUNS / task.key[:_KEY_DIGITS])

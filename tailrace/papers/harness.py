@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a figure or table of a paper, and judges its claims.
+
+OUT/runs/KEY/                    the runs, which figures share
+OUT/SCALE/NAME/result.json       metrics, claims, assumptions (document.py)
+OUT/SCALE/NAME/NAME.svg          the figure
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+from msgspec import UnsetType
+
+from tailrace.experiments.plan.experiment_file import SCALES
+from tailrace.experiments.plan.seeds import seeds_text
+from tailrace.papers.claims.claims import judge
+from tailrace.papers.claims.of_seeds import OfSeeds
+from tailrace.papers.document import OWN_BASE, RESULT, Cell, Cost, Curve, Document
+from tailrace.papers.grid import Bar, bars
+from tailrace.papers.measure.endpoints import endpoint_values, path_values
+from tailrace.papers.measure.gap_curves import gap_curves
+from tailrace.papers.measure.memory import lines, memory_values, occupancy_values
+from tailrace.papers.measure.sizes import TITLES, by_size
+from tailrace.papers.model import FOLDER, LINES, PaperFile, read_paper, with_seeds
+from tailrace.papers.tune import choose
+from tailrace.results.intervals import why_none
+from tailrace.results.measure import CLASS, measure, metric, over_seeds
+from tailrace.results.over_seeds import Measure, ratio
+from tailrace.results.result import Result, to_json
+from tailrace.results.staging import refuse_links, staged
+from tailrace.results.statistics import P99_FLOWS, tail_note
+from tailrace.results.tails import P99, flows_by_class, stands_for
+from tailrace.spec import SpecError
+from tailrace.spec.schema import KeyProblemError, given, in_file
+from tailrace.spec.suggest import unknown
+from tailrace.spec.units import parse_time_ns
+from tailrace.study.pool import Where, run_all
+from tailrace.study.progress import Display
+from tailrace.study.run import installed_version
+from tailrace.study.store.stand import Ends, Measured, keeper, run_stored
+from tailrace.study.store.store import Store
+from tailrace.study.task import Failed, Task
+
+
+def check_scale(scale: str) -> None:
+    """Raises SpecError where there is no such scale."""
+    if scale not in SCALES:
+        raise SpecError(f"--scale: {unknown(scale, SCALES)}")
+
+
+def prepare(names: Sequence[str], scale: str, seeds: Sequence[int] = ()) -> list[tuple[PaperFile, list[Bar]]]:
+    """The files with what each is to run: everything is checked before anything runs.
+
+    Args:
+        names: of files.
+        scale: one of SCALES.
+        seeds: instead of those of the files; none: theirs.
+
+    Raises:
+        FileError: a file is not as it should be, or words in it cannot be used.
+    """
+    found = []
+    for name in names:
+        file = read_paper(name)
+        if seeds and file.kind == "runs":
+            file = with_seeds(file, scale, seeds)
+        try:
+            for each in file.metrics:
+                metric(each)
+            found.append((file, bars(file, scale) if file.kind == "runs" else []))
+        except KeyProblemError as error:
+            raise in_file(FOLDER / f"{name}.toml", error) from error
+    return found
+
+
+def run_paper(
+    name: str,
+    file: PaperFile,
+    planned: Sequence[Bar],
+    scale: str,
+    out: Path,
+    where: Where,
+    display: Display,
+    *,
+    again: bool = False,
+    store: Store | None = None,
+) -> Document:
+    """Run a figure or table, and write what came of it below `out`; `again` also what was finished before.
+
+    What stands in `store` is not run, and what is run is added to it.
+
+    Raises:
+        SpecError: bad words, or a folder that cannot be written.
+    """
+    refuse_links(out, [Path(scale, name)])
+    tasks = [task for bar in planned for each in bar.tasks.values() for task in each]
+    ends, kept = _ends(file, tasks, scale, store, out, where, display, again=again)
+    document = make_document(name, file, planned, scale, ends, kept)
+    with staged(out / scale / name) as folder:
+        (folder / RESULT).write_text(to_json(document), "utf-8")
+    return document
+
+
+def _ends(
+    file: PaperFile,
+    tasks: Sequence[Task],
+    scale: str,
+    store: Store | None,
+    out: Path,
+    where: Where,
+    display: Display,
+    *,
+    again: bool,
+) -> tuple[Ends, str]:
+    """What became of the tasks, and what is to be said of runs that stand for some."""
+    if store is not None and not file.needs_flows:
+        ends, found = run_stored(tasks, store, out, where, display, again=again, needs=file.needs(scale))
+        return ends, found.note()
+    settled = None if store is None else keeper(store, display)
+    results = run_all(tasks, out, where, display, again=again, settled=settled) if tasks else {}
+    return {
+        key: end if isinstance(end, Failed) else Measured(measure(end), end) for key, end in results.items()
+    }, ""
+
+
+def make_document(
+    name: str, file: PaperFile, planned: Sequence[Bar], scale: str, ends: Ends, kept: str = ""
+) -> Document:
+    """What the ends of the tasks say about a figure or table; `kept` is what is to be said of stored runs."""
+    size = file.scale.of(scale)
+    if file.kind == "runs":
+        seen, curves = _with_curves(file, *_measured(planned, ends))
+    else:
+        seen, curves = _computed(file)
+    flows = flows_by_class([one.results for one in seen])
+    metrics = tuple(dict.fromkeys(stands_for(each, flows) for each in file.metrics))
+    drawn = tuple(dict.fromkeys(stands_for(each, flows) for each in file.drawn))
+    known = {(one.cell.case, one.cell.label): one.measures for one in seen}
+    base_of = file.bases
+    bases = [known.get((one.cell.case, base_of.get(one.cell.label, "")), {}) for one in seen]
+    cells = tuple(one.shown(metrics, drawn or metrics, base) for one, base in zip(seen, bases, strict=True))
+    cases = {case.name: case.title for case in file.cases(scale)}
+    cases |= {panel.name: panel.title for panel in file.panel}
+    named = {(one.cell.case, one.cell.label): one.named(flows) for one in seen}
+    values = {key: {name: one.value for name, one in found.items()} for key, found in named.items()}
+    seeds = size.each_seed if planned else ()
+    return Document(
+        name=name,
+        paper=file.paper,
+        figure=file.figure,
+        title=file.title,
+        source=file.source,
+        about=file.about,
+        kind=file.kind,
+        chart=file.chart,
+        scale=scale,
+        command=f"tailrace paper {name} --scale {scale}" + _other_seeds(name, scale, seeds),
+        version=installed_version(),
+        seeds=seeds,
+        setting=_setting(file, scale),
+        cases=cases,
+        axes={option: tuple(size.values[option]) for option in file.grid.options} if file.grid else {},
+        axis_titles=file.grid.titles if file.grid else {},
+        drawn=drawn,
+        base=file.base or (OWN_BASE if base_of else ""),
+        metrics=metrics,
+        assumptions=tuple(file.assumptions),
+        reductions=tuple(size.reductions),
+        cells=cells,
+        curves=curves,
+        claims=judge(
+            file.claims(scale),
+            values,
+            list(cases) or [""],
+            scale,
+            OfSeeds(named, len(seeds)) if seeds else None,
+        ),
+        failed=_failures(planned, ends),
+        notes=tuple(_notes(file, flows, seeds, curves)),
+        cost=_cost([end.result for end in ends.values() if isinstance(end, Measured)]),
+        kept=kept,
+    )
+
+
+def _cost(results: Sequence[Result]) -> Cost | None:
+    """What runs took; None where one does not tell."""
+    summaries = [result.summary for result in results]
+    cpu_s = [one.cpu_s for one in summaries if not isinstance(one.cpu_s, UnsetType)]
+    if not summaries or len(cpu_s) < len(summaries):
+        return None
+    memory = [one.memory_bytes for one in summaries if not isinstance(one.memory_bytes, UnsetType)]
+    machines = [one.machine for one in summaries if not isinstance(one.machine, UnsetType)]
+    return Cost(len(summaries), sum(cpu_s), max(memory, default=0), tuple(dict.fromkeys(machines)))
+
+
+def _other_seeds(name: str, scale: str, seeds: Sequence[int]) -> str:
+    """The option that asks for these seeds, where they are not those of the file."""
+    if not seeds or read_paper(name).scale.of(scale).each_seed == tuple(seeds):
+        return ""
+    return f" --seed {seeds_text(seeds)}"
+
+
+def _notes(
+    file: PaperFile, flows: Mapping[str, int], seeds: Sequence[int], curves: Sequence[Curve]
+) -> Iterator[str]:
+    """What a reader must know of all numbers."""
+    words = " ".join((*file.metrics, *(claim.value for claim in file.claim)))
+    for name in P99 if flows else ():
+        for flow_class, count in flows.items():
+            whole = f"{name}{CLASS}{flow_class}" if flow_class else name
+            there = whole in words if flow_class else re.search(rf"{name}(?!{CLASS})", words)
+            if there and stands_for(whole, flows) != whole:
+                of_class = f", {flow_class}" if flow_class else ""
+                yield f"{metric(name).title}{of_class}: {tail_note(count)}. So it is in claims."
+    if file.chart == "sizes":
+        for title in dict.fromkeys(curve.panel.rpartition(": ")[2] for curve in curves):
+            if title not in (TITLES[50], TITLES[99]):
+                yield f"By size: the {title} instead of a p99, which takes {P99_FLOWS:,} flows a range."
+    if len(seeds) > 1:
+        yield why_none(len(seeds)) or (
+            "In brackets: 95 % intervals over the seeds; percentiles are means of each seed's own."
+        )
+
+
+def _setting(file: PaperFile, scale: str) -> dict[str, str]:
+    """What all runs of a file have in common, and by `case: key` what a case changes."""
+    common = given(file.experiment) | given(file.scale.of(scale).experiment)
+    found = {key: _text(value) for key, value in common.items()}
+    for case in file.cases(scale):
+        changes = given(case.experiment) | given(case.of(scale))
+        found |= {f"{case.name}: {key}": _text(value) for key, value in changes.items()}
+    return found
+
+
+def _text(value: object) -> str:
+    """As a file of an experiment has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A cell without its metrics, these over seeds, and its runs."""
+
+    cell: Cell
+    measures: Mapping[str, Measure]
+    results: Sequence[Result] = ()
+
+    def shown(self, metrics: Sequence[str], drawn: Sequence[str], base: Mapping[str, Measure]) -> Cell:
+        """The cell with everything that was measured, the intervals of some metrics, and the ratios of those
+        drawn to what a base has.
+        """
+        intervals: dict[str, tuple[float, float]] = {}
+        for name in metrics:
+            if len(self.results) > 1 and name in self.measures:
+                ends = self.measures[name].estimate().ends
+                intervals |= {} if ends is None else {name: ends}
+        places = [(place, place) for place in range(len(self.results))]
+        ratios: dict[str, tuple[float, ...]] = {}
+        for name in drawn:
+            found = ratio(self.measures.get(name), base.get(name), places)
+            ratios |= {} if found is None else {name: (found.value, *(found.ends or ()))}
+        values = {name: one.value for name, one in self.measures.items()}
+        return msgspec.structs.replace(self.cell, metrics=values, intervals=intervals, ratios=ratios)
+
+    def named(self, flows: Mapping[str, int]) -> dict[str, Measure]:
+        """The metrics by the names that claims use, though another tail may stand for a p99."""
+        return {
+            name: self.measures[other]
+            for name in self.measures
+            if (other := stands_for(name, flows)) in self.measures
+        }
+
+
+def _measured(planned: Sequence[Bar], ends: Ends) -> tuple[list[_Seen], tuple[Curve, ...]]:
+    """The metrics of every scheme in every case, and the curves of its searches."""
+    cells, curves = [], []
+    for bar in planned:
+        runs = {value: _runs(bar, value, ends) for value in bar.tasks}
+        results = {value: [run.result for run in own] for value, own in runs.items()}
+        found = {value: over_seeds([run.metrics for run in own]) for value, own in runs.items()}
+        if bar.tune is None:
+            cells.append(_Seen(_cell(bar, ""), found[""], results[""]))
+            continue
+        metrics = {value: {name: one.value for name, one in own.items()} for value, own in found.items()}
+        chosen = choose(bar.tune, metrics)
+        times = [(value, found) for value, found in metrics.items() if "fct_mean" in found]
+        curves.append(
+            Curve(
+                bar.case,
+                bar.label,
+                tuple(float(parse_time_ns(value)) for value, _ in times),
+                tuple(found["fct_mean"] for _, found in times),
+            )
+        )
+        if chosen is None:
+            cells.append(_Seen(Cell(bar.case, bar.label, {}, note="no run came to its end"), {}))
+            continue
+        gap_ns = float(parse_time_ns(chosen.value))
+        option = {bar.tune.option: Measure(tuple((gap_ns,) for _ in results[chosen.value]))}
+        cell = _cell(bar, chosen.value, chosen.note)
+        cells.append(_Seen(cell, {**found[chosen.value], **option}, results[chosen.value]))
+    return cells, tuple(curves)
+
+
+def _with_curves(
+    file: PaperFile, seen: list[_Seen], searches: tuple[Curve, ...]
+) -> tuple[list[_Seen], tuple[Curve, ...]]:
+    """The same with what a chart of lines shows."""
+    if file.chart not in LINES:
+        return seen, searches
+    cells, runs = [one.cell for one in seen], [one.results for one in seen]
+    if file.chart != "sizes":
+        return seen, gap_curves(cells, runs)
+    found, curves = by_size(cells, runs)
+    more = [replace(one, measures={**one.measures, **sizes}) for one, sizes in zip(seen, found, strict=True)]
+    return more, curves
+
+
+def _runs(bar: Bar, value: str, ends: Ends) -> list[Measured]:
+    """The runs with one value, one a seed; none where a run failed."""
+    found = [ends[task.key] for task in bar.tasks[value]]
+    runs = [end for end in found if isinstance(end, Measured)]
+    return runs if len(runs) == len(found) else []
+
+
+def _cell(bar: Bar, value: str, note: str = "") -> Cell:
+    shown = f"{bar.tune.option} {value}" if bar.tune else ""
+    return Cell(bar.case, bar.label, {}, shown, note, tuple(str(task.out) for task in bar.tasks[value]))
+
+
+def _computed(file: PaperFile) -> tuple[list[_Seen], tuple[Curve, ...]]:
+    """What no run is needed for."""
+    curves: tuple[Curve, ...] = ()
+    if file.kind == "memory":
+        values = memory_values(file)
+        curves = tuple(
+            Curve(panel.name, line.label, tuple(map(float, line.points)), tuple(line.points.values()))
+            for panel in file.panel
+            for line in lines(panel)
+        )
+    elif file.kind == "occupancy":
+        values = occupancy_values()
+    elif file.kind == "endpoints":
+        values, curves = endpoint_values(file)
+    else:
+        values = path_values(file)
+    seen = [
+        _Seen(Cell(case, label, {}), {name: Measure(((value,),)) for name, value in found.items()})
+        for (case, label), found in values.items()
+    ]
+    return seen, curves
+
+
+def _failures(planned: Sequence[Bar], ends: Ends) -> tuple[str, ...]:
+    """Runs that failed, and runs in which flows did not finish."""
+    found = []
+    for bar in planned:
+        for value, tasks in bar.tasks.items():
+            where = " ".join(filter(None, (bar.case, bar.label, value)))
+            for task in tasks:
+                end = ends[task.key]
+                if isinstance(end, Failed):
+                    found.append(f"{where}: {end.reason}")
+                elif not end.result.complete:
+                    summary = end.result.summary
+                    missing = summary.flows - summary.completed
+                    found.append(f"{where}: {missing} of {summary.flows} flows did not finish")
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What follows from a topology alone: the size of an endpoint's table (Spritz §III-C, Fig. 3), and the types
+and latencies of its paths (Table I). Nothing is simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tailrace.experiments.plan.known import topology_of
+from tailrace.papers.document import Curve
+from tailrace.papers.model import Panel, PaperFile
+from tailrace.topology import Topology
+from tailrace.topology.paths.bounded import BoundedPaths, endpoint_bytes, max_list_length
+
+MEMORY, PATHS = "memory", "paths"
+"""Panels of the figure."""
+
+TYPES = "all"
+"""The label of the number of path types."""
+
+_SOURCES = 4
+"""Switches from which paths are listed, spread evenly: all switches of a kind look the same, and there are no
+more kinds than that."""
+
+_PS_NS = 1_000
+
+Found = dict[tuple[str, str], dict[str, float]]
+
+
+def endpoint_values(file: PaperFile) -> tuple[Found, tuple[Curve, ...]]:
+    """Bytes of an endpoint's table and the longest list, by panel and topology; and the figure's lines."""
+    values: Found = {}
+    curves: list[Curve] = []
+    for panel in file.panel:
+        hosts, found = [], []
+        for words in panel.topologies:
+            network = topology_of(words)
+            hosts.append(float(len(network.hosts)))
+            found.append({MEMORY: float(endpoint_bytes(network)), PATHS: float(max_list_length(network))})
+            values[panel.name, words] = found[-1]
+        curves += [
+            Curve(metric, panel.title or panel.name, tuple(hosts), tuple(each[metric] for each in found))
+            for metric in (MEMORY, PATHS)
+        ]
+    return values, tuple(sorted(curves, key=lambda curve: curve.panel))
+
+
+def path_values(file: PaperFile) -> Found:
+    """Latencies by panel and path type, such as `minimal 1+0` (category, local and global links)."""
+    values: Found = {}
+    for panel in file.panel:
+        types = _types(panel)
+        values |= {(panel.name, label): {"latency": latency_ns} for label, latency_ns in types.items()}
+        values[panel.name, TYPES] = {"types": float(len(types))}
+    return values
+
+
+def _types(panel: Panel) -> dict[str, float]:
+    """The latency in ns of each type, in the order of categories and latencies."""
+    found: dict[str, int] = {}
+    for words in panel.topologies:
+        network = topology_of(words)
+        paths = BoundedPaths(network)
+        for source in _sources(network):
+            for target in network.leaves:
+                for path in paths.between(source, target):
+                    label = f"{path.category} {path.local}+{path.global_}"
+                    # a type whose paths differ would show its longest
+                    found[label] = max(path.latency_ps, found.get(label, 0))
+    ordered = sorted(found.items(), key=lambda item: (item[0].partition(" ")[0], item[1]))
+    return {label: latency_ps / _PS_NS for label, latency_ps in ordered}
+
+
+def _sources(network: Topology) -> Iterator[str]:
+    step = max(1, len(network.leaves) // _SOURCES)
+    yield from network.leaves[::step]

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Slowdown by size of flow (HF2T Fig. 6): a line a scheme, and lists of numbers for claims.
+
+The flows of a case are put into ranges of size that hold equally many of them, the same for all schemes,
+which send the same flows. The flows of all seeds count together: a percentile of few flows says little. Where
+a range has too few for a p99, a p95 or the largest stands for it, and the panel says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tailrace.papers.claims.expression import BY_SIZE
+from tailrace.papers.document import Cell, Curve
+from tailrace.results.over_seeds import Measure
+from tailrace.results.result import Result
+from tailrace.results.rows import measured_rows
+from tailrace.results.statistics import percentile, tail_percent
+
+RANGES = 10
+PERCENTS = (50, 99)
+NAMES = {percent: f"slowdown_p{percent}{BY_SIZE}" for percent in PERCENTS}
+"""Metrics that are lists, one number a range, as claims name them (expression.py)."""
+
+TITLES = {50: "median", 95: "95th percentile", 99: "99th percentile", 100: "largest"}
+
+
+def ends_bytes(results: Sequence[Result]) -> tuple[int, ...]:
+    """The largest size of each range, ascending; fewer than RANGES where many flows have one size."""
+    sizes = [row.bytes for result in results for row in measured_rows(result.rows)]
+    if not sizes:
+        return ()
+    return tuple(dict.fromkeys(percentile(sizes, 100 * number // RANGES) for number in range(1, RANGES + 1)))
+
+
+def slowdowns(results: Sequence[Result], ends: Sequence[int], percent: int) -> tuple[Measure, ...]:
+    """The percentile of the slowdowns in each range; none where flows did not finish."""
+    rows = [measured_rows(result.rows) for result in results]
+    if any(row.slowdown is None for own in rows for row in own):
+        return ()
+    found, below = [], 0
+    for end in ends:
+        factors = tuple(
+            tuple(row.slowdown for row in own if below < row.bytes <= end and row.slowdown is not None)
+            for own in rows
+        )
+        if not any(factors):
+            return ()
+        found.append(Measure(factors, percent))
+        below = end
+    return tuple(found)
+
+
+def _fewest(runs: Iterable[Sequence[Result]], ends: Sequence[int]) -> int:
+    """The flows of the range and scheme that have the fewest."""
+    return min((sum(map(len, one.of_seeds)) for own in runs for one in slowdowns(own, ends, 50)), default=0)
+
+
+def by_size(
+    cells: Sequence[Cell], runs: Sequence[Sequence[Result]]
+) -> tuple[list[dict[str, Measure]], tuple[Curve, ...]]:
+    """The slowdowns of each cell by size, and the curves of these: a panel a case and percentile.
+
+    Args:
+        runs: of each cell, one a seed.
+    """
+    found, curves = [], []
+    for cell, results in zip(cells, runs, strict=True):
+        # of all schemes of the case, so that none decides the ranges
+        of_case = [own for other, own in zip(cells, runs, strict=True) if other.case == cell.case]
+        ends = ends_bytes([result for own in of_case for result in own])
+        measures: dict[str, Measure] = {}
+        for percent in PERCENTS if results else ():
+            shown = 50 if percent == 50 else tail_percent(_fewest(of_case, ends))
+            factors = slowdowns(results, ends, shown)
+            measures |= {f"{NAMES[percent]}_{number}": one for number, one in enumerate(factors, start=1)}
+            panel = ": ".join(filter(None, (cell.case, TITLES[shown])))
+            if factors:
+                heights = tuple(one.value for one in factors)
+                curves.append(Curve(panel, cell.label, tuple(map(float, ends)), heights))
+        found.append(measures)
+    return found, tuple(curves)

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The search for a scheme's parameter: the best mean FCT that keeps reordering below a limit.
+
+Flowcut §III-C2 compares with flowlet switching at three such limits, 20, 5 and 2 % of packets out of order;
+its Fig. 1 shows the best gap without any. Where no value keeps the limit, the one that comes closest counts,
+and the result says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tailrace.papers.model import Tune
+
+Measured = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The value that was chosen, and what a reader must know about it; empty where it is as it should be."""
+
+    value: str
+    note: str = ""
+
+
+def choose(tune: Tune, measured: Mapping[str, Measured]) -> Choice | None:
+    """The best of the searched values; None where none has a mean FCT.
+
+    Args:
+        tune: the limit.
+        measured: the metrics of each value's runs, in the order of the values.
+    """
+    able = {value: found for value, found in measured.items() if "fct_mean" in found}
+    if not able:
+        return None
+    limit = tune.below
+    allowed = {
+        value: found
+        for value, found in able.items()
+        if limit is None or found.get("out_of_order_raw", 1.0) < limit
+    }
+    if not allowed:
+        closest = min(able, key=lambda value: able[value].get("out_of_order_raw", 1.0))
+        return Choice(closest, f"no {tune.option} keeps below {limit:.3g} out of order; the closest is shown")
+    best = min(allowed, key=lambda value: allowed[value]["fct_mean"])
+    values = list(measured)
+    note = ""
+    if len(values) > 1 and best in (values[0], values[-1]) and len(allowed) > 1:
+        note = "at the end of the values that were tried"
+    return Choice(best, note)

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How figures look, and how they become SVG: in files of their own, or inline in a page.
+
+Colours are those of Okabe and Ito, which people with any colour vision tell apart; line styles and hatches
+differ too, so that figures survive grey printing.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from tailrace.spec.whole import write_file
+
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C8C00", "#7A7A7A")
+LINES = ("-", "--", "-.", ":")
+HATCHES = ("", "//", "..", "xx")
+DOTS_PER_INCH = 150
+
+_PIXELS_PER_INCH = 112
+"""Of a page: text in figures is then a little smaller than that around them."""
+
+_LETTER_INCHES = 0.066
+_SAMPLE_INCHES = 0.5
+_LINE_INCHES = 0.19
+_LEGEND_LINES = 2
+_MOST_ENTRIES = 24
+"""Of a legend: about how wide a letter and the sample before a name are, how high a line is, how many lines a
+panel has room for, and how many names a reader takes in."""
+
+_INK = "#0a0b0c"
+"""Colour of text and axes, which nothing else has: a page puts its own in its place."""
+
+_STYLE: dict[Any, Any] = {
+    "axes.axisbelow": True,
+    "axes.edgecolor": _INK,
+    "axes.grid": True,
+    "axes.labelcolor": _INK,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlecolor": _INK,
+    "axes.titlesize": 10,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "font.size": 9,
+    "grid.alpha": 0.25,
+    "grid.color": _INK,
+    "hatch.linewidth": 0.6,
+    "legend.labelcolor": _INK,
+    "savefig.facecolor": "none",
+    "text.color": _INK,
+    # names of files and of schemes are no formulas
+    "text.parse_math": False,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    # the same results give the same file
+    "svg.hashsalt": "tailrace",
+    "svg.fonttype": "path",
+}
+
+_OF_PROCESS = ("backend", "backend_fallback")
+"""Settings of matplotlib that say nothing about a figure, and that a block cannot have for itself."""
+
+_EPOCH = "SOURCE_DATE_EPOCH"
+"""An environment variable that matplotlib reads for a date even where a figure has none."""
+
+_ID = re.compile(r' id="([^"]+)"')
+_FONT = re.compile(r"font: (?:[a-z0-9]+ )*([\d.]+)px [^;\"]*")
+_REFERENCE = re.compile(r'(url\(#|href="#)([^)"]+)')
+
+
+@contextmanager
+def style(changes: Mapping[Any, Any] = MappingProxyType({})) -> Iterator[None]:
+    """Within the block matplotlib draws as we do, whatever a user has configured, and warns of nothing.
+
+    `changes` are of our style.
+    """
+    epoch = os.environ.pop(_EPOCH, None)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            own = {key: value for key, value in mpl.rcParamsDefault.items() if key not in _OF_PROCESS}
+            with mpl.rc_context({**own, **_STYLE, **changes}):
+                yield
+    finally:
+        if epoch is not None:
+            os.environ[_EPOCH] = epoch
+
+
+def panels(
+    count: int, *, width: float = 4.2, height: float = 3.4, columns: int = 3
+) -> tuple[Figure, list[Axes]]:
+    """A figure of so many panels of that size in inches, in rows of at most `columns`; call it in `style`."""
+    across = min(count, columns)
+    down = -(-count // across)
+    figure = Figure(figsize=(width * across, height * down))
+    figure.set_layout_engine("constrained", h_pad=0.1, w_pad=0.1)
+    axes = figure.subplots(down, across, squeeze=False).ravel()
+    for spare in axes[count:]:
+        spare.set_axis_off()
+    return figure, list(axes[:count])
+
+
+def colour(number: int) -> str:
+    return COLOURS[number % len(COLOURS)]
+
+
+def line(number: int) -> str:
+    return LINES[number % len(LINES)]
+
+
+def logarithmic(
+    axes: Axes, which: str, text: Callable[[float], str] = "{:,.10g}".format, *, base: int = 10
+) -> None:
+    """Makes the x or the y axis logarithmic to a base, with its numbers as `text` writes them."""
+    (axes.set_xscale if which == "x" else axes.set_yscale)("log", base=base)
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def bar(
+    axis: Axes,
+    x: float,
+    height: float,
+    width: float,
+    number: int,
+    *,
+    label: str = "",
+    ends: tuple[float, float] | None = None,
+) -> None:
+    """One bar of the scheme with a number and its interval; hatches begin where colours are used up."""
+    axis.bar(
+        x,
+        height,
+        width,
+        color=colour(number),
+        hatch=HATCHES[number // len(COLOURS) % len(HATCHES)],
+        edgecolor="white",
+        linewidth=0,
+        label=label,
+    )
+    if ends is not None:
+        interval(axis, ends, x=x)
+
+
+def interval(axis: Axes, ends: tuple[float, float], *, x: float | None = None, y: float = 0.0) -> None:
+    """An error bar between the ends of an interval: upright at `x`, or level at `y`."""
+    middle, half = (ends[0] + ends[1]) / 2, abs(ends[1] - ends[0]) / 2
+    where = (middle, y, None, half) if x is None else (x, middle, half, None)
+    axis.errorbar(
+        where[0],
+        where[1],
+        yerr=where[2],
+        xerr=where[3],
+        fmt="none",
+        ecolor=_INK,
+        elinewidth=1.0,
+        capsize=2.0,
+    )
+
+
+def legend(figure: Figure, *axes: Axes, columns: int = 5) -> None:
+    """One legend below all panels, with one entry a label, in as many columns as there is room for."""
+    entries: dict[str, Any] = {}
+    for axis in axes:
+        for handle, name in zip(*axis.get_legend_handles_labels(), strict=True):
+            entries.setdefault(name, handle)
+    if len(entries) < 2:
+        return
+    handles, names = list(entries.values())[:_MOST_ENTRIES], list(entries)[:_MOST_ENTRIES]
+    if len(entries) > _MOST_ENTRIES:
+        names[-1] = f"… {len(entries)} in all"
+    entry_inches = _SAMPLE_INCHES + _LETTER_INCHES * max(map(len, names))
+    across = max(1, min(len(names), columns, int(figure.get_figwidth() / entry_inches)))
+    lines = -(-len(names) // across)
+    figure.set_figheight(figure.get_figheight() + _LINE_INCHES * max(0, lines - _LEGEND_LINES))
+    figure.legend(handles, names, loc="outside lower center", ncols=across, frameon=False)
+
+
+def save(figure: Figure, path: Path) -> Path:
+    """Write a figure on white to a file of the format that its suffix says, whole or not at all; returns the
+    path.
+    """
+    kind = path.suffix.removeprefix(".")
+    metadata = {"Date": None} if kind == "svg" else None
+    out = io.BytesIO()
+    with style():
+        figure.savefig(out, format=kind, dpi=DOTS_PER_INCH, metadata=metadata, facecolor="white")
+    write_file(path, out.getvalue())
+    return path
+
+
+def inline_svg(figure: Figure, name: str, title: str) -> str:
+    """A figure as an SVG element for a page.
+
+    Args:
+        figure: drawn in `style`.
+        name: unique in the page; begins every id in the element.
+        title: what a screen reader says.
+    """
+    out = io.StringIO()
+    with style({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure.savefig(out, format="svg", metadata={"Date": None})
+    text = out.getvalue()
+    text = text[text.index("<svg") :].replace(_INK, "currentColor")
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    used = {match[2] for match in _REFERENCE.finditer(text)}
+    text = _ID.sub(lambda match: f' id="{name}-{match[1]}"' if match[1] in used else "", text)
+    text = _REFERENCE.sub(rf"\g<1>{name}-\g<2>", text)
+    head, _, body = text.partition(">")
+    width = round(figure.get_figwidth() * _PIXELS_PER_INCH)
+    head = re.sub(r' (width|height|xmlns:xlink|version)="[^"]*"', "", head)
+    # matplotlib names its font in every text; the page has one of its own
+    body = _FONT.sub(r"font-size: \1px", body)
+    body = body.replace("xlink:href", "href")
+    return f'{head} style="width: {width}px" role="img" aria-label="{_escaped(title)}">{body}'.strip()
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")

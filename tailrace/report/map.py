@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A picture of a topology: layers for trees, a ring of groups for Dragonfly and Slim Fly.
+
+Links that something happens to are red. Networks with many hosts are drawn without them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+
+from tailrace.report.figures import plot
+from tailrace.topology import Topology
+
+MOST_HOSTS = 64
+"""Hosts that are drawn; more would only be a black line."""
+
+_ROLES = ("edge", "leaf", "router", "switch", "agg", "spine", "core")
+_HOST = "host"
+_FAULTY = "#D55E00"
+_RINGS = ("dragonfly", "slim-fly")
+
+Place = tuple[float, float]
+
+
+def topology_figure(topology: Topology, faulty: Iterable[frozenset[str]] = ()) -> Figure:
+    """The picture; `faulty` are the ends of the links that something happens to."""
+    hurt = set(faulty)
+    places = _ring(topology) if topology.kind in _RINGS else _layers(topology)
+    with_hosts = len(topology.hosts) <= MOST_HOSTS
+    if with_hosts:
+        places |= _hosts(topology, places)
+    ends = [frozenset((link.a, link.b)) for link in topology.links]
+    if with_hosts:
+        ends += [frozenset((host.name, host.switch)) for host in topology.hosts]
+    size = 22 if len(topology.switches) <= 2 * MOST_HOSTS else 5
+    with plot.style():
+        figure, (axis,) = plot.panels(1, width=7.5, height=4.2 if topology.kind not in _RINGS else 6.0)
+        dense = 0.35 if len(ends) <= 4 * MOST_HOSTS else 0.08
+        for wanted, colour, width, alpha in ((False, "#7A7A7A", 0.8, dense), (True, _FAULTY, 1.8, 1.0)):
+            chosen = [[places[name] for name in sorted(pair)] for pair in ends if (pair in hurt) is wanted]
+            axis.add_collection(LineCollection(chosen, colors=colour, linewidths=width, alpha=alpha))
+        roles = {switch.name: switch.role for switch in topology.switches}
+        shown = sorted({roles.get(name, _HOST) for name in places}, key=_rank)
+        for number, role in enumerate(shown):
+            dots = [place for name, place in places.items() if roles.get(name, _HOST) == role]
+            marker = "o" if role == _HOST else "s"
+            x, y = zip(*dots, strict=True)
+            axis.scatter(
+                x,
+                y,
+                s=size,
+                marker=marker,
+                color=plot.colour(number),
+                zorder=3,
+                label=f"{len(dots)} {_plural(role)}",
+            )
+        if hurt:
+            axis.plot([], [], color=_FAULTY, label="faulty link")
+        axis.set_axis_off()
+        axis.autoscale_view()
+        plot.legend(figure, axis)
+    return figure
+
+
+def _plural(role: str) -> str:
+    return "hosts" if role == _HOST else f"{role} switches"
+
+
+def _rank(role: str) -> int:
+    return -1 if role == _HOST else _ROLES.index(role) if role in _ROLES else len(_ROLES)
+
+
+def _layers(topology: Topology) -> dict[str, Place]:
+    """Switches by their distance from a host, spread over the width."""
+    layers: dict[int, list[str]] = {}
+    for name, level in _levels(topology).items():
+        layers.setdefault(level, []).append(name)
+    return {
+        name: ((number + 0.5) / len(names), float(level))
+        for level, names in layers.items()
+        for number, name in enumerate(names)
+    }
+
+
+def _levels(topology: Topology) -> dict[str, int]:
+    """How many links a switch is away from the nearest switch with hosts; in the order of the topology."""
+    near: dict[str, int] = dict.fromkeys(topology.leaves, 0)
+    neighbours: dict[str, list[str]] = {switch.name: [] for switch in topology.switches}
+    for link in topology.links:
+        neighbours[link.a].append(link.b)
+        neighbours[link.b].append(link.a)
+    edge: Sequence[str] = topology.leaves
+    while edge:
+        found = {other: near[name] + 1 for name in edge for other in neighbours[name] if other not in near}
+        near |= found
+        edge = list(found)
+    return {switch.name: near[switch.name] for switch in topology.switches}
+
+
+def _ring(topology: Topology) -> dict[str, Place]:
+    """Groups around a circle, the switches of each around one of its own."""
+    groups: dict[int, list[str]] = {}
+    for switch in topology.switches:
+        groups.setdefault(switch.group, []).append(switch.name)
+    radius = 0.75 * math.pi / max(len(groups), 3)
+    places = {}
+    for number, names in enumerate(groups.values()):
+        centre = _on_circle(number, len(groups), 1.0)
+        for place, name in enumerate(names):
+            x, y = _on_circle(place, len(names), radius)
+            places[name] = (centre[0] + x, centre[1] + y)
+    return places
+
+
+def _on_circle(number: int, count: int, radius: float) -> Place:
+    angle = 2 * math.pi * number / count + math.pi / 2
+    return radius * math.cos(angle), radius * math.sin(angle)
+
+
+def _hosts(topology: Topology, places: Mapping[str, Place]) -> dict[str, Place]:
+    """Hosts beside their switch: below it in a tree, further out in a ring."""
+    found = {}
+    ring = topology.kind in _RINGS
+    width = 0.8 / max(1, len(topology.leaves))
+    for switch in topology.leaves:
+        x, y = places[switch]
+        hosts = topology.hosts_of(switch)
+        for number, host in enumerate(hosts):
+            share = (number + 0.5) / len(hosts) - 0.5
+            if ring:
+                turn, far = math.atan2(y, x) + 0.25 * share, math.hypot(x, y) + 0.35
+                found[host.name] = (far * math.cos(turn), far * math.sin(turn))
+            else:
+                found[host.name] = (x + share * width, y - 0.6)
+    return found

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of the network over time, from samples: throughput, of all flows and of some, how evenly uplinks
+are used, how long queues are. Of runs whose words still describe their network (networks.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from matplotlib.figure import Figure
+from msgspec import UnsetType
+
+from tailrace.report.figures import plot
+from tailrace.report.networks import network
+from tailrace.results.result import Result
+from tailrace.results.sampled import (
+    Series,
+    flow_throughput,
+    imbalance,
+    queue_lengths,
+    series_of,
+    throughput,
+    utilisation,
+)
+from tailrace.results.statistics import cumulative
+from tailrace.spec.units import time_unit
+from tailrace.topology import Topology
+
+_KIB = 1 << 10
+_GBPS = 1e9
+_MOST_FLOWS = 8
+_MOST_POINTS = 2000
+"""Of a distribution: more lie on one another."""
+
+
+def throughput_figure(results: Sequence[Result]) -> Figure | None:
+    """What switches send to hosts, over time: a panel a case, a line a scheme; None where nobody looked."""
+    return _by_case(results, "throughput (Gb/s)", _rates, over_time=True)
+
+
+def imbalance_figure(results: Sequence[Result]) -> Figure | None:
+    """The distribution of the imbalance of uplinks, over switches and intervals; None where nobody looked."""
+    return _by_case(results, "imbalance of uplinks, (max - min) / mean", _imbalance, over_time=False)
+
+
+def queue_cdf_figure(results: Sequence[Result]) -> Figure | None:
+    """The distribution of the lengths of queues, over ports and samples; None where nobody looked."""
+    return _by_case(results, "queue (KiB)", _lengths, over_time=False)
+
+
+def flow_throughput_figure(result: Result) -> Figure | None:
+    """Payload of followed flows that reaches their last switch, over time; None where none were followed."""
+    mtu_bytes = result.summary.mtu_bytes
+    if result.timelines.paths is None or isinstance(mtu_bytes, UnsetType):
+        return None
+    times, rates = flow_throughput(result.timelines, result.rows, network(result.summary.topology), mtu_bytes)
+    if not rates:
+        return None
+    unit_ns, unit = time_unit(times[-1])
+    with plot.style():
+        figure, (axis,) = plot.panels(1, width=7.5)
+        for number, flow in enumerate(sorted(rates)[:_MOST_FLOWS]):
+            x, y = [time_ns / unit_ns for time_ns in times[1:]], [rate / _GBPS for rate in rates[flow]]
+            axis.plot(x, y, color=plot.colour(number), linestyle=plot.line(number), label=f"flow {flow}")
+        axis.set_xlabel(f"virtual time ({unit})")
+        axis.set_ylabel("throughput (Gb/s)")
+        axis.set_ylim(bottom=0)
+        plot.legend(figure, axis)
+    return figure
+
+
+_Values = Callable[[Series, Topology], Sequence[float]]
+
+
+def _rates(series: Series, topology: Topology) -> list[float]:
+    return [rate / _GBPS for rate in throughput(series, topology)]
+
+
+def _imbalance(series: Series, topology: Topology) -> list[float]:
+    return [value for values in imbalance(utilisation(series, topology), topology) for value in values]
+
+
+def _lengths(series: Series, _topology: Topology) -> list[float]:
+    return [length / _KIB for length in queue_lengths(series)]
+
+
+def _by_case(results: Sequence[Result], title: str, values: _Values, *, over_time: bool) -> Figure | None:
+    """A panel a case, a line a scheme: of an item an interval, or of the distribution of all items."""
+    cases = list(dict.fromkeys(result.case for result in results))
+    labels = list(dict.fromkeys(result.label for result in results))
+    found = [
+        (result, series, network(result.summary.topology))
+        for result in results
+        if (series := _series(result)) is not None
+    ]
+    if not found:
+        return None
+    unit_ns, unit = time_unit(max(series.times_ns[-1] for _, series, _ in found))
+    with plot.style():
+        figure, axes = plot.panels(len(cases))
+        for result, series, topology in found:
+            own = values(series, topology)
+            if over_time:
+                x, y = [time_ns / unit_ns for time_ns in series.times_ns[1:]], list(own)
+            else:
+                x, y = cumulative(list(own), len(own))
+                step = len(x) // _MOST_POINTS + 1
+                x, y = [*x[::step], *x[-1:]], [*y[::step], *y[-1:]]
+            number = labels.index(result.label)
+            colour, dashes = plot.colour(number), plot.line(number)
+            axes[cases.index(result.case)].plot(x, y, label=result.label, color=colour, linestyle=dashes)
+        for axis, case in zip(axes, cases, strict=True):
+            axis.set_title(case)
+            axis.set_xlabel(f"virtual time ({unit})" if over_time else title)
+            axis.set_ylabel(title if over_time else "share")
+            axis.set_ylim(0, None if over_time else 1.02)
+        plot.legend(figure, *axes)
+    return figure
+
+
+def _series(result: Result) -> Series | None:
+    return None if result.timelines.queues is None else series_of(result.timelines.queues)

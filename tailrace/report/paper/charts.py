@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of papers, drawn from their documents: bars, heat maps, curves of searches, memory.
+
+Charts of lines that show runs are in line_charts.py, those of ratios in ratio_chart.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tailrace.papers.document import Cell, Curve, Document
+from tailrace.papers.grid import grid_label
+from tailrace.papers.model import LINES
+from tailrace.report.figures import plot
+from tailrace.report.paper.line_charts import gaps_chart, sizes_chart
+from tailrace.report.paper.ratio_chart import ratios_chart
+from tailrace.results.measure import metric, named
+from tailrace.results.units import UNITS
+
+_BAR_WIDTH = 0.14
+"""Inches for a bar, so that a number fits above it."""
+
+_WIDE = 8.0
+"""Inches from which a panel has a row of its own."""
+
+_MAP = "YlGnBu"
+_DARK = 0.55
+"""Share of the range from which text on a heat map is white."""
+
+
+def draw_document(document: Document, files: Iterable[Path]) -> None:
+    """Draw a document's figure into each of the files; into none where it has none."""
+    figure = document_figure(document)
+    if figure is not None:
+        for path in files:
+            plot.save(figure, path)
+
+
+def document_figure(document: Document) -> Figure | None:
+    """The figure of a document; None where there is nothing to draw."""
+    if document.chart == "none" or not any(cell.metrics for cell in document.cells):
+        return None
+    draw = _DRAW.get(document.chart, _bars)
+    with plot.style():
+        return draw(document)
+
+
+def search_figure(document: Document) -> Figure | None:
+    """Mean FCT against the searched value, a panel a case; None where nothing was searched."""
+    searched = document.kind == "runs" and document.chart not in LINES
+    curves = [curve for curve in document.curves if curve.x] if searched else []
+    if not curves:
+        return None
+    cases = list(dict.fromkeys(curve.panel for curve in curves))
+    with plot.style():
+        figure, axes = plot.panels(len(cases), height=3.0)
+        for axis, case in zip(axes, cases, strict=True):
+            # schemes that differ in their limit only have the same curve
+            shown = {(curve.x, curve.y): curve for curve in curves if curve.panel == case}
+            for number, curve in enumerate(shown.values()):
+                _line(axis, curve, number, 1e-3, 1e-3)
+            axis.set_title(case)
+            plot.logarithmic(axis, "x")
+            axis.set_xlabel("flowlet gap (µs)")
+            axis.set_ylabel("mean FCT (µs)")
+        return figure
+
+
+# ---- bars ----
+
+
+def _bars(document: Document) -> Figure:
+    """A panel a metric: a group of bars a case, a bar a scheme."""
+    labels = list(dict.fromkeys(cell.label for cell in document.cells))
+    cases = list(document.cases) or [""]
+    width = max(4.2, 1.4 * len(cases), _BAR_WIDTH * len(cases) * len(labels))
+    drawn = document.drawn or document.metrics
+    figure, axes = plot.panels(len(drawn), width=width, columns=2 if width < _WIDE else 1)
+    for axis, name in zip(axes, drawn, strict=True):
+        one = metric(name)
+        unit = UNITS[one.unit]
+        share = 0.84 / len(labels)
+        for cell in document.cells:
+            if name not in cell.metrics:
+                continue
+            number = labels.index(cell.label)
+            x = cases.index(cell.case) + (number - (len(labels) - 1) / 2) * share
+            value = cell.metrics[name] * unit.factor
+            both = cell.intervals.get(name)
+            ends = None if both is None else (both[0] * unit.factor, both[1] * unit.factor)
+            plot.bar(axis, x, value, share * 0.92, number, label=cell.label, ends=ends)
+            axis.annotate(
+                unit.text(cell.metrics[name], with_name=False),
+                (x, value if ends is None else max(value, ends[1])),
+                (0, 2),
+                textcoords="offset points",
+                ha="center",
+                va="bottom",  # else a number that stands upright lies on its interval
+                fontsize=7,
+                rotation=90 if len(cases) * len(labels) > 10 else 0,
+            )
+        axis.set_title(one.title)
+        axis.set_ylabel(named(name))
+        # a word a line, so that the names of neighbours keep apart
+        names = [case.replace(" ", "\n") for case in cases] if len(cases) > 1 else [""]
+        axis.set_xticks(range(len(cases)), names)
+        axis.margins(y=0.18)
+        axis.set_ylim(bottom=0)
+        axis.grid(visible=False, axis="x")
+    plot.legend(figure, *axes)
+    return figure
+
+
+# ---- heat maps ----
+
+
+def _heatmaps(document: Document) -> Figure:
+    """A panel a case and metric that is to be drawn: it at every combination of two options."""
+    (across, columns), (down, rows) = document.axes.items()
+    cases = list(document.cases) or [""]
+    names = document.drawn or document.metrics[:1]
+    figure, axes = plot.panels(len(cases) * len(names), width=3.6, height=2.5, columns=max(2, len(names)))
+    for axis, (case, name) in zip(axes, itertools.product(cases, names), strict=True):
+        unit = UNITS[metric(name).unit]
+        cells = {cell.label: cell for cell in document.cells if cell.case == case}
+        values = [
+            [_value(cells, grid_label([across, down], (x, y)), name, unit.factor) for x in columns]
+            for y in rows
+        ]
+        _heatmap(axis, values)
+        titles = [document.cases.get(case) or case, *_beside(document, cells, name)]
+        titles += [named(name)] if len(names) > 1 else []
+        axis.set_title("\n".join(filter(None, titles)))
+        axis.set_xticks(range(len(columns)), columns)
+        axis.set_yticks(range(len(rows)), rows)
+        axis.set_xlabel(document.axis_titles.get(across, across))
+        axis.set_ylabel(document.axis_titles.get(down, down))
+        axis.grid(visible=False)
+        axis.spines[:].set_visible(False)
+    if len(names) == 1:
+        figure.supxlabel(f"cells: {named(names[0])}", fontsize=9)
+    return figure
+
+
+def _beside(document: Document, cells: Mapping[str, Cell], name: str) -> list[str]:
+    """What the schemes have that are not of the grid, for comparison."""
+    (across, columns), (down, rows) = document.axes.items()
+    of_grid = {grid_label([across, down], values) for values in itertools.product(columns, rows)}
+    unit = UNITS[metric(name).unit]
+    return [
+        f"{label}: {unit.text(cell.metrics[name])}"
+        for label, cell in cells.items()
+        if label not in of_grid and name in cell.metrics
+    ]
+
+
+def _value(cells: dict[str, Cell], label: str, name: str, factor: float) -> float:
+    cell = cells.get(label)
+    return math.nan if cell is None else cell.metrics.get(name, math.nan) * factor
+
+
+def _heatmap(axis: Axes, values: list[list[float]]) -> None:
+    """Coloured cells with their values; larger is darker."""
+    known = [value for row in values for value in row if not math.isnan(value)]
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    axis.imshow(values, cmap=mpl.colormaps[_MAP], aspect="auto", vmin=low, vmax=high)
+    for y, row in enumerate(values):
+        for x, value in enumerate(row):
+            dark = high > low and (value - low) / (high - low) > _DARK
+            text = "-" if math.isnan(value) else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+            axis.text(x, y, text, ha="center", va="center", color="white" if dark else "#101820", fontsize=8)
+
+
+# ---- lines ----
+
+
+def _memory(document: Document) -> Figure:
+    """A panel for each of the model's: lines against flows a host, or bars where there is one number only."""
+    panels = list(document.cases)
+    figure, axes = plot.panels(len(panels), width=5.2, height=3.2, columns=2)
+    for axis, panel in zip(axes, panels, strict=True):
+        curves = [curve for curve in document.curves if curve.panel == panel]
+        kib = UNITS["KiB"].factor
+        if all(len(curve.x) == 1 for curve in curves):
+            axis.barh(
+                [curve.label for curve in curves],
+                [curve.y[0] * kib for curve in curves],
+                color=[plot.colour(number) for number in range(len(curves))],
+            )
+            plot.logarithmic(axis, "x")
+            axis.set_xlabel("memory (KiB)")
+            axis.invert_yaxis()
+        else:
+            _by_algorithm(axis, curves)
+            plot.logarithmic(axis, "x")
+            plot.logarithmic(axis, "y")
+            axis.set_xlabel("flows a host")
+            axis.set_ylabel("memory (KiB)")
+        axis.set_title(document.cases[panel] or panel)
+    return figure
+
+
+def _endpoints(document: Document) -> Figure:
+    """A panel for each metric: a line a kind of topology, against endpoints."""
+    names = list(dict.fromkeys(curve.panel for curve in document.curves))
+    figure, axes = plot.panels(len(names), width=4.6, height=3.2, columns=2)
+    for axis, name in zip(axes, names, strict=True):
+        one = metric(name)
+        unit = UNITS[one.unit]
+        for number, curve in enumerate(curve for curve in document.curves if curve.panel == name):
+            _line(axis, curve, number, 1.0, unit.factor)
+        axis.set_xlabel("endpoints")
+        axis.set_ylabel(named(name))
+        axis.set_ylim(bottom=0)
+    plot.legend(figure, *axes)
+    return figure
+
+
+def _by_algorithm(axis: Axes, curves: list[Curve]) -> None:
+    """Colours for what is varied, line styles for the algorithms, and a legend of both."""
+    algorithms = list(dict.fromkeys(curve.label.partition(" ")[0] for curve in curves))
+    varied = list(dict.fromkeys(curve.label.partition(" ")[2] for curve in curves))
+    for curve in curves:
+        algorithm, _, value = curve.label.partition(" ")
+        axis.plot(
+            curve.x,
+            [size * UNITS["KiB"].factor for size in curve.y],
+            color=plot.colour(varied.index(value)),
+            linestyle=plot.line(algorithms.index(algorithm)),
+            linewidth=1.5,
+        )
+    for number, name in enumerate(algorithms):
+        axis.plot([], [], color="#7A7A7A", linestyle=plot.line(number), label=name)
+    for number, name in enumerate(varied):
+        axis.plot([], [], color=plot.colour(number), label=name)
+    axis.legend(fontsize=7, frameon=False, ncols=1, loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _line(axis: Axes, curve: Curve, number: int, x_factor: float, y_factor: float) -> None:
+    axis.plot(
+        [x * x_factor for x in curve.x],
+        [y * y_factor for y in curve.y],
+        color=plot.colour(number),
+        linestyle=plot.line(number // len(plot.COLOURS)),
+        marker="o",
+        markersize=3,
+        linewidth=1.4,
+        label=curve.label,
+    )
+
+
+_DRAW = {
+    "ratios": ratios_chart,
+    "heatmap": _heatmaps,
+    "memory": _memory,
+    "endpoints": _endpoints,
+    "sizes": sizes_chart,
+    "gaps": gaps_chart,
+}
+"""How the charts of files are drawn that are no bars."""

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A page of each paper, and README.md: what all pages of a folder say together, in numbers that they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+
+from tailrace.papers.claims.claims import headline, others, tally
+from tailrace.papers.claims.kinds import BEYOND, NUMBER, RANKING, REVERSED
+from tailrace.papers.document import Cost, Document, read_document
+from tailrace.papers.model import names, paper_of
+from tailrace.report.paper.page import (
+    NUMBERS,
+    claim_of,
+    cost_text,
+    metric_of,
+    ratio_of,
+    templates,
+    write_page,
+)
+from tailrace.spec.errors import FileError
+from tailrace.spec.whole import write_file
+
+SUMMARY = "README.md"
+
+BEFORE: Mapping[str, str] = {
+    "flowcut": "9 numbers: 3 within 15 %, 3 within 1.5, 3 beyond; 18 rankings: 18 undecided",
+    "hf2t": "19 numbers: 1 within 15 %, 4 within 1.5, 14 beyond; 10 rankings: 10 undecided",
+    "rlb": "48 numbers: 1 within 15 %, 5 within 1.5, 42 beyond; 16 rankings: 16 undecided",
+    "spritz": "21 numbers: 7 within 15 %, 8 within 1.5, 6 beyond; 29 rankings: 29 undecided",
+}
+"""How the claims of a paper came out in November 2026, with one seed to three."""
+
+_CITED = (
+    "common_1_all",
+    "common_2_dcqcn",
+    "common_4_any_order",
+    "common_5_faults",
+    "common_6_networks",
+    "flowcut_buffers",
+    "flowcut_incast",
+    "flowcut_table4",
+    "hf2t_networks",
+    "rlb_hotspots",
+    "rlb_models",
+    "spritz_fig6",
+    "spritz_fig7",
+    "spritz_fig9",
+)
+"""The figures of which conclusions speak; without one of them there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What is told of the page of a paper."""
+
+    stem: str
+    paper: str
+    headline: str
+    others: str
+    costs: list[Cost]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why `claims` claims of a paper's figures differ."""
+
+    paper: str
+    why: str
+    figures: list[str]
+    claims: int
+
+
+def write_pages(documents: Sequence[Document], out: Path, folder: Path) -> None:
+    """Writes the page of each paper, and README.md about these and those that are in the folder already.
+
+    Args:
+        documents: what came of the figures at one scale, those of a paper together.
+        out: the folder in which their results are, one folder a figure, with the runs beside them.
+        folder: of the pages.
+
+    Raises:
+        FileError: a result is not there or none, or a page cannot be written.
+    """
+    for stem, those in _by_paper(documents):
+        write_page(those, out, folder / f"{stem}.md")
+    text = summary_text(documents_in(folder, documents[0].scale))
+    page = folder / SUMMARY
+    try:
+        write_file(page, text)
+    except OSError as error:
+        raise FileError(page, "", error.strerror or str(error)) from error
+
+
+def documents_in(folder: Path, scale: str) -> list[Document]:
+    """What the pages of a folder show at one scale, in the order of the figures.
+
+    Raises:
+        FileError: numbers of a figure cannot be read.
+    """
+    paths = [folder / paper_of(name) / (name + NUMBERS) for name in names()]
+    found = [read_document(path) for path in paths if path.exists()]
+    return [document for document in found if document.scale == scale]
+
+
+def summary_text(documents: Sequence[Document]) -> str:
+    """README.md, for which `shown_by` of each figure is enough; those of a paper together."""
+    pages = []
+    for stem, those in _by_paper(documents):
+        found = tally(document.claims for document in those)
+        pages.append(Page(stem, those[0].paper, headline(found), others(found), _costs(those)))
+    at_paper_scale = documents[0].scale == "paper"
+    shown = {document.name for document in documents}
+    values = {
+        "scale": documents[0].scale,
+        "pages": pages,
+        "before": BEFORE if at_paper_scale else {},
+        "causes": list(_causes(documents)),
+        "cost": cost_text,
+        "costs": _costs(documents),
+        "conclusions": at_paper_scale and shown.issuperset(_CITED),
+        "ratio": partial(ratio_of, documents),
+        "metric": partial(metric_of, documents),
+        "claim": partial(claim_of, documents),
+    }
+    return templates().get_template("summary.md.j2").render(values)
+
+
+def _by_paper(documents: Iterable[Document]) -> Iterator[tuple[str, list[Document]]]:
+    for stem, those in groupby(documents, lambda document: paper_of(document.name)):
+        yield stem, list(those)
+
+
+def _costs(documents: Iterable[Document]) -> list[Cost]:
+    return [document.cost for document in documents if document.cost]
+
+
+def _causes(documents: Iterable[Document]) -> Iterator[Cause]:
+    """Why numbers are beyond and rankings reversed, in the order of the figures, a cause once a paper."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for document in documents:
+        for claim in document.claims:
+            if claim.counts and (claim.kind, claim.verdict) in ((NUMBER, BEYOND), (RANKING, REVERSED)):
+                found.setdefault((document.paper, claim.why), []).append(document.figure)
+    for (paper, why), figures in found.items():
+        yield Cause(paper, why, list(dict.fromkeys(figures)), len(figures))

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A figure or table of a paper as listings: what was measured, and each claim beside the paper's number."""
+
+from __future__ import annotations
+
+from tailrace.experiments.plan.seeds import seeds_text
+from tailrace.p4rt.values import ABSENT
+from tailrace.papers.claims.kinds import FAIR, GOOD, GRADES
+from tailrace.papers.document import Cell, Document
+from tailrace.results.measure import metric, named
+from tailrace.results.units import UNITS
+from tailrace.tables.listing import Column, Listing, Row
+
+_LOW, _HIGH = "_low", "_high"
+_OVER = "_over_base"
+_STYLES = {
+    verdict.partition(" ")[0]: "green" if verdict in GOOD else "" if verdict in FAIR else "yellow"
+    for verdict in dict.fromkeys(each for grades in GRADES.values() for each in grades)
+    if not verdict.startswith("within")
+}
+"""Of verdicts by their first word, which those within a factor have in common."""
+
+_CLAIMS = (
+    *(Column(name) for name in ("claim", "case")),
+    Column("paper"),
+    Column("rerun", title="authors' re-run"),
+    Column("ours"),
+    Column("expected", rank=1),
+    Column("kind", rank=2),
+    Column("verdict", styles=_STYLES),
+)
+
+
+def measured_table(document: Document) -> Listing:
+    """A row a case and scheme, a column a metric; where there is little room the last ones go first."""
+    seeds = f", seeds {seeds_text(document.seeds)}" if document.seeds else ""
+    columns = [Column("case", key=True, grouped=True)] if len(document.cases) > 1 else []
+    columns.append(Column("scheme", key=True))
+    columns += [
+        Column(
+            name,
+            title=named(name),
+            show=UNITS[metric(name).unit].plain,
+            rank=rank,
+            ends=(f"{name}{_LOW}", f"{name}{_HIGH}"),
+        )
+        for rank, name in enumerate(document.metrics)
+    ]
+    over = ratio_names(document)
+    columns += [
+        Column(
+            f"{name}{_OVER}",
+            title=ratio_title(document, name),
+            show="{:.2f}".format,
+            ends=(f"{name}{_OVER}{_LOW}", f"{name}{_OVER}{_HIGH}"),
+            even=1.0,
+        )
+        for name in over
+    ]
+    rows: list[Row] = []
+    for cell in document.cells:
+        label = f"{cell.label} ({cell.value})" if cell.value else cell.label
+        ends = {
+            f"{name}{end}": value
+            for name, both in cell.intervals.items()
+            for end, value in zip((_LOW, _HIGH), both, strict=True)
+        }
+        for name in over:
+            places = (f"{name}{_OVER}{end}" for end in ("", _LOW, _HIGH))
+            ends |= dict(zip(places, cell.ratios.get(name, ()), strict=False))
+        told = label + (" *" if cell.note else "")
+        rows.append({"case": cell.case, "scheme": told, **cell.metrics, **ends})
+    notes = dict.fromkeys(cell.note for cell in document.cells if cell.note)
+    return Listing(
+        document.name,
+        tuple(columns),
+        tuple(rows),
+        title=f"{document.paper} {document.figure}: {document.title} ({document.scale} scale{seeds})",
+        caption=(*document.notes, *(("* " + "; ".join(notes),) if notes else ())),
+    )
+
+
+def claims_table(document: Document) -> Listing:
+    """A row a claim and case."""
+    notes = explanations(document)
+    columns = tuple(column for column in _CLAIMS if column.name != "rerun" or reran(document))
+    rows = []
+    for claim in document.claims:
+        verdict = f"{claim.verdict} ({notes.index(claim.why) + 1})" if claim.why else claim.verdict
+        texts = {
+            "claim": claim.text,
+            "case": claim.case,
+            "paper": claim.paper,
+            "rerun": claim.rerun,
+            "ours": claim.shown,
+            "expected": claim.expect,
+            "kind": claim.kind,
+            "verdict": verdict,
+        }
+        rows.append({column.name: texts[column.name] for column in columns})
+    return Listing("claims", columns, tuple(rows))
+
+
+def reran(document: Document) -> bool:
+    """Whether it is known of a claim what the paper's authors found when they ran it again."""
+    return any(claim.rerun for claim in document.claims)
+
+
+def cell_text(cell: Cell, name: str) -> str:
+    """A metric of a cell in its unit, with its interval if there is one."""
+    if name not in cell.metrics:
+        return ABSENT
+    unit = UNITS[metric(name).unit]
+    text = unit.plain(cell.metrics[name])
+    low, high = map(unit.plain, cell.intervals.get(name, (cell.metrics[name],) * 2))
+    return text if low == high == text else f"{text} ({low}..{high})"
+
+
+def ratio_names(document: Document) -> list[str]:
+    """The metrics that are shown over those of a base, in the order of the figure."""
+    return list(dict.fromkeys(name for cell in document.cells for name in cell.ratios))
+
+
+def ratio_title(document: Document, name: str) -> str:
+    """What such a ratio is called."""
+    return f"{metric(name).title} / {document.base}"
+
+
+def ratio_text(cell: Cell, name: str) -> str:
+    """Such a ratio of a cell, with its interval if there is one."""
+    if name not in cell.ratios:
+        return ABSENT
+    text, *ends = map("{:.2f}".format, cell.ratios[name])
+    return f"{text} ({ends[0]}..{ends[1]})" if ends and set(ends) != {text} else text
+
+
+def explanations(document: Document) -> list[str]:
+    """What explains the claims that differ or could not be measured, once each; tables count them from 1."""
+    return list(dict.fromkeys(claim.why for claim in document.claims if claim.why))

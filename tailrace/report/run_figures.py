@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of a report about runs: completion times, slowdown by size, order, queues and paths over time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from tailrace.report.figures import plot
+from tailrace.results.comparison import max_fct_ns
+from tailrace.results.over_seeds import Group, groups
+from tailrace.results.parquet import values_of
+from tailrace.results.result import Result
+from tailrace.results.rows import FlowRow, measured_rows
+from tailrace.results.statistics import cumulative, mean, percentile, tail_name, tail_percent
+from tailrace.spec.units import format_bytes, time_unit
+
+_KIB = 1 << 10
+_BINS = 8
+_MOST_LINES = 8
+_MOST_SIZES = 6
+"""With more different sizes than that, slowdowns are shown by ranges of sizes."""
+
+
+def completion_figure(results: Sequence[Result]) -> Figure:
+    """The share of flows that had finished after some time: a panel a case, a line a scheme."""
+    cases, labels = _names(results)
+    with plot.style():
+        figure, axes = plot.panels(len(cases))
+        for axis, case in zip(axes, cases, strict=True):
+            shown = [one for one in results if one.case == case]
+            unit_ns, unit = time_unit(max_fct_ns(shown))
+            for group in groups(shown):
+                rows = _flows(group)
+                times = [row.fct_ns / unit_ns for row in rows if row.fct_ns is not None]
+                x, y = cumulative(times, len(rows))
+                if x:
+                    _steps(axis, [x[0], *x], [0.0, *y], labels.index(group.label), group.label)
+            axis.set_title(case)
+            axis.set_xlabel(f"flow completion time ({unit})")
+            axis.set_ylabel("share of flows")
+            axis.set_ylim(0, 1.02)
+        plot.legend(figure, *axes)
+    return figure
+
+
+def slowdown_figure(results: Sequence[Result]) -> Figure:
+    """Mean and p99 slowdown by flow size, or another tail where there are few flows of a size; where all
+    flows have one size, the distribution of slowdowns.
+    """
+    cases, labels = _names(results)
+    edges = _edges(sorted({row.bytes for result in results for row in measured_rows(result.rows)}))
+    percent = tail_percent(_fewest(results, edges))
+    with plot.style():
+        figure, axes = plot.panels(len(cases))
+        for axis, case in zip(axes, cases, strict=True):
+            for group in groups(one for one in results if one.case == case):
+                number = labels.index(group.label)
+                if len(edges) > 1:
+                    _by_size(axis, group, edges, number, percent)
+                else:
+                    rows = _flows(group)
+                    factors = [row.slowdown for row in rows if row.slowdown is not None]
+                    x, y = cumulative(factors, len(rows))
+                    if x:
+                        _steps(axis, [x[0], *x], [0.0, *y], number, group.label)
+            axis.set_title(case)
+            if len(edges) > 1:
+                plot.logarithmic(axis, "x", lambda size: format_bytes(round(size)), base=2)
+                axis.set_xlabel(f"flow size up to; solid: mean, dotted: {tail_name(percent)}")
+                axis.set_ylabel("slowdown (×)")
+            else:
+                axis.set_xlabel("slowdown (×)")
+                axis.set_ylabel("share of flows")
+                axis.set_ylim(0, 1.02)
+        plot.legend(figure, *axes)
+    return figure
+
+
+def _edges(sizes: Sequence[int]) -> list[int]:
+    """Upper ends of the ranges of sizes: all sizes where they are few, else some of even ratio."""
+    if len(sizes) <= _MOST_SIZES:
+        return list(sizes)
+    ratio = (sizes[-1] / sizes[0]) ** (1 / _BINS)
+    return [math.ceil(sizes[0] * ratio**number) for number in range(1, _BINS)] + [sizes[-1]]
+
+
+def _fewest(results: Sequence[Result], edges: Sequence[int]) -> int:
+    """The finished flows of the range of sizes and the group that have the fewest."""
+    counts = [
+        sum(row.slowdown is not None and below < row.bytes <= edge for row in _flows(group))
+        for group in groups(results)
+        for below, edge in zip((0, *edges), edges, strict=False)
+    ]
+    return min(filter(None, counts), default=0)
+
+
+def _flows(group: Group) -> list[FlowRow]:
+    """The flows that count, of all seeds."""
+    return [row for result in group.results for row in measured_rows(result.rows)]
+
+
+def _by_size(axis: Axes, group: Group, edges: Sequence[int], number: int, percent: int) -> None:
+    points = []
+    finished = [row for row in _flows(group) if row.slowdown is not None]
+    below = 0
+    for edge in edges:
+        factors = [row.slowdown or 0.0 for row in finished if below < row.bytes <= edge]
+        if factors:
+            points.append((edge, mean(factors), percentile(factors, percent)))
+        below = edge
+    sizes, means, tails = [list(column) for column in zip(*points, strict=True)] or ([], [], [])
+    axis.plot(sizes, means, color=plot.colour(number), marker="o", markersize=3, label=group.label)
+    axis.plot(sizes, tails, color=plot.colour(number), marker="^", markersize=3, linestyle=":")
+
+
+def order_figure(results: Sequence[Result]) -> Figure | None:
+    """Share of packets that arrived out of order: a group of bars a case; None where nobody counted."""
+    cases, labels = _names(results)
+    with plot.style():
+        figure, (axis,) = plot.panels(1, width=min(9.0, max(4.2, 0.5 * len(cases) * len(labels))))
+        width = 0.84 / len(labels)
+        highest = 0.0
+        for group in groups(results):
+            measure = group.mean(_percent)
+            if measure is None:
+                continue
+            share = measure.estimate()
+            number = labels.index(group.label)
+            x = cases.index(group.case) + (number - (len(labels) - 1) / 2) * width
+            plot.bar(axis, x, share.value, width * 0.92, number, label=group.label, ends=share.ends)
+            text = "0" if share.value == 0 else f"{share.value:.2g}"
+            top = share.value if share.ends is None else max(share.value, share.ends[1])
+            axis.annotate(text, (x, top), (0, 2), textcoords="offset points", ha="center", fontsize=7)
+            highest = max(highest, top)
+        if not axis.patches:
+            return None
+        axis.set_xticks(range(len(cases)), cases)
+        axis.set_ylabel("packets out of order (%)")
+        axis.set_ylim(0, max(highest * 1.15, 1))
+        axis.grid(visible=False, axis="x")
+        plot.legend(figure, axis)
+    return figure
+
+
+def _percent(result: Result) -> float | None:
+    share = result.summary.packets.out_of_order_fraction
+    return 100 * share if isinstance(share, float) else None
+
+
+def queue_figure(result: Result) -> Figure | None:
+    """The longest queues over time; None where nobody looked, or nothing ever waited."""
+    table = result.timelines.queues
+    if table is None or not table.num_rows:
+        return None
+    lines: dict[tuple[str, int, str], list[tuple[int, int]]] = {}
+    found = values_of(table)
+    unit_ns, unit = time_unit(max(found["time_ns"]))
+    for *key, time_ns, size in zip(
+        *(found[name] for name in ("switch", "port", "peer", "time_ns", "queue_bytes")), strict=True
+    ):
+        switch, port, peer = key
+        lines.setdefault((switch, port, peer), []).append((time_ns, size))
+    longest = sorted(lines, key=lambda key: (-max(size for _, size in lines[key]), key))
+    with plot.style():
+        figure, (axis,) = plot.panels(1, width=7.5)
+        for number, (switch, port, peer) in enumerate(longest[:_MOST_LINES]):
+            points = sorted(lines[switch, port, peer])
+            axis.plot(
+                [time_ns / unit_ns for time_ns, _ in points],
+                [size / _KIB for _, size in points],
+                color=plot.colour(number),
+                linewidth=1.2,
+                label=f"{switch} → {peer}",
+            )
+        axis.set_xlabel(f"virtual time ({unit})")
+        axis.set_ylabel("queue (KiB)")
+        axis.set_ylim(bottom=0)
+        plot.legend(figure, axis, columns=4)
+    return figure
+
+
+def path_figure(result: Result) -> Figure | None:
+    """Which switches the packets of watched flows passed, and when; None where none were watched."""
+    table = result.timelines.paths
+    if table is None or not table.num_rows:
+        return None
+    found = values_of(table)
+    unit_ns, unit = time_unit(max(found["time_ns"]))
+    seen: dict[int, list[tuple[int, str]]] = {}
+    for flow, time_ns, switch in zip(found["flow"], found["time_ns"], found["switch"], strict=True):
+        seen.setdefault(flow, []).append((time_ns, switch))
+    flows = sorted(seen)[:_MOST_LINES]
+    with plot.style():
+        figure, axes = plot.panels(len(flows), width=7.5, height=2.6, columns=1)
+        for axis, flow in zip(axes, flows, strict=True):
+            points = sorted(seen[flow])
+            # switches in the order in which packets pass them
+            switches = list(dict.fromkeys(switch for _, switch in points))
+            axis.plot(
+                [time_ns / unit_ns for time_ns, _ in points],
+                [switches.index(switch) for _, switch in points],
+                linestyle="none",
+                marker="|",
+                markersize=6,
+                color=plot.colour(0),
+            )
+            axis.set_yticks(range(len(switches)), switches)
+            axis.invert_yaxis()
+            axis.set_title(f"flow {flow}: packets at switches")
+            axis.set_xlabel(f"virtual time ({unit})")
+    return figure
+
+
+def _names(results: Sequence[Result]) -> tuple[list[str], list[str]]:
+    """Cases and labels, in their order."""
+    cases = list(dict.fromkeys(result.case for result in results))
+    return cases, list(dict.fromkeys(result.label for result in results))
+
+
+def _steps(axis: Axes, x: Sequence[float], y: Sequence[float], number: int, label: str) -> None:
+    colour, dashes = plot.colour(number), plot.line(number)
+    axis.step(x, y, where="post", label=label, color=colour, linestyle=dashes, linewidth=1.6)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The event log of a run, events.jsonl: one JSON object a line, in the order in which things happened."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tailrace.p4rt.events import Event, structured
+from tailrace.spec.errors import FileError
+from tailrace.spec.files import text_of
+
+EVENTS = "events.jsonl"
+
+
+def write_events(events: Sequence[Event], folder: Path) -> None:
+    """Writes the log into a folder; none where nothing happened."""
+    path = folder / EVENTS
+    if not events:
+        path.unlink(missing_ok=True)
+        return
+    path.write_text("".join(json.dumps(structured(event)) + "\n" for event in events), "utf-8")
+
+
+def read_events(folder: Path) -> tuple[Event, ...]:
+    """What `write_events` wrote into a folder.
+
+    Raises:
+        FileError: the file is not what was written.
+    """
+    path = folder / EVENTS
+    if not path.exists():
+        return ()
+    lines = text_of(path).splitlines()
+    try:
+        return tuple(event_of(json.loads(line)) for line in lines)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise FileError(path, "", "no log of events") from error
+
+
+def event_of(said: dict[str, Any]) -> Event:
+    """The event that `p4rt.events.structured` made an object of; KeyError where it did not."""
+    facts = dict(said)
+    return Event(facts.pop("event"), facts.pop("subject"), facts.pop("text"), facts)

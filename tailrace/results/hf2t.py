@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a summary says of HF2T: the gaps that NICs stretched, and what they took for long ones (HF2T §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tailrace.hosts.gaps.hf2t import UNKNOWN
+from tailrace.results.rows import FlowRow
+from tailrace.results.statistics import percentile
+
+_SUMS = ("stretched", "stretched_ns", "natural")
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What one NIC has learnt: T, UNKNOWN where it had too few gaps, and how often."""
+
+    t_ns: int
+    trainings: int
+
+
+def summary(rows: Sequence[FlowRow], found: Sequence[Learned]) -> dict[str, int]:
+    """Sums over the flows and NICs, and least, median and greatest T of the NICs that know it."""
+    said = {name: sum(getattr(row, name) for row in rows) for name in _SUMS}
+    said["trainings"] = sum(one.trainings for one in found)
+    known = sorted(one.t_ns for one in found if one.t_ns != UNKNOWN)
+    if known:
+        said |= {"t_ns_least": known[0], "t_ns_median": percentile(known, 50), "t_ns_most": known[-1]}
+    return said

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The result of one run, and its place on disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+from msgspec import UnsetType
+
+from tailrace.experiments.plan.words import case_name
+from tailrace.p4rt.events import Event
+from tailrace.results.events import read_events, write_events
+from tailrace.results.gaps import Gaps, read_gaps, write_gaps
+from tailrace.results.rows import FlowRow, flow_table, read_rows, write_rows
+from tailrace.results.summary import FORMAT, Summary
+from tailrace.results.timelines import (
+    NO_TIMELINES,
+    PATHS,
+    Timelines,
+    read_timelines,
+    write_timelines,
+)
+from tailrace.sim.pfc import waits
+from tailrace.spec.errors import FileError
+from tailrace.spec.files import read_bytes, unmarked
+from tailrace.spec.units import format_time
+
+if TYPE_CHECKING:
+    from arro3.core import Table
+
+T = TypeVar("T")
+
+SUMMARY = "summary.json"
+FLOWS = "flows.parquet"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result:
+    """One run: its case (`clean` or the faults' names), its scheme's label, and what it measured."""
+
+    case: str
+    label: str
+    summary: Summary
+    rows: tuple[FlowRow, ...]
+    timelines: Timelines = NO_TIMELINES
+    events: tuple[Event, ...] = ()
+    gaps: Gaps | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every flow finished."""
+        return self.summary.completed == self.summary.flows
+
+    @property
+    def p99_ns(self) -> int | None:
+        """The 99th percentile of the completion times of the finished flows; None where none finished."""
+        figures = self.summary.fct_ns
+        return None if isinstance(figures, UnsetType) else figures.p99
+
+    @property
+    def flows(self) -> Table:
+        """A row a flow, as in flows.parquet: an Arrow table, which polars, pandas and numpy take.
+
+        Columns are named after the fields of FlowRow, but `class`. Times are ns since the traffic began, and
+        missing where the flow did not finish.
+        """
+        return flow_table(self.rows)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What a reader must know before trusting the run: a deadlock, unfinished flows, an overloaded
+        machine.
+        """
+        found = []
+        if not isinstance(self.summary.deadlock, UnsetType):
+            found.append(f"{self.case}, {self.label}: deadlocked: {waits(self.summary.deadlock)}")
+        if not self.complete:
+            missing = self.summary.flows - self.summary.completed
+            found.append(f"{self.case}, {self.label}: {missing} of {self.summary.flows} flows did not finish")
+        if self.summary.overloaded:
+            reasons = "; ".join(self.summary.overload_reasons)
+            found.append(f"{self.case}, {self.label}: overloaded: {reasons}")
+        return tuple(found)
+
+    def __repr__(self) -> str:
+        """One line: what ran, and how it went."""
+        times = self.summary.fct_ns
+        fct = f", FCT mean {format_time(round(times.mean))}, p99 {format_time(times.p99)}" if times else ""
+        flows = f"{self.summary.completed} of {self.summary.flows} flows"
+        return f"<Result {self.case}, {self.label}: {flows}{fct}>"
+
+
+def to_json(document: msgspec.Struct) -> str:
+    """The document as indented JSON with a newline at the end; unset keys are absent."""
+    return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
+
+
+def write_result(result: Result, folder: Path) -> None:
+    """Write summary.json, flows.parquet and what else there is into a folder, made if need be."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / SUMMARY).write_text(to_json(result.summary), "utf-8")
+    write_rows(result.rows, folder / FLOWS)
+    write_timelines(result.timelines, folder)
+    write_events(result.events, folder)
+    write_gaps(result.gaps, folder)
+
+
+def open_result(folder: str | Path) -> Result:
+    """The result of a run that `tailrace run`, `compare` or `sweep` left in a folder.
+
+    Raises:
+        FileError: a file is missing, or is not what was written.
+    """
+    found = read_result(Path(folder), case="", label="")
+    summary = found.summary
+    return replace(found, case=case_name(summary.faults), label=summary.scheme.partition(":")[0])
+
+
+def read_result(folder: Path, *, case: str, label: str) -> Result:
+    """What `write_result` wrote into a folder.
+
+    Raises:
+        FileError: a file is missing, or is not what was written.
+    """
+    summary = read_summary(folder / SUMMARY)
+    rows, timelines = read_rows(folder / FLOWS), read_timelines(folder)
+    followed = set() if timelines.paths is None else set(timelines.paths.column("flow").to_pylist())
+    if missing := sorted(followed - {row.id for row in rows}):
+        raise FileError(folder / PATHS, "", f"flow {missing[0]} is not in {FLOWS}")
+    return Result(
+        case,
+        label,
+        summary,
+        rows,
+        timelines,
+        read_events(folder),
+        read_gaps(folder),
+    )
+
+
+def read_summary(path: Path) -> Summary:
+    """The summary in a file.
+
+    Raises:
+        FileError: it cannot be read, is no summary, or of a version whose numbers mean something else.
+    """
+    found = read_struct(path, Summary, "no summary of a run")
+    refuse_other_format(path, "format", read_struct(path, Formatted).format)
+    return found
+
+
+class Formatted(msgspec.Struct):
+    """What tells a summary's format; before there was any, nothing did."""
+
+    format: int = 0
+
+
+def refuse_other_format(path: Path, key: str, found: int) -> None:
+    """Raises FileError where numbers are of a version in which they meant something else."""
+    if found != FORMAT:
+        raise FileError(
+            path, key, f"expected {FORMAT}, found {found}: run it again with this version of Tailrace"
+        )
+
+
+def read_struct(path: Path, shape: type[T], otherwise: str = "not what tailrace writes") -> T:
+    """What a file of JSON holds.
+
+    Raises:
+        FileError: it cannot be read, or is `otherwise`.
+    """
+    try:
+        return msgspec.json.decode(unmarked(read_bytes(path)), type=shape)
+    except OSError as error:
+        raise FileError(path, "", error.strerror or str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise FileError(path, "", f"{otherwise}: {error}") from error

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One row a flow, as in flows.parquet: what the NICs measured, and the ideal completion time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+
+from arro3.core import Table
+
+from tailrace.experiments.plan.reckon import MOST_FLOWS
+from tailrace.experiments.workloads.classes import PLAIN, measured
+from tailrace.hosts.flows.flow import FlowRecord
+from tailrace.results.parquet import (
+    INTEGER,
+    NUMBER,
+    TEXT,
+    make_table,
+    read_parquet,
+    refuse_gaps,
+    values_of,
+    write_parquet,
+)
+from tailrace.spec.errors import FileError
+
+
+@dataclass(frozen=True, slots=True)
+class FlowRow:
+    """One flow. Times in ns since the traffic began; None where the flow did not finish.
+
+    `src` and `dst` are host names. `packets` counts data packets sent, retransmissions included; `received`
+    those that arrived, duplicates too, and `first_received` the first transmissions among them.
+    `out_of_order` counts first transmissions that arrived when another PSN was expected, losses aside,
+    `ood_max` the largest distance between the two; `out_of_order_raw` all arrivals with another PSN than
+    the receiver's transport expected (Flowcut §III-C2). `path_changes` are in the order of sending.
+    `overtaken` counts first transmissions that arrived after a later one, `timeouts` those of
+    retransmission, `ce_marked` data packets that arrived marked by ECN, `trimmed` those that arrived
+    without their payload, `nacks` what told the sender of them. `explored` counts packets whose path was
+    drawn, `reused` those on a path known to be good, `blocked` paths blocked after a timeout (Spritz §IV).
+    `cnps_sent` and `cnps_received` count the CNPs of DCQCN, of the receiver and at the sender. `stretched`
+    counts gaps between packets that the NIC stretched, by `stretched_ns` in all, and `natural` those beyond
+    the flowlet threshold by themselves (HF2T §4). `flow_class` is the column `class`: classes.py.
+    """
+
+    id: int
+    src: str
+    dst: str
+    bytes: int
+    start_ns: int
+    end_ns: int | None
+    fct_ns: int | None
+    ideal_fct_ns: int
+    slowdown: float | None
+    packets: int
+    retransmitted: int
+    out_of_order: int = 0
+    ood_max: int = 0
+    path_changes: int = 0
+    drains: int = 0
+    drained_ns: int = 0
+    overtaken: int = 0
+    timeouts: int = 0
+    ce_marked: int = 0
+    trimmed: int = 0
+    nacks: int = 0
+    explored: int = 0
+    reused: int = 0
+    blocked: int = 0
+    received: int = 0
+    first_received: int = 0
+    out_of_order_raw: int = 0
+    cnps_sent: int = 0
+    cnps_received: int = 0
+    stretched: int = 0
+    stretched_ns: int = 0
+    natural: int = 0
+    flow_class: str = PLAIN
+
+
+# Explicit, so that a run in which no flow finished writes the same columns.
+SCHEMA = {
+    "id": INTEGER,
+    "src": TEXT,
+    "dst": TEXT,
+    "bytes": INTEGER,
+    "start_ns": INTEGER,
+    "end_ns": INTEGER,
+    "fct_ns": INTEGER,
+    "ideal_fct_ns": INTEGER,
+    "slowdown": NUMBER,
+    "packets": INTEGER,
+    "retransmitted": INTEGER,
+    "out_of_order": INTEGER,
+    "ood_max": INTEGER,
+    "path_changes": INTEGER,
+    "drains": INTEGER,
+    "drained_ns": INTEGER,
+    "overtaken": INTEGER,
+    "timeouts": INTEGER,
+    "ce_marked": INTEGER,
+    "trimmed": INTEGER,
+    "nacks": INTEGER,
+    "explored": INTEGER,
+    "reused": INTEGER,
+    "blocked": INTEGER,
+    "received": INTEGER,
+    "first_received": INTEGER,
+    "out_of_order_raw": INTEGER,
+    "cnps_sent": INTEGER,
+    "cnps_received": INTEGER,
+    "stretched": INTEGER,
+    "stretched_ns": INTEGER,
+    "natural": INTEGER,
+    "class": TEXT,
+}
+_UNFINISHED = ("end_ns", "fct_ns", "slowdown")
+"""Columns without a value where a flow did not finish."""
+
+_NEEDED = {field.name for field in fields(FlowRow) if field.default is MISSING}
+"""Columns that runs of earlier versions have, too."""
+
+_FIELDS = {"class": "flow_class"}
+"""Fields that cannot be called as their columns."""
+
+
+def make_row(
+    record: FlowRecord, *, src: str, dst: str, ideal_fct_ns: int, flow_class: str = PLAIN
+) -> FlowRow:
+    """The row of one flow's record; `src` and `dst` are the names of its hosts."""
+    fct_ns = None if record.end_ns is None else record.end_ns - record.start_ns
+    return FlowRow(
+        id=record.id,
+        src=src,
+        dst=dst,
+        bytes=record.bytes,
+        start_ns=record.start_ns,
+        end_ns=record.end_ns,
+        fct_ns=fct_ns,
+        ideal_fct_ns=ideal_fct_ns,
+        slowdown=None if fct_ns is None else fct_ns / ideal_fct_ns,
+        packets=record.packets,
+        retransmitted=record.retransmitted,
+        out_of_order=record.out_of_order,
+        ood_max=record.ood_max,
+        path_changes=record.path_changes,
+        drains=record.drains,
+        drained_ns=record.drained_ns,
+        overtaken=record.overtaken,
+        timeouts=record.timeouts,
+        ce_marked=record.ce_marked,
+        trimmed=record.trimmed,
+        nacks=record.nacks,
+        explored=record.explored,
+        reused=record.reused,
+        blocked=record.blocked,
+        received=record.received,
+        first_received=record.first_received,
+        out_of_order_raw=record.out_of_order_raw,
+        cnps_sent=record.cnps_sent,
+        cnps_received=record.cnps_received,
+        stretched=record.stretched,
+        stretched_ns=record.stretched_ns,
+        natural=record.natural,
+        flow_class=flow_class,
+    )
+
+
+def write_rows(rows: Sequence[FlowRow], path: Path) -> None:
+    """Write flows.parquet: the table of the rows."""
+    write_parquet(flow_table(rows), path)
+
+
+def flow_table(rows: Sequence[FlowRow]) -> Table:
+    """The rows by id."""
+    ordered = sorted(rows, key=lambda row: row.id)
+    values = {column: [getattr(row, _FIELDS.get(column, column)) for row in ordered] for column in SCHEMA}
+    return make_table(values, SCHEMA)
+
+
+def read_rows(path: Path) -> tuple[FlowRow, ...]:
+    """The rows of a flows.parquet.
+
+    Raises:
+        FileError: it cannot be read, has other columns, or a flow of no bytes.
+    """
+    table = read_parquet(path, "flows", SCHEMA, MOST_FLOWS)
+    refuse_gaps(table, path, "flows", sorted({*_NEEDED, *table.column_names}), _UNFINISHED)
+    values = values_of(table)
+    if min(values["bytes"], default=1) < 1:
+        raise FileError(
+            path, "", f"no table of flows: bytes: expected at least 1, found {min(values['bytes'])}"
+        )
+    names = [_FIELDS.get(name, name) for name in values]
+    # a run of an earlier version has fewer columns
+    return tuple(FlowRow(**dict(zip(names, row, strict=True))) for row in zip(*values.values(), strict=True))
+
+
+def measured_rows(rows: Sequence[FlowRow]) -> tuple[FlowRow, ...]:
+    """The rows of the flows that count: all but those of the background."""
+    return tuple(row for row in rows if measured(row.flow_class))

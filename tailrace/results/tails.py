@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands for a 99th percentile where there are too few flows for one, over all seeds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from msgspec import UnsetType
+
+from tailrace.experiments.workloads.classes import CLASSES
+from tailrace.results.measure import CLASS, plain
+from tailrace.results.result import Result
+from tailrace.results.statistics import TAILS, tail_name, tail_percent
+
+P99 = ("fct_p99", "slowdown_p99", "ood_p99")
+"""Metrics that have another in their place, whose name is the same but for `p99`."""
+
+
+def flows_by_class(runs: Sequence[Sequence[Result]]) -> dict[str, int]:
+    """The flows of each class, and by the empty name all that count, of the cell that has the fewest.
+
+    Args:
+        runs: of each cell, one a seed.
+    """
+    found: dict[str, list[int]] = {}
+    for results in runs:
+        if results:
+            found.setdefault("", []).append(sum(result.summary.flows for result in results))
+        classes: Counter[str] = Counter()
+        for result in results:
+            own = result.summary.classes
+            classes.update(
+                {} if isinstance(own, UnsetType) else {name: one.flows for name, one in own.items()}
+            )
+        for name, count in classes.items():
+            found.setdefault(name, []).append(count)
+    return {name: min(counts) for name, counts in found.items()}
+
+
+def tails(name: str) -> tuple[str, ...]:
+    """A metric, and those that may stand for it."""
+    if plain(name) not in P99:
+        return (name,)
+    return tuple(name.replace("p99", tail_name(percent)) for percent in TAILS)
+
+
+def stands_for(name: str, flows: Mapping[str, int]) -> str:
+    """The metric that is shown for one, given the flows of each class: itself, or that of another tail."""
+    base, _, flow_class = name.rpartition(CLASS)
+    if flow_class not in CLASSES:
+        base, flow_class = name, ""
+    if base not in P99 or flow_class not in flows:
+        return name
+    return name.replace("p99", tail_name(tail_percent(flows[flow_class])))

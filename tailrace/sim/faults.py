@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults in a virtual network, and what the controller is told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from tailrace.experiments.faults.fault import (
+    AckLoss,
+    Blackhole,
+    Drop,
+    LinkDown,
+    LinkFault,
+    LinkSlow,
+    SwitchRestart,
+)
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.sim.control import Control
+from tailrace.sim.network import FrameMatch, Network
+from tailrace.topology import Topology
+
+
+class VirtualFaults:
+    """Schedules the faults of one run."""
+
+    def __init__(
+        self, network: Network, topology: Topology, flows: Iterable[FlowSpec], control: Control
+    ) -> None:
+        """Args:
+        network: not running yet.
+        topology: as it runs, at its time scale.
+        flows: all that will be sent, both ways of which a blackhole may take.
+        control: the controller's part.
+        """
+        self._network = network
+        self._topology = topology
+        self._control = control
+        self._flows = flows
+
+    def schedule(self, faults: Sequence[LinkFault]) -> None:
+        """Schedules faults, and the controller's part in them.
+
+        Raises:
+            NetworkError: the network has no such link or switch.
+        """
+        for fault in faults:
+            self._schedule(fault)
+
+    def _schedule(self, fault: LinkFault) -> None:
+        network = self._network
+        match fault:
+            case LinkSlow():
+                network.link_rate(fault.a, fault.b, fault.factor, fault.at_ns)
+                if fault.until_ns is not None:
+                    network.link_rate(fault.a, fault.b, 1.0, fault.until_ns)
+            case Drop():
+                self._drop(fault, FrameMatch.FLOWS, one_way=fault.one_way)
+            case AckLoss():
+                self._drop(fault, FrameMatch.FLOWCUT_ACK)
+            case LinkDown():
+                self._link_down(fault)
+            case Blackhole():
+                pairs = sorted(fault.pairs & self._talking())
+                network.blackhole(fault.switch, pairs, fault.at_ns, fault.until_ns)
+            case SwitchRestart():
+                self._switch_restart(fault)
+
+    def _talking(self) -> set[tuple[str, str]]:
+        """All pairs of addresses that send something to one another."""
+        return {pair for flow in self._flows for pair in ((flow.src, flow.dst), (flow.dst, flow.src))}
+
+    def _drop(self, fault: Drop | AckLoss, matches: FrameMatch, *, one_way: bool = False) -> None:
+        self._network.drop(
+            fault.a,
+            fault.b,
+            fault.rate,
+            matches=matches,
+            from_ns=fault.at_ns,
+            until_ns=fault.until_ns,
+            one_way=one_way,
+        )
+
+    def _link_down(self, fault: LinkDown) -> None:
+        joined = {fault.a, fault.b}
+        ends = [(link.a, link.a_port) for link in self._topology.links if {link.a, link.b} == joined]
+        self._network.link_down(fault.a, fault.b, fault.at_ns)
+        self._control.links(ends, fault.at_ns, dead=True)
+        if fault.until_ns is not None:
+            self._network.link_up(fault.a, fault.b, fault.until_ns)
+            self._control.links(ends, fault.until_ns, dead=False)
+
+    def _switch_restart(self, fault: SwitchRestart) -> None:
+        name = fault.switch
+        ends = [(link.a, link.a_port) for link in self._topology.links if name in (link.a, link.b)]
+        self._network.call_at(fault.at_ns, partial(self._control.left, name))
+        self._network.switch_restart(name, fault.at_ns, fault.down_ns, partial(self._control.restored, name))
+        self._control.links(ends, fault.at_ns, dead=True)
+        self._control.links(ends, fault.at_ns + fault.down_ns, dead=False)

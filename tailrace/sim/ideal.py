@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ideal completion time of a flow: alone in a healthy network, its NIC sending without a pause.
+
+With packets i of w_i bytes on the wire, over links j with rates r_j and propagation delays d_j:
+
+    ideal = sum(d_j) + s l                            propagation, and s switches' latency l
+          + (w_1 + ... + w_n) / min(r_j)              the bottleneck passes every packet
+          + sum over the other links of w_max / r_j   store and forward: one packet's time a hop
+
+It ends when the receiver has the last byte, as a completion time does. For packets of one size it is exact;
+the first packet is longer (RETH) and the last may be shorter, which changes it by less than one packet's
+time at the bottleneck. Over several paths at once (spraying, MP-RDMA) the short last packet need not wait
+behind the one before it, so that a slowdown may be a little below 1. What switches add to packets between
+themselves (Flowcut's shim) is no part of it: the ideal is the same for every scheme. The path is the widest
+of the shortest ones, and of those one with the least delay.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tailrace.codec.sizes import wire_bytes
+from tailrace.hosts.flows.flow import FlowSpec
+from tailrace.spec.constants import NS_BITS
+from tailrace.topology import Host, Topology, next_hops
+from tailrace.topology.index import Peer
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A link on a path: rate and one-way propagation delay."""
+
+    rate_bps: int
+    delay_ns: int
+
+
+_Best = tuple[float, int, tuple[Hop, ...]]
+"""A path: rate of its slowest link, its delay below zero, its links."""
+
+_NOWHERE: _Best = (math.inf, 0, ())
+
+
+class Ideal:
+    """Ideal completion times on one topology; paths are kept, since many flows share them."""
+
+    def __init__(self, topology: Topology, mtu_bytes: int, *, delays: bool = True) -> None:
+        """Args:
+        topology: as it runs, at its time scale.
+        mtu_bytes: payload of a full packet.
+        delays: False where switches send without propagation delay and have no latency, and only sending
+            hosts have a delay.
+        """
+        self._topology = topology
+        self._delays = delays
+        self._mtu_bytes = mtu_bytes
+        self._next_hops = next_hops(topology)
+        self._times_ns: dict[Hashable, int] = {}
+        self._between: dict[tuple[str, str], _Best] = {}
+
+    def fct_ns(self, flow: FlowSpec) -> int:
+        """The ideal completion time of a flow, rounded to ns; at least 1.
+
+        Raises:
+            KeyError: the topology has no such host.
+        """
+        source, target = self._topology.host_by_ip(flow.src), self._topology.host_by_ip(flow.dst)
+        ends = [(end.switch, end.rate_bps, end.delay_ns) for end in (source, target)]
+        key = (*ends, flow.bytes)
+        known = self._times_ns.get(key)
+        if known is None:
+            known = self._times_ns[key] = self._exact_ns(self.path(source, target), flow.bytes)
+        return known
+
+    def _exact_ns(self, path: Sequence[Hop], size_bytes: int) -> int:
+        """The ideal completion time on a path."""
+        total, largest = wire_bytes(size_bytes, self._mtu_bytes)
+        slowest = min(hop.rate_bps for hop in path)
+        # one of the slowest links is the bottleneck, all others store and forward
+        forwarding = sum(Fraction(largest, hop.rate_bps) for hop in path) - Fraction(largest, slowest)
+        delay_ns = sum(hop.delay_ns for hop in (path if self._delays else path[:1]))
+        if self._delays:
+            # a switch between each two links
+            delay_ns += (len(path) - 1) * self._topology.latency_ns
+        exact = NS_BITS * (Fraction(total, slowest) + forwarding) + delay_ns
+        return max(1, round(exact))
+
+    def path(self, source: Host, target: Host) -> tuple[Hop, ...]:
+        """The links from one host to another."""
+        ends = Hop(source.rate_bps, source.delay_ns), Hop(target.rate_bps, target.delay_ns)
+        return (ends[0], *self._switch_path(source.switch, target.switch)[2], ends[1])
+
+    def _switch_path(self, start: str, end: str) -> _Best:
+        """Of the shortest paths the one with the fastest slowest link, of those that with the least delay."""
+        if start == end:
+            return _NOWHERE
+        known = self._between.get((start, end))
+        if known is not None:
+            return known
+        ports = self._topology.ports_of(start)
+        best: tuple[tuple[float, int], Peer, _Best] | None = None
+        for port in self._next_hops[start][end]:
+            peer = ports[port]
+            rest = self._switch_path(peer.name, end)
+            value = min(peer.rate_bps, rest[0]), rest[1] - peer.delay_ns
+            if best is None or value > best[0]:
+                best = value, peer, rest
+        assert best is not None, f"there is no path from {start} to {end}"
+        value, peer, rest = best
+        found = (*value, (Hop(peer.rate_bps, peer.delay_ns), *rest[2]))
+        self._between[start, end] = found
+        return found

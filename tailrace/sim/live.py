@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controller that runs in real time, in a network in virtual time: the same sessions, elections, probes
+and reconciliations, over P4Runtime channels in memory whose delays come from the seed.
+
+Switches hold what they should when the run begins, as after an earlier controller, so the first packet finds
+its way; this one connects, finds that out, and looks after them from then on. Nothing tells it of faults: it
+misses probes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Sequence
+
+from tailrace.controller.controller import Controller
+from tailrace.controller.session import DEFAULT_ELECTION_ID
+from tailrace.controller.timing import Timing
+from tailrace.experiments.plan.controller import Live
+from tailrace.p4rt.channel import Address
+from tailrace.p4rt.events import Event
+from tailrace.p4rt.memory import Memory, Ways
+from tailrace.schemes.resolved import Resolved
+from tailrace.schemes.watch import End, SuppressedPath
+from tailrace.sim.control import reaction_ns
+from tailrace.sim.job import Job
+from tailrace.sim.network import Network
+from tailrace.sim.network.loop import VirtualLoop
+from tailrace.spec.constants import NS_PER_S
+from tailrace.spec.units import format_time
+from tailrace.switch.p4runtime.service import P4RuntimeService, rpc_handler
+from tailrace.switch.p4runtime.statistics_service import statistics_handler
+from tailrace.topology.paths.shortest import Down
+
+LATENCY_SHARE = 0.1
+"""Of the interval of probes: the usual latency, with which answers come well within a round."""
+
+SPREAD = 0.5
+"""How far delays of messages are from their mean, at most, as a share of it."""
+
+
+def usual_interval_ns(job: Job) -> int:
+    """The time between two rounds of link probes with which a dead link is noticed, and rerouted, in about
+    the time that `told` takes.
+    """
+    return reaction_ns(job.topology, job.scheme.frame_bytes) // (Timing().missed + 1)
+
+
+class LiveController:
+    """Of one network, which is not running yet, in one process."""
+
+    def __init__(self, network: Network, job: Job, live: Live, happened: Callable[[Event], None]) -> None:
+        """`happened` is told what the controller tells."""
+        self._network, self._job, self._happened = network, job, happened
+        self._loop = VirtualLoop(network)
+        self._random = random.Random(f"control {job.seed}")
+        self.memory = Memory(Ways(self._delay_s))
+        self._services: dict[str, P4RuntimeService] = {}
+        for switch in job.topology.switches:
+            network.p4rt(switch.name).hand_over()
+            self._serve(switch.name)
+        real = Timing()
+        interval_ns = live.interval_ns or usual_interval_ns(job)
+        self.timing = real.scaled(interval_ns / NS_PER_S / real.interval_s)
+        self._latency_ns = live.latency_ns or max(1, round(interval_ns * LATENCY_SHARE))
+        self.controller = self._make(DEFAULT_ELECTION_ID)
+        self._task: asyncio.Task[None] | None = None
+
+    def _make(self, election_id: int, scheme: Resolved | None = None) -> Controller:
+        """A controller of all switches, by the job's scheme or another one, which does nothing yet."""
+        job = self._job
+        return Controller(
+            job.topology,
+            scheme or job.scheme,
+            {switch.name: Address(switch.name, switch.id) for switch in job.topology.switches},
+            job.switches,
+            timing=self.timing,
+            election_id=election_id,
+            on_event=self._happened,
+            calls=self.memory,
+            epoch_ns=0,
+            when=format_time,
+        )
+
+    def _delay_s(self, _switch: str) -> float:
+        return self._latency_ns * self._random.uniform(1 - SPREAD, 1 + SPREAD) / NS_PER_S
+
+    # ---- switches ----
+
+    def _serve(self, switch: str) -> None:
+        """A switch's P4Runtime server starts."""
+        endpoint, network = self._network.p4rt(switch), self._network
+        service = P4RuntimeService(endpoint.device, endpoint.cpu, None, lambda: network.now_ns)
+        statistics = {endpoint.device_id: endpoint.device.statistics}
+        self._services[switch] = service
+        self.memory.serve(switch, [rpc_handler(service), statistics_handler(statistics)])
+
+    def _listen(self) -> None:
+        """Has servers look at what their switches have to say, as often as messages take to their client."""
+        self.catch_up()
+        self._network.call_at(self._network.now_ns + self._latency_ns, self._listen)
+
+    def catch_up(self) -> None:
+        """What switches have to say is under way."""
+
+        def deliver() -> None:
+            for service in self._services.values():
+                service.deliver_events()
+
+        self._loop.turn(deliver)
+
+    def left(self, switch: str) -> None:
+        self._services.pop(switch, None)  # it may be away already
+        self._loop.turn(lambda: self.memory.end(switch))
+
+    def restored(self, switch: str) -> None:
+        self._loop.turn(lambda: self._serve(switch))
+
+    # ---- the controller ----
+
+    @property
+    def down(self) -> Down:
+        return self.controller.down
+
+    @property
+    def suppressed(self) -> Sequence[SuppressedPath]:
+        return self.controller.suppressed
+
+    def start(self) -> None:
+        def begin() -> None:
+            self._task = self._loop.create_task(self.controller.run())
+
+        self._loop.turn(begin)
+        self._listen()
+
+    def links(self, ends: Sequence[End], at_ns: int, *, dead: bool) -> None:
+        """Nobody tells it."""
+
+    def check(self) -> None:
+        if self._task is not None and self._task.done():
+            self._task.result()
+
+    def stop(self) -> None:
+        self._loop.end()

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conservation: every frame that was ever sent or made is somewhere, every byte of virtual payload too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tailrace.sim.network.core import SwitchAccount, WireAccount
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Frames, and payload bytes that exist as a length only."""
+
+    frames: int = 0
+    payload_bytes: int = 0
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.frames + other.frames, self.payload_bytes + other.payload_bytes)
+
+
+def _sum(amounts: Iterable[Amount]) -> Amount:
+    return sum(amounts, Amount())
+
+
+@dataclass(frozen=True, slots=True)
+class _Switch:
+    """A switch's part. `core_in`, `core_out` are the core's own counts, `entered` is the network's."""
+
+    core_in: Amount
+    made: Amount
+    core_out: Amount
+    dropped: Amount
+    held: Amount
+    truncated_bytes: int
+    entered: Amount
+    unwired: Amount
+    to_cpu: Amount
+    swallowed: Amount
+    packet_outs: Amount
+
+    @staticmethod
+    def of(raw: SwitchAccount) -> _Switch:
+        frames, payload, *rest = raw
+        in_virt, made_virt, out_virt, dropped_virt, truncated, held_virt = payload
+        virt = (in_virt, made_virt, out_virt, dropped_virt, held_virt)
+        core_in, made, core_out, dropped, held = (Amount(*both) for both in zip(frames, virt, strict=True))
+        others = (Amount(*amount) for amount in rest)
+        return _Switch(core_in, made, core_out, dropped, held, truncated, *others)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wire:
+    """A wire's part."""
+
+    sent: Amount
+    delivered: Amount
+    cut: Amount
+    dropped: Amount
+    under_way: Amount
+
+    @staticmethod
+    def of(raw: WireAccount) -> _Wire:
+        return _Wire(*(Amount(*amount) for amount in raw))
+
+    @property
+    def balanced(self) -> bool:
+        return self.sent == _sum((self.delivered, self.cut, self.dropped, self.under_way))
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Where everything is: the first three are what there ever was, the others what has become of it.
+
+    sent: by hosts
+    made: in switches: clones, multicast copies, pause frames
+    delivered: to hosts
+    unwired: sent by switches to ports without a wire
+    truncated_bytes: payload that switches cut off
+    cut: lost on links that went down or were down
+    swallowed: by switches, because of a blackhole
+    queued: in switches
+    under_way: on wires
+    reasons: frames dropped in switches, by the core's names; some are no losses, such as pauses obeyed
+    unsound: names of wires and switches whose own books do not balance
+    """
+
+    sent: Amount
+    packet_outs: Amount
+    made: Amount
+    delivered: Amount
+    to_cpu: Amount
+    unwired: Amount
+    dropped_in_switches: Amount
+    truncated_bytes: int
+    cut: Amount
+    dropped_by_faults: Amount
+    swallowed: Amount
+    queued: Amount
+    under_way: Amount
+    reasons: Mapping[str, int]
+    unsound: tuple[str, ...]
+
+    @staticmethod
+    def of(
+        switches: Mapping[str, SwitchAccount],
+        wires: Iterable[tuple[tuple[str, bool, bool], WireAccount]],
+        reasons: Mapping[str, int],
+    ) -> Account:
+        """From the network's counts.
+
+        Args:
+            switches: by name.
+            wires: each with its name, whether it begins at a host, and whether it leads to one.
+            reasons: frames dropped in all switches.
+        """
+        nodes = {name: _Switch.of(raw) for name, raw in switches.items()}
+        found = [(ends, _Wire.of(raw)) for ends, raw in wires]
+        all_nodes, all_wires = nodes.values(), [wire for _, wire in found]
+        unsound = [name for (name, _, _), wire in found if not wire.balanced]
+        unsound += [name for name, node in nodes.items() if node.core_in != node.entered]
+        between = _sum(wire.sent for (_, from_host, _), wire in found if not from_host)
+        left = _sum([between, *(node.unwired + node.to_cpu for node in all_nodes)])
+        if left != _sum(node.core_out for node in all_nodes):
+            unsound.append("what switches sent")
+        return Account(
+            sent=_sum(wire.sent for (_, from_host, _), wire in found if from_host),
+            packet_outs=_sum(node.packet_outs for node in all_nodes),
+            made=_sum(node.made for node in all_nodes),
+            delivered=_sum(wire.delivered for (_, _, to_host), wire in found if to_host),
+            to_cpu=_sum(node.to_cpu for node in all_nodes),
+            unwired=_sum(node.unwired for node in all_nodes),
+            dropped_in_switches=_sum(node.dropped for node in all_nodes),
+            truncated_bytes=sum(node.truncated_bytes for node in all_nodes),
+            cut=_sum(wire.cut for wire in all_wires),
+            dropped_by_faults=_sum(wire.dropped for wire in all_wires),
+            swallowed=_sum(node.swallowed for node in all_nodes),
+            queued=_sum(node.held for node in all_nodes),
+            under_way=_sum(wire.under_way for wire in all_wires),
+            reasons=dict(reasons),
+            unsound=tuple(unsound),
+        )
+
+    @property
+    def there_was(self) -> Amount:
+        """Everything that hosts sent, that switches made, that came in by packet-outs."""
+        return _sum((self.sent, self.packet_outs, self.made))
+
+    @property
+    def found(self) -> Amount:
+        """Everything that was delivered, dropped or lost, or that waits or is under way."""
+        gone = (
+            self.delivered,
+            self.to_cpu,
+            self.unwired,
+            self.dropped_in_switches,
+            self.cut,
+            self.dropped_by_faults,
+            self.swallowed,
+            Amount(0, self.truncated_bytes),
+        )
+        return _sum((*gone, self.queued, self.under_way))
+
+    @property
+    def balanced(self) -> bool:
+        """Whether nothing was lost or made up, in the whole and in each part."""
+        explained = sum(self.reasons.values()) == self.dropped_in_switches.frames
+        return self.there_was == self.found and explained and not self.unsound

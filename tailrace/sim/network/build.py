@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C part of the virtual network: a CPython extension, over the runtime's and the codec's."""
+
+from __future__ import annotations
+
+import functools
+from types import ModuleType
+
+from tailrace.cbuild.artifacts import CODEC, RUNTIME, VIRTUAL
+from tailrace.cbuild.extension import extension as make
+from tailrace.codec.build import codec_extension
+from tailrace.switch.core import lib
+
+
+@functools.cache
+def extension() -> ModuleType:
+    """The extension module.
+
+    Raises:
+        BuildError: there is no C compiler, or Python's headers are missing.
+    """
+    # their symbols must be there before the extension is loaded
+    lib.load()
+    codec_extension()
+    return make("tailrace_virtual", sorted(VIRTUAL.glob("tv_*.c")), (CODEC, RUNTIME, VIRTUAL))

@@ -1,0 +1,122 @@
+/* Faults that take frames: shares of them on wires, pairs in switches.
+ * SPDX-License-Identifier: Apache-2.0
+ *
+ * Random numbers are SplitMix64 (Steele, Lea, Flood: "Fast splittable
+ * pseudorandom number generators", OOPSLA 2014), as tailrace/sim/network/prng.py.
+ */
+#include "tv_net.h"
+
+#include <stdlib.h>
+
+uint64_t tv_random(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+void tv_drop_free(tv_drop *d)
+{
+    Py_XDECREF(d->test);
+    free(d);
+}
+
+static int test_in_python(PyObject *test, const uint8_t *data, uint32_t len)
+{
+    PyObject *frame = PyBytes_FromStringAndSize((const char *)data, len);
+    if (!frame)
+        return -1;
+    PyObject *answer = PyObject_CallOneArg(test, frame);
+    Py_DECREF(frame);
+    if (!answer)
+        return -1;
+    int matches = PyObject_IsTrue(answer);
+    Py_DECREF(answer);
+    return matches;
+}
+
+int tv_drop_takes(const tv_wire *w, tv_drop *d, uint64_t now_ps,
+                  const uint8_t *data, uint32_t len)
+{
+    if (now_ps < d->from_ps || now_ps >= d->until_ps)
+        return 0;
+    int matches = d->test ? test_in_python(d->test, data, len)
+                          : tv_match_frame(&w->net->formats, &d->match, data,
+                                           len);
+    if (matches <= 0)
+        return matches;
+    return tv_random(&d->random) < d->threshold || d->all;
+}
+
+/* ---- pairs that a switch swallows ---- */
+
+static uint32_t place_of(uint64_t pair, uint32_t mask)
+{
+    return (uint32_t)(tv_fold(pair ^ TV_MIX_1, TV_MIX_2)) & mask;
+}
+
+static int blackhole_has(const tv_blackhole *h, uint64_t pair)
+{
+    for (uint32_t i = place_of(pair, h->mask); h->used[i];
+         i = (i + 1) & h->mask)
+        if (h->pairs[i] == pair)
+            return 1;
+    return 0;
+}
+
+int tv_blackhole_takes(const tv_node *n, const tc_frame *f)
+{
+    const uint8_t *ip = tv_match_ipv4(&n->net->formats, f->data, f->len);
+    if (!ip)
+        return 0;
+    uint64_t pair = 0;
+    for (int i = 12; i < 20; i++)
+        pair = pair << 8 | ip[i];
+    for (const tv_blackhole *h = n->blackholes; h; h = h->next)
+        if (f->time_ps >= h->from_ps && f->time_ps < h->until_ps &&
+            blackhole_has(h, pair))
+            return 1;
+    return 0;
+}
+
+void tv_blackhole_free(tv_blackhole *h)
+{
+    free(h->pairs);
+    free(h->used);
+    free(h);
+}
+
+int tv_blackhole_add(tv_node *n, const uint64_t *pairs, uint32_t count,
+                     uint64_t from_ps, uint64_t until_ps)
+{
+    uint32_t places = 8;
+    while (places / 2 < count)
+        places *= 2;
+    tv_blackhole *h = calloc(1, sizeof *h);
+    if (h) {
+        h->pairs = calloc(places, sizeof *h->pairs);
+        h->used = calloc(places, 1);
+    }
+    if (!h || !h->pairs || !h->used) {
+        if (h)
+            tv_blackhole_free(h);
+        PyErr_NoMemory();
+        return -1;
+    }
+    h->mask = places - 1;
+    h->from_ps = from_ps;
+    h->until_ps = until_ps;
+    for (uint32_t k = 0; k < count; k++) {
+        if (blackhole_has(h, pairs[k]))
+            continue;
+        uint32_t i = place_of(pairs[k], h->mask);
+        while (h->used[i])
+            i = (i + 1) & h->mask;
+        h->used[i] = 1;
+        h->pairs[i] = pairs[k];
+    }
+    h->next = n->blackholes;
+    n->blackholes = h;
+    return 0;
+}

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the network in C offers (tv_python.c, tv_py_*.c), with types. Nodes and wires go by number."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from enum import IntEnum
+from pathlib import Path
+from types import ModuleType
+from typing import Protocol, cast
+
+from scapy.layers.inet import UDP
+
+from tailrace.codec.layers import local
+from tailrace.codec.layers.bth import BTH, ROCE_PORT
+from tailrace.codec.layers.data_shim import DataShim, Stamp
+from tailrace.codec.layers.detour import Detour
+from tailrace.codec.layers.dscp import Dscp
+from tailrace.codec.layers.local import Subtype
+from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim
+from tailrace.codec.layers.path_probe import PathProbe
+from tailrace.codec.layout import Layout
+from tailrace.codec.nic import Port
+from tailrace.sim.network.build import extension
+from tailrace.sim.network.errors import NetworkError
+from tailrace.sim.network.ranks import Transport
+from tailrace.switch.core.lib import C
+
+NEVER_PS: int = C.TR_NEVER
+_COUNT_MASK = 15
+"""tv_net.h: the number of stamps is in the low four bits of a byte."""
+
+Sight = tuple[int, int, int, "int | None"]
+"""(time_ps, switch, in port, psn)"""
+
+
+Amounts = tuple[int, int]
+"""Frames, and payload bytes that are a length only."""
+
+SwitchAccount = tuple[
+    tuple[int, int, int, int, int],
+    tuple[int, int, int, int, int, int],
+    Amounts,
+    Amounts,
+    Amounts,
+    Amounts,
+    Amounts,
+]
+"""The core's frames (in, made, out, dropped, held) and payload (in, made, out, dropped, truncated, held);
+then what the network gave it, what went to no wire, to the CPU port, what faults swallowed, packet-outs."""
+
+WireAccount = tuple[Amounts, Amounts, Amounts, Amounts, Amounts]
+"""Sent, delivered, cut, dropped, under way."""
+
+
+class Stop(IntEnum):
+    """Why `Net.run` has returned."""
+
+    REST = 0
+    LIMIT = 1
+    MARK = 2
+
+
+class Running(IntEnum):
+    """What `Net.running` says."""
+
+    STANDING = 0
+    WINDOW = 1
+    INSTANT = 2
+
+
+class Net(Protocol):
+    """The type Net of the extension."""
+
+    @property
+    def now_ps(self) -> int: ...
+    @property
+    def events(self) -> int: ...
+    @property
+    def running(self) -> int: ...
+    @property
+    def met(self) -> tuple[int, int, int]: ...
+
+    # assembly and frames by hand
+    def add_switch(self, name: str, handle: int, cpu_port: int, /) -> int: ...
+    def add_absent(self, name: str, rank: int, /) -> int: ...
+    def add_host(self, name: str, /) -> int: ...
+    def add_wire(
+        self, source: int, source_port: int, target: int, target_port: int, rate_bps: int, delay_ps: int, /
+    ) -> int: ...
+    def attach(self, host: int, port: Port, /) -> None: ...
+    def set_formats(
+        self,
+        local_type: int,
+        aside: int,
+        trimmed: int,
+        shims: list[tuple[int, int, int, int, int]],
+        bths: list[tuple[int, int, int]],
+        /,
+    ) -> None: ...
+    def enter(self, switch: int, port: int, frame: bytes, /) -> None: ...
+    def settle(self, switch: int, /) -> None: ...
+    def to_cpu(self, switch: int, /) -> list[bytes]: ...
+    def close(self) -> None: ...
+
+    # running
+    def poll(self) -> None: ...
+    def run(self, limit_ps: int, stop_at_rest: bool, mark: int, /) -> int: ...
+    def at_rest(self) -> bool: ...
+    def cut(self, time_ps: int, /) -> None: ...
+    def set_now(self, now_ps: int, /) -> None: ...
+    def set_ranks(self, transport: Transport, rank: int, ranks: int, /) -> None: ...
+    def set_stepwise(self, stepwise: bool, /) -> None: ...
+
+    # faults
+    def set_rate(self, wire: int, rate_bps: int, /) -> None: ...
+    def set_up(self, wire: int, up: bool, /) -> None: ...
+    def drop(
+        self,
+        wire: int,
+        threshold: int,
+        everything: bool,
+        random: int,
+        from_ps: int,
+        until_ps: int,
+        others: bool,
+        subtypes: int,
+        udp_port: int,
+        test: Callable[[bytes], bool] | None,
+        /,
+    ) -> None: ...
+    def blackhole(self, switch: int, pairs: bytes, from_ps: int, until_ps: int, /) -> None: ...
+
+    # observing
+    def wire(self, wire: int, /) -> tuple[bool, int, int, int, int, int]: ...
+    def traffic(self) -> tuple[int, int, int, int, int, int]: ...
+    def data(self) -> tuple[int, int, int, int, int]: ...
+    def trace(self) -> bytes: ...
+    def tap(self, wire: int, function: Callable[[int, int, bytes, int], None], /) -> None: ...
+    def log(self, a: int, b: int, wires: list[int], others: list[int], /) -> None: ...
+    def logged(self) -> bytes: ...
+    def capture(self, path: Path, wires: list[tuple[int, str]], /) -> None: ...
+    def watch(self, src: int, dst: int, sport: int, /) -> int: ...
+    def watched(self, watch: int, /) -> list[Sight]: ...
+    def sample(self, period_ps: int, wires: list[int], /) -> None: ...
+    def account(self) -> tuple[list[SwitchAccount], list[WireAccount]]: ...
+    def samples(self) -> tuple[bytes | None, bytes | None, bytes | None, bytes | None]: ...
+
+
+@functools.cache
+def _module() -> ModuleType:
+    module = extension()
+    module.set_error(NetworkError)
+    return module
+
+
+def _formats(net: Net) -> None:
+    """Tells where addresses and sequence numbers lie; all from the Scapy layers."""
+    shim, stamp = Layout(DataShim), Layout(Stamp)
+    count = shim.span("DataShim.hops", "DataShim.stamps")
+    assert shim.mask("DataShim.stamps") == _COUNT_MASK and not shim.shift(count, "DataShim.stamps")
+    next_at = shim.span("DataShim.next_type").byte
+    shims = [
+        (int(Subtype.DATA_SHIM), shim.size_bytes, count.byte, stamp.size_bytes, next_at),
+    ]
+    for subtype, layer in ((Subtype.DETOUR, Detour), (Subtype.PATH_PROBE, PathProbe)):
+        fixed = Layout(layer)
+        next_at = fixed.span(f"{layer.__name__}.next_type").byte
+        shims.append((int(subtype), fixed.size_bytes, 0, 0, next_at))
+    plain, nic = Layout(UDP, BTH), Layout(UDP, NicShim, BTH)
+    sequences = [
+        (ROCE_PORT, plain.span("BTH.psn").byte, plain.span("UDP.sport").byte),
+        (SHIM_PORT, nic.span("BTH.psn").byte, nic.span("NicShim.orig_sport").byte),
+    ]
+    trimmed = 1 << Dscp.TRIMMED | 1 << Dscp.TRIMMED_STEERED
+    net.set_formats(local.ETHER_TYPE, 1 << Subtype.DETOUR, trimmed, shims, sequences)
+
+
+def new_net() -> Net:
+    """An empty network.
+
+    Raises:
+        BuildError: the C part cannot be compiled.
+    """
+    net = cast(Net, _module().Net())
+    _formats(net)
+    return net

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of a virtual network, and its clock."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import pickle
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from tailrace.codec.nic import Nic, port
+from tailrace.sim.network.core import NEVER_PS, Running, Stop, new_net
+from tailrace.sim.network.endpoint import Endpoint
+from tailrace.sim.network.errors import NetworkError
+from tailrace.sim.network.held import HeldSignals
+from tailrace.sim.network.prng import SplitMix64
+from tailrace.sim.network.ranks import Met, Timed, Transport
+from tailrace.sim.network.switch_node import SwitchNode
+from tailrace.sim.network.wire import End, Wire
+from tailrace.spec.constants import PS_PER_NS
+from tailrace.spec.watchdog import of_host
+from tailrace.switch.compiler import Program
+from tailrace.switch.core import Switch, SwitchConfig
+from tailrace.switch.p4runtime.pipeline import Prepared
+from tailrace.topology import Topology
+from tailrace.topology import model as topology_model
+from tailrace.topology.partition import parts
+
+T = TypeVar("T")
+
+Progress = Callable[[int, int], None]
+"""progress(now_ns, events)"""
+
+_NO_CPU_PORT = -1
+
+
+class Fabric:
+    """Switches, hosts and wires by name, and callbacks at their time."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        programs: Program | Mapping[str, Program] | None,
+        config: SwitchConfig,
+        seed: int,
+        transport: Transport | None,
+    ) -> None:
+        self.topology = topology
+        self.wires: list[Wire] = []
+        self._seed = seed
+        self._config = config
+        self._net = new_net()
+        self._transport: Timed | None = None
+        self._part_of: dict[str, int] = {}
+        if transport is not None:
+            self._transport = Timed(transport)
+            self._net.set_ranks(self._transport, transport.rank, transport.ranks)
+            self._part_of = parts(topology, transport.ranks)
+        self._numbers: dict[str, int] = {}
+        self._hosts: set[str] = set()
+        self._nodes: dict[str, SwitchNode] = {}
+        self._endpoints: dict[str, Endpoint] = {}
+        self._nics: dict[str, Nic] = {}
+        self._callbacks: list[tuple[int, int, Callable[[], None]]] = []
+        self._sequence = itertools.count()
+        self._add_switches(programs)
+        for host in topology.hosts:
+            name, own = host.name, self.has(host.name)
+            self._numbers[name] = self._net.add_host(name) if own else self._add_absent(name)
+            self._hosts.add(name)
+        for host in topology.hosts:
+            end = End(host.switch, host.port)
+            self._add_wire(End(host.name, 0), end, host.rate_bps, host.delay_ns)
+            self._add_wire(end, End(host.name, 0), host.rate_bps, host.delay_ns)
+        self._guard_hosts()
+        for link in topology.links:
+            a, b = End(link.a, link.a_port), End(link.b, link.b_port)
+            self._add_wire(a, b, link.rate_bps, link.delay_ns)
+            self._add_wire(b, a, link.rate_bps, link.delay_ns)
+
+    # ---- ranks ----
+
+    @property
+    def rank(self) -> int:
+        """Which part of the network this process has, from 0."""
+        return 0 if self._transport is None else self._transport.rank
+
+    @property
+    def met(self) -> Met:
+        """What this process has had to do with other ranks."""
+        return Met(*self._net.met, 0.0 if self._transport is None else self._transport.waited_s)
+
+    def has(self, name: str) -> bool:
+        """Whether a switch or host is in the part that this process has."""
+        return self._part_of.get(name, 0) == self.rank
+
+    @property
+    def switches(self) -> tuple[topology_model.Switch, ...]:
+        """Those that this process has, in the order of the topology."""
+        return tuple(item for item in self.topology.switches if self.has(item.name))
+
+    @property
+    def hosts(self) -> tuple[topology_model.Host, ...]:
+        """Those that this process has, in the order of the topology."""
+        return tuple(item for item in self.topology.hosts if self.has(item.name))
+
+    def everywhere(self, value: T) -> list[T]:
+        """What all ranks have, by rank; each of them calls this at the same time. It is pickled."""
+        if self._transport is None:
+            return [value]
+        message = pickle.dumps(value)
+        found = self._transport.exchange([message] * self._transport.ranks)
+        return [pickle.loads(each) for each in found]  # noqa: S301 - our own processes have made it
+
+    def gathered(self, found: Mapping[int, T]) -> dict[int, T]:
+        """What all ranks have of their parts, by number, in its order; each calls this at the same time."""
+        whole = {number: value for each in self.everywhere(dict(found)) for number, value in each.items()}
+        return dict(sorted(whole.items()))
+
+    # ---- assembly ----
+
+    def _add_absent(self, name: str) -> int:
+        """Keeps the number of a node that another rank has."""
+        return self._net.add_absent(name, self._part_of[name])
+
+    def _add_switches(self, programs: Program | Mapping[str, Program] | None) -> None:
+        prepared: dict[bytes, Prepared] = {}
+        cpu_port = self._config.cpu_port
+        for item in self.topology.switches:
+            seed = SplitMix64(self._seed, item.id).next()
+            program = programs.get(item.name) if isinstance(programs, Mapping) else programs
+            if program is None and programs is not None:
+                raise NetworkError(f"there is no program for {item.name}")
+            if not self.has(item.name):
+                self._numbers[item.name] = self._add_absent(item.name)
+                continue
+            switch = Switch(program, replace(self._config, device_id=item.id, seed=seed))
+            number = self._net.add_switch(
+                item.name, switch.address, _NO_CPU_PORT if cpu_port is None else cpu_port
+            )
+            node = SwitchNode(item.name, number, switch, self._net)
+            self._numbers[item.name] = number
+            self._nodes[item.name] = node
+            self._endpoints[item.name] = Endpoint(
+                node,
+                device_id=item.id,
+                cpu_port=cpu_port,
+                ports=frozenset(self.topology.ports_of(item.name)),
+                clock=lambda: self.now_ns,
+                prepared=prepared,
+            )
+
+    def _guard_hosts(self) -> None:
+        """Pauses of hosts are watched as suits their ports, unless PFC comes with a watchdog of its own."""
+        pfc = self._config.pfc
+        if pfc is None or pfc.watchdog is not None:
+            return
+        for host in self.hosts:
+            watchdog = of_host(host.rate_bps, pfc.least_xoff_bytes)
+            self.switch(host.switch).port_pfc(host.port, replace(pfc, watchdog=watchdog))
+
+    def _add_wire(self, source: End, target: End, rate_bps: int, delay_ns: int) -> None:
+        """Joins two ports; the latency of a switch belongs to the wires that lead to it."""
+        if target.node not in self._hosts:
+            delay_ns += self.topology.latency_ns
+        number = self._net.add_wire(
+            self._numbers[source.node],
+            source.port,
+            self._numbers[target.node],
+            target.port,
+            rate_bps,
+            delay_ns * PS_PER_NS,
+        )
+        self.wires.append(Wire(self._net, number, source, target, rate_bps, delay_ns))
+
+    def attach(self, host: str, nic: Nic) -> None:
+        """Puts a NIC into a host.
+
+        Raises:
+            NetworkError: there is no such host, or another rank has it.
+        """
+        if host not in self._hosts:
+            raise NetworkError(f"there is no host {host}")
+        if not self.has(host):
+            raise NetworkError(f"{host} is in another rank")
+        self._net.attach(self._numbers[host], port(nic))
+        self._nics[host] = nic
+
+    def nic(self, host: str) -> Nic:
+        """The NIC in a host; KeyError where there is none, or another rank has it."""
+        return self._nics[host]
+
+    # ---- parts ----
+
+    def switch(self, name: str) -> Switch:
+        """The switch itself; KeyError where there is none, or another rank has it."""
+        return self._nodes[name].switch
+
+    def p4rt(self, name: str) -> Endpoint:
+        """P4Runtime of a switch; KeyError where there is none, or another rank has it."""
+        return self._endpoints[name]
+
+    def wires_between(self, a: str, b: str) -> list[Wire]:
+        """The wires from `a` to `b`, both switches or hosts, by port.
+
+        Raises:
+            NetworkError: there is none.
+        """
+        found = [wire for wire in self.wires if wire.source.node == a and wire.target.node == b]
+        if not found:
+            raise NetworkError(f"there is no link between {a} and {b}")
+        return sorted(found, key=lambda wire: wire.source.port)
+
+    def _both_ways(self, a: str, b: str) -> list[Wire]:
+        return self.wires_between(a, b) + self.wires_between(b, a)
+
+    # ---- time ----
+
+    @property
+    def now_ps(self) -> int:
+        """The virtual time in picoseconds."""
+        return self._net.now_ps
+
+    @property
+    def now_ns(self) -> int:
+        """The virtual time in whole nanoseconds."""
+        return self._net.now_ps // PS_PER_NS
+
+    @property
+    def events(self) -> int:
+        """Arrivals of frames, and times at which NICs were asked for one, since the start, in this rank."""
+        return self._net.events
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether every NIC is idle and no frame is under way.
+
+        Frames that were sent by hand to another rank count from the next run on.
+        """
+        return all(self.everywhere(self._net.at_rest()))
+
+    def call_at(self, time_ns: int | None, callback: Callable[[], None]) -> None:
+        """Calls back at a virtual time, before anything else that happens then; None or a past time: now.
+
+        Raises:
+            NetworkError: a NIC calls this while the network runs: others may be past that time.
+        """
+        if self._net.running == Running.WINDOW or (self._net.running and self._transport is not None):
+            raise NetworkError("a NIC cannot change the network or have itself called back while it runs")
+        if time_ns is None or time_ns <= self.now_ns:
+            callback()
+        else:
+            heapq.heappush(self._callbacks, (time_ns, next(self._sequence), callback))
+            self._net.cut(time_ns * PS_PER_NS)
+
+    def _next_callback_ps(self) -> int:
+        return self._callbacks[0][0] * PS_PER_NS if self._callbacks else NEVER_PS
+
+    def _call_back(self, now_ps: int) -> None:
+        """Does what is to be done before anything else at a time."""
+        self._net.set_now(now_ps)
+        while self._next_callback_ps() <= now_ps:
+            heapq.heappop(self._callbacks)[2]()
+
+    def _tell(self, progress: Progress, mark: int, every: int) -> int:
+        """Tells of the marks that were passed; the next one. Of several ranks the first says when."""
+        events = self._net.events
+        if self._transport is not None:
+            progress(self.now_ns, events)
+            return events + every
+        while events >= mark:
+            progress(self.now_ns, mark)
+            mark += every
+        return mark
+
+    def _go(self, until_ns: int | None, *, stop_at_rest: bool, progress: Progress | None, every: int) -> None:
+        """Runs to a time, itself included, or for ever; with `stop_at_rest` not longer than until at rest."""
+        net = self._net
+        limit_ps = NEVER_PS if until_ns is None else until_ns * PS_PER_NS + 1
+        mark = NEVER_PS if progress is None else net.events + every
+        net.poll()
+        with HeldSignals(lambda: bool(net.running), lambda: net.cut(0)) as signals:
+            while True:
+                stop = net.run(min(limit_ps, self._next_callback_ps()), stop_at_rest, mark)
+                if signals.let_go():
+                    continue
+                if progress is not None and (stop == Stop.MARK or self._transport is None):
+                    mark = self._tell(progress, mark, every)
+                if stop == Stop.REST:
+                    return
+                callback_ps = self._next_callback_ps()
+                if stop == Stop.LIMIT and callback_ps < limit_ps:
+                    self._call_back(callback_ps)
+                elif stop == Stop.LIMIT:
+                    if until_ns is not None:
+                        net.set_now(until_ns * PS_PER_NS)
+                    return

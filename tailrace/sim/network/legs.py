@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The log of a flow: every crossing of a wire by a packet between two hosts, to the picosecond."""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from tailrace.sim.network.wire import Wire
+
+_RECORD = struct.Struct("=QIIIIII")
+"""tv_logged_frame of tv_net.h."""
+
+_NOWHERE = (1 << 32) - 1
+_SENT = 0
+
+
+class Fate(Enum):
+    """What became of a frame on a wire."""
+
+    RECEIVED = "received"
+    CUT = "lost: the link is down"
+    DROPPED = "lost: taken by a fault"
+    UNDER_WAY = "under way"
+
+
+_FATES = {1: Fate.RECEIVED, 2: Fate.CUT, 3: Fate.DROPPED}
+"""By what tv_net.h's tv_event and tv_loss say together."""
+
+
+@dataclass(slots=True)
+class Leg:
+    """A frame on a wire: when its first bit went out, and when its last one came, or would have.
+
+    That of a switch may have gone out earlier: the network hears of it when it next looks at the switch.
+    `frame` is empty while it is under way; `ip_at` is where IPv4 begins in it, None: nowhere.
+    """
+
+    wire: Wire
+    sent_ps: int
+    length: int
+    virtual_bytes: int
+    ended_ps: int | None = None
+    fate: Fate = Fate.UNDER_WAY
+    frame: bytes = b""
+    ip_at: int | None = None
+
+
+def read_legs(log: bytes, wires: Sequence[Wire]) -> list[Leg]:
+    """What a log says, by the time of sending."""
+    found: list[Leg] = []
+    # on a wire nothing overtakes
+    under_way: dict[int, deque[Leg]] = {}
+    for time_ps, wire, what, length, virtual_bytes, ip_at, frame in _records(log):
+        queue = under_way.setdefault(wire, deque())
+        if what == _SENT:
+            leg = Leg(wires[wire], time_ps, length, virtual_bytes)
+            queue.append(leg)
+            found.append(leg)
+        else:
+            leg = queue.popleft()
+            leg.ended_ps, leg.fate, leg.frame = time_ps, _FATES[what], frame
+            leg.ip_at = None if ip_at == _NOWHERE else ip_at
+    found.sort(key=lambda leg: leg.sent_ps)
+    return found
+
+
+def _records(log: bytes) -> Iterator[tuple[int, int, int, int, int, int, bytes]]:
+    at = 0
+    while at < len(log):
+        time_ps, wire, what, length, virtual_bytes, ip_at, size = _RECORD.unpack_from(log, at)
+        at += _RECORD.size
+        yield time_ps, wire, what, length, virtual_bytes, ip_at, log[at : at + length if size else at]
+        at += size

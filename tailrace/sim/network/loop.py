@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An asyncio event loop whose time is a network's, so that what waits in it waits in virtual time.
+
+    loop = VirtualLoop(network)
+    loop.turn(lambda: loop.create_task(controller.run()))   # runs all that can run now
+    network.run()                                           # timers of the loop fire on the way
+    loop.end()
+
+It has Python's own tasks and futures; `time` is the network's, and where Python's loop waits for files and
+timers this one ends its turn and has the network call it back. Nothing outside the process is waited for, and
+no thread takes part (`run_in_executor` calls at once), so a seed repeats a run exactly. A turn is short, and
+there is one for every message: Python's own round, made for sockets, would be a quarter of such a run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import sys
+from asyncio import events
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import Executor
+from contextvars import Context
+from typing import Any, Protocol
+
+from tailrace.spec.constants import NS_PER_S
+
+_RESOLUTION_S = 0.5e-9
+"""Timers that are due within this time fire now: the network counts whole nanoseconds. What is due after more
+than half of it is waited for, so that no rounding can leave a timer that neither fires nor is waited for.
+"""
+
+
+class Clock(Protocol):
+    """A clock that stands still while anybody is called: sim.network.Network is one."""
+
+    @property
+    def now_ns(self) -> int:
+        """Time, from 0."""
+        ...
+
+    def call_at(self, time_ns: int | None, callback: Callable[[], None]) -> None:
+        """Calls back at a time; now where it is None or past."""
+        ...
+
+
+async def _close(generator: AsyncGenerator[Any, Any]) -> None:
+    await generator.aclose()
+
+
+class _Timer(asyncio.TimerHandle):
+    """Tells its loop when it is cancelled while this is set."""
+
+    _scheduled: bool
+
+
+_MOST_CANCELS = 100
+"""How often what still runs is cancelled at the end: a signal's exception may have hit a task between two
+steps, and nothing can end such a one.
+"""
+
+_MOST_CANCELLED = 100
+"""Timers that were cancelled and are kept, unless most are such."""
+
+
+class VirtualLoop(asyncio.BaseEventLoop):
+    """Runs in turns: `turn`, and whenever one of its timers is due."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._armed_ns: int | None = None
+        self._in_turn = False
+        self._soon: deque[asyncio.Handle] = deque()
+        self._timers: list[_Timer] = []
+        self._cancelled = 0
+        super().__init__()
+
+    def time(self) -> float:
+        """The virtual time in seconds."""
+        return self._clock.now_ns / NS_PER_S
+
+    def is_running(self) -> bool:
+        """Whether this is called within a turn."""
+        return self._in_turn
+
+    # Python 3.10 has no TypeVarTuple, by which asyncio's types say that arguments fit
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Calls back later in this turn, or in the next one."""
+        self._check()
+        handle = asyncio.Handle(callback, args, self, context)
+        self._soon.append(handle)
+        return handle
+
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]  # there is one thread
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Calls back at a time in seconds."""
+        self._check()
+        timer = _Timer(when, callback, args, self, context)
+        heapq.heappush(self._timers, timer)
+        timer._scheduled = True
+        return timer
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Callable[..., Any], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Calls back after a number of seconds."""
+        return self.call_at(self.time() + delay, callback, *args, context=context)
+
+    def _check(self) -> None:
+        if self.is_closed():
+            raise RuntimeError("Event loop is closed")
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:  # noqa: ARG002 - as asyncio calls
+        self._cancelled += 1
+
+    def run_in_executor(  # type: ignore[override]
+        self,
+        executor: Executor | None,  # noqa: ARG002 - as all loops have it
+        func: Callable[..., Any],
+        *args: Any,
+    ) -> asyncio.Future[Any]:
+        """Calls at once; the future is done."""
+        future = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:  # noqa: BLE001 - who waits for the result is told
+            future.set_exception(error)
+        return future
+
+    def turn(self, callback: Callable[[], object] | None = None) -> None:
+        """Calls back in the loop, and runs until nothing is left that can run at this time.
+
+        Within a turn, `callback` is called later in that turn.
+        """
+        if callback is not None:
+            self.call_soon(callback)
+        if self._in_turn:
+            return
+        # a notebook has a loop of its own, which waits for this call
+        outer, hooks = events._get_running_loop(), sys.get_asyncgen_hooks()
+        sys.set_asyncgen_hooks(None, self._forgotten)
+        events._set_running_loop(self)
+        self._in_turn = True
+        try:
+            self._run_all()
+        finally:
+            self._in_turn = False
+            events._set_running_loop(outer)
+            sys.set_asyncgen_hooks(*hooks)
+        if self._timers:
+            wait_s = self._timers[0].when() - self.time()
+            self._arm(self._clock.now_ns + max(1, round(wait_s * NS_PER_S)))
+
+    def _forgotten(self, generator: AsyncGenerator[Any, Any]) -> None:
+        """Nobody will ask this generator for more: it may clean up."""
+        if not self.is_closed():
+            self.call_soon(lambda: self.create_task(_close(generator)))
+
+    def _run_all(self) -> None:
+        """Runs what is to run now, what that asks for, and so on."""
+        soon, timers = self._soon, self._timers
+        due_s = self.time() + _RESOLUTION_S
+        while True:
+            if self._cancelled > _MOST_CANCELLED and 2 * self._cancelled > len(timers):
+                timers[:] = [timer for timer in timers if not timer.cancelled()]
+                heapq.heapify(timers)
+                self._cancelled = 0
+            while timers and (timers[0].cancelled() or timers[0].when() < due_s):
+                timer = heapq.heappop(timers)
+                timer._scheduled = False
+                if timer.cancelled():
+                    self._cancelled -= 1
+                else:
+                    soon.append(timer)
+            if not soon:
+                return
+            for _ in range(len(soon)):
+                handle = soon.popleft()
+                if not handle.cancelled():
+                    handle._run()
+
+    def end(self) -> None:
+        """Cancels all that still waits, lets it clean up, and closes the loop."""
+        for _ in range(_MOST_CANCELS):
+            tasks = asyncio.all_tasks(self)
+            if not tasks:
+                break
+            for task in tasks:
+                task.cancel()
+            self.turn()
+        self._soon.clear()
+        self._timers.clear()
+        self.close()
+
+    def _arm(self, time_ns: int) -> None:
+        if self._armed_ns is None or time_ns < self._armed_ns:
+            self._armed_ns = time_ns
+            self._clock.call_at(time_ns, lambda: self._woken(time_ns))
+
+    def _woken(self, time_ns: int) -> None:
+        """A timer is due, unless it was cancelled meanwhile or an earlier one has come between."""
+        if self._armed_ns == time_ns and not self.is_closed():
+            self._armed_ns = None
+            self.turn()

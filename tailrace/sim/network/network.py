@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A network of compiled switches and NICs on one virtual clock.
+
+    network = Network(topology, seed=7)
+    network.p4rt("leaf1").set_pipeline(request)        # or Network(topology, program)
+    network.attach("h1", nic)
+    network.link_rate("leaf1", "spine1", factor=0.1, at_ns=50_000)
+    network.run()                                      # until every NIC is idle and nothing is under way
+    network.now_ns, network.trace_sha256
+
+A switch is switch.core.Switch, and its traffic manager holds rates, queues and delays. The network is in C
+(tv_net.h says how it runs); NICs, callbacks and taps are Python. Everything follows from the arguments and
+the seed: the same calls give the same trace hash, on every machine. Times are integer nanoseconds from 0 for
+all who look on; inside they are picoseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+
+from tailrace.sim.network.deadlock import Stuck, deadlock
+from tailrace.sim.network.fabric import Progress
+from tailrace.sim.network.faults import Faults
+from tailrace.sim.network.observing import Observing
+from tailrace.sim.network.ranks import Transport
+from tailrace.sim.network.wire import End
+from tailrace.switch.compiler import Program
+from tailrace.switch.core import SwitchConfig
+from tailrace.topology import Topology
+
+PROGRESS_EVENTS = 20_000
+"""Events between two calls of a progress callback."""
+
+SWITCH_CONFIG = SwitchConfig(cpu_port=510, priority_queues=8, tick_ns=1, queue_depth_packets=0)
+"""How switches are set up unless told otherwise: no queue limit but the program's own."""
+
+
+class Network(Faults, Observing):
+    """A virtual network. Close it when it is no longer needed, or use it in a ``with`` statement."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        programs: Program | Mapping[str, Program] | None = None,
+        *,
+        config: SwitchConfig = SWITCH_CONFIG,
+        seed: int = 0,
+        stepwise: bool = False,
+        transport: Transport | None = None,
+    ) -> None:
+        """Makes the switches and the wires; hosts stay silent until a NIC is attached.
+
+        Args:
+            programs: what the switches run, one for all or by name; None: nothing, until a pipeline is set.
+            config: of every switch; device id and seed are replaced by the switch's own.
+            seed: of everything random in the network.
+            stepwise: handle one instant after the other; slower, and nothing comes out different.
+            transport: this process has one part of the network, which `topology.partition` says, and speaks
+                by this to the others; all make the same calls, but for `attach` and what they ask their own
+                switches. None: it has all of it.
+
+        Raises:
+            NetworkError: `programs` names no program for some switch.
+            SpecError: there are not so many parts.
+            BuildError: the C part cannot be compiled.
+        """
+        super().__init__(topology, programs, config, seed, transport)
+        self._net.set_stepwise(stepwise)
+
+    def close(self) -> None:
+        """Ends captures and frees the switches; what was counted can still be read.
+
+        Raises:
+            NetworkError: a capture cannot be written to its end.
+        """
+        try:
+            self._net.close()
+        finally:
+            for endpoint in self._endpoints.values():
+                endpoint.device.close()
+            for node in self._nodes.values():
+                node.switch.close()
+
+    def __enter__(self) -> Network:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Frees the switches."""
+        self.close()
+
+    def run(
+        self,
+        until_ns: int | None = None,
+        *,
+        progress: Progress | None = None,
+        progress_events: int = PROGRESS_EVENTS,
+    ) -> bool:
+        """Runs until every NIC is idle and nothing is under way, or until nothing can happen any more.
+
+        At rest the time is that of the last frame's arrival or sending.
+
+        Args:
+            until_ns: stop at this time; the network can be run on.
+            progress: called with the virtual time and the number of events every `progress_events` events; of
+                several ranks at the same times in all, with the events of each.
+
+        Returns:
+            whether the network is at rest.
+        """
+        self._go(until_ns, stop_at_rest=True, progress=progress, every=progress_events)
+        return self.at_rest
+
+    def deadlock(self) -> tuple[Stuck, ...]:
+        """A circle of queues that pauses hold for good, each waiting for the next one (deadlock.py); of
+        several ranks each calls this at the same time. Empty: there is none.
+        """
+        own = {item.id: self.switch(item.name).held(self.now_ns) for item in self.switches}
+        names = {item.id: item.name for item in self.topology.switches}
+        held = {names[number]: found for number, found in self.gathered(own).items()}
+        return deadlock(held, self._neighbour)
+
+    def _neighbour(self, switch: str, port: int) -> End | None:
+        peer = self.topology.ports_of(switch).get(port)
+        return None if peer is None or peer.kind != "switch" else End(peer.name, peer.port)
+
+    def advance_to(self, time_ns: int) -> None:
+        """Lets time pass up to `time_ns`, whether anything happens or not."""
+        self._go(time_ns, stop_at_rest=False, progress=None, every=PROGRESS_EVENTS)

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Observation: counts, the trace hash, taps, captures, samples of queues, paths of flows."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import NamedTuple, cast
+
+from tailrace.sim.network.account import Account
+from tailrace.sim.network.core import Net, WireAccount
+from tailrace.sim.network.errors import NetworkError
+from tailrace.sim.network.fabric import Fabric
+from tailrace.sim.network.legs import Leg, read_legs
+from tailrace.sim.network.wire import Tap, Wire
+from tailrace.spec.constants import PS_PER_NS
+
+_ANY_PORT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Counts of frames since the start.
+
+    `packet_hops`: taken in by switches, packet-outs too; `delivered`: by wires; `lost`: to faults, of which
+    `cut` were on links that went down or were down, `dropped` taken by `drop`, `swallowed` by `blackhole`;
+    `unwired`: sent to a port without a wire.
+    """
+
+    packet_hops: int
+    delivered: int
+    cut: int
+    dropped: int
+    swallowed: int
+    unwired: int
+
+    @property
+    def lost(self) -> int:
+        """All that faults took."""
+        return self.cut + self.dropped + self.swallowed
+
+
+@dataclass(frozen=True, slots=True)
+class DataFrames:
+    """Frames that carry data and that no host has got.
+
+    `dropped` by switches, or sent to a port without a wire, `lost` to faults, `under_way` in switches and on
+    wires. Trimmed ones, whose payload a switch has cut off before, are apart. Clones are none of them.
+    """
+
+    dropped: int
+    dropped_trimmed: int
+    lost: int
+    lost_trimmed: int
+    under_way: int
+
+
+class Columns(NamedTuple):
+    """What was sampled of one port."""
+
+    queued: Sequence[int]
+    sent: Sequence[int]
+    paused: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Ports of switches, looked at periodically.
+
+    `ports` says which; the columns of a port (by its place there) have a number for each of `times_ns`.
+    """
+
+    ports: tuple[tuple[str, int], ...]
+    times_ns: Sequence[int]
+    _columns: tuple[Columns, ...]
+
+    def queue_bytes(self, port: int) -> Sequence[int]:
+        """What waits in all queues of the port."""
+        return self._columns[port].queued
+
+    def tx_bytes(self, port: int) -> Sequence[int]:
+        """What the port has begun to send since the sample before."""
+        return self._columns[port].sent
+
+    def paused(self, port: int) -> Sequence[int]:
+        """A bit for each priority of the port that obeys a pause."""
+        return self._columns[port].paused
+
+
+class Sight(NamedTuple):
+    """A packet of a watched flow has arrived at a switch. `psn` is None where it carries no such number."""
+
+    time_ps: int
+    switch: str
+    in_port: int
+    psn: int | None
+
+
+class Watch:
+    """The path of a flow over time."""
+
+    def __init__(self, fabric: Fabric, net: Net, number: int) -> None:
+        """For the network."""
+        self._fabric = fabric
+        self._net = net
+        self._number = number
+
+    def sights(self) -> list[Sight]:
+        """All arrivals so far, by time."""
+        switches = self._fabric.topology.switches
+        # by time and switch in each rank, and a switch is in one
+        found = heapq.merge(
+            *self._fabric.everywhere(self._net.watched(self._number)), key=lambda sight: sight[:2]
+        )
+        return [Sight(time_ps, switches[switch].name, port, psn) for time_ps, switch, port, psn in found]
+
+
+def _added(counts: Sequence[WireAccount]) -> WireAccount:
+    """The sums of what several ranks have counted."""
+    amounts = [tuple(map(sum, zip(*each, strict=True))) for each in zip(*counts, strict=True)]
+    return cast("WireAccount", tuple(amounts))
+
+
+def _addresses(src: str, dst: str) -> tuple[int, int]:
+    try:
+        return int(IPv4Address(src)), int(IPv4Address(dst))
+    except ValueError as error:
+        raise NetworkError(f"no flow to watch: {error}") from None
+
+
+def _column(code: str, raw: bytes | None) -> array[int]:
+    values = array(code)
+    values.frombytes(raw or b"")
+    return values
+
+
+class Observing(Fabric):
+    """A network that can be observed."""
+
+    _sampled: tuple[Wire, ...] = ()
+
+    def traffic(self) -> Traffic:
+        """What has happened since the start."""
+        return Traffic(*map(sum, zip(*self.everywhere(self._net.traffic()), strict=True)))
+
+    def data(self) -> DataFrames:
+        """What has become of the data that no host has got."""
+        return DataFrames(*map(sum, zip(*self.everywhere(self._net.data()), strict=True)))
+
+    def account(self) -> Account:
+        """Where all frames are at this moment. What somebody put into a switch by hand is not known here."""
+        own, wires = self._net.account()
+        switches = self.gathered(
+            {
+                node.number: (account, node.switch.drops())
+                for node, account in zip(self._nodes.values(), own, strict=True)
+            }
+        )
+        # what the rank at its beginning has counted, and the rank at its end
+        both = [_added(each) for each in zip(*self.everywhere(wires), strict=True)]
+        hosts = self._hosts
+        ends = [(wire.name, wire.source.node in hosts, wire.target.node in hosts) for wire in self.wires]
+        reasons: Counter[str] = Counter()
+        for _, drops in switches.values():
+            reasons.update(drops)
+        names = [item.name for item in self.topology.switches]
+        by_name = {name: account for name, (account, _) in zip(names, switches.values(), strict=True)}
+        return Account.of(by_name, zip(ends, both, strict=True), reasons)
+
+    @property
+    def trace_sha256(self) -> str:
+        """A hash of everything that every wire has delivered, and when."""
+        own = self._net.trace()
+        # zeros for what another rank has
+        whole = sum(int.from_bytes(trace, "little") for trace in self.everywhere(own))
+        return hashlib.sha256(whole.to_bytes(len(own), "little")).hexdigest()
+
+    def tap(self, tap: Tap, wires: list[Wire] | None = None) -> None:
+        """Calls `tap` for everything that happens on some wires, or on all.
+
+        From then on the network handles one instant after the other, so that taps see everything in its order
+        and may look at any part of the network; that is slow.
+
+        Raises:
+            NetworkError: the network is in several ranks.
+        """
+        for wire in self.wires if wires is None else wires:
+            wire.tap(tap)
+
+    def capture(self, path: Path, wires: list[Wire] | None = None) -> None:
+        """Writes what arrives on some wires, or on all, to a pcapng file, which `close` ends.
+
+        Frames are in the order of their times, and in the file whenever the network stands.
+
+        Raises:
+            NetworkError: the file cannot be written.
+        """
+        chosen = self.wires if wires is None else wires
+        self._net.capture(path, [(wire.index, wire.name) for wire in chosen])
+
+    def sample(self, period_ns: int, wires: list[Wire] | None = None) -> None:
+        """Looks at the ports of switches that some wires (None: all) begin at, now and periodically.
+
+        Each sample takes 9 bytes of memory a port. What was sampled before is forgotten.
+
+        Raises:
+            NetworkError: the period is not positive, or a wire begins at a host.
+        """
+        if period_ns < 1:
+            raise NetworkError(f"a period of {period_ns} ns is not positive")
+        found = (
+            [wire for wire in self.wires if wire.source.node not in self._hosts] if wires is None else wires
+        )
+        for wire in found:
+            if wire.source.node in self._hosts:
+                raise NetworkError(f"{wire.name} begins at no switch")
+        own = [wire.index for wire in found if self.has(wire.source.node)]
+        self._net.sample(period_ns * PS_PER_NS, own)
+        self._sampled = tuple(found)
+
+    def samples(self) -> Samples:
+        """What was sampled so far.
+
+        Raises:
+            NetworkError: `sample` was not called.
+        """
+        if not self._sampled:
+            raise NetworkError("nothing is sampled")
+        times, queued, sent, paused = self._net.samples()
+        wires = [wire for wire in self._sampled if self.has(wire.source.node)]
+        rows = (_column("I", queued), _column("I", sent), paused or b"")
+        columns = self.gathered(
+            {wire.index: Columns(*(row[at :: len(wires)] for row in rows)) for at, wire in enumerate(wires)}
+        )
+        times_ns = array("Q", (time_ps // PS_PER_NS for time_ps in _column("Q", times)))
+        ports = tuple((wire.source.node, wire.source.port) for wire in self._sampled)
+        return Samples(ports, times_ns, tuple(columns[wire.index] for wire in self._sampled))
+
+    def watch_flow(self, src: str, dst: str, sport: int | None = None) -> Watch:
+        """Records from now on where packets from one IPv4 address to another arrive.
+
+        Args:
+            sport: the flow's own source port, also where a NIC has put another one in its place; None: any.
+
+        Raises:
+            NetworkError: an address is none.
+        """
+        a, b = _addresses(src, dst)
+        number = self._net.watch(a, b, _ANY_PORT if sport is None else sport)
+        return Watch(self, self._net, number)
+
+    def log_flow(self, src: str, dst: str) -> None:
+        """Logs from now on each crossing of a wire by packets between two IPv4 addresses, either way, and all
+        else that is no IPv4 packet on wires to the host of `src`: `legs` has it. Some 50 bytes of memory a
+        crossing, and the frame.
+
+        Raises:
+            NetworkError: an address is none, there is a log already, or the network is in several ranks.
+        """
+        a, b = _addresses(src, dst)
+        hosts = {host.name for host in self.topology.hosts if host.ip == src}
+        to_source = [wire.index for wire in self.wires if wire.target.node in hosts]
+        self._net.log(a, b, [wire.index for wire in self.wires], to_source)
+
+    def legs(self) -> list[Leg]:
+        """What has been logged, by the time of sending; it is taken away."""
+        return read_legs(self._net.logged(), self.wires)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts of a virtual network in processes of their own, the ranks, and how they speak to each other.
+
+Every rank makes the same calls at the same virtual times, on a network of which it has its own part; what
+concerns another part does nothing here. `tv_ranks.c` says how they keep time. Ranks on one machine speak
+through shared memory; a `Transport` of another kind may do so otherwise.
+"""
+
+from __future__ import annotations
+
+import mmap
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from tailrace.sim.network.build import extension
+from tailrace.sim.network.errors import NetworkError
+
+
+class RankLostError(NetworkError):
+    """Another rank has gone."""
+
+
+class Transport(Protocol):
+    """What carries messages between ranks."""
+
+    rank: int
+    """This one, from 0."""
+    ranks: int
+    """How many there are."""
+
+    def exchange(self, messages: list[bytes]) -> list[bytes]:
+        """Sends each rank one message, and gives what each has sent here, once all have; both by rank.
+
+        Raises:
+            RankLostError: one of them has gone.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """How much a rank has had to do with the others since the start.
+
+    `meetings` is how often all met, `frames` and `bytes` what this one handed across, bytes being those of
+    messages; `waited_s` is the real time that it took until the others' messages were there.
+    """
+
+    meetings: int
+    frames: int
+    bytes: int
+    waited_s: float
+
+
+class Timed:
+    """A transport, and how long whoever uses it has waited."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.rank = transport.rank
+        self.ranks = transport.ranks
+        self.waited_s = 0.0
+
+    def exchange(self, messages: list[bytes]) -> list[bytes]:
+        """As the transport does."""
+        began_s = time.perf_counter()
+        found = self._transport.exchange(messages)
+        self.waited_s += time.perf_counter() - began_s
+        return found
+
+
+def shared_bytes(ranks: int) -> int:
+    """The size of the memory that so many ranks share."""
+    return cast("int", extension().shared_bytes(ranks))
+
+
+class SharedMemory:
+    """Messages through memory that all ranks of a machine have mapped."""
+
+    def __init__(self, descriptor: int, rank: int, ranks: int, others: Sequence[int]) -> None:
+        """Args:
+        descriptor: a file of `shared_bytes`, zeros at first, in memory.
+        others: sockets whose other end nobody has but another rank: it has gone when that is closed.
+        """
+        self.rank = rank
+        self.ranks = ranks
+        self._memory = mmap.mmap(descriptor, shared_bytes(ranks))
+        self._others = list(others)
+
+    def exchange(self, messages: list[bytes]) -> list[bytes]:
+        found = extension().exchange(self._memory, self.rank, self.ranks, self._others, messages)
+        if found is None:
+            raise RankLostError("another rank has gone")
+        return cast("list[bytes]", found)

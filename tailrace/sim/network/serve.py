@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""P4Runtime of every switch of a network that stands still, behind one address; the device id says which.
+
+    async with serving(network, "127.0.0.1:0") as port:
+        ...                                     # any P4Runtime client: the CLI, p4runtime-shell, finsy
+
+Clients see the switches as they are at this virtual time, and may change them. Packet-outs are carried out
+at once, at this time; what waits in queues goes on waiting. While clients are served the network's own
+controller steps aside, so that any election id will do; afterwards it takes over again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import grpc
+import grpc.aio
+from finsy.proto import p4r
+
+from tailrace.p4rt.status import Code, P4RtError, not_found
+from tailrace.sim.network.endpoint import CpuPort, Endpoint
+from tailrace.sim.network.network import Network
+from tailrace.spec import heap
+from tailrace.switch.p4runtime.server import Tls, listen, new_server
+from tailrace.switch.p4runtime.service import P4RuntimeService, rpc_handler
+from tailrace.switch.p4runtime.statistics_service import statistics_handler
+from tailrace.switch.p4runtime.trace_service import TraceService
+from tailrace.switch.p4runtime.waiting.arriving import Arriving, InTime
+
+_Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class _Plane:
+    """The CPU port of a switch; what comes back by it is delivered once the call is done."""
+
+    def __init__(self, cpu: CpuPort) -> None:
+        self._cpu = cpu
+        self.deliver: Callable[[], None] | None = None
+
+    def now_ns(self) -> int:
+        """The virtual time."""
+        return self._cpu.now_ns()
+
+    def send_packet_out(self, data: bytes) -> None:
+        """A frame enters through the CPU port."""
+        self._cpu.send_packet_out(data)
+        if self.deliver is not None:
+            asyncio.get_running_loop().call_soon(self.deliver)
+
+    def packet_ins(self) -> list[bytes]:
+        """Takes the frames that the switch sent to the CPU port."""
+        return self._cpu.packet_ins()
+
+
+class FabricService:
+    """The P4Runtime service for many devices: hands every call to the one that it names."""
+
+    def __init__(
+        self, endpoints: list[Endpoint], executor: ThreadPoolExecutor, freed: Callable[[], None]
+    ) -> None:
+        self._services: dict[int, P4RuntimeService] = {}
+        self._arriving = Arriving()
+        for endpoint in endpoints:
+            plane = _Plane(endpoint.cpu)
+            service = P4RuntimeService(endpoint.device, plane, executor)
+            service.freed = freed
+            plane.deliver = service.deliver_events
+            self._services[endpoint.device_id] = service
+
+    def _of(self, device_id: int) -> P4RuntimeService:
+        service = self._services.get(device_id)
+        if service is None:
+            ids = sorted(self._services)
+            raise not_found(f"device {device_id} is not known; expected {ids[0]}..{ids[-1]}")
+        return service
+
+    async def write(self, request: p4r.WriteRequest, context: _Context) -> p4r.WriteResponse:
+        """Write of one device."""
+        return await self._of(request.device_id).write(request, context)
+
+    async def read(self, request: p4r.ReadRequest, context: _Context) -> AsyncIterator[p4r.ReadResponse]:
+        """Read of one device."""
+        service = self._of(request.device_id)
+        async for response in service.read(request, context):
+            yield response
+
+    async def set_config(
+        self, request: p4r.SetForwardingPipelineConfigRequest, context: _Context
+    ) -> p4r.SetForwardingPipelineConfigResponse:
+        """SetForwardingPipelineConfig of one device."""
+        return await self._of(request.device_id).set_config(request, context)
+
+    async def get_config(self, request: p4r.GetForwardingPipelineConfigRequest, context: _Context) -> None:
+        """GetForwardingPipelineConfig of one device."""
+        await self._of(request.device_id).get_config(request, context)
+
+    async def capabilities(
+        self, request: p4r.CapabilitiesRequest, context: _Context
+    ) -> p4r.CapabilitiesResponse:
+        """Capabilities, which are every device's; a device that is named must be known."""
+        some = next(iter(self._services))
+        return await self._of(request.device_id or some).capabilities(request, context)
+
+    async def stream_channel(
+        self, request_iterator: AsyncIterator[p4r.StreamMessageRequest], context: _Context
+    ) -> None:
+        """A session with the device that its first message names (P4Runtime §5)."""
+        try:
+            first = await self._arriving.first(anext(request_iterator))
+        except StopAsyncIteration:
+            return
+        if first.WhichOneof("update") != "arbitration":
+            message = "the first message of a stream must be an arbitration"
+            raise P4RtError(Code.FAILED_PRECONDITION, message)
+        service = self._of(first.arbitration.device_id)
+        await service.stream_channel(_again(first, request_iterator), context)
+
+
+async def _again(
+    first: p4r.StreamMessageRequest, rest: AsyncIterator[p4r.StreamMessageRequest]
+) -> AsyncIterator[p4r.StreamMessageRequest]:
+    yield first
+    async for message in rest:
+        yield message
+
+
+@contextlib.asynccontextmanager
+async def serving(network: Network, address: str, tls: Tls | None = None) -> AsyncIterator[int]:
+    """Serves the switches that this process has on `address` (HOST:PORT); gives the port, for port 0.
+
+    Raises:
+        ServerError: the address cannot be used, or the TLS material is no good.
+    """
+    endpoints = [network.p4rt(switch.name) for switch in network.switches]
+    executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compile")
+    server = new_server(len(endpoints))
+    counts = statistics_handler({endpoint.device_id: endpoint.device.statistics for endpoint in endpoints})
+    freed = heap.Trimmer().freed
+    traces = TraceService({endpoint.device_id: endpoint.device for endpoint in endpoints}, executor, freed)
+    handlers = (rpc_handler(FabricService(endpoints, executor, freed)), counts, traces.handler())
+    server.add_generic_rpc_handlers((InTime(handlers, freed),))
+    port = listen(server, address, tls)
+    try:
+        with contextlib.ExitStack() as stack:
+            for endpoint in endpoints:
+                stack.enter_context(endpoint.stepped_aside())
+            try:
+                await server.start()
+                yield port
+            finally:
+                await server.stop(None)
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)

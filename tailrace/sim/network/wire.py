@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One direction of a link, as those see it who look on: who is at its ends, and what has become of frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from tailrace.sim.network.core import Net
+
+FrameTest = Callable[[bytes], bool]
+"""Whether a fault concerns a frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A port of a switch, or the one port (0) of a host."""
+
+    node: str
+    port: int
+
+
+class WireEvent(Enum):
+    """What a tap is told of a frame."""
+
+    SENT = "sent"
+    """Its first bit goes out now."""
+    RECEIVED = "received"
+    """Its last bit has arrived now."""
+    LOST = "lost"
+    """It would have been received now, but a fault took it."""
+
+
+_EVENTS = (WireEvent.SENT, WireEvent.RECEIVED, WireEvent.LOST)
+"""By their numbers in tv_net.h."""
+
+Tap = Callable[["Wire", WireEvent, int, bytes, int], None]
+"""tap(wire, event, now_ns, frame, virtual_bytes)"""
+
+
+@dataclass(frozen=True, slots=True)
+class WireCounts:
+    """Frames: handed to the wire, delivered, lost because the link was cut, lost to other faults."""
+
+    sent: int
+    received: int
+    cut: int
+    dropped: int
+
+
+class Wire:
+    """A wire. `nominal_rate_bps` is without faults; `delay_ns` counts the latency of its target."""
+
+    def __init__(
+        self, net: Net, index: int, source: End, target: End, nominal_rate_bps: int, delay_ns: int
+    ) -> None:
+        """For the network, which has made the wire with this number."""
+        self.index = index
+        self.source = source
+        self.target = target
+        self.nominal_rate_bps = nominal_rate_bps
+        self.delay_ns = delay_ns
+        self._net = net
+        self._taps: list[Tap] = []
+
+    @property
+    def name(self) -> str:
+        """For people: `leaf1:3>spine1:1`."""
+        return f"{self.source.node}:{self.source.port}>{self.target.node}:{self.target.port}"
+
+    @property
+    def up(self) -> bool:
+        return self._net.wire(self.index)[0]
+
+    @property
+    def counts(self) -> WireCounts:
+        """What has become of frames so far; those that are missing are under way."""
+        return WireCounts(*self._net.wire(self.index)[2:])
+
+    @property
+    def received(self) -> int:
+        """Frames delivered."""
+        return self.counts.received
+
+    @property
+    def lost(self) -> int:
+        """Frames that faults took."""
+        counts = self.counts
+        return counts.cut + counts.dropped
+
+    def tap(self, tap: Tap) -> None:
+        """Has a function told of everything that happens here."""
+        if not self._taps:
+            self._net.tap(self.index, self._tell)
+        self._taps.append(tap)
+
+    def _tell(self, event: int, now_ns: int, frame: bytes, virtual_bytes: int) -> None:
+        for tap in self._taps:
+            tap(self, _EVENTS[event], now_ns, frame, virtual_bytes)

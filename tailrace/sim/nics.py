@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hosts of a network in virtual time: their NICs, and what these have learnt and measured."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from tailrace.hosts.flows.flow import FlowRecord
+from tailrace.hosts.flows.observation import merge
+from tailrace.hosts.gaps.histogram import merged_bins
+from tailrace.hosts.nic.nic import Nic
+from tailrace.results.gaps import Gaps
+from tailrace.results.hf2t import Learned
+from tailrace.sim.job import Job
+from tailrace.sim.network import Network
+from tailrace.topology import GATEWAY_MAC
+
+
+def attach_nics(network: Network, job: Job) -> list[Nic]:
+    """A NIC in every host that this process has, with its flows."""
+    nics = {}
+    table = job.scheme.paths(job.topology)
+    for host in network.hosts:
+        nic = Nic(
+            ip=host.ip,
+            mac=host.mac,
+            gateway_mac=GATEWAY_MAC,
+            config=replace(job.nic, link_rate_bps=host.rate_bps, virtual_payload=True),
+            rng=random.Random(f"nic {host.name} {job.seed}"),
+            paths=None if table is None else partial(table.of, host.ip),
+        )
+        network.attach(host.name, nic)
+        nics[host.ip] = nic
+    for flow in job.flows:
+        if flow.src in nics:
+            nics[flow.src].add_flow(flow)
+        if flow.dst in nics:
+            nics[flow.dst].expect_flow(flow)
+    return list(nics.values())
+
+
+def records(network: Network, nics: Sequence[Nic]) -> tuple[FlowRecord, ...]:
+    """What both ends of each flow have seen."""
+    seen = [observation for nic in nics for observation in nic.records()]
+    return tuple(merge(itertools.chain(*network.everywhere(seen))))
+
+
+def learned(network: Network, nics: Sequence[Nic]) -> tuple[Learned, ...]:
+    """What each NIC has learnt that stretches gaps."""
+    learners = {host.id: nic.learner for host, nic in zip(network.hosts, nics, strict=True)}
+    own = {number: Learned(one.t_ns, one.trainings) for number, one in learners.items() if one is not None}
+    return tuple(network.gathered(own).values())
+
+
+def gaps_seen(network: Network, nics: Sequence[Nic], job: Job) -> Gaps | None:
+    """The gaps that NICs have measured; None where they do not."""
+    if not job.nic.measure_gaps:
+        return None
+    own = list(merged_bins(nic.gaps.bins() for nic in nics if nic.gaps is not None))
+    return Gaps.merged(network.everywhere(own))

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far a run in virtual time is: whether it is over, when it is given up, and what is told of it."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Sequence
+
+from tailrace.experiments.faults.fault import LinkSlow, last_change_ns
+from tailrace.experiments.plan.reckon import check_samples
+from tailrace.hosts.flows.observation import ReceiverObservation
+from tailrace.hosts.nic.nic import Nic
+from tailrace.sim.control import reaction_ns
+from tailrace.sim.ideal import Ideal
+from tailrace.sim.job import Job
+from tailrace.sim.network import Network
+from tailrace.sim.outcome import Progress, Report
+from tailrace.spec import SpecError
+from tailrace.spec.limits import refuse_above
+from tailrace.spec.units import MOST_NS
+
+PATIENCE = 50
+"""A run ends with flows unfinished after so many times the ideal time of all flows one after the other."""
+
+STALLED_TIMEOUTS = 2
+"""So that one of them comes after the last change, whatever was waited for before."""
+
+MOST_RETRANSMISSIONS = 100_000_000
+"""While nothing arrives, and flows wait for the end of a fault."""
+
+MOST_PROBES = 2_000_000
+"""Of links, by a controller that runs in Python."""
+
+TELL_S = 0.25
+"""Real time between two reports of progress, at least."""
+
+TELL_SHARE = 20
+"""So many times as long as a report takes, the run goes on before the next one."""
+
+
+def last_event_ns(job: Job) -> int:
+    """The time of the last start of a flow, or change of a fault."""
+    starts = (flow.start_ns for flow in job.flows)
+    return max(itertools.chain([0], starts, map(last_change_ns, job.faults)))
+
+
+def stalled_ns(job: Job) -> int:
+    """A run has stalled when nothing has arrived for so long: STALLED_TIMEOUTS retransmission timeouts, at
+    their longest.
+    """
+    return STALLED_TIMEOUTS * (job.nic.rto_ns << job.nic.rto_backoff)
+
+
+def limit_ns(job: Job) -> int:
+    """When it is given up to wait for flows.
+
+    Raises:
+        SpecError: virtual time, or the memory, does not hold the run.
+    """
+    ideal = Ideal(job.topology, job.nic.mtu_bytes)
+    factors = [fault.factor for fault in job.faults if isinstance(fault, LinkSlow)]
+    in_turn_ns = longest_ns = last_flow_ns = 0
+    for flow in job.flows:
+        time_ns = ideal.fct_ns(flow)
+        in_turn_ns += time_ns
+        longest_ns = max(longest_ns, time_ns)
+        last_flow_ns = max(last_flow_ns, flow.start_ns + time_ns)
+    if longest_ns > MOST_NS:
+        raise SpecError("a flow would take longer than 100 days, which virtual time does not hold")
+    if last_flow_ns > MOST_NS:
+        raise SpecError("the last flow would end after 100 days, which virtual time does not hold")
+    check_samples(job.topology, job.sample_ns, last_flow_ns)
+    check_probes(job, last_flow_ns)
+    last_ns = last_event_ns(job)
+    if last_ns > MOST_NS:
+        raise SpecError("a fault changes after 100 days, which virtual time does not hold")
+    late_ns = last_ns + PATIENCE * (round(in_turn_ns / min(factors, default=1.0)) + job.nic.rto_ns)
+    return min(late_ns, MOST_NS)
+
+
+def check_probes(job: Job, time_ns: int) -> None:
+    """Refuses a controller that probes links more often than a run can compute.
+
+    Raises:
+        SpecError: in so much time it does.
+    """
+    if job.live is not None:
+        # where nothing says otherwise, a link is probed several times in the reaction time
+        interval_ns = job.live.interval_ns or reaction_ns(job.topology, job.scheme.frame_bytes)
+        probes = 2 * len(job.topology.links) * (time_ns // interval_ns)
+        refuse_above("controller live", "probes", probes, MOST_PROBES)
+
+
+def served(nic: Nic, job: Job) -> bool:
+    """Whether a NIC has received all flows that somebody waits for."""
+    return all(
+        seen.end_ns is not None
+        for seen in nic.records()
+        if isinstance(seen, ReceiverObservation) and seen.flow.id not in job.background
+    )
+
+
+class Teller:
+    """Reports how far a run is, seldom enough to cost nothing that matters."""
+
+    def __init__(self, network: Network, job: Job, nics: Sequence[Nic], report: Report) -> None:
+        """Of a run with all NICs that this process has. Each process tells at the same virtual times."""
+        self._network = network
+        self._nics = nics
+        self._report = report
+        self._job = job
+        self._mtu_bytes = job.nic.mtu_bytes
+        self._background = job.background
+        waited = [flow for flow in job.flows if flow.id not in job.background]
+        self._flows = len(waited)
+        self._total_bytes = sum(flow.bytes for flow in waited)
+        self._last_ns = last_event_ns(job)
+        self._largest = max((flow.bytes for flow in job.flows), default=0)
+        self._arrived_bytes, self._arrived_ns = 0, 0
+        self._next_s = 0.0
+
+    def tell(self, now_ns: int, events: int) -> None:
+        """Reports, unless that was done a short while ago.
+
+        Raises:
+            SpecError: the run goes on for so long that samples would fill the memory.
+        """
+        check_samples(self._job.topology, self._job.sample_ns, now_ns)
+        began_s = time.monotonic()
+        # whether it is time for that the first of several ranks says
+        if self._network.everywhere(began_s >= self._next_s)[0]:
+            self.tell_now(now_ns, events)
+            ended_s = time.monotonic()
+            self._next_s = ended_s + max(TELL_S, TELL_SHARE * (ended_s - began_s))
+
+    def _arrived(self) -> tuple[int, int]:
+        """How many flows, and how many bytes of all, have arrived at this process's NICs."""
+        done = arrived_bytes = 0
+        for seen in itertools.chain.from_iterable(nic.received() for nic in self._nics):
+            if seen.flow.id in self._background:
+                continue
+            complete = seen.end_ns is not None
+            done += complete
+            arrived = seen.flow.bytes if complete else seen.packets * self._mtu_bytes
+            arrived_bytes += min(arrived, seen.flow.bytes)
+        return done, arrived_bytes
+
+    def has_stalled(self, now_ns: int) -> bool:
+        """Whether nothing has arrived in this process for `stalled_ns`, and nothing changes any more."""
+        self._note(now_ns, self._arrived()[1])
+        return now_ns >= max(self._arrived_ns, self._last_ns) + stalled_ns(self._job)
+
+    def _note(self, now_ns: int, arrived_bytes: int) -> None:
+        if arrived_bytes != self._arrived_bytes:
+            self._arrived_bytes, self._arrived_ns = arrived_bytes, now_ns
+
+    def _check_waiting(self, now_ns: int, unfinished: int, arrived_bytes: int) -> None:
+        """Refuses to wait for a fault to end while flows retransmit in vain, where that takes too long.
+
+        Raises:
+            SpecError: it does.
+        """
+        self._note(now_ns, arrived_bytes)
+        wait_ns, nic = stalled_ns(self._job), self._job.nic
+        if not unfinished or now_ns < self._arrived_ns + wait_ns:
+            return
+        packets = min(nic.window_packets, -(-self._largest // nic.mtu_bytes))
+        timeouts = STALLED_TIMEOUTS * max(0, self._last_ns - now_ns) // wait_ns
+        what = "retransmissions while nothing arrives until the fault ends"
+        refuse_above("fault", what, unfinished * packets * timeouts, MOST_RETRANSMISSIONS)
+        check_probes(self._job, self._last_ns - now_ns)
+
+    def tell_now(self, now_ns: int, events: int, phase: str = "traffic") -> None:
+        """Reports how many flows, and what share of all bytes, their receivers have."""
+        counts = (*self._arrived(), events)
+        done, arrived_bytes, events = map(sum, zip(*self._network.everywhere(counts), strict=True))
+        self._check_waiting(now_ns, self._flows - done, arrived_bytes)
+        share = arrived_bytes / self._total_bytes
+        self._report(Progress(phase, done, self._flows, share, now_ns, events))

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run in virtual time does where it is to stop: it lets others look inside until it may go on.
+
+While it stands, P4Runtime of every switch is served at one address on the loopback interface, and the run
+file leads the inspection commands there. A line on standard input lets it go on, and so does its end. Nothing
+that only looks changes what comes out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from tailrace.controller import runfile
+from tailrace.controller.runfile import RunFile, RunSwitch
+from tailrace.sim.network.ranks import RankLostError
+from tailrace.sim.network.serve import serving
+from tailrace.sim.run import Standing
+from tailrace.spec.units import format_time
+
+LOOPBACK = "127.0.0.1"
+STANDARD_INPUT = 0
+_READ_BYTES = 4096
+
+
+class Lines:
+    """Lines of a file, waited for one by one.
+
+    Read past Python's own buffers: a thread that is left behind, waiting, would lock them when the program
+    ends.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        """Of an open file, a terminal for one."""
+        self._descriptor = descriptor
+        self._waiting = b""
+
+    def wait(self) -> None:
+        """Returns when another line is there, or at once when there will never be one."""
+        while b"\n" not in self._waiting:
+            try:
+                found = os.read(self._descriptor, _READ_BYTES)
+            except OSError:  # no such file is open: nobody can say anything
+                return
+            if not found:
+                return
+            self._waiting += found
+        self._waiting = self._waiting.partition(b"\n")[2]
+
+
+async def _in_thread(wait: Callable[[], None]) -> None:
+    """Waits in a thread, which nobody waits for when this is interrupted."""
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
+
+    def run() -> None:
+        try:
+            wait()
+        finally:
+            with contextlib.suppress(RuntimeError):  # the loop has been closed meanwhile
+                loop.call_soon_threadsafe(over.set)
+
+    threading.Thread(target=run, daemon=True).start()
+    await over.wait()
+
+
+@contextlib.contextmanager
+def _announced(standing: Standing, port: int) -> Iterator[None]:
+    """The run file, for as long as the switches can be reached."""
+    job, switches = standing.job, standing.network.topology.switches
+    program = job.scheme.program
+    content = RunFile(
+        topology=job.topology.words,
+        scheme=msgspec.to_builtins(job.scheme),
+        target=job.target,
+        tick_ns=job.switches.tick_ns,
+        relay=None,
+        switches={
+            item.name: RunSwitch(standing.elsewhere.get(item.name, f"{LOOPBACK}:{port}"), item.id, program)
+            for item in switches
+        },
+        time_scale=job.time_scale,
+        down=tuple(sorted(standing.down)),
+        suppressed=tuple(
+            (*path.end, max(0, path.until_ns - standing.network.now_ns)) for path in standing.suppressed
+        ),
+    )
+    runfile.write(None, content)
+    try:
+        yield
+    finally:
+        runfile.remove()
+
+
+def _instructions(standing: Standing, port: int) -> str:
+    switches = standing.network.topology.switches
+    first = switches[0]
+    addresses = ", ".join(dict.fromkeys([f"{LOOPBACK}:{port}", *standing.elsewhere.values()]))
+    return (
+        f"stopped at {format_time(standing.network.now_ns)}; {len(switches)} switches serve P4Runtime "
+        f"at {addresses}, device ids {first.id} to {switches[-1].id}\n"
+        "look from another terminal: tailrace tables, flows, queues, registers, counters, paths, diff, "
+        f"trace, shell {first.name}\n"
+        "a line here goes on, Ctrl-C ends the run"
+    )
+
+
+def let_inspect(say: Callable[[str], None], wait: Callable[[], None]) -> Callable[[Standing], None]:
+    """What a stopped run is to do.
+
+    Args:
+        say: tells the user where to look and how to go on.
+        wait: returns when the run is to go on.
+
+    Returns:
+        a function for `Stops`; it raises RunFileError where the run file cannot be written.
+    """
+
+    async def stand(standing: Standing) -> None:
+        async with serving(standing.network, f"{LOOPBACK}:0") as port:
+            with _announced(standing, port):
+                say(_instructions(standing, port))
+                await _in_thread(wait)
+        say("going on")
+
+    return lambda standing: asyncio.run(stand(standing))
+
+
+def serve_part(standing: Standing) -> None:
+    """What a rank that is not the first does at a stop: serves its switches until the first goes on."""
+    network = standing.network
+
+    def wait() -> None:
+        with contextlib.suppress(RankLostError):  # which the run finds out itself
+            network.everywhere(None)
+
+    async def stand() -> None:
+        async with serving(network, f"{LOOPBACK}:0") as port:
+            network.everywhere({item.name: f"{LOOPBACK}:{port}" for item in network.switches})
+            await _in_thread(wait)
+
+    asyncio.run(stand())

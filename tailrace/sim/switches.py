@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The switches of a network in virtual time: as the job wants them, and what they count of PFC."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tailrace.experiments.plan.pfc import Thresholds
+from tailrace.sim.job import Job
+from tailrace.sim.network import Network
+from tailrace.sim.network.network import SWITCH_CONFIG
+from tailrace.sim.outcome import PfcSeen
+from tailrace.sim.pfc import pfc_seen
+from tailrace.spec.watchdog import of_port
+from tailrace.switch.core import BufferConfig, PfcConfig, SwitchConfig
+from tailrace.switch.p4runtime.statistics import statistics
+from tailrace.topology.timing import fabric_rate_bps
+
+
+def switch_config(job: Job) -> SwitchConfig:
+    """How switches are set up: with PFC of the data class, and a rate at which packets go round, where
+    that is wanted.
+    """
+    rate_bps = fabric_rate_bps(job.topology) if job.scheme.recirculates else 0
+    config = replace(SWITCH_CONFIG, recirc_rate_bps=rate_bps)
+    wanted = job.pfc
+    if wanted is None:
+        return config
+    pfc = _pfc_config(job, wanted)
+    size = wanted.buffer_bytes
+    buffer = None if size is None else BufferConfig(size, wanted.alpha, wanted.port_bytes)
+    return replace(config, pfc=pfc, buffer=buffer)
+
+
+def _pfc_config(job: Job, wanted: Thresholds) -> PfcConfig:
+    """PFC of ports between switches: what came in there waits in the next channel, where there are any."""
+    classes = wanted.lossless(job.nic.data_priority)
+    sizes = (wanted.xoff_bytes, wanted.xon_bytes, wanted.headroom_bytes)
+    return PfcConfig(classes, *sizes, watchdog=wanted.watchdog, rise=wanted.rise)
+
+
+def guard_hosts(network: Network, job: Job) -> None:
+    """Pauses of hosts are watched more closely."""
+    wanted = job.pfc
+    if wanted is None:
+        return
+    config = _pfc_config(job, wanted)
+    for host in network.hosts:
+        watchdog = of_port(wanted.watchdog, host=True, rate_bps=host.rate_bps, xoff_bytes=wanted.xoff_bytes)
+        own = replace(config, priorities=config.priorities[:1], watchdog=watchdog, rise=0)
+        network.switch(host.switch).port_pfc(host.port, own)
+
+
+def pfc_counts(network: Network, job: Job) -> PfcSeen | None:
+    """What switches have counted of PFC; None without it."""
+    if job.pfc is None:
+        return None
+    own = {
+        switch.id: statistics(network.switch(switch.name), job.topology.ports_of(switch.name), network.now_ns)
+        for switch in network.switches
+    }
+    found = list(network.gathered(own).values())
+    return pfc_seen(found, job.pfc.lossless(job.nic.data_priority), network.now_ns)

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The words of the command line: quantities with units, and name:key=value,key=value."""
+
+from tailrace.spec.errors import Error, SpecError, UnitError
+from tailrace.spec.words import Options, Words, parse
+
+__all__ = ["Error", "Options", "SpecError", "UnitError", "Words", "parse"]

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads files that a user names: regular ones of a bounded size, and nothing that could block."""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+from tailrace.spec.errors import FileError
+
+MOST_BYTES = 256 << 20
+"""Of a file of results or of a workload."""
+
+MOST_TEXT_BYTES = 64 << 20
+"""Of a file that people write, such as an experiment or a topology."""
+
+
+def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
+    """What a regular file holds.
+
+    Raises:
+        OSError: it cannot be read, is a folder, a pipe or a device, or is larger than `most` bytes; strerror
+            says which.
+    """
+    name = str(path)
+    try:
+        # a pipe without a writer must not hold us up before it is known to be one
+        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError:
+        raise OSError(errno.EINVAL, "no name that a file can have", name) from None
+    mode = os.fstat(opened).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(opened)
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
+        raise OSError(errno.EINVAL, "no regular file", name)
+    with os.fdopen(opened, "rb") as file:
+        # one byte more than allowed tells: sizes that the kernel states need not be true, as in /proc
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"larger than {most >> 20} MiB", name)
+    return data
+
+
+_OTHER_MARKS = {
+    codecs.BOM_UTF32_LE: "UTF-32",
+    codecs.BOM_UTF32_BE: "UTF-32",
+    codecs.BOM_UTF16_LE: "UTF-16",
+    codecs.BOM_UTF16_BE: "UTF-16",
+}
+"""Byte order marks of other encodings; that of UTF-32 begins with that of UTF-16."""
+
+
+def unmarked(data: bytes) -> bytes:
+    """UTF-8 text without the byte order mark that some editors and spreadsheets put before it.
+
+    Raises:
+        UnicodeDecodeError: the mark is that of another encoding, which `reason` names.
+    """
+    for mark, name in _OTHER_MARKS.items():
+        if data.startswith(mark):
+            raise UnicodeDecodeError("utf-8", data[:4], 0, len(mark), f"not UTF-8 text but {name}")
+    return data.removeprefix(codecs.BOM_UTF8)
+
+
+def read_text(path: Path, most: int = MOST_TEXT_BYTES) -> str:
+    """The UTF-8 text in a regular file, lines ending as they do there, without a byte order mark.
+
+    Raises:
+        OSError: see read_bytes.
+        UnicodeDecodeError: it is no such text; `reason` says so to the user.
+    """
+    try:
+        return unmarked(read_bytes(path, most)).decode()
+    except UnicodeDecodeError as error:
+        if not error.reason.startswith("not UTF-8"):
+            error.reason = "not UTF-8 text"
+        raise
+
+
+def text_of(path: Path, most: int = MOST_TEXT_BYTES) -> str:
+    """The same. Raises FileError."""
+    try:
+        return read_text(path, most)
+    except OSError as error:
+        raise FileError(path, "", error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise FileError(path, "", error.reason) from error
+
+
+def json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object from its keys and values, as an `object_pairs_hook`.
+
+    Raises:
+        ValueError: a key stands twice; of two values one would be lost.
+    """
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"key {json.dumps(key[:64])} stands twice in an object")
+            seen.add(key)
+    return found

@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The keys of some words, declared once, in the struct that holds their values.
+
+    @dataclass(frozen=True, slots=True)
+    class Ring:
+        links: Links
+        switches: Annotated[int, keys.integer("switches", "switches of the ring", least=3)] = 8
+        pause_ns: Annotated[int | None, keys.time("pause", "between two rounds", absent="by rate")] = None
+
+A field's note says which key it is, how a value of it is written and checked, and what it means; the field's
+default is the key's, and a field without one must be given. A field whose type has keys itself is a group:
+its keys stand among the others. Fields without a note are no words. Dataclasses and msgspec structs both do.
+
+`read` makes the struct from words; `__post_init__` may refuse values that do not fit together, by SpecError.
+`keys_of` is what listings, messages and documents are made of.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import math
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from tailrace.spec.errors import SpecError, UnitError
+from tailrace.spec.renamed import tell_renamed
+from tailrace.spec.units import MOST_COUNT, format_bytes, format_rate, format_time
+from tailrace.spec.words import Options, Words
+
+T = TypeVar("T")
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
+REQUIRED: Any = type("Required", (), {"__repr__": lambda _self: "REQUIRED"})()
+"""The default of a key that must be given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One key.
+
+    name: as it is written
+    help: what it means, for people
+    values: how a value is written, such as `size` or `on|off`
+    take: its checked value out of options that have it
+    show: a value for people
+    absent: what stands for a default that is no value by itself, such as None
+    section: of the paper that it is from
+    was: the name that it had; it goes on working for one release
+    least, most: of a number; None: no bound
+    above: it must be more than `least`
+    default: the field's
+    """
+
+    name: str
+    help: str
+    values: str
+    take: Callable[[Options, str], Any]
+    show: Callable[[Any], str] = str
+    absent: str = ""
+    section: str = ""
+    was: str = ""
+    least: float | None = None
+    most: float | None = None
+    above: bool = False
+    default: Any = REQUIRED
+
+    def __post_init__(self) -> None:
+        """Refuses a name that no spec can hold."""
+        if _NAME.fullmatch(self.name) is None:
+            raise SpecError(f"key {self.name[:80]!r}: expected a name of letters, digits, - and _")
+
+    @property
+    def default_text(self) -> str:
+        """The default for people; empty where the key must be given, or nothing stands for its default."""
+        if self.default is REQUIRED or self.absent or self.default is None:
+            return self.absent
+        if isinstance(self.default, bool):
+            return "on" if self.default else "off"
+        if self.default == math.inf:
+            return "off"
+        return self.show(self.default)
+
+
+def size(name: str, help: str, *, least: int = 0, most: int | None = None, **more: Any) -> Key:  # noqa: A002 - what it is
+    """A size in bytes, from `least` to `most`."""
+    return _quantity(name, help, "size", Options.size_bytes, format_bytes, least, most, **more)
+
+
+def time(name: str, help: str, *, least: int = 0, most: int | None = None, **more: Any) -> Key:  # noqa: A002
+    """A time in ns, from `least` to `most`."""
+    return _quantity(name, help, "time", Options.time_ns, format_time, least, most, **more)
+
+
+def rate(name: str, help: str, *, least: int = 1, **more: Any) -> Key:  # noqa: A002
+    """A rate in bits/s, from `least` on."""
+    return _quantity(name, help, "rate", Options.rate_bps, format_rate, least, None, **more)
+
+
+def _quantity(
+    name: str,
+    help: str,  # noqa: A002
+    values: str,
+    read: Callable[..., int],
+    show: Callable[[int], str],
+    least: int,
+    most: int | None,
+    **more: Any,
+) -> Key:
+    def take(options: Options, key: str) -> int:
+        value = read(options, key, least=least)
+        if most is not None and value > most:
+            raise options.error(key, f"at most {show(most)}")
+        return value
+
+    return Key(name, help, values, take, show, least=least, most=most, **more)
+
+
+def integer(
+    name: str,
+    help: str,  # noqa: A002
+    *,
+    least: int | None = None,
+    most: int = MOST_COUNT,
+    values: str = "",
+    **more: Any,
+) -> Key:
+    """A whole number from `least` to `most`."""
+    if not values and most != MOST_COUNT:
+        values = f"{least} to {most}"
+    values = values or ("number" if least is None else f"number from {least}")
+    take = functools.partial(Options.integer, least=least, most=most)
+    shown_most = None if most == MOST_COUNT else most
+    return Key(name, help, values, take, least=least, most=shown_most, **more)
+
+
+def number(
+    name: str,
+    help: str,  # noqa: A002
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    above: float | None = None,
+    values: str = "",
+    **more: Any,
+) -> Key:
+    """A decimal number from `least`, or more than `above`, to `most`."""
+
+    def take(options: Options, key: str) -> float:
+        value = options.number(key, least=above if least is None else least, most=most)
+        if above is not None and math.isclose(value, above, abs_tol=sys.float_info.min):
+            raise options.error(key, f"more than {above:g}")
+        return value
+
+    start = least if above is None else above
+    if not values:
+        values = "number" if start is None else f"number from {start:g}" if most is None else ""
+    shown = values or f"{start:g} to {most:g}"
+    more |= {"least": start, "most": most, "above": above is not None}
+    return Key(name, help, shown, take, lambda value: f"{value:g}", **more)
+
+
+def choice(name: str, help: str, choices: Sequence[str], **more: Any) -> Key:  # noqa: A002
+    """One of some words."""
+    return Key(name, help, "|".join(choices), lambda o, k: o.choice(k, choices), **more)
+
+
+def flag(name: str, help: str, **more: Any) -> Key:  # noqa: A002
+    """Yes or no."""
+    return Key(name, help, "on|off", lambda o, k: o.flag(k), **more)
+
+
+def text(name: str, help: str, values: str, **more: Any) -> Key:  # noqa: A002
+    """Any text; `values` says of what kind."""
+    return Key(name, help, values, lambda o, k: o.text(k), **more)
+
+
+def parsed(name: str, help: str, values: str, parse: Callable[[str], Any], **more: Any) -> Key:  # noqa: A002
+    """What a function makes of a text; by UnitError it says that the text is no such thing as `values`."""
+
+    def take(options: Options, key: str) -> Any:
+        try:
+            return parse(options.text(key))
+        except UnitError:
+            raise options.error(key, values) from None
+
+    return Key(name, help, values, take, **more)
+
+
+@functools.cache
+def fields_of(struct: type) -> dict[str, Key | type]:
+    """The fields of a struct that words give: a key each, or the struct of a group of keys; its own before
+    those that it inherits.
+    """
+    hints = get_type_hints(struct, include_extras=True)
+    own = [name for base in struct.__mro__ for name in inspect.get_annotations(base)]
+    defaults = _defaults(struct)
+    found: dict[str, Key | type] = {}
+    for name in dict.fromkeys(own):
+        hint = hints[name]
+        notes = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+        for note in notes:
+            if isinstance(note, Key):
+                found[name] = replace(note, default=defaults[name])
+        if not notes and isinstance(hint, type) and has_fields(hint) and fields_of(hint):
+            found[name] = hint
+    return found
+
+
+def has_fields(struct: type) -> bool:
+    """Whether a class is a dataclass or a msgspec struct."""
+    return dataclasses.is_dataclass(struct) or issubclass(struct, msgspec.Struct)
+
+
+def _defaults(struct: type) -> dict[str, Any]:
+    if issubclass(struct, msgspec.Struct):
+        own = msgspec.structs.fields(struct)
+        return {field.name: REQUIRED if field.required else field.default for field in own}
+    found = {field.name: field.default for field in dataclasses.fields(struct)}  # type: ignore[arg-type]
+    return {name: REQUIRED if default is dataclasses.MISSING else default for name, default in found.items()}
+
+
+def keys_of(*structs: type) -> tuple[Key, ...]:
+    """All keys of some structs, in order, those of a struct's groups after its own."""
+    found: list[Key] = []
+    for struct in structs:
+        fields = fields_of(struct).values()
+        found += [field for field in fields if isinstance(field, Key)]
+        found += keys_of(*(field for field in fields if not isinstance(field, Key)))
+    return tuple(found)
+
+
+def outside(values: object) -> str:
+    """The first field of a struct that is outside its key's range, with what was expected; empty: none is.
+
+    For structs that come from elsewhere than words.
+    """
+    struct: Any = type(values)
+    for name, key in fields_of(struct).items():
+        value = getattr(values, name)
+        if not isinstance(key, Key) or not isinstance(value, (int, float)):
+            continue
+        low = -math.inf if key.least is None else key.least
+        high = math.inf if key.most is None else key.most
+        if not (low <= value <= high) or (key.above and value == low):
+            if high == math.inf:
+                above_0 = key.above or (low == 1 and isinstance(value, int))
+                bounds = "more than 0" if above_0 else f"{low:.12g} or more"
+            elif key.above:
+                bounds = f"more than {low:.12g} and at most {high:.12g}"
+            else:
+                bounds = f"{low:.12g}..{high:.12g}"
+            return f"{name} is {value}, expected {bounds}"
+    return ""
+
+
+def read(words: Words, struct: type[T], also: Sequence[type] = ()) -> T:
+    """The struct that words give.
+
+    Args:
+        words: their name does not matter here.
+        struct: holds the values.
+        also: structs that are read from the same words elsewhere: their keys are no unknown ones.
+
+    Raises:
+        SpecError: an unknown or missing key, or a value that cannot be used; one line names the words and
+            the key.
+    """
+    keys = keys_of(*dict.fromkeys((struct, *also)))
+    return _read(Options(current(words, keys), [key.name for key in keys]), struct)
+
+
+def current(words: Words, keys: Sequence[Key]) -> Words:
+    """The words with the names that keys have now; of each former one standard error is told."""
+    names = {key.was: key.name for key in keys if key.was}
+    if not names.keys() & words.options.keys():
+        return words
+    options: dict[str, str] = {}
+    for key, value in words.options.items():
+        name = names.get(key, key)
+        if name in words.options and name != key:
+            raise SpecError(f"{words.title}: key {name!r} is given twice, once as {key!r}")
+        if name != key:
+            tell_renamed(f"{words.title}: key", key, name)
+        options[name] = value
+    return replace(words, options=options)
+
+
+def _read(options: Options, struct: type[T]) -> T:
+    values: dict[str, Any] = {}
+    fields: dict[str, Key | type] = fields_of(struct)  # type: ignore[arg-type]  # classes are hashable
+    for name, field in fields.items():
+        if not isinstance(field, Key):
+            values[name] = _read(options, field)
+        elif field.name in options or field.default is REQUIRED:
+            values[name] = field.take(options, field.name)
+    try:
+        return struct(**values)
+    except SpecError as error:
+        title = options.words.title
+        text = str(error)
+        raise error if text.startswith(title) else SpecError(f"{title}: {text}") from None
+
+
+def write(value: Any) -> dict[str, str]:
+    """The options that `read` takes for a struct; what is as its default has none."""
+    options: dict[str, str] = {}
+    for name, field in fields_of(type(value)).items():  # type: ignore[arg-type]  # classes are hashable
+        held = getattr(value, name)
+        if not isinstance(field, Key):
+            options |= write(held)
+        elif held != field.default:
+            options[field.name] = _written(field, held)
+    return options
+
+
+def _written(key: Key, value: Any) -> str:
+    """A value as people write it, where that is exact."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if value is None:
+        return str(value)
+    shown = key.show(value)
+    if not isinstance(value, int | float):
+        return shown
+    try:
+        exact = key.take(Options(Words("", {key.name: shown}), [key.name]), key.name) == value
+    except SpecError:
+        exact = False
+    return shown if exact else str(value)
+
+
+def refuse(options: Options, names: Sequence[str], where: str) -> None:
+    """Refuses keys that mean something elsewhere only.
+
+    Raises:
+        SpecError: one of them is given.
+    """
+    for name in names:
+        if name in options:
+            raise options.error(name, f"given only where {where}")

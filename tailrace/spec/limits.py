@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes beyond which nothing is built, so that a slip of the pen is refused and does not fill the machine.
+
+TAILRACE_LIMIT_FACTOR=N makes every limit N times as large, for whoever has the memory and the time.
+"""
+
+from __future__ import annotations
+
+import os
+
+from tailrace.spec.errors import SpecError
+
+FACTOR = "TAILRACE_LIMIT_FACTOR"
+
+MOST_FACTOR = 1_000_000
+
+
+def factor() -> int:
+    """How many times larger than usual limits are.
+
+    Raises:
+        SpecError: the environment variable is no whole number from 1 on.
+    """
+    text = os.environ.get(FACTOR, "").strip()
+    if not text:
+        return 1
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(MOST_FACTOR))):
+        raise SpecError(f"{FACTOR}: expected a whole number from 1 to {MOST_FACTOR}, found {text[:40]!r}")
+    value = int(text)
+    if not 1 <= value <= MOST_FACTOR:
+        raise SpecError(f"{FACTOR}: expected a whole number from 1 to {MOST_FACTOR}, found {text!r}")
+    return value
+
+
+def refuse_above(title: str, what: str, amount: float, most: int) -> None:
+    """Refuses what comes to more than a limit.
+
+    Args:
+        title: what was asked for, such as `topology fat-tree`.
+        what: what there would be too many of, such as `hosts`.
+        amount: how many.
+        most: the limit where no factor is given.
+
+    Raises:
+        SpecError: it is more; the line says how many, the limit, and how to raise it.
+    """
+    if amount <= most:
+        return
+    limit = most * factor()
+    if amount > limit:
+        raise SpecError(
+            f"{title}: that comes to {_text(amount)} {what}, and the limit is {_text(limit)}"
+            f" ({FACTOR}=N makes limits N times as large)"
+        )
+
+
+def _text(amount: float) -> str:
+    """A number for people; large ones rounded."""
+    try:
+        return f"{amount:,.0f}" if amount < 10**12 else f"{float(amount):.3g}"
+    except OverflowError:
+        return "more than 1e308"

@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is added from outside: files that register topologies, workloads, metrics when they are imported.
+
+    tailrace run --plugin DIR ...         every DIR/*.py, or one file; TAILRACE_PLUGINS=DIR:DIR does the same,
+                                          and hands it on to processes that are started
+    [project.entry-points."tailrace.workloads"]      an installed package: a module for each name
+    mine = "my_package.my_workload"
+
+Whatever looks for a name has them loaded first (`load`), once in each process. Loading runs the code in them:
+that is the user's own act. A mistake in them is reported on one line with their file and line (`blamed`): by
+the command line for whatever it was doing, and by planning and running for those who call these from Python.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import FrameType, FunctionType
+from typing import Any, get_origin
+
+import msgspec
+
+from tailrace.spec.errors import Error, SpecError
+from tailrace.spec.files import read_bytes
+from tailrace.spec.text import one_line
+
+VARIABLE = "TAILRACE_PLUGINS"
+"""Folders and files to load, separated as those of PATH are."""
+
+GROUPS = tuple(f"tailrace.{kind}" for kind in ("topologies", "workloads", "metrics", "schemes", "transports"))
+
+BUILD = "build"
+"""The folder beside a file in which its compiled P4 programs are."""
+
+MOST_FILES = 64
+MOST_BYTES = 1 << 20
+"""Of a file."""
+
+_PREFIX = "tailrace_plugin_"
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+_loaded: dict[Path, str] = {}
+"""The SHA-256 of each file that was loaded."""
+
+_packages: dict[str, str] = {}
+"""The version of each package whose entry points were loaded."""
+
+_modules: list[Path] = []
+"""The file of each module that an entry point names."""
+
+_done: list[str] = []
+"""What VARIABLE was when entry points and it were loaded."""
+
+
+def use(paths: Iterable[Path]) -> None:
+    """Have these folders and files loaded, here and in every process that is started from now on.
+
+    Raises:
+        SpecError: there is no such folder or file.
+    """
+    wanted = [path for path in os.environ.get(VARIABLE, "").split(os.pathsep) if path]
+    for path in paths:
+        text = str(path.resolve())
+        if os.pathsep in text:
+            raise SpecError(f"plug-in {path}: expected a path without {os.pathsep!r}")
+        _files(Path(text))
+        if text not in wanted:
+            wanted.append(text)
+    if wanted:
+        os.environ[VARIABLE] = os.pathsep.join(wanted)
+
+
+def load() -> None:
+    """Load what is installed and what VARIABLE names, where that has not been done.
+
+    Raises:
+        SpecError: a file cannot be loaded, or registers what is taken.
+    """
+    wanted = os.environ.get(VARIABLE, "")
+    if wanted in _done:
+        return
+    first = not _done
+    # what is loaded looks for names itself
+    _done.append(wanted)
+    try:
+        if first:
+            for point in sorted(
+                (point for group in GROUPS for point in entry_points(group=group)),
+                key=lambda point: (point.group, point.name),
+            ):
+                _load_point(point)
+        for path in [Path(text) for text in wanted.split(os.pathsep) if text]:
+            for file in _files(path):
+                if file not in _loaded:
+                    _load_file(file)
+    except SpecError:
+        _done.clear()
+        raise
+
+
+def builds() -> tuple[Path, ...]:
+    """Where compiled programs of what was loaded may be: `build` beside a file or module."""
+    load()
+    return tuple(dict.fromkeys(path.parent / BUILD for path in (*_loaded, *_modules)))
+
+
+def digest() -> tuple[tuple[str, str], ...]:
+    """What was loaded, with a hash or version of it each; it decides results as our own code does."""
+    load()
+    files = sorted((path.name, found) for path, found in _loaded.items())
+    return (*files, *sorted(_packages.items()))
+
+
+def loaded() -> tuple[str, ...]:
+    """What was loaded, as others have to name it: the paths of files, the names of packages."""
+    load()
+    return (*map(str, sorted(_loaded)), *sorted(_packages))
+
+
+def options() -> list[str]:
+    """The options of a command that loads the same files; installed packages need none."""
+    load()
+    return [word for path in sorted(_loaded) for word in ("--plugin", str(path.resolve()))]
+
+
+@contextmanager
+def expected(names: Iterable[str]) -> Iterator[None]:
+    """Within the block, an error where something of `loaded` elsewhere is missing here says what.
+
+    Raises:
+        SpecError: as the block does.
+    """
+    try:
+        yield
+    except SpecError as error:
+        missing = sorted(set(names) - set(loaded()))
+        if not missing:
+            raise
+        told = f"the network has plug-ins that are not loaded here ({VARIABLE}): {', '.join(missing)}"
+        raise SpecError(f"{error}; {told}") from error
+
+
+@contextmanager
+def blamed(what: str, *objects: object) -> Iterator[None]:
+    """Within the block, an error that a plug-in causes is reported with the plug-in's file and line.
+
+    Args:
+        what: what was being done; the message begins with it.
+        objects: those that a plug-in may have defined; an error of ours within the block names theirs.
+
+    Raises:
+        SpecError: there was one; errors of ours stay as they are, but for the place of `objects`.
+    """
+    try:
+        yield
+    except Error as error:
+        place = _plugin_frame(error) or next(filter(None, map(place_of, objects)), "")
+        # what a plug-in itself refuses is the user's mistake
+        refused = any(_of_plugin(frame.f_code.co_filename) for frame in list(_frames(error))[:1])
+        if place and not refused and place not in str(error):
+            error.args = (f"{error} ({place})",)
+        raise
+    except BaseException as error:
+        cause = blame(error, objects)
+        if not cause:
+            raise
+        raise SpecError(f"{what}: {cause}") from error
+
+
+def blame(error: BaseException, objects: Iterable[object] = ()) -> str:
+    """The place in a plug-in that caused an error, and the error, on one line; empty: no plug-in did, or the
+    error is one of ours, or a signal ended the command.
+
+    The place is the innermost frame within a plug-in's folder. Where a wrong value of a plug-in failed in our
+    code, it is the definition of the innermost object of a plug-in that our code was working with.
+    """
+    kind = type(error)
+    if isinstance(error, KeyboardInterrupt) or not (_loaded or _modules):
+        return ""
+    module = sys.modules.get(kind.__module__)
+    common = kind.__module__ == "builtins" or _of_plugin(getattr(module, "__file__", None) or "")
+    if isinstance(error, Error) or not (isinstance(error, Exception) or common):
+        return ""
+    place = _plugin_frame(error)
+    if (
+        not place
+        and common
+        and isinstance(error, Exception)
+        and not isinstance(error, (OSError, MemoryError))
+    ):
+        used = (each for frame in _frames(error) for each in _objects(frame.f_locals.values()))
+        place = next(filter(None, map(place_of, (*used, *objects))), "")
+    return f"{place}: {_line_of(error)}" if place else ""
+
+
+def place_of(defined: object) -> str:
+    """Where a plug-in defines a function, a class or the class of an object: its file and line; empty: none
+    does.
+    """
+    if not (_loaded or _modules):  # it is asked for each flow of a run
+        return ""
+    return _place(defined if isinstance(defined, (type, FunctionType)) else type(defined))
+
+
+@functools.cache
+def _place(made: type | FunctionType) -> str:
+    file = getattr(sys.modules.get(made.__module__), "__file__", None)
+    if not file or not _of_plugin(file):
+        return ""
+    if isinstance(made, FunctionType):
+        return f"{file}: line {made.__code__.co_firstlineno}"
+    try:
+        return f"{file}: line {inspect.getsourcelines(made)[1]}"
+    except (OSError, TypeError):
+        return str(file)
+
+
+def given_by(maker: object, value: Any, kind: Any, what: str) -> Any:
+    """What an object of a plug-in gave, if it is of a type; what an object of ours gave stays as it is.
+
+    Args:
+        maker: the object whose method, or the function, that gave it.
+        value: what it gave.
+        kind: a class, or another type that msgspec knows: then the types of all its parts hold, too.
+        what: the method, for the message.
+
+    Raises:
+        SpecError: it is of another type.
+    """
+    place = place_of(maker)
+    if not place:
+        return value
+    opaque = get_origin(kind) is None and not issubclass(kind, tuple)
+    try:
+        if opaque and not isinstance(value, kind):
+            raise TypeError(f"expected {kind.__name__}")
+        if isinstance(value, msgspec.Struct):
+            msgspec.convert(msgspec.to_builtins(value), type(value))
+        return value if opaque else msgspec.convert(msgspec.to_builtins(value), kind)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise SpecError(f"{place}: {what} gave {one_line(repr(value), 80)}: {error}") from None
+
+
+def _frames(error: BaseException) -> Iterator[FrameType]:
+    """The frames that an error went through, the innermost first."""
+    return reversed([frame for frame, _ in traceback.walk_tb(error.__traceback__)])
+
+
+def _plugin_frame(error: BaseException | None) -> str:
+    """File and line of the innermost frame of a plug-in that an error, or what led to it, went through; of
+    an error of syntax in a file of a plug-in, where it is.
+    """
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        if isinstance(error, SyntaxError) and error.lineno is not None and _of_plugin(error.filename or ""):
+            return f"{error.filename}: line {error.lineno}"
+        frames = traceback.extract_tb(error.__traceback__)
+        for frame in reversed(frames):
+            if _of_plugin(frame.filename):
+                return f"{frame.filename}: line {frame.lineno}"
+        error = error.__cause__ or error.__context__
+    return ""
+
+
+@functools.cache
+def _of_plugin(name: str) -> bool:
+    """Whether a file is in the folder of a plug-in, and neither ours nor of a package installed below it."""
+    path = Path(name)
+    if not name or path.is_relative_to(_PACKAGE):
+        return False
+    for file in (*_loaded, *_modules):
+        folder = file.parent
+        if path == file:
+            return True
+        installed = {"site-packages", "dist-packages"}
+        if path.is_relative_to(folder) and not installed & {folder.name, *path.relative_to(folder).parts}:
+            return True
+    return False
+
+
+def _forget() -> None:
+    """What is known of files no longer holds when another plug-in is loaded."""
+    _of_plugin.cache_clear()
+    _place.cache_clear()
+
+
+def _objects(values: Iterable[object]) -> Iterator[object]:
+    """Some objects, and what stands in the fields of those that are ours."""
+    for value in list(values):
+        yield value
+        if type(value).__module__.startswith(f"{_PACKAGE.name}."):
+            for fields in ("__struct_fields__", "__dataclass_fields__", "__dict__"):
+                yield from (getattr(value, name, None) for name in getattr(value, fields, ()))
+
+
+def _files(path: Path) -> list[Path]:
+    """The files of a folder, or the file.
+
+    Raises:
+        SpecError: there is none.
+    """
+    if path.is_dir():
+        found = sorted(file for file in path.glob("*.py") if not file.name.startswith("_"))
+        if not 1 <= len(found) <= MOST_FILES:
+            expected = f"expected 1 to {MOST_FILES} files NAME.py"
+            raise SpecError(f"plug-in {path}: {expected}, found {len(found)}")
+        return found
+    if path.suffix != ".py" or not path.is_file():
+        raise SpecError(f"plug-in {path}: expected a folder or a file NAME.py")
+    return [path]
+
+
+def _load_file(path: Path) -> None:
+    try:
+        source = read_bytes(path, MOST_BYTES)
+    except OSError as error:
+        raise SpecError(f"plug-in {path}: {error.strerror or error}") from None
+    found = hashlib.sha256(source).hexdigest()
+    name = f"{_PREFIX}{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise SpecError(f"plug-in {path}: expected a file of Python")
+    module = importlib.util.module_from_spec(spec)
+    # before it runs: dataclasses look their module up
+    sys.modules[name] = module
+    _loaded[path] = found
+    _forget()
+    try:
+        exec(compile(source, path, "exec"), module.__dict__)  # noqa: S102 - this is what loading is
+    except BaseException as error:
+        place = _plugin_frame(error)
+        del sys.modules[name], _loaded[path]
+        # a signal that ends the command is no mistake of the plug-in
+        if not isinstance(error, (Exception, SystemExit)):
+            raise
+        raise SpecError(f"plug-in {place or path}: {_line_of(error)}") from error
+
+
+def _load_point(point: EntryPoint) -> None:
+    try:
+        spec = importlib.util.find_spec(point.module)
+        if spec is not None and spec.origin is not None:
+            _modules.append(Path(spec.origin))
+            _forget()
+        point.load()
+    except (Exception, SystemExit) as error:
+        package = point.dist.name if point.dist is not None else "?"
+        named = f"{package} ({point.group} {point.name} = {point.value})"
+        place = _plugin_frame(error)
+        raise SpecError(f"plug-in {named}: {place}{': ' if place else ''}{_line_of(error)}") from error
+    if point.dist is not None:
+        _packages[point.dist.name] = point.dist.version
+
+
+def _line_of(error: BaseException) -> str:
+    """An error in one line."""
+    if isinstance(error, Error):
+        return str(error)
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return one_line(f"{type(error).__name__}: {text}" if text else type(error).__name__)

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Things that words name: each a struct of keys (keys.py) under a name, registered where it is defined.
+
+    FAMILIES: Registry[Family] = Registry("topology")
+
+    @FAMILIES.register("ring", "switches in a ring")
+    @dataclass(frozen=True, slots=True)
+    class Ring: ...
+
+    FAMILIES.parse("ring:switches=5")         the words, and a Ring
+
+A module that is loaded later registers in the same way: plugins.py.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Generic, TypeVar
+
+from tailrace.spec import plugins
+from tailrace.spec.errors import SpecError
+from tailrace.spec.keys import Key, current, has_fields, keys_of, read, write
+from tailrace.spec.renamed import tell_renamed
+from tailrace.spec.suggest import unknown
+from tailrace.spec.words import Words, parse
+
+T = TypeVar("T")
+Common = TypeVar("Common")
+Registered = TypeVar("Registered", bound=type)
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(Generic[T]):
+    """A name, the struct of its keys, and what it is, for people."""
+
+    name: str
+    struct: type[T]
+    help: str
+
+
+def check_name(what: str, name: str) -> None:
+    """Refuses what is no name for words, folders and columns.
+
+    Raises:
+        SpecError: it is none.
+    """
+    if _NAME.fullmatch(name) is None:
+        raise SpecError(f"{what} {name[:80]!r}: expected a name of at most 40 small letters, digits, - and _")
+
+
+class Registry(Generic[T]):
+    """All things of one kind, by name.
+
+    what: the kind, for messages
+    also: structs of keys that all of them have, which others read
+    files: what a file instead of a name ends in, such as `FILE.csv`
+    methods: what each of them must have, with the number of arguments beside itself
+    """
+
+    def __init__(
+        self,
+        what: str,
+        also: Sequence[type] = (),
+        files: str = "",
+        methods: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        self._what = what
+        self._methods = methods
+        self._also = tuple(also)
+        self._files = files
+        self._entries: dict[str, Entry[T]] = {}
+        self._former: dict[str, str] = {}
+
+    def register(self, name: str, help: str, *, was: str = "") -> Callable[[Registered], Registered]:  # noqa: A002
+        """Register a struct; the function is a decorator of it.
+
+        Args:
+            name: how words call it.
+            help: one line about it.
+            was: the name that it had; it goes on working for one release.
+
+        Raises:
+            SpecError: it is no name, or something else has it, or the struct is none of this kind.
+        """
+        check_name(self._what, name)
+
+        def add(struct: Registered) -> Registered:
+            before = self._entries.get(name)
+            if before is not None:
+                raise SpecError(
+                    f"{self._what} {name!r} is registered twice: by {before.struct.__module__} and by "
+                    f"{struct.__module__}"
+                )
+            self._check(name, struct)
+            self._entries[name] = Entry(name, struct, help)
+            if was:
+                self._former[was] = name
+            return struct
+
+        return add
+
+    def _check(self, name: str, struct: type) -> None:
+        """Refuses a struct without its methods, or with two keys of one name."""
+        what = f"{self._what} {name!r}: {struct.__name__}"
+        if not has_fields(struct):
+            raise SpecError(f"{what} is no dataclass and no msgspec.Struct")
+        for method, arguments in self._methods.items():
+            try:
+                inspect.signature(getattr(struct, method)).bind(*range(arguments + 1))
+            except AttributeError:
+                raise SpecError(f"{what} has no method {method}") from None
+            except TypeError:
+                raise SpecError(f"{what}.{method} must take {arguments} arguments beside itself") from None
+        names = [key.name for key in keys_of(*dict.fromkeys((struct, *self._also)))]
+        twice = next((each for each in names if names.count(each) > 1), None)
+        if twice is not None:
+            raise SpecError(f"{what} has two keys of the name {twice!r}")
+
+    def remove(self, name: str) -> None:
+        """Forget a name, as tests do with what they have registered."""
+        self._entries.pop(name, None)
+
+    def __iter__(self) -> Iterator[Entry[T]]:
+        """All of them, by name."""
+        return iter([self._entries[name] for name in self.names])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, in alphabetical order: what is loaded first does not matter."""
+        plugins.load()
+        return tuple(sorted(self._entries))
+
+    def entry(self, name: str) -> Entry[T]:
+        """What has a name, or had it before.
+
+        Raises:
+            SpecError: nothing has.
+        """
+        plugins.load()
+        new = self._former.get(name)
+        if new is not None:
+            tell_renamed(self._what, name, new)
+        found = self._entries.get(new or name)
+        if found is None:
+            raise SpecError(f"{self._what} {unknown(name, self.names, self._files)}")
+        return found
+
+    def keys(self, name: str) -> tuple[Key, ...]:
+        """The keys of a name, those that all have among them."""
+        return keys_of(self.entry(name).struct, *self._also)
+
+    def parse(self, text: str | Words) -> tuple[Words, T]:
+        """The words, by the names that hold today, and what they mean.
+
+        Raises:
+            SpecError: an unknown name, or a bad option; one line says which.
+        """
+        return self.read(parse(text, self._what))
+
+    def read(self, words: Words) -> tuple[Words, T]:
+        """The same of words that were split already."""
+        entry = self.entry(words.name)
+        words = current(replace(words, name=entry.name), self.keys(entry.name))
+        return words, read(words, entry.struct, self._also)
+
+    def words_of(self, thing: object) -> str:
+        """The words that mean a registered struct; what is a text already stays as it is.
+
+        Raises:
+            SpecError: it is none of these, or no words mean it.
+        """
+        if isinstance(thing, str):
+            return thing
+        entry = next((one for one in self if one.struct is type(thing)), None)
+        if entry is None:
+            kinds = ", ".join(one.struct.__name__ for one in self)
+            raise SpecError(f"{self._what}: expected a text or one of {kinds}, found {type(thing).__name__}")
+        words = Words(entry.name, write(thing), self._what)
+        if read(words, entry.struct, self._also) != thing:
+            raise SpecError(f"{words.title}: {thing!r} cannot be written as words; expected a text")
+        return str(words)
+
+    def common(self, words: Words, struct: type[Common]) -> Common:
+        """Of words that were read, the values of keys that all have."""
+        return read(words, struct, [self._entries[words.name].struct, *self._also])
+
+
+def load_folder(package: str, inner: str = "") -> None:
+    """Import every module of a package, so that all that registers itself there is registered.
+
+    Args:
+        package: its name.
+        inner: the module of this name of every package in it; those without it are left out.
+    """
+    for module in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
+        name = f"{module.name}.{inner}" if module.ispkg and inner else module.name
+        if importlib.util.find_spec(name) is not None:
+            importlib.import_module(name)

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values from TOML, JSON or the command line -> frozen msgspec structs, with errors that name the key.
+
+A field says what it expects by `msgspec.Meta(description=...)`. The first thing that is not as a struct wants
+it becomes a KeyProblemError: the key with its path (`case[1].workload`), what was expected, what was found.
+Dataclasses within structs are treated alike. msgspec's own error is one text; so where a value does not fit,
+its parts are tried one by one, and the first that does not fit its own type is told.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+import tomli
+
+from tailrace.spec import SpecError
+from tailrace.spec.errors import FileError
+from tailrace.spec.files import text_of
+from tailrace.spec.suggest import expected
+
+T = TypeVar("T")
+_MOST_SHOWN = 120
+Struct = TypeVar("Struct", bound=msgspec.Struct)
+
+MOST_BYTES = 4 << 20
+"""Of a file: an experiment, or a distribution of sizes."""
+
+_PLAIN = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", type(None): "null"}
+
+
+class KeyProblemError(SpecError):
+    """A value that a key does not take; `key` names it."""
+
+    def __init__(self, key: str, problem: str) -> None:
+        """Remember the key, for whoever knows which file or option it came from."""
+        super().__init__(problem if not key or problem.startswith(key) else f"{key}: {problem}")
+        self.key = key
+        self.problem = problem
+
+
+def convert(values: Any, shape: type[Struct], *, strict: bool = True) -> Struct:
+    """The values as a struct; without `strict` texts may stand for numbers.
+
+    Raises:
+        KeyProblemError: an unknown or missing key, or a value of another type or out of its range.
+    """
+    found, error = _converted(values, shape, strict)
+    if error is not None:
+        raise _problem("", values, shape, strict, error) from None
+    _check_known("", values, shape)
+    return found  # type: ignore[no-any-return]
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """What a TOML file holds.
+
+    Raises:
+        FileError: it cannot be read, or is no TOML.
+    """
+    text = text_of(path, MOST_BYTES)
+    try:
+        return tomli.loads(text.replace("\r\n", "\n"))
+    except tomli.TOMLDecodeError as error:
+        raise FileError(path, "", f"not TOML: {error}") from error
+    except RecursionError as error:
+        raise FileError(path, "", "nested too deeply") from error
+    except ValueError as error:  # a number of more digits than Python turns into one
+        raise FileError(path, "", f"not TOML: {error}") from error
+
+
+def read_json(
+    path: Path,
+    shape: type[Struct],
+    most_bytes: int = MOST_BYTES,
+    made: Callable[[Any, type[Struct]], Struct] = convert,
+) -> Struct:
+    """The struct that a JSON file holds; `made` of its values.
+
+    Raises:
+        FileError: it cannot be read, is no JSON, or not what the struct wants.
+    """
+    text = text_of(path, most_bytes)
+    try:
+        # NaN and the like become texts, which no number is
+        return made(json.loads(text, parse_constant=str), shape)
+    except json.JSONDecodeError as error:
+        raise FileError(path, f"line {error.lineno}", error.msg) from error
+    except RecursionError as error:
+        raise FileError(path, "", "nested too deeply") from error
+    except KeyProblemError as error:
+        raise FileError(path, error.key, error.problem) from error
+    except ValueError as error:  # a number of more digits than Python turns into one
+        raise FileError(path, "", str(error)) from error
+
+
+def in_file(path: Path, error: KeyProblemError) -> FileError:
+    """The error, told with the file that the key is in."""
+    return FileError(path, f"key '{error.key}'" if error.key else "", error.problem)
+
+
+def given(struct: msgspec.Struct) -> dict[str, Any]:
+    """The fields of a struct that are set, by name."""
+    return {
+        name: value
+        for name in struct.__struct_fields__
+        if (value := getattr(struct, name)) is not msgspec.UNSET
+    }
+
+
+# ---- what does not fit, and where ----
+
+
+class _Field(NamedTuple):
+    hint: Any
+    required: bool
+
+
+def _decode(kind: type, value: object) -> object:
+    """What msgspec does not know itself, paths and fractions, are texts."""
+    if isinstance(value, str):
+        return kind(value)
+    raise TypeError("expected a text")
+
+
+def _converted(value: Any, hint: Any, strict: bool) -> tuple[Any, Exception | None]:
+    try:
+        return msgspec.convert(value, hint, strict=strict, dec_hook=_decode), None
+    except (msgspec.ValidationError, OverflowError) as error:
+        return None, error
+
+
+def _problem(key: str, value: Any, hint: Any, strict: bool, error: Exception) -> KeyProblemError:
+    """What is wrong with a value that does not fit its type: with the first part of it that does not."""
+    try:
+        for name, part, inner in _parts(key, value, hint):
+            why = _converted(part, inner, strict)[1]
+            if why is not None:
+                return _problem(name, part, inner, strict, why)
+        _check_known(key, value, hint)
+    except KeyProblemError as found:
+        return found
+    if error.__cause__ is not None and _is_record(_option(hint, value)):  # its own check
+        return KeyProblemError(key, str(error.__cause__))
+    return KeyProblemError(key, f"expected {_expected(hint)}, found {_shown(value)}")
+
+
+def _check_known(key: str, value: Any, hint: Any) -> None:
+    """Refuses unknown keys of dataclasses, which msgspec passes over."""
+    if _has_dataclass(hint):
+        for name, part, inner in _parts(key, value, hint):
+            _check_known(name, part, inner)
+
+
+def _parts(key: str, value: Any, hint: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Key, value and type of each part. Raises KeyProblemError on unknown and missing keys."""
+    kind = _option(hint, value)
+    args = get_args(kind)
+    if isinstance(value, Mapping) and _is_record(kind):
+        fields = _fields(kind)
+        for name, part in value.items():
+            inner = f"{key}.{name}" if key else str(name)
+            if name in fields:
+                yield inner, part, fields[name].hint
+            elif name != _tag(kind)[0]:
+                raise KeyProblemError(inner, f"unknown key; {expected(name, fields)}")
+        for name, field in fields.items():
+            if field.required and name not in value:
+                problem = f"missing; expected {_expected(field.hint)}"
+                raise KeyProblemError(f"{key}.{name}" if key else name, problem)
+    elif isinstance(value, Mapping) and get_origin(kind) is dict:
+        for name, part in value.items():
+            yield key, name, args[0]
+            yield (f"{key}.{name}" if key else str(name)), part, args[1]
+    elif isinstance(value, (list, tuple)) and get_origin(kind) in (list, tuple):
+        hints = [args[0]] * len(value) if get_origin(kind) is list or args[1:] == (...,) else list(args)
+        if len(hints) == len(value):
+            yield from (
+                (f"{key}[{i}]", part, inner) for i, (part, inner) in enumerate(zip(value, hints, strict=True))
+            )
+
+
+def _option(hint: Any, value: Any) -> Any:
+    """The type without its description; of several, the one that a value with parts can be meant for."""
+    options = _options(hint)
+    if isinstance(value, Mapping):
+        fitting = [kind for kind in options if _is_record(kind) or get_origin(kind) is dict]
+        tagged = [kind for kind in fitting if _tag(kind)[0] and value.get(_tag(kind)[0]) == _tag(kind)[1]]
+        fitting = tagged or [kind for kind in fitting if not _tag(kind)[0]]
+    elif isinstance(value, (list, tuple)):
+        fitting = [kind for kind in options if get_origin(kind) in (list, tuple)]
+    else:
+        fitting = options
+    return fitting[0] if fitting else None
+
+
+def _options(hint: Any) -> list[Any]:
+    """What a type allows, without descriptions and without UNSET."""
+    if get_origin(hint) is Annotated:
+        return _options(get_args(hint)[0])
+    if get_origin(hint) is Union or type(hint).__name__ == "UnionType":
+        return [kind for option in get_args(hint) for kind in _options(option)]
+    return [] if hint is msgspec.UnsetType else [hint]
+
+
+def _is_record(kind: Any) -> bool:
+    return isinstance(kind, type) and (issubclass(kind, msgspec.Struct) or dataclasses.is_dataclass(kind))
+
+
+def _tag(kind: Any) -> tuple[str | None, Any]:
+    """Key and value by which a struct is told from others."""
+    config = getattr(kind, "__struct_config__", None)
+    return (None, None) if config is None else (config.tag_field, config.tag)
+
+
+@cache
+def _fields(kind: type) -> dict[str, _Field]:
+    hints = get_type_hints(kind, include_extras=True)
+    if issubclass(kind, msgspec.Struct):
+        return {f.encode_name: _Field(hints[f.name], f.required) for f in msgspec.structs.fields(kind)}
+    missing = dataclasses.MISSING
+    return {
+        f.name: _Field(hints[f.name], f.default is missing and f.default_factory is missing)
+        for f in dataclasses.fields(kind)  # type: ignore[arg-type]
+    }
+
+
+@cache
+def _has_dataclass(hint: Any) -> bool:
+    for kind in _options(hint):
+        if _is_record(kind):
+            if not issubclass(kind, msgspec.Struct):
+                return True
+            if any(_has_dataclass(field.hint) for field in _fields(kind).values()):
+                return True
+        elif any(_has_dataclass(inner) for inner in get_args(kind) if get_origin(kind) is not Literal):
+            return True
+    return False
+
+
+# ---- in words ----
+
+
+def _expected(hint: Any) -> str:
+    """What a field's Meta says that it expects, else what its type allows."""
+    return _description(hint) or " or ".join(dict.fromkeys(map(_plain, _options(hint))))
+
+
+def _plain(kind: Any) -> str:
+    origin, args = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return " or ".join(map(repr, args))
+    if origin is tuple and args[1:] != (...,):
+        return f"a list of {len(args)} values"
+    if origin in (list, tuple):
+        return "a list"
+    if origin is dict or _is_record(kind):
+        tag = _tag(kind)
+        return f"a table with {tag[0]} {tag[1]!r}" if tag[0] else "a table"
+    return _PLAIN.get(kind, "a path" if kind is Path else "another value")
+
+
+def _description(hint: Any) -> str:
+    """What a field's Meta says that it expects; empty where it says nothing."""
+    if get_origin(hint) is Annotated:
+        for note in get_args(hint)[1:]:
+            if isinstance(note, msgspec.Meta) and note.description:
+                return note.description
+        return _description(get_args(hint)[0])
+    several = get_origin(hint) is Union or type(hint).__name__ == "UnionType"
+    return next(filter(None, map(_description, get_args(hint))), "") if several else ""
+
+
+def _shown(value: object) -> str:
+    """A value as messages repeat it."""
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the headers of a frame say of the packet, whatever a switch or NIC has put before or into them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from ipaddress import IPv4Address
+
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+
+from tailrace.codec.layers.bth import AETH, BTH, RETRANSMISSION, ROCE_PORT, Opcode, Syndrome
+from tailrace.codec.layers.data_shim import DataShim
+from tailrace.codec.layers.flow_pause import FlowPause
+from tailrace.codec.layers.local import ETHER_TYPE, Subtype
+from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim
+from tailrace.codec.layers.pfc import ETHER_TYPE as MAC_CONTROL
+from tailrace.codec.layout import Layout
+from tailrace.sim.job import Job
+from tailrace.sim.network.legs import Leg
+
+_IP = Layout(IP)
+_ROCE = {ROCE_PORT: Layout(UDP, BTH, AETH), SHIM_PORT: Layout(UDP, NicShim, BTH, AETH)}
+"""By the UDP port that they go to."""
+
+_IHL_WORDS, _WORD_BYTES = 15, 4
+_ECN_BITS = 3
+_DATA = frozenset({Opcode.WRITE_FIRST, Opcode.WRITE_MIDDLE, Opcode.WRITE_LAST, Opcode.WRITE_ONLY})
+
+
+class Ecn(Enum):
+    """The ECN field of IPv4 (RFC 3168)."""
+
+    NOT_ECT = 0
+    ECT_1 = 1
+    ECT_0 = 2
+    CE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A RoCEv2 packet. `syndrome` None: it has no AETH. `again`: it is a retransmission."""
+
+    src: str
+    dst: str
+    ecn: Ecn
+    again: bool
+    sport: int
+    opcode: int
+    qpn: int
+    psn: int
+    syndrome: int | None
+
+    @property
+    def is_data(self) -> bool:
+        return self.opcode in _DATA
+
+    @property
+    def is_ack(self) -> bool:
+        return self.opcode == Opcode.ACK and self.syndrome == Syndrome.ACK
+
+
+def _number(data: bytes, layout: Layout, name: str) -> int:
+    span = layout.span(name)
+    return int.from_bytes(data[span.byte : span.end], "big")
+
+
+def read_header(frame: bytes, ip_at: int | None) -> Header | None:
+    """The headers of a frame whose IPv4 begins there; None: it is no RoCEv2."""
+    if ip_at is None:
+        return None
+    ip = frame[ip_at:]
+    udp = ip[(ip[0] & _IHL_WORDS) * _WORD_BYTES :]
+    layout = _ROCE.get(int.from_bytes(udp[2:4], "big"))
+    if layout is None or len(udp) < layout.start("AETH"):
+        return None
+    opcode = _number(udp, layout, "BTH.opcode")
+    # the trailer of a BTH is behind its payload, so what follows it is at the end of the layout
+    return Header(
+        src=str(IPv4Address(_number(ip, _IP, "IP.src"))),
+        dst=str(IPv4Address(_number(ip, _IP, "IP.dst"))),
+        ecn=Ecn(_number(ip, _IP, "IP.tos") & _ECN_BITS),
+        again=_number(ip, _IP, "IP.id") == RETRANSMISSION,
+        sport=int.from_bytes(udp[:2], "big"),
+        opcode=opcode,
+        qpn=_number(udp, layout, "BTH.dqpn"),
+        psn=_number(udp, layout, "BTH.psn"),
+        syndrome=_number(udp, layout, "AETH.syndrome") if opcode == Opcode.ACK else None,
+    )
+
+
+def of_leg(leg: Leg) -> Header | None:
+    """The headers of a packet that has come to the end of a wire."""
+    return read_header(leg.frame, leg.ip_at)
+
+
+def pause_of(frame: bytes, src: str, dst: str, sport: int) -> str | None:
+    """What a pause of this flow says, such as `xoff`; None: the frame is none."""
+    if len(frame) < 15 or int.from_bytes(frame[12:14], "big") != ETHER_TYPE:
+        return None
+    found = Ether(frame).getlayer(FlowPause)
+    if found is None or (found.src, found.dst, found.sport) != (src, dst, sport):
+        return None
+    return str(found.sprintf("%FlowPause.op%"))
+
+
+def stamped(frame: bytes) -> tuple[str, ...]:
+    """What the last switch has noted of a flowcut in the frame's shim: that it moved, or was drained."""
+    if int.from_bytes(frame[12:14], "big") != ETHER_TYPE or frame[14] != Subtype.DATA_SHIM:
+        return ()
+    shim = Ether(frame).getlayer(DataShim)
+    if shim is None or not shim.stack:
+        return ()
+    return tuple(name for name in ("moved", "drained", "untracked") if getattr(shim.stack[0], name))
+
+
+class Names:
+    """Names of packets, by the flows of a run."""
+
+    def __init__(self, job: Job) -> None:
+        self._flows = {(flow.src, flow.dst, flow.qpn): flow.id for flow in job.flows}
+
+    def of(self, frame: bytes) -> str:
+        """Whose a frame is: `flow 3, PSN 17`, `ACK of flow 3`, or its kind."""
+        if not frame:
+            return "a packet that was dropped later"
+        ether_type = int.from_bytes(frame[12:14], "big")
+        if ether_type == MAC_CONTROL:
+            return "PFC"
+        layers = Ether(frame)
+        ip, udp = layers.getlayer(IP), layers.getlayer(UDP)
+        if ip is None or udp is None:
+            return self._local(frame)
+        at = len(frame) - len(bytes(ip.original))
+        header = read_header(frame, at)
+        if header is None:
+            return f"UDP to port {udp.dport}"
+        if header.is_data:
+            flow = self._flows.get((header.src, header.dst, header.qpn))
+            return f"flow {flow}, PSN {header.psn}" + (", sent again" if header.again else "")
+        flow = self._flows.get((header.dst, header.src, header.qpn))
+        return f"{'ACK' if header.opcode == Opcode.ACK else 'CNP'} of flow {flow}"
+
+    @staticmethod
+    def _local(frame: bytes) -> str:
+        if int.from_bytes(frame[12:14], "big") == ETHER_TYPE and frame[14] in list(Subtype):
+            return Subtype(frame[14]).name.lower().replace("_", " ")
+        return "another packet"

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs many tasks: here one after the other, in a pool of processes, or on a Dask cluster.
+
+The results come back to the process that asked, which writes them: workers need no common file system. A
+task that fails does not keep the others from running.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tailrace.results.result import Result
+from tailrace.results.staging import check_place, refuse_links
+from tailrace.sim.errors import RunError
+from tailrace.spec import SpecError
+from tailrace.spec.errors import FileError
+from tailrace.study.processes import in_processes
+from tailrace.study.progress import Display
+from tailrace.study.task import Failed, Task, attempt, finished, keep, run_task
+
+CONNECT_S = 10
+"""How long a cluster may take to answer."""
+
+NO_WORKER_S = 60.0
+"""How long a cluster may have no worker before what waits for one has failed."""
+
+LOOK_S = 1.0
+"""How often it is looked for workers while nothing ends."""
+
+MOST_WORKERS = 1024
+"""Processes of this machine at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where tasks run: so many processes of this machine, or the Dask scheduler at an address."""
+
+    workers: int = 1
+    cluster: str | None = None
+
+
+Ends = dict[str, "Result | Failed"]
+"""What became of each task, by key."""
+
+Settled = Callable[[Task, Result], None]
+"""Is told each result, once, as it ends or is found."""
+
+
+def run_all(
+    tasks: Sequence[Task],
+    root: Path | None,
+    where: Where,
+    display: Display,
+    *,
+    again: bool = False,
+    settled: Settled | None = None,
+) -> Ends:
+    """Run every task whose result is not below `root` yet, and write the results there.
+
+    Args:
+        tasks: what to run; of tasks with one key only the first is run, and each keeps the result.
+        root: their folders lie below it; None: nothing is read or written.
+        where: who runs them.
+        display: shows how far they are.
+        again: also run what was finished before.
+        settled: is told each result, also one that is there already.
+
+    Raises:
+        SpecError: the cluster cannot be reached, or a result cannot be written.
+    """
+    ends: Ends = {}
+    waiting: dict[str, Task] = {}
+    folders: dict[str, dict[Path, Task]] = {}
+    damaged: list[FileError] = []
+    for task in tasks:
+        found = None if again or root is None else finished(task, root, damaged)
+        if found is not None:
+            if settled is not None and task.key not in ends:
+                settled(task, found)
+            ends[task.key] = found
+        else:
+            waiting.setdefault(task.key, task)
+            folders.setdefault(task.key, {})[task.out] = task
+    if waiting and root is not None:
+        check_place(root)
+        refuse_links(root, (folder for own in folders.values() for folder in own))
+    if damaged:
+        others = f", and {len(damaged) - 1} others" if len(damaged) > 1 else ""
+        display.warn(f"a result that cannot be used is run again: {damaged[0]}{others}")
+    if ends:
+        display.say(f"{len(ends)} of {len(ends) + len(waiting)} results were there already")
+    for task, end in _ends(tuple(waiting.values()), where, display):
+        if isinstance(end, Result):
+            if root is not None:
+                for same in folders[task.key].values():
+                    keep(same, end, root)
+            if settled is not None:
+                settled(task, end)
+        else:
+            display.warn(f"{task.label}: {end.reason}")
+        ends[task.key] = end
+    return ends
+
+
+def _ends(tasks: Sequence[Task], where: Where, display: Display) -> Iterator[tuple[Task, Result | Failed]]:
+    """Each task with what became of it, as they end."""
+    if not tasks:
+        return
+    if where.cluster is None and where.workers == 1:
+        for number, task in enumerate(tasks, start=1):
+            with display.run(f"{number}/{len(tasks)} {task.label}") as report:
+                yield task, guarded(task, report)
+        return
+    if where.workers > MOST_WORKERS:
+        raise SpecError(f"--workers: expected at most {MOST_WORKERS}, found {where.workers}")
+    if any(task.experiment.target != "virtual" for task in tasks):
+        raise SpecError("several runs at a time would slow each other down in real time: use target virtual")
+    ends = (
+        in_processes(tasks, where.workers, guarded, display.warn)
+        if where.cluster is None
+        else _on_cluster(tasks, where.cluster, display)
+    )
+    with display.count("runs", len(tasks)) as done:
+        for task, end in ends:
+            done(task.label)
+            yield task, end
+
+
+def guarded(task: Task, *report: Any) -> Result | Failed:
+    """The task's result, or why there is none, as a value that any process can hand back."""
+    return attempt(lambda: run_task(task, *report))
+
+
+# ---- a Dask cluster ----
+
+
+def _on_cluster(
+    tasks: Sequence[Task], address: str, display: Display
+) -> Iterator[tuple[Task, Result | Failed]]:
+    distributed = _distributed()
+    try:
+        # a client of an address that is none would hang when it is thrown away
+        distributed.comm.get_address_host_port(address)
+    except ValueError as error:
+        raise SpecError(f"cluster {address}: expected HOST:PORT or tcp://HOST:PORT: {error}") from error
+    if "://" in address and not address.startswith("tcp://"):
+        raise SpecError(f"cluster {address}: expected HOST:PORT or tcp://HOST:PORT")
+    try:
+        client = distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise SpecError(f"cluster {address}: no Dask scheduler answers: {error}") from error
+    with client, client.as_current():
+        futures = {
+            client.submit(guarded, task, key=f"tailrace-{task.key}", pure=False): task for task in tasks
+        }
+        try:
+            for future in _as_completed(client, distributed, list(futures), address, display):
+                yield futures[future], _fetched(future)
+        except BaseException:
+            client.cancel(list(futures), force=True)
+            raise
+
+
+def _as_completed(
+    client: Any, distributed: Any, futures: list[Any], address: str, display: Display
+) -> Iterator[Any]:
+    """The futures as they end.
+
+    Raises:
+        RunError: the cluster had no worker for too long, or its scheduler has gone.
+    """
+    waiting = set(futures)
+    alone_s: float | None = None
+    while waiting:
+        ended = {future for future in waiting if future.done()}
+        waiting -= ended
+        yield from ended
+        if ended or not waiting:
+            continue
+        try:
+            distributed.wait(list(waiting), timeout=LOOK_S, return_when="FIRST_COMPLETED")
+            alone_s = None
+            continue
+        except (TimeoutError, asyncio.TimeoutError):
+            pass
+        if _workers(client, address):
+            alone_s = None
+            continue
+        now_s = time.monotonic()
+        if alone_s is None:
+            alone_s = now_s
+            display.warn(f"cluster {address}: there is no worker; waiting {NO_WORKER_S:g} s for one")
+        elif now_s - alone_s > NO_WORKER_S:
+            raise RunError(
+                f"cluster {address}: no worker for {NO_WORKER_S:g} s; {len(waiting)} runs are left"
+            )
+
+
+def _workers(client: Any, address: str) -> int:
+    """How many workers the cluster has now.
+
+    Raises:
+        RunError: its scheduler does not answer.
+    """
+    try:
+        return len(client.nthreads())
+    except (OSError, TimeoutError, asyncio.TimeoutError, RuntimeError) as error:
+        raise RunError(f"cluster {address}: the scheduler does not answer: {error}") from error
+
+
+def _fetched(future: Any) -> Result | Failed:
+    """What a future holds; a worker that died, or has no Tailrace, is told as a failed task."""
+    if future.status == "finished":
+        found: Result | Failed = future.result()
+        return found
+    error = future.exception()
+    return Failed(f"the worker failed: {type(error).__name__}: {error}")
+
+
+def _distributed() -> Any:
+    """Dask's library, which only those need who have a cluster."""
+    try:
+        return importlib.import_module("distributed")
+    except ImportError:
+        raise SpecError("--cluster needs Dask: install tailrace[cluster]") from None

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of finished runs: SCHEME.jsonl, a line a run (record.py), in the order of their words.
+
+Who adds a run holds a lock on the folder, reads the file anew, and puts another one in its place: no line is
+torn, and two who write at once lose none. Other lines stay as they are, byte for byte, so that two branches
+that have added runs merge line by line. A run that both have added, with the same trace, counts once.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tailrace.cbuild.artifacts import ROOT
+from tailrace.experiments.plan.words import slug
+from tailrace.results.result import Formatted
+from tailrace.results.summary import FORMAT
+from tailrace.sim.errors import RunError
+from tailrace.spec.errors import FileError
+from tailrace.spec.files import read_bytes, unmarked
+from tailrace.spec.whole import write_file
+from tailrace.study.store.record import Record, joined
+
+MOST_LINE_BYTES = 256 << 10
+"""A line has some 4 KB, and with the gaps of a long run 30 KB."""
+
+MOST_LINES = 100_000
+"""Of a file. The largest has a few thousand; each that is none takes an error of its own."""
+
+SUFFIX = ".jsonl"
+_DECODER = msgspec.json.Decoder(Record)
+
+
+class _Formatted(msgspec.Struct):
+    """What tells the format of a line's summary."""
+
+    summary: Formatted
+
+
+_FORMATS = msgspec.json.Decoder(_Formatted)
+
+
+class Line(NamedTuple):
+    """A run, and its line as it stands in the file, without the end."""
+
+    record: Record
+    text: bytes
+
+
+Lines = dict[str, Line]
+"""The lines of a file by the names of their runs."""
+
+
+def usual_folder() -> Path | None:
+    """Where a checkout keeps the runs of its pages; None: this is none."""
+    folder = ROOT / "docs" / "results"
+    return folder if folder.is_dir() else None
+
+
+def read_lines(path: Path) -> tuple[Lines, list[FileError]]:
+    """The runs in a file, and an error for each line that is none; a file that is not there has neither.
+
+    Raises:
+        FileError: the file cannot be read, or has too many lines.
+    """
+    try:
+        content = unmarked(read_bytes(path))
+    except FileNotFoundError:
+        return {}, []
+    except OSError as error:
+        raise FileError(path, "", error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise FileError(path, "", error.reason) from error
+    count = max(map(content.count, (b"\n", b"\r")))
+    if count > MOST_LINES:
+        raise FileError(path, "", f"{count} lines, expected at most {MOST_LINES}")
+    found: Lines = {}
+    numbers: dict[str, int] = {}
+    bad = []
+    for number, text in enumerate(content.splitlines(), start=1):
+        try:
+            record = _decoded(text, path)
+            other = found.get(record.run)
+            if other is not None and other.record.summary.trace_sha256 != record.summary.trace_sha256:
+                raise ValueError(f"another result than line {numbers[record.run]} has of the same words")
+        except ValueError as error:
+            bad.append(FileError(path, f"line {number}", str(error)))
+            continue
+        if other is None:
+            found[record.run], numbers[record.run] = Line(record, text), number
+    return found, bad
+
+
+def _decoded(text: bytes, path: Path) -> Record:
+    """The run that a line holds; ValueError where it is none."""
+    if len(text) > MOST_LINE_BYTES:
+        raise ValueError(f"{len(text)} bytes, expected at most {MOST_LINE_BYTES}")
+    try:
+        found = _FORMATS.decode(text).summary.format
+        if found != FORMAT:
+            raise ValueError(
+                f"summary.format: expected {FORMAT}, found {found}: delete the line, and run it again"
+            )
+        record = _DECODER.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"no finished run: {error}") from error
+    if path.name != _file_name(record.scheme):
+        raise ValueError(f"a run of {record.scheme}, expected in {_file_name(record.scheme)}")
+    return record
+
+
+def _file_name(scheme: str) -> str:
+    return slug(scheme) + SUFFIX
+
+
+def _records(lines: Lines) -> dict[str, Record]:
+    return {run: line.record for run, line in lines.items()}
+
+
+class Store:
+    """The runs in a folder, read when they are first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        """The folder need not be there until a run is added."""
+        self.folder = folder
+        self._known: dict[str, dict[str, Record]] = {}
+
+    def of(self, scheme: str) -> Mapping[str, Record]:
+        """The runs of a scheme, by the names of runs.
+
+        Raises:
+            FileError: the file cannot be read, or a line in it is none.
+        """
+        name = _file_name(scheme)
+        if name not in self._known:
+            self._known[name] = _records(self._read(name))
+        return self._known[name]
+
+    def every(self) -> tuple[list[Record], list[FileError]]:
+        """All runs, by file and in the order of the lines, and an error for each line that is none.
+
+        Raises:
+            FileError: the folder or a file cannot be read.
+        """
+        try:
+            paths = sorted(path for path in self.folder.iterdir() if path.suffix == SUFFIX)
+        except FileNotFoundError:
+            paths = []
+        except OSError as error:
+            raise FileError(self.folder, "", error.strerror or str(error)) from error
+        found, bad = [], []
+        for path in paths:
+            lines, wrong = read_lines(path)
+            found += [line.record for line in lines.values()]
+            bad += wrong
+        return found, bad
+
+    def add(self, record: Record, *, of_a_sample: bool = False) -> tuple[Record | None, Record]:
+        """Puts a run in, or puts it together with what is known of it.
+
+        Args:
+            record: a run under one code.
+            of_a_sample: as `joined` has it.
+
+        Returns:
+            What was known of it before, and what is known now.
+
+        Raises:
+            FileError: the file cannot be read, or a line in it is none, which is left as it is.
+            RunError: it cannot be written.
+        """
+        name = _file_name(record.scheme)
+        try:
+            with self._alone():
+                lines = self._read(name)
+                line = lines.get(record.run)
+                before = None if line is None else line.record
+                now = joined(before, record, of_a_sample=of_a_sample)
+                text = msgspec.json.encode(now)
+                if len(text) > MOST_LINE_BYTES:
+                    raise RunError(f"{self.folder / name}: a run of {len(text)} bytes, {MOST_LINE_BYTES} fit")
+                lines[record.run] = Line(now, text)
+                ordered = sorted(lines.values(), key=lambda each: each.record.order)
+                self._sweep_up(name)
+                write_file(self.folder / name, "".join(f"{each.text.decode()}\n" for each in ordered))
+                self._known[name] = _records(lines)
+        except OSError as error:
+            raise RunError(f"{self.folder / name}: {error.strerror or error}; the run is not kept") from error
+        return before, now
+
+    def _read(self, name: str) -> Lines:
+        lines, bad = read_lines(self.folder / name)
+        if bad:
+            raise bad[0]
+        return lines
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Within the block nobody else adds a run. Not a file of its own, which would have to be ignored."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        opened = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(opened, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(opened)
+
+    def _sweep_up(self, name: str) -> None:
+        """Takes away what a process has left that was killed while it wrote; nobody else writes now."""
+        for path in self.folder.glob(f".{name}.????????"):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One experiment as a task that any process can run, and a folder that keeps what came of it.
+
+A task's key is a hash of everything that decides its result, in two parts: what is run (the words, and what
+the files that they name hold), and by what (code_hash.py, the compiled P4 program, plug-ins). A folder whose
+summary bears the key holds the result of the task, so that a sweep that was interrupted goes on where it
+stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from tailrace.emulation.mininet import MininetBackend
+from tailrace.experiments.plan.experiment import Experiment
+from tailrace.experiments.plan.plan import plan
+from tailrace.experiments.plan.words import case_name
+from tailrace.p4rt import programs
+from tailrace.results.result import SUMMARY, Result, read_result, read_summary, write_result
+from tailrace.results.staging import staged
+from tailrace.schemes.base import SchemeConfig, resolve
+from tailrace.sim.errors import RunError
+from tailrace.sim.outcome import Backend, Progress, Report
+from tailrace.sim.run import VirtualBackend
+from tailrace.spec import Error, SpecError, plugins
+from tailrace.spec.errors import FileError
+from tailrace.spec.files import read_bytes
+from tailrace.study.code_hash import code_sha256
+from tailrace.study.run import run
+from tailrace.topology import Topology
+
+_FORMAT = 3
+"""Counts changes of what a result holds that the code that counts does not show."""
+
+_DIGITS = 16
+"""Of the hashes that name what is run, and by what."""
+
+_ALWAYS = ("scheme", "topology", "workload", "target")
+"""Words that are told even where they are the default."""
+
+_KEPT = 16
+_BETWEEN = re.compile("[:,=]")
+_DEFAULTS = {item.name: item.default for item in structs.fields(Experiment)}
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """An experiment to run, for `make_task` has checked it.
+
+    `experiment.target` is never auto. `key` is the hash, `label` what a table calls the scheme, `out` the
+    folder for the result, relative to wherever the results of all tasks go.
+    """
+
+    experiment: Experiment
+    label: str
+    out: Path
+    key: str
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # in another process its parts may be of plug-ins, which must be loaded before
+        return _unpickled, (pickle.dumps([getattr(self, item.name) for item in fields(self)]),)
+
+    @property
+    def case(self) -> str:
+        """`clean`, or the names of the faults."""
+        return case_name(self.experiment.faults)
+
+
+def _unpickled(parts: bytes) -> Task:
+    plugins.load()
+    return Task(*pickle.loads(parts))  # noqa: S301 - our own process has made it
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A task that did not come to its end; `bad_input` where its words are to blame."""
+
+    reason: str
+    bad_input: bool = False
+
+
+def make_task(experiment: Experiment, target: str, *, label: str, out: Path) -> Task:
+    """The task of an experiment on a target (bmv2, native or virtual).
+
+    Raises:
+        SpecError: words that cannot be used.
+        ControllerError: the scheme's program is not there.
+    """
+    experiment = structs.replace(experiment, target=target)
+    return Task(experiment, label, out, key_of(experiment))
+
+
+def key_of(experiment: Experiment) -> str:
+    """The hash of what decides the result: 64 hexadecimal digits.
+
+    Raises:
+        SpecError: a file that words name cannot be read, or the network is none for the scheme.
+        ControllerError: the scheme's program is not there.
+    """
+    parts = run_id(words_of(experiment), files_of(experiment)), code_of(experiment)
+    return hashlib.sha256("".join(parts).encode()).hexdigest()
+
+
+def run_id(words: Mapping[str, Any], files: Mapping[str, str]) -> str:
+    """The name of what is run, whatever code runs it: 16 hexadecimal digits.
+
+    Args:
+        words: as `words_of` an experiment.
+        files: as `files_of` it.
+    """
+    return _short(msgspec.json.encode((words, files), order="sorted"))
+
+
+def words_of(experiment: Experiment) -> dict[str, Any]:
+    """What an experiment of one seed says, by its fields, but `seed`; but for a few, without the defaults.
+
+    Raises:
+        SpecError: it has several seeds.
+    """
+    found = {
+        name: value
+        for name, value in experiment.written.items()
+        if value is not None and (name in _ALWAYS or value != _DEFAULTS[name])
+    }
+    found.pop("seeds", None)
+    return found | {"seed": experiment.seed}
+
+
+def files_of(experiment: Experiment) -> dict[str, str]:
+    """The SHA-256 of each file that words name, by its name there.
+
+    Raises:
+        FileError: one cannot be read.
+    """
+    words = (experiment.topology, experiment.workload or "", *experiment.faults)
+    names = [piece for text in words for piece in _BETWEEN.split(text) if "." in piece]
+    return {name: hashlib.sha256(_content(Path(name))).hexdigest() for name in names if Path(name).is_file()}
+
+
+def code_of(experiment: Experiment) -> str:
+    """The name of what runs it: our code, the compiled program of its switches, plug-ins; 16 hexadecimal
+    digits.
+
+    Raises:
+        SpecError: the network is none for the scheme.
+        ControllerError: the scheme's program is not there.
+    """
+    program = _program_sha256(experiment.meant.scheme, experiment.meant.topology)
+    return _short(msgspec.json.encode((_FORMAT, code_sha256(), program, plugins.digest())))
+
+
+def _short(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()[:_DIGITS]
+
+
+@lru_cache(maxsize=_KEPT)
+def _program_sha256(scheme: SchemeConfig, topology: Topology) -> str:
+    """The hash of the compiled program that a scheme's switches run in a topology."""
+    return programs.load(resolve(scheme, topology).program).sha256
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return read_bytes(path)
+    except OSError as error:
+        raise FileError(path, "", error.strerror or str(error)) from error
+
+
+def _nothing(_progress: Progress) -> None:
+    """Progress that nobody looks at."""
+
+
+def run_task(task: Task, report: Report = _nothing) -> Result:
+    """Run a task to its end, in this process; nothing is written.
+
+    Raises:
+        SpecError: words that do not fit together, or a target that cannot do what they say.
+        RunError: the run failed, or this process has another version of Tailrace than the task's maker.
+    """
+    if key_of(task.experiment) != task.key:
+        raise RunError(
+            "another version of Tailrace, of its programs or of a file than where the task was made"
+        )
+    planned = plan(task.experiment, task.experiment.target)
+    result = run(planned, backend_of(task.experiment.target), report, label=task.label)
+    return replace(result, summary=msgspec.structs.replace(result.summary, task=task.key))
+
+
+def attempt(run: Callable[[], Result]) -> Result | Failed:
+    """The result of a run, or why there is none: one that fails does not end the runs beside it."""
+    try:
+        return run()
+    except SpecError as error:
+        return Failed(str(error), bad_input=True)
+    except (Error, OSError, MemoryError) as error:
+        return Failed(str(error) or type(error).__name__)
+
+
+def backend_of(target: str) -> Backend:
+    """What runs jobs on a target."""
+    return VirtualBackend() if target == "virtual" else MininetBackend()
+
+
+def finished(task: Task, root: Path, damaged: list[FileError] | None = None) -> Result | None:
+    """The result of a task, where its folder below `root` has it from an earlier time; what cannot be read of
+    one that is there is put into `damaged`.
+    """
+    folder = root / task.out
+    if not (folder / SUMMARY).exists():
+        return None
+    try:
+        if read_summary(folder / SUMMARY).task != task.key:
+            return None
+        return read_result(folder, case=task.case, label=task.label)
+    except FileError as error:
+        if damaged is not None:
+            damaged.append(error)
+        return None
+
+
+def keep(task: Task, result: Result, root: Path) -> None:
+    """Write a result to its task's folder below `root`, whole or not at all.
+
+    Raises:
+        SpecError: it cannot be written.
+    """
+    with staged(root / task.out) as folder:
+        write_result(result, folder)

@@ -1,0 +1,415 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C text of actions: one C function each, one block for each primitive."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from tailrace.switch.compiler.emit.locals import Locals
+from tailrace.switch.compiler.emit.lvalues import Places, field_name, set_valid
+from tailrace.switch.compiler.emit.text import Code, counted, identifier, string
+from tailrace.switch.compiler.emit.values import Val, Values, kind_of
+from tailrace.switch.compiler.errors import ProgramError
+from tailrace.switch.compiler.expr import Expr, FieldRef, HeaderRef, UnionRef
+from tailrace.switch.compiler.model import Action, HeaderType, Model, Param, Primitive, limbs_of
+
+_SMALL = 32
+"""Primitives of an action that is inlined wherever it is used; larger ones only where that is one place."""
+
+
+def action_name(a: Action) -> str:
+    """The C function of an action."""
+    return f"action_{a.index}_{identifier(a.name)}"
+
+
+def emit_actions(code: Code, model: Model, own: Locals) -> None:
+    """All actions as functions ``action_N(s, p, h, l, d)``; ``d`` are the entry's limbs."""
+    sites = _sites(model)
+    for a in model.actions:
+        if a.source is not None:
+            code.comment("action", a.name, "line", a.source.line)
+        inlined = sites[a.index] <= 1 or len(a.body) <= _SMALL
+        how = "TR_INLINE" if inlined else "static __attribute__((unused))"
+        code.line(f"{how} void {action_name(a)}(tr_switch *s, tr_pkt *p,")
+        code.open("    struct tr_phv *h, struct tr_locals *l, const uint64_t *d)")
+        for name in ("s", "p", "h", "l", "d"):
+            code.line(f"(void){name};")
+        if code.glass:
+            head = f"(const uint64_t[]){{TR_SEEN_ACTION, {a.index}}}"
+            code.line(f"tr_see_limbs(s, p, {head}, 2, d, {a.limbs if a.params else 0});")
+            code.used("action", a.index)
+        body = ActionBody(code, Places(model, own), a.params, "end")
+        targets = {b.args[-1] for b in a.body if b.op in ("_jump", "_jump_if_zero")}
+        if any(isinstance(t, int) and t <= i for i, b in enumerate(a.body) for t in _targets(b)):
+            code.line("uint32_t jumps = 0;")
+            code.line("(void)jumps;")
+        for i, primitive in enumerate(a.body):
+            if i in targets:
+                code.line(f"at_{i}: __attribute__((unused));")
+            code.open("")
+            code.see("TR_SEEN_STEP", "TR_OWNER_ACTION", a.index, i)
+            code.used("statement", a.index, i)
+            body.primitive(primitive, i)
+            code.close()
+            code.changes()
+        if len(a.body) in targets:
+            code.line(f"at_{len(a.body)}: __attribute__((unused));")
+        code.line("end: __attribute__((unused));")
+        code.close()
+        code.line("")
+
+
+def _sites(model: Model) -> Counter[int]:
+    """How many places run each action, by its index."""
+    found: Counter[int] = Counter()
+    for pipeline in (model.ingress, model.egress):
+        found.update(call.action for call in pipeline.calls)
+        for i in pipeline.tables:
+            table = model.tables[i]
+            found.update(table.actions)
+            if table.default_action is not None and table.default_action not in table.actions:
+                found[table.default_action] += 1
+    return found
+
+
+def may_exit(a: Action) -> bool:
+    """Whether what runs an action has to look if it has executed exit, or failed."""
+    return any(
+        b.op in ("exit", "assert", "assume") or any(isinstance(t, int) and t <= i for t in _targets(b))
+        for i, b in enumerate(a.body)
+    )
+
+
+def _targets(b: Primitive) -> list[Any]:
+    return [b.args[-1]] if b.op in ("_jump", "_jump_if_zero") else []
+
+
+class ActionBody:
+    """Emits primitives. ``end`` is the label behind the last one."""
+
+    def __init__(self, code: Code, places: Places, params: tuple[Param, ...], end: str) -> None:
+        self.code = code
+        self.model = places.model
+        self.places = places
+        self.values = Values(self.model, places, code, params)
+        self.end = end
+        self.position = 0
+
+    def primitive(self, p: Primitive, position: int) -> None:
+        """Emits one primitive; ``position`` is its place in the action."""
+        self.position = position
+        emit: Callable[..., None] = getattr(self, f"_do_{p.op.strip('_').lower()}")
+        if p.op in ("assert", "assume"):
+            emit(p, *p.args)
+        else:
+            emit(*p.args)
+
+    # ---- assignment ----
+
+    def _do_no_op(self) -> None:
+        pass
+
+    def _do_assign(self, target: FieldRef, value: Expr) -> None:
+        self.values.assign(target, value)
+
+    def _do_assign_vl(self, target: FieldRef, source: FieldRef) -> None:
+        tt, st = self.model.type_of(target.header), self.model.type_of(source.header)
+        tf, sf = tt.fields[target.field], st.fields[source.field]
+        if not tf.varbit or not sf.varbit or tf.bits < sf.bits:
+            raise ProgramError(f"{self.model.name}: varbit field {tf.name} cannot hold {sf.name}")
+        dst = self.places.header(target.header, self.code, self.values)
+        src = self.places.header(source.header, self.code, self.values)
+        self.code.line(f"{dst}.vl_bits = {src}.vl_bits;")
+        name, from_name = field_name(tt, target.field), field_name(st, source.field)
+        self.code.line(f"memcpy({dst}.{name}, {src}.{from_name}, {src}.vl_bits / 8);")
+
+    def _do_assign_header(self, target: HeaderRef, source: HeaderRef) -> None:
+        t, u = self.model.type_of(target), self.model.type_of(source)
+        if t.index != u.index:
+            raise ProgramError(f"{self.model.name}: header of type {u.name} is assigned to one of {t.name}")
+        dst = self.places.header(target, self.code, self.values)
+        src = self.places.header(source, self.code, self.values)
+        self._copy_header(t, dst, src, self.places.siblings(target, dst))
+
+    def _copy_header(self, t: HeaderType, dst: str, src: str, siblings: list[str]) -> None:
+        """An invalid source makes the target invalid and leaves its fields alone."""
+        self.code.open(f"if ({src}.valid)")
+        self.code.line(f"{dst} = {src};")
+        for other in siblings:
+            self.code.line(f"{other}.valid = 0;")
+        self.code.orelse()
+        set_valid(self.code, t, dst, 0)
+        self.code.close()
+
+    def _do_assign_union(self, target: UnionRef, source: UnionRef) -> None:
+        if self.model.union_of(target).type != self.model.union_of(source).type:
+            raise ProgramError(f"{self.model.name}: unions of different types are assigned")
+        dst = self.places.union(target, self.code, self.values)
+        src = self.places.union(source, self.code, self.values)
+        self.code.line(f"{dst} = {src};")
+
+    def _do_assign_header_stack(self, target: tuple[int, bool], source: tuple[int, bool]) -> None:
+        if target[1]:
+            self._do_assign_union_stack(target, source)
+            return
+        left, right = self.model.stacks[target[0]], self.model.stacks[source[0]]
+        if left.type != right.type or len(left.headers) != len(right.headers):
+            raise ProgramError(
+                f"{self.model.name}: stacks {left.name} and {right.name} differ in type or size"
+            )
+        dst, src = self.places.stack(left.index), self.places.stack(right.index)
+        self.code.line(f"{self.places.stack_next(left.index)} = {self.places.stack_next(right.index)};")
+        for i in range(len(left.headers)):
+            self._copy_header(self.model.header_types[left.type], f"{dst}[{i}]", f"{src}[{i}]", [])
+
+    def _do_assign_union_stack(self, target: tuple[int, bool], source: tuple[int, bool]) -> None:
+        left, right = self.model.union_stacks[target[0]], self.model.union_stacks[source[0]]
+        same = self.model.unions[left.unions[0]].type == self.model.unions[right.unions[0]].type
+        if not same or len(left.unions) != len(right.unions):
+            raise ProgramError(
+                f"{self.model.name}: stacks {left.name} and {right.name} differ in type or size"
+            )
+        dst, src = self.places.union_stack(left.index), self.places.union_stack(right.index)
+        counters = self.places.union_stack_next
+        self.code.line(f"{counters(left.index)} = {counters(right.index)};")
+        self.code.line(f"memmove({dst}, {src}, sizeof {dst});")
+
+    # ---- headers ----
+
+    def _length(self, ref: HeaderRef, place: str) -> str:
+        t = self.model.type_of(ref)
+        return f"{t.fixed_bits // 8}u" + (f" + {place}.vl_bits / 8" if t.varbit is not None else "")
+
+    def _do_add_header(self, ref: HeaderRef) -> None:
+        t = self.model.type_of(ref)
+        place = self.places.header(ref, self.code, self.values)
+        self.code.open(f"if (!{place}.valid)")
+        if t.varbit is not None:
+            self.code.line(f"uint32_t vl = {place}.vl_bits;")
+        self.code.line(f"memset(&{place}, 0, sizeof {place});")
+        if t.varbit is not None:
+            self.code.line(f"{place}.vl_bits = vl;")
+        set_valid(self.code, t, place, 1)
+        for other in self.places.siblings(ref, place):
+            self.code.line(f"{other}.valid = 0;")
+        self.code.line(f"p->plen += {self._length(ref, place)};")
+        self.code.close()
+
+    def _do_remove_header(self, ref: HeaderRef) -> None:
+        place = self.places.header(ref, self.code, self.values)
+        self.code.open(f"if ({place}.valid)")
+        set_valid(self.code, self.model.type_of(ref), place, 0)
+        self.code.line(f"p->plen -= {self._length(ref, place)};")
+        self.code.close()
+
+    def _stack_shape(self, stack: tuple[int, bool]) -> tuple[str, str, int]:
+        if stack[1]:
+            size = len(self.model.union_stacks[stack[0]].unions)
+            return self.places.union_stack(stack[0]), self.places.union_stack_next(stack[0]), size
+        size = len(self.model.stacks[stack[0]].headers)
+        return self.places.stack(stack[0]), self.places.stack_next(stack[0]), size
+
+    def _do_push(self, stack: tuple[int, bool], count: Expr) -> None:
+        array, counter, size = self._stack_shape(stack)
+        n = self._shift_count(count, size)
+        self.code.line(f"{counter} = {counter} + {n} > {size} ? {size} : {counter} + {n};")
+        self.code.line(f"memmove({array} + {n}, {array}, ({size} - {n}) * sizeof *{array});")
+        self._invalidate(stack, array, "0", n)
+
+    def _do_pop(self, stack: tuple[int, bool], count: Expr) -> None:
+        array, counter, size = self._stack_shape(stack)
+        n = self._shift_count(count, size)
+        self.code.line(f"{counter} = {counter} > {n} ? {counter} - {n} : 0;")
+        self.code.line(f"memmove({array}, {array} + {n}, ({size} - {n}) * sizeof *{array});")
+        self._invalidate(stack, array, f"{size} - {n}", str(size))
+
+    def _shift_count(self, count: Expr, size: int) -> str:
+        n = self.code.temp()
+        self.code.line(f"uint64_t {n}_asked = {self.values.index(count)};")
+        self.code.line(f"uint32_t {n} = {n}_asked > {size} ? {size} : (uint32_t){n}_asked;")
+        return n
+
+    def _invalidate(self, stack: tuple[int, bool], array: str, first: str, end: str) -> None:
+        self.code.open(f"for (uint32_t i = {first}; i < {end}; i++)")
+        if stack[1]:
+            self.code.line(f"memset(&{array}[i], 0, sizeof {array}[i]);")
+        else:
+            kind = self.model.stacks[stack[0]].type
+            set_valid(self.code, self.model.header_types[kind], f"{array}[i]", 0)
+        self.code.close()
+
+    # ---- externs ----
+
+    def _do_register_read(self, target: FieldRef, register: int, index: Expr) -> None:
+        bits = self.model.registers[register].bits
+        t = self.code.temp()
+        limbs = limbs_of(bits)
+        f = self.model.field_type(target)
+        place = self.places.field(target, self.code, self.values)
+        if bits <= 128 and f.bits <= 128:
+            kind = "uint64_t" if bits <= 64 else "tr_u128"
+            self.code.line(f"{kind} {t};")
+            self.code.line(f"if (reg{register}_read(s, {self.values.index(index)}, &{t}))")
+            mask = f"tr_mask64({f.bits})" if f.bits <= 64 else f"tr_mask128({f.bits})"
+            self.code.line(f"    {place} = {t} & {mask};")
+            return
+        self.code.line(f"uint64_t {t}[{max(limbs, limbs_of(f.bits))}] = {{0}};")
+        self.code.open(f"if (reg{register}_read(s, {self.values.index(index)}, (void *){t}))")
+        if f.bits > 128:
+            self.code.line(f"trw_mask({t}, {limbs_of(f.bits)}, {f.bits});")
+            self.code.line(f"memcpy({place}, {t}, sizeof {place});")
+        else:
+            self.code.line(f"{place} = trw_low128({t}, {max(limbs, 1)}) & tr_mask128({f.bits});")
+        self.code.close()
+
+    def _do_register_write(self, register: int, index: Expr, value: Expr) -> None:
+        bits = self.model.registers[register].bits
+        at = self.values.index(index)
+        if bits > 128:
+            limbs = self.values.clean_limbs(value, bits)
+            self.code.line(f"reg{register}_write(s, {at}, {limbs});")
+        else:
+            self.code.line(f"reg{register}_write(s, {at}, {self.values.clean(value, bits)});")
+
+    def _do_count(self, counter: int, index: Expr) -> None:
+        size, at = self.model.counters[counter].size, self.values.index(index)
+        if self.code.glass:
+            t, cells = self.code.temp(), f"s->counters[{counter}]"
+            self.code.line(f"uint64_t {t} = {at};")
+            self.code.see("TR_SEEN_COUNT", counter, t, f"{t} < {size}u")
+            self.code.line(f"if ({t} < {size}u && tr_keep(s, p, &{cells}[{t}], sizeof *{cells}))")
+            at = t
+        self.code.line(f"tr_count(s->counters[{counter}], {size}u, {at}, p);")
+
+    def _do_execute_meter(self, meter: int, index: Expr, target: FieldRef) -> None:
+        m, t = self.model.meters[meter], self.code.temp()
+        amount = "p->in_len" if m.unit == "bytes" else "1"
+        place = self.places.field(target, self.code, self.values)
+        mask = f"tr_mask64({min(64, self.model.field_type(target).bits)})"
+        self.code.line(f"uint64_t {t} = {self.values.index(index)};")
+        self.code.line(f"if ({t} < {m.size}u)")
+        execute = f"tr_meter_execute(&s->meters[{meter}][{t}], p->in_len, {amount}, s->now_ps)"
+        if self.code.glass:
+            execute = f"tr_see_meter(s, p, {meter}, {t}, &s->meters[{meter}][{t}], {amount})"
+        self.code.line(f"    {place} = {execute} & {mask};")
+
+    def _do_modify_field_rng_uniform(self, target: FieldRef, low: Expr, high: Expr) -> None:
+        a, b = self.code.temp(), self.code.temp()
+        self.code.line(f"uint64_t {a} = {self.values.clean(low, 64)};")
+        self.code.line(f"uint64_t {b} = {self.values.clean(high, 64)};")
+        self.code.line(f"if ({a} <= {b})")
+        draw = f"tr_see_random(s, p, {a}, {b})" if self.code.glass else f"tr_random(s, {a}, {b})"
+        self._store_word(target, draw, "    ")
+
+    def _do_modify_field_with_hash_based_offset(
+        self, target: FieldRef, base: Expr, calculation: int, size: Expr
+    ) -> None:
+        b, n = self.code.temp(), self.code.temp()
+        self.code.line(f"uint64_t {b} = {self.values.clean(base, 64)};")
+        self.code.line(f"uint64_t {n} = {self.values.clean(size, 64)};")
+        self._store_word(target, f"calc_{calculation}(s, p, h) % ({n} ? {n} : 1) + {b}")
+
+    def _store_word(self, target: FieldRef, word: str, indent: str = "") -> None:
+        """Stores a uint64_t in a field, cut to its width."""
+        f = self.model.field_type(target)
+        place = self.places.field(target, self.code, self.values)
+        if f.bits > 128:
+            self.code.line(f"{indent}trw_from_u128({place}, {limbs_of(f.bits)}, {word});")
+        else:
+            self.code.line(f"{indent}{place} = ({word}) & tr_mask64({min(64, f.bits)});")
+
+    # ---- what happens to the packet ----
+
+    def _do_mark_to_drop(self, fields: tuple[FieldRef, ...]) -> None:
+        self._store_word(fields[0], "s->cfg.drop_port")
+        for group in fields[1:]:
+            self._store_word(group, "0")
+
+    def _do_drop(self) -> None:
+        self.code.line("trp_set_egress_spec(h, s->cfg.drop_port);")
+        self.code.line("trp_set_mcast_grp(h, 0);")
+
+    def _clone(self, session: Expr, field_list: int) -> None:
+        self.code.line(f"p->clone_session = TR_CLONE_VALID | (uint16_t){self.values.clean(session, 16)};")
+        self.code.line(f"p->clone_fields = {field_list};")
+
+    def _do_clone_ingress_pkt_to_egress(self, session: Expr, field_list: int) -> None:
+        self._clone(session, field_list)
+
+    def _do_clone_egress_pkt_to_egress(self, session: Expr, field_list: int) -> None:
+        self._clone(session, field_list)
+
+    def _do_resubmit(self, field_list: int) -> None:
+        self.code.line(f"p->resubmit = {field_list};")
+
+    def _do_recirculate(self, field_list: int) -> None:
+        self.code.line(f"p->recirculate = {field_list};")
+
+    def _do_generate_digest(self, digest: int) -> None:
+        self.code.line(f"p->digest = {digest + 1};")
+
+    def _do_truncate(self, length: Expr) -> None:
+        t = self.code.temp()
+        self.code.line(f"uint64_t {t} = {self.values.index(length)};")
+        self.code.line(f"if ({t} < p->trunc)")
+        self.code.line(f"    p->trunc = (uint32_t){t};")
+
+    def _do_exit(self) -> None:
+        self.code.line("p->exit = 1;")
+
+    def _do_assert(self, p: Primitive, condition: Expr) -> None:
+        where = f", line {p.source.line}" if p.source is not None else ""
+        self.code.open(f"if (!{self.values.boolean(condition)})")
+        text = f"{p.op} failed{where}: {p.text}"
+        self.code.line(f'tr_logf(s, 3, "%s", {string(text)});')
+        self.code.line("p->failed = TR_DROP_ASSERT + 1;")
+        self.code.line("p->exit = 1;")
+        self.code.line(f"goto {self.end};")
+        self.code.close()
+
+    _do_assume = _do_assert
+
+    # ---- control ----
+
+    def _jump_to(self, target: int) -> None:
+        if target <= self.position:
+            steps = self.position - target + 1
+            self.code.open(f"if ({counted('jumps', steps)} > TR_LOOP_LIMIT)")
+            self.code.line("p->failed = TR_DROP_LOOP + 1;")
+            self.code.line("p->exit = 1;")
+            self.code.line(f"goto {self.end};")
+            self.code.close()
+        self.code.line(f"goto at_{target};")
+
+    def _do_jump(self, target: int) -> None:
+        self._jump_to(target)
+
+    def _do_jump_if_zero(self, condition: Expr, target: int) -> None:
+        self.code.open(f"if (!{self.values.boolean(condition)})")
+        self._jump_to(target)
+        self.code.close()
+
+    def _do_log_msg(self, text: str, numbers: tuple[Expr, ...]) -> None:
+        self.code.open("if (s->log || s->glass)" if self.code.glass else "if (s->log)")
+        names = []
+        for e in numbers:
+            names.append(self._decimal(self.values.exact(e)))
+        listed = ", ".join(names) or "NULL"
+        self.code.line(f"const char *const numbers[] = {{{listed}}};")
+        self.code.line(f"tr_log_msg(s, {string(text)}, numbers, {len(names)});")
+        self.code.close()
+
+    def _decimal(self, v: Val) -> str:
+        limbs, text = self.code.temp(), self.code.temp()
+        n = v.limbs or 3
+        self.code.line(f"uint64_t {limbs}[{n}];")
+        if v.limbs:
+            self.code.line(f"memcpy({limbs}, {v.code}, sizeof {limbs});")
+        else:
+            convert = "trw_from_s128" if kind_of(v.bounds).startswith("s") else "trw_from_u128"
+            self.code.line(f"{convert}({limbs}, {n}, {v.code});")
+        self.code.line(f"char {text}[{20 * n + 2}];")
+        self.code.line(f"tr_decimal({limbs}, {n}, 1, {text});")
+        return text

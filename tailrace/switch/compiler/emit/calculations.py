@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C text of hashes and checksums."""
+
+from __future__ import annotations
+
+from tailrace.switch.compiler.emit.lvalues import Places, field_name
+from tailrace.switch.compiler.emit.packing import Chunk, chunks, pack, zeros
+from tailrace.switch.compiler.emit.text import Code, identifier
+from tailrace.switch.compiler.emit.values import Values
+from tailrace.switch.compiler.expr import FieldRef, HeaderRef
+from tailrace.switch.compiler.model import CalcInput, Calculation, ConstInput, HeaderInput, Model
+
+# Names that share an implementation: custom CRCs have the standard parameters until they are changed.
+_FUNCTION = {
+    "crc16_custom": "crc16",
+    "crc32_custom": "crc32",
+    "cksum16": "csum16",
+    "bmv2_hash": "xxh64",
+}
+
+
+# inputs of one header (None: metadata and constants), and their bits
+_Group = tuple[HeaderRef | None, list[CalcInput], int]
+
+
+def emit_calculations(code: Code, model: Model) -> None:
+    """``calc_N(s, p, h)`` for each calculation."""
+    for c in model.calculations:
+        _emit(code, model, c)
+
+
+def _max_bits(model: Model, item: CalcInput) -> int:
+    if isinstance(item, ConstInput):
+        return item.bits
+    if isinstance(item, HeaderInput):
+        return sum(f.bits for f in model.type_of(item.header).wire)
+    return model.field_type(item).bits
+
+
+def _header_of(item: CalcInput) -> HeaderRef | None:
+    return None if isinstance(item, ConstInput) else item.header
+
+
+def _emit(code: Code, model: Model, c: Calculation) -> None:
+    code.open(f"static uint64_t calc_{c.index}(tr_switch *s, const tr_pkt *p, struct tr_phv *h)")
+    code.line("(void)s;")
+    code.line("(void)p;")
+    code.line("(void)h;")
+    if c.algo == "random":
+        draw = "tr_see_random(s, p, 0, UINT64_MAX)" if code.glass else "tr_random(s, 0, UINT64_MAX)"
+        code.line(f"return {draw};")
+        code.close()
+        code.line("")
+        return
+    groups = _groups(model, c)
+    if groups is not None and _sums_by_parts(c, groups):
+        _emit_csum16(code, model, groups)
+        return
+    size = (sum(_max_bits(model, i) for i in c.inputs) + 7) // 8
+    room = size + 8
+    code.line(f"uint8_t buf[{f'{room} + TR_MAX_FRAME' if c.payload else room}];")
+    if groups is None:
+        _emit_bitwise(code, model, c)
+    else:
+        _emit_grouped(code, model, groups)
+    if c.payload:
+        code.line("memcpy(buf + o, p->buf + p->off + p->parsed, p->len - p->parsed);")
+        code.line("o += p->len - p->parsed;")
+    code.line(f"return tr_hash_{identifier(_FUNCTION.get(c.algo, c.algo))}(buf, o);")
+    code.close()
+    code.line("")
+
+
+def _groups(model: Model, c: Calculation) -> list[_Group] | None:
+    """Runs of inputs of one header; None unless every run but the last fills whole bytes."""
+    runs: list[_Group] = []
+    for item in c.inputs:
+        if _is_varbit(model, item):
+            return None
+        header = _header_of(item)
+        if header is not None and _is_metadata(model, header):
+            header = None
+        bits = _max_bits(model, item)
+        if runs and runs[-1][0] == header:
+            runs[-1][1].append(item)
+            runs[-1] = (header, runs[-1][1], runs[-1][2] + bits)
+        else:
+            runs.append((header, [item], bits))
+    return runs if all(bits % 8 == 0 for _, _, bits in runs[:-1]) else None
+
+
+def _sums_by_parts(c: Calculation, groups: list[_Group]) -> bool:
+    """Whether it is an Internet checksum of parts of even length."""
+    return (
+        _FUNCTION.get(c.algo, c.algo) == "csum16"
+        and not c.payload
+        and all(bits % 16 == 0 for _, _, bits in groups[:-1])
+    )
+
+
+def _is_metadata(model: Model, header: HeaderRef) -> bool:
+    index = getattr(header, "index", None)
+    return isinstance(index, int) and model.headers[index].metadata
+
+
+def _is_varbit(model: Model, item: CalcInput) -> bool:
+    if isinstance(item, HeaderInput):
+        return model.type_of(item.header).varbit is not None
+    return isinstance(item, FieldRef) and model.field_type(item).varbit
+
+
+def _pieces(model: Model, place: str, item: CalcInput) -> list[Chunk]:
+    if isinstance(item, ConstInput):
+        return _const_chunks(item)
+    t = model.type_of(item.header)
+    if isinstance(item, FieldRef):
+        return chunks(f"{place}.{field_name(t, item.field)}", t.fields[item.field].bits)
+    found: list[Chunk] = []
+    for i, f in enumerate(t.wire):
+        found += chunks(f"{place}.{field_name(t, i)}", f.bits)
+    return found
+
+
+def _const_chunks(item: ConstInput) -> list[Chunk]:
+    found: list[Chunk] = []
+    bits = item.bits
+    while bits > 0:
+        n = (bits - 1) % 64 + 1
+        bits -= n
+        part = item.value >> bits & ((1 << n) - 1)
+        found += [(f"{hex(part)}ULL", n)] if part else zeros(n)
+    return found
+
+
+def _group_pieces(model: Model, code: Code, items: list[CalcInput]) -> list[Chunk]:
+    places = Places(model)
+    values = Values(model, places, code)
+    pieces: list[Chunk] = []
+    for item in items:
+        owner = _header_of(item)
+        place = "" if owner is None else places.header(owner, code, values)
+        pieces += _pieces(model, place, item)
+    return pieces
+
+
+def _open_valid(model: Model, code: Code, header: HeaderRef | None) -> None:
+    """Opens a block that is entered when the header takes part."""
+    places = Places(model)
+    valid = "" if header is None else f"{places.header(header, code, Values(model, places, code))}.valid"
+    code.open(f"if ({valid})" if valid else "")
+
+
+def _emit_grouped(code: Code, model: Model, groups: list[_Group]) -> None:
+    code.line("uint32_t o = 0;")
+    for header, items, _ in groups:
+        pieces = _group_pieces(model, code, items)
+        _open_valid(model, code, header)
+        nbytes = pack(code, "(buf + o)", pieces)
+        code.line(f"o += {nbytes};")
+        code.close()
+
+
+def _emit_csum16(code: Code, model: Model, groups: list[_Group]) -> None:
+    """The Internet checksum, part by part: lengths are known, so that no loop is left."""
+    code.line("uint64_t sum = 0;")
+    for header, items, bits in groups:
+        pieces = _group_pieces(model, code, items)
+        _open_valid(model, code, header)
+        code.line(f"uint8_t part[{(bits + 7) // 8 + 8}];")
+        nbytes = pack(code, "part", pieces)
+        code.line(f"sum = tr_csum_add(sum, part, {nbytes});")
+        code.close()
+    code.line("return tr_csum_end(sum);")
+    code.close()
+    code.line("")
+
+
+def _emit_bitwise(code: Code, model: Model, c: Calculation) -> None:
+    """Inputs at bit offsets that depend on which headers are valid."""
+    places = Places(model)
+    values = Values(model, places, code)
+    code.line("uint32_t bit = 0;")
+    code.line("memset(buf, 0, sizeof buf);")
+    for item in c.inputs:
+        header = _header_of(item)
+        place = "" if header is None else places.header(header, code, values)
+        guarded = header is not None and not _is_metadata(model, header)
+        if guarded:
+            code.open(f"if ({place}.valid)")
+        if isinstance(item, HeaderInput):
+            t = model.type_of(item.header)
+            code.line(f"bit += 8 * deparse_ht{t.index}(&{place}, buf + bit / 8);")
+        elif _is_varbit(model, item):
+            assert isinstance(item, FieldRef)
+            name = field_name(model.type_of(item.header), item.field)
+            code.line(f"tr_put_bytes(buf, bit, {place}.vl_bits, {place}.{name});")
+            code.line(f"bit += {place}.vl_bits;")
+        else:
+            for text, bits in _pieces(model, place, item):
+                code.line(f"tr_put64(buf, bit, {bits}, {text});")
+                code.line(f"bit += {bits};")
+        if guarded:
+            code.close()
+    code.line("uint32_t o = (bit + 7) / 8;")
+
+
+def emit_checksums(code: Code, model: Model) -> None:
+    """``trp_verify`` and ``trp_update``: the checksum blocks."""
+    places = Places(model)
+    code.open("static int trp_verify(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
+    code.line("int wrong = 0;")
+    code.line("(void)s;")
+    code.line("(void)p;")
+    code.line("(void)h;")
+    if any(c.verify for c in model.checksums):
+        code.begin("TR_STAGE_VERIFY", "0")
+    for i, c in enumerate(model.checksums):
+        if not c.verify:
+            continue
+        code.open("")
+        values = Values(model, places, code)
+        place = places.header(c.target.header, code, values)
+        cond = "1" if c.condition is None else values.boolean(c.condition)
+        valid = "1" if _is_metadata(model, c.target.header) else f"{place}.valid"
+        field = f"{place}.{field_name(model.type_of(c.target.header), c.target.field)}"
+        code.open(f"if ({valid} && {cond})")
+        t = code.temp()
+        code.line(f"const int {t} = calc_{c.calculation}(s, p, h) != (uint64_t){field};")
+        code.see("TR_SEEN_CHECKSUM", i, 0, f"!{t}")
+        code.line(f"wrong |= {t};")
+        code.close()
+        code.close()
+    code.line("return wrong;")
+    code.close()
+    code.line("")
+    code.open("static void trp_update(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
+    code.line("(void)s;")
+    code.line("(void)p;")
+    code.line("(void)h;")
+    if any(c.update for c in model.checksums):
+        code.begin("TR_STAGE_UPDATE", "0")
+    for i, c in enumerate(model.checksums):
+        if not c.update:
+            continue
+        code.open("")
+        values = Values(model, places, code)
+        f = model.field_type(c.target)
+        cond = "1" if c.condition is None else values.boolean(c.condition)
+        place = places.header(c.target.header, code, values)
+        field = f"{place}.{field_name(model.type_of(c.target.header), c.target.field)}"
+        code.open(f"if ({cond})")
+        code.see("TR_SEEN_CHECKSUM", i, 1, 1)
+        code.line(f"{field} = calc_{c.calculation}(s, p, h) & tr_mask64({min(64, f.bits)});")
+        code.changes("NULL")
+        code.close()
+        code.close()
+    code.close()
+    code.line("")

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of the PHV a packet needs after ingress: the rest lies behind it and is not kept in queues.
+
+Most metadata of a program are temporaries of its ingress. A header or a field of metadata is left behind when
+nothing after ingress mentions it: neither egress nor the deparser, checksums, digests or field lists.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from tailrace.switch.compiler.emit.locals import Locals, of_pipeline, references, used_by_several
+from tailrace.switch.compiler.expr import HeaderInst
+from tailrace.switch.compiler.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Indexes of `headers` left behind, and positions of `fields` left behind of the header `split`."""
+
+    headers: frozenset[int]
+    split: int | None
+    fields: frozenset[int]
+
+
+def carried(model: Model, own: Locals) -> Carried:
+    """What the packets of a program leave behind when they are queued, beside its C locals."""
+    whole: set[int] = set()
+    used: dict[int, set[int]] = {}
+    for ref in references((of_pipeline(model, model.egress), used_by_several(model))):
+        if isinstance(ref, HeaderInst):
+            whole.add(ref.index)
+        elif isinstance(ref.header, HeaderInst):
+            used.setdefault(ref.header.index, set()).add(ref.field)
+    movable = [h for h in model.headers if h.metadata and h.stack is None and h.union is None]
+    left = frozenset(
+        h.index
+        for h in movable
+        if h.index not in whole and h.index not in used and h.index not in own.headers
+    )
+    types = Counter(h.type for h in model.headers)
+    unused = {
+        h.index: frozenset(
+            i
+            for i in range(len(model.header_types[h.type].fields))
+            if i not in used[h.index] and (h.index, i) not in own.fields
+        )
+        for h in movable
+        if h.index in used and h.index not in whole and types[h.type] == 1
+    }
+    split = max(unused, key=lambda index: len(unused[index]), default=None)
+    if split is None or not unused[split]:
+        return Carried(left, None, frozenset())
+    return Carried(left, split, unused[split])

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C text of the PHV: header structs, their extraction, deparsing and comparison."""
+
+from __future__ import annotations
+
+from tailrace.switch.compiler.emit.carried import Carried
+from tailrace.switch.compiler.emit.locals import Locals
+from tailrace.switch.compiler.emit.lvalues import (
+    Places,
+    declare_field,
+    field_name,
+    set_valid,
+    type_name,
+    union_type_name,
+)
+from tailrace.switch.compiler.emit.packing import chunks, pack
+from tailrace.switch.compiler.emit.text import Code, storage
+from tailrace.switch.compiler.expr import HeaderInst
+from tailrace.switch.compiler.model import HeaderType, Model
+
+# fields of standard_metadata that the runtime reads or writes
+STANDARD = (
+    "ingress_port",
+    "egress_spec",
+    "egress_port",
+    "instance_type",
+    "packet_length",
+    "enq_timestamp",
+    "enq_qdepth",
+    "deq_timedelta",
+    "deq_qdepth",
+    "ingress_global_timestamp",
+    "egress_global_timestamp",
+    "mcast_grp",
+    "egress_rid",
+    "checksum_error",
+    "parser_error",
+    "priority",
+    "qid",
+)
+
+
+def emit_types(code: Code, model: Model, kept: Carried, own: Locals) -> None:
+    """Structs of header types and unions, ``struct tr_phv``, in which what is left behind comes last, and
+    ``struct tr_locals``.
+    """
+    apart = {(model.headers[h].type, i) for h, i in own.fields}
+    split = None if kept.split is None else model.headers[kept.split].type
+    for t in model.header_types:
+        code.open(type_name(t))
+        code.line("uint8_t valid;")
+        left = kept.fields if t.index == split else frozenset[int]()
+        for i in sorted(range(len(t.fields)), key=lambda i: i in left):
+            if (t.index, i) not in apart:
+                code.line(declare_field(t, i, t.fields[i]))
+        code.close(";")
+        code.line("")
+    # the first one of each type
+    for _, union in sorted({u.kind: u for u in reversed(model.unions)}.items()):
+        code.open(union_type_name(union))
+        for k, member in enumerate(union.members):
+            t = model.header_types[model.headers[member].type]
+            code.line(f"{type_name(t)} m{k};")
+        code.close(";")
+        code.line("")
+    _emit_phv(code, model, kept, own)
+    _emit_locals(code, model, own)
+
+
+def _emit_phv(code: Code, model: Model, kept: Carried, own: Locals) -> None:
+    places = Places(model)
+    places.pointer = ""
+    last = ([] if kept.split is None else [kept.split]) + sorted(kept.headers)
+    code.open("struct tr_phv")
+    for header in model.headers:
+        if header.index in own.headers or header.index in last:
+            continue
+        if header.stack is None and header.union is None:
+            code.line(_member(model, places, header.index))
+    for stack in model.stacks:
+        t = model.header_types[stack.type]
+        code.line(f"{type_name(t)} {places.stack(stack.index)[2:]}[{len(stack.headers)}];")
+        code.line(f"uint32_t {places.stack_next(stack.index)[2:]};")
+    for union in model.unions:
+        if union.stack is None:
+            code.line(f"{union_type_name(union)} {places.union_inst(union.index)[2:]};")
+    for us in model.union_stacks:
+        kind = union_type_name(model.unions[us.unions[0]])
+        code.line(f"{kind} {places.union_stack(us.index)[2:]}[{len(us.unions)}];")
+        code.line(f"uint32_t {places.union_stack_next(us.index)[2:]};")
+    for index in last:
+        code.line(_member(model, places, index))
+    code.close(";")
+    code.line("")
+
+
+def _emit_locals(code: Code, model: Model, own: Locals) -> None:
+    places = Places(model, own)
+    code.open("struct tr_locals")
+    for index in sorted(own.headers):
+        code.line(_member(model, places, index))
+    for index, i in sorted(own.fields):
+        t = model.header_types[model.headers[index].type]
+        code.line(declare_field(t, i, t.fields[i], f"h{index}_"))
+    # C has no empty structs
+    code.line("uint8_t none;")
+    code.close(";")
+    code.line("")
+
+
+def _member(model: Model, places: Places, index: int) -> str:
+    place = places.header_inst(index).rpartition(">")[2]
+    return f"{type_name(model.header_types[model.headers[index].type])} {place};"
+
+
+def carried_bytes(model: Model, kept: Carried) -> str:
+    """A C expression: bytes of the PHV before what is left behind."""
+    places = Places(model)
+    places.pointer = ""
+    if kept.split is not None:
+        t = model.header_types[model.headers[kept.split].type]
+        first = f"{places.header_inst(kept.split)[2:]}.{field_name(t, min(kept.fields))}"
+    elif kept.headers:
+        first = places.header_inst(min(kept.headers))[2:]
+    else:
+        return "sizeof(struct tr_phv)"
+    return f"offsetof(struct tr_phv, {first})"
+
+
+def emit_standard(code: Code, model: Model) -> None:
+    """Accessors of standard_metadata; a field the program lacks reads as 0."""
+    places = Places(model)
+    for name in STANDARD:
+        ref = model.standard.get(name)
+        code.open(f"TR_INLINE void trp_set_{name}(struct tr_phv *h, uint64_t v)")
+        if ref is None:
+            code.line("(void)h;")
+            code.line("(void)v;")
+        else:
+            f = model.field_type(ref)
+            assert isinstance(ref.header, HeaderInst)
+            place = places.header_inst(ref.header.index)
+            place += "." + field_name(model.type_of(ref.header), ref.field)
+            kind = storage(f.bits)
+            code.line(f"{place} = ({kind})(v & tr_mask64({min(f.bits, 64)}));")
+        code.close()
+        code.open(f"TR_INLINE uint64_t trp_get_{name}(const struct tr_phv *h)")
+        if ref is None:
+            code.line("(void)h;")
+            code.line("return 0;")
+        else:
+            code.line(f"return (uint64_t){place};")
+        code.close()
+        code.line("")
+
+
+def emit_type_functions(code: Code, model: Model) -> None:
+    """``extract_htN``, ``deparse_htN`` and ``same_htN`` for each header type."""
+    used = {h.type for h in model.headers if not h.metadata}
+    for t in model.header_types:
+        if t.index not in used:
+            continue
+        if t.varbit is None:
+            _emit_extract(code, t)
+            _emit_deparse(code, t)
+        else:
+            _emit_extract_varbit(code, t)
+            _emit_deparse_varbit(code, t)
+        _emit_same(code, t)
+
+
+def _load(place: str, f_bits: int, offset: str) -> str:
+    if f_bits > 128:
+        return f"tr_get_limbs(b, {offset}, {f_bits}, {place});"
+    if f_bits > 64:
+        return f"{place} = tr_get128(b, {offset}, {f_bits});"
+    return f"{place} = ({storage(f_bits)})tr_get64(b, {offset}, {f_bits});"
+
+
+def _store(place: str, f_bits: int, offset: str) -> str:
+    if f_bits > 128:
+        return f"tr_put_limbs(b, {offset}, {f_bits}, {place});"
+    if f_bits > 64:
+        return f"tr_put128(b, {offset}, {f_bits}, {place});"
+    return f"tr_put64(b, {offset}, {f_bits}, {place});"
+
+
+def _emit_extract(code: Code, t: HeaderType) -> None:
+    code.open(f"TR_INLINE void extract_ht{t.index}({type_name(t)} *x, const uint8_t *b)")
+    at = 0
+    for i, f in enumerate(t.wire):
+        if f.bits:
+            code.line(_load(f"x->{field_name(t, i)}", f.bits, str(at)))
+        at += f.bits
+    code.line("(void)b;")
+    set_valid(code, t, "(*x)", 1)
+    code.close()
+    code.line("")
+
+
+def _emit_deparse(code: Code, t: HeaderType) -> None:
+    code.open(f"TR_INLINE uint32_t deparse_ht{t.index}(const {type_name(t)} *x, uint8_t *b)")
+    pieces = []
+    for i, f in enumerate(t.wire):
+        pieces += chunks(f"x->{field_name(t, i)}", f.bits)
+    code.line("(void)x;")
+    code.line("(void)b;")
+    code.line(f"return {pack(code, 'b', pieces)};")
+    code.close()
+    code.line("")
+
+
+def _emit_extract_varbit(code: Code, t: HeaderType) -> None:
+    code.open(f"static void extract_ht{t.index}({type_name(t)} *x, const uint8_t *b, uint32_t vl)")
+    code.line("uint32_t o = 0;")
+    for i, f in enumerate(t.wire):
+        place = f"x->{field_name(t, i)}"
+        if f.varbit:
+            code.line("x->vl_bits = vl;")
+            code.line(f"tr_get_bytes(b, o, vl, {place});")
+            code.line("o += vl;")
+        elif f.bits:
+            code.line(_load(place, f.bits, "o"))
+            code.line(f"o += {f.bits};")
+    set_valid(code, t, "(*x)", 1)
+    code.close()
+    code.line("")
+
+
+def _emit_deparse_varbit(code: Code, t: HeaderType) -> None:
+    code.open(f"static uint32_t deparse_ht{t.index}(const {type_name(t)} *x, uint8_t *b)")
+    code.line("uint32_t o = 0;")
+    for i, f in enumerate(t.wire):
+        place = f"x->{field_name(t, i)}"
+        if f.varbit:
+            code.line(f"tr_put_bytes(b, o, x->vl_bits, {place});")
+            code.line("o += x->vl_bits;")
+        elif f.bits:
+            code.line(_store(place, f.bits, "o"))
+            code.line(f"o += {f.bits};")
+    code.line("return o / 8;")
+    code.close()
+    code.line("")
+
+
+def _emit_same(code: Code, t: HeaderType) -> None:
+    name = type_name(t)
+    code.open(f"static inline int same_ht{t.index}(const {name} *a, const {name} *b)")
+    code.line("if (!a->valid || !b->valid)")
+    code.line("    return 0;")
+    for i, f in enumerate(t.fields):
+        n = field_name(t, i)
+        if f.varbit:
+            code.line(f"if (a->vl_bits != b->vl_bits || memcmp(a->{n}, b->{n}, a->vl_bits / 8))")
+            code.line("    return 0;")
+        elif f.bits > 128:
+            code.line(f"if (memcmp(a->{n}, b->{n}, sizeof a->{n}))")
+            code.line("    return 0;")
+        elif f.bits:
+            code.line(f"if (a->{n} != b->{n})")
+            code.line("    return 0;")
+    code.line("return 1;")
+    code.close()
+    code.line("")

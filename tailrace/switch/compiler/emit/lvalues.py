@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How headers and fields lie in the generated PHV, and C text that reaches them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tailrace.switch.compiler.emit.locals import Locals
+from tailrace.switch.compiler.emit.text import Code, identifier, storage
+from tailrace.switch.compiler.errors import ProgramError
+from tailrace.switch.compiler.expr import (
+    FieldRef,
+    HeaderInst,
+    HeaderRef,
+    StackElem,
+    StackLast,
+    UnionInst,
+    UnionMember,
+    UnionRef,
+    UnionStackElem,
+)
+from tailrace.switch.compiler.model import FieldType, HeaderType, Model, Union, limbs_of
+
+if TYPE_CHECKING:
+    from tailrace.switch.compiler.emit.values import Values
+
+
+NO_LOCALS = Locals()
+
+
+def type_name(t: HeaderType) -> str:
+    """The C struct of a header type."""
+    return f"struct ht{t.index}_{identifier(t.name)}"
+
+
+def union_type_name(union: Union) -> str:
+    """The C struct of a union's type."""
+    return f"struct ut{union.kind}_{identifier(union.type)}"
+
+
+def labels(prefix: str, names: Sequence[str]) -> dict[str, str]:
+    """A C label for each of some nodes.
+
+    Raises:
+        ProgramError: two have one name.
+    """
+    found: dict[str, str] = {}
+    for i, name in enumerate(names):
+        if name in found:
+            raise ProgramError(f'two nodes have the name "{name}"')
+        found[name] = f"{prefix}_{i}_{identifier(name)}"
+    return found
+
+
+def field_name(t: HeaderType, position: int) -> str:
+    """The C member of a field."""
+    return f"f{position}_{identifier(t.fields[position].name)}"
+
+
+def set_valid(code: Code, t: HeaderType, place: str, valid: int) -> None:
+    """Makes a header of a type valid (1) or invalid (0); its hidden field follows."""
+    code.line(f"{place}.valid = {valid};")
+    if t.hidden is not None:
+        code.line(f"{place}.{field_name(t, t.hidden)} = {valid};")
+
+
+def declare_field(t: HeaderType, position: int, f: FieldType, before: str = "") -> str:
+    """The declaration of a field's storage; the name has `before` in front."""
+    name = before + field_name(t, position)
+    if f.varbit:
+        return f"uint32_t vl_bits; uint8_t {name}[{max(1, f.bits // 8)}];"
+    if f.bits > 128:
+        return f"uint64_t {name}[{limbs_of(f.bits)}];"
+    return f"{storage(f.bits)} {name};"
+
+
+class Places:
+    """C text for the places of headers, stacks and unions: ``struct tr_phv *h``, ``struct tr_locals *l``."""
+
+    def __init__(self, model: Model, own: Locals = NO_LOCALS) -> None:
+        self.model = model
+        self.own = own
+        self.pointer = "h"
+
+    def stack(self, index: int) -> str:
+        """The array of a header stack."""
+        return f"{self.pointer}->s{index}_{identifier(self.model.stacks[index].name)}"
+
+    def stack_next(self, index: int) -> str:
+        """The counter of a header stack: elements the parser filled."""
+        return f"{self.pointer}->next_s{index}"
+
+    def union_stack(self, index: int) -> str:
+        """The array of a stack of unions."""
+        return f"{self.pointer}->us{index}_{identifier(self.model.union_stacks[index].name)}"
+
+    def union_stack_next(self, index: int) -> str:
+        """The counter of a stack of unions."""
+        return f"{self.pointer}->next_us{index}"
+
+    def union_inst(self, index: int) -> str:
+        """A union by its index, wherever it lies."""
+        u = self.model.unions[index]
+        if u.stack is not None:
+            return f"{self.union_stack(u.stack[0])}[{u.stack[1]}]"
+        return f"{self.pointer}->u{index}_{identifier(u.name)}"
+
+    def header_inst(self, index: int) -> str:
+        """A header by its index, wherever it lies."""
+        header = self.model.headers[index]
+        if header.union is not None:
+            return f"{self.union_inst(header.union[0])}.m{header.union[1]}"
+        if header.stack is not None:
+            return f"{self.stack(header.stack[0])}[{header.stack[1]}]"
+        if index in self.own.headers:
+            return f"l->h{index}_{identifier(header.name)}"
+        return f"{self.pointer}->h{index}_{identifier(header.name)}"
+
+    def union(self, ref: UnionRef, code: Code, values: Values) -> str:
+        """A union; one chosen at run time becomes a pointer, to a blank one when out of range."""
+        if isinstance(ref, UnionInst):
+            return self.union_inst(ref.index)
+        array, count = self.union_stack(ref.stack), len(self.model.union_stacks[ref.stack].unions)
+        kind = union_type_name(self.model.union_of(ref))
+        if isinstance(ref, UnionStackElem):
+            index = values.index(ref.index)
+        else:
+            index = f"(uint64_t){self.union_stack_next(ref.stack)} - 1"
+        return _pick(code, kind, array, count, index)
+
+    def header(self, ref: HeaderRef, code: Code, values: Values) -> str:
+        """A header; one chosen at run time becomes a pointer, to a blank one when out of range."""
+        if isinstance(ref, HeaderInst):
+            return self.header_inst(ref.index)
+        if isinstance(ref, UnionMember):
+            return f"{self.union(ref.union, code, values)}.m{ref.member}"
+        array, count = self.stack(ref.stack), len(self.model.stacks[ref.stack].headers)
+        kind = type_name(self.model.type_of(ref))
+        if isinstance(ref, StackElem):
+            index = values.index(ref.index)
+        else:
+            assert isinstance(ref, StackLast)
+            index = f"(uint64_t){self.stack_next(ref.stack)} - 1"
+        return _pick(code, kind, array, count, index)
+
+    def field(self, ref: FieldRef, code: Code, values: Values) -> str:
+        """A field."""
+        name = field_name(self.model.type_of(ref.header), ref.field)
+        if isinstance(ref.header, HeaderInst) and (ref.header.index, ref.field) in self.own.fields:
+            return f"l->h{ref.header.index}_{name}"
+        return f"{self.header(ref.header, code, values)}.{name}"
+
+    def siblings(self, ref: HeaderRef, place: str) -> list[str]:
+        """Places of the other members of a header's union; valid members exclude each other."""
+        if isinstance(ref, UnionMember):
+            own, count = ref.member, len(self.model.union_of(ref.union).members)
+            base = place.rsplit(".", 1)[0]
+        elif isinstance(ref, HeaderInst):
+            place_in_union = self.model.headers[ref.index].union
+            if place_in_union is None:
+                return []
+            union_index, own = place_in_union
+            count = len(self.model.unions[union_index].members)
+            base = self.union_inst(union_index)
+        else:
+            return []
+        return [f"{base}.m{k}" for k in range(count) if k != own]
+
+
+def _pick(code: Code, kind: str, array: str, count: int, index: str) -> str:
+    blank, i, pointer = code.temp(), code.temp(), code.temp()
+    code.line(f"{kind} {blank};")
+    code.line(f"uint64_t {i} = {index};")
+    code.line(f"if ({i} >= {count})")
+    code.line(f"    memset(&{blank}, 0, sizeof {blank});")
+    code.line(f"{kind} *{pointer} = {i} < {count} ? &{array}[{i}] : &{blank};")
+    return f"(*{pointer})"

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C text that packs values into bytes at offsets known when the program is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tailrace.switch.compiler.emit.text import Code
+from tailrace.switch.compiler.model import limbs_of
+
+Chunk = tuple[str, int]
+
+
+def chunks(place: str, bits: int) -> list[Chunk]:
+    """A stored value as pieces of at most 64 bits, most significant first."""
+    if bits == 0:
+        return []
+    if bits <= 64:
+        return [(f"(uint64_t){place}", bits)]
+    if bits <= 128:
+        return [(f"(uint64_t)({place} >> 64)", bits - 64), (f"(uint64_t){place}", 64)]
+    n = limbs_of(bits)
+    pieces = [(f"{place}[{i}]", 64) for i in range(n - 1)]
+    pieces.append((f"{place}[{n - 1}]", bits - 64 * (n - 1)))
+    return pieces[::-1]
+
+
+def zeros(bits: int) -> list[Chunk]:
+    return [("0ULL", bits)] if bits else []
+
+
+def pack(code: Code, target: str, pieces: Iterable[Chunk]) -> int:
+    """Emits the stores of adjoining pieces from byte 0 of ``target`` on.
+
+    A last part of a byte is filled with zero bits. Each piece is looked at once, however many there are.
+
+    Returns:
+        the number of bytes written.
+    """
+    terms: list[tuple[str, int]] = []  # of the word that begins at bit `start`, each with the bit behind it
+    start = at = 0
+    for text, width in pieces:
+        first, end = at, at + width
+        while at < end:
+            right = min(end, start + 64)
+            if text != "0ULL":
+                keep = right - at if at > first and right - at < 64 else 64
+                terms.append((_part(text, end - right, keep), right))
+            at = right
+            if at == start + 64:
+                _store(code, target, start, 64, terms)
+                terms, start = [], at
+    if at > start:
+        _store(code, target, start, (at - start + 7) // 8 * 8, terms)
+    return (at + 7) // 8
+
+
+def _part(text: str, drop: int, keep: int) -> str:
+    """A piece without its lowest `drop` bits; of what is left the lowest `keep` count, 64: all."""
+    part = f"{text} >> {drop}" if drop else text
+    if keep < 64:
+        return f"({part} & {hex((1 << keep) - 1)}ULL)"
+    return f"({part})" if drop else part
+
+
+def _store(code: Code, target: str, start: int, bits: int, terms: list[tuple[str, int]]) -> None:
+    """Emits the store of a word, or of what is left in the end."""
+    shifted = [f"{part} << {start + bits - end}" if start + bits > end else part for part, end in terms]
+    code.line(f"tr_store_be({target} + {start // 8}, {bits // 8}, {' | '.join(shifted) or '0'});")

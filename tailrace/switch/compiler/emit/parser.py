@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C text of the parser and the deparser."""
+
+from __future__ import annotations
+
+from tailrace.switch.compiler.emit.actions import ActionBody
+from tailrace.switch.compiler.emit.locals import Locals
+from tailrace.switch.compiler.emit.lvalues import Places, labels
+from tailrace.switch.compiler.emit.text import Code, counted, literal
+from tailrace.switch.compiler.emit.values import Values
+from tailrace.switch.compiler.errors import ProgramError
+from tailrace.switch.compiler.expr import Expr, FieldRef, HeaderInst, Lookahead, UnionMember, UnionStackLast
+from tailrace.switch.compiler.model import (
+    Advance,
+    Extract,
+    Model,
+    ParserOp,
+    ParserSet,
+    ParseState,
+    Primitive,
+    Transition,
+    Verify,
+    limbs_of,
+)
+from tailrace.switch.compiler.walk import parts
+
+# core.p4's numbering, for programs whose JSON lists no errors
+_CORE_ERRORS = {
+    "NoError": 0,
+    "PacketTooShort": 1,
+    "NoMatch": 2,
+    "StackOutOfBounds": 3,
+    "HeaderTooShort": 4,
+    "ParserTimeout": 5,
+    "ParserInvalidArgument": 6,
+}
+
+
+class ParserEmitter:
+    """Emits ``trp_parse``: a state is a label, a transition a goto."""
+
+    def __init__(self, code: Code, model: Model, own: Locals) -> None:
+        self.code = code
+        self.model = model
+        self.places = Places(model, own)
+        self.values = Values(model, self.places, code)
+        self.labels = labels("state", [s.name for s in model.parser.states])
+
+    def emit(self) -> None:
+        """The whole function."""
+        code = self.code
+        code.open("static uint32_t trp_parse(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
+        code.line("struct tr_locals locals = {0}, *l = &locals;")
+        code.line("const uint8_t *pkt = p->buf + p->off;")
+        code.line(f"uint32_t pos = 0, len = p->len, error = {self._error('NoError')}, visited = 0;")
+        for name in ("s", "h", "l", "pkt", "len", "visited"):
+            code.line(f"(void){name};")
+        code.begin("TR_STAGE_PARSER")
+        code.line(self._goto(self.model.parser.init))
+        for index, state in enumerate(self.model.parser.states):
+            self._state(state, index)
+        code.depth -= 1
+        code.line("done: __attribute__((unused));")
+        code.depth += 1
+        code.line("p->parsed = pos;")
+        code.line("return error;")
+        code.close()
+        code.line("")
+
+    def _error(self, name: str) -> int:
+        return self.model.errors.get(name, _CORE_ERRORS[name])
+
+    def _fail(self, name: str) -> str:
+        return f"{{ error = {self._error(name)}; goto done; }}"
+
+    def _goto(self, state: str | None) -> str:
+        return "goto done;" if state is None else f"goto {self.labels[state]};"
+
+    def _state(self, state: ParseState, index: int) -> None:
+        code = self.code
+        code.depth -= 1
+        code.line(f"{self.labels[state.name]}: __attribute__((unused));")
+        code.depth += 1
+        code.line(f"if ({counted('visited', len(state.ops))} > TR_PARSER_LIMIT)")
+        code.line(f"    {self._fail('ParserTimeout')}")
+        code.see("TR_SEEN_STATE", index)
+        code.used("state", index)
+        for position, op in enumerate(state.ops):
+            code.open("")
+            code.see("TR_SEEN_STEP", "TR_OWNER_STATE", index, position)
+            code.used("op", index, position)
+            self._op(op)
+            code.changes()
+            code.close()
+        code.open("")
+        self._select(state, index)
+        code.close()
+
+    def _need(self, nbytes: str) -> None:
+        self.code.line(f"if (len - pos < {nbytes})")
+        self.code.line(f"    {self._fail('PacketTooShort')}")
+
+    def _need_lookahead(self, operand: object) -> None:
+        ahead = [(e.offset + e.bits + 7) // 8 for e in parts(operand) if isinstance(e, Lookahead)]
+        if ahead:
+            self._need(str(max(ahead)))
+
+    def _op(self, op: ParserOp) -> None:
+        if isinstance(op, Extract):
+            self._extract(op)
+        elif isinstance(op, ParserSet):
+            self._need_lookahead(op.value)
+            self._set(op)
+        elif isinstance(op, Verify):
+            self.code.line(f"if (!{self.values.boolean(op.condition)})")
+            error = self.values.clean(op.error, 32)
+            self.code.line(f"    {{ error = (uint32_t){error}; goto done; }}")
+        elif isinstance(op, Advance):
+            self._advance(op.bits)
+        else:
+            assert isinstance(op, Primitive)
+            ActionBody(self.code, self.places, (), "done").primitive(op, 0)
+
+    def _set(self, op: ParserSet) -> None:
+        target = self.model.field_type(op.target)
+        if not target.varbit:
+            self.values.assign(op.target, op.value)
+            return
+        if not isinstance(op.value, FieldRef):
+            raise ProgramError(f"{self.model.name}: varbit field {target.name} is set from a number")
+        body = ActionBody(self.code, self.places, (), "done")
+        body.primitive(Primitive("assign_VL", (op.target, op.value)), 0)
+
+    def _advance(self, bits: Expr) -> None:
+        t = self.code.temp()
+        self.code.line(f"uint64_t {t} = {self.values.index(bits)};")
+        self.code.line(f"if ({t} % 8)")
+        self.code.line(f"    {self._fail('ParserInvalidArgument')}")
+        self._need(f"{t} / 8")
+        self.code.line(f"pos += (uint32_t)({t} / 8);")
+
+    def _extract(self, op: Extract) -> None:
+        code = self.code
+        if op.target is not None:
+            ref = op.target
+            place = self.places.header(ref, code, self.values)
+            siblings = self.places.siblings(ref, place)
+            self._extract_to(op, self.model.type_of(ref).index, place)
+        elif op.stack is not None:
+            stack, counter = self.model.stacks[op.stack], self.places.stack_next(op.stack)
+            code.line(f"if ({counter} >= {len(stack.headers)})")
+            code.line(f"    {self._fail('StackOutOfBounds')}")
+            self._extract_to(op, stack.type, f"{self.places.stack(op.stack)}[{counter}]")
+            code.line(f"{counter}++;")
+            siblings = []
+        else:
+            assert op.union_stack is not None
+            index, member = op.union_stack
+            unions, counter = self.model.union_stacks[index].unions, self.places.union_stack_next(index)
+            code.line(f"if ({counter} >= {len(unions)})")
+            code.line(f"    {self._fail('StackOutOfBounds')}")
+            place = f"{self.places.union_stack(index)}[{counter}].m{member}"
+            member_ref = UnionMember(UnionStackLast(index), member)
+            self._extract_to(op, self.model.type_of(member_ref).index, place)
+            siblings = self.places.siblings(member_ref, place)
+            for other in siblings:
+                code.line(f"{other}.valid = 0;")
+            siblings = []
+            code.line(f"{counter}++;")
+        for other in siblings:
+            code.line(f"{other}.valid = 0;")
+
+    def _extract_to(self, op: Extract, type_index: int, place: str) -> None:
+        code, t = self.code, self.model.header_types[type_index]
+        fixed = t.fixed_bits // 8
+        if op.length is None:
+            if fixed:
+                self._need(str(fixed))
+            code.see("TR_SEEN_EXTRACT", "pos", fixed)
+            code.line(f"extract_ht{type_index}(&{place}, pkt + pos);")
+            code.line(f"pos += {fixed};")
+            return
+        vl = code.temp()
+        code.line(f"uint64_t {vl} = {self.values.index(op.length)};")
+        code.line(f"if ({vl} % 8)")
+        code.line(f"    {self._fail('ParserInvalidArgument')}")
+        self._need(f"{fixed} + {vl} / 8")
+        code.line(f"if ({vl} / 8 > {op.max_bytes - fixed})")
+        code.line(f"    {self._fail('HeaderTooShort')}")
+        code.see("TR_SEEN_EXTRACT", "pos", f"{fixed} + {vl} / 8")
+        code.line(f"extract_ht{type_index}(&{place}, pkt + pos, (uint32_t){vl});")
+        code.line(f"pos += {fixed} + (uint32_t)({vl} / 8);")
+
+    # ---- select ----
+
+    def _select(self, state: ParseState, index: int) -> None:
+        code = self.code
+        if not state.key or not state.transitions:
+            code.line(self._goto(state.default))
+            return
+        self._need_lookahead(tuple(k.value for k in state.key))
+        keys: list[str] = []
+        for part in state.key:
+            t = code.temp()
+            if part.bits > 128:
+                keys.append(self.values.clean_limbs(part.value, part.bits))
+                continue
+            kind = "uint64_t" if part.bits <= 64 else "tr_u128"
+            code.line(f"{kind} {t} = {self.values.clean(part.value, max(part.bits, 1))};")
+            keys.append(t)
+        packed = None
+        if any(t.vset is not None for t in state.transitions):
+            packed = self._packed_key(state, keys)
+        limbs = _key_limbs(state, keys) if code.glass else []
+        for i, case in enumerate(state.transitions):
+            code.open(f"if ({self._matches(state, case, keys, packed)})")
+            code.see("TR_SEEN_SELECT", i, *limbs)
+            code.used("select", index, i)
+            code.line(self._goto(case.next))
+            code.close()
+        code.see("TR_SEEN_SELECT", len(state.transitions), *limbs)
+        code.used("select", index, len(state.transitions))
+        code.line(self._goto(state.default))
+
+    def _packed_key(self, state: ParseState, keys: list[str]) -> str:
+        """The key as bytes, each part padded to whole bytes, for value sets."""
+        size = sum((k.bits + 7) // 8 for k in state.key)
+        name = self.code.temp()
+        self.code.line(f"uint8_t {name}[{size}];")
+        at = 0
+        for part, key in zip(state.key, keys, strict=True):
+            width = (part.bits + 7) // 8 * 8
+            put = "tr_put64" if width <= 64 else "tr_put128" if width <= 128 else "tr_put_limbs"
+            self.code.line(f"{put}({name}, {at}, {width}, {key});")
+            at += width
+        return name
+
+    def _matches(self, state: ParseState, case: Transition, keys: list[str], packed: str | None) -> str:
+        if case.vset is not None:
+            care = "NULL"
+            if case.vset_mask is not None:
+                care = "(const uint8_t[]){" + ", ".join(str(b) for b in case.vset_mask) + "}"
+            return f"tr_vset_match(&s->vsets[{case.vset}], {packed}, {care})"
+        assert case.values is not None
+        terms = []
+        for part, key, (value, mask) in zip(state.key, keys, case.values, strict=True):
+            if mask == 0:
+                continue
+            if part.bits > 128:
+                terms += self._limb_terms(part.bits, key, value, mask)
+            elif mask == (1 << part.bits) - 1:
+                terms.append(f"{key} == {literal(value, part.bits)}")
+            else:
+                terms.append(f"({key} & {literal(mask, part.bits)}) == {literal(value, part.bits)}")
+        return " && ".join(terms) or "1"
+
+    def _limb_terms(self, bits: int, key: str, value: int, mask: int) -> list[str]:
+        terms = []
+        for i in range(limbs_of(bits)):
+            m, v = mask >> 64 * i & (2**64 - 1), value >> 64 * i & (2**64 - 1)
+            if m:
+                terms.append(f"({key}[{i}] & {literal(m, 64)}) == {literal(v, 64)}")
+        return terms
+
+
+def _key_limbs(state: ParseState, keys: list[str]) -> list[str]:
+    """The key of a select as words, the lowest of each part first."""
+    found = []
+    for part, key in zip(state.key, keys, strict=True):
+        if part.bits > 128:
+            found += [f"{key}[{i}]" for i in range(limbs_of(part.bits))]
+        else:
+            found += [
+                f"(uint64_t)({key} >> {64 * i})" if i else f"(uint64_t)({key})"
+                for i in range(limbs_of(part.bits))
+            ]
+    return found
+
+
+def emit_deparser(code: Code, model: Model) -> None:
+    """``trp_deparse``: updates checksums, then writes all valid headers before the payload."""
+    places = Places(model)
+    values = Values(model, places, code)
+    refs = [ref for ref in model.deparser if isinstance(ref, HeaderInst)]
+    code.open("static int trp_deparse(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
+    code.line("trp_update(s, p, h);")
+    code.begin("TR_STAGE_DEPARSER", "0")
+    for i, call in enumerate(model.deparser_calls):
+        code.open("")
+        code.see("TR_SEEN_STEP", "TR_OWNER_DEPARSER", 0, i)
+        code.used("deparser", 0, i)
+        ActionBody(code, places, (), "calls_done").primitive(call, i)
+        code.close()
+        code.changes("NULL")
+    if model.deparser_calls:
+        code.line("calls_done: __attribute__((unused));")
+    code.line("uint32_t n = 0;")
+    for ref in refs:
+        t, place = model.type_of(ref), places.header(ref, code, values)
+        extra = f" + {place}.vl_bits / 8" if t.varbit is not None else ""
+        code.line(f"n += {place}.valid ? {t.fixed_bits // 8}u{extra} : 0;")
+    code.line("uint8_t *b = tr_pkt_prepend(p, n);")
+    code.line("if (!b)")
+    code.line("    return 0;")
+    for ref in refs:
+        t, place = model.type_of(ref), places.header(ref, code, values)
+        code.line(f"if ({place}.valid)")
+        code.line(f"    b += deparse_ht{t.index}(&{place}, b);")
+    code.line("(void)b;")
+    code.line("return 1;")
+    code.close()
+    code.line("")

@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C text of the match-action pipelines: a node is a label, what follows it a goto."""
+
+from __future__ import annotations
+
+from tailrace.switch.compiler.emit.actions import action_name, may_exit
+from tailrace.switch.compiler.emit.locals import Locals
+from tailrace.switch.compiler.emit.lvalues import Places, labels
+from tailrace.switch.compiler.emit.packing import Chunk, chunks, pack, zeros
+from tailrace.switch.compiler.emit.text import Code, identifier, literal
+from tailrace.switch.compiler.emit.values import Values
+from tailrace.switch.compiler.expr import FieldRef, HeaderInst
+from tailrace.switch.compiler.model import Action, KeyField, Model, Pipeline, Table, limbs_of
+
+MATCH = {"exact": "TR_EXACT", "lpm": "TR_LPM", "ternary": "TR_TERNARY", "range": "TR_RANGE"}
+
+
+def key_words(t: Table) -> int:
+    """Length of a padded key in 8-byte words."""
+    return (t.key_bytes + 7) // 8
+
+
+def data_limbs(model: Model, t: Table) -> int:
+    """Limbs an entry of this table has room for."""
+    return max((model.actions[a].limbs for a in t.actions), default=0)
+
+
+_INLINE_LIMBS = 6
+"""Action data that a slot of a table has room for."""
+
+_SLOT_BYTES = (16, 32, 64, 128)
+"""Slots that share a cache line, or fill some."""
+
+
+def holds_entries(model: Model, t: Table) -> bool:
+    """Whether packets need more of an entry than its action and data."""
+    return (
+        t.kind != "simple"
+        or t.with_counters
+        or t.meter is not None
+        or t.support_timeout
+        or t.match_kind in ("ternary", "range")
+        or data_limbs(model, t) > _INLINE_LIMBS
+    )
+
+
+def slot_bytes(model: Model, t: Table) -> int:
+    """Bytes of a slot of a table (``tr_slot``)."""
+    behind = 1 if holds_entries(model, t) else data_limbs(model, t)
+    size = 8 * (1 + key_words(t) + behind)
+    return next((room for room in _SLOT_BYTES if size <= room), size)
+
+
+class PipelineEmitter:
+    """Emits ``trp_ingress`` or ``trp_egress``."""
+
+    def __init__(self, code: Code, model: Model, own: Locals, pipeline: Pipeline) -> None:
+        self.code = code
+        self.model = model
+        self.pipeline = pipeline
+        self.places = Places(model, own)
+        names = [model.tables[i].name for i in pipeline.tables]
+        names += [c.name for c in pipeline.conditionals] + [c.name for c in pipeline.calls]
+        self.labels = labels("node", names)
+        self.may_exit = {a.index for a in model.actions if may_exit(a)}
+
+    def emit(self) -> None:
+        """The whole function."""
+        code = self.code
+        code.line(f"static void trp_{identifier(self.pipeline.name)}(tr_switch *s, tr_pkt *p,")
+        code.open("    struct tr_phv *h)")
+        code.line("struct tr_locals locals = {0}, *l = &locals;")
+        for name in ("s", "p", "h", "l"):
+            code.line(f"(void){name};")
+        code.begin(f"TR_STAGE_{self.pipeline.name.upper()}")
+        code.line(self._goto(self.pipeline.init))
+        for i in self.pipeline.tables:
+            self._label(self.model.tables[i].name)
+            self._table(self.model.tables[i])
+        for index, c in enumerate(self.pipeline.conditionals):
+            self._label(c.name)
+            code.open("")
+            condition = Values(self.model, self.places, code).boolean(c.condition)
+            if code.glass:
+                t = code.temp()
+                code.line(f"const int {t} = {condition};")
+                code.see("TR_SEEN_CONDITION", index, f"(uint64_t){t}")
+                code.used("condition", int(self.pipeline.name == "egress"), 2 * index, t)
+                condition = t
+            code.line(f"if ({condition})")
+            code.line(f"    {self._goto(c.true_next)}")
+            code.line(self._goto(c.false_next))
+            code.close()
+        for call in self.pipeline.calls:
+            self._label(call.name)
+            code.line(f"{action_name(self.model.actions[call.action])}(s, p, h, l, NULL);")
+            self._leave(self.model.actions[call.action], call.next)
+        code.line("done: __attribute__((unused));")
+        code.close()
+        code.line("")
+
+    def _label(self, name: str) -> None:
+        self.code.line(f"{self.labels[name]}: __attribute__((unused));")
+
+    def _goto(self, node: str | None) -> str:
+        return "goto done;" if node is None else f"goto {self.labels[node]};"
+
+    def _leave(self, action: Action, node: str | None) -> None:
+        """Goes on after an action, unless it has executed exit."""
+        if node is not None and action.index in self.may_exit:
+            self.code.line("if (p->exit)")
+            self.code.line("    goto done;")
+        self.code.line(self._goto(node))
+
+    def _table(self, t: Table) -> None:
+        code = self.code
+        if t.source is not None:
+            code.comment("table", t.name, "line", t.source.line)
+        code.open("")
+        if t.is_call:
+            self._call_default(t)
+        elif holds_entries(self.model, t):
+            self._lookup(t)
+            self._hit_or_default(t)
+        else:
+            self._find(t)
+        code.close()
+
+    def _call_default(self, t: Table) -> None:
+        assert t.default_action is not None
+        action = self.model.actions[t.default_action]
+        data = "NULL"
+        if action.params:
+            limbs = []
+            for p, value in zip(action.params, t.default_data, strict=True):
+                masked = value & ((1 << p.bits) - 1)
+                limbs += [literal(masked >> 64 * i, 64) for i in range(limbs_of(p.bits))]
+            self.code.line(f"static const uint64_t d[] = {{{', '.join(limbs)}}};")
+            data = "d"
+        self.code.line(f"{action_name(action)}(s, p, h, l, {data});")
+        self._leave(action, t.next_miss if t.by_hit else t.next_by_action.get(action.index, t.next_default))
+
+    def _find(self, t: Table) -> None:
+        """A lookup whose slots hold all that packets need."""
+        code = self.code
+        words = self._key(t)
+        code.line("const tr_slot *slot =")
+        code.line(f"    tr_find(table, key, {words}, {MATCH[t.match_kind]}, {slot_bytes(self.model, t)});")
+        code.line("const int hit = slot != NULL;")
+        self._see(t, "slot ? slot->taken : 0")
+        code.line("uint32_t id;")
+        code.line("const uint64_t *data;")
+        code.open("if (hit)")
+        code.line("id = slot->id;")
+        code.line(f"data = slot->words + {words};")
+        code.orelse()
+        code.line("const tr_entry *e = table->defaults;")
+        code.open("if (!e)")
+        code.line(self._goto(t.next_miss if t.by_hit else t.next_default))
+        code.close()
+        code.line("id = e->id;")
+        code.line("data = e->data;")
+        code.close()
+        self._act(t, "id", "data")
+
+    def _lookup(self, t: Table) -> None:
+        code = self.code
+        words = self._key(t)
+        if t.match_kind == "range":
+            code.line("tr_entry *e = tr_lookup_range(table, key);")
+        else:
+            size = slot_bytes(self.model, t)
+            code.line(f"tr_entry *e = tr_lookup(table, key, {words}, {MATCH[t.match_kind]}, {size});")
+
+    def _key(self, t: Table) -> int:
+        """The packed key; its words."""
+        code = self.code
+        code.line(f"tr_table *table = &s->tables[{t.index}];")
+        words = key_words(t)
+        code.line(f"alignas(8) uint8_t key[{8 * max(words, 1)}];")
+        pieces: list[Chunk] = []
+        for k in t.key:
+            pieces += self._key_chunks(k)
+        pieces += zeros(64 * words - 8 * t.key_bytes)
+        pack(code, "key", pieces)
+        return words
+
+    def _key_chunks(self, k: KeyField) -> list[Chunk]:
+        """The field's value padded to whole bytes; a field of an invalid header counts as zero."""
+        code = self.code
+        values = Values(self.model, self.places, code)
+        padding = zeros(8 * k.nbytes - k.bits)
+        valid = ""
+        metadata = isinstance(k.header, HeaderInst) and self.model.headers[k.header.index].metadata
+        if k.header is not None and not metadata:
+            valid = f"{self.places.header(k.header, code, values)}.valid"
+        if k.bits > 128:
+            t = values.clean_limbs(k.value, k.bits)
+            if k.static_mask is not None:
+                for i in range(limbs_of(k.bits)):
+                    code.line(f"{t}[{i}] &= {literal(k.static_mask >> 64 * i, 64)};")
+            if valid:
+                code.line(f"if (!{valid})")
+                code.line(f"    memset({t}, 0, sizeof {t});")
+            return padding + chunks(t, k.bits)
+        name = code.temp()
+        word = values.clean(k.value, max(k.bits, 1))
+        if k.static_mask is not None:
+            word = f"({word} & {literal(k.static_mask, k.bits)})"
+        kind = "uint64_t" if k.bits <= 64 else "tr_u128"
+        code.line(f"{kind} {name} = {f'{valid} ? {word} : 0' if valid else word};")
+        return padding + chunks(name, k.bits)
+
+    def _hit_or_default(self, t: Table) -> None:
+        code = self.code
+        code.line("const int hit = e != NULL;")
+        self._see(t, "e ? (uint64_t)tr_rest(e)->handle + 1 : 0")
+        code.open("if (hit)")
+        if t.support_timeout:
+            self._if_kept()
+            code.line("e->last_hit_ps = s->now_ps;")
+        code.orelse()
+        code.line("e = table->defaults;")
+        code.close()
+        code.open("if (!e)")
+        code.line(self._goto(t.next_miss if t.by_hit else t.next_default))
+        code.close()
+        if t.meter is not None and t.meter_target is not None:
+            self._direct_meter(t)
+        if t.with_counters:
+            self._if_kept()
+            code.open("")
+            code.line("tr_rest(e)->packets++;")
+            code.line("tr_rest(e)->bytes += p->in_len;")
+            code.close()
+        if t.kind != "simple":
+            self._resolve(t)
+        self._act(t, "e->id", "e->data")
+
+    def _act(self, t: Table, chosen: str, data: str) -> None:
+        """Runs the action with an id, and goes on."""
+        code = self.code
+        code.open(f"switch ({chosen})")
+        for a in t.actions:
+            action = self.model.actions[a]
+            code.line(f"case {a}:")
+            code.depth += 1
+            code.line(f"{action_name(action)}(s, p, h, l, {data});")
+            if t.by_hit:
+                code.line("break;")
+            else:
+                self._leave(action, t.next_by_action[a])
+            code.depth -= 1
+        code.line("default:")
+        code.line("    break;")
+        code.close()
+        self._after(t)
+
+    def _after(self, t: Table) -> None:
+        if t.by_hit:
+            if not self.may_exit.isdisjoint(t.actions):
+                self.code.line("if (p->exit)")
+                self.code.line("    goto done;")
+            self.code.line("if (hit)")
+            self.code.line(f"    {self._goto(t.next_hit)}")
+            self.code.line(self._goto(t.next_miss))
+        else:
+            self.code.line(self._goto(t.next_default))
+
+    def _see(self, t: Table, handle: str) -> None:
+        """Tells of a lookup, in a program of glass: the entry's handle + 1, and the key."""
+        if self.code.glass:
+            head = f"TR_SEEN_TABLE, {t.index}, {handle}, {t.key_bytes}"
+            self.code.line(f"tr_see_bytes(s, p, (const uint64_t[]){{{head}}}, 4, key, {t.key_bytes});")
+            if t.key:
+                self.code.used("table", t.index, way=handle)
+                self.code.line(f"tr_used_entry(s, {t.index}, {handle});")
+            else:
+                self.code.used("table", t.index)
+
+    def _if_kept(self) -> None:
+        """What follows changes the entry `e`; a try has to undo it."""
+        if self.code.glass:
+            self.code.line("if (tr_keep_entry(s, p, e))")
+
+    def _direct_meter(self, t: Table) -> None:
+        """Runs the meter of the entry, or of the default entry.
+
+        In BMv2 default entries have none: a miss leaves the field alone, and does so here until the default
+        entry gets rates.
+        """
+        assert t.meter is not None and isinstance(t.meter_target, FieldRef)
+        amount = "p->in_len" if self.model.meters[t.meter].unit == "bytes" else "1"
+        values = Values(self.model, self.places, self.code)
+        place = self.places.field(t.meter_target, self.code, values)
+        mask = f"tr_mask64({min(64, self.model.field_type(t.meter_target).bits)})"
+        code, colour = self.code, self.code.temp()
+        code.line("tr_meter *meter = tr_rest(e)->meter;")
+        execute = f"tr_meter_execute(meter, p->in_len, {amount}, s->now_ps)"
+        if code.glass:
+            execute = f"tr_see_meter(s, p, {t.meter}, UINT64_MAX, meter, {amount})"
+        code.line(f"uint64_t {colour} = {execute};")
+        code.line("if (hit || meter->mode != TR_METER_UNSET)")
+        code.line(f"    {place} = {colour} & {mask};")
+        code.changes()
+
+    def _first(self, t: Table) -> None:
+        """Runs the action of the group, if it has one, before that of the member, which has been chosen."""
+        code, actions = self.code, [self.model.actions[a] for a in t.actions]
+        code.open("if (__builtin_expect(first != NULL, 0))")
+        code.open("switch (first->id)")
+        for action in actions:
+            code.line(f"case {action.index}:")
+            code.line(f"    {action_name(action)}(s, p, h, l, first->data);")
+            code.line("    break;")
+        code.line("default:")
+        code.line("    break;")
+        code.close()
+        if not self.may_exit.isdisjoint(t.actions):
+            code.line("if (p->exit)")
+            code.line("    goto done;")
+        code.close()
+
+    def _resolve(self, t: Table) -> None:
+        """From an entry to the action profile's member that it stands for."""
+        assert t.profile is not None
+        selector = self.model.profiles[t.profile].selector
+        code = self.code
+        code.open("if (e->kind != TR_TARGET_ACTION)")
+        hash_ = "0"
+        if selector is not None:
+            hash_ = f"e->kind == TR_TARGET_GROUP ? calc_{selector}(s, p, h) : 0"
+        packet, resolve = ("p, ", "tr_see_resolve") if code.glass else ("", "tr_profile_resolve")
+        code.line("const tr_entry *first;")
+        code.line(f"e = {resolve}(s, {packet}{t.profile}, e, {hash_}, &first);")
+        if selector is not None:
+            self._first(t)
+        code.open("if (!e)")
+        if t.by_hit:
+            code.line("if (hit)")
+            code.line(f"    {self._goto(t.next_hit)}")
+            code.line(self._goto(t.next_miss))
+        else:
+            code.line(self._goto(t.next_default))
+        code.close()
+        code.close()

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C text that says where a program's fields stand, for those who read the records of a program of glass."""
+
+from __future__ import annotations
+
+from tailrace.switch.compiler.emit.locals import Locals
+from tailrace.switch.compiler.emit.lvalues import Places, field_name
+from tailrace.switch.compiler.emit.text import Code
+from tailrace.switch.compiler.model import Header, Model
+
+
+def emit_places(code: Code, model: Model, own: Locals) -> None:
+    """``tr_program_places``, an array of ``tr_place`` whose last item has kind TR_PLACE_END."""
+    places = Places(model, own)
+    code.line("extern const tr_place tr_program_places[];")
+    code.open('const tr_place tr_program_places[] __attribute__((visibility("default"))) =')
+    split = {header for header, _ in own.fields}
+    # fields that the structs of their types lack: of one header they stand among the locals
+    apart = {(model.headers[header].type, i) for header, i in own.fields}
+    for header in model.headers:
+        if not header.metadata and header.index in split:
+            raise AssertionError("a header of packets has a field of its own")
+        _header(code, model, places, header, apart)
+    for stack in model.stacks:
+        _place(code, "STACK", stack.index, 0, places.stack_next(stack.index))
+    for unions in model.union_stacks:
+        _place(code, "UNION_STACK", unions.index, 0, places.union_stack_next(unions.index))
+    code.line("{TR_PLACE_END, 0, 0, 0, 0, 0},")
+    code.close(";")
+    code.line("")
+
+
+def _header(code: Code, model: Model, places: Places, header: Header, apart: set[tuple[int, int]]) -> None:
+    t = model.header_types[header.type]
+    inst = places.header_inst(header.index)
+    if not header.metadata:
+        _place(code, "VALID", header.index, 0, f"{inst}.valid")
+    for i, f in enumerate(t.fields):
+        if not f.bits:
+            continue
+        if (header.index, i) in places.own.fields:
+            _place(code, "FIELD", header.index, i, f"l->h{header.index}_{field_name(t, i)}")
+            continue
+        if (header.type, i) in apart:
+            continue
+        if f.varbit:
+            _place(code, "BITS", header.index, i, f"{inst}.vl_bits")
+        _place(code, "FIELD", header.index, i, f"{inst}.{field_name(t, i)}")
+
+
+def _place(code: Code, kind: str, index: int, field: int, place: str) -> None:
+    pointer, member = place.split("->", 1)
+    struct = "struct tr_locals" if pointer == "l" else "struct tr_phv"
+    size = f"sizeof(({struct} *)0)->{member}"
+    code.line(
+        f"{{TR_PLACE_{kind}, {int(pointer == 'l')}, {index}, {field}, offsetof({struct}, {member}), {size}}},"
+    )

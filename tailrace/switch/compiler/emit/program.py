@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole C file of a program: a pure function of its model."""
+
+from __future__ import annotations
+
+from tailrace.switch.compiler.emit.actions import emit_actions
+from tailrace.switch.compiler.emit.calculations import emit_calculations, emit_checksums
+from tailrace.switch.compiler.emit.carried import carried
+from tailrace.switch.compiler.emit.headers import (
+    carried_bytes,
+    emit_standard,
+    emit_type_functions,
+    emit_types,
+)
+from tailrace.switch.compiler.emit.locals import Locals, beside_pipelines, locals_of, of_pipeline, references
+from tailrace.switch.compiler.emit.lvalues import Places, field_name
+from tailrace.switch.compiler.emit.parser import ParserEmitter, emit_deparser
+from tailrace.switch.compiler.emit.pipelines import (
+    MATCH,
+    PipelineEmitter,
+    data_limbs,
+    holds_entries,
+    key_words,
+    slot_bytes,
+)
+from tailrace.switch.compiler.emit.places import emit_places
+from tailrace.switch.compiler.emit.registers import cell_bytes, emit_register, layout
+from tailrace.switch.compiler.emit.text import Code, string
+from tailrace.switch.compiler.emit.values import Values
+from tailrace.switch.compiler.expr import FieldRef, HeaderInst
+from tailrace.switch.compiler.model import Digest, Model, Table, limbs_of
+from tailrace.switch.compiler.uses import Uses
+
+_HEAD = """\
+/* Generated from a P4 program by Tailrace's compiler. Do not edit. */
+#include "tr_core.h"
+#include "tr_hash.h"
+#include "tr_wide.h"
+"""
+
+
+def emit(model: Model, *, glass: bool = False) -> str:
+    """The C text of a program; it exports ``const tr_program tr_program_entry``.
+
+    Args:
+        glass: of a program that tells what it does to marked packets (tr_glass.h); it also exports
+            ``tr_program_places``, where its fields stand, and is compiled with TR_GLASS.
+
+    Raises:
+        ProgramError: the program uses something that has no translation.
+    """
+    code = Code(Uses(model) if glass else None)
+    own = locals_of(model)
+    kept = carried(model, own)
+    emit_types(code, model, kept, own)
+    emit_standard(code, model)
+    emit_type_functions(code, model)
+    for r, cell in zip(model.registers, layout(model).cells, strict=True):
+        emit_register(code, r, cell)
+    emit_calculations(code, model)
+    emit_actions(code, model, own)
+    emit_checksums(code, model)
+    ParserEmitter(code, model, own).emit()
+    emit_deparser(code, model)
+    PipelineEmitter(code, model, own, model.ingress).emit()
+    PipelineEmitter(code, model, own, model.egress).emit()
+    _emit_field_lists(code, model, own)
+    _emit_digests(code, model)
+    code.line(f"enum {{ TRP_CARRIED = {carried_bytes(model, kept)} }};")
+    _emit_asked(code, model, glass=glass)
+    code.line("")
+    code.include("tr_v1model.h")
+    code.line("")
+    _emit_description(code, model)
+    if glass:
+        emit_places(code, model, own)
+    return _HEAD + "\n" + code.text()
+
+
+def _emit_asked(code: Code, model: Model, *, glass: bool) -> None:
+    """Which times the program asks for: the clock is read for no others. Glass shows them all."""
+    bodies = (
+        model.parser,
+        of_pipeline(model, model.ingress),
+        of_pipeline(model, model.egress),
+        beside_pipelines(model),
+    )
+    mentioned = set(references(bodies))
+
+    def asks(*names: str) -> int:
+        refs = [ref for name in names if (ref := model.standard.get(name)) is not None]
+        return int(glass or any(ref in mentioned or ref.header in mentioned for ref in refs))
+
+    code.line(f"enum {{ TRP_ASKS_INGRESS = {asks('ingress_global_timestamp')} }};")
+    code.line(f"enum {{ TRP_ASKS_ENQUEUED = {asks('enq_timestamp', 'deq_timedelta')} }};")
+    code.line(f"enum {{ TRP_ASKS_EGRESS = {asks('egress_global_timestamp')} }};")
+
+
+def _emit_field_lists(code: Code, model: Model, own: Locals) -> None:
+    places = Places(model)
+    code.line("static void trp_copy_fields(struct tr_phv *to, const struct tr_phv *from,")
+    code.open("    uint32_t list)")
+    code.line("(void)to;")
+    code.line("(void)from;")
+    code.open("switch (list)")
+    for field_list in model.field_lists:
+        code.line(f"case {field_list.id}:")
+        for ref in field_list.fields:
+            code.line(f"    {_copy(places, model, ref)}")
+        code.line("    break;")
+    code.line("default:")
+    code.line("    break;")
+    code.close()
+    code.close()
+    code.line("")
+    code.open("static void trp_reset_metadata(struct tr_phv *h)")
+    for header in model.headers:
+        if header.metadata and header.index not in own.headers:
+            place = places.header_inst(header.index)
+            code.line(f"memset(&{place}, 0, sizeof {place});")
+    code.close()
+    code.line("")
+
+
+def _copy(places: Places, model: Model, ref: FieldRef) -> str:
+    assert isinstance(ref.header, HeaderInst)
+    inst = places.header_inst(ref.header.index)[1:]
+    member = f"{inst}.{field_name(model.type_of(ref.header), ref.field)}"
+    if model.field_type(ref).bits > 128:
+        return f"memcpy(to{member}, from{member}, sizeof to{member});"
+    return f"to{member} = from{member};"
+
+
+def _emit_digests(code: Code, model: Model) -> None:
+    code.open("static void trp_digest(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
+    code.line("(void)s;")
+    code.line("(void)h;")
+    code.open("switch (p->digest)")
+    for d in model.digests:
+        code.line(f"case {d.index + 1}:")
+        code.depth += 1
+        code.open("")
+        n = digest_limbs(d)
+        code.line(f"uint64_t record[{max(n, 1)}];")
+        values, at = Values(model, Places(model), code), 0
+        for e, bits in d.values:
+            values.limbs(e, bits, "record", at)
+            at += limbs_of(bits)
+        code.line(f"tr_digest_push(s, {d.index}, s->now_ps, record, {n});")
+        code.line("break;")
+        code.close()
+        code.depth -= 1
+    code.line("default:")
+    code.line("    break;")
+    code.close()
+    code.close()
+    code.line("")
+
+
+def digest_limbs(d: Digest) -> int:
+    """Limbs of one record."""
+    return sum(limbs_of(bits) for bits in d.field_bits)
+
+
+def _emit_description(code: Code, model: Model) -> None:
+    for t in model.tables:
+        if t.key:
+            code.open(f"static const tr_key_field key_{t.index}[] =")
+            for k in t.key:
+                code.line(f"{{{k.offset}, {k.nbytes}, {int(k.kind == 'range')}}},")
+            code.close(";")
+    _emit_array(code, "tr_table_desc", "tables", [_table(model, t) for t in model.tables])
+    limbs: dict[int | None, int] = {}
+    for t in model.tables:
+        limbs[t.profile] = max(limbs.get(t.profile, 0), data_limbs(model, t))
+    profiles = [f"{{{string(p.name)}, {p.max_size}, {limbs.get(p.index, 0)}}}" for p in model.profiles]
+    _emit_array(code, "tr_profile_desc", "profiles", profiles)
+    counters = [f"{{{string(c.name)}, {c.size}u, 0, 0}}" for c in model.counters]
+    _emit_array(code, "tr_array_desc", "counters", counters)
+    found = layout(model)
+    registers = [
+        f"{{{string(r.name)}, {r.size}u, {r.bits}, {cell_bytes(r.bits)}, {c.block}, {c.offset}, {c.stride}}}"
+        for r, c in zip(model.registers, found.cells, strict=True)
+    ]
+    _emit_array(code, "tr_array_desc", "registers", registers)
+    blocks = [f"{{{b.size}u, {b.stride}}}" for b in found.blocks]
+    _emit_array(code, "tr_block_desc", "blocks", blocks)
+    meters = [f"{{{string(m.name)}, {m.size}u, {int(m.unit == 'bytes')}, 0}}" for m in model.meters]
+    _emit_array(code, "tr_array_desc", "meters", meters)
+    vsets = [f"{{{string(v.name)}, {v.size}u, {v.bits}, {v.key_bytes}}}" for v in model.vsets]
+    _emit_array(code, "tr_array_desc", "vsets", vsets)
+    code.line("extern const tr_program tr_program_entry;")
+    code.open('const tr_program tr_program_entry __attribute__((visibility("default"))) =')
+    code.line(".abi = TR_ABI,")
+    code.line(".phv_size = sizeof(struct tr_phv),")
+    code.line(".phv_carried = TRP_CARRIED,")
+    code.line(f".name = {string(model.name)},")
+    for name in ("tables", "profiles", "counters", "registers", "meters", "vsets"):
+        code.line(f".n_{name} = {len(getattr(model, name))},")
+        code.line(f".{name} = {name if getattr(model, name) else 'NULL'},")
+    code.line(f".n_blocks = {len(blocks)},")
+    code.line(f".blocks = {'blocks' if blocks else 'NULL'},")
+    code.line(f".digest_limbs = {max((digest_limbs(d) for d in model.digests), default=0)},")
+    code.line(".ingress = trm_ingress,")
+    code.line(".egress = trm_egress,")
+    code.line(".rx = tr_data_rx,")
+    code.line(".run = tr_data_run,")
+    code.close(";")
+
+
+def _table(model: Model, t: Table) -> str:
+    return (
+        f"{{{string(t.name)}, {MATCH[t.match_kind]}, {t.key_bytes}, {key_words(t)}, {t.max_size}, "
+        f"{data_limbs(model, t)}, {int(t.kind != 'simple')}, {-1 if t.profile is None else t.profile}, "
+        f"{int(holds_entries(model, t))}, {int(t.meter is not None)}, {slot_bytes(model, t)}, "
+        f"{f'key_{t.index}' if t.key else 'NULL'}, {len(t.key)}}}"
+    )
+
+
+def _emit_array(code: Code, kind: str, name: str, items: list[str]) -> None:
+    if not items:
+        return
+    code.open(f"static const {kind} {name}[] =")
+    for item in items:
+        code.line(item + ",")
+    code.close(";")

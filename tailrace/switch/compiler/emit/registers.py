@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where registers lie in memory, and C text that reads and writes them.
+
+Programs that keep a record for a flow or a port spread it over several registers with one index. So registers
+of one size share a block, in which the cells of one index stand together: a record costs one or two cache
+lines instead of one for each register.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tailrace.switch.compiler.emit.text import Code, storage
+from tailrace.switch.compiler.model import Model, Register, limbs_of
+
+_WORD_BYTES = 8
+_LINE_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Where the cells of a register lie: cell i is at ``offset + i * stride`` of its block."""
+
+    block: int
+    offset: int
+    stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Registers of one size, interleaved."""
+
+    size: int
+    stride: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """All registers by index, and their blocks."""
+
+    cells: tuple[Cell, ...]
+    blocks: tuple[Block, ...]
+
+
+def cell_bytes(bits: int) -> int:
+    """Storage of a register cell: the smallest of 1, 2, 4, 8, 16 or whole limbs."""
+    for size in (1, 2, 4, 8, 16):
+        if bits <= 8 * size:
+            return size
+    return _WORD_BYTES * limbs_of(bits)
+
+
+def _alignment(size: int) -> int:
+    """The largest power of two, up to 16, that divides the size of a cell."""
+    return min(size & -size, 16)
+
+
+def _stride(total: int, alignment: int) -> int:
+    """The length of a record, such that as few records as can be lie across two cache lines."""
+    if total <= _LINE_BYTES // 4:
+        return max(alignment, 1 << (total - 1).bit_length())
+    return -(-total // 16) * 16
+
+
+def layout(model: Model) -> Layout:
+    """The place of every register; the widest cells of a record come first, so that none needs padding."""
+    cells: list[Cell | None] = [None] * len(model.registers)
+    blocks: list[Block] = []
+    by_size: dict[int, list[Register]] = {}
+    for r in model.registers:
+        by_size.setdefault(r.size, []).append(r)
+    for size, members in by_size.items():
+        members.sort(key=lambda r: (-_alignment(cell_bytes(r.bits)), r.index))
+        offsets, total = [], 0
+        for r in members:
+            offsets.append(total)
+            total += cell_bytes(r.bits)
+        block = Block(size, _stride(total, _alignment(cell_bytes(members[0].bits))))
+        for r, offset in zip(members, offsets, strict=True):
+            cells[r.index] = Cell(len(blocks), offset, block.stride)
+        blocks.append(block)
+    return Layout(tuple(cell for cell in cells if cell is not None), tuple(blocks))
+
+
+def emit_register(code: Code, r: Register, cell: Cell) -> None:
+    """``regN_read`` (0: index out of range) and ``regN_write``."""
+    place = f"s->registers[{r.index}] + i * {cell.stride}u"
+    if r.bits > 128:
+        value, size = "uint64_t *", _WORD_BYTES * limbs_of(r.bits)
+        read = f"memcpy(v, {place}, {size});"
+        write = f"memcpy({place}, v, {size});"
+        const = "const uint64_t *"
+    else:
+        kind = storage(r.bits)
+        value = "uint64_t *" if r.bits <= 64 else "tr_u128 *"
+        const = value[:-1]
+        read = f"*v = *({kind} *)(void *)({place});"
+        write = f"*({kind} *)(void *)({place}) = ({kind})v;"
+    code.comment("register", r.name)
+    code.open(f"static inline int reg{r.index}_read(tr_switch *s, uint64_t i, {value}v)")
+    code.open(f"if (i >= {r.size}u)")
+    if code.glass:
+        code.line(f"TR_SEE(s, s->seen_pkt, TR_SEEN_READ, {r.index}, i, 0);")
+    code.line("return 0;")
+    code.close()
+    code.line(read)
+    _see(code, r, "TR_SEEN_READ", "*v" if r.bits <= 128 else "v")
+    code.line("return 1;")
+    code.close()
+    code.line("")
+    code.open(f"static inline void reg{r.index}_write(tr_switch *s, uint64_t i, {const}v)")
+    _see(code, r, "TR_SEEN_WRITE", "v")
+    kept = f" && tr_keep(s, s->seen_pkt, {place}, {cell_bytes(r.bits)})" if code.glass else ""
+    code.line(f"if (i < {r.size}u{kept})")
+    code.line(f"    {write}")
+    code.close()
+    code.line("")
+
+
+def _see(code: Code, r: Register, kind: str, value: str) -> None:
+    """Tells of an access to a cell, in a program of glass; the packet is the one whose stage this is."""
+    if not code.glass:
+        return
+    if r.bits <= 128:
+        limbs = [
+            f"(uint64_t)({value} >> {64 * i})" if i else f"(uint64_t)({value})"
+            for i in range(limbs_of(r.bits))
+        ]
+    else:
+        limbs = [f"{value}[{i}]" for i in range(limbs_of(r.bits))]
+    words = ", ".join([kind, str(r.index), "i", f"i < {r.size}u", *limbs])
+    code.line(f"TR_SEE(s, s->seen_pkt, {words});")

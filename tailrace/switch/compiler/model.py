@@ -1,0 +1,575 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A checked v1model program: everything by index, nothing left as JSON.
+
+An object's index is its position in the tuple that holds it; the generated C, the runtime and the
+control plane use the same indexes. Widths are in bits unless a name says bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from tailrace.switch.compiler.expr import (
+    Expr,
+    FieldRef,
+    HeaderInst,
+    HeaderRef,
+    UnionInst,
+    UnionMember,
+    UnionRef,
+)
+
+MatchKind = Literal["exact", "lpm", "ternary", "range"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where something stands in the P4 program."""
+
+    file: str
+    line: int
+
+
+# ---- headers ----
+
+
+@dataclass(frozen=True, slots=True)
+class FieldType:
+    """A field of a header type; ``varbit``: bits is the maximum.
+
+    ``saturating``: what is assigned is clamped to the range, not cut. ``hidden``: no part of the packet,
+    but the header's ``$valid$``, which says 1 from when the header becomes valid until it becomes
+    invalid, and what the program writes to it; only types of which a program writes it have it.
+    """
+
+    name: str
+    bits: int
+    signed: bool = False
+    varbit: bool = False
+    saturating: bool = False
+    hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderType:
+    """A header type. Its fixed fields fill whole bytes together; a hidden field is the last one."""
+
+    index: int
+    name: str
+    fields: tuple[FieldType, ...]
+
+    @property
+    def fixed_bits(self) -> int:
+        """Width without the varbit field."""
+        return sum(f.bits for f in self.wire if not f.varbit)
+
+    @property
+    def wire(self) -> tuple[FieldType, ...]:
+        """The fields that are in the packet, whose positions come first."""
+        return self.fields[:-1] if self.hidden is not None else self.fields
+
+    @property
+    def hidden(self) -> int | None:
+        """Position of the hidden field, if there is one."""
+        return len(self.fields) - 1 if self.fields and self.fields[-1].hidden else None
+
+    @property
+    def varbit(self) -> int | None:
+        """Position of the varbit field, if there is one."""
+        return next((i for i, f in enumerate(self.fields) if f.varbit), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A header instance, perhaps an element of a stack or a member of a union."""
+
+    index: int
+    name: str
+    type: int
+    metadata: bool
+    stack: tuple[int, int] | None = None
+    union: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderStack:
+    """A stack of headers of one type."""
+
+    index: int
+    name: str
+    type: int
+    headers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """A header union; ``members`` are header indexes in the order of its type, ``kind`` the type's number."""
+
+    index: int
+    name: str
+    type: str
+    kind: int
+    members: tuple[int, ...]
+    stack: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnionStack:
+    """A stack of unions of one type."""
+
+    index: int
+    name: str
+    unions: tuple[int, ...]
+
+
+# ---- statements ----
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """A primitive call: its BMv2 name and resolved operands (see ``reader.primitives``)."""
+
+    op: str
+    args: tuple[object, ...]
+    source: Source | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter of an action."""
+
+    name: str
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action. p4c may write one action several times, once for each table that uses it."""
+
+    index: int
+    name: str
+    params: tuple[Param, ...]
+    body: tuple[Primitive, ...]
+    source: Source | None = None
+
+    @property
+    def limbs(self) -> int:
+        """Number of 64-bit limbs of its parameters."""
+        return sum(limbs_of(p.bits) for p in self.params)
+
+
+def limbs_of(bits: int) -> int:
+    """Number of 64-bit limbs that hold so many bits (at least one)."""
+    return max(1, (bits + 63) // 64)
+
+
+# ---- parser ----
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """Extraction to a header, the next element of a stack, or of a stack of unions."""
+
+    target: HeaderRef | None = None
+    stack: int | None = None
+    union_stack: tuple[int, int] | None = None
+    length: Expr | None = None
+    max_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ParserSet:
+    """Assignment in a parser."""
+
+    target: FieldRef
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Verify:
+    """``verify(condition, error)``."""
+
+    condition: Expr
+    error: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """Skips bits of the packet."""
+
+    bits: Expr
+
+
+ParserOp = Extract | ParserSet | Verify | Advance | Primitive
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPart:
+    """One component of a transition key."""
+
+    value: Expr
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A case of a select: value and mask for each key part, or a value set; next None is the end."""
+
+    values: tuple[tuple[int, int], ...] | None
+    vset: int | None
+    vset_mask: bytes | None
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ParseState:
+    """A parser state; ``default`` is where an unmatched key goes."""
+
+    name: str
+    ops: tuple[ParserOp, ...]
+    key: tuple[KeyPart, ...]
+    transitions: tuple[Transition, ...]
+    default: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Parser:
+    """The parser's states by name."""
+
+    init: str | None
+    states: tuple[ParseState, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSet:
+    """A parser value set: keys of ``key_bytes`` bytes, each component padded to whole bytes."""
+
+    index: int
+    name: str
+    bits: int
+    size: int
+    field_bits: tuple[int, ...]
+
+    @property
+    def key_bytes(self) -> int:
+        """Length of a packed key."""
+        return sum((b + 7) // 8 for b in self.field_bits)
+
+
+# ---- calculations ----
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderInput:
+    """All fields of a header as calculation input."""
+
+    header: HeaderRef
+
+
+@dataclass(frozen=True, slots=True)
+class ConstInput:
+    """A constant as calculation input."""
+
+    value: int
+    bits: int
+
+
+CalcInput = FieldRef | HeaderInput | ConstInput
+
+
+@dataclass(frozen=True, slots=True)
+class Calculation:
+    """A hash or checksum over fields, in order, with the payload behind them when asked for."""
+
+    index: int
+    name: str
+    algo: str
+    inputs: tuple[CalcInput, ...]
+    payload: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    """A checksum to verify after parsing or to update before deparsing."""
+
+    target: FieldRef
+    calculation: int
+    condition: Expr | None
+    verify: bool
+    update: bool
+
+
+# ---- tables ----
+
+
+@dataclass(frozen=True, slots=True)
+class KeyField:
+    """A field of a table key; ``offset`` and ``nbytes`` place it in the packed key (big-endian)."""
+
+    name: str
+    bits: int
+    nbytes: int
+    offset: int
+    kind: MatchKind
+    value: Expr
+    header: HeaderRef | None
+    static_mask: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConstEntry:
+    """An entry that the program itself declares. Larger priority wins."""
+
+    key: bytes
+    mask: bytes
+    prefix_bits: int
+    priority: int
+    action: int
+    data: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A match-action table. ``next_*`` name the node that follows; None is the end."""
+
+    index: int
+    name: str
+    match_kind: MatchKind
+    key: tuple[KeyField, ...]
+    kind: Literal["simple", "indirect", "indirect_ws"]
+    profile: int | None
+    max_size: int
+    with_counters: bool
+    meter: int | None
+    meter_target: FieldRef | None
+    support_timeout: bool
+    actions: tuple[int, ...]
+    default_action: int | None
+    default_data: tuple[int, ...]
+    default_const: bool
+    entries: tuple[ConstEntry, ...]
+    next_by_action: Mapping[int, str | None]
+    next_hit: str | None
+    next_miss: str | None
+    by_hit: bool
+    next_default: str | None
+    source: Source | None = None
+
+    @property
+    def key_bytes(self) -> int:
+        """Length of the packed key."""
+        return sum(k.nbytes for k in self.key)
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it can only run its default action, with values known now; p4c makes one of each call."""
+        return (
+            not self.key
+            and self.kind == "simple"
+            and self.default_const
+            and self.default_action is not None
+            and not self.with_counters
+            and self.meter is None
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """An ``if`` of a control."""
+
+    name: str
+    condition: Expr
+    true_next: str | None
+    false_next: str | None
+    source: Source | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionCallNode:
+    """A direct action call of a control."""
+
+    name: str
+    action: int
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Ingress or egress: a graph of tables (by index), conditionals and calls."""
+
+    name: str
+    init: str | None
+    tables: tuple[int, ...]
+    conditionals: tuple[Conditional, ...]
+    calls: tuple[ActionCallNode, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """An action profile, with a selector when ``selector`` is a calculation index."""
+
+    index: int
+    name: str
+    max_size: int
+    selector: int | None
+
+    @property
+    def with_selector(self) -> bool:
+        """Whether groups are possible."""
+        return self.selector is not None
+
+
+# ---- state ----
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """A counter array, or the direct counter of a table."""
+
+    index: int
+    name: str
+    size: int
+    direct: bool
+    table: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """A two-rate three-colour meter array, or the direct meter of a table."""
+
+    index: int
+    name: str
+    size: int
+    direct: bool
+    table: int | None
+    unit: Literal["packets", "bytes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A register array."""
+
+    index: int
+    name: str
+    size: int
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A digest: the fields that are sent to the control plane."""
+
+    index: int
+    name: str
+    id: int
+    values: tuple[tuple[Expr, int], ...]
+
+    @property
+    def field_bits(self) -> tuple[int, ...]:
+        """Widths of the fields."""
+        return tuple(bits for _, bits in self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldList:
+    """The fields that a clone, resubmit or recirculate keeps."""
+
+    id: int
+    fields: tuple[FieldRef, ...]
+
+
+_T = TypeVar("_T", Action, Table, Profile, Counter, Meter, Register, ValueSet, Digest)
+
+
+def _named(items: Sequence[_T], name: str) -> _T:
+    for item in items:
+        if item.name == name:
+            return item
+    raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A whole program."""
+
+    name: str
+    header_types: tuple[HeaderType, ...]
+    headers: tuple[Header, ...]
+    stacks: tuple[HeaderStack, ...]
+    unions: tuple[Union, ...]
+    union_stacks: tuple[UnionStack, ...]
+    standard: Mapping[str, FieldRef]
+    errors: Mapping[str, int]
+    parser: Parser
+    vsets: tuple[ValueSet, ...]
+    deparser: tuple[HeaderRef, ...]
+    deparser_calls: tuple[Primitive, ...]
+    calculations: tuple[Calculation, ...]
+    checksums: tuple[Checksum, ...]
+    actions: tuple[Action, ...]
+    tables: tuple[Table, ...]
+    ingress: Pipeline
+    egress: Pipeline
+    profiles: tuple[Profile, ...]
+    counters: tuple[Counter, ...]
+    meters: tuple[Meter, ...]
+    registers: tuple[Register, ...]
+    digests: tuple[Digest, ...]
+    field_lists: tuple[FieldList, ...]
+    unread: str = ""
+    """A line about keys of the JSON that the switch does not know; "" if there are none."""
+
+    def table(self, name: str) -> Table:
+        """The table of that name (KeyError when there is none)."""
+        return _named(self.tables, name)
+
+    def action(self, name: str) -> Action:
+        """The first action of that name (KeyError when there is none)."""
+        return _named(self.actions, name)
+
+    def profile(self, name: str) -> Profile:
+        """The action profile of that name (KeyError when there is none)."""
+        return _named(self.profiles, name)
+
+    def counter(self, name: str) -> Counter:
+        """The counter of that name (KeyError when there is none)."""
+        return _named(self.counters, name)
+
+    def meter(self, name: str) -> Meter:
+        """The meter of that name (KeyError when there is none)."""
+        return _named(self.meters, name)
+
+    def register(self, name: str) -> Register:
+        """The register of that name (KeyError when there is none)."""
+        return _named(self.registers, name)
+
+    def vset(self, name: str) -> ValueSet:
+        """The value set of that name (KeyError when there is none)."""
+        return _named(self.vsets, name)
+
+    def digest(self, name: str) -> Digest:
+        """The digest of that name (KeyError when there is none)."""
+        return _named(self.digests, name)
+
+    def type_of(self, header: HeaderRef) -> HeaderType:
+        """The type of the header that a reference yields."""
+        if isinstance(header, HeaderInst):
+            return self.header_types[self.headers[header.index].type]
+        if isinstance(header, UnionMember):
+            union = self.union_of(header.union)
+            return self.header_types[self.headers[union.members[header.member]].type]
+        return self.header_types[self.stacks[header.stack].type]
+
+    def union_of(self, ref: UnionRef) -> Union:
+        """A union with the type of the one that a reference yields."""
+        if isinstance(ref, UnionInst):
+            return self.unions[ref.index]
+        return self.unions[self.union_stacks[ref.stack].unions[0]]
+
+    def field_type(self, ref: FieldRef) -> FieldType:
+        """The type of the field that a reference yields."""
+        return self.type_of(ref.header).fields[ref.field]

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a JSON file's bytes to a program that switches can load."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import pickle
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tailrace.cbuild.artifacts import RUNTIME
+from tailrace.cbuild.cc import BuildError, Recipe, RefusedSourceError, files_digest
+from tailrace.cbuild.remembered import recalled, remembered
+from tailrace.switch.compiler.errors import NotCompiledError, ProgramError, at
+from tailrace.switch.compiler.model import Model
+
+_MODEL = "model"
+"""What is kept of a program's reading."""
+
+_MAX_FRAME_BYTES = 1 << 20
+"""Of one C function on the stack, which has 8 MiB: what needs more would crash with the first packet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A compiled program: its model, and the shared object with its code."""
+
+    model: Model
+    library: Path
+    sha256: str
+    source: str = "<json>"
+    recipe: Recipe | None = field(default=None, repr=False, compare=False)
+
+    def glass(self) -> Program:
+        """The same program, compiled to tell what it does to marked packets (tr_glass.h).
+
+        Raises:
+            ProgramError: it cannot be compiled.
+        """
+        cache_dir = None if self.recipe is None else self.recipe.cache_dir
+        sanitize = self.recipe is not None and self.recipe.sanitize
+        recipe = _recipe(self.sha256, self.model, self.source, cache_dir, sanitize=sanitize, glass=True)
+        try:
+            return replace(self, library=recipe.path(), recipe=recipe)
+        except BuildError as error:
+            raise _not_compiled(self.source, error) from None
+
+    def load(self) -> ctypes.CDLL:
+        """The code in this process; made again should the cache have lost it.
+
+        Raises:
+            ProgramError: that failed.
+        """
+        try:
+            return ctypes.CDLL(str(self.library)) if self.recipe is None else self.recipe.load()
+        except (BuildError, OSError) as error:
+            raise _not_compiled(self.source, error) from None
+
+
+def _model(text: bytes, digest: str, source: str, cache_dir: Path | None) -> Model:
+    """Reads a program, or what was kept of an earlier reading, which takes a tenth of the time."""
+    # not before it is needed: a switch that finds its programs in the cache need not import it
+    from tailrace.switch.compiler.read.bmv2_json import read_bmv2_json
+
+    read: list[Model] = []
+
+    def pickled() -> bytes:
+        read.append(read_bmv2_json(text, source))
+        return pickle.dumps(read[0])
+
+    # what cannot be kept is read each time: expressions may be nested too deeply for pickle
+    with suppress(RecursionError, pickle.PickleError):
+        found = remembered(_MODEL, _follows_from(digest, source), pickled, cache_dir)
+        if not read:
+            return _unpickled(found)
+    return read[0] if read else read_bmv2_json(text, source)
+
+
+def _follows_from(digest: str, source: str) -> tuple[str, ...]:
+    """All that decides what a model is; `digest` is of the program's text."""
+    return sys.version, source, digest, _made_by()[0]
+
+
+def _unpickled(octets: bytes) -> Model:
+    # of a cache that is believed as compiled code is
+    model = pickle.loads(octets)  # noqa: S301
+    assert isinstance(model, Model)
+    return model
+
+
+def _made_by() -> tuple[str, str]:
+    """The sources of what reads programs, and of what is compiled with each."""
+    return files_digest(Path(__file__).parent, "*.py"), files_digest(RUNTIME, "*.[ch]")
+
+
+def _c_text(model: Model, source: str, glass: bool) -> list[str]:
+    from tailrace.switch.compiler.emit import emit
+
+    try:
+        return [emit(model, glass=glass)]
+    except RecursionError:
+        raise ProgramError(at(source, "expressions are nested too deeply")) from None
+
+
+def _not_compiled(source: str, error: Exception) -> ProgramError:
+    return NotCompiledError(at(source, str(error)), refused=isinstance(error, RefusedSourceError))
+
+
+def load_program(
+    text: bytes,
+    *,
+    source: str = "<json>",
+    cache_dir: Path | None = None,
+    sanitize: bool = False,
+    options: Sequence[str] = (),
+) -> Program:
+    """Reads and compiles a program; the code comes from the cache when nothing has changed.
+
+    Args:
+        text: BMv2 JSON as p4c writes it.
+        source: its file name, for messages.
+        cache_dir: where compiled code is kept; None: the user's cache folder.
+        sanitize: compile with address and undefined-behaviour sanitizers.
+        options: further options of the C compiler, such as `-O0`.
+
+    Raises:
+        ProgramError: the JSON is bad or uses something unsupported; NotCompiledError: the C compiler failed.
+    """
+    digest = hashlib.sha256(text).hexdigest()
+    model = _model(text, digest, source, cache_dir)
+    recipe = _recipe(digest, model, source, cache_dir, sanitize=sanitize, options=options)
+    try:
+        return Program(model, recipe.path(), digest, source, recipe)
+    except BuildError as error:
+        raise _not_compiled(source, error) from None
+
+
+def known_program(text: bytes, *, source: str = "<json>", cache_dir: Path | None = None) -> Program | None:
+    """The program of `load_program` where all of it is in the cache, and nothing need be read or compiled;
+    else None.
+    """
+    digest = hashlib.sha256(text).hexdigest()
+    octets = recalled(_MODEL, _follows_from(digest, source), cache_dir)
+    if octets is None:
+        return None
+    model = _unpickled(octets)
+    recipe = _recipe(digest, model, source, cache_dir)
+    try:
+        return Program(model, recipe.path(), digest, source, recipe) if recipe.is_made() else None
+    except BuildError:
+        return None
+
+
+def _recipe(
+    digest: str,
+    model: Model,
+    source: str,
+    cache_dir: Path | None,
+    *,
+    sanitize: bool = False,
+    glass: bool = False,
+    options: Sequence[str] = (),
+) -> Recipe:
+    return Recipe(
+        "glass" if glass else "program",
+        [digest, *_made_by()],
+        # no lambda: a program may come from another process, and be made again here
+        functools.partial(_c_text, model, source, glass),
+        sanitize=sanitize,
+        cache_dir=cache_dir,
+        # its copy of the data plane is its own
+        options=(
+            "-fvisibility=hidden",
+            # clang does not know it, and should say nothing
+            f"-Werror=frame-larger-than={_MAX_FRAME_BYTES}",
+            "-Wno-unknown-warning-option",
+            *(("-DTR_GLASS", "-O1") if glass else ()),
+            *options,
+        ),
+    )

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads actions and the primitives in them (core and simple_switch primitives of BMv2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tailrace.switch.compiler.expr import Const, Expr, FieldRef, Op
+from tailrace.switch.compiler.model import Action, Param, Primitive, Source
+from tailrace.switch.compiler.read.expr import ExprReader
+from tailrace.switch.compiler.read.node import Node, lookup
+from tailrace.switch.compiler.walk import locals_of
+
+
+@dataclass(slots=True)
+class Names:
+    """Indexes of the named objects that primitives refer to."""
+
+    registers: dict[str, int]
+    counters: dict[str, int]
+    meters: dict[str, int]
+    calculations: dict[str, int]
+    field_lists: set[int]
+    digests: dict[int, int]
+
+
+def source_of(node: Node) -> Source | None:
+    """The place in the P4 program that a JSON object came from, if it says so."""
+    info = node.get("source_info")
+    if info is None:
+        return None
+    name, line = info.get("filename"), info.get("line")
+    if name is None or line is None:
+        return None
+    return Source(name.text(), line.integer())
+
+
+_SYNONYMS = {"modify_field": "assign", "copy_header": "assign_header"}
+
+_IN_PLACE = {"add_to_field": "+", "subtract_from_field": "-"}
+
+# P4_14 arithmetic primitives, as operators
+_BINARY = {
+    "add": "+",
+    "subtract": "-",
+    "bit_xor": "^",
+    "bit_or": "|",
+    "bit_and": "&",
+    "shift_left": "<<",
+    "shift_right": ">>",
+}
+
+
+class ActionReader:
+    """Reads action bodies; one method for each family of primitives."""
+
+    def __init__(self, exprs: ExprReader, names: Names) -> None:
+        self.exprs = exprs
+        self.names = names
+        self.params = 0
+        field, cut, num = self._field, self._cut_field, exprs.number
+        header, union, stack, expr = exprs.header, exprs.union, exprs.stack, exprs.expr
+        fields, offset = self._list, self._offset
+        register = self._object(names.registers, "register")
+        counter, meter = self._object(names.counters, "counter"), self._object(names.meters, "meter")
+        calculation = self._object(names.calculations, "calculation")
+        # how each parameter of a primitive is read; None: it is not
+        self._simple: dict[str, tuple[Callable[[Node], Any] | None, ...]] = {
+            "exit": (),
+            "no_op": (),
+            "drop": (),
+            "assign": (field, exprs.as_number),
+            "assign_VL": (field, field),
+            "assign_header": (header, header),
+            "assign_union": (union, union),
+            "assign_header_stack": (stack, stack),
+            "assign_union_stack": (stack, stack),
+            "add_header": (header,),
+            "mark_to_drop": (self._standard_header,),
+            "remove_header": (header,),
+            "push": (stack, num),
+            "pop": (stack, num),
+            "register_read": (cut, register, num),
+            "register_write": (register, num, num),
+            "count": (counter, num),
+            "execute_meter": (meter, num, cut),
+            "modify_field_rng_uniform": (cut, num, num),
+            "modify_field_with_hash_based_offset": (cut, num, calculation, num),
+            "clone_ingress_pkt_to_egress": (num, fields),
+            "clone_egress_pkt_to_egress": (num, fields),
+            "resubmit": (fields,),
+            "recirculate": (fields,),
+            "generate_digest": (None, self._digest),
+            "truncate": (num,),
+            "assert": (expr,),
+            "assume": (expr,),
+            "log_msg": (lambda node: node["value"].text(), self._logged),
+            "_jump": (offset,),
+            "_jump_if_zero": (expr, offset),
+        }
+
+    def action(self, index: int, node: Node) -> Action:
+        params = []
+        for p in node.optional_elements("runtime_data"):
+            params.append(Param(p["name"].text(), p["bitwidth"].integer(0, 4096)))
+        self.params = len(params)
+        calls = node.optional_elements("primitives")
+        body = tuple(self.primitive(p, len(calls)) for p in calls)
+        return Action(index, node["name"].text(), tuple(params), body, source_of(node))
+
+    def primitive(self, node: Node, body_length: int = 0) -> Primitive:
+        """Reads one primitive call."""
+        op = node["op"].text()
+        args = node.optional_elements("parameters")
+        info = node.get("source_info")
+        fragment = info.get("source_fragment") if info is not None else None
+        text = fragment.text() if fragment is not None else ""
+        place = source_of(node)
+        op, operands = self._operands(node, op, args)
+        for target in operands[-1:] if op in ("_jump", "_jump_if_zero") else ():
+            if not body_length or not isinstance(target, int) or target > body_length:
+                node.fail("jump target outside the action")
+        for operand in operands:
+            self._check_locals(node, operand)
+        return Primitive(op, operands, place, text)
+
+    def _operands(self, node: Node, op: str, args: list[Node]) -> tuple[str, tuple[object, ...]]:
+        op = _SYNONYMS.get(op, op)
+        if op in _BINARY or op in _IN_PLACE:
+            return "assign", self._p4_14(node, op, args)
+        readers = self._simple.get(op)
+        if readers is None:
+            node["op"].fail(f'primitive "{op}" is not supported')
+        if len(args) != len(readers) and readers:  # what takes none may be given any
+            node["parameters"].fail(f'primitive "{op}" takes {len(readers)} parameters')
+        pairs = zip(readers, args, strict=False)
+        found = tuple(read(arg) for read, arg in pairs if read is not None)
+        if op in ("assign_header_stack", "assign_union_stack") and found[0][1] != found[1][1]:
+            args[0].fail("a stack of headers is assigned to one of unions")
+        return op, found
+
+    def _p4_14(self, node: Node, op: str, args: list[Node]) -> tuple[object, ...]:
+        sign = _IN_PLACE.get(op)
+        if len(args) != (3 if sign is None else 2):
+            node["parameters"].fail(f'wrong number of parameters of "{op}"')
+        dst = self._field(args[0])
+        if sign is not None:
+            return dst, Op(sign, (dst, self.exprs.number(args[1])))
+        return dst, Op(_BINARY[op], (self.exprs.number(args[1]), self.exprs.number(args[2])))
+
+    def _check_locals(self, node: Node, operand: object) -> None:
+        for index in locals_of(operand):
+            if index >= self.params:
+                node.fail(f"parameter {index} is used, the action has {self.params}")
+
+    def _standard_header(self, node: Node) -> tuple[FieldRef, ...]:
+        """The fields egress_spec and mcast_grp of standard_metadata or of a copy of it."""
+        header = self.exprs.headers.header(node["value"])
+        fields = self.exprs.headers.positions[self.exprs.headers.type_of(header)]
+        if "egress_spec" not in fields:
+            node.fail("expected standard_metadata or a copy of it")
+        return tuple(
+            FieldRef(header, fields[name]) for name in ("egress_spec", "mcast_grp") if name in fields
+        )
+
+    def _field(self, node: Node) -> FieldRef:
+        e = self.exprs.expr(node)
+        if not isinstance(e, FieldRef):
+            node.fail("expected a field that can be written")
+        return e
+
+    def _cut_field(self, node: Node) -> FieldRef:
+        """A field that a primitive other than an assignment writes, which cuts the value."""
+        ref = self._field(node)
+        headers = self.exprs.headers
+        if headers.types[headers.type_of(ref.header)].fields[ref.field].saturating:
+            node.fail("this primitive cannot write a saturating field")
+        return ref
+
+    @staticmethod
+    def _object(table: dict[str, int], what: str) -> Callable[[Node], int]:
+        return lambda node: lookup(table, node["value"], what)
+
+    def _offset(self, node: Node) -> int:
+        e = self.exprs.expr(node)
+        if not isinstance(e, Const) or e.value < 0:
+            node.fail("expected a constant jump target")
+        return e.value
+
+    def _list(self, node: Node) -> int:
+        """A field list id; 0 (none) and, as p4c uses it for "no fields", an unknown id keep nothing."""
+        e = self.exprs.expr(node)
+        if not isinstance(e, Const) or not 0 <= e.value < 2**15:
+            node.fail("expected a constant field list")
+        return e.value
+
+    def _digest(self, node: Node) -> int:
+        e = self.exprs.expr(node)
+        if not isinstance(e, Const) or e.value not in self.names.digests:
+            node.fail("no such digest")
+        return self.names.digests[e.value]
+
+    def _logged(self, node: Node) -> tuple[Expr, ...]:
+        values = node["value"]
+        return tuple(map(self.exprs.as_number, values.elements())) if values.value else ()

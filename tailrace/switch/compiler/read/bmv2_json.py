@@ -1,0 +1,455 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the BMv2 JSON that p4c writes for v1model into a checked model.
+
+Source: behavioral-model docs/JSON_format.md, versions 2.0 to 2.24, and what simple_switch's reader takes
+beyond it: keys that it gives a default, and the forms of the first versions (p4c-bm, and p4c until 2020).
+What the switch does not have is refused by name; keys that are not known are told (`Model.unread`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from tailrace.spec.text import ELLIPSIS, one_line
+from tailrace.switch.compiler.errors import ProgramError, at
+from tailrace.switch.compiler.expr import Const, Expr, FieldRef, HeaderInst, IsValid, Op, ValidBit
+from tailrace.switch.compiler.model import (
+    Action,
+    CalcInput,
+    Calculation,
+    Checksum,
+    ConstInput,
+    Counter,
+    Digest,
+    FieldList,
+    HeaderInput,
+    Meter,
+    Model,
+    Pipeline,
+    Register,
+)
+from tailrace.switch.compiler.read.actions import ActionReader, Names
+from tailrace.switch.compiler.read.expr import ExprReader
+from tailrace.switch.compiler.read.headers import Headers, read_headers
+from tailrace.switch.compiler.read.json_text import decode_json
+from tailrace.switch.compiler.read.node import Node, enter, lookup
+from tailrace.switch.compiler.read.parser import ParserReader, read_deparser, read_vsets
+from tailrace.switch.compiler.read.tables import TableReader
+
+JSON_MAJOR, JSON_MINOR = 2, 24
+"""The newest version of the format that is read, that of BMv2 1.15.5."""
+
+_CORE_ERRORS = [
+    "NoError",
+    "PacketTooShort",
+    "NoMatch",
+    "StackOutOfBounds",
+    "HeaderTooShort",
+    "ParserTimeout",
+    "ParserInvalidArgument",
+]
+"""The order in which BMv2 numbers the errors of core.p4 that a program does not list."""
+
+_IPV4_CHECKSUM_BITS = (80, 96)
+"""Where a checksum of type "ipv4" lies in its header."""
+
+ALGORITHMS = frozenset(
+    [
+        "crc8_custom",
+        "crc16",
+        "crc16_custom",
+        "crcCCITT",
+        "crc32",
+        "crc32_custom",
+        "crc64_custom",
+        "csum16",
+        "cksum16",
+        "xor16",
+        "xor32",
+        "identity",
+        "random",
+        "xxh64",
+        "bmv2_hash",
+        "hash_ex",
+    ]
+)
+
+_MEANINGLESS = {
+    # numbers and places for people; the rest is for the control plane, which has P4Info
+    "*": frozenset({"id", "source_info", "pi_omit", "pragmas"}),
+    # numbers of enums for the control plane; what P4_14's compilers were told of arithmetic
+    "": frozenset({"enums", "force_arith"}),
+    "source_info": frozenset({"column", "source_fragment"}),
+    "__meta__": frozenset({"compiler"}),
+    # the elements say it
+    "header_stacks": frozenset({"size"}),
+    "header_union_stacks": frozenset({"size", "union_type"}),
+    # nothing refers to these
+    "checksums": frozenset({"name"}),
+    "field_lists": frozenset({"name"}),
+    # of direct ones, which are as large as their tables
+    "counter_arrays": frozenset({"size"}),
+    "meter_arrays": frozenset({"size"}),
+    # action_ids says it; P4Info says whether clients may change the default entry
+    "tables": frozenset({"actions"}),
+    "default_entry": frozenset({"action_entry_const"}),
+    # the primitive says what its parameter is; the receiver of digests, and what those take who take nothing
+    "parameters": frozenset({"type", "value"}),
+}
+"""What nobody reads and BMv2 runs without, by where it stands (`Node.unasked`)."""
+
+_MOST_NAMED = 4
+_PARSER = "parser"
+_OTHER_PARSERS = {
+    "ingress_parser": "PSA (Portable Switch Architecture)",
+    "egress_parser": "PSA (Portable Switch Architecture)",
+    "main_parser": "PNA (Portable NIC Architecture)",
+}
+"""What p4c calls the parsers of other architectures in BMv2 JSON (backends/bmv2 of p4lang/p4c)."""
+_PATH_CHARS = 60
+
+_BMV2_FIELDS = {
+    "queueing_metadata": ["enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth", "qid"],
+    "intrinsic_metadata": (
+        ["ingress_global_timestamp", "egress_global_timestamp", "mcast_grp", "egress_rid", "priority"]
+    ),
+}
+"""Fields that BMv2's targets use, by the header in whose name they look for them."""
+
+_REQUIRED = ("ingress_port", "packet_length", "instance_type", "egress_spec", "egress_port")
+
+
+def read_bmv2_json(text: bytes, source: str = "<json>") -> Model:
+    """Reads a program.
+
+    Args:
+        text: the JSON file's bytes.
+        source: name of the file, for messages.
+
+    Raises:
+        ProgramError: the text is no JSON, is inconsistent, or uses something unsupported.
+    """
+    value = decode_json(text, source)
+    root = Node(value, source)
+    if not isinstance(value, dict) or "pipelines" not in value:
+        root.fail("not a BMv2 JSON file: an object with pipelines is expected")
+    _check_architecture(root)
+    try:
+        return replace(_Reader(root).model(), unread=_unread(root))
+    except RecursionError:
+        raise ProgramError(at(source, "expressions are nested too deeply")) from None
+
+
+def _check_architecture(root: Node) -> None:
+    """Refuses programs of architectures whose parsers have other names than v1model's."""
+    names = [node["name"].text() for node in root.optional_elements("parsers")]
+    if _PARSER in names:
+        return
+    other = next((_OTHER_PARSERS[name] for name in names if name in _OTHER_PARSERS), None)
+    if other is not None:
+        root.fail(f"a program for {other}; this switch runs programs for v1model")
+    parsers = ", ".join(f'"{name[:40]}"' for name in names[:_MOST_NAMED]) or "none"
+    root.fail(f'parsers: a program for v1model has one named "{_PARSER}", found {parsers}')
+
+
+class _Reader:
+    """Reads the parts of a program in the order in which they refer to each other."""
+
+    def __init__(self, root: Node) -> None:
+        self.root = root
+        self.headers: Headers = read_headers(root)
+        self.exprs = ExprReader(self.headers, _names(root, "register_arrays"))
+
+    def model(self) -> Model:
+        root = self.root
+        self._check_version()
+        digests = self._digests()
+        lists = self._field_lists()
+        names = Names(
+            self.exprs.registers,
+            _names(root, "counter_arrays"),
+            _names(root, "meter_arrays"),
+            _names(root, "calculations"),
+            {f.id for f in lists},
+            {d.id: d.index for d in digests},
+        )
+        reader = ActionReader(self.exprs, names)
+        actions, ids = self._actions(reader)
+        errors = self._errors()
+        vsets = _names(root, "parse_vsets")
+        parser_reader = ParserReader(self.headers, reader, vsets, errors.values())
+        parser = parser_reader.parser(_only(root, "parsers", _PARSER))
+        deparser = _only(root, "deparsers", "deparser")
+        reader.params = 0
+        calls = tuple(reader.primitive(n) for n in deparser.optional_elements("primitives"))
+        calculations = self._calculations()
+        checksums = self._checksums(calculations)
+        tables = TableReader(self.exprs, actions, ids, self._direct_meters())
+        tables.first_selector = len(calculations)
+        ingress, egress = self._pipelines(tables)
+        for node in tables.selectors:
+            calculations.append(self._calculation(len(calculations), f"selector_{len(calculations)}", node))
+        table_names = {t.name: t.index for t in tables.tables}
+        program = root.get("program")
+        return Model(
+            name=program.text() if program is not None else "program",
+            header_types=tuple(self.headers.types),
+            headers=tuple(self.headers.headers),
+            stacks=tuple(self.headers.stacks),
+            unions=tuple(self.headers.unions),
+            union_stacks=tuple(self.headers.union_stacks),
+            standard=self._standard(),
+            errors=errors,
+            parser=parser,
+            vsets=read_vsets(root, parser_reader.vset_fields),
+            deparser=read_deparser(deparser, self.headers),
+            deparser_calls=calls,
+            calculations=tuple(calculations),
+            checksums=checksums,
+            actions=actions,
+            tables=tuple(tables.tables),
+            ingress=ingress,
+            egress=egress,
+            profiles=tuple(tables.profiles),
+            counters=self._counters(table_names),
+            meters=self._meters(table_names),
+            registers=self._registers(),
+            digests=digests,
+            field_lists=lists,
+        )
+
+    def _check_version(self) -> None:
+        meta = self.root.get("__meta__")
+        if meta is not None and meta.has("version"):
+            version = meta["version"]
+            major, minor = (number.integer() for number in version.pair())
+            if major < JSON_MAJOR:
+                version.fail(f"JSON format {major}.{minor} is older than {JSON_MAJOR}.0")
+            if (major, minor) > (JSON_MAJOR, JSON_MINOR):
+                version.fail(f"JSON format {major}.{minor} is newer than {JSON_MAJOR}.{JSON_MINOR}")
+        for extern in self.root.optional_elements("extern_instances"):
+            extern.fail(f'extern "{extern.text_at("type", "")}" is not supported')
+
+    def _standard(self) -> dict[str, FieldRef]:
+        """standard_metadata and what BMv2's aliases make of its fields."""
+        index = self.headers.header_names.get("standard_metadata")
+        if index is None:
+            self.root["headers"].fail('no header is named "standard_metadata"')
+        fields = self.headers.types[self.headers.headers[index].type].fields
+        found = {f.name: FieldRef(HeaderInst(index), i) for i, f in enumerate(fields)}
+        for name in _REQUIRED:
+            if name not in found:
+                self.root["headers"].fail(f'standard_metadata has no field "{name}"')
+        self._named_by_bmv2(found)
+        return found
+
+    def _named_by_bmv2(self, found: dict[str, FieldRef]) -> None:
+        """The fields that BMv2 finds under names of its own: aliases, or headers of those names (P4_14)."""
+        for header, fields in _BMV2_FIELDS.items():
+            index = self.headers.header_names.get(header)
+            places = {} if index is None else self.headers.positions[self.headers.headers[index].type]
+            for field in fields:
+                alias = self.headers.aliases.get(f"{header}.{field}")
+                if isinstance(alias, FieldRef):
+                    found[field] = alias
+                elif index is not None and field in places:
+                    found[field] = FieldRef(HeaderInst(index), places[field])
+
+    def _errors(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        numbers: set[int] = set()
+        for node in self.root.optional_elements("errors"):
+            name, number = node.pair()
+            if name.text() in found or number.integer(0, 2**31 - 2) in numbers:
+                node.fail("the name or the number stands twice")
+            found[name.text()] = number.integer()
+            numbers.add(number.integer())
+        for core in _CORE_ERRORS:
+            if core not in found:
+                found[core] = max(found.values(), default=-1) + 1
+        return found
+
+    def _actions(self, reader: ActionReader) -> tuple[tuple[Action, ...], dict[int, int]]:
+        actions: list[Action] = []
+        ids: dict[int, int] = {}
+        for node in self.root.optional_elements("actions"):
+            number = node.integer_at("id")
+            if number in ids:
+                node.fail(f"two actions have id {number}")
+            ids[number] = len(actions)
+            actions.append(reader.action(len(actions), node))
+        return tuple(actions), ids
+
+    def _pipelines(self, reader: TableReader) -> tuple[Pipeline, Pipeline]:
+        nodes = {n["name"].text(): n for n in self.root["pipelines"].elements()}
+        if set(nodes) != {"ingress", "egress"}:
+            self.root["pipelines"].fail('expected the pipelines "ingress" and "egress"')
+        return reader.pipeline(nodes["ingress"]), reader.pipeline(nodes["egress"])
+
+    def _calculations(self) -> list[Calculation]:
+        nodes = self.root.optional_elements("calculations")
+        return [self._calculation(i, n["name"].text(), n) for i, n in enumerate(nodes)]
+
+    def _calculation(self, index: int, name: str, node: Node) -> Calculation:
+        algo = node["algo"].text()
+        if algo not in ALGORITHMS:
+            node["algo"].fail(f'hash algorithm "{algo}" is not supported')
+        inputs: list[CalcInput] = []
+        payload = False
+        for n in node.optional_elements("input"):
+            kind = n["type"].text()
+            if kind == "payload":
+                payload = True
+            elif kind == "hexstr":
+                bits = n["bitwidth"].integer(1, 4096)
+                inputs.append(ConstInput(n["value"].hex_number() & ((1 << bits) - 1), bits))
+            elif kind == "header":
+                inputs.append(HeaderInput(self.headers.packet_header(n["value"])))
+            elif kind == "field":
+                inputs.append(self.headers.target(n["value"]))
+            else:
+                n["type"].fail(f'input type "{kind}" is not supported')
+        return Calculation(index, name, algo, tuple(inputs), payload)
+
+    def _checksums(self, calculations: list[Calculation]) -> tuple[Checksum, ...]:
+        names = _names(self.root, "calculations")
+        sums: list[Checksum] = []
+        for n in self.root.optional_elements("checksums"):
+            target = self.headers.target(n["target"])
+            node = n.get("if_cond")
+            cond = None if node is None else self.exprs.boolean(node)
+            kind = n["type"].text()
+            if kind == "generic":
+                index = lookup(names, n["calculation"], "calculation")
+            elif kind == "ipv4":
+                index = len(calculations)
+                calculations.append(self._ipv4_checksum(index, n["target"], target))
+                valid = IsValid(target.header)
+                cond = valid if cond is None else Op("and", (valid, cond))
+            else:
+                n["type"].fail(f'checksum type "{kind}" is not supported')
+            sums.append(Checksum(target, index, cond, n.flag_at("verify", True), n.flag_at("update", True)))
+        return tuple(sums)
+
+    def _ipv4_checksum(self, index: int, node: Node, target: FieldRef) -> Calculation:
+        """BMv2's other kind of checksum: over all of the target's header, its own place as zero."""
+        fields = self.headers.types[self.headers.type_of(target.header)].wire
+        start = sum(f.bits for f in fields[: target.field])
+        if (start, start + fields[target.field].bits) != _IPV4_CHECKSUM_BITS:
+            node.fail("a checksum of type ipv4 must be the bytes 10 and 11 of its header")
+        inputs: list[CalcInput] = [FieldRef(target.header, i) for i in range(len(fields))]
+        inputs[target.field] = ConstInput(0, fields[target.field].bits)
+        return Calculation(index, f"ipv4_{index}", "csum16", tuple(inputs), False)
+
+    def _counters(self, tables: dict[str, int]) -> tuple[Counter, ...]:
+        found = []
+        for i, n in enumerate(self.root.optional_elements("counter_arrays")):
+            direct = n.flag_at("is_direct")
+            size = 0 if direct else n.integer_at("size", 0, 2**40)
+            found.append(Counter(i, n["name"].text(), size, direct, _binding(n, tables)))
+        return tuple(found)
+
+    def _direct_meters(self) -> dict[str, tuple[int, FieldRef]]:
+        found: dict[str, tuple[int, FieldRef]] = {}
+        for i, n in enumerate(self.root.optional_elements("meter_arrays")):
+            if n.flag_at("is_direct"):
+                found[n["name"].text()] = (i, self.headers.target(n["result_target"]))
+        return found
+
+    def _meters(self, tables: dict[str, int]) -> tuple[Meter, ...]:
+        found = []
+        for i, n in enumerate(self.root.optional_elements("meter_arrays")):
+            direct = n.flag_at("is_direct")
+            unit = _meter_unit(n["type"])
+            if n.integer_at("rate_count") != 2:
+                n["rate_count"].fail("only two-rate meters are supported")
+            size = 0 if direct else n.integer_at("size", 0, 2**40)
+            found.append(Meter(i, n["name"].text(), size, direct, _binding(n, tables), unit))
+        return tuple(found)
+
+    def _registers(self) -> tuple[Register, ...]:
+        found = []
+        for i, n in enumerate(self.root.optional_elements("register_arrays")):
+            bits = n["bitwidth"].integer(1, 4096)
+            found.append(Register(i, n["name"].text(), n.integer_at("size", 0, 2**40), bits))
+        return tuple(found)
+
+    def _digests(self) -> tuple[Digest, ...]:
+        found = []
+        for i, n in enumerate(self.root.optional_elements("learn_lists")):
+            values = tuple(self._element(e) for e in n.optional_elements("elements"))
+            found.append(Digest(i, n["name"].text(), n["id"].integer(), values))
+        return tuple(found)
+
+    def _element(self, node: Node) -> tuple[Expr, int]:
+        e = self.exprs.number(node)
+        if isinstance(e, FieldRef):
+            ftype = self.headers.types[self.headers.type_of(e.header)].fields[e.field]
+            if ftype.varbit:
+                node.fail("a varbit field cannot be in a digest")
+            return e, ftype.bits
+        if isinstance(e, ValidBit):
+            return e, 1
+        if isinstance(e, Const):
+            return e, max(1, e.value.bit_length())
+        return node.fail("expected a field or a constant")
+
+    def _field_lists(self) -> tuple[FieldList, ...]:
+        found: dict[int, FieldList] = {}
+        for n in self.root.optional_elements("field_lists"):
+            fields = []
+            for e in n.optional_elements("elements"):
+                kind = e["type"].text()
+                if kind == "field":
+                    fields.append(self.headers.target(e["value"]))
+                elif kind != "hexstr":  # a constant needs no keeping
+                    e["type"].fail("expected a field or a constant")
+            number = n["id"].integer(0, 2**15 - 1)
+            if number in found:
+                n["id"].fail("the number stands twice")
+            found[number] = FieldList(number, tuple(fields))
+        return tuple(found.values())
+
+
+def _unread(root: Node) -> str:
+    """A line about the keys that nobody has asked for, "" if there are none."""
+    count, paths = 0, []
+    for count, node in enumerate(root.unasked(_MEANINGLESS), 1):
+        if count <= _MOST_NAMED:
+            path = node.path  # of a long one the end says more
+            paths.append(one_line(path if len(path) <= _PATH_CHARS else ELLIPSIS + path[-_PATH_CHARS:]))
+    if not count:
+        return ""
+    named, rest = ", ".join(paths), f" and {count - _MOST_NAMED} more" if count > _MOST_NAMED else ""
+    return at(root.source, f"keys that the switch does not know were not read: {named}{rest}")
+
+
+def _meter_unit(node: Node) -> Literal["packets", "bytes"]:
+    unit = node.text()
+    if unit == "packets":
+        return "packets"
+    if unit == "bytes":
+        return "bytes"
+    return node.fail("expected packets or bytes")
+
+
+def _binding(node: Node, tables: dict[str, int]) -> int | None:
+    """The table of a direct counter or meter, where the program says it; BMv2 goes by the tables."""
+    name = node.name_at("binding") if node.flag_at("is_direct") else None
+    return None if name is None else lookup(tables, node["binding"], "table")
+
+
+def _names(root: Node, key: str) -> dict[str, int]:
+    names: dict[str, int] = {}
+    for i, node in enumerate(root.optional_elements(key)):
+        enter(names, node, i, key.rstrip("s").replace("_", " "))
+    return names
+
+
+def _only(root: Node, key: str, name: str) -> Node:
+    """The one element of that name; v1model runs no other one."""
+    nodes = [n for n in root[key].elements() if n["name"].text() == name]
+    if len(nodes) != 1:
+        root[key].fail(f'expected one element named "{name}"')
+    return nodes[0]

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads BMv2's type-value objects into expressions and references."""
+
+from __future__ import annotations
+
+from tailrace.switch.compiler.expr import (
+    ARITHMETIC,
+    CASTS,
+    COMPARISONS,
+    LOGIC,
+    BoolConst,
+    Const,
+    Expr,
+    FieldRef,
+    HeaderInst,
+    HeaderRef,
+    IsValid,
+    IsValidUnion,
+    Local,
+    Lookahead,
+    Op,
+    RegisterCell,
+    SameHeader,
+    SameUnion,
+    StackCount,
+    StackElem,
+    StackLast,
+    UnionInst,
+    UnionMember,
+    UnionRef,
+    UnionStackElem,
+    UnionStackLast,
+    is_boolean,
+)
+from tailrace.switch.compiler.read.headers import Headers
+from tailrace.switch.compiler.read.node import Node, lookup
+
+_HEADER = (HeaderInst, StackElem, StackLast, UnionMember)
+_UNION = (UnionInst, UnionStackElem)
+Stack = tuple[int, bool]
+Any_ = Expr | HeaderRef | UnionRef | Stack
+
+
+class ExprReader:
+    """Turns JSON expressions into the tree of ``expr``; knows headers and registers by name."""
+
+    def __init__(self, headers: Headers, registers: dict[str, int]) -> None:
+        self.headers = headers
+        self.registers = registers
+
+    def number(self, node: Node) -> Expr:
+        """An expression that yields a number."""
+        e = self.expr(node)
+        if is_boolean(e):
+            node.fail("expected a number, found a boolean expression")
+        return e
+
+    def as_number(self, node: Node) -> Expr:
+        """An expression that yields a number, or a boolean as 0 or 1."""
+        e = self.expr(node)
+        return Op("b2d", (e,)) if is_boolean(e) else e
+
+    def boolean(self, node: Node) -> Expr:
+        """An expression that yields a boolean."""
+        e = self.expr(node)
+        if not is_boolean(e):
+            node.fail("expected a boolean expression, found a number")
+        return e
+
+    def expr(self, node: Node) -> Expr:
+        """A number or a boolean."""
+        return self._value(node, self.any(node))
+
+    def _value(self, node: Node, e: Any_) -> Expr:
+        if isinstance(e, HeaderInst | StackElem | StackLast | UnionMember | UnionInst | UnionStackElem):
+            node.fail("expected a value, found a header or union")
+        if isinstance(e, UnionStackLast | tuple):
+            node.fail("expected a value, found a stack")
+        return e
+
+    def header(self, node: Node) -> HeaderRef:
+        """An expression that yields a header."""
+        e = self.any(node)
+        if not isinstance(e, _HEADER):
+            node.fail("expected a header")
+        return e
+
+    def union(self, node: Node) -> UnionRef:
+        """An expression that yields a header union."""
+        e = self.any(node)
+        if not isinstance(e, _UNION):
+            node.fail("expected a header union")
+        return e
+
+    def stack(self, node: Node) -> Stack:
+        """A stack: its index, and whether it is one of unions."""
+        e = self.any(node)
+        if not isinstance(e, tuple):
+            node.fail("expected a header stack")
+        return e
+
+    def any(self, node: Node) -> Any_:
+        """Whatever a type-value object or an operator object stands for."""
+        if node.get("op") is not None:
+            return self._op(node)
+        kind = node["type"].text()
+        value = node["value"]
+        if kind == "expression":
+            return self.any(value)
+        if kind == "field":
+            return self.headers.field_ref(value)
+        if kind == "hexstr":
+            return Const(value.hex_number())
+        if kind == "bool":
+            return BoolConst(value.flag())
+        if kind in ("local", "runtime_data"):
+            return Local(value.integer())
+        return self._named(node, kind, value)
+
+    def _named(self, node: Node, kind: str, value: Node) -> Any_:
+        if kind == "header":
+            return self.headers.header(value)
+        if kind == "header_stack":
+            return lookup(self.headers.stack_names, value, "header stack"), False
+        if kind == "header_union":
+            return UnionInst(lookup(self.headers.union_names, value, "header union"))
+        if kind == "header_union_stack":
+            return lookup(self.headers.union_stack_names, value, "header union stack"), True
+        if kind == "stack_field":
+            stack, name = value.pair()
+            index = lookup(self.headers.stack_names, stack, "header stack")
+            if name.value == "last" and "last" not in self.headers.positions[self.headers.stacks[index].type]:
+                return StackLast(index)
+            return self.headers.stack_field(value)
+        if kind == "union_stack_field":
+            return self.headers.union_stack_field(value)
+        if kind == "lookahead":
+            offset, bits = value.pair()
+            return Lookahead(offset.integer(), bits.integer(1, 4096))
+        if kind == "register":
+            array, at = value.pair()
+            return RegisterCell(lookup(self.registers, array, "register"), self.number(at))
+        return node["type"].fail(f'type "{kind}" is not supported')
+
+    def _op(self, node: Node) -> Any_:
+        op = node["op"].text()
+        if op == "valid":
+            return IsValid(self.header(node["right"]))
+        if op == "valid_union":
+            return IsValidUnion(self.union(node["right"]))
+        if op in ("last_stack_index", "size_stack"):
+            index, is_union = self.stack(node["right"])
+            return StackCount(index, is_union, op == "last_stack_index")
+        if op == "dereference_header_stack":
+            index, is_union = self.stack(node["left"])
+            if is_union:
+                node["left"].fail("expected a stack of headers")
+            return StackElem(index, self.number(node["right"]))
+        if op == "dereference_union_stack":
+            index, is_union = self.stack(node["left"])
+            if not is_union:
+                node["left"].fail("expected a stack of unions")
+            return UnionStackElem(index, self.number(node["right"]))
+        if op == "access_field":
+            return self._access_field(node)
+        if op == "access_union_header":
+            union = self.union(node["left"])
+            member = node["right"].integer()
+            if member >= len(self.headers.union_type_of(union).members):
+                node["right"].fail(f"the union has no member {member}")
+            return UnionMember(union, member)
+        return self._value_op(node, op)
+
+    def _access_field(self, node: Node) -> FieldRef:
+        header = self.header(node["left"])
+        position = node["right"].integer()
+        if position >= len(self.headers.types[self.headers.type_of(header)].fields):
+            node["right"].fail(f"the header has no field {position}")
+        return FieldRef(header, position)
+
+    def _value_op(self, node: Node, op: str) -> Expr:
+        if op in ("==", "!="):
+            return self._equality(node, op)
+        if op in COMPARISONS or op in ARITHMETIC or op in CASTS:
+            if op in ("+", "-") and node.get("left") is None:
+                right = self.number(node["right"])
+                return right if op == "+" else Op("-", (Const(0), right))
+            args = (self.number(node["left"]), self.number(node["right"]))
+            if op in CASTS and not (isinstance(args[1], Const) and 1 <= args[1].value <= 4096):
+                node["right"].fail(f"the width of {op} must be a constant from 1 to 4096")
+            return Op(op, args)
+        if op == "~":
+            return Op("~", (self.number(node["right"]),))
+        if op in LOGIC:
+            if op == "not":
+                return Op(op, (self.boolean(node["right"]),))
+            return Op(op, (self.boolean(node["left"]), self.boolean(node["right"])))
+        if op == "d2b":
+            return Op(op, (self.number(node["right"]),))
+        if op == "b2d":
+            return Op(op, (self.boolean(node["right"]),))
+        if op == "?":
+            left, right = self.expr(node["left"]), self.expr(node["right"])
+            if is_boolean(left) != is_boolean(right):
+                node.fail("both sides of ?: must be numbers or both booleans")
+            return Op(op, (self.boolean(node["cond"]), left, right))
+        return node["op"].fail(f'operator "{op}" is not supported')
+
+    def _equality(self, node: Node, op: str) -> Expr:
+        left, right = self.any(node["left"]), self.any(node["right"])
+        e: Expr
+        if isinstance(left, _HEADER) and isinstance(right, _HEADER):
+            e = SameHeader(
+                self.headers.in_packets(left, node["left"]), self.headers.in_packets(right, node["right"])
+            )
+        elif isinstance(left, _UNION) and isinstance(right, _UNION):
+            e = SameUnion(left, right)
+        else:
+            # not read again: what is nested n deep would be read 2^n times
+            pair = (self._value(node["left"], left), self._value(node["right"], right))
+            if is_boolean(pair[0]) != is_boolean(pair[1]):
+                node.fail("a number is compared with a boolean")
+            return Op(op, pair)
+        return e if op == "==" else Op("not", (e,))

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads header types, instances, stacks and unions, and resolves names to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from tailrace.spec.constants import MAX_FRAME_BYTES
+from tailrace.switch.compiler.expr import (
+    FieldRef,
+    HeaderInst,
+    HeaderRef,
+    StackLast,
+    UnionInst,
+    UnionMember,
+    UnionRef,
+    UnionStackLast,
+    ValidBit,
+)
+from tailrace.switch.compiler.model import FieldType, Header, HeaderStack, HeaderType, Union, UnionStack
+from tailrace.switch.compiler.read.node import Node, enter, lookup
+
+_MAX_WIDTH = 4096
+
+_MAX_VARBIT_BYTES = 1024
+"""Room for a varbit field in a program that gives no max_length."""
+
+MAX_HEADER_BYTES = MAX_FRAME_BYTES
+"""Of a header's fixed fields: no frame has more."""
+
+MAX_PHV_BYTES = 256 << 10
+"""Of all headers and metadata of a packet: it is cleared and copied as a whole, by stage and by stack."""
+
+VALID = "$valid$"
+"""BMv2's name for the hidden field that says whether a header is valid."""
+
+
+@dataclass(slots=True)
+class Headers:
+    """Everything that has fields, by index and by name."""
+
+    types: list[HeaderType] = field(default_factory=list)
+    headers: list[Header] = field(default_factory=list)
+    stacks: list[HeaderStack] = field(default_factory=list)
+    unions: list[Union] = field(default_factory=list)
+    union_stacks: list[UnionStack] = field(default_factory=list)
+    union_members: dict[str, list[str]] = field(default_factory=dict)
+    type_names: dict[str, int] = field(default_factory=dict)
+    header_names: dict[str, int] = field(default_factory=dict)
+    stack_names: dict[str, int] = field(default_factory=dict)
+    union_names: dict[str, int] = field(default_factory=dict)
+    union_stack_names: dict[str, int] = field(default_factory=dict)
+    positions: list[dict[str, int]] = field(default_factory=list)
+    lengths: dict[int, Node] = field(default_factory=dict)
+    aliases: dict[str, FieldRef | ValidBit] = field(default_factory=dict)
+
+    def header(self, node: Node) -> HeaderInst:
+        return HeaderInst(lookup(self.header_names, node, "header"))
+
+    def in_packets(self, ref: HeaderRef, node: Node) -> HeaderRef:
+        """A header that packets can have, which metadata is not."""
+        if isinstance(ref, HeaderInst) and self.headers[ref.index].metadata:
+            node.fail(f'"{self.headers[ref.index].name}" is metadata, which no packet has')
+        return ref
+
+    def packet_header(self, node: Node) -> HeaderInst:
+        """The header of that name, which packets can have."""
+        ref = self.header(node)
+        self.in_packets(ref, node)
+        return ref
+
+    def position(self, type_index: int, node: Node) -> int:
+        """The position of the field that a node names in a header type."""
+        name = node.text()
+        at = self.positions[type_index].get(name)
+        if at is None:
+            node.fail(f'header type "{self.types[type_index].name}" has no field "{name}"')
+        return at
+
+    def type_of_inst(self, ref: HeaderInst) -> int:
+        """The type of a header instance."""
+        return self.headers[ref.index].type
+
+    def field_ref(self, node: Node) -> FieldRef | ValidBit:
+        """``["header", "field"]`` or an alias of one; the hidden field ``$valid$`` included."""
+        header, name = node.pair()
+        alias = self.aliases.get(f"{header.text()}.{name.text()}")
+        if alias is not None:
+            return alias
+        ref = self.header(header)
+        if name.value == VALID and name.value not in self.positions[self.type_of_inst(ref)]:
+            return ValidBit(ref)
+        return FieldRef(ref, self.position(self.type_of_inst(ref), name))
+
+    def target(self, node: Node) -> FieldRef:
+        """A field that is written."""
+        ref = self.field_ref(node)
+        if isinstance(ref, ValidBit):
+            node.fail("validity can be read only")
+        return ref
+
+    def stack_field(self, node: Node) -> FieldRef:
+        """``["stack", "field"]`` of the last element."""
+        stack, name = node.pair()
+        index = lookup(self.stack_names, stack, "header stack")
+        return FieldRef(StackLast(index), self.position(self.stacks[index].type, name))
+
+    def union_stack_field(self, node: Node) -> FieldRef:
+        """``["union stack", "member", "field"]`` of the last element."""
+        stack, member, name = node.pair(3)
+        index = lookup(self.union_stack_names, stack, "header union stack")
+        ref = UnionMember(UnionStackLast(index), self.member_of_stack(index, member))
+        return FieldRef(ref, self.position(self.type_of_member(ref), name))
+
+    def member_of_stack(self, index: int, member: Node) -> int:
+        """The position of a member in the unions of a union stack."""
+        union = self.unions[self.union_stacks[index].unions[0]]
+        names = self.union_members[union.type]
+        if member.text() not in names:
+            member.fail(f'union "{union.type}" has no member "{member.value}"')
+        return names.index(member.text())
+
+    def union_type_of(self, ref: UnionRef) -> Union:
+        """A union of the type that a reference yields."""
+        if isinstance(ref, UnionInst):
+            return self.unions[ref.index]
+        return self.unions[self.union_stacks[ref.stack].unions[0]]
+
+    def type_of_member(self, ref: UnionMember) -> int:
+        union = self.union_type_of(ref.union)
+        return self.headers[union.members[ref.member]].type
+
+    def type_of(self, ref: HeaderRef) -> int:
+        """The header type that any reference yields."""
+        if isinstance(ref, HeaderInst):
+            return self.type_of_inst(ref)
+        if isinstance(ref, UnionMember):
+            return self.type_of_member(ref)
+        return self.stacks[ref.stack].type
+
+
+def read_headers(root: Node) -> Headers:
+    """Reads all header declarations.
+
+    Raises:
+        ProgramError: something is missing, inconsistent or not supported.
+    """
+    h = Headers()
+    for node in root["header_types"].elements():
+        _read_type(h, node)
+    ids: dict[int, int] = {}
+    for node in root["headers"].elements():
+        index = len(h.headers)
+        name = enter(h.header_names, node, index, "header")
+        number = node.integer_at("id")
+        if number in ids:
+            node.fail(f"two headers have id {number}")
+        ids[number] = index
+        kind = lookup(h.type_names, node["header_type"], "header type")
+        header = Header(index, name, kind, node.flag_at("metadata"))
+        size = h.types[kind].fixed_bits // 8
+        if not header.metadata and size > MAX_HEADER_BYTES:
+            node.fail(f"the header has {size} bytes, and a frame {MAX_HEADER_BYTES} at most")
+        h.headers.append(header)
+    sizes = [sum(f.bits // 8 + 1 for f in t.fields) for t in h.types]
+    phv = sum(sizes[header.type] for header in h.headers)
+    if phv > MAX_PHV_BYTES:
+        root["headers"].fail(f"headers and metadata take {phv} bytes, {MAX_PHV_BYTES} at most are possible")
+    _read_stacks(h, root, ids)
+    _read_unions(h, root, ids)
+    _read_hidden(h, root)
+    for node in root.optional_elements("field_aliases"):
+        alias, target = node.pair()
+        h.aliases[alias.text()] = h.field_ref(target)
+    return h
+
+
+def _read_hidden(h: Headers, root: Node) -> None:
+    """Gives the types of headers whose ``$valid$`` the program writes that field (p4c of 2017 does so)."""
+    of_unions = {header.type for header in h.headers if header.union is not None}
+    for name in sorted(_written_valid(root)):
+        if name not in h.header_names:
+            continue
+        t = h.types[h.headers[h.header_names[name]].type]
+        if t.index in of_unions:
+            root["headers"].fail(f'{VALID} of "{name}" is written, whose type has a member of a union')
+        if t.hidden is None:
+            h.positions[t.index][VALID] = len(t.fields)
+            h.types[t.index] = replace(t, fields=(*t.fields, FieldType(VALID, 1, hidden=True)))
+
+
+def _written_valid(root: Node) -> set[str]:
+    """Names of the headers whose hidden field a parser or an action writes."""
+    calls: list[Node] = []
+    for parser in root.optional_elements("parsers"):
+        for state in parser.optional_elements("parse_states"):
+            calls += state.optional_elements("parser_ops")
+    for action in root.optional_elements("actions"):
+        calls += action.optional_elements("primitives")
+    found: set[str] = set()
+    for call in calls:
+        for argument in call.optional_elements("parameters")[:1]:
+            if isinstance(argument.value, dict) and argument.value.get("type") == "field":
+                header, name = argument["value"].pair()
+                if name.value == VALID:
+                    found.add(header.text())
+    return found
+
+
+def _read_type(h: Headers, node: Node) -> None:
+    fields: list[FieldType] = []
+    for item in node.optional_elements("fields"):
+        fields.append(_read_field(item))
+    index = len(h.types)
+    name = enter(h.type_names, node, index, "header type")
+    length = node.get("length_exp")
+    fixed = sum(f.bits for f in fields if not f.varbit)
+    if fixed % 8:
+        node.fail(f"fields of a header must fill whole bytes, these have {fixed} bits")
+    varbits = [i for i, f in enumerate(fields) if f.varbit]
+    if len(varbits) > 1:
+        node.fail("a header can have one varbit field only")
+    if varbits:
+        most = node.integer_at("max_length", fixed // 8 + _MAX_VARBIT_BYTES, 65535) * 8 - fixed
+        if most < 0:
+            node["max_length"].fail("smaller than the fixed fields")
+        fields[varbits[0]] = replace(fields[varbits[0]], bits=most)
+        if length is not None:
+            h.lengths[index] = length
+    h.types.append(HeaderType(index, name, tuple(fields)))
+    h.positions.append({f.name: i for i, f in enumerate(fields)})
+
+
+def _read_field(item: Node) -> FieldType:
+    parts = item.elements()
+    if not 2 <= len(parts) <= 4:
+        item.fail("expected [name, width], [name, width, signed]")
+    name = parts[0].text()
+    if parts[1].value == "*":
+        return FieldType(name, 0, False, True)
+    signed, saturating = (len(parts) > i and parts[i].flag() for i in (2, 3))
+    return FieldType(name, parts[1].integer(0, _MAX_WIDTH), signed, saturating=saturating)
+
+
+def _read_stacks(h: Headers, root: Node, ids: dict[int, int]) -> None:
+    for node in root.optional_elements("header_stacks"):
+        index = len(h.stacks)
+        name = enter(h.stack_names, node, index, "header stack")
+        type_index = lookup(h.type_names, node["header_type"], "header type")
+        members = []
+        for place, item in enumerate(node["header_ids"].elements()):
+            header = _member(h, ids, item)
+            if h.headers[header].type != type_index:
+                item.fail(f'header "{h.headers[header].name}" is of another type than the stack')
+            h.headers[header] = replace(h.headers[header], stack=(index, place))
+            members.append(header)
+        if not members:
+            node.fail("a header stack needs at least one element")
+        h.stacks.append(HeaderStack(index, name, type_index, tuple(members)))
+
+
+def _read_unions(h: Headers, root: Node, ids: dict[int, int]) -> None:
+    for node in root.optional_elements("header_union_types"):
+        h.union_members[node["name"].text()] = [n.pair()[0].text() for n in node["headers"].elements()]
+    union_ids: dict[int, int] = {}
+    kinds: dict[str, int] = {}
+    for node in root.optional_elements("header_unions"):
+        index = len(h.unions)
+        members = []
+        for place, item in enumerate(node["header_ids"].elements()):
+            header = _member(h, ids, item)
+            h.headers[header] = replace(h.headers[header], union=(index, place))
+            members.append(header)
+        kind = node["union_type"].text()
+        if len(h.union_members.get(kind, ())) != len(members):
+            node.fail(f'union type "{kind}" does not fit the union\'s headers')
+        name = enter(h.union_names, node, index, "header union")
+        union_ids[node["id"].integer()] = index
+        number = kinds.setdefault(kind, len(kinds))
+        h.unions.append(Union(index, name, kind, number, tuple(members)))
+    for node in root.optional_elements("header_union_stacks"):
+        index = len(h.union_stacks)
+        unions = tuple(_by_id(union_ids, n) for n in node["header_union_ids"].elements())
+        if not unions:
+            node.fail("a header union stack needs at least one element")
+        name = enter(h.union_stack_names, node, index, "header union stack")
+        h.union_stacks.append(UnionStack(index, name, unions))
+        for place, union in enumerate(unions):
+            h.unions[union] = replace(h.unions[union], stack=(index, place))
+
+
+def _member(h: Headers, ids: dict[int, int], node: Node) -> int:
+    """A header that becomes an element of a stack or a member of a union."""
+    found = _by_id(ids, node)
+    header = h.headers[found]
+    h.in_packets(HeaderInst(found), node)
+    if header.stack is not None or header.union is not None:
+        node.fail(f'header "{header.name}" is in a stack or union already')
+    return found
+
+
+def _by_id(ids: dict[int, int], node: Node) -> int:
+    number = node.integer()
+    if number not in ids:
+        node.fail(f"no object has id {number}")
+    return ids[number]

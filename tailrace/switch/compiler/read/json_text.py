@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes to JSON values, strictly: what passes is bounded, unambiguous, and can be written out again."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NoReturn
+
+from tailrace.spec.files import json_object
+from tailrace.switch.compiler.errors import ProgramError, at
+
+MAX_BYTES = 64 << 20
+"""A program's size. Google's SAI pipeline, with 100 tables, has 4 MB."""
+
+MAX_DIGITS = 20
+"""Digits of a decimal number: 64 bits. Wider ones are hexadecimal strings in BMv2's format."""
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def decode_json(text: bytes, source: str) -> Any:
+    """Reads JSON text in UTF-8.
+
+    Raises:
+        ProgramError: it is no JSON, or too long, nested too deeply, or has a key twice, NaN or Infinity,
+            numbers of more than 20 digits or halves of surrogate pairs.
+    """
+
+    def refuse(why: str) -> NoReturn:
+        raise ProgramError(at(source, "not a JSON file", why)) from None
+
+    if len(text) > MAX_BYTES:
+        refuse(f"it has {len(text)} bytes, at most {MAX_BYTES} are read")
+    try:
+        characters = text.decode("utf-8-sig")
+    except UnicodeDecodeError as e:
+        refuse(f"byte {e.start} is not UTF-8")
+    try:
+        value = json.loads(
+            characters,
+            object_pairs_hook=json_object,
+            parse_int=_integer,
+            parse_float=_real,
+            parse_constant=_constant,
+        )
+    except RecursionError:
+        refuse("it is nested too deeply")
+    except ValueError as e:
+        refuse(str(e))
+    if _SURROGATE.search(characters):
+        try:
+            # two halves that belong together are one character by now; a lone one has no UTF-8
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            refuse("a string has half of a surrogate pair")
+        except RecursionError:
+            refuse("it is nested too deeply")
+    return value
+
+
+def _integer(digits: str) -> int:
+    if len(digits.lstrip("-")) > MAX_DIGITS:
+        raise ValueError(f"a number has more than {MAX_DIGITS} digits")
+    return int(digits)
+
+
+def _real(digits: str) -> float:
+    if len(digits) > 64:
+        raise ValueError("a number has more than 64 digits")
+    return float(digits)
+
+
+def _constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")

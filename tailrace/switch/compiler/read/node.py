@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JSON values that know where they stand, so that every complaint names its place, and what was read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
+
+from tailrace.switch.compiler.errors import ProgramError, at
+
+_HEX = re.compile(r"(-?)(?:0[xX])?([0-9a-fA-F]*)")
+_MAX_HEX = 4096
+"""Characters of a hexadecimal number; fields have up to 4096 bits, transition keys several fields."""
+
+
+class Node:
+    """A JSON value with its path, e.g. ``pipelines[0].tables[2].key``; keys that are read are remembered."""
+
+    __slots__ = ("asked", "parent", "source", "step", "value")
+
+    def __init__(
+        self, value: Any, source: str = "", parent: Node | None = None, step: str | int = ""
+    ) -> None:
+        self.value = value
+        self.source = source
+        self.parent = parent
+        self.step = step
+        self.asked: set[tuple[int, str]] = set() if parent is None else parent.asked
+        """Objects, by identity, and the keys that somebody wanted of them."""
+
+    @property
+    def path(self) -> str:
+        """The way from the root to this value, named elements by their name."""
+        if self.parent is None:
+            return ""
+        above = self.parent.path
+        if isinstance(self.step, int):
+            name = self.value.get("name") if isinstance(self.value, dict) else None
+            label = f'"{name}"' if isinstance(name, str) else str(self.step)
+            return f"{above}[{label}]"
+        return f"{above}.{self.step}" if above else self.step
+
+    def fail(self, expected: str) -> NoReturn:
+        """Raises a ProgramError about this value."""
+        raise ProgramError(at(self.source, self.path, expected))
+
+    def __getitem__(self, key: str) -> Node:
+        if not self.has(key):
+            self.fail(f'key "{key}" is missing')
+        return Node(self.value[key], self.source, self, key)
+
+    def get(self, key: str) -> Node | None:
+        """The value of a key, None when it is absent or null."""
+        value = self.value[key] if self.has(key) else None
+        return None if value is None else Node(value, self.source, self, key)
+
+    def has(self, key: str) -> bool:
+        """Whether an object has a key, be its value null or not."""
+        if not isinstance(self.value, dict):
+            self.fail("expected an object")
+        self.asked.add((id(self.value), key))
+        return key in self.value
+
+    def unasked(self, meaningless: Mapping[str, frozenset[str]]) -> Iterator[Node]:
+        """The values here and below under keys that nobody has asked for; null is as good as nothing.
+
+        Args:
+            meaningless: keys that are no matter, by the key under which their object or its array stands;
+                "*": anywhere.
+        """
+        waiting = [(self, "")]
+        for node, home in waiting:
+            if isinstance(node.value, list):
+                waiting += [(e, home) for e in node.elements() if isinstance(e.value, dict | list)]
+            elif isinstance(node.value, dict):
+                passed = meaningless["*"] | meaningless.get(home, frozenset())
+                for key, value in node.value.items():
+                    if (id(node.value), key) in self.asked:
+                        if isinstance(value, dict | list):
+                            waiting.append((Node(value, self.source, node, key), key))
+                    elif value is not None and key not in passed:
+                        yield Node(value, self.source, node, key)
+
+    def items(self) -> Iterator[tuple[str, Node]]:
+        """Keys and values of an object."""
+        if not isinstance(self.value, dict):
+            self.fail("expected an object")
+        self.asked.update((id(self.value), key) for key in self.value)
+        return ((k, Node(v, self.source, self, k)) for k, v in self.value.items())
+
+    def elements(self) -> list[Node]:
+        if not isinstance(self.value, list):
+            self.fail("expected an array")
+        return [Node(v, self.source, self, i) for i, v in enumerate(self.value)]
+
+    def text_at(self, key: str, default: str) -> str:
+        """The string under a key that may be absent."""
+        node = self.get(key)
+        return default if node is None else node.text()
+
+    def integer_at(self, key: str, default: int = 0, high: int = 2**32 - 1) -> int:
+        """The integer in [0, high] under a key that may be absent."""
+        node = self.get(key)
+        return default if node is None else node.integer(0, high)
+
+    def flag_at(self, key: str, default: bool = False) -> bool:
+        """The boolean under a key that may be absent."""
+        node = self.get(key)
+        return default if node is None else node.flag()
+
+    def name_at(self, key: str) -> str | None:
+        """The string under a key that may be absent or null; BMv2 takes the empty one for none."""
+        node = self.get(key)
+        return (node.text() or None) if node is not None else None
+
+    def optional_elements(self, key: str) -> list[Node]:
+        """The elements of an array under a key that may be absent."""
+        node = self.get(key)
+        return [] if node is None else node.elements()
+
+    def pair(self, size: int = 2) -> list[Node]:
+        """The elements of an array of a given length."""
+        items = self.elements()
+        if len(items) != size:
+            self.fail(f"expected {size} elements, found {len(items)}")
+        return items
+
+    def text(self) -> str:
+        if not isinstance(self.value, str):
+            self.fail("expected a string")
+        return self.value
+
+    def opt_text(self) -> str | None:
+        """The value as a string or None."""
+        return None if self.value is None else self.text()
+
+    def integer(self, low: int = 0, high: int = 2**32 - 1) -> int:
+        """The value as an integer in [low, high]."""
+        if not isinstance(self.value, int) or isinstance(self.value, bool):
+            self.fail("expected an integer")
+        if not low <= self.value <= high:
+            self.fail(f"expected an integer from {low} to {high}, found {self.value}")
+        return self.value
+
+    def flag(self) -> bool:
+        """The value as a boolean, also where it is written as 0 or 1."""
+        if self.value not in (False, True):
+            self.fail("expected true or false")
+        return bool(self.value)
+
+    def hex_number(self) -> int:
+        """The value as an integer written in hexadecimal, perhaps negative."""
+        text = self.text()
+        found = _HEX.fullmatch(text)
+        if found is None:
+            self.fail(f'expected a hexadecimal number, found "{text}"')
+        if len(text) > _MAX_HEX:
+            self.fail(f"the number has more than {_MAX_HEX} characters")
+        return int(found[1] + (found[2] or "0"), 16)
+
+
+def enter(table: dict[str, int], node: Node, index: int, what: str) -> str:
+    """Gives an object its name, the key "name" of its node, and an index.
+
+    Raises:
+        ProgramError: another one has that name.
+    """
+    name = node["name"].text()
+    if name in table:
+        node.fail(f'two {what}s are named "{name}"')
+    table[name] = index
+    return name
+
+
+def lookup(table: dict[str, int], node: Node, what: str) -> int:
+    """The index of the object that a node names.
+
+    Raises:
+        ProgramError: nothing has that name.
+    """
+    name = node.text()
+    if name not in table:
+        node.fail(f'no {what} is named "{name}"')
+    return table[name]

@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads pipelines: tables, action profiles, conditionals and action calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tailrace.switch.compiler.expr import Expr, FieldRef, HeaderRef, IsValid, Op, ValidBit
+from tailrace.switch.compiler.model import (
+    Action,
+    ActionCallNode,
+    Conditional,
+    ConstEntry,
+    KeyField,
+    MatchKind,
+    Pipeline,
+    Profile,
+    Table,
+)
+from tailrace.switch.compiler.read.actions import source_of
+from tailrace.switch.compiler.read.control_flow import check_flow
+from tailrace.switch.compiler.read.expr import ExprReader
+from tailrace.switch.compiler.read.node import Node, enter, lookup
+
+# "optional" matches a value or anything: a ternary match with a full or an empty mask
+_MATCH_KINDS: dict[str, MatchKind] = {
+    "exact": "exact",
+    "lpm": "lpm",
+    "ternary": "ternary",
+    "range": "range",
+    "optional": "ternary",
+}
+_TABLE_KINDS: dict[str, Literal["simple", "indirect", "indirect_ws"]] = {
+    "simple": "simple",
+    "indirect": "indirect",
+    "indirect_ws": "indirect_ws",
+}
+
+# P4Runtime counts priorities upwards, BMv2 downwards from here (PI's bmv2 target).
+BMV2_TOP_PRIORITY = 0xFFFFFF
+
+# Bytes of a table's key, each field in whole bytes. A table's slot holds one; offsets in it have 16 bits.
+_MAX_KEY_BYTES = 4096
+
+
+@dataclass(slots=True)
+class TableReader:
+    """Reads the tables of all pipelines; indexes run through ingress, then egress."""
+
+    exprs: ExprReader
+    actions: tuple[Action, ...]
+    action_ids: dict[int, int]
+    meters: dict[str, tuple[int, FieldRef]]
+    tables: list[Table] = field(default_factory=list)
+    profiles: list[Profile] = field(default_factory=list)
+    selectors: list[Node] = field(default_factory=list)
+    profile_names: dict[str, int] = field(default_factory=dict)
+    first_selector: int = 0
+    node_names: dict[str, int] = field(default_factory=dict)
+    action_names: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.action_names = {action.name: action.index for action in self.actions}
+
+    def pipeline(self, node: Node) -> Pipeline:
+        for p in node.optional_elements("action_profiles"):
+            self._profile(p, p["name"].text(), p.integer_at("max_size"))
+        first = len(self.tables)
+        for t in node.optional_elements("tables"):
+            self._table(t)
+        conditionals = tuple(self._conditional(c) for c in node.optional_elements("conditionals"))
+        calls = tuple(self._call(c) for c in node.optional_elements("action_calls"))
+        pipeline = Pipeline(
+            node["name"].text(),
+            node.name_at("init_table"),
+            tuple(range(first, len(self.tables))),
+            conditionals,
+            calls,
+        )
+        check_flow(node, pipeline, self.tables)
+        return pipeline
+
+    def _call(self, node: Node) -> ActionCallNode:
+        name = enter(self.node_names, node, 0, "control node")
+        action = self._action(node["action_id"])
+        if self.actions[action].params:
+            node.fail(f'action "{self.actions[action].name}" has parameters and cannot be called directly')
+        return ActionCallNode(name, action, node.name_at("next_node"))
+
+    def _profile(self, node: Node, name: str, size: int) -> int:
+        index = len(self.profiles)
+        if name in self.profile_names:
+            node.fail(f'two action profiles are named "{name}"')
+        selector = node.get("selector")
+        number: int | None = None
+        if selector is not None:
+            number = self.first_selector + len(self.selectors)
+            self.selectors.append(selector)
+        self.profile_names[name] = index
+        self.profiles.append(Profile(index, name, size, number))
+        return index
+
+    def _conditional(self, node: Node) -> Conditional:
+        if not (node.has("true_next") or node.has("false_next")):
+            node.fail("expected true_next, false_next or both")
+        info = node.get("source_info")
+        fragment = info.get("source_fragment") if info is not None else None
+        return Conditional(
+            enter(self.node_names, node, 0, "control node"),
+            self.exprs.boolean(node["expression"]),
+            node.name_at("true_next"),
+            node.name_at("false_next"),
+            source_of(node),
+            fragment.text() if fragment is not None else "",
+        )
+
+    def _action(self, node: Node) -> int:
+        number = node.integer()
+        if number not in self.action_ids:
+            node.fail(f"no action has id {number}")
+        return self.action_ids[number]
+
+    def _key(self, table: Node) -> tuple[KeyField, ...]:
+        fields: list[KeyField] = []
+        offset = 0
+        for n in table.optional_elements("key"):
+            kind = n["match_type"].text()
+            target = n["target"]
+            header: HeaderRef | None = None
+            value: Expr
+            if kind == "valid":
+                value, bits, kind = Op("b2d", (IsValid(self.exprs.headers.header(target)),)), 1, "exact"
+                default_name = target.text()
+            else:
+                ref = self.exprs.headers.field_ref(target)
+                default_name = ".".join(part.text() for part in target.pair())
+                value = ref
+                if isinstance(ref, ValidBit):
+                    bits = 1
+                else:
+                    headers = self.exprs.headers
+                    ftype = headers.types[headers.type_of(ref.header)].fields[ref.field]
+                    if ftype.varbit:
+                        target.fail("a varbit field cannot be a table key")
+                    bits, header = ftype.bits, None if ftype.hidden else ref.header
+            nbytes = (bits + 7) // 8
+            mask = n.get("mask")
+            fields.append(
+                KeyField(
+                    n.text_at("name", default_name),
+                    bits,
+                    nbytes,
+                    offset,
+                    self._kind(n, kind),
+                    value,
+                    header,
+                    None if mask is None else mask.hex_number(),
+                )
+            )
+            offset += nbytes
+            if offset > _MAX_KEY_BYTES:
+                n.fail(f"the key has more than {_MAX_KEY_BYTES} bytes")
+        return tuple(fields)
+
+    def _kind(self, node: Node, kind: str) -> MatchKind:
+        found = _MATCH_KINDS.get(kind)
+        if found is not None:
+            return found
+        return node["match_type"].fail(f'match type "{kind}" is not supported')
+
+    def _table(self, node: Node) -> None:
+        name = enter(self.node_names, node, 0, "control node")
+        kind = _TABLE_KINDS.get(node["type"].text())
+        if kind is None:
+            node["type"].fail(f'table type "{node["type"].text()}" is not supported')
+        profile = None if kind == "simple" else self._profile_of(node, kind == "indirect_ws")
+        key = self._key(node)
+        match_kind = self._kind(node, node["match_type"].text())
+        self._check_match(node, match_kind, key)
+        actions = self._actions(node)
+        action, data, const = self._default(node)
+        if kind != "simple" and (const or node.has("entries")):
+            node.fail("an indirect table has neither a constant default action nor initial entries")
+        by_hit, by_action, hit, miss = self._next(node, actions)
+        meter = node.get("direct_meters")
+        meter_index, meter_target = (None, None) if meter is None else self._meter(meter)
+        entries = tuple(self._entry(n, key, match_kind) for n in node.optional_elements("entries"))
+        if not (node.has("max_size") or node.has("entries")):
+            node.fail("expected max_size or entries")
+        self.tables.append(
+            Table(
+                len(self.tables),
+                name,
+                match_kind,
+                key,
+                kind,
+                profile,
+                max(node.integer_at("max_size"), len(entries)),
+                node.flag_at("with_counters"),
+                meter_index,
+                meter_target,
+                node.flag_at("support_timeout"),
+                actions,
+                action,
+                data,
+                const,
+                entries,
+                by_action,
+                hit,
+                miss,
+                by_hit,
+                node.name_at("base_default_next"),
+                source_of(node),
+            )
+        )
+
+    def _profile_of(self, node: Node, with_groups: bool) -> int:
+        """The action profile of an indirect table; until JSON 2.3 the table itself declared it."""
+        if node.get("action_profile") is not None:
+            profile = lookup(self.profile_names, node["action_profile"], "action profile")
+        else:
+            # BMv2 does not bound profiles; p4c-bm's had the size of nothing, so the table's is taken
+            size = node.integer_at("max_size")
+            profile = self._profile(node, node["act_prof_name"].text(), size)
+        if with_groups and not self.profiles[profile].with_selector:
+            node.fail("the action profile has no selector")
+        return profile
+
+    def _actions(self, node: Node) -> tuple[int, ...]:
+        """The actions by id or, in the first versions of the format, by names that only one has."""
+        if node.has("action_ids"):
+            found = tuple(self._action(n) for n in node.optional_elements("action_ids"))
+        else:
+            found = tuple(lookup(self.action_names, n, "action") for n in node.optional_elements("actions"))
+        names: set[str] = set()
+        for name in (self.actions[i].name for i in found):
+            if name in names:
+                node.fail(f'two of its actions are named "{name}"')
+            names.add(name)
+        return found
+
+    def _check_match(self, node: Node, kind: MatchKind, key: tuple[KeyField, ...]) -> None:
+        kinds = [k.kind for k in key]
+        allowed = {
+            "exact": {"exact"},
+            "lpm": {"exact", "lpm"},
+            "ternary": {"exact", "lpm", "ternary"},
+            "range": {"exact", "lpm", "ternary", "range"},
+        }[kind]
+        if set(kinds) - allowed or kinds.count("lpm") > 1:
+            node["match_type"].fail(f"{kind} does not fit the kinds of the key: {', '.join(kinds)}")
+
+    def _meter(self, node: Node) -> tuple[int, FieldRef]:
+        name = node.text()
+        if name not in self.meters:
+            node.fail(f'no direct meter is named "{name}"')
+        return self.meters[name]
+
+    def _default(self, node: Node) -> tuple[int | None, tuple[int, ...], bool]:
+        entry = node.get("default_entry")
+        if entry is None:
+            return None, (), False
+        action = self._action(entry["action_id"])
+        values = tuple(n.hex_number() for n in entry["action_data"].elements())
+        self._check_data(entry, action, values)
+        return action, values, entry.flag_at("action_const")
+
+    def _check_data(self, node: Node, action: int, values: tuple[int, ...]) -> None:
+        params = self.actions[action].params
+        if len(values) != len(params):
+            node.fail(
+                f'action "{self.actions[action].name}" takes {len(params)} values, {len(values)} are given'
+            )
+
+    def _next(
+        self, node: Node, actions: tuple[int, ...]
+    ) -> tuple[bool, dict[int, str | None], str | None, str | None]:
+        listed = node.get("next_tables")
+        nexts = {} if listed is None else {name: n.opt_text() or None for name, n in listed.items()}
+        if "__HIT__" in nexts or "__MISS__" in nexts:
+            if set(nexts) != {"__HIT__", "__MISS__"}:
+                node["next_tables"].fail("expected __HIT__ and __MISS__ and nothing else")
+            return True, {}, nexts["__HIT__"], nexts["__MISS__"]
+        by_action: dict[int, str | None] = {}
+        for action in actions:
+            name = self.actions[action].name
+            if name not in nexts:
+                node.fail(f'next_tables has no node for action "{name}"')
+            by_action[action] = nexts[name]
+        return False, by_action, None, None
+
+    def _entry(self, node: Node, key: tuple[KeyField, ...], kind: MatchKind) -> ConstEntry:
+        parts = node["match_key"].elements()
+        if len(parts) != len(key):
+            node["match_key"].fail(f"the table has {len(key)} key fields")
+        value, mask, prefix = bytearray(), bytearray(), 0
+        for part, k in zip(parts, key, strict=True):
+            v, m, bits = _entry_part(part, k)
+            prefix += bits
+            value += v.to_bytes(k.nbytes, "big")
+            mask += m.to_bytes(k.nbytes, "big")
+        entry = node["action_entry"]
+        action = self._action(entry["action_id"])
+        data = tuple(n.hex_number() for n in entry["action_data"].elements())
+        self._check_data(entry, action, data)
+        number = BMV2_TOP_PRIORITY - node.integer_at("priority", 0, BMV2_TOP_PRIORITY)
+        if kind in ("exact", "lpm"):
+            number = 0
+        return ConstEntry(bytes(value), bytes(mask), prefix, number, action, data)
+
+
+def _entry_part(node: Node, k: KeyField) -> tuple[int, int, int]:
+    """Value, mask (or low and high bound) and LPM prefix length of one field of an entry."""
+    full = (1 << k.bits) - 1
+    kind = node["match_type"].text()
+    if kind in ("exact", "valid"):
+        v = node["key"]
+        number = int(v.value) if isinstance(v.value, bool) else v.hex_number()
+        value, mask, prefix = number, full, 0
+    elif kind == "lpm":
+        prefix = node["prefix_length"].integer(0, k.bits)
+        value, mask = node["key"].hex_number(), full >> (k.bits - prefix) << (k.bits - prefix)
+    elif kind in ("ternary", "optional"):
+        value, mask, prefix = node["key"].hex_number(), node["mask"].hex_number(), 0
+    elif kind == "range":
+        value, mask, prefix = node["start"].hex_number(), node["end"].hex_number(), 0
+    else:
+        node["match_type"].fail(f'match type "{kind}" is not supported')
+    if value < 0 or value > full or mask < 0 or mask > full:
+        node.fail(f"does not fit the {k.bits} bits of {k.name}")
+    return (value if kind == "range" else value & mask), mask, prefix

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of a program packets can use: the home of the numbers by which programs of glass count it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tailrace.switch.compiler.model import Extract, Model, Pipeline, Primitive, Source, Verify
+
+Kind = Literal["state", "select", "extract", "action", "statement", "table", "condition"]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Something that a packet uses or does not.
+
+    `name` is of the state, action, table or condition; `what` says which part of it.
+    """
+
+    kind: Kind
+    name: str
+    what: str
+    source: Source | None = None
+
+
+_Key = tuple[str, int, int]
+
+
+class Uses:
+    """All uses of a program, in a fixed order."""
+
+    def __init__(self, model: Model) -> None:
+        self.all: list[Use] = []
+        self._numbers: dict[_Key, int] = {}
+        for index, state in enumerate(model.parser.states):
+            self._add(("state", index, 0), Use("state", state.name, ""))
+            for at, op in enumerate(state.ops):
+                self._add(("op", index, at), _of_parser(state.name, op))
+            if state.key and state.transitions:
+                for case, transition in enumerate(state.transitions):
+                    self._add(
+                        ("select", index, case),
+                        Use("select", state.name, f"-> {transition.next or 'accept'}"),
+                    )
+                default = Use("select", state.name, f"default -> {state.default or 'accept'}")
+                self._add(("select", index, len(state.transitions)), default)
+        for action in model.actions:
+            self._add(("action", action.index, 0), Use("action", action.name, "", action.source))
+            for at, statement in enumerate(action.body):
+                self._add(("statement", action.index, at), _of_statement(action.name, statement))
+        for at, statement in enumerate(model.deparser_calls):
+            self._add(("deparser", 0, at), _of_statement("deparser", statement))
+        for pipeline in (model.ingress, model.egress):
+            self._pipeline(model, pipeline)
+
+    def _pipeline(self, model: Model, pipeline: Pipeline) -> None:
+        for index in pipeline.tables:
+            table = model.tables[index]
+            if not table.is_call:
+                for hit, what in enumerate(("miss", "hit") if table.key else ("applied",)):
+                    self._add(("table", index, hit), Use("table", table.name, what, table.source))
+        egress = int(pipeline is model.egress)
+        for index, condition in enumerate(pipeline.conditionals):
+            for value, what in enumerate(("false", "true")):
+                place = 2 * index + value
+                self._add(
+                    ("condition", egress, place),
+                    Use("condition", condition.text or condition.name, what, condition.source),
+                )
+
+    def _add(self, key: _Key, use: Use) -> None:
+        self._numbers[key] = len(self.all)
+        self.all.append(use)
+
+    def number(self, kind: str, index: int, part: int = 0) -> int:
+        """The number of a use."""
+        return self._numbers[kind, index, part]
+
+
+def _of_parser(state: str, op: object) -> Use:
+    if isinstance(op, Primitive):
+        return _of_statement(state, op)
+    if isinstance(op, Extract):
+        return Use("extract", state, "extract")
+    return Use("statement", state, "verify" if isinstance(op, Verify) else "set")
+
+
+def _of_statement(owner: str, statement: Primitive) -> Use:
+    return Use("statement", owner, statement.text or statement.op, statement.source)

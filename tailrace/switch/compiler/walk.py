@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Walks over expression trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
+
+from tailrace.switch.compiler.expr import Expr, Local, Op
+
+
+def parts(operand: object) -> Iterator[object]:
+    """An operand and everything below it."""
+    yield operand
+    if isinstance(operand, tuple):
+        for item in operand:
+            yield from parts(item)
+    elif is_dataclass(operand):
+        for f in fields(operand):
+            yield from parts(getattr(operand, f.name))
+
+
+def with_locals(e: Expr, values: Sequence[Expr]) -> Expr:
+    """An expression with its action parameters replaced.
+
+    Raises:
+        IndexError: it reads a parameter that has no value.
+    """
+    if isinstance(e, Local):
+        return values[e.index]
+    if isinstance(e, Op):
+        return Op(e.name, tuple(with_locals(a, values) for a in e.args))
+    return e
+
+
+def locals_of(operand: object) -> list[int]:
+    """Indexes of the action parameters that an operand reads."""
+    return [p.index for p in parts(operand) if isinstance(p, Local)]

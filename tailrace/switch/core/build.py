@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runtime's shared object, and the builder that makes others which go with it."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+
+from tailrace.cbuild.artifacts import RUNTIME
+from tailrace.cbuild.cc import BuildError, Recipe, library_recipe, shared_library
+
+
+@functools.cache
+def runtime_library(sanitize: bool = False) -> ctypes.CDLL:
+    """The runtime, loaded so that programs find its symbols."""
+    return runtime_recipe(sanitize).load(ctypes.RTLD_GLOBAL)
+
+
+def runtime_recipe(sanitize: bool = False) -> Recipe:
+    """How the runtime is made."""
+    sources = sorted(RUNTIME.glob("tr_*.c"))
+    return library_recipe("libtailrace", sources, sanitize=sanitize, link=("-lpthread",))
+
+
+__all__ = [
+    "RUNTIME",
+    "BuildError",
+    "Recipe",
+    "library_recipe",
+    "runtime_library",
+    "runtime_recipe",
+    "shared_library",
+]

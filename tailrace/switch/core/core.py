@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all parts of a switch's Python API stand on: the C switch, its errors, its units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tailrace.spec.constants import PS_PER_NS
+from tailrace.switch.compiler.model import Model
+from tailrace.switch.compiler.program import Program
+from tailrace.switch.core.encoding import TargetEncoder
+from tailrace.switch.core.lib import MAX_NS, C, ffi
+from tailrace.switch.core.types import ErrorCode, MeterRates, StateError
+
+_CODES: dict[int, tuple[ErrorCode, str]] = {
+    C.TR_EEXIST: ("exists", "exists already"),
+    C.TR_ENOENT: ("not_found", "does not exist"),
+    C.TR_EFULL: ("full", "is full"),
+    C.TR_ERANGE: ("range", "index out of range"),
+    C.TR_EINVAL: ("invalid", "invalid argument"),
+    C.TR_ENOMEM: ("memory", "out of memory"),
+}
+
+
+def ps(time_ns: int) -> int:
+    """A time or span for the core, in its picoseconds; what is longer than it can count is its longest."""
+    return min(time_ns, MAX_NS) * PS_PER_NS
+
+
+def rates_of(rates: MeterRates | None) -> object:
+    """Rates for the core; None: no metering."""
+    if rates is None:
+        return ffi.NULL
+    return [(rates.cir, rates.cburst, rates.pir, rates.pburst, rates.eburst)]
+
+
+class Core:
+    """The C switch, and the program that it runs."""
+
+    handle: Any
+    """Its address, a ``tr_switch *``; NULL once it is closed."""
+    _lib: Any
+    _program: Program | None
+    _encode: TargetEncoder
+
+    @property
+    def address(self) -> int:
+        """The same as a number, for C that is not called by way of the headers."""
+        return int(ffi.cast("uintptr_t", self.handle))
+
+    @property
+    def program(self) -> Program | None:
+        """The program that is loaded."""
+        return self._program
+
+    @property
+    def model(self) -> Model:
+        """The model of the program.
+
+        Raises:
+            StateError: no program is loaded.
+        """
+        if self._program is None:
+            raise StateError("not_found", "no program is loaded")
+        return self._program.model
+
+    def _do(self, what: str, call: Callable[..., int], *arguments: object) -> int:
+        """Calls a function of the core that can fail; `what` names its object.
+
+        Raises:
+            StateError: it does, or a number is none that C can take there.
+        """
+        try:
+            result: int = call(self.handle, *arguments)
+        except OverflowError:
+            raise StateError("range", f"{what}: number out of range") from None
+        if result < 0:
+            code, text = _CODES[result]
+            raise StateError(code, f"{what}: {text}")
+        return result

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Action data and wide numbers as the 64-bit limbs that the C side wants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tailrace.switch.compiler.model import Action, Model, limbs_of
+from tailrace.switch.core.lib import C, ffi
+from tailrace.switch.core.types import ActionCall, MemberRef, StateError, Target
+
+_WORD = (1 << 64) - 1
+_ACTION, _MEMBER, _GROUP = C.TR_TARGET_ACTION, C.TR_TARGET_MEMBER, C.TR_TARGET_GROUP
+_DATA = ffi.typeof("uint64_t[]")
+
+
+def limbs_to_int(limbs: Sequence[int]) -> int:
+    """A number from its limbs, least significant first."""
+    value = 0
+    for limb in reversed(limbs):
+        value = value << 64 | limb
+    return value
+
+
+def int_to_limbs(value: int, bits: int) -> list[int]:
+    """A number of so many bits as limbs, least significant first.
+
+    Raises:
+        StateError: the number does not fit.
+    """
+    if value < 0 or value >> bits:
+        raise StateError("range", f"{value} does not fit {bits} bits")
+    return [value >> 64 * i & _WORD for i in range(limbs_of(bits))]
+
+
+class TargetEncoder:
+    """Turns targets into ``tr_target``."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._narrow = [all(p.bits <= 64 for p in a.params) for a in model.actions]
+
+    def __call__(self, target: Target) -> list[tuple[Any, ...]]:
+        """A target as calls into C take it.
+
+        Raises:
+            StateError: no such action, wrong number of values, or a value too large.
+        """
+        if not isinstance(target, ActionCall):
+            kind = _MEMBER if isinstance(target, MemberRef) else _GROUP
+            return [(kind, target.handle, ffi.NULL, 0)]
+        if not 0 <= target.action < len(self.model.actions):
+            raise StateError("range", f"no action {target.action}")
+        action = self.model.actions[target.action]
+        if len(target.data) != len(action.params):
+            raise StateError(
+                "invalid", f"{action.name} takes {len(action.params)} values, {len(target.data)} are given"
+            )
+        limbs = self._limbs(action, target.data)
+        return [(_ACTION, target.action, ffi.new(_DATA, limbs), len(limbs))]
+
+    def _limbs(self, action: Action, data: tuple[int, ...]) -> Sequence[int]:
+        if self._narrow[action.index]:
+            for p, value in zip(action.params, data, strict=True):
+                if value < 0 or value >> p.bits:
+                    raise StateError(
+                        "range", f"{p.name} of {action.name}: {value} does not fit {p.bits} bits"
+                    )
+            return data
+        limbs: list[int] = []
+        for p, value in zip(action.params, data, strict=True):
+            limbs += int_to_limbs(value, p.bits)
+        return limbs

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ports and queues of a switch, replication, and where its frames are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from tailrace.spec.watchdog import Watchdog
+from tailrace.switch.core.core import Core, ps
+from tailrace.switch.core.lib import C, ffi, fields
+from tailrace.switch.core.types import (
+    Account,
+    BufferConfig,
+    BufferState,
+    Held,
+    PfcConfig,
+    PfcStats,
+    PortStats,
+    Replica,
+    StateError,
+)
+
+
+class Ports(Core):
+    """What the traffic manager does."""
+
+    def mcast_set(self, group: int, replicas: Sequence[Replica]) -> None:
+        """Makes or replaces a multicast group (1..65535)."""
+        self._do(f"multicast group {group}", self._lib.tr_mcast_set, group, _raw(replicas), len(replicas))
+
+    def mcast_delete(self, group: int) -> None:
+        """Removes a multicast group."""
+        self._do(f"multicast group {group}", self._lib.tr_mcast_delete, group)
+
+    def clone_set(
+        self, session: int, replicas: Sequence[Replica], *, class_of_service: int = 0, truncate_bytes: int = 0
+    ) -> None:
+        """Makes or replaces a clone session (0..32767); ``truncate_bytes`` 0: whole packets."""
+        self._do(
+            f"clone session {session}",
+            self._lib.tr_clone_set,
+            session,
+            _raw(replicas),
+            len(replicas),
+            class_of_service,
+            truncate_bytes,
+        )
+
+    def clone_delete(self, session: int) -> None:
+        """Removes a clone session."""
+        self._do(f"clone session {session}", self._lib.tr_clone_delete, session)
+
+    def port_set(self, port: int, up: bool) -> None:
+        """Takes a port up or down; what is sent to a port that is down is dropped."""
+        self._lib.tr_switch_lock(self.handle)
+        self._lib.tr_port_up(self.handle, port, int(up))
+        self._lib.tr_switch_unlock(self.handle)
+
+    def port_config(self, port: int, *, rate_bps: int | None = None, delay_ns: int | None = None) -> None:
+        """Sets a port's rate (0: infinitely fast) and the delay after serialisation."""
+        if rate_bps is not None:
+            self._do(f"port {port}", self._lib.tr_port_rate, port, rate_bps)
+        if delay_ns is not None:
+            self._do(f"port {port}", self._lib.tr_port_delay, port, ps(delay_ns))
+
+    def port_pfc(self, port: int, pfc: PfcConfig) -> None:
+        """Turns PFC on for some priorities of a port, or off with none; port 512 stands for all."""
+        enabled = sum(1 << p for p in set(pfc.priorities) if 0 <= p < C.TR_MAX_PRIORITIES)
+        limits = [
+            (own.xoff_bytes, own.xon_bytes, own.headroom_bytes)
+            for own in map(pfc.limits, range(C.TR_MAX_PRIORITIES))
+        ]
+        watchdog = pfc.watchdog or Watchdog()
+        share_ppm = round(watchdog.share * C.TR_ALWAYS_PPM)
+        if not 0 < share_ppm <= C.TR_ALWAYS_PPM:
+            raise StateError("range", f"port {port}, PFC watchdog: a share of {watchdog.share}")
+        if watchdog.detect_ns < 0 or watchdog.restore_ns < 0:
+            raise StateError("range", f"port {port}, PFC watchdog: a time below 0")
+        ignore = watchdog.action == "ignore"
+        watched = (ps(watchdog.detect_ns), ps(watchdog.restore_ns), share_ppm, ignore)
+        raw = [(enabled, pfc.quanta, limits, watched, pfc.rise)]
+        self._do(f"port {port}, PFC", self._lib.tr_port_pfc, port, raw)
+
+    def pfc_stats(self, port: int, priority: int, at_ns: int = 0) -> PfcStats:
+        """PFC of a port and priority; what lasts is counted up to `at_ns`, or now if that is later."""
+        raw = ffi.new("tr_pfc_stats *")
+        self._pfc_read(port, priority, at_ns, raw)
+        return PfcStats(**fields(raw))
+
+    def pfc_touched(self, port: int, at_ns: int = 0) -> dict[int, PfcStats]:
+        """The same of each priority of a port that PFC ever touched."""
+        found, raw = {}, ffi.new("tr_pfc_stats *")
+        nothing = bytes(ffi.sizeof("tr_pfc_stats"))
+        for priority in range(C.TR_MAX_PRIORITIES):
+            self._pfc_read(port, priority, at_ns, raw)
+            # of nearly all ports of a large network
+            if bytes(ffi.buffer(raw)) != nothing:
+                found[priority] = PfcStats(**fields(raw))
+        return found
+
+    def _pfc_read(self, port: int, priority: int, at_ns: int, raw: Any) -> None:
+        what = f"port {port}, PFC of priority {priority}"
+        self._do(what, self._lib.tr_pfc_read, port, priority, ps(at_ns), raw)
+
+    def held(self, at_ns: int) -> list[Held]:
+        """The queues that pauses hold at a time, by port and priority: an item for each account."""
+        found = ffi.new("uint32_t *")
+        self._do("queues", self._lib.tr_held_read, ps(at_ns), ffi.NULL, 0, found)
+        raw = ffi.new("tr_held[]", found[0])
+        self._do("queues", self._lib.tr_held_read, ps(at_ns), raw, len(raw), found)
+        return [Held(**fields(raw + place)) for place in range(min(len(raw), found[0]))]
+
+    def buffer_config(self, buffer: BufferConfig) -> None:
+        """Limits the memory of all ports together; 0 bytes: no limit."""
+        alpha = buffer.alpha or Fraction(0)
+        raw = (buffer.bytes, buffer.port_bytes, alpha.numerator, alpha.denominator)
+        self._do("buffer", self._lib.tr_buffer_set, [raw])
+
+    def buffer(self) -> BufferState:
+        """How much of the memory is taken."""
+        raw = ffi.new("tr_buffer_state_t *")
+        self._lib.tr_buffer_state(self.handle, raw)
+        return BufferState(**fields(raw))
+
+    def queue_config(
+        self,
+        port: int,
+        priority: int | None = None,
+        *,
+        depth: tuple[int, int] | None = None,
+        rate_pps: int | None = None,
+    ) -> None:
+        """Sets depth (packets, bytes; 0: no limit) or packets/s of a queue, or of all of a port."""
+        which = C.TR_MAX_PRIORITIES if priority is None else priority
+        if depth is not None:
+            self._do(f"port {port}, queue", self._lib.tr_queue_depth, port, which, *depth)
+        if rate_pps is not None:
+            self._do(f"port {port}, queue", self._lib.tr_queue_rate_pps, port, which, rate_pps)
+
+    def queue_depth(self, port: int, priority: int = 0) -> tuple[int, int]:
+        """Packets and bytes that wait in a queue."""
+        packets, bytes_ = ffi.new("uint32_t *"), ffi.new("uint64_t *")
+        self._do(
+            f"port {port}, queue {priority}",
+            self._lib.tr_queue_level,
+            port,
+            priority,
+            packets,
+            bytes_,
+        )
+        return packets[0], bytes_[0]
+
+    def port_stats(self, port: int) -> PortStats:
+        """Counts of a port."""
+        raw = ffi.new("tr_port_stats *")
+        self._do(f"port {port}", self._lib.tr_port_stats_read, port, raw)
+        return PortStats(**fields(raw))
+
+    def drops(self) -> dict[str, int]:
+        """Packets that ended in the switch, by reason; reasons never seen are left out."""
+        counts = ffi.new("uint64_t[]", C.TR_DROP_COUNT)
+        self._lib.tr_drops_read(self.handle, counts)
+        return {ffi.string(self._lib.tr_drop_name(i)).decode(): n for i, n in enumerate(counts) if n}
+
+    def account(self) -> Account:
+        """Where every frame is that ever came in or was made."""
+        raw = ffi.new("tr_account *")
+        self._lib.tr_account_read(self.handle, raw)
+        return Account(**fields(raw))
+
+
+def _raw(replicas: Sequence[Replica]) -> list[tuple[int, int]]:
+    return [(r.port, r.instance) for r in replicas]

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A v1model switch in this process: packets and times in, packets and times out, all state open.
+
+    program = load_program(Path("l3.json").read_bytes())
+    switch = Switch(program)
+    switch.table_insert(0, key, mask, prefix_bits=24, target=ActionCall(1, (0x020000000001, 2)))
+    switch.inject(1, frame, at_ns=0)
+    switch.run(1_000)
+    switch.outputs()          # [Output(port=2, data=b"...", time_ns=0)]
+
+Every call takes an internal lock, so state may be read and written from any thread while a
+real-time loop runs the same switch. Tables, profiles and so on are named by their index in the
+program's model (``program.model.table("ingress.ipv4_lpm").index``).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tailrace.spec.constants import PS_PER_NS
+from tailrace.switch.compiler.model import Model, limbs_of
+from tailrace.switch.compiler.program import Program
+from tailrace.switch.core import lib
+from tailrace.switch.core.core import ps
+from tailrace.switch.core.encoding import TargetEncoder, limbs_to_int
+from tailrace.switch.core.externs import Externs
+from tailrace.switch.core.lib import C, ffi
+from tailrace.switch.core.ports import Ports
+from tailrace.switch.core.tables import Tables
+from tailrace.switch.core.types import (
+    ActionCall,
+    DigestRecord,
+    Output,
+    PfcConfig,
+    StateError,
+    SwitchConfig,
+)
+
+LEVELS = ("trace", "info", "warning", "error")
+# tr_run returns early when packets circle without time passing; so often it is called again
+_IDLE_ROUNDS = 64
+_DIGESTS = 1024
+STORM_DIGESTS = ("pfc_storm_t", "pfc_restored_t")
+"""Of p4src/pfc/watch.p4: a storm has begun, one is over; port and priority."""
+
+LogCallback = Callable[[str, str], None]
+
+
+class Switch(Tables, Externs, Ports):
+    """One switch. Close it when it is no longer needed, or use it in a ``with`` statement."""
+
+    def __init__(self, program: Program | None, config: SwitchConfig | None = None) -> None:
+        self.config = config or SwitchConfig()
+        c = self.config
+        if not 1 <= c.priority_queues <= C.TR_MAX_PRIORITIES:
+            raise StateError("range", f"priority_queues must be from 1 to {C.TR_MAX_PRIORITIES}")
+        if c.tick_ns < 1:
+            raise StateError("range", "tick_ns must be at least 1")
+        self._lib = lib.load()
+        self._code: ctypes.CDLL | None = None
+        self._log: object = None
+        self.on_program: Callable[[], None] | None = None
+        """Is called when the switch has got another program, before anybody else knows."""
+        self._program: Program | None = None
+        raw = {
+            "drop_port": c.drop_port,
+            "priorities": c.priority_queues,
+            "tick_ps": ps(c.tick_ns),
+            "queue_packets": c.queue_depth_packets,
+            "queue_bytes": c.queue_depth_bytes,
+            "port_rate_bps": c.port_rate_bps,
+            "port_delay_ps": ps(c.port_delay_ns),
+            "recirc_rate_bps": c.recirc_rate_bps,
+            "seed": c.seed,
+            "packet_bytes": c.packet_bytes,
+        }
+        try:
+            self.handle = self._lib.tr_switch_new(ffi.NULL, [raw])
+        except OverflowError as error:
+            raise StateError("range", f"settings of the switch: {error}") from None
+        if not self.handle:
+            raise StateError("memory", "out of memory")
+        self.load(program)
+        if c.pfc is not None:
+            self.port_pfc(C.TR_MAX_PORTS, c.pfc)
+            if c.cpu_port is not None:
+                # a controller neither pauses nor is paused, and needs no headroom
+                self.port_pfc(c.cpu_port, PfcConfig((), 0, 0, 0))
+        if c.buffer is not None:
+            self.buffer_config(c.buffer)
+
+    def __enter__(self) -> Switch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Frees the switch; it must not be used any more."""
+        handle, self.handle = self.handle, ffi.NULL
+        self._lib.tr_switch_free(handle)
+
+    def load(self, program: Program | None) -> None:
+        """Replaces the program; all state is that of a new switch, ports keep their settings.
+
+        Without a program every packet is dropped.
+        """
+        code, entry = None, ffi.NULL
+        if program is not None:
+            code = program.load()
+            entry = ffi.cast("tr_program *", ctypes.addressof(ctypes.c_char.in_dll(code, "tr_program_entry")))
+        self._do("program", self._lib.tr_switch_load, entry)
+        self._code, self._program = code, program
+        self._digest_bits: tuple[tuple[int, ...], ...] = ()
+        if program is not None:
+            self._digest_bits = tuple(digest.field_bits for digest in program.model.digests)
+            self._tell_storms(program.model)
+            self._encode = TargetEncoder(program.model)
+            self._install(program.model)
+        if self.on_program is not None:
+            self.on_program()
+
+    def _tell_storms(self, model: Model) -> None:
+        """Storms of PFC are told by digests of the program, if it has those of p4src/pfc/watch.p4."""
+        known = {digest.name: digest.index for digest in model.digests if len(digest.values) == 2}
+        begun, over = (known.get(name, -1) for name in STORM_DIGESTS)
+        self._do("digests of storms", self._lib.tr_pfc_tell_storms, begun, over)
+
+    def _install(self, model: Model) -> None:
+        for t in model.tables:
+            # of a call the code has its action
+            if t.default_action is not None and not t.is_call:
+                self.table_set_default(t.index, None)
+            for e in t.entries:
+                try:
+                    self.table_insert(
+                        t.index,
+                        e.key,
+                        e.mask,
+                        prefix_bits=e.prefix_bits,
+                        priority=e.priority,
+                        target=ActionCall(e.action, e.data),
+                    )
+                except StateError as error:
+                    if error.code != "exists":
+                        raise
+                    # of two equal entries the first one wins, the second can never match
+
+    def exchange(self, other: Switch) -> None:
+        """Takes the program and all state of another switch, on which no packet has been, for its own.
+
+        Packets in flight are lost, ports keep their settings. It cannot fail, and more state takes no longer.
+        """
+        self._lib.tr_switch_exchange(self.handle, other.handle)
+        self._code, other._code = other._code, self._code
+        self._program, other._program = other._program, self._program
+        self._digest_bits, other._digest_bits = other._digest_bits, self._digest_bits
+        for switch in (self, other):
+            if switch._program is not None:
+                switch._encode = TargetEncoder(switch._program.model)
+        if self.on_program is not None:
+            self.on_program()
+
+    def clock(self, now_ns: int) -> None:
+        """Sets the time for entries and meters made from now on, where no packet tells it."""
+        self._lib.tr_switch_clock(self.handle, ps(now_ns))
+
+    # ---- data plane ----
+
+    def inject(self, port: int, data: bytes, at_ns: int, *, virtual_bytes: int = 0) -> None:
+        """A frame arrives on a port, its last bit at ``at_ns``.
+
+        Args:
+            virtual_bytes: payload bytes behind ``data`` that exist as a length only.
+
+        Raises:
+            StateError: no such port, or a time that the switch cannot count (0 to 213 days).
+        """
+        if not 0 <= at_ns <= lib.MAX_NS:
+            raise StateError("range", f"{at_ns} ns is no time that a switch can count")
+        at_ps = at_ns * PS_PER_NS
+        self._lib.tr_switch_lock(self.handle)
+        try:
+            self._do(f"port {port}", self._lib.tr_rx_virtual, port, data, len(data), virtual_bytes, at_ps)
+        finally:
+            self._lib.tr_switch_unlock(self.handle)
+
+    @contextmanager
+    def between_packets(self) -> Iterator[None]:
+        """No packet is processed within, by any thread, whatever this one changes in the meantime."""
+        self._lib.tr_switch_lock(self.handle)
+        try:
+            yield
+        finally:
+            self._lib.tr_switch_unlock(self.handle)
+
+    def run(self, until_ns: int) -> int | None:
+        """Does everything that is due up to ``until_ns``.
+
+        Returns:
+            the time of the next event, the first whole ns that is not before it; None when nothing waits.
+
+        Raises:
+            StateError: packets circle (resubmit, recirculate) without time passing.
+        """
+        until_ps = ps(until_ns)
+        for _ in range(_IDLE_ROUNDS):
+            self._lib.tr_switch_lock(self.handle)
+            try:
+                next_ps = int(self._lib.tr_run(self.handle, until_ps))
+            finally:
+                self._lib.tr_switch_unlock(self.handle)
+            if next_ps > until_ps:
+                return None if next_ps == C.TR_NEVER else -(-next_ps // PS_PER_NS)
+        raise StateError("invalid", "packets circle through the switch without time passing")
+
+    def outputs(self) -> list[Output]:
+        """Takes the frames that have been sent, in the order of sending."""
+        found: list[Output] = []
+        out = ffi.new("tr_out *")
+        self._lib.tr_switch_lock(self.handle)
+        try:
+            while self._lib.tr_pop(self.handle, out):
+                data = bytes(ffi.buffer(out.data, out.len)) if out.len else b""
+                found.append(Output(out.port, data, out.time_ps // PS_PER_NS, out.virt))
+                self._lib.tr_release(self.handle, out.slot)
+        finally:
+            self._lib.tr_switch_unlock(self.handle)
+        return found
+
+    def digests(self) -> list[DigestRecord]:
+        """Takes the digest messages that wait."""
+        found: list[DigestRecord] = []
+        if not self._digest_bits:
+            return found
+        most = max(sum(map(limbs_of, bits)) for bits in self._digest_bits)
+        time_ps, raw = ffi.new("uint64_t *"), ffi.new("uint64_t[]", max(most, 1))
+        for _ in range(_DIGESTS):  # more may come as fast as they are taken
+            index = self._lib.tr_digest_pop(self.handle, time_ps, raw, most)
+            if index < 0:
+                break
+            limbs, values, at = ffi.unpack(raw, most), [], 0
+            for bits in self._digest_bits[index]:
+                values.append(limbs_to_int(limbs[at : at + limbs_of(bits)]))
+                at += limbs_of(bits)
+            found.append(DigestRecord(index, time_ps[0] // PS_PER_NS, tuple(values)))
+        return found
+
+    def set_log(self, callback: LogCallback | None) -> None:
+        """Sends log_msg texts and errors to ``callback(level, text)``; what packets do: switch.trace."""
+
+        def call(_: object, level: int, text: Any) -> None:
+            assert callback is not None
+            callback(LEVELS[level], ffi.string(text).decode(errors="replace"))
+
+        function = ffi.callback("tr_log_fn", call) if callback is not None else ffi.NULL
+        self._lib.tr_set_log(self.handle, function, ffi.NULL)
+        # the C side holds a bare pointer: keep the function alive as long as it may be called
+        self._log = function

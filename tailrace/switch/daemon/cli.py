@@ -1,0 +1,411 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `tailrace_switch_grpc`: a v1model switch on network interfaces with a P4Runtime server.
+
+What takes long to import is imported only when the command line has been understood.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import logging
+import logging.handlers
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tailrace.spec import heap
+from tailrace.spec.errors import Error
+from tailrace.spec.files import MOST_TEXT_BYTES, read_bytes, unmarked
+from tailrace.spec.text import one_line, printable
+from tailrace.switch.daemon.command_line import PROGRAM, make_parser, parse_options
+from tailrace.switch.daemon.lossless import buffer_config, packet_bytes, pfc_configs
+from tailrace.switch.daemon.options import OptionError, Options
+
+if TYPE_CHECKING:
+    from tailrace.switch.compiler import Program
+    from tailrace.switch.core import Switch
+    from tailrace.switch.daemon.ports import IoLoop
+    from tailrace.switch.daemon.signals import Signals
+    from tailrace.switch.p4runtime.compiling import Compiler
+    from tailrace.switch.p4runtime.device import Device
+    from tailrace.switch.p4runtime.server import Tls
+    from tailrace.switch.trace.events import Event
+    from tailrace.switch.trace.watching import Watch
+
+_MAX_MESSAGE = 1000
+_MOST_FILES = 4096
+"""Descriptors: twice as many as there may be connections, and as many again."""
+_SWITCH_INTERVAL_S = 0.001
+_GC_THRESHOLD = (2_000, 10, 1_000_000)
+
+_LEVELS = {"trace": 5, "debug": 10, "info": 20, "warn": 30, "warning": 30, "error": 40, "off": 100}
+
+
+class StartError(Error):
+    """The switch cannot start; one line for the user."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the switch until SIGTERM or SIGINT.
+
+    Args:
+        argv: words of the command line; None: those of the process.
+
+    Returns:
+        the exit code: 0 done, 2 bad input.
+    """
+    parser = make_parser()
+    try:
+        given, options = parse_options(parser, sys.argv[1:] if argv is None else argv)
+    except OptionError as error:
+        return _fail(str(error))
+    if given.help:
+        parser.print_help()
+        return 0
+    if given.version or given.json_version:
+        print(_version() if given.version else _json_version())
+        return 0
+    for warning in options.warnings:
+        print(f"{PROGRAM}: warning: {warning}", file=sys.stderr)
+    heap.one_heap()
+    _raise_descriptors()
+    logging.raiseExceptions = False  # nobody may read standard output any more
+    from tailrace.switch.daemon.signals import EndedError, Signals
+
+    try:
+        with Signals(_leave_at_once) as signals:
+            _run(options, signals)
+    except StartError as error:
+        return _fail(str(error))
+    except EndedError:
+        return 0
+    return 0
+
+
+def _raise_descriptors() -> None:
+    """Lets this process have as many descriptors as it needs at most, where it may."""
+    least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_FILES if most == resource.RLIM_INFINITY else min(most, _MOST_FILES)
+    if least != resource.RLIM_INFINITY and least < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+
+
+def _leave_at_once() -> None:
+    """Ends the process without freeing what the system frees as well, and faster."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+    os._exit(0)
+
+
+def _fail(message: str) -> int:
+    print(f"{PROGRAM}: {one_line(message, _MAX_MESSAGE)}", file=sys.stderr)
+    return 2
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("tailrace")
+    except PackageNotFoundError:
+        return "0 (not installed)"
+
+
+def _json_version() -> str:
+    from tailrace.switch.compiler.read.bmv2_json import JSON_MAJOR, JSON_MINOR
+
+    return f"{JSON_MAJOR}.{JSON_MINOR}"
+
+
+def _run(options: Options, signals: Signals) -> None:
+    # gRPC writes several lines of its own about an address in use
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    from tailrace.switch.compiler import ProgramError
+    from tailrace.switch.core import BuildError, StateError
+    from tailrace.switch.core.types import PortError
+    from tailrace.switch.p4runtime.compiling import Compiler
+    from tailrace.switch.p4runtime.server import ServerError
+
+    compiler = Compiler(tracing=_watches(options))
+    try:
+        _serve(options, signals, compiler)
+    except (BuildError, PortError, ProgramError, ServerError, StateError) as error:
+        raise StartError(str(error)) from error
+    finally:
+        compiler.stop()
+
+
+def _rates_bps(options: Options) -> dict[int, int]:
+    """The rate of each port, 0: no limit; what comes later wins."""
+    found = dict.fromkeys(options.ports, 0)
+    for port, rate in options.port_rates:
+        if not rate.pps:
+            found |= dict.fromkeys(_numbers(port, options), rate.bps)
+    return found
+
+
+def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
+    from tailrace.switch.core import Switch, SwitchConfig
+    from tailrace.switch.daemon.ports import IoLoop, is_compiled
+    from tailrace.switch.p4runtime.calls import new_event_loop
+    from tailrace.switch.p4runtime.context import Limits, Ports
+    from tailrace.switch.p4runtime.device import Device, Settings
+    from tailrace.switch.p4runtime.memory import default_limit
+
+    tls = _tls(options)
+    program = _load(options.program)
+    pfc = pfc_configs(options.pfc, options.pfc_watchdog, _rates_bps(options))
+    memory_limit = options.memory or default_limit()
+    config = SwitchConfig(
+        device_id=options.device_id,
+        cpu_port=options.cpu_port,
+        drop_port=options.drop_port,
+        priority_queues=options.priority_queues,
+        tick_ns=options.tick_ns,
+        queue_depth_packets=options.queue_depth[0],
+        queue_depth_bytes=options.queue_depth[1],
+        recirc_rate_bps=options.recirc_rate_bps,
+        packet_bytes=packet_bytes(memory_limit, options.buffer),
+        pfc=pfc.get(None),
+        buffer=buffer_config(options.buffer),
+    )
+    # threads share the interpreter in small portions; what requests leave behind is freed at once, as a
+    # search for cycles among a million entries would stop everybody
+    sys.setswitchinterval(_SWITCH_INTERVAL_S)
+    gc.set_threshold(*_GC_THRESHOLD)
+    if not is_compiled():
+        print(f"{PROGRAM}: compiling the core, once", file=sys.stderr, flush=True)
+    with Switch(program, config) as switch:
+        _configure_ports(switch, options)
+        for port, own in pfc.items():
+            if port is not None:
+                switch.port_pfc(port, own)
+        _configure_log(switch, options)
+        watch = _watch(switch, options)
+        if program is not None and program.model.unread:
+            log = logging.getLogger("tailrace.switch")
+            log.warning("%s: %s", printable(str(options.program)), program.model.unread)
+        by_grpc = options.packets_address is not None
+        with IoLoop(switch, options.interfaces, options.cpu_port, options.pcap, by_hand=by_grpc) as loop:
+            settings = Settings(
+                options.device_id,
+                options.bmv2_compat,
+                options.strict,
+                memory_limit=memory_limit,
+                limits=Limits(options.max_mc_groups),
+            )
+            device = Device(switch, settings, loop.now_ns, compiler, Ports(frozenset(options.interfaces)))
+            if options.p4info is not None and options.program is not None:
+                _commit(device, options.program, options.p4info)
+            loop.start()
+            gc.freeze()  # what there is now is there until the end
+            report = _reporter(options, switch, loop)
+            try:
+                # a loop that is not closed: calls of clients who take nothing would have to be waited for
+                new_event_loop().run_until_complete(_serving(options, signals, device, loop, tls, report))
+            finally:
+                signals.served()
+                if watch is not None:
+                    watch.close()
+                    if options.coverage is not None:
+                        _write_coverage(options, watch, device)
+                switch.set_log(None)
+                compiler.stop()
+            if report is not None:
+                report()
+            # the captures are complete; freeing a million entries one by one takes longer than ending
+            loop.close()
+            _leave_at_once()
+
+
+async def _serving(
+    options: Options,
+    signals: Signals,
+    device: Device,
+    loop: IoLoop,
+    tls: Tls | None,
+    report: Callable[[], None] | None,
+) -> None:
+    from tailrace.switch.daemon.dataplane import DataplaneService
+    from tailrace.switch.p4runtime.server import serve
+
+    ended = signals.serving()
+    if report is not None:
+        signals.report_with(report)
+    packets = None
+    if options.packets_address is not None:
+        service = DataplaneService(loop, options.device_id, lambda port, up: device.port_changed(port, up=up))
+        packets = options.packets_address, service.handler()
+    ports = options.interfaces
+    await serve(device, loop, options.address, tls, ports, lambda _: _ready(options), ended, packets)
+
+
+def _reporter(options: Options, switch: Switch, loop: IoLoop) -> Callable[[], None] | None:
+    """Writes the statistics, if anybody wants them."""
+    from tailrace.switch.p4runtime.statistics import write_statistics
+
+    path = options.statistics
+    if path is None:
+        return None
+
+    def report() -> None:
+        try:
+            write_statistics(path, switch, options.interfaces, loop.now_ns())
+        except OSError as error:
+            print(f"{PROGRAM}: {path}: {error.strerror}", file=sys.stderr)
+
+    return report
+
+
+def _ready(options: Options) -> None:
+    with contextlib.suppress(OSError):  # nobody may read it
+        print(f"Server listening on {options.address}", flush=True)
+
+
+def _load(path: Path | None) -> Program | None:
+    """The program of the command line, compiled in a process that ends here: in time, or with a signal."""
+    from tailrace.switch.compiler import ProgramError
+    from tailrace.switch.compiler.errors import at
+    from tailrace.switch.p4runtime.compiling import Compiler
+
+    if path is None:
+        return None
+    text, compiler = _read(path), Compiler()
+    try:
+        return compiler(text)
+    except ProgramError as error:
+        raise StartError(at(str(path), str(error))) from error
+    finally:
+        compiler.stop()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return unmarked(read_bytes(path, MOST_TEXT_BYTES))
+    except OSError as error:
+        raise StartError(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise StartError(f"{path}: {error.reason}") from error
+
+
+def _commit(device: Device, program: Path, p4info: Path) -> None:
+    """Makes a program and its P4Info the device's forwarding pipeline."""
+    from finsy.proto import p4r
+
+    from tailrace.p4rt.programs import parse_p4info
+    from tailrace.p4rt.status import P4RtError
+
+    try:
+        info = parse_p4info(_read(p4info))
+        config = p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=_read(program))
+        device.configure(
+            p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT, device.prepare_config(config)
+        )
+    except (P4RtError, ValueError) as error:
+        raise StartError(f"{p4info}: {error}") from error
+
+
+def _tls(options: Options) -> Tls | None:
+    from tailrace.switch.p4runtime.server import Tls
+
+    if not options.ssl or options.ssl_key is None or options.ssl_cert is None:
+        return None
+    root = None if options.ssl_cacert is None else _read(options.ssl_cacert)
+    return Tls(_read(options.ssl_key), _read(options.ssl_cert), root, options.ssl_client_auth)
+
+
+def _configure_ports(switch: Switch, options: Options) -> None:
+    for port, rate in options.port_rates:
+        for number in _numbers(port, options):
+            if rate.pps:
+                switch.queue_config(number, rate_pps=rate.pps)
+            else:
+                switch.port_config(number, rate_bps=rate.bps)
+    for port, delay_ns in options.port_delays:
+        for number in _numbers(port, options):
+            switch.port_config(number, delay_ns=delay_ns)
+
+
+def _numbers(port: int | None, options: Options) -> list[int]:
+    return [port] if port is not None else sorted(options.ports)
+
+
+def _configure_log(switch: Switch, options: Options) -> None:
+    """Sends what the switch and its server tell to where the command line says, from its level on.
+
+    Without a log, warnings and errors go to standard error; with -L off nothing goes anywhere.
+    """
+    everything = logging.getLogger("tailrace")  # modules of the server have loggers of their own below it
+    everything.setLevel(_LEVELS[options.log_level])
+    if not options.logs("error"):
+        return
+    handler: logging.Handler = logging.StreamHandler(sys.stdout)
+    if options.log_file is not None:
+        # BMv2 adds the suffix too
+        name = options.log_file.with_name(options.log_file.name + ".txt")
+        try:
+            handler = logging.handlers.RotatingFileHandler(
+                name, maxBytes=options.log_file_max_size, backupCount=options.log_file_max_files
+            )
+        except OSError as error:
+            raise StartError(f"{name}: {error.strerror}") from error
+    handler.setFormatter(
+        logging.Formatter("[%(asctime)s.%(msecs)03d] [%(levelname)s] %(message)s", "%H:%M:%S")
+    )
+    logging.addLevelName(_LEVELS["trace"], "trace")
+    everything.handlers[:] = [handler]
+    everything.propagate = False
+    log = logging.getLogger("tailrace.switch")
+    switch.set_log(lambda level, text: log.log(_LEVELS[level], "%s", printable(text)))
+    if options.log_file is not None:
+        # the log explains why a tool waits, for example; standard error may not be kept
+        for warning in options.warnings:
+            log.warning("%s", warning)
+
+
+def _logs_packets(options: Options) -> bool:
+    return options.logs("debug") or (options.dump_packet_data > 0 and options.logs("info"))
+
+
+def _watches(options: Options) -> bool:
+    return _logs_packets(options) or options.coverage is not None
+
+
+def _watch(switch: Switch, options: Options) -> Watch | None:
+    """Who follows all packets, where the log tells of them or coverage is asked for."""
+    if not _watches(options):
+        return None
+    log = logging.getLogger("tailrace.switch")
+    from tailrace.switch.trace.bmv2_log import PacketLogs
+    from tailrace.switch.trace.watching import Watch
+
+    logs = PacketLogs(switch.config.drop_port, options.dump_packet_data)
+
+    def tell(_: Program, number: int, step: Event) -> None:
+        for level, text in logs.lines(number, step):
+            log.log(_LEVELS[level], "%s", printable(text))
+
+    return Watch(
+        switch, tell if _logs_packets(options) else None, lambda text: log.warning("%s", one_line(text))
+    )
+
+
+def _write_coverage(options: Options, watch: Watch, device: Device) -> None:
+    from tailrace.switch.trace.coverage import write
+
+    assert options.coverage is not None
+    found = watch.coverage(lambda _, was_hit: device.entries_hit(was_hit))
+    path = options.coverage / f"{os.getpid()}-{time.time_ns()}.json"
+    try:
+        write(found, path)
+    except OSError as error:
+        print(f"{PROGRAM}: {path}: {error.strerror}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of the switch: simple_switch_grpc's options, in any order around `--`, and ours.
+
+Source: behavioral-model src/bm_sim/options_parse.cpp and targets/simple_switch_grpc/main.cpp.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import NoReturn
+
+from tailrace.p4rt.target import MOST_DEVICE_ID
+from tailrace.spec.units import parse_bytes, parse_time_ns
+from tailrace.switch.core.lib import MAX_PORT
+from tailrace.switch.daemon.lossless import parse_buffer, parse_pfc, parse_port_watchdog
+from tailrace.switch.daemon.options import DEFAULT_ADDRESS, LEVELS, OptionError, Options, check
+from tailrace.switch.daemon.units import parse_depth, parse_rate
+
+PROGRAM = "tailrace_switch_grpc"
+
+# accepted because scripts give them, and without meaning here
+_IGNORED_WITH_VALUE = (
+    "nanolog",
+    "notifications-addr",
+    "max-port-count",
+    "max-l1-entries",
+    "max-l2-entries",
+)
+_IGNORED_FLAGS = ("log-flush", "enable-swap", "warn-on-invalid-hdr-read", "ret-zero-on-invalid-hdr-read")
+_NO_DEBUGGER = "there is no debugger; --log-level trace and `tailrace trace` tell what packets do"
+_WARNED = {
+    "thrift-port": "there is no Thrift server; tools that wait for its port, as p4-utils does, wait in vain"
+    " (docs/switch.md). `tailrace push` takes files of simple_switch_CLI's commands; `tailrace tables`,"
+    " `counters` and `registers` show what they do",
+    "debugger": _NO_DEBUGGER,
+    "debugger-addr": _NO_DEBUGGER,
+    "disable-swap": "clients may always push another program; bind --grpc-server-addr where only yours can",
+    "load-modules": "there are no modules; a program that needs one is refused when it is loaded",
+}
+_WARNED_FLAGS = ("debugger", "disable-swap")
+_REFUSED = {
+    "use-files": "packets cannot be read from files; send them into an interface, or use the Python API",
+    "packet-in": "packets cannot be taken from a nanomsg socket; attach interfaces with --interface",
+    "restore-state": "BMv2's state files cannot be read; write entries over P4Runtime",
+}
+_BY_GRPC = "with --dp-grpc-server-addr ports have no interfaces, as with BMv2"
+
+_MOST_NUMBER = MOST_DEVICE_ID
+"""All other numbers are smaller."""
+
+_COPIED = {f.name for f in fields(Options)} - {"program", "interfaces", "pcap", "recirc_rate_bps", "warnings"}
+"""What an option of that name, or with that `dest`, gives as it is."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise OptionError(message)
+
+
+def _typed(parse: Callable[[str], object], what: str) -> Callable[[str], object]:
+    def convert(text: str) -> object:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"'{text}' is not {what}") from error
+
+    return convert
+
+
+def _number(text: str) -> int:
+    value = int(text, 0)
+    if not 0 <= value <= _MOST_NUMBER:
+        raise ValueError(text)
+    return value
+
+
+def _memory(text: str) -> int:
+    value = parse_bytes(text)
+    if value == 0:
+        raise ValueError(text)
+    return value
+
+
+def _interface(text: str) -> tuple[int, str]:
+    number, at, name = text.partition("@")
+    if not at or not name:
+        raise ValueError(text)
+    return _number(number), name
+
+
+def _per_port(parse: Callable[[str], object]) -> Callable[[str], object]:
+    def convert(text: str) -> object:
+        port, colon, value = text.rpartition(":")
+        return (_number(port) if colon else None, parse(value))
+
+    return convert
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of all options."""
+    parser = _Parser(
+        prog=PROGRAM,
+        description="v1model switch with a P4Runtime server; takes simple_switch_grpc's command line.",
+        add_help=False,
+    )
+    number = _typed(_number, f"a number from 0 to {_MOST_NUMBER}")
+    parser.add_argument("program", nargs="*", metavar="JSON", help="compiled P4 program (BMv2 JSON)")
+    _add_bmv2_options(parser, number)
+    _add_target_options(parser, number)
+    _add_own_options(parser, number)
+    for name in _IGNORED_WITH_VALUE:
+        parser.add_argument(f"--{name}", metavar="X", help="accepted, without effect")
+    for name in _IGNORED_FLAGS:
+        parser.add_argument(f"--{name}", action="store_true", help="accepted, without effect")
+    for name in _WARNED_FLAGS:
+        parser.add_argument(f"--{name}", action="store_true", default=None, help=f"ignored: {_WARNED[name]}")
+    for mark, reasons in (("ignored", _WARNED), ("refused", _REFUSED)):
+        for name, reason in reasons.items():
+            if name not in _WARNED_FLAGS:
+                parser.add_argument(f"--{name}", metavar="X", help=f"{mark}: {reason}")
+    defaults = Options(None, {})
+    parser.set_defaults(**{name: getattr(defaults, name) for name in _COPIED})
+    return parser
+
+
+def _add_bmv2_options(parser: argparse.ArgumentParser, number: Callable[[str], object]) -> None:
+    add = parser.add_argument
+    add("-h", "--help", action="store_true", help="show this text")
+    add("-v", "--version", action="store_true", help="show the version")
+    add("--json-version", action="store_true", help="show the newest BMv2 JSON version that is understood")
+    add(
+        "-i",
+        "--interface",
+        action="append",
+        default=[],
+        metavar="PORT@INTERFACE",
+        type=_typed(_interface, "PORT@INTERFACE"),
+        help="attach a network interface; repeatable",
+    )
+    add("--no-p4", action="store_true", help="start without a program and wait for one over P4Runtime")
+    add("--device-id", type=number, metavar="N", help="P4Runtime device id (default: 0)")
+    add(
+        "--pcap",
+        nargs="?",
+        const=".",
+        metavar="DIR",
+        help="capture every port's packets in pcap files in DIR (default: here)",
+    )
+    add("--log-console", action="store_true", help="log on standard output")
+    add("--log-file", type=Path, metavar="FILE", help="log to FILE.txt")
+    add(
+        "-L",
+        "--log-level",
+        choices=LEVELS,
+        metavar="LEVEL",
+        help=f"{', '.join(LEVELS)} (default: trace)",
+    )
+    add(
+        "--log-file-max-size",
+        type=number,
+        metavar="BYTES",
+        help="size at which the log file is rotated (default: 5242880)",
+    )
+    add(
+        "--log-file-max-files",
+        type=number,
+        metavar="N",
+        help="rotated log files kept (default: 3)",
+    )
+    add(
+        "--dump-packet-data",
+        type=number,
+        metavar="BYTES",
+        help="log so many bytes of each packet received and sent, at info (default: 0, and no line)",
+    )
+
+
+def _add_target_options(parser: argparse.ArgumentParser, number: Callable[[str], object]) -> None:
+    add = parser.add_argument
+    add(
+        "--grpc-server-addr",
+        dest="address",
+        metavar="HOST:PORT",
+        help=f"address of the P4Runtime server (default: {DEFAULT_ADDRESS})",
+    )
+    add(
+        "--dp-grpc-server-addr",
+        dest="packets_address",
+        metavar="HOST:PORT",
+        help="address where packets come and go over gRPC, instead of interfaces (default: none)",
+    )
+    add("--grpc-server-ssl", dest="ssl", action="store_true", help="use TLS")
+    for name, text in (
+        ("cacert", "CA certificate that clients are verified with"),
+        ("cert", "certificate of the server"),
+        ("key", "key of the server"),
+    ):
+        add(f"--grpc-server-{name}", dest=f"ssl_{name}", type=Path, metavar="PEM", help=text)
+    auth = "require a certificate of clients"
+    add("--grpc-server-with-client-auth", dest="ssl_client_auth", action="store_true", help=auth)
+    add("--cpu-port", type=number, metavar="N", help="port of packet-ins and packet-outs (default: none)")
+    add("--drop-port", type=number, metavar="N", help=f"port that drops (default: {MAX_PORT})")
+    add("--priority-queues", type=number, metavar="N", help="queues for each port (default: 1)")
+    add("--max-mc-groups", type=number, metavar="N", help="multicast groups (default: 4096)")
+
+
+def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], object]) -> None:
+    own = parser.add_argument_group("options that simple_switch_grpc does not have")
+    add = own.add_argument
+    add(
+        "--p4info",
+        type=Path,
+        metavar="FILE",
+        help="P4Info of the program: P4Runtime serves it at once, without a push (default: none)",
+    )
+    add(
+        "--bmv2-compat",
+        action="store_true",
+        help="lenient where simple_switch_grpc is (docs/switch.md lists it)",
+    )
+    add(
+        "--strict",
+        action="store_true",
+        help="P4Runtime by the book also where that costs others (docs/switch.md lists it)",
+    )
+    add("--tick-ns", type=number, metavar="NS", help="unit of P4 timestamps (default: 1000)")
+    add(
+        "--port-rate",
+        dest="port_rates",
+        action="append",
+        type=_typed(_per_port(parse_rate), "[PORT:]RATE"),
+        metavar="[PORT:]RATE",
+        help="rate of a port or of all, as 100Mbps, 2.5Gbps or 1000pps (default: no limit)",
+    )
+    add(
+        "--port-delay",
+        dest="port_delays",
+        action="append",
+        type=_typed(_per_port(parse_time_ns), "[PORT:]TIME"),
+        metavar="[PORT:]TIME",
+        help="delay behind a port or all, as 10us or 1ms (default: 0)",
+    )
+    add(
+        "--queue-depth",
+        type=_typed(parse_depth, "a depth such as 64, 64pkts or 100KiB"),
+        metavar="N[pkts]|BYTES",
+        help="depth of each queue (default: 64 packets)",
+    )
+    add(
+        "--recirc-rate",
+        type=_typed(parse_rate, "a rate in bit/s"),
+        metavar="RATE",
+        help="rate of the recirculation port, in bit/s (default: no limit)",
+    )
+    add(
+        "--pfc",
+        action="append",
+        type=_typed(parse_pfc, "[PORT:]PRIORITIES:xoff=BYTES,xon=BYTES,headroom=BYTES[,quanta=N][,rise=N]"),
+        metavar="SPEC",
+        help="lossless priorities of a port or all, as 3,4:xoff=96KiB,xon=64KiB,headroom=48KiB; repeatable",
+    )
+    add(
+        "--pfc-watchdog",
+        action="append",
+        type=_typed(
+            parse_port_watchdog,
+            "[PORTS:]detect=TIME,restore=TIME,share=5%,action=drop|ignore, or host, or off",
+        ),
+        metavar="SPEC",
+        help="when pauses have held a queue for too long, of some ports or all: detect=200ms,restore=200ms,"
+        "share=100%%,action=drop (which is the default), 1,2:host for ports of hosts, or off; repeatable",
+    )
+    add(
+        "--buffer",
+        type=_typed(parse_buffer, "BYTES[,alpha=FRACTION][,port=BYTES]"),
+        metavar="BYTES[,alpha=A][,port=BYTES]",
+        help="memory of all ports together, headrooms included; with alpha thresholds are dynamic, at most A "
+        "times what is free; what each port has for packets that are not lossless (default: no limit)",
+    )
+    add(
+        "--memory",
+        type=_typed(_memory, "BYTES, as 2GiB"),
+        metavar="BYTES",
+        help="memory that programs and clients may make the switch use (default: half of the machine's)",
+    )
+    add(
+        "--statistics",
+        type=Path,
+        metavar="FILE",
+        help="write counts of ports, PFC, buffer and drops to FILE at the end, and at SIGUSR1",
+    )
+    add(
+        "--coverage",
+        type=Path,
+        metavar="DIR",
+        help="write what packets use of the programs to a new file in DIR at the end (tailrace coverage)",
+    )
+
+
+def parse_options(
+    parser: argparse.ArgumentParser, words: Sequence[str]
+) -> tuple[argparse.Namespace, Options]:
+    """The options on a command line.
+
+    Raises:
+        OptionError: it makes no sense, or asks for something that cannot be done.
+    """
+    # target options may stand before or after `--`, so the separator itself means nothing
+    given = parser.parse_intermixed_args([word for word in words if word != "--"])
+    if given.help or given.version or given.json_version:
+        return given, Options(None, {})
+    for name, reason in _REFUSED.items():
+        if getattr(given, name.replace("-", "_")) is not None:
+            raise OptionError(f"--{name}: {reason}")
+    options = Options(_program(given), _interfaces(given.interface))
+    if given.packets_address is not None:
+        for name, ignored in (("interface", options.interfaces), ("pcap", given.pcap)):
+            if ignored:
+                options.warnings.append(f"--{name} is ignored: {_BY_GRPC}")
+        options.interfaces, given.pcap = {}, None
+    for name, reason in _WARNED.items():
+        if getattr(given, name.replace("-", "_")) is not None:
+            options.warnings.append(f"--{name} is ignored: {reason}")
+    _copy(given, options)
+    check(options)
+    return given, options
+
+
+def _program(given: argparse.Namespace) -> Path | None:
+    names = list(given.program)
+    if (
+        given.pcap is not None
+        and not names
+        and given.pcap.endswith(".json")
+        and not Path(given.pcap).is_dir()
+    ):
+        # `--pcap X.json` means the option without its value
+        names, given.pcap = [given.pcap], "."
+    if len(names) > 1:
+        raise OptionError(f"'{names[1]}' is one argument too many")
+    if given.no_p4:
+        return None
+    if not names:
+        raise OptionError("a JSON file or --no-p4 is needed")
+    return Path(names[0])
+
+
+def _interfaces(given: Sequence[tuple[int, str]]) -> dict[int, str]:
+    interfaces: dict[int, str] = {}
+    for port, name in given:
+        if port in interfaces:
+            raise OptionError(f"port {port} is given twice, as {interfaces[port]} and {name}")
+        if port > MAX_PORT:
+            raise OptionError(f"port {port} exceeds {MAX_PORT}")
+        interfaces[port] = name
+    return interfaces
+
+
+def _copy(given: argparse.Namespace, options: Options) -> None:
+    for name in _COPIED:
+        setattr(options, name, getattr(given, name))
+    options.pcap = None if given.pcap is None else Path(given.pcap)
+    if given.recirc_rate is not None:
+        if given.recirc_rate.pps:
+            raise OptionError("--recirc-rate is in bit/s")
+        options.recirc_rate_bps = given.recirc_rate.bps
+    if given.no_p4 and given.program:
+        options.warnings.append(f"{given.program[0]} is ignored: --no-p4 is given")

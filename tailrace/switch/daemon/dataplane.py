@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packets over gRPC instead of interfaces, as simple_switch_grpc has it: `--dp-grpc-server-addr`.
+
+One client at a time hands packets in and is given all that leave the switch, each with the id of the packet
+that it comes from, copies too. When the client has no more to send it is given the rest, and the call ends as
+soon as nothing is left in the switch. A client that takes nothing makes ports wait, as a busy link does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from array import array
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Protocol
+
+import grpc
+import grpc.aio
+from google.protobuf.message import DecodeError
+
+from tailrace.p4rt.dataplane import DOWN, SERVICE, SET_STATUS, STREAM, UP, Packet, PortStatus, PortStatusSet
+from tailrace.p4rt.status import exhausted, invalid
+from tailrace.switch.core.types import PortError
+from tailrace.switch.p4runtime.calls import answering
+
+KEPT_IDS = 1 << 20
+"""Of packets: one that is older than so many others has none any more."""
+
+MOST_WAITING = 1024
+"""With so many packets that the client has not taken yet none of its is taken in."""
+
+_MOST_ORIGIN = (1 << 32) - 1
+_AT_ONCE = 64
+_LOOK_S = 0.002
+"""Between two looks at a switch that has to become empty."""
+
+_Context = grpc.aio.ServicerContext[bytes, bytes]
+
+
+class Frames(Protocol):
+    """Ports without interfaces: see switch.daemon.ports.IoLoop."""
+
+    @property
+    def taken_fd(self) -> int:
+        """Readable while `taken` may have frames."""
+        ...
+
+    def give(self, port: int, data: bytes, origin: int = 0) -> None:
+        """A frame comes in by a port now; PortError where it cannot."""
+        ...
+
+    def listen(self, on: bool) -> None:
+        """Whether somebody takes frames: else they are lost."""
+        ...
+
+    def taken(self, most: int) -> list[tuple[int, int, bytes]]:
+        """Port, origin and bytes of frames that left."""
+        ...
+
+    def waiting(self) -> int:
+        """How many `taken` has."""
+        ...
+
+    def idle(self) -> bool:
+        """Whether there are none, and none in the switch."""
+        ...
+
+    def set_port(self, port: int, up: bool) -> None:
+        """A port goes up or down; PortError where there is none."""
+        ...
+
+
+class DataplaneService:
+    """The service for one device."""
+
+    def __init__(self, frames: Frames, device_id: int, port_changed: Callable[[int, bool], None]) -> None:
+        """Takes who is told of ports that go up or down, whatever they were before."""
+        self._frames = frames
+        self._device_id = device_id
+        self._port_changed = port_changed
+        self._taken = False
+        self._ids: Ids | None = None
+
+    def handler(self) -> grpc.GenericRpcHandler[Any, Any]:
+        """The service as a gRPC server takes it."""
+        handlers = {
+            STREAM: grpc.stream_stream_rpc_method_handler(answering(self._stream)),
+            SET_STATUS: grpc.unary_unary_rpc_method_handler(answering(self._set_status)),
+        }
+        handler: grpc.GenericRpcHandler[Any, Any] = grpc.method_handlers_generic_handler(SERVICE, handlers)
+        return handler
+
+    async def _set_status(self, octets: bytes, _context: _Context) -> bytes:
+        request = self._parsed(PortStatus, octets)
+        if request.oper_status not in (DOWN, UP):
+            raise invalid(f"oper_status: expected {DOWN} (down) or {UP} (up), found {request.oper_status}")
+        up = request.oper_status == UP
+        try:
+            self._frames.set_port(request.port, up)
+        except PortError as error:
+            raise invalid(str(error)) from None
+        self._port_changed(request.port, up)
+        answer: bytes = PortStatusSet().SerializeToString()
+        return answer
+
+    def _parsed(self, message: Any, octets: bytes) -> Any:
+        try:
+            request = message.FromString(octets)
+        except DecodeError:
+            raise invalid(f"no {message.DESCRIPTOR.full_name}") from None
+        if request.device_id != self._device_id:
+            raise invalid(f"device_id: expected {self._device_id}, found {request.device_id}")
+        return request
+
+    async def _stream(self, requests: AsyncIterator[bytes], context: _Context) -> None:
+        if self._taken:
+            raise exhausted("another client has the packets: there can be one at a time")
+        self._taken = True
+        ids = self._ids = self._ids or Ids()
+        ids.forget()
+        sending = _Sending(self._frames, self._device_id, ids, context)
+        self._frames.listen(True)
+        sender = asyncio.create_task(sending.run())
+        try:
+            async for octets in requests:
+                request = self._parsed(Packet, octets)
+                # as BMv2 has it: none
+                if not request.packet:
+                    continue
+                await sending.room()
+                try:
+                    self._frames.give(request.port, request.packet, ids.origin(request.id))
+                except PortError as error:
+                    raise invalid(str(error)) from None
+            sending.end()
+            await sender
+        finally:
+            # the next client may come when this one's sender has gone, which watches the same descriptor
+            sender.add_done_callback(self._gone)
+            sender.cancel()
+
+    def _gone(self, sender: asyncio.Task[None]) -> None:
+        if not sender.cancelled():
+            sender.exception()  # of a client or a switch that has gone, too: nobody else asks
+        self._taken = False
+        with contextlib.suppress(PortError):  # the switch ends
+            self._frames.listen(False)
+
+
+class Ids:
+    """What the switch knows packets by, which has 32 bits, and their clients' ids of 64."""
+
+    def __init__(self) -> None:
+        self._ids = array("Q", bytes(8 * KEPT_IDS))
+        self._last = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Of what is in the switch now the next client knows nothing."""
+        self._origins = array("I", bytes(4 * KEPT_IDS))
+
+    def origin(self, packet_id: int) -> int:
+        """A new one for a packet."""
+        self._last = self._last % _MOST_ORIGIN + 1
+        place = self._last % KEPT_IDS
+        self._ids[place], self._origins[place] = packet_id, self._last
+        return self._last
+
+    def id(self, origin: int) -> int:
+        """The packet's; 0: it has none, or none any more."""
+        place = origin % KEPT_IDS
+        return self._ids[place] if self._origins[place] == origin else 0
+
+
+class _Sending:
+    """What gives a client the packets that leave."""
+
+    def __init__(self, frames: Frames, device_id: int, ids: Ids, context: _Context) -> None:
+        self._frames = frames
+        self._device_id = device_id
+        self._ids = ids
+        self._context = context
+        self._some = asyncio.Event()
+        self._room = asyncio.Event()
+        self._ended = False
+
+    async def room(self) -> None:
+        """Until the client has taken most of what waits for it."""
+        while self._frames.waiting() >= MOST_WAITING:
+            self._room.clear()
+            await self._room.wait()
+
+    def end(self) -> None:
+        """Nothing more comes in: `run` returns when nothing is left."""
+        self._ended = True
+        self._some.set()
+
+    async def run(self) -> None:
+        while True:
+            found = self._frames.taken(_AT_ONCE)
+            for port, origin, data in found:
+                packet = Packet(id=self._ids.id(origin), device_id=self._device_id, port=port, packet=data)
+                await self._context.write(packet.SerializeToString())
+            self._room.set()
+            if found:
+                continue
+            if self._ended and self._frames.idle():
+                return
+            if self._ended:
+                await asyncio.sleep(_LOOK_S)
+            else:
+                await self._more()
+
+    async def _more(self) -> None:
+        """Until there may be frames, or `end`."""
+        # only meanwhile, as nobody makes it unreadable while the client takes nothing
+        loop, readable = asyncio.get_running_loop(), self._frames.taken_fd
+        self._some.clear()
+        loop.add_reader(readable, self._some.set)
+        try:
+            await self._some.wait()
+        finally:
+            loop.remove_reader(readable)

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PFC, its watchdog and the shared buffer, as the command line has them, and as the switch takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from tailrace.spec import UnitError
+from tailrace.spec.constants import MAX_QUANTA
+from tailrace.spec.units import parse_alpha, parse_bytes
+from tailrace.spec.watchdog import Watchdog, of_host, parse_watchdog
+from tailrace.switch.core.lib import C
+
+if TYPE_CHECKING:
+    from tailrace.switch.core import BufferConfig, PfcConfig
+
+MOST_BYTES = 1 << 40
+HOST = "host"
+PACKET_BYTES = 128 << 20
+"""Memory for packets, unless a larger buffer needs more."""
+
+_PACKET_OVERHEAD = 16
+"""Bytes of memory for each byte of small packets in a buffer, at most."""
+
+_SIZES = ("xoff", "xon", "headroom")
+
+
+@dataclass(frozen=True, slots=True)
+class PfcSpec:
+    """Thresholds of some priorities of a port, None: of all ports; `quanta` is the pause asked for.
+
+    What comes in by the port waits `rise` priorities above that with which it was sent.
+    """
+
+    port: int | None
+    priorities: tuple[int, ...]
+    xoff_bytes: int
+    xon_bytes: int
+    headroom_bytes: int
+    quanta: int = MAX_QUANTA
+    rise: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BufferSpec:
+    """The shared buffer; `alpha` None: thresholds are as they were given; as in BufferConfig."""
+
+    size_bytes: int
+    alpha: Fraction | None = None
+    port_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WatchdogSpec:
+    """The watchdog of some ports, None: of all. With `host` it is what suits a host at that port."""
+
+    ports: tuple[int, ...] | None
+    watchdog: Watchdog
+    host: bool = False
+
+    def of(self, rate_bps: int, xoff_bytes: int) -> Watchdog:
+        """The watchdog of a port with such a rate, 0: none, and such a threshold."""
+        return of_host(rate_bps, xoff_bytes, self.watchdog.action) if self.host else self.watchdog
+
+
+def parse_pfc(text: str) -> PfcSpec:
+    """PFC as [PORT:]3,4:xoff=96KiB,xon=64KiB,headroom=48KiB, perhaps with ,quanta=N and ,rise=N.
+
+    Raises:
+        ValueError: it is none; UnitError where a size is none.
+    """
+    numbers, colon, rest = text.rpartition(":")
+    if not colon:
+        raise UnitError(text)
+    port, colon, numbers = numbers.rpartition(":")
+    priorities = tuple(int(number) for number in numbers.split(","))
+    values = dict(item.split("=", 1) for item in rest.split(","))
+    quanta = int(values.pop("quanta", str(MAX_QUANTA)))
+    rise = int(values.pop("rise", "0"))
+    if set(values) != set(_SIZES) or not all(0 <= p < C.TR_MAX_PRIORITIES for p in priorities):
+        raise UnitError(text)
+    xoff, xon, headroom = (parse_bytes(values[name]) for name in _SIZES)
+    if xon > xoff or max(xoff, headroom) > MOST_BYTES or not 0 < quanta <= MAX_QUANTA:
+        raise UnitError(text)
+    if not 0 <= rise < C.TR_MAX_PRIORITIES:
+        raise UnitError(text)
+    return PfcSpec(int(port) if colon else None, priorities, xoff, xon, headroom, quanta, rise)
+
+
+def parse_port_watchdog(text: str) -> WatchdogSpec:
+    """A watchdog as [PORT,PORT,...:]WORDS, words as spec.watchdog has them, or host[,action=ACTION].
+
+    Raises:
+        ValueError: it is none; UnitError where words are.
+    """
+    numbers, colon, words = text.rpartition(":")
+    ports = tuple(int(number) for number in numbers.split(",")) if colon else None
+    kind, comma, rest = words.partition(",")
+    if kind != HOST:
+        return WatchdogSpec(ports, parse_watchdog(words))
+    if comma and not rest.startswith("action="):
+        raise UnitError(f"{rest!r}: a host's port has only an action of its own")
+    return WatchdogSpec(ports, parse_watchdog(rest) if comma else Watchdog(), host=True)
+
+
+def parse_buffer(text: str) -> BufferSpec:
+    """The shared buffer as 9MB, perhaps with dynamic thresholds and bytes of ports: 9MB,alpha=1/8,port=8KB.
+
+    Raises:
+        ValueError: it is none; UnitError where the size is none.
+    """
+    size, comma, rest = text.partition(",")
+    size_bytes = parse_bytes(size)
+    values = dict(item.split("=", 1) for item in rest.split(",")) if comma else {}
+    alpha = parse_alpha(values.pop("alpha")) if "alpha" in values else None
+    port_bytes = parse_bytes(values.pop("port", "0"))
+    if values or not 0 < size_bytes <= MOST_BYTES or port_bytes > MOST_BYTES:
+        raise UnitError(text)
+    return BufferSpec(size_bytes, alpha, port_bytes)
+
+
+def pfc_configs(
+    specs: Sequence[PfcSpec],
+    watchdogs: Sequence[WatchdogSpec] = (),
+    rates_bps: Mapping[int, int] | None = None,
+) -> dict[int | None, PfcConfig]:
+    """PFC of all ports (None) and of each port that has something of its own; what comes later wins.
+
+    What is said of a port is added to what is said of all.
+
+    Args:
+        rates_bps: of the ports that there are, 0: no limit; only watchdogs of hosts depend on them.
+    """
+    rates_bps = rates_bps or {}
+    found: dict[int | None, PfcConfig] = {}
+    common = [spec for spec in specs if spec.port is None]
+    if common:
+        found[None] = _config(common)
+    own = {spec.port for spec in specs if spec.port is not None}
+    for port in sorted(own | _watched(watchdogs, rates_bps)):
+        of_port = [*common, *(spec for spec in specs if spec.port == port)]
+        if not of_port:
+            continue
+        config = _config(of_port)
+        asked = [spec for spec in watchdogs if spec.ports is None or port in spec.ports]
+        if asked:
+            watchdog = asked[-1].of(rates_bps.get(port, 0), config.least_xoff_bytes)
+            config = replace(config, watchdog=watchdog)
+        found[port] = config
+    return found
+
+
+def _watched(watchdogs: Sequence[WatchdogSpec], ports: Mapping[int, int]) -> set[int]:
+    """The ports that some watchdog is for."""
+    return {port for spec in watchdogs for port in (ports if spec.ports is None else spec.ports)}
+
+
+def _config(specs: Sequence[PfcSpec]) -> PfcConfig:
+    from tailrace.switch.core import PfcConfig, PfcLimits
+
+    own = {
+        priority: PfcLimits(spec.xoff_bytes, spec.xon_bytes, spec.headroom_bytes)
+        for spec in specs
+        for priority in spec.priorities
+    }
+    last = specs[-1]
+    thresholds = (last.xoff_bytes, last.xon_bytes, last.headroom_bytes)
+    return PfcConfig(tuple(sorted(own)), *thresholds, last.quanta, own, rise=last.rise)
+
+
+def packet_bytes(memory_bytes: int, buffer: BufferSpec | None) -> int:
+    """Memory for packets of a switch with such a `--memory`: at most a quarter of that."""
+    buffer_bytes = 0 if buffer is None else buffer.size_bytes
+    return min(memory_bytes // 4, max(PACKET_BYTES, _PACKET_OVERHEAD * buffer_bytes))
+
+
+def buffer_config(spec: BufferSpec | None) -> BufferConfig | None:
+    """The same for the switch."""
+    from tailrace.switch.core import BufferConfig
+
+    return None if spec is None else BufferConfig(spec.size_bytes, spec.alpha, spec.port_bytes)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the command line of the switch asks for, and whether it makes sense."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tailrace.spec.errors import Error
+from tailrace.switch.core.lib import MAX_PORT
+from tailrace.switch.daemon.lossless import BufferSpec, PfcSpec, WatchdogSpec
+from tailrace.switch.daemon.units import Rate
+
+# simple_switch_grpc listens on every interface; who wants that says so.
+DEFAULT_ADDRESS = "127.0.0.1:9559"
+LEVELS = ("trace", "debug", "info", "warn", "error", "off")
+
+_MOST_GROUPS = (1 << 32) - 1
+
+
+class OptionError(Error):
+    """A bad command line; one line for the user."""
+
+
+@dataclass(slots=True)
+class Options:
+    """What the command line asks for; times in ns, rates as units.Rate, depths in packets and bytes."""
+
+    program: Path | None
+    interfaces: dict[int, str]
+    address: str = DEFAULT_ADDRESS
+    packets_address: str | None = None
+    device_id: int = 0
+    cpu_port: int | None = None
+    drop_port: int = MAX_PORT
+    priority_queues: int = 1
+    max_mc_groups: int = 4096
+    pcap: Path | None = None
+    p4info: Path | None = None
+    log_console: bool = False
+    log_file: Path | None = None
+    log_level: str = "trace"
+    log_file_max_size: int = 5242880
+    log_file_max_files: int = 3
+    dump_packet_data: int = 0
+    ssl: bool = False
+    ssl_cacert: Path | None = None
+    ssl_cert: Path | None = None
+    ssl_key: Path | None = None
+    ssl_client_auth: bool = False
+    bmv2_compat: bool = False
+    strict: bool = False
+    tick_ns: int = 1000
+    port_rates: list[tuple[int | None, Rate]] = field(default_factory=list)
+    port_delays: list[tuple[int | None, int]] = field(default_factory=list)
+    queue_depth: tuple[int, int] = (64, 0)
+    recirc_rate_bps: int = 0
+    pfc: list[PfcSpec] = field(default_factory=list)
+    pfc_watchdog: list[WatchdogSpec] = field(default_factory=list)
+    buffer: BufferSpec | None = None
+    statistics: Path | None = None
+    coverage: Path | None = None
+    memory: int = 0
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def ports(self) -> Collection[int]:
+        """The numbers of the switch's ports, but for that of the controller."""
+        if self.packets_address is None:
+            return self.interfaces.keys()
+        return [port for port in range(MAX_PORT + 1) if port != self.cpu_port]
+
+    def logs(self, level: str) -> bool:
+        """Whether there is a log, and it has lines of that level."""
+        asked = self.log_console or self.log_file is not None
+        return asked and LEVELS.index(self.log_level) <= LEVELS.index(level)
+
+
+def _check_pfc(options: Options) -> None:
+    for spec in options.pfc:
+        if spec.port is not None and spec.port not in options.ports:
+            raise OptionError(f"--pfc: there is no port {spec.port}")
+        if max(spec.priorities) >= options.priority_queues:
+            queues = options.priority_queues
+            raise OptionError(
+                f"--pfc: there is no queue of priority {max(spec.priorities)} with --priority-queues {queues}"
+            )
+    _check_watchdogs(options)
+    if options.statistics is not None and not options.statistics.parent.is_dir():
+        raise OptionError(f"--statistics: '{options.statistics.parent}' is not a directory")
+    if options.coverage is not None and not options.coverage.is_dir():
+        raise OptionError(f"--coverage: '{options.coverage}' is not a directory")
+
+
+def _check_watchdogs(options: Options) -> None:
+    lossless = {spec.port for spec in options.pfc}
+    if options.pfc_watchdog and not lossless:
+        raise OptionError("--pfc-watchdog: nothing is lossless without --pfc")
+    for port in {port for spec in options.pfc_watchdog for port in spec.ports or ()}:
+        if port not in options.ports:
+            raise OptionError(f"--pfc-watchdog: there is no port {port}")
+        if not lossless & {None, port}:
+            raise OptionError(f"--pfc-watchdog: port {port} has no --pfc")
+
+
+def _check_address(name: str, text: str | None) -> None:
+    """Refuses ports that gRPC would take for others; names are its own matter."""
+    if text is None:
+        return
+    host, _, port = text.rpartition(":")
+    if text.startswith("unix"):
+        return
+    if not host or not (port.isascii() and port.isdecimal() and len(port) <= 5 and int(port) < 1 << 16):
+        raise OptionError(f"--{name}: expected HOST:PORT or unix:PATH, found {text[:80]!r}")
+
+
+def _check_values(options: Options) -> None:
+    if not 0 < options.priority_queues <= 8:
+        raise OptionError("--priority-queues is not in 1..8")
+    if options.drop_port > MAX_PORT:
+        raise OptionError(f"--drop-port {options.drop_port} is not in 0..{MAX_PORT}")
+    if not 0 < options.max_mc_groups <= _MOST_GROUPS:
+        raise OptionError(f"--max-mc-groups {options.max_mc_groups} is not in 1..{_MOST_GROUPS}")
+    if options.p4info is not None and options.program is None:
+        raise OptionError("--p4info needs the program that it is of, as JSON")
+    if options.tick_ns == 0 or options.log_file_max_size == 0:
+        raise OptionError("--tick-ns and --log-file-max-size must be above 0")
+
+
+def check(options: Options) -> None:
+    """Adds warnings of what will do nothing.
+
+    Raises:
+        OptionError: what is asked for makes no sense, or cannot be done.
+    """
+    cpu_port = options.cpu_port
+    if cpu_port is not None:
+        if not 0 < cpu_port <= MAX_PORT:
+            raise OptionError(f"--cpu-port {cpu_port} is not in 1..{MAX_PORT}")
+        if cpu_port in options.interfaces:
+            raise OptionError(f"--cpu-port {cpu_port} is the port of {options.interfaces[cpu_port]}")
+        if cpu_port == options.drop_port:
+            raise OptionError(f"--cpu-port {cpu_port} is the drop port; move that with --drop-port")
+    _check_values(options)
+    _check_pfc(options)
+    if options.log_console and options.log_file:
+        raise OptionError("--log-console and --log-file exclude each other")
+    if options.strict and options.bmv2_compat:
+        raise OptionError("--strict and --bmv2-compat exclude each other")
+    if options.strict and not options.device_id:
+        raise OptionError("--strict: device id 0 is none for P4Runtime: give another --device-id")
+    if options.dump_packet_data and not options.logs("info"):
+        options.warnings.append("--dump-packet-data is ignored: there is no log at level info")
+    if options.pcap is not None and not options.pcap.is_dir():
+        raise OptionError(f"--pcap: '{options.pcap}' is not a directory")
+    files = (options.ssl_cacert, options.ssl_cert, options.ssl_key)
+    if options.ssl and (options.ssl_cert is None or options.ssl_key is None):
+        raise OptionError("--grpc-server-ssl needs --grpc-server-cert and --grpc-server-key")
+    if options.ssl_client_auth and options.ssl and options.ssl_cacert is None:
+        raise OptionError("--grpc-server-with-client-auth needs --grpc-server-cacert")
+    if options.ssl_client_auth and not options.ssl:
+        raise OptionError(
+            "--grpc-server-with-client-auth needs --grpc-server-ssl: without it nobody is asked"
+        )
+    _check_address("grpc-server-addr", options.address)
+    _check_address("dp-grpc-server-addr", options.packets_address)
+    if not options.ssl and any(files):
+        options.warnings.append("TLS options are ignored without --grpc-server-ssl")

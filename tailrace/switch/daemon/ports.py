@@ -1,0 +1,374 @@
+"""Ports of the native switch: starts and stops the C thread that moves frames, and speaks with it.
+
+The thread itself is `switch/daemon/io/*.c`; this module only opens ports, hands frames of the control plane
+in and out, and reads counters. No call here holds the interpreter lock while it waits.
+"""
+
+# SPDX-License-Identifier: Apache-2.0
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+from tailrace.cbuild import headers
+from tailrace.cbuild.artifacts import RUNTIME
+from tailrace.switch.core import lib
+from tailrace.switch.core.build import (
+    BuildError,
+    Recipe,
+    library_recipe,
+    runtime_library,
+    runtime_recipe,
+)
+from tailrace.switch.core.lib import MAX_PORT
+from tailrace.switch.core.types import PortError
+
+__all__ = ["IoLoop", "PortError", "PortStatus", "SwitchHandle", "io_library", "io_sources", "open_library"]
+
+_HERE = Path(__file__).resolve().parent
+_RING_SLOTS = 8192
+"""Of all ports of a switch; each of 2 KiB, resident from the beginning."""
+
+ffi = headers.declared([_HERE / "io" / "tri_loop.h"], lib.ffi)
+C = headers.numbers(ffi)
+
+
+class SwitchHandle(Protocol):
+    """What the loop needs of a switch: the address of its `tr_switch`."""
+
+    @property
+    def handle(self) -> Any:
+        """A ``tr_switch *``, valid until the switch is closed: after the loop has stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class PortStatus:
+    """State and counters of one port since the start; the names are those of `tri_port_info` (tri_loop.h).
+
+    Frames are counted one by one; `_bytes` without frame check sequence. Drops stand under their reason.
+    """
+
+    up: int
+    deleted: int
+    blocked: int
+    rx_packets: int
+    rx_bytes: int
+    tx_packets: int
+    tx_bytes: int
+    rx_kernel_drops: int
+    rx_own: int
+    rx_too_long: int
+    rx_offload: int
+    rx_refused: int
+    checksums: int
+    super_frames: int
+    tags: int
+    tx_down: int
+    tx_too_long: int
+    tx_invalid: int
+    tx_refused: int
+    tx_errors: int
+    tx_waits: int
+    pcap_errors: int
+
+
+def io_sources() -> tuple[list[Path], list[Path]]:
+    """The C sources of the loop and the include folders they need."""
+    return sorted((_HERE / "io").glob("*.c")), [_HERE / "io", RUNTIME]
+
+
+def open_library(path: Path) -> Any:
+    """A build of the loop: its functions (tri_loop.h)."""
+    return headers.bound(ctypes.CDLL(str(path)), ffi)
+
+
+@functools.cache
+def io_library(sanitize: bool = False) -> Any:
+    """The loop for the real switch core, compiled where that has not been done yet.
+
+    Args:
+        sanitize: the build with sanitizers; must be that of the core.
+
+    Raises:
+        BuildError: no C compiler, or no place for what it makes.
+    """
+    runtime_library(sanitize)  # its symbols are what the loop calls
+    return headers.bound(_io_recipe(sanitize).load(), ffi)
+
+
+def _io_recipe(sanitize: bool = False) -> Recipe:
+    sources, include = io_sources()
+    return library_recipe("libtailrace_io", sources, include, sanitize=sanitize, link=("-lpthread",))
+
+
+def is_compiled() -> bool:
+    """Whether the core and the loop are in the cache.
+
+    Raises:
+        BuildError: there is no cache.
+    """
+    return runtime_recipe().is_made() and _io_recipe().is_made()
+
+
+class IoLoop:
+    """The ports of one switch and the thread that serves them.
+
+    Every method may be called from any thread; after close() all of them raise PortError. The switch must
+    outlive the loop.
+    """
+
+    def __init__(
+        self,
+        sw: SwitchHandle,
+        ports: Mapping[int, str],
+        cpu_port: int | None = None,
+        pcap_dir: Path | None = None,
+        *,
+        by_hand: bool = False,
+        ring_slots: int | None = None,
+        library: Any = None,
+    ) -> None:
+        """Opens every interface of `ports` (port number to interface name).
+
+        Args:
+            sw: the switch core.
+            ports: 0 to 511 each, interfaces of this network namespace, none twice; may be empty.
+            cpu_port: port whose frames go to packet_ins(); None: there is none.
+            pcap_dir: folder for `<interface>_in.pcap` and `<interface>_out.pcap`; None: no captures.
+            by_hand: all ports that are left have no interface: `give` and `taken` move their frames.
+            ring_slots: frames that each port can keep in memory shared with the kernel, 2 KiB each; 0: none,
+                each batch is a system call; None: what all ports together keep within 16 MiB, 256 to 2048.
+            library: another build of the C code (tests).
+
+        Raises:
+            PortError: an interface that does not exist, may not be opened or is given twice, or a bad number.
+        """
+        try:
+            self._lib = library if library is not None else io_library()
+        except BuildError as error:
+            raise PortError(str(error)) from None
+        self._sw = sw
+        self._ports = dict(ports)
+        self._cpu_port = cpu_port
+        self._error = ffi.new("char[]", C.TRI_ERROR_BYTES)
+        self._lock = threading.RLock()  # no call into C may outlive close()
+        self._frame = ffi.new("uint8_t[]", C.TR_MAX_FRAME)
+        self._started = False
+        if cpu_port is not None and not 0 <= cpu_port <= MAX_PORT:
+            raise PortError(f"CPU port {cpu_port} is out of range (0 to {MAX_PORT})")
+        folder = ffi.NULL if pcap_dir is None else str(pcap_dir).encode()
+        cpu = C.TRI_NO_CPU_PORT if cpu_port is None else cpu_port
+        if ring_slots is None:
+            ring_slots = min(2048, max(256, _RING_SLOTS // max(1, len(self._ports))))
+        loop = self._lib.tri_new(sw.handle, cpu, folder, ring_slots, self._error)
+        if not loop:
+            raise PortError(self._message())
+        self._loop: Any = loop
+        try:
+            for number, name in self._ports.items():
+                self._add(loop, number, name)
+            if by_hand and self._lib.tri_by_hand(loop, self._error) != 0:
+                raise PortError(self._message())
+        except PortError:
+            self.close()
+            raise
+
+    def _message(self) -> str:
+        text: bytes = ffi.string(self._error)
+        return text.decode(errors="replace")
+
+    def _add(self, loop: Any, number: int, name: str) -> None:
+        if not 0 <= number <= MAX_PORT:
+            raise PortError(f"port {number} is out of range (0 to {MAX_PORT})")
+        if self._lib.tri_add_port(loop, number, name.encode(errors="surrogateescape"), self._error) != 0:
+            raise PortError(self._message())
+
+    def _open(self) -> Any:
+        if self._loop is None:
+            raise PortError("the ports are closed")
+        return self._loop
+
+    def start(self) -> None:
+        """Starts the thread. Call once.
+
+        Raises:
+            PortError: the system gives no thread or descriptor, or the loop was started before.
+        """
+        if self._started:
+            raise PortError("the ports were started before")
+        with self._lock:
+            if self._lib.tri_start(self._open(), self._error) != 0:
+                raise PortError(self._message())
+            self._started = True
+
+    def stop(self) -> None:
+        """Ends the thread and closes all sockets and files: the same as close()."""
+        self.close()
+
+    def close(self) -> None:
+        """Ends the thread, closes everything, leaves nothing behind. Harmless when repeated."""
+        with self._lock:
+            loop, self._loop = self._loop, None
+            if loop is not None:
+                self._lib.tri_free(loop)
+
+    def __enter__(self) -> IoLoop:
+        """The loop itself, not yet started."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes the loop."""
+        self.close()
+
+    @property
+    def ports(self) -> dict[int, str]:
+        """Port number to interface name, as given."""
+        return dict(self._ports)
+
+    def now_ns(self) -> int:
+        """The clock that the core is called with: ns since this object was made, never runs backwards."""
+        with self._lock:
+            return int(self._lib.tri_now(self._open()))
+
+    def inject(self, port: int, data: bytes) -> None:
+        """Hands `data` to the core as received on `port` now.
+
+        Raises:
+            PortError: no such port number, or the core has no memory left.
+        """
+        with self._lock:
+            loop = self._open()
+            refused = not 0 <= port <= MAX_PORT or self._lib.tri_inject(loop, port, data, len(data)) != 0
+        if refused:
+            raise PortError(f"port {port} takes no frame of {len(data)} bytes")
+
+    def send_packet_out(self, data: bytes) -> None:
+        """Hands `data` to the core as received on the CPU port now.
+
+        Raises:
+            PortError: there is no CPU port.
+        """
+        if self._cpu_port is None:
+            raise PortError("there is no CPU port")
+        self.inject(self._cpu_port, data)
+
+    @property
+    def events_fd(self) -> int:
+        """Descriptor that is readable while packet-ins or digests may wait; never read it yourself."""
+        with self._lock:
+            return int(self._lib.tri_events_fd(self._open()))
+
+    def packet_ins(self) -> list[bytes]:
+        """Frames that the core sent to the CPU port and nobody has fetched, oldest first.
+
+        At most TRI_BOX_FRAMES, as more may come as fast as they are fetched. Makes events_fd unreadable
+        first, so fetch digests after this call: then no event is ever missed.
+        """
+        frames: list[bytes] = []
+        with self._lock:
+            loop = self._open()
+            self._lib.tri_events_clear(loop)
+            for _ in range(C.TRI_BOX_FRAMES):
+                length = self._lib.tri_packet_in(loop, self._frame, len(self._frame))
+                if length < 0:
+                    break
+                frames.append(bytes(ffi.buffer(self._frame, min(length, len(self._frame)))))
+        return frames
+
+    def give(self, port: int, data: bytes, origin: int = 0) -> None:
+        """Hands `data` to the core as received on a port by hand, or the CPU port, now; one that is down
+        loses it.
+
+        Args:
+            origin: what all frames that come of it are known by, from 0 to 2^32 - 1; 0: nothing.
+
+        Raises:
+            PortError: no such port, or the core has no memory left.
+        """
+        if not 0 <= port <= MAX_PORT:
+            raise PortError(f"port {port}: expected one from 0 to {MAX_PORT}")
+        with self._lock:
+            if self._lib.tri_hand_give(self._open(), port, data, len(data), origin) != 0:
+                raise PortError(f"port {port} takes no frame of {len(data)} bytes")
+
+    def listen(self, on: bool) -> None:
+        """Whether somebody takes frames of ports by hand: else they are lost. What waits is thrown away."""
+        with self._lock:
+            self._lib.tri_hand_listen(self._open(), on)
+
+    @property
+    def taken_fd(self) -> int:
+        """Descriptor that is readable while `taken` may have frames; never read it yourself."""
+        with self._lock:
+            return int(self._lib.tri_hand_fd(self._open()))
+
+    def taken(self, most: int) -> list[tuple[int, int, bytes]]:
+        """Frames that ports by hand have sent, oldest first, at most so many: port, origin and bytes.
+
+        Makes taken_fd unreadable first; call it until there are none.
+        """
+        frames = []
+        port, origin = ffi.new("uint32_t *"), ffi.new("uint32_t *")
+        with self._lock:
+            loop = self._open()
+            self._lib.tri_hand_clear(loop)
+            for _ in range(most):
+                length = self._lib.tri_hand_take(loop, self._frame, len(self._frame), port, origin)
+                if length < 0:
+                    break
+                data = bytes(ffi.buffer(self._frame, min(length, len(self._frame))))
+                frames.append((int(port[0]), int(origin[0]), data))
+        return frames
+
+    def waiting(self) -> int:
+        """How many frames `taken` would give."""
+        with self._lock:
+            return int(self._lib.tri_hand_waiting(self._open()))
+
+    def idle(self) -> bool:
+        """Whether there are none, and none in the switch that might become one."""
+        with self._lock:
+            return bool(self._lib.tri_hand_idle(self._open()))
+
+    def set_port(self, port: int, up: bool) -> None:
+        """A port by hand goes up or down.
+
+        Raises:
+            PortError: there is no such port.
+        """
+        with self._lock:
+            loop = self._open()
+            refused = not 0 <= port <= MAX_PORT or self._lib.tri_hand_set(loop, port, up) != 0
+        if refused:
+            raise PortError(f"there is no port {port} without an interface")
+
+    def packet_in_drops(self) -> int:
+        """Frames for the CPU port that were lost because there was no room for more."""
+        with self._lock:
+            return int(self._lib.tri_packet_in_drops(self._open()))
+
+    def status(self, port: int) -> PortStatus:
+        """State and counters of `port`.
+
+        Raises:
+            KeyError: no such port.
+        """
+        info = ffi.new("tri_port_info *")
+        if port not in self._ports:
+            raise KeyError(port)
+        with self._lock:
+            self._lib.tri_port_read(self._open(), port, info)
+        return PortStatus(**headers.fields(ffi, info))
+
+    def port_up(self, port: int) -> bool:
+        """Whether the interface of `port` is up and has carrier. KeyError when there is no such port."""
+        return bool(self.status(port).up)

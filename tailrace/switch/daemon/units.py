@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quantities that only the switch's command line has; those that all share are in spec.units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tailrace.spec.units import parse_bytes, parse_rate_bps, split, whole
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A rate in bits/s or in packets/s; the other one is 0."""
+
+    bps: int = 0
+    pps: int = 0
+
+
+def parse_rate(text: str) -> Rate:
+    """A rate such as 100Mbps or 1000pps; a bare number is bits/s."""
+    value, unit = split(text)
+    if unit.lower() == "pps":
+        return Rate(pps=whole(value, text))
+    return Rate(bps=parse_rate_bps(text))
+
+
+def parse_depth(text: str) -> tuple[int, int]:
+    """A queue depth as (packets, bytes): 64 and 64pkts are packets, 100KiB is bytes; 0 is no limit."""
+    value, unit = split(text)
+    if unit in ("", "pkts", "packets"):
+        return whole(value, text), 0
+    return 0, parse_bytes(text)

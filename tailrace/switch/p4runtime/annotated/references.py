@@ -1,0 +1,396 @@
+# SPDX-License-Identifier: Apache-2.0
+"""@refers_to and @referenced_by: what an entry refers to has to be there, as long as the entry is.
+
+Beyond P4Runtime's specification, as SAI's programs have it (sonic-pins, p4_pdpi/references.cc). All that an
+entry says of one other table, in its key and in one action, has to be found in one entry of that table. Where
+it says two things of one field, the second begins a reference of its own. Optional fields that are left out
+refer to nothing. What the program declares itself can be referred to, and refers to nothing.
+
+An index counts, for each set of values that can be referred to, the entries that have them and those that
+refer to them: so neither writing nor deleting looks through a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+from finsy.proto import p4i, p4r
+
+from tailrace.p4rt.status import P4RtError, invalid
+from tailrace.switch.p4runtime.annotated.annotations import Annotated, names
+from tailrace.switch.p4runtime.entities.bytestring import encode, shortest
+from tailrace.switch.p4runtime.entities.match import Kind, MatchField, NamedField, PackedKey
+
+if TYPE_CHECKING:
+    from tailrace.switch.p4runtime.entities.actions import ActionSpec
+    from tailrace.switch.p4runtime.entities.schema import ParamPlan, Schema, TablePlan
+
+MULTICAST = 0
+"""Stands for the id of the table of multicast groups, which P4Info has not."""
+MULTICAST_TABLE = "builtin::multicast_group_table"
+MAX_REFERENCES = 16
+"""Of one key, or one action."""
+MAX_OPTIONAL = 4
+"""References of optional fields of one key: each may be left out."""
+MAX_SHAPES = 16
+"""Sets of fields of one table that are referred to together: each entry is counted for all."""
+
+_REPLICA = ("replica.port", "replica.instance")
+
+
+class Reference(NamedTuple):
+    """Values of fields of a table, by their positions, that one of its entries has, or has to have."""
+
+    target: int
+    fields: tuple[int, ...]
+    values: tuple[bytes, ...]
+
+
+References = tuple[Reference, ...]
+
+
+class _Part(NamedTuple):
+    """A field or parameter at `place` of its key or action, and the field that it refers to."""
+
+    place: int
+    target: int
+    field: int
+
+
+@dataclass(slots=True)
+class _Target:
+    name: str
+    fields: Sequence[str]
+    strings: frozenset[int]
+    shapes: set[tuple[int, ...]] = field(default_factory=set)
+
+
+def _grouped(parts: Iterable[tuple[_Part, bytes]]) -> References:
+    """What an entry refers to: for each table one reference, or as many as it names one field."""
+    groups: dict[int, list[dict[int, bytes]]] = {}
+    for part, value in parts:
+        of_target = groups.setdefault(part.target, [])
+        group = next((one for one in of_target if part.field not in one), None)
+        if group is None:
+            of_target.append({part.field: value})
+        else:
+            group[part.field] = value
+    return tuple(
+        Reference(target, *(tuple(each) for each in zip(*sorted(group.items()), strict=True)))
+        for target, of_target in groups.items()
+        for group in of_target
+    )
+
+
+@dataclass(slots=True)
+class ReferencePlan:
+    """The references of one pipeline, by P4Info id of table and action."""
+
+    keys: dict[int, tuple[_Part, ...]] = field(default_factory=dict)
+    actions: dict[int, tuple[_Part, ...]] = field(default_factory=dict)
+    replicas: tuple[_Part, ...] = ()
+    targets: dict[int, _Target] = field(default_factory=dict)
+    fields: dict[int, tuple[MatchField, ...]] = field(default_factory=dict)
+
+    def involves(self, table: TablePlan) -> bool:
+        """Whether entries of a table refer or can be referred to."""
+        ids = (
+            table.id in self.keys,
+            table.id in self.targets,
+            *(one in self.actions for one in table.actions),
+        )
+        return any(ids)
+
+    def of_entry(self, table_id: int, packed: PackedKey, actions: Sequence[ActionSpec]) -> References:
+        """What an entry refers to, with one action, none, or some of which each packet meets one."""
+        fields = self.fields.get(table_id, ())
+        key = [
+            (part, _value(fields[part.place], packed))
+            for part in self.keys.get(table_id, ())
+            if _is_given(fields[part.place], packed)
+        ]
+        if not actions:
+            return _grouped(key)
+        found = (one for spec in actions for one in _grouped([*key, *self._of_action(spec)]))
+        return tuple(dict.fromkeys(found))
+
+    def of_action(self, spec: ActionSpec) -> References:
+        """What an action refers to where no key is known: of members, and of default entries."""
+        return _grouped(self._of_action(spec))
+
+    def _of_action(self, spec: ActionSpec) -> Iterator[tuple[_Part, bytes]]:
+        for part in self.actions.get(spec.plan.id, ()):
+            number, names_ = spec.call.data[part.place], spec.plan.ordered[part.place].names
+            yield part, encode(number) if names_ is None else names_.to_sdn(number)
+
+    def of_group(self, group: p4r.MulticastGroupEntry) -> References:
+        """What a multicast group refers to with its replicas, those that stand in included."""
+        if not self.replicas:
+            return ()
+        pairs = []
+        for replica in group.replicas:
+            with_bytes = replica.WhichOneof("port_kind") == "port"
+            port = shortest(replica.port) if with_bytes else encode(replica.egress_port)
+            pairs.append((port, encode(replica.instance)))
+            pairs += [(shortest(one.port), encode(one.instance)) for one in replica.backup_replicas]
+        found = (
+            one for pair in pairs for one in _grouped((part, pair[part.place]) for part in self.replicas)
+        )
+        return tuple(dict.fromkeys(found))
+
+    def keys_of(self, table_id: int, packed: PackedKey) -> References:
+        """What an entry can be referred to by."""
+        target = self.targets.get(table_id)
+        if target is None:
+            return ()
+        fields = self.fields[table_id]
+        return tuple(
+            Reference(table_id, shape, tuple(_value(fields[one], packed) for one in shape))
+            for shape in sorted(target.shapes)
+        )
+
+    def keys_of_group(self, group_id: int) -> References:
+        """What a multicast group can be referred to by."""
+        return (Reference(MULTICAST, (0,), (encode(group_id),)),) if MULTICAST in self.targets else ()
+
+    def shown(self, one: Reference) -> str:
+        """The table and the values of a reference, for an error."""
+        target = self.targets[one.target]
+        parts = (
+            f"{target.fields[place]} {_shown(value, string=place in target.strings)}"
+            for place, value in zip(one.fields, one.values, strict=True)
+        )
+        return f"'{target.name}' with {', '.join(parts)}"
+
+
+class ReferenceIndex:
+    """Who has and who refers to what, in one forwarding state.
+
+    While it is `deferred`, nothing is refused: of entries that come in any order `unmet` tells in the end.
+    """
+
+    def __init__(self, plan: ReferencePlan) -> None:
+        self.plan = plan
+        self.deferred = False
+        self._counts: dict[Reference, list[int]] = {}  # those that have it, those that refer to it
+
+    def check(self, needs: References, what: str) -> None:
+        """Refuses what refers to something that is not there.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT, naming table, fields and values.
+        """
+        for one in needs if not self.deferred else ():
+            if one not in self._counts or not self._counts[one][0]:
+                raise invalid(f"{what}: @refers_to: there is no entry in {self.plan.shown(one)}")
+
+    def check_leaving(self, keys: References, needs: References, what: str) -> None:
+        """Refuses to delete what others refer to; what it refers to itself does not count.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT.
+        """
+        for one in keys:
+            has, wanted = self._counts[one]
+            others = wanted - needs.count(one)
+            if has == 1 and others > 0:
+                raise invalid(f"{what}: {others} refer (@refers_to) to the entry in {self.plan.shown(one)}")
+
+    def add(self, keys: References, needs: References) -> None:
+        """Notes an entry."""
+        self._count(keys, 0, 1)
+        self._count(needs, 1, 1)
+
+    def remove(self, keys: References, needs: References) -> None:
+        """Forgets an entry."""
+        self._count(keys, 0, -1)
+        self._count(needs, 1, -1)
+
+    def _count(self, references: References, place: int, more: int) -> None:
+        for one in references:
+            counts = self._counts.setdefault(one, [0, 0])
+            counts[place] += more
+            if counts == [0, 0]:
+                del self._counts[one]
+
+    def unmet(self) -> Iterator[P4RtError | None]:
+        """Looks for something that is referred to and not there; None for what is in order."""
+        for one, (has, wanted) in self._counts.items():
+            missing = wanted and not has
+            yield invalid(f"@refers_to: there is no entry in {self.plan.shown(one)}") if missing else None
+
+
+def _is_given(one: MatchField, packed: PackedKey) -> bool:
+    return one.kind is Kind.EXACT or any(packed.mask[one.offset : one.offset + one.nbytes])
+
+
+def _value(one: MatchField, packed: PackedKey) -> bytes:
+    """A value as controllers write it: those of different widths can be the same."""
+    return one.sdn(packed.key[one.offset : one.offset + one.nbytes])
+
+
+def _shown(value: bytes, *, string: bool) -> str:
+    return f"'{value.decode(errors='replace')}'" if string else f"0x{value.hex()}"
+
+
+# ---- what P4Info says ----
+
+
+def reference_plan(schema: Schema) -> ReferencePlan | None:
+    """The references of a pipeline whose tables are known; None: it has none.
+
+    Raises:
+        P4RtError: INVALID_ARGUMENT: an annotation names what there is not, or what cannot be referred to.
+    """
+    return _Reader(schema).read()
+
+
+class _Reader:
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._plan = ReferencePlan()
+        self._tables = {
+            name: table
+            for table in schema.info.tables
+            for name in (table.preamble.name, table.preamble.alias)
+        }
+
+    def read(self) -> ReferencePlan | None:
+        plan, schema = self._plan, self._schema
+        params: dict[int, tuple[ParamPlan, ...]] = {
+            action.id: action.ordered for table in schema.tables.values() for action in table.actions.values()
+        }
+        for table in schema.info.tables:
+            found = schema.tables.get(table.preamble.id)
+            if found is not None:
+                plan.fields[found.id] = found.key.fields
+                self._read_key(table, found)
+        for action in schema.info.actions:
+            given = zip(action.params, params.get(action.preamble.id, ()), strict=False)
+            what = f"action '{action.preamble.name}'"
+            parts = [
+                part
+                for place, (param, ours) in enumerate(given)
+                for part in self._parts(
+                    param, place, f"{what}, parameter '{param.name}'", ours.names is not None
+                )
+            ]
+            if parts:
+                plan.actions[action.preamble.id] = self._bounded(parts, what)
+        plan.replicas = self._bounded(sorted(plan.replicas), MULTICAST_TABLE)
+        if not plan.targets:
+            return None
+        self._find_shapes()
+        return plan
+
+    def _read_key(self, table: p4i.Table, found: TablePlan) -> None:
+        what = f"table '{table.preamble.name}'"
+        parts: list[_Part] = []
+        for place, (match, one) in enumerate(zip(table.match_fields, found.key.fields, strict=True)):
+            of_field = f"{what}, field '{match.name}'"
+            string = isinstance(one, NamedField)
+            refers = list(self._parts(match, place, of_field, string))
+            if refers and one.kind not in (Kind.EXACT, Kind.OPTIONAL):
+                raise invalid(f"P4Info: {of_field}: @refers_to is for exact and optional fields")
+            parts += refers
+            for target, name in self._arguments(match, "referenced_by", of_field):
+                if target != MULTICAST_TABLE or name not in _REPLICA:
+                    raise invalid(
+                        f"P4Info: {of_field}: @referenced_by takes {MULTICAST_TABLE} "
+                        f"and one of {', '.join(_REPLICA)}, "
+                        f"not {target} and {name}"
+                    )
+                if name == "replica.instance" and string:
+                    raise invalid(f"P4Info: {of_field}: instances are numbers, and this is a string")
+                self._check_target(found, place, of_field)
+                replica = _Part(_REPLICA.index(name), found.id, place)
+                self._plan.replicas += (replica,)
+        optional = sum(found.key.fields[part.place].kind is Kind.OPTIONAL for part in parts)
+        if optional > MAX_OPTIONAL:
+            raise invalid(
+                f"P4Info: {what} refers with {optional} optional fields; the limit is {MAX_OPTIONAL}"
+            )
+        if parts:
+            self._plan.keys[found.id] = self._bounded(parts, what)
+
+    @staticmethod
+    def _bounded(parts: Sequence[_Part], what: str) -> tuple[_Part, ...]:
+        if len(parts) > MAX_REFERENCES:
+            raise invalid(f"P4Info: {what} has {len(parts)} references; the limit is {MAX_REFERENCES}")
+        return tuple(parts)
+
+    @staticmethod
+    def _arguments(entity: Annotated, annotation: str, what: str) -> Iterator[tuple[str, str]]:
+        for given in names(entity, annotation, ("table", "field")):
+            if len(given) != 2:
+                raise invalid(
+                    f"P4Info: {what}: @{annotation} takes a table and a field, not '{', '.join(given)}'"
+                )
+            yield given[0], given[1]
+
+    def _parts(self, entity: Annotated, place: int, what: str, string: bool) -> Iterator[_Part]:
+        for name, of_target in self._arguments(entity, "refers_to", what):
+            if name == MULTICAST_TABLE:
+                if of_target != "multicast_group_id" or string:
+                    raise invalid(f"P4Info: {what}: groups have numbers, in the field multicast_group_id")
+                self._plan.targets.setdefault(
+                    MULTICAST, _Target(MULTICAST_TABLE, ("multicast_group_id",), frozenset())
+                )
+                yield _Part(place, MULTICAST, 0)
+                continue
+            table = self._tables.get(name)
+            if table is None:
+                raise invalid(f"P4Info: {what}: @refers_to: there is no table '{name}'")
+            if table.preamble.id in self._schema.absent:
+                continue  # the program has it not, so that nobody can write what would be referred to
+            found = self._schema.tables[table.preamble.id]
+            position = next((n for n, one in enumerate(table.match_fields) if one.name == of_target), None)
+            if position is None:
+                raise invalid(f"P4Info: {what}: @refers_to: table '{name}' has no field '{of_target}'")
+            self._check_target(found, position, what)
+            if isinstance(found.key.fields[position], NamedField) is not string:
+                raise invalid(
+                    f"P4Info: {what}: @refers_to between a string and a number ('{name}.{of_target}')"
+                )
+            yield _Part(place, found.id, position)
+
+    def _check_target(self, table: TablePlan, position: int, what: str) -> None:
+        fields = table.key.fields
+        if fields[position].kind is not Kind.EXACT:
+            raise invalid(f"P4Info: {what}: only exact fields can be referred to")
+        if table.id not in self._plan.targets:
+            strings = frozenset(n for n, one in enumerate(fields) if isinstance(one, NamedField))
+            self._plan.targets[table.id] = _Target(
+                table.name, [one.name for one in self._tables[table.name].match_fields], strings
+            )
+
+    def _find_shapes(self) -> None:
+        """Notes which fields can be referred to together, by all keys with all actions."""
+        plan = self._plan
+        for table in self._schema.tables.values():
+            actions = {plan.actions.get(one, ()) for one in table.actions} | {()}
+            for key in self._keys_of(table):
+                for action in actions:
+                    self._note((*key, *action))
+        for action in plan.actions.values():
+            self._note(action)
+        self._note(plan.replicas)
+
+    def _keys_of(self, table: TablePlan) -> Iterator[tuple[_Part, ...]]:
+        parts, fields = self._plan.keys.get(table.id, ()), table.key.fields
+        optional = sorted({p.place for p in parts if fields[p.place].kind is Kind.OPTIONAL})
+        for count in range(len(optional) + 1):
+            for left_out in combinations(optional, count):
+                yield tuple(part for part in parts if part.place not in left_out)
+
+    def _note(self, parts: Iterable[_Part]) -> None:
+        for one in _grouped((part, b"") for part in parts):
+            target = self._plan.targets[one.target]
+            target.shapes.add(one.fields)
+            if len(target.shapes) > MAX_SHAPES:
+                raise invalid(
+                    f"P4Info: @refers_to: more than {MAX_SHAPES} sets of fields refer to '{target.name}'"
+                )

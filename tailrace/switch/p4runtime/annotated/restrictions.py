@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""@entry_restriction of tables and @action_restriction of actions: what may be written to them at all.
+
+Beyond P4Runtime's specification, as p4lang/p4-constraints has it: asked of the entries and actions that
+clients write, so neither of what the program declares itself nor of deletions. The language: constraints.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from finsy.proto import p4i
+
+from tailrace.p4rt.status import P4RtError, exhausted, invalid
+from tailrace.switch.p4runtime.annotated import constraints
+from tailrace.switch.p4runtime.annotated.annotations import Annotated, texts
+from tailrace.switch.p4runtime.annotated.constraints import INT, STRING, Conjunct, Scope, Type, Value
+from tailrace.switch.p4runtime.entities.bytestring import encode
+from tailrace.switch.p4runtime.entities.match import KeyPlan, Kind, MatchField, NamedField, PackedKey
+from tailrace.switch.p4runtime.entities.translation import Names
+
+MAX_BYTES = 1 << 18
+"""Of all constraints of a pipeline: they are parsed while others wait."""
+MAX_TOKENS = 1 << 14
+"""Of all constraints of a pipeline: all of them may be asked of each entry that is written."""
+MAX_ASKED = 1 << 19
+"""Tokens of the constraints that one update asks, of a one-shot with many actions for one: some 0.1 s."""
+MAX_ASKED_IN_WRITE = 1 << 24
+"""The same of all updates of a Write; the rest is refused. Others wait who want the same table."""
+MAX_SHOWN = 120
+"""Characters of a constraint in an error, which has room for the values as well."""
+
+
+@dataclass(slots=True)
+class Texts:
+    """The constraints of one pipeline: as they are read, and what has been evaluated of them.
+
+    `asked` is in tokens, of the update that is under way.
+    """
+
+    left: int = MAX_BYTES
+    tokens: int = 0
+    asked: int = 0
+    actions: dict[int, ActionRestriction | None] = field(default_factory=dict)
+    """By id: many tables have the same action."""
+
+    def parse(self, entity: Annotated, annotation: str, scope: Scope, owner: str) -> list[Conjunct]:
+        """The constraint of a table or an action; where it has several, all hold.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT: it is malformed, or the constraints are too long.
+        """
+        found: list[Conjunct] = []
+        what = f"P4Info: {owner}, @{annotation}"
+        for text in texts(entity, annotation):
+            if text is None:
+                raise invalid(f"{what}: the constraint has to be one or more strings in double quotes")
+            self.left -= len(text)
+            if self.left < 0:
+                raise invalid(f"{what}: all constraints together have more than {MAX_BYTES} bytes")
+            parsed = constraints.parse(text, scope, what)
+            self.tokens += sum(conjunct.tokens for conjunct in parsed)
+            if self.tokens > MAX_TOKENS:
+                raise invalid(
+                    f"{what}: all constraints of a pipeline have {MAX_TOKENS} tokens at most; "
+                    f"with this one they have {self.tokens}"
+                )
+            found += parsed
+        return found
+
+    def ask(self, conjuncts: Sequence[Conjunct], values: Sequence[Value]) -> Conjunct | None:
+        """The first of some constraints that does not hold.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED: the update has asked too many.
+        """
+        for conjunct in conjuncts:
+            self.asked += conjunct.tokens
+            if self.asked > MAX_ASKED:
+                raise exhausted(
+                    f"an update asks constraints of at most {MAX_ASKED} tokens, for all actions of a one-shot"
+                )
+            if not conjunct.holds(values):
+                return conjunct
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRestriction:
+    """What the entries of one table have to satisfy."""
+
+    what: str
+    fields: tuple[MatchField, ...]
+    conjuncts: tuple[Conjunct, ...]
+    places: Mapping[str, int]
+    texts: Texts
+
+    def check(self, packed: PackedKey, priority: int) -> None:
+        """Refuses an entry.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT, with the part of the constraint that does not hold, and the values.
+        """
+        values: list[Value] = [_match_value(one, packed) for one in self.fields]
+        values.append(priority)
+        violated = self.texts.ask(self.conjuncts, values)
+        if violated is not None:
+            raise self._violated(violated, values)
+
+    def _violated(self, conjunct: Conjunct, values: Sequence[Value]) -> P4RtError:
+        shown = []
+        for name in conjunct.names:
+            place = self.places.get(name)
+            shown.append(
+                f"{name} is {values[-1]}"
+                if place is None
+                else f"{name} {_match_shown(self.fields[place], values[place])}"
+            )
+        return _violation(self.what, "entry_restriction", conjunct, shown)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRestriction:
+    """What the parameters of one action have to satisfy."""
+
+    what: str
+    names: tuple[Names | None, ...]
+    conjuncts: tuple[Conjunct, ...]
+    places: Mapping[str, int]
+    texts: Texts
+
+    def check(self, data: Sequence[int]) -> None:
+        """Refuses the parameters of a call.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT, with the part of the constraint that does not hold, and the values.
+        """
+        values: Sequence[Value] = [
+            number if names is None else names.to_sdn(number)
+            for number, names in zip(data, self.names, strict=True)
+        ]
+        violated = self.texts.ask(self.conjuncts, values)
+        if violated is not None:
+            shown = [f"{name} is {_shown(values[self.places[name]])}" for name in violated.names]
+            raise _violation(self.what, "action_restriction", violated, shown)
+
+
+def entry_restriction(table: p4i.Table, key: KeyPlan, found: Texts) -> EntryRestriction | None:
+    """The restriction of a table, whose fields `key` has in P4Info's order.
+
+    Raises:
+        P4RtError: INVALID_ARGUMENT: the constraint is malformed.
+    """
+    names = {}
+    for place, (match, one) in enumerate(zip(table.match_fields, key.fields, strict=True)):
+        names[match.name] = (place, _match_type(one))
+    attributes = {"priority": (len(key.fields), INT)}
+    scope = Scope("key", names, attributes)
+    conjuncts = found.parse(table.preamble, "entry_restriction", scope, key.what)
+    if not conjuncts:
+        return None
+    if len(names) < len(key.fields):
+        raise invalid(f"P4Info: {key.what} has @entry_restriction, and fields with the same name")
+    places = {name: place for name, (place, _) in names.items()}
+    return EntryRestriction(key.what, key.fields, tuple(conjuncts), places, found)
+
+
+def action_restriction(
+    action: p4i.Action, params: Sequence[tuple[str, int, Names | None]], found: Texts
+) -> ActionRestriction | None:
+    """The restriction of an action; of each parameter `params` has name, bits, and its strings.
+
+    Raises:
+        P4RtError: INVALID_ARGUMENT: the constraint is malformed.
+    """
+    if action.preamble.id not in found.actions:
+        found.actions[action.preamble.id] = _action_restriction(action, params, found)
+    return found.actions[action.preamble.id]
+
+
+def _action_restriction(
+    action: p4i.Action, params: Sequence[tuple[str, int, Names | None]], found: Texts
+) -> ActionRestriction | None:
+    what = f"action '{action.preamble.name}'"
+    known = {
+        name: (place, Type("bit", bits) if names is None else STRING)
+        for place, (name, bits, names) in enumerate(params)
+    }
+    conjuncts = found.parse(action.preamble, "action_restriction", Scope("parameter", known, {}), what)
+    if not conjuncts:
+        return None
+    if len(known) < len(params):
+        raise invalid(f"P4Info: {what} has @action_restriction, and parameters with the same name")
+    places = {name: place for name, (place, _) in known.items()}
+    return ActionRestriction(what, tuple(names for _, _, names in params), tuple(conjuncts), places, found)
+
+
+def _match_type(one: MatchField) -> Type:
+    if not isinstance(one, NamedField):
+        return Type(one.kind.value, one.bits)
+    if one.kind is Kind.EXACT:
+        return Type(constraints.EXACT_STRING, one.bits)
+    return Type(constraints.OPTIONAL_STRING, one.bits)
+
+
+def _match_value(one: MatchField, packed: PackedKey) -> tuple[Value, int]:
+    """The two values of a field, as constraints have them; of one not given, those of "don't care"."""
+    end = one.offset + one.nbytes
+    octets = packed.key[one.offset : end]
+    mask = int.from_bytes(packed.mask[one.offset : end], "big")
+    # what lies above the bits of controllers' values is the data plane's alone
+    full = (1 << one.bits) - 1
+    if isinstance(one, NamedField):
+        return (one.sdn(octets) if mask else b""), mask & full
+    number = int.from_bytes(octets, "big")
+    if one.kind is Kind.LPM:
+        return number, max(mask.bit_count() - one.above, 0)
+    return number, mask & full
+
+
+def _match_shown(one: MatchField, value: tuple[Value, int]) -> str:
+    number, second = value
+    if one.kind is Kind.RANGE:
+        return f"is {_shown(number)}..{_shown(second)}"
+    if one.kind is not Kind.EXACT and not second:
+        return "is not given"
+    shown = f"is {_shown(number)}"
+    if one.kind is Kind.LPM:
+        return f"{shown}/{second}"
+    return f"{shown} &&& {_shown(second)}" if one.kind is Kind.TERNARY else shown
+
+
+def _shown(value: Value) -> str:
+    return f"'{value.decode()}'" if isinstance(value, bytes) else f"0x{encode(value).hex()}"
+
+
+def _violation(what: str, annotation: str, conjunct: Conjunct, shown: Sequence[str]) -> P4RtError:
+    text = conjunct.text
+    if len(text) > MAX_SHOWN:
+        text = text[: MAX_SHOWN - 3] + "..."
+    return invalid(f"{what}: @{annotation} '{text}' does not hold: {', '.join(shown) or 'for any values'}")

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which role may see and change what: @p4runtime_role in P4Info, as p4c passes it on.
+
+The specification leaves to role.config what a role has (section 5); SAI's programs, sonic-pins and 4ward use
+the annotation. Without any in P4Info every role has the full pipeline. With one, a table or an action profile
+belongs to the roles that it names, or else to the default role alone; a profile that names none goes with its
+tables, and direct resources go with theirs. What else P4Info has is everyone's unless it names a role, the
+headers of packet-in and packet-out for example, and so are multicast groups and clone sessions, which P4Info
+has not. The default role has everything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from finsy.proto import p4i, p4r
+
+from tailrace.p4rt.status import Code, P4RtError, invalid
+from tailrace.switch.p4runtime.annotated.annotations import texts
+from tailrace.switch.p4runtime.arbitration import DEFAULT_ROLE
+
+_OWNER_IDS = {
+    "table_entry": ("table_id",),
+    "direct_counter_entry": ("table_entry", "table_id"),
+    "direct_meter_entry": ("table_entry", "table_id"),
+    "action_profile_member": ("action_profile_id",),
+    "action_profile_group": ("action_profile_id",),
+    "counter_entry": ("counter_id",),
+    "meter_entry": ("meter_id",),
+    "register_entry": ("register_id",),
+    "value_set_entry": ("value_set_id",),
+    "digest_entry": ("digest_id",),
+}
+"""Where the kinds of entities say what they belong to."""
+
+
+def owner_of(entity: p4r.Entity) -> int:
+    """The P4Info id of what an entity belongs to; 0: of nothing, or of all."""
+    which = entity.WhichOneof("entity")
+    if which is None or which not in _OWNER_IDS:
+        return 0
+    found: Any = getattr(entity, which)
+    for step in _OWNER_IDS[which]:
+        found = getattr(found, step)
+    return int(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The roles of one pipeline. By P4Info id: the `owners` of what is not everyone's, and how it is called.
+
+    `packet_in` and `packet_out` are the ids of the controller headers, 0 where there are none.
+    """
+
+    owners: dict[int, frozenset[str]]
+    names: dict[int, str]
+    packet_in: int
+    packet_out: int
+
+    def allows(self, role: str, owner: int) -> bool:
+        """Whether a role has the object of that id, and what belongs to it."""
+        owners = self.owners.get(owner)
+        return owners is None or role == DEFAULT_ROLE or role in owners
+
+    def check(self, role: str, owner: int) -> None:
+        """Refuses what concerns the object of that id.
+
+        Raises:
+            P4RtError: PERMISSION_DENIED: it is another role's.
+        """
+        if not self.allows(role, owner):
+            owners = ", ".join(f"'{one}'" for one in sorted(self.owners[owner])) or "the default role"
+            raise P4RtError(
+                Code.PERMISSION_DENIED, f"role '{role}' has no access to '{self.names[owner]}', but {owners}"
+            )
+
+    def only(self, role: str, response: p4r.ReadResponse) -> p4r.ReadResponse:
+        """What a role may read of an answer."""
+        if role == DEFAULT_ROLE:
+            return response
+        return p4r.ReadResponse(entities=(e for e in response.entities if self.allows(role, owner_of(e))))
+
+
+def roles_of(info: p4i.P4Info) -> Roles | None:
+    """The roles that P4Info names; None: it names none, and every role has everything.
+
+    Raises:
+        P4RtError: INVALID_ARGUMENT: an annotation has no string in it.
+    """
+    preambles = [
+        *(one.preamble for one in info.tables),
+        *(one.preamble for one in info.action_profiles),
+        *(one.preamble for one in info.counters),
+        *(one.preamble for one in info.meters),
+        *(one.preamble for one in info.registers),
+        *(one.preamble for one in info.value_sets),
+        *(one.preamble for one in info.digests),
+    ]
+    headers = [one.preamble for one in info.controller_packet_metadata]
+    preambles += headers
+    owners = {preamble.id: found for preamble in preambles if (found := _named(preamble))}
+    if not owners:
+        return None
+    default: frozenset[str] = frozenset()
+    for table in info.tables:
+        owners.setdefault(table.preamble.id, default)
+    for profile in info.action_profiles:
+        of_tables = (owners.get(table_id, default) for table_id in profile.table_ids)
+        owners.setdefault(profile.preamble.id, default.union(*of_tables))
+    names = {preamble.id: preamble.name for preamble in preambles}
+    header_ids = {preamble.name: preamble.id for preamble in headers}
+    return Roles(owners, names, header_ids.get("packet_in", 0), header_ids.get("packet_out", 0))
+
+
+def _named(preamble: p4i.Preamble) -> frozenset[str]:
+    found = set()
+    for role in texts(preamble, "p4runtime_role"):
+        if role is None:
+            raise invalid(
+                f"P4Info: '{preamble.name}', @p4runtime_role: expected a role's name in double quotes"
+            )
+        found.add(role)
+    return frozenset(found)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of gRPC clients: errors become statuses, and nothing is kept of a call that has ended.
+
+`context.abort` raises an exception that the call's context keeps, and the traceback of that exception keeps
+the context and every frame with its request: a reference cycle. An error that a frame keeps in a variable is
+another one. So handlers raise P4RtError, `answering` clears the frames of its traceback, and gRPC sees no
+exception.
+
+What a batch of operations holds, a message to be sent among it, is freed by whoever waits for the batch when
+it ends (https://github.com/grpc/grpc/issues/43360). It never is where that one was cancelled, as gRPC does to
+handlers when their client goes, or where the batch fails: 100 to 300 bytes a stream, as often as a client
+likes, and each of them keeps a page from going back to the system. So nobody who waits is cancelled, and for
+gRPC no batch fails: `undisturbed` tells who has asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+from weakref import WeakSet, ref
+
+import grpc
+
+from tailrace.p4rt.status import DETAILS, Code, P4RtError, exhausted, forgetful
+from tailrace.spec.text import one_line
+from tailrace.switch.core import StateError
+from tailrace.switch.p4runtime.context import from_state_error
+
+_log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+Behaviour = Callable[[Any, Any], Coroutine[Any, Any, Any]]
+"""What handles a call: a coroutine of its request, or of an iterator of them, and its context."""
+
+MAX_LOG = 1000
+
+_STATUS = {code.value[0]: code for code in grpc.StatusCode}
+
+_STOPPED = "_ServerStoppedError"
+_ERROR = "ExecuteBatchError"
+_FAILED = 'Failed "execute_batch"'
+"""The classes of gRPC's errors of a server that ends and of batches, which are private, and how those begin
+that are given to a future when a batch has failed. Others could not begin.
+"""
+
+
+def answering(behaviour: Behaviour) -> Behaviour:
+    """The same, where an exception ends the call with a canonical code and one line; see above."""
+
+    async def call(request: Any, context: Any) -> Any:
+        try:
+            return await behaviour(request, context)
+        except Exception as error:  # noqa: BLE001 - a call must not end without a status
+            if type(error).__name__ in (_ERROR, _STOPPED):
+                raise asyncio.CancelledError from None  # the client or the server has gone
+            refuse(context, _as_refusal(error))
+            forgetful(error)
+        return b""
+
+    return call
+
+
+def refuse(context: Any, error: P4RtError) -> None:
+    """Sets the status with which a call ends when its handler returns."""
+    context.set_code(_STATUS[error.code])
+    context.set_details(error.message)
+    if error.status is not None:
+        context.set_trailing_metadata(((DETAILS, error.status),))
+
+
+def _as_refusal(error: Exception) -> P4RtError:
+    if isinstance(error, P4RtError):
+        return error
+    if isinstance(error, StateError):
+        return from_state_error(error)
+    if isinstance(error, MemoryError):
+        return exhausted("out of memory")
+    *_, last = traceback.walk_tb(error.__traceback__)
+    place = f"{last[0].f_code.co_name}:{last[1]}: "
+    _log.error("%s", one_line(f"internal error: {place}{type(error).__name__}: {error}", MAX_LOG))
+    return P4RtError(Code.INTERNAL, "internal error; see the switch's log")
+
+
+class _Future(asyncio.Future[Any]):
+    def __init__(self, loop: _Loop) -> None:
+        super().__init__(loop=loop)
+        task = asyncio.current_task(loop)
+        # a reference would be a cycle, and those stay for long (daemon/cli.py)
+        self._waits = None if task is None else ref(task)
+        self._failed = loop.failed
+
+    def set_exception(self, exception: type | BaseException, /) -> None:
+        if type(exception).__name__ == _ERROR and str(exception).startswith(_FAILED):
+            task = self._waits() if self._waits is not None else None
+            if task is not None:
+                self._failed.add(task)
+            self.set_result(None)
+        else:
+            super().set_exception(exception)
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        super().__init__()
+        self.failed: WeakSet[Any] = WeakSet()
+        """Tasks that have waited for a batch that failed."""
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return _Future(self)
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """A loop for gRPC servers that frees what batches hold that fail."""
+    return _Loop()
+
+
+async def undisturbed(call: Awaitable[_T]) -> _T:
+    """What one operation of a call gives. It goes on to its end if who waits is cancelled.
+
+    Raises:
+        CancelledError: who waits was cancelled; or the call is over, and nothing may be sent any more.
+    """
+    task = asyncio.ensure_future(call)
+    task.add_done_callback(seen)
+    try:
+        found = await asyncio.shield(task)
+    except Exception as error:
+        if type(error).__name__ == _ERROR:
+            raise asyncio.CancelledError from None
+        raise
+    if task in getattr(task.get_loop(), "failed", ()):
+        raise asyncio.CancelledError
+    return found
+
+
+def received(messages: AsyncIterator[_T]) -> AsyncIterator[_T]:
+    """The messages of a client, each awaited so."""
+    return _Received(messages)
+
+
+class _Received(AsyncIterator[_T]):
+    """A generator would keep the last message until the next comes."""
+
+    def __init__(self, messages: AsyncIterator[_T]) -> None:
+        self._messages = messages
+
+    async def __anext__(self) -> _T:
+        message = await undisturbed(self._next())
+        if message is None:
+            raise StopAsyncIteration
+        return message
+
+    async def _next(self) -> _T | None:
+        try:
+            return await anext(self._messages)
+        except StopAsyncIteration:
+            return None
+
+
+def seen(task: asyncio.Future[Any]) -> None:
+    """Nobody may be left to look at the error."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,532 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One P4Runtime device: arbitration, pipelines and forwarding state, without gRPC.
+
+A device has a live pipeline and perhaps a saved one (VERIFY_AND_SAVE). The saved pipeline runs on a scratch
+switch that no packet reaches; Write and Read refer to it until COMMIT moves what was written to the live
+switch.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from finsy.proto import p4r
+
+from tailrace.p4rt.requests import TraceNeeds, election_of
+from tailrace.p4rt.status import Code, P4RtError, forgetful, invalid, not_found
+from tailrace.switch.compiler import Program, ProgramError
+from tailrace.switch.core import StateError, Switch
+from tailrace.switch.p4runtime.annotated.roles import Roles
+from tailrace.switch.p4runtime.arbitration import Arbiter
+from tailrace.switch.p4runtime.context import (
+    Context,
+    Limits,
+    Ports,
+    Work,
+    finish,
+    from_state_error,
+    in_slices,
+)
+from tailrace.switch.p4runtime.described import all_entries, described
+from tailrace.switch.p4runtime.device_config import program_json, refusal
+from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
+from tailrace.switch.p4runtime.memory import Account, Memory, array_bytes
+from tailrace.switch.p4runtime.packetio import PacketIo
+from tailrace.switch.p4runtime.pipeline import Pipeline, Prepared, config_answer
+from tailrace.switch.p4runtime.reconcile import transfer
+from tailrace.switch.p4runtime.state import Result, Results, State
+from tailrace.switch.p4runtime.statistics import statistics
+from tailrace.switch.p4runtime.touched import needs
+from tailrace.switch.p4runtime.waiting.parts import Parts
+from tailrace.switch.trace import TraceError
+from tailrace.switch.trace.coverage import Entry as EntryUse
+from tailrace.switch.trace.records import Told
+
+API_VERSION = "1.5.0"
+
+_log = logging.getLogger("tailrace.switch")
+
+_SetRequest = p4r.SetForwardingPipelineConfigRequest
+
+_ARRAYS = "the program's counters, meters and registers"
+
+
+def _no_pipeline() -> P4RtError:
+    return P4RtError(Code.FAILED_PRECONDITION, "no forwarding pipeline config is set")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How the device behaves.
+
+    `bmv2_compat` does what simple_switch_grpc does where it departs from the specification: with no stream
+    open, requests without an election id may write; metadata missing in a packet-out is zero; a group's
+    max_size of 0 is P4Info's limit; P4Info's size of a selector bounds nothing; a table without a key takes
+    one entry; role.config is ignored; the live client with the highest election id is primary, and no
+    election id is 0; GetForwardingPipelineConfig without a pipeline fails.
+    `strict` does what the specification asks although it costs others: packets wait while all cells of an
+    array are written; a batch's errors are told however many they are; device id 0 is none.
+    `memory_limit` is what programs and clients may make the switch use, in bytes; None: half of the
+    machine's.
+    """
+
+    device_id: int = 0
+    bmv2_compat: bool = False
+    strict: bool = False
+    max_streams: int = 64
+    memory_limit: int | None = None
+    limits: Limits = field(default_factory=Limits)
+
+
+class Device:
+    """One device. Not safe for threads, but for `prepare`, which touches nothing."""
+
+    def __init__(
+        self,
+        switch: Switch,
+        settings: Settings,
+        now_ns: Callable[[], int],
+        compile_program: Callable[[bytes], Program],
+        ports: Ports | None = None,
+    ) -> None:
+        if settings.strict and not settings.device_id:
+            raise ValueError("strict: device id 0 is none (P4Runtime 5.1)")
+        self.settings = settings
+        self.arbiter = Arbiter(settings.device_id, settings.max_streams, lenient=settings.bmv2_compat)
+        self.ports = ports or Ports()
+        self._switch = switch
+        self._now_ns = now_ns
+        self._compile = compile_program
+        self._live: Pipeline | None = None
+        self._saved: Pipeline | None = None
+        self._dropped: list[Pipeline] = []
+        self._building: State | None = None
+        self.memory = Memory(settings.memory_limit)
+
+    # ---- checks ----
+
+    def check_device(self, device_id: int) -> None:
+        """Refuses a device id that is not this device's, with NOT_FOUND."""
+        if device_id != self.settings.device_id:
+            raise not_found(f"device {device_id} is not known")
+
+    def authorize(self, request: p4r.WriteRequest | _SetRequest) -> None:
+        """Refuses a client that may not change the device (specification 12 and 14, in this order)."""
+        self.check_device(request.device_id)
+        election_id = election_of(request.election_id) if request.HasField("election_id") else None
+        if self.settings.bmv2_compat and election_id is None:
+            if self.arbiter.no_streams():
+                return
+            election_id = 0
+        self.arbiter.authorize(request.role, election_id)
+
+    @property
+    def _active(self) -> Pipeline | None:
+        return self._saved or self._live
+
+    def _state(self) -> State:
+        pipeline = self._active
+        if pipeline is None:
+            raise _no_pipeline()
+        return pipeline.state
+
+    def parts(self) -> Parts:
+        """The parts of the state that Writes and Reads concern."""
+        return self._state().parts
+
+    # ---- pipeline configuration ----
+
+    def prepare(self, request: _SetRequest) -> Prepared | None:
+        """Verifies the configuration in a request, compiling its program; None where the action needs none.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT: the action, or the configuration, which cannot be realised.
+        """
+        actions = (
+            _SetRequest.VERIFY,
+            _SetRequest.VERIFY_AND_SAVE,
+            _SetRequest.VERIFY_AND_COMMIT,
+            _SetRequest.RECONCILE_AND_COMMIT,
+        )
+        if request.action == _SetRequest.COMMIT:
+            if request.HasField("config"):
+                raise invalid("COMMIT takes no config")
+            return None
+        if request.action not in actions:
+            raise invalid(f"action {request.action} is not known")
+        if not request.HasField("config"):
+            raise invalid("config is missing")
+        if not request.config.HasField("p4info"):
+            raise invalid("config.p4info is missing")
+        return self.prepare_config(request.config)
+
+    def prepare_config(self, given: p4r.ForwardingPipelineConfig) -> Prepared:
+        """Verifies a configuration.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT: it cannot be realised. INTERNAL: this machine cannot compile it.
+        """
+        try:
+            program = self._compile(program_json(given.p4_device_config))
+        except ProgramError as error:
+            raise refusal(error) from error
+        if program.model.unread:
+            _log.warning("p4_device_config: %s", program.model.unread)
+        self.memory.fits(array_bytes(program.model), _ARRAYS)
+        config = p4r.ForwardingPipelineConfig()
+        config.CopyFrom(given)
+        config.DiscardUnknownFields()
+        schema = build_schema(config.p4info, program.model, lenient=self.settings.bmv2_compat)
+        self._packet_io(schema)
+        return Prepared(config, program, schema)
+
+    def configure(self, action: int, prepared: Prepared | None) -> None:
+        """Carries out an action of SetForwardingPipelineConfig that was prepared, or changes nothing.
+
+        Raises:
+            P4RtError: NOT_FOUND when nothing is saved; INVALID_ARGUMENT when state cannot be kept;
+                RESOURCE_EXHAUSTED.
+        """
+        finish(self.configuring(action, prepared))
+        for pipeline in self.dropped():
+            pipeline.free()
+            finish(pipeline.forget())
+
+    def configuring(self, action: int, prepared: Prepared | None) -> Work:
+        """The same in steps, between which nobody may write; what it replaces is then in `dropped`.
+
+        The new pipeline is made beside the live one, with all its state, and takes its place in one step that
+        cannot fail. So a push works, or everything is as it was.
+        """
+        try:
+            if prepared is None:
+                if self._saved is None:
+                    raise not_found("no config is saved")
+                self._make_live((yield from self._build(self._saved.prepared, self._saved.state)))
+            elif action == _SetRequest.VERIFY_AND_SAVE:
+                saved = yield from self._build(prepared, None, beside_live=True)
+                self._drop(self._saved)
+                self._saved = saved
+            elif action == _SetRequest.VERIFY_AND_COMMIT:
+                self._make_live((yield from self._build(prepared, None)))
+            elif action == _SetRequest.RECONCILE_AND_COMMIT:
+                before = self._active
+                self._make_live((yield from self._build(prepared, None if before is None else before.state)))
+        except StateError as error:
+            raise from_state_error(error) from None
+        except ProgramError as error:
+            raise refusal(error) from error
+
+    def answer(self, response_type: int) -> bytes:
+        """The octets of the answer to GetForwardingPipelineConfig, made once for each pipeline.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT for an unknown response type.
+                FAILED_PRECONDITION with `bmv2_compat`: there is no pipeline.
+        """
+        pipeline = self._active
+        if pipeline is None and self.settings.bmv2_compat:
+            raise _no_pipeline()
+        if pipeline is None:
+            return self.pipeline_config(response_type).SerializeToString()
+        answer = pipeline.answers.get(response_type)
+        if answer is None:
+            answer = self.pipeline_config(response_type).SerializeToString()
+            pipeline.answers[response_type] = answer
+        return answer
+
+    def _build(
+        self, prepared: Prepared, keep: State | None, *, beside_live: bool = False
+    ) -> Generator[int, None, Pipeline]:
+        """Makes a pipeline on a switch of its own, with the state of another one if it is to be kept."""
+        account = Account(self.memory)
+        switch = Switch(None, self._switch.config)
+        try:
+            # what replaces the live pipeline may be as large as that: both are there for a moment only
+            size = array_bytes(prepared.program.model)
+            account.take(size, _ARRAYS) if beside_live else account.note(size, _ARRAYS)
+            switch.clock(self._now_ns())
+            switch.load(prepared.program)
+            packet_io = self._packet_io(prepared.schema)
+            context = Context(
+                *(switch, self._now_ns, self.ports, self.settings.limits, account),
+                lenient=self.settings.bmv2_compat,
+                strict=self.settings.strict,
+                selector_sizes=not self.settings.bmv2_compat,
+                port_names=packet_io.port_names,
+            )
+            self._building = State(prepared.schema, context)
+            pipeline = Pipeline(prepared, self._building, packet_io, context)
+            if keep is not None:
+                try:
+                    yield from transfer(keep, pipeline.state)
+                except P4RtError as error:
+                    if error.code == Code.RESOURCE_EXHAUSTED:
+                        raise
+                    raise invalid(f"the forwarding state cannot be kept: {error.message}") from None
+        except BaseException:  # also when nobody waits for it any more
+            if self._building is not None:
+                prepared.schema.types.states -= 1
+            switch.close()
+            account.close()
+            raise
+        finally:
+            self._building = None
+        return pipeline
+
+    def _make_live(self, pipeline: Pipeline) -> None:
+        """Puts a pipeline in the place of the live one: nothing here can fail."""
+        aside = pipeline.context.switch
+        self._switch.exchange(aside)
+        pipeline.context.switch = self._switch
+        before, self._live = self._live, pipeline
+        saved, self._saved = self._saved, None
+        if before is None:
+            aside.close()
+        else:
+            before.context.switch = aside
+        self._drop(before)
+        self._drop(saved)
+
+    def _drop(self, pipeline: Pipeline | None) -> None:
+        if pipeline is not None:
+            self._dropped.append(pipeline)
+
+    def dropped(self) -> list[Pipeline]:
+        """Takes the pipelines that were replaced, which have to be closed."""
+        found, self._dropped = self._dropped, []
+        return found
+
+    def close(self) -> None:
+        """Frees what the device made itself; the switch that it was given stays open."""
+        self._drop(self._saved)
+        self._saved = None
+        for pipeline in self.dropped():
+            pipeline.free()
+
+    def _packet_io(self, schema: Schema) -> PacketIo:
+        return PacketIo(schema, lenient=self.settings.bmv2_compat)
+
+    def pipeline_config(self, response_type: int) -> p4r.GetForwardingPipelineConfigResponse:
+        """Answers GetForwardingPipelineConfig; `config` is unset while there is none (specification 15).
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT for an unknown response type.
+        """
+        pipeline = self._active
+        return config_answer(None if pipeline is None else pipeline.prepared.config, response_type)
+
+    # ---- entities ----
+
+    def write(self, request: p4r.WriteRequest) -> list[Result]:
+        """Carries out a Write; what became of each update.
+
+        Raises:
+            P4RtError: the whole request is refused.
+        """
+        results: list[Result] = []
+        finish(self.writing(request, results))
+        return results
+
+    def fill(self, request: p4r.WriteRequest, entities: Iterable[p4r.Entity]) -> None:
+        """Adds entities that the switches of a network share: a Write without an update for each.
+
+        Args:
+            request: names who writes.
+            entities: kept, and never to be changed.
+
+        Raises:
+            P4RtError: the request is refused, or an entity; some may have been added.
+        """
+        self.authorize(request)
+        self._state().fill(entities, request.role)
+
+    def begun(self, request: p4r.WriteRequest) -> int:
+        """The term of who may write, in which a Write begins.
+
+        Raises:
+            P4RtError: as `authorize`.
+        """
+        self.authorize(request)
+        return self.arbiter.term(request.role)
+
+    def writing(self, request: p4r.WriteRequest, results: Results, term: int | None = None) -> Work:
+        """The same in steps, between which others may write, unless the batch is one to be taken back.
+
+        Args:
+            results: gets what became of each update.
+            term: in which it has begun; None: it begins now.
+        """
+        term = self.begun(request) if term is None else term
+        self._still_in(term, request.role)
+        state = self._state()
+        if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
+            yield from in_slices(state.make_room())
+            self._still_in(term, request.role)
+            self._still(state)
+        if request.atomicity == p4r.WriteRequest.CONTINUE_ON_ERROR:
+            steps = state.write(request.updates, results, request.role)
+        elif request.atomicity == p4r.WriteRequest.ROLLBACK_ON_ERROR:
+            steps = state.write_all_or_none(request.updates, results, request.role)
+        elif request.atomicity == p4r.WriteRequest.DATAPLANE_ATOMIC:
+            steps = self._at_once(state, request, results)
+        else:
+            raise invalid(f"atomicity {request.atomicity} is not known")
+        steps = in_slices(steps)
+        try:
+            for work in steps:
+                yield work
+                # meanwhile another client may have become primary, or pushed a pipeline
+                self._still_in(term, request.role)
+                self._still(state)
+        except P4RtError as error:
+            if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR or not results:
+                raise
+            results.extend([forgetful(error)] * (len(request.updates) - len(results)))
+        finally:
+            steps.close()
+
+    def _still_in(self, term: int, role: str) -> None:
+        """Refuses what has begun before a takeover; not what its client has begun and is gone since."""
+        if self.arbiter.term(role) > term:
+            raise P4RtError(Code.PERMISSION_DENIED, "another client has become the primary of this role")
+
+    def _at_once(self, state: State, request: p4r.WriteRequest, results: Results) -> Work:
+        """All updates or none, between two packets."""
+        with state.context.switch.between_packets():
+            work = sum(state.write_all_or_none(request.updates, results, request.role))
+        yield work
+
+    def read(self, request: p4r.ReadRequest) -> tuple[list[p4r.ReadResponse], list[Result]]:
+        """Carries out a Read: the responses, and what became of each request in it.
+
+        Raises:
+            P4RtError: the whole request is refused.
+        """
+        results: list[Result] = []
+        responses = [response for response in self.reading(request, results) if response is not None]
+        return responses, results
+
+    def reading(self, request: p4r.ReadRequest, results: Results) -> Iterator[p4r.ReadResponse | None]:
+        """The same in slices, between which others may write; None after one that found nothing.
+
+        Args:
+            results: gets what became of each request.
+        """
+        self.check_device(request.device_id)
+        state = self._state()
+        for response in state.read(request.entities, results, request.role):
+            yield response
+            self._still(state)
+
+    def _still(self, state: State) -> None:
+        active = self._active
+        if active is None or active.state is not state:
+            raise P4RtError(Code.ABORTED, "another pipeline was set meanwhile")
+
+    # ---- events of the data plane, which concern the live pipeline ----
+
+    @property
+    def roles(self) -> Roles | None:
+        """Who is told what; None: everyone everything."""
+        return None if self._live is None else self._live.prepared.schema.roles
+
+    def port_changed(self, port: int, *, up: bool) -> None:
+        """Notes that a port went up or down."""
+        if self.ports.is_up(port) == up:
+            return
+        if up:
+            self.ports.down.discard(port)
+        else:
+            self.ports.down.add(port)
+        for state in self._states():
+            state.port_changed(port)
+
+    def _states(self) -> list[State]:
+        """All states that there are, that of a pipeline in the making included."""
+        made = [pipeline.state for pipeline in (self._live, self._saved) if pipeline is not None]
+        return made if self._building is None else [*made, self._building]
+
+    def packet_in(self, frame: bytes) -> p4r.PacketIn | None:
+        """The message for a frame on the CPU port; None without a pipeline or when it is too short."""
+        return None if self._live is None else self._live.packet_io.packet_in(frame)
+
+    def packet_out(self, message: p4r.PacketOut) -> bytes:
+        """The frame to inject on the CPU port for a packet-out.
+
+        Raises:
+            P4RtError: the message is not what P4Info asks for, or there is no CPU port or no pipeline.
+        """
+        if self._switch.config.cpu_port is None:
+            raise P4RtError(Code.FAILED_PRECONDITION, "the switch has no CPU port")
+        if self._live is None:
+            raise P4RtError(Code.FAILED_PRECONDITION, "no forwarding pipeline config is set")
+        return self._live.packet_io.packet_out(message)
+
+    def has_port(self, port: int) -> bool:
+        """Whether packets come in by a port: one of the switch's, or the CPU port."""
+        return port == self._switch.config.cpu_port or self.ports.exists(port)
+
+    def running(self) -> tuple[Switch, int]:
+        """The switch that packets meet, and the time there in ns; for any thread."""
+        return self._switch, self._now_ns()
+
+    def described(self, kind: Literal["entry", "member", "group"], name: str, handle: int) -> str:
+        """What a controller has written to what packets meet (switch.p4runtime.described)."""
+        if self._live is None:
+            return ""
+        return described(self._live.state, self._live.prepared.config.p4info, kind, name, handle)
+
+    def needs(self, told: Told, now_ns: int) -> TraceNeeds:
+        """What another switch needs for the same trace as one of what packets meet.
+
+        Raises:
+            TraceError: the state has changed since, or has something that cannot be said.
+        """
+        if self._live is None:
+            raise TraceError("the switch has no program")
+        config = self._live.prepared.config
+        return needs(self._live.state, told, config.p4_device_config, self._switch.config, now_ns)
+
+    def entries_hit(self, was_hit: Callable[[int, int], bool]) -> Iterator[EntryUse]:
+        """The entries of what packets meet, and whether one was hit (switch.trace.coverage)."""
+        if self._live is not None:
+            yield from all_entries(self._live.state, self._live.prepared.config.p4info, was_hit)
+
+    def statistics(self) -> dict[str, object]:
+        """What the switch's ports and memory have counted up to now."""
+        return statistics(self._switch, self.ports.known, self._now_ns())
+
+    def digest_lists(self, now_ns: int) -> list[p4r.DigestList]:
+        """Takes the digest messages that wait in the switch; the lists that are to be sent now.
+
+        Their time is when the switch made their first message, by its own clock.
+        """
+        records = self._switch.digests()
+        if self._live is None:
+            return []
+        digests = self._live.state.digests
+        full = [digests.record(record, now_ns) for record in records]
+        return [message for message in full if message is not None] + digests.due(now_ns)
+
+    def digests_forgotten(self) -> int:
+        """Digest messages that were sent, never acknowledged, and too many to be remembered."""
+        return 0 if self._live is None else self._live.state.digests.forgotten()
+
+    def acknowledge(self, message: p4r.DigestListAck) -> None:
+        """Handles a digest acknowledgement; INVALID_ARGUMENT for an unknown digest."""
+        if self._live is None:
+            raise P4RtError(Code.FAILED_PRECONDITION, "no forwarding pipeline config is set")
+        self._live.state.digests.acknowledge(message)
+
+    def idle_entries(self, now_ns: int) -> list[p4r.TableEntry]:
+        """The entries whose idle timeout has run out."""
+        return [] if self._live is None else self._live.state.idle(now_ns)
+
+
+def capabilities() -> p4r.CapabilitiesResponse:
+    """What the server can do."""
+    return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""p4_device_config: its two encodings, and what a client is told of one whose program cannot be loaded.
+
+It is BMv2 JSON as it is, or wrapped in a p4.tmp.P4DeviceConfig message.
+
+P4DeviceConfig (p4lang/PI, proto/p4/tmp/p4config.proto) has a bool `reassign` (1), a message `extras` (2) and
+bytes `device_data` (3); only the last one matters here. The message is read by hand: its module is in no
+package registry.
+"""
+
+from __future__ import annotations
+
+import logging
+from codecs import BOM_UTF8
+
+from tailrace.p4rt.status import Code, P4RtError, invalid
+from tailrace.switch.compiler import ProgramError
+from tailrace.switch.compiler.errors import NotCompiledError
+
+_log = logging.getLogger("tailrace.switch")
+
+_DEVICE_DATA = 3
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+
+def program_json(device_config: bytes) -> bytes:
+    """The BMv2 JSON in a p4_device_config.
+
+    Raises:
+        P4RtError: INVALID_ARGUMENT when it is empty or neither of the two encodings.
+    """
+    if not device_config:
+        raise invalid("p4_device_config is empty")
+    if device_config.removeprefix(BOM_UTF8).lstrip()[:1] == b"{":
+        return device_config
+    data = _unwrap(device_config)
+    if not data:
+        raise invalid("p4_device_config: P4DeviceConfig.device_data is empty")
+    return data
+
+
+def _not_a_config() -> P4RtError:
+    return invalid("p4_device_config is neither BMv2 JSON nor a p4.tmp.P4DeviceConfig message")
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < len(data) and shift < 70:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+    raise _not_a_config()
+
+
+def _unwrap(data: bytes) -> bytes:
+    at, found = 0, b""
+    while at < len(data):
+        tag, at = _varint(data, at)
+        number, kind = tag >> 3, tag & 7
+        if kind == _VARINT:
+            _, at = _varint(data, at)
+            continue
+        if kind == _BYTES:
+            size, at = _varint(data, at)
+        elif kind in (_FIXED64, _FIXED32):
+            size = 8 if kind == _FIXED64 else 4
+        else:
+            raise _not_a_config()
+        if number == 0 or at + size > len(data):
+            raise _not_a_config()
+        if number == _DEVICE_DATA and kind == _BYTES:
+            found = data[at : at + size]
+        at += size
+    return found
+
+
+def refusal(error: ProgramError) -> P4RtError:
+    """The answer to a client. What the C compiler said, and where things lie, goes to the log only."""
+    if not isinstance(error, NotCompiledError):
+        return invalid(f"p4_device_config: {error}")
+    _log.error("%s", error)
+    if error.refused:
+        return invalid("p4_device_config: the program could not be compiled (see the switch's log)")
+    return P4RtError(Code.INTERNAL, "this switch cannot compile programs now (see its log)")

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Digest configuration, and the lists of digest messages for the controller (P4Runtime specification 9.8).
+
+A list is sent when it is full or when its first message has waited long enough. What was sent and not
+acknowledged is not sent again until `ack_timeout_ns` has passed, as far as it is remembered: of what is
+never acknowledged the oldest lists are forgotten, so their messages may come again. Where the context is
+lenient, `ack_timeout_ns` is the period of a sweep, as in simple_switch_grpc: see `_Enabled.expiry`. Times are
+those of the context's clock.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from itertools import islice
+
+from finsy.proto import p4r
+
+from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
+from tailrace.spec.text import printable
+from tailrace.switch.core import DigestRecord
+from tailrace.switch.p4runtime.context import DELETE, ENTITY, INSERT, Context, Responses, Undo, Work
+from tailrace.switch.p4runtime.entities.schema import DigestPlan, Schema
+
+_log = logging.getLogger(__name__)
+
+MAX_LIST = 4096
+"""Messages in one list at most, also where the configuration sets no limit or a larger one."""
+
+MAX_UNACKNOWLEDGED = 1 << 14
+"""Messages of one digest that are remembered until they are acknowledged."""
+
+MIN_SWEEP_NS = 100_000_000
+"""The shortest period of a sweep; PI's, proto/frontend/src/digest_mgr.cpp."""
+
+Record = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Enabled:
+    """One digest: `sent` has, by list, when it was sent and its messages; oldest first.
+
+    `config` is replaced when it is modified, and counts for what is here already, too.
+    `sweep_from_ns`: when the sweeps began, None where every list has a time of its own.
+    """
+
+    plan: DigestPlan
+    config: p4r.DigestEntry.Config
+    sweep_from_ns: int | None
+    buffer: dict[Record, None] = field(default_factory=dict)
+    first_ns: int = 0
+    made_ns: int = 0
+    sent: dict[int, tuple[int, list[Record]]] = field(default_factory=dict)
+    cache: set[Record] = field(default_factory=set)
+    forgotten: int = 0
+
+    @property
+    def limit(self) -> int:
+        return min(self.config.max_list_size or MAX_LIST, MAX_LIST)
+
+    def is_full(self) -> bool:
+        """Whether there is a list to be sent, however young its messages are."""
+        return len(self.buffer) >= self.limit
+
+    def expiry(self, sent_ns: int) -> int:
+        """When a list that was sent then is forgotten if it is not acknowledged.
+
+        A sweep marks what it sees for the first time and forgets what it sees again: so a list is remembered
+        for one to two periods.
+        """
+        timeout = self.config.ack_timeout_ns
+        if self.sweep_from_ns is None:
+            return sent_ns + timeout
+        period = max(timeout, MIN_SWEEP_NS)
+        return sent_ns + 2 * period - (sent_ns - self.sweep_from_ns) % period
+
+    def remember(self, list_id: int, now_ns: int, records: list[Record]) -> None:
+        """Puts a list that was sent into the cache, which is bounded: the oldest lists give way."""
+        while self.sent and len(self.cache) + len(records) > MAX_UNACKNOWLEDGED:
+            oldest = next(iter(self.sent))
+            self.forgotten += len(self.sent[oldest][1])
+            self.forget(oldest)
+        self.sent[list_id] = (now_ns, records)
+        self.cache.update(records)
+
+    def forget(self, list_id: int) -> None:
+        """Takes a list out of the cache of what is not acknowledged."""
+        for record in self.sent.pop(list_id, (0, []))[1]:
+            self.cache.discard(record)
+
+
+class Digests:
+    """All digests of one pipeline."""
+
+    def __init__(self, schema: Schema, context: Context) -> None:
+        self._context = context
+        self._plans = schema.digests
+        self._by_index = {plan.index: plan.id for plan in schema.digests.values()}
+        self._enabled: dict[int, _Enabled] = {}
+        self._next_list = 1
+
+    def write(self, kind: int, message: p4r.DigestEntry, undo: Undo | None) -> None:
+        """Applies one update."""
+        digest_id = message.digest_id
+        plan = self._plan(digest_id)
+        before = self._enabled.get(digest_id)
+        if kind == INSERT and before is not None:
+            raise P4RtError(Code.ALREADY_EXISTS, f"digest '{plan.name}' is enabled already")
+        if kind != INSERT and before is None:
+            raise not_found(f"digest '{plan.name}' is not enabled")
+        if kind == DELETE:
+            del self._enabled[digest_id]
+            if undo is not None:
+                undo.append(lambda: self._restore(digest_id, before))
+            return
+        config = self._config(plan, message.config)
+        sweep_from_ns = self._context.now_ns() if self._context.lenient else None
+        if before is None:
+            self._enabled[digest_id] = _Enabled(plan, config, sweep_from_ns)
+            if undo is not None:
+                undo.append(lambda: self._restore(digest_id, None))
+            return
+        old = before.config, before.sweep_from_ns
+        self._configure(before, config, sweep_from_ns)
+        if undo is not None:
+            undo.append(lambda: self._configure(before, *old))
+
+    @staticmethod
+    def _config(plan: DigestPlan, given: p4r.DigestEntry.Config) -> p4r.DigestEntry.Config:
+        for name in ("max_timeout_ns", "max_list_size", "ack_timeout_ns"):
+            value = getattr(given, name)
+            if value < 0:
+                raise invalid(f"digest '{plan.name}': {name} is {value}; it cannot be negative")
+        config = p4r.DigestEntry.Config()
+        config.CopyFrom(given)
+        config.DiscardUnknownFields()
+        return config
+
+    @staticmethod
+    def _configure(enabled: _Enabled, config: p4r.DigestEntry.Config, sweep_from_ns: int | None) -> None:
+        """Gives a digest another configuration: what waits for a list or an acknowledgement stays."""
+        enabled.config, enabled.sweep_from_ns = config, sweep_from_ns
+
+    def _restore(self, digest_id: int, before: _Enabled | None) -> None:
+        if before is None:
+            self._enabled.pop(digest_id, None)
+        else:
+            self._enabled[digest_id] = before
+
+    def _plan(self, digest_id: int) -> DigestPlan:
+        plan = self._plans.get(digest_id)
+        if plan is None:
+            raise not_found(f"there is no digest with id {digest_id}")
+        return plan
+
+    def demand(self, message: p4r.DigestEntry) -> int:
+        """How many entities a request of a Read names."""
+        return 1 if message.digest_id else len(self._enabled)
+
+    def read(self, message: p4r.DigestEntry, out: Responses) -> Work:
+        """Answers one request of a Read: one digest if it is enabled, or all enabled ones for id 0."""
+        if message.digest_id:
+            self._plan(message.digest_id)
+        for digest_id in (message.digest_id,) if message.digest_id else tuple(self._enabled):
+            enabled = self._enabled.get(digest_id)
+            if enabled is not None:
+                entry = out.add().digest_entry
+                entry.digest_id = digest_id
+                entry.config.CopyFrom(enabled.config)
+                yield ENTITY
+
+    def forgotten(self) -> int:
+        """Messages that were sent, not acknowledged, and forgotten early as there were too many."""
+        return sum(enabled.forgotten for enabled in self._enabled.values())
+
+    # ---- the stream ----
+
+    def record(self, message: DigestRecord, now_ns: int) -> p4r.DigestList | None:
+        """Takes one message of the data plane; the list that is complete with it."""
+        values = message.values
+        enabled = self._enabled.get(self._by_index.get(message.digest, 0))
+        if enabled is None or values in enabled.cache or values in enabled.buffer:
+            return None
+        if not enabled.buffer:
+            enabled.first_ns, enabled.made_ns = now_ns, message.time_ns
+        enabled.buffer[values] = None
+        if enabled.config.max_timeout_ns == 0 or enabled.is_full():
+            return self._send(enabled, now_ns)
+        return None
+
+    def due(self, now_ns: int) -> list[p4r.DigestList]:
+        """The lists whose first message has waited long enough, or that a modification has made full; forgets
+        what was not acknowledged in time.
+        """
+        lists = []
+        for enabled in self._enabled.values():
+            waited_ns = now_ns - enabled.first_ns
+            while enabled.buffer and (waited_ns >= enabled.config.max_timeout_ns or enabled.is_full()):
+                lists.append(self._send(enabled, now_ns))
+            while enabled.sent:
+                oldest = next(iter(enabled.sent))
+                if now_ns < enabled.expiry(enabled.sent[oldest][0]):
+                    break
+                enabled.forget(oldest)
+        return lists
+
+    def acknowledge(self, message: p4r.DigestListAck) -> None:
+        """Handles an acknowledgement.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT when P4Info has no such digest.
+        """
+        if message.digest_id not in self._plans:
+            raise invalid(f"there is no digest with id {message.digest_id}")
+        enabled = self._enabled.get(message.digest_id)
+        if enabled is not None:
+            enabled.forget(message.list_id)
+
+    def _send(self, enabled: _Enabled, now_ns: int) -> p4r.DigestList:
+        records = list(islice(enabled.buffer, enabled.limit))
+        for record in records:
+            del enabled.buffer[record]
+        message = p4r.DigestList(digest_id=enabled.plan.id, list_id=self._next_list)
+        message.timestamp = enabled.made_ns
+        self._next_list += 1
+        for values in records:
+            enabled.plan.type.encode(iter(values), message.data.add())
+        if enabled.config.ack_timeout_ns:
+            before = enabled.forgotten
+            enabled.remember(message.list_id, now_ns, records)
+            if enabled.forgotten and not before:
+                _log.warning(
+                    "digest '%s': lists are not acknowledged; more than %d messages are not remembered",
+                    printable(enabled.plan.name),
+                    MAX_UNACKNOWLEDGED,
+                )
+        return message

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FieldMatch messages to packed keys and back (P4Runtime specification 9.1.1).
+
+A packed key is the concatenation of its fields, each left-padded to whole bytes. A key has a mask of the same
+layout: all ones for exact fields, the prefix for lpm ones; a range field has its low bound in the key and its
+high bound in the mask. "Don't care" is a mask of zeros (or the whole range), and its FieldMatch is absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+from finsy.proto import p4r
+
+from tailrace.p4rt.status import P4RtError, invalid
+from tailrace.switch.p4runtime.entities.bytestring import Width, shortest
+from tailrace.switch.p4runtime.entities.translation import Names
+
+if TYPE_CHECKING:
+    from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
+
+    FieldMatches = RepeatedCompositeFieldContainer[p4r.FieldMatch]
+
+
+class Kind(Enum):
+    """Match kinds of P4Info."""
+
+    EXACT = "exact"
+    LPM = "lpm"
+    TERNARY = "ternary"
+    RANGE = "range"
+    OPTIONAL = "optional"
+
+
+# read as module constants: looking members up in the enum costs time for every field of every entry
+_EXACT, _LPM, _TERNARY, _RANGE, _OPTIONAL = Kind.EXACT, Kind.LPM, Kind.TERNARY, Kind.RANGE, Kind.OPTIONAL
+
+
+class PackedKey(NamedTuple):
+    """A key as the data plane has it; `prefix_bits` is the length of the lpm field's prefix."""
+
+    key: bytes
+    mask: bytes
+    prefix_bits: int
+
+
+class MatchField(Width):
+    """One field of a key, at byte `offset` of the packed key.
+
+    bits: of controllers' values; wire_bits: of the data plane's, which can be more where P4Info translates a
+    type. The further bits are zero, and belong to every prefix.
+    """
+
+    __slots__ = ("above", "full", "highest", "id", "kind", "offset", "sdn", "zero")
+
+    def __init__(
+        self, field_id: int, name: str, bits: int, offset: int, kind: Kind, wire_bits: int = 0
+    ) -> None:
+        super().__init__(f"field '{name}'", bits, wire_bits)
+        self.id = field_id
+        self.kind = kind
+        self.offset = offset
+        self.above = max(wire_bits - bits, 0)
+        self.full = ((1 << bits + self.above) - 1).to_bytes(self.nbytes, "big")
+        self.highest = ((1 << bits) - 1).to_bytes(self.nbytes, "big")
+        self.zero = bytes(self.nbytes)
+        self.sdn: Callable[[bytes], bytes] = shortest
+        """From packed bytes to what controllers read."""
+
+    def ask(self, data: bytes) -> bytes:
+        """As `pack`, for who writes nothing."""
+        return self.pack(data)
+
+    def prefix_mask(self, prefix_bits: int) -> bytes:
+        """The mask of a prefix of so many bits."""
+        return ((1 << self.bits + self.above) - (1 << (self.bits - prefix_bits))).to_bytes(self.nbytes, "big")
+
+
+class NamedField(MatchField):
+    """A field for which controllers give strings."""
+
+    __slots__ = ("names",)
+
+    def __init__(self, field_id: int, name: str, names: Names, offset: int, kind: Kind) -> None:
+        super().__init__(field_id, name, names.bits, offset, kind)
+        self.names = names
+        self.sdn = lambda packed: names.to_sdn(int.from_bytes(packed, "big"))
+
+    def pack(self, data: bytes) -> bytes:
+        """The number of a string, which it keeps (P4RtError: translation.py)."""
+        return self.names.to_wire(data, self.name).to_bytes(self.nbytes, "big")
+
+    def ask(self, data: bytes) -> bytes:
+        """The number of a string, which gets none.
+
+        Raises:
+            _UnknownError: it stands for nothing.
+        """
+        number = self.names.known(data)
+        if number is None:
+            raise _UnknownError
+        return number.to_bytes(self.nbytes, "big")
+
+
+class _UnknownError(Exception):
+    """A string that stands for nothing."""
+
+
+@dataclass(slots=True)
+class KeyPlan:
+    """How the keys of one table or value set are packed."""
+
+    what: str
+    fields: tuple[MatchField, ...]
+    by_id: dict[int, tuple[int, MatchField]]
+    needs_priority: bool
+    only_exact: bool
+    full_mask: bytes
+    required: int
+
+    def pack(self, matches: Iterable[p4r.FieldMatch], *, asked: bool = False) -> PackedKey:
+        """The packed key of an entry.
+
+        Args:
+            asked: by who writes nothing, so that no string gets a number: see `look_up`.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT or OUT_OF_RANGE, naming the field.
+        """
+        keys = [f.zero for f in self.fields]
+        masks = [f.full if f.kind is _RANGE else f.zero for f in self.fields]
+        seen = prefix_bits = 0
+        by_id = self.by_id
+        for match in matches:
+            found = by_id.get(match.field_id)
+            if found is None:
+                raise invalid(f"{self.what} has no field with id {match.field_id}")
+            position, field = found
+            if seen >> position & 1:
+                raise invalid(f"{field.name} is given twice")
+            seen |= 1 << position
+            kind = field.kind
+            if kind is _EXACT:
+                value = match.exact.value
+                if not value and not match.HasField("exact"):
+                    raise _wrong_kind(field)
+                keys[position] = field.ask(value) if asked else field.pack(value)
+                masks[position] = field.full
+            elif kind is _LPM:
+                prefix_bits, keys[position], masks[position] = _lpm(field, match)
+            elif kind is _RANGE:
+                keys[position], masks[position] = _range(field, match)
+            elif kind is _TERNARY:
+                keys[position], masks[position] = _ternary(field, match)
+            else:
+                if not match.HasField("optional"):
+                    raise _wrong_kind(field)
+                value = match.optional.value
+                keys[position] = field.ask(value) if asked else field.pack(value)
+                masks[position] = field.full
+        if self.required & ~seen:
+            raise self._missing(seen)
+        if self.only_exact:
+            return PackedKey(b"".join(keys), self.full_mask, 0)
+        return PackedKey(b"".join(keys), b"".join(masks), prefix_bits)
+
+    def look_up(self, matches: Iterable[p4r.FieldMatch]) -> PackedKey | None:
+        """The packed key of an entry that may be there; None: it names a string that stands for nothing.
+
+        Raises:
+            P4RtError: as `pack`.
+        """
+        try:
+            return self.pack(matches, asked=True)
+        except _UnknownError:
+            return None
+
+    def unpack(self, packed: PackedKey, out: FieldMatches) -> None:
+        """Appends the FieldMatch messages of a packed key to `out`, without those that do not care."""
+        key, mask, _ = packed
+        for field in self.fields:
+            end = field.offset + field.nbytes
+            value, bits = key[field.offset : end], mask[field.offset : end]
+            kind = field.kind
+            if kind is _EXACT:
+                match = out.add()
+                match.exact.value = field.sdn(value)
+            elif kind is _RANGE:
+                if value == field.zero and bits == field.full:
+                    continue
+                match = out.add()
+                match.range.low = shortest(value)
+                match.range.high = shortest(bits)
+            elif bits == field.zero:
+                continue
+            else:
+                match = out.add()
+                if kind is _LPM:
+                    match.lpm.value = shortest(value)
+                    match.lpm.prefix_len = int.from_bytes(bits, "big").bit_count() - field.above
+                elif kind is _TERNARY:
+                    match.ternary.value = shortest(value)
+                    match.ternary.mask = shortest(bits)
+                else:
+                    match.optional.value = field.sdn(value)
+            match.field_id = field.id
+
+    def masked(self, packed: PackedKey) -> Iterator[tuple[bytes, bytes]]:
+        """Keys and masks without ranges, for what compares under masks alone, as parsers do.
+
+        A range is as many prefixes as it needs, at most two for each of its bits.
+        """
+        parts: list[list[tuple[bytes, bytes]]] = []
+        for field in self.fields:
+            end = field.offset + field.nbytes
+            key, mask = packed.key[field.offset : end], packed.mask[field.offset : end]
+            parts.append(list(_prefixes(field, key, mask)) if field.kind is _RANGE else [(key, mask)])
+        for chosen in product(*parts):
+            yield b"".join(key for key, _ in chosen), b"".join(mask for _, mask in chosen)
+
+    def _missing(self, seen: int) -> P4RtError:
+        for position, field in enumerate(self.fields):
+            if field.kind is _EXACT and not seen >> position & 1:
+                return invalid(f"{field.name} is missing; an exact field cannot be omitted")
+        return invalid("a field is missing")
+
+
+def key_plan(what: str, fields: Sequence[MatchField]) -> KeyPlan:
+    """The plan of a key with these fields.
+
+    Raises:
+        P4RtError: INVALID_ARGUMENT when two fields have the same id.
+    """
+    by_id = {field.id: (position, field) for position, field in enumerate(fields)}
+    if len(by_id) != len(fields):
+        raise invalid(f"P4Info: {what} has fields with the same id")
+    required = sum(1 << position for position, field in enumerate(fields) if field.kind is _EXACT)
+    return KeyPlan(
+        what=what,
+        fields=tuple(fields),
+        by_id=by_id,
+        needs_priority=any(field.kind in (_TERNARY, _RANGE, _OPTIONAL) for field in fields),
+        only_exact=all(field.kind is _EXACT for field in fields),
+        full_mask=b"".join(b"\xff" * field.nbytes for field in fields),
+        required=required,
+    )
+
+
+def _wrong_kind(field: MatchField) -> P4RtError:
+    return invalid(f"{field.name}: an {field.kind.value} match is expected")
+
+
+def _lpm(field: MatchField, match: p4r.FieldMatch) -> tuple[int, bytes, bytes]:
+    if not match.HasField("lpm"):
+        raise _wrong_kind(field)
+    lpm = match.lpm
+    prefix_bits = lpm.prefix_len
+    if not 0 < prefix_bits <= field.bits:
+        raise invalid(
+            f"{field.name}: prefix length {prefix_bits} is not in 1..{field.bits}; omit a don't-care field"
+        )
+    key = field.pack(lpm.value)
+    if int.from_bytes(key, "big") & ((1 << (field.bits - prefix_bits)) - 1):
+        raise invalid(f"{field.name}: bits behind the prefix are set")
+    return prefix_bits + field.above, key, field.prefix_mask(prefix_bits)
+
+
+def _ternary(field: MatchField, match: p4r.FieldMatch) -> tuple[bytes, bytes]:
+    if not match.HasField("ternary"):
+        raise _wrong_kind(field)
+    key, mask = field.pack(match.ternary.value), field.pack(match.ternary.mask)
+    if mask == field.zero:
+        raise invalid(f"{field.name}: the mask is zero; omit a don't-care field")
+    if int.from_bytes(key, "big") & ~int.from_bytes(mask, "big"):
+        raise invalid(f"{field.name}: the value has bits outside of the mask")
+    return key, mask
+
+
+def _prefixes(field: MatchField, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Values and masks that have exactly the numbers from `low` to `high` in them."""
+    at, last = int.from_bytes(low, "big"), int.from_bytes(high, "big")
+    full = int.from_bytes(field.full, "big")
+    while at <= last:
+        block = at & -at or full + 1  # the largest that can begin here
+        while at + block - 1 > last:
+            block >>= 1
+        yield at.to_bytes(field.nbytes, "big"), (full & ~(block - 1)).to_bytes(field.nbytes, "big")
+        at += block
+
+
+def _range(field: MatchField, match: p4r.FieldMatch) -> tuple[bytes, bytes]:
+    if not match.HasField("range"):
+        raise _wrong_kind(field)
+    low, high = field.pack(match.range.low), field.pack(match.range.high)
+    if low > high:
+        raise invalid(f"{field.name}: the low bound is above the high bound")
+    if low == field.zero and high == field.highest:
+        raise invalid(f"{field.name}: the range holds every value; omit a don't-care field")
+    return low, high

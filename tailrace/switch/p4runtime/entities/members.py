@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Members, groups and one-shot action sets, and what entries of indirect tables point to."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from dataclasses import dataclass, field
+
+from finsy.proto import p4r
+
+from tailrace.switch.core import GroupRef, MemberRef
+from tailrace.switch.p4runtime import memory
+from tailrace.switch.p4runtime.entities.actions import ActionSpec
+from tailrace.switch.p4runtime.entities.group_action import write_group_action
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """The port that a member's liveness depends on, and how the client wrote it."""
+
+    port: int | None = None
+    written: int | bytes | None = None
+
+    def fill(self, message: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction) -> None:
+        """Writes the watch port into a message."""
+        if isinstance(self.written, bytes):
+            message.watch_port = self.written
+        elif self.written is not None:
+            message.watch = self.written
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """A member of a group: its weight as the client gave it, and how many copies of it that makes."""
+
+    weight: int
+    watch: Watch
+
+    @property
+    def copies(self) -> int:
+        """Copies in the data plane."""
+        return self.weight or 1
+
+
+@dataclass(slots=True)
+class Member:
+    """A member; `handles` are its copies in the switch, of which there is always one.
+
+    `uses` counts the groups that want so many copies of it.
+    """
+
+    action: ActionSpec
+    handles: list[int]
+    uses: Counter[int] = field(default_factory=Counter)
+    references: int = 0
+
+
+@dataclass(slots=True)
+class Group:
+    """A group; `members` by member id in ascending order, as PI handles them."""
+
+    handle: int
+    max_size: int
+    members: dict[int, Weighted] = field(default_factory=dict)
+    references: int = 0
+    order: tuple[int, ...] = ()
+
+
+class IndirectSpec(ABC):
+    """What an entry of an indirect table points to."""
+
+    @abstractmethod
+    def reference(self) -> MemberRef | GroupRef:
+        """The data plane's name for it, valid while it is in use."""
+
+    @abstractmethod
+    def fill(self, action: p4r.TableAction) -> None:
+        """Writes it into an empty message."""
+
+
+class MemberSpec(IndirectSpec):
+    """A member, by id."""
+
+    def __init__(self, member_id: int) -> None:
+        self.member_id = member_id
+        self.handle = -1
+
+    def reference(self) -> MemberRef:
+        return MemberRef(self.handle)
+
+    def fill(self, action: p4r.TableAction) -> None:
+        action.action_profile_member_id = self.member_id
+
+
+class GroupSpec(IndirectSpec):
+    """A group, by id."""
+
+    def __init__(self, group_id: int) -> None:
+        self.group_id = group_id
+        self.handle = -1
+
+    def reference(self) -> GroupRef:
+        return GroupRef(self.handle)
+
+    def fill(self, action: p4r.TableAction) -> None:
+        action.action_profile_group_id = self.group_id
+
+
+class OneShotSpec(IndirectSpec):
+    """A set of weighted actions that belongs to one entry; its group exists while it is in use.
+
+    `first` comes before the action that is selected. `size` is that of the group.
+    """
+
+    def __init__(
+        self,
+        message: p4r.ActionProfileActionSet,
+        actions: list[tuple[ActionSpec, Weighted]],
+        first: ActionSpec | None,
+        size: int,
+    ) -> None:
+        self.mode = message.action_selection_mode
+        self.semantics = message.size_semantics
+        self.actions = actions
+        self.first = first
+        self.size = size
+        self.handle = -1
+        self.handles: list[list[int]] = []
+        self.bytes = memory.GROUP + memory.GROUP_MEMBER * len(actions)
+        if first is not None:
+            self.bytes += memory.MEMBER
+
+    def reference(self) -> GroupRef:
+        return GroupRef(self.handle)
+
+    def fill(self, action: p4r.TableAction) -> None:
+        action_set = action.action_profile_action_set
+        action_set.SetInParent()
+        action_set.action_selection_mode = self.mode
+        action_set.size_semantics = self.semantics
+        for spec, weighted in self.actions:
+            item = action_set.action_profile_actions.add()
+            spec.fill_action(item.action)
+            item.weight = weighted.weight
+            weighted.watch.fill(item)
+        if self.first is not None:
+            first = p4r.Action()
+            self.first.fill_action(first)
+            write_group_action(first, action_set)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MeterConfig and MeterCounterData messages to rates and counts, and back (P4Runtime specification 9.4).
+
+P4Info alone knows a meter's type: the program has meters, and what the core does with one follows from its
+rates.
+"""
+
+from __future__ import annotations
+
+from finsy.proto import p4i, p4r
+
+from tailrace.p4rt.status import invalid
+from tailrace.switch.core import ColourCounts, MeterRates
+from tailrace.switch.p4runtime.entities.counts import fill_counter
+from tailrace.switch.p4runtime.entities.schema import MeterPlan
+
+NOTHING_COUNTED: ColourCounts = (0,) * 6
+
+
+def parse_rates(config: p4r.MeterConfig, meter: MeterPlan) -> MeterRates:
+    """The rates of a meter configuration, in units and units per second.
+
+    Raises:
+        P4RtError: INVALID_ARGUMENT for rates that the meter's type does not have.
+    """
+    what = f"meter '{meter.name}'"
+    for name in ("cir", "cburst", "pir", "pburst", "eburst"):
+        if getattr(config, name) < 0:
+            raise invalid(f"{what}: {name} is {getattr(config, name)}; rates and bursts cannot be negative")
+    if meter.type == p4i.MeterSpec.TWO_RATE_THREE_COLOR:
+        if config.eburst:
+            raise invalid(f"{what}: eburst is {config.eburst}; only meters of a single rate have one")
+        if config.pir < config.cir:
+            raise invalid(
+                f"{what}: pir {config.pir}, the peak rate, is below the committed rate, cir {config.cir}"
+            )
+    else:
+        if (config.pir, config.pburst) != (config.cir, config.cburst):
+            raise invalid(
+                f"{what} has a single rate: pir {config.pir} and pburst {config.pburst} must equal "
+                f"cir {config.cir} and cburst {config.cburst}"
+            )
+        if config.eburst and meter.type == p4i.MeterSpec.SINGLE_RATE_TWO_COLOR:
+            raise invalid(f"{what}: eburst is {config.eburst}; a meter of two colours has none")
+    return MeterRates(config.cir, config.cburst, config.pir, config.pburst, config.eburst)
+
+
+def fill_config(rates: MeterRates, config: p4r.MeterConfig) -> None:
+    """Writes rates into an empty message, which is then set even when all are zero."""
+    config.SetInParent()
+    config.cir, config.cburst = rates.cir, rates.cburst
+    config.pir, config.pburst = rates.pir, rates.pburst
+    config.eburst = rates.eburst
+
+
+def check_reset(data: p4r.MeterCounterData, what: str) -> None:
+    """Refuses to set what a meter has counted to anything but zero.
+
+    Raises:
+        P4RtError: INVALID_ARGUMENT, naming the first number that is not zero.
+    """
+    for colour, counter in (("green", data.green), ("yellow", data.yellow), ("red", data.red)):
+        for name, value in (("byte_count", counter.byte_count), ("packet_count", counter.packet_count)):
+            if value:
+                raise invalid(f"{what}: {colour}.{name} is {value}; counters of colours can only be set to 0")
+
+
+def fill_colours(counts: ColourCounts, data: p4r.MeterCounterData) -> None:
+    """Writes what a meter has counted into an empty message, whose three counters are then set."""
+    fill_counter(counts[0], counts[1], data.green)
+    fill_counter(counts[2], counts[3], data.yellow)
+    fill_counter(counts[4], counts[5], data.red)

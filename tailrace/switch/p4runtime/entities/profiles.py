@@ -1,0 +1,516 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Action profiles and selectors: members, groups and one-shot action sets (P4Runtime specification 9.2).
+
+A selector chooses `members[hash % n]`, so the order of a group's members decides where a flow goes. The order
+here is that of simple_switch_grpc, for the same decisions: members sorted by the switch's member handle,
+where a handle is the smallest free number when it is made, and a member of weight w is w copies with a handle
+each. Copies are made when a group first needs them and removed when no group does (p4lang/PI,
+action_prof_mgr.cpp; behavioral-model, ras.h). Members whose watch port is down are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from finsy.proto import p4r
+
+from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
+from tailrace.switch.core import StateError, Switch
+from tailrace.switch.p4runtime import memory
+from tailrace.switch.p4runtime.annotated.references import References
+from tailrace.switch.p4runtime.context import DELETE, INSERT, Context, Undo, from_state_error
+from tailrace.switch.p4runtime.entities.actions import ActionSpec, Use, parse_action
+from tailrace.switch.p4runtime.entities.group_action import read_group_action
+from tailrace.switch.p4runtime.entities.members import (
+    Group,
+    GroupSpec,
+    IndirectSpec,
+    Member,
+    MemberSpec,
+    OneShotSpec,
+    Watch,
+    Weighted,
+)
+from tailrace.switch.p4runtime.entities.schema import ActionPlan, ProfilePlan
+
+
+class Profile:
+    """All of one action profile or selector."""
+
+    def __init__(self, plan: ProfilePlan, context: Context) -> None:
+        self.plan = plan
+        self.members: dict[int, Member] = {}
+        self.groups: dict[int, Group] = {}
+        self.one_shots: dict[int, OneShotSpec] = {}
+        self._what = f"action profile '{plan.name}'"
+        self.in_groups = 0  # groups and their members
+        self._size = 0  # of all groups and one-shots
+        self._context = context
+
+    @property
+    def _switch(self) -> Switch:
+        return self._context.switch
+
+    # ---- targets of table entries ----
+
+    def parse_target(
+        self,
+        action: p4r.TableAction,
+        table: str,
+        actions: dict[int, ActionPlan],
+        instead: object = None,
+    ) -> IndirectSpec:
+        """What a TableAction of an indirect table points to; it need not exist yet.
+
+        Args:
+            actions: of the table, for a group_action.
+            instead: what the entry points to now, and will not any more.
+
+        Raises:
+            P4RtError: the profile has no such targets.
+        """
+        kind = action.WhichOneof("type")
+        if kind == "action_profile_member_id":
+            self._check_style(one_shot=False)
+            if action.action_profile_member_id not in self.members:
+                raise not_found(f"{self._what} has no member {action.action_profile_member_id}")
+            return MemberSpec(action.action_profile_member_id)
+        if not self.plan.with_selector or kind == "action":
+            raise invalid(f"{table} is indirect: its entries do not take an '{kind}'")
+        if kind == "action_profile_group_id":
+            self._check_style(one_shot=False)
+            if action.action_profile_group_id not in self.groups:
+                raise not_found(f"{self._what} has no group {action.action_profile_group_id}")
+            return GroupSpec(action.action_profile_group_id)
+        self._check_style(one_shot=True)
+        shot = action.action_profile_action_set
+        before, first = read_group_action(shot, table), None
+        if before is not None:
+            first = parse_action(before, actions, table, Use.GROUP)
+        target = self._parse_one_shot(shot, first)
+        self._check_size(target.size - (instead.size if isinstance(instead, OneShotSpec) else 0))
+        return target
+
+    def _check_style(self, *, one_shot: bool) -> None:
+        if self.one_shots if not one_shot else (self.members or self.groups):
+            raise invalid(f"{self._what}: one-shot programming cannot be mixed with members and groups")
+
+    def _parse_one_shot(self, message: p4r.ActionProfileActionSet, first: ActionSpec | None) -> OneShotSpec:
+        for what, value, values in (
+            (
+                "action_selection_mode",
+                message.action_selection_mode,
+                p4r.ActionProfileActionSet.ActionSelectionMode,
+            ),
+            ("size_semantics", message.size_semantics, p4r.ActionProfileActionSet.SizeSemantics),
+        ):
+            if value not in values.values():
+                raise invalid(f"{self._what}: {what} is {value}; expected one of {', '.join(values.keys())}")
+        actions = []
+        self._check_copies(len(message.action_profile_actions))
+        for item in message.action_profile_actions:
+            spec = parse_action(item.action, self.plan.actions, self._what)
+            actions.append((spec, self._weighted(item)))
+        total = sum(weighted.copies for _, weighted in actions)
+        by_members = self.plan.sum_of_members
+        if message.size_semantics:
+            by_members = message.size_semantics == p4r.ActionProfileActionSet.SUM_OF_MEMBERS
+        size = len(actions) if by_members else total
+        if self.plan.max_group_size and size > self.plan.max_group_size:
+            raise invalid(f"{self._what}: a group of size {size} exceeds {self.plan.max_group_size}")
+        self._check_copies(total)
+        return OneShotSpec(message, actions, first, size)
+
+    def use(self, target: IndirectSpec) -> None:
+        """Notes that one more entry points to the target, which for a one-shot makes its group."""
+        if isinstance(target, MemberSpec):
+            member = self.members[target.member_id]
+            member.references += 1
+            target.handle = member.handles[0]
+        elif isinstance(target, GroupSpec):
+            group = self.groups[target.group_id]
+            group.references += 1
+            target.handle = group.handle
+        elif isinstance(target, OneShotSpec):
+            self._use_one_shot(target)
+
+    def _use_one_shot(self, target: OneShotSpec) -> None:
+        """Makes copies and group of a one-shot, or nothing.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED.
+        """
+        self._context.memory.take(target.bytes, self._what)
+        target.handles, target.handle = [], -1
+        try:
+            for spec, weighted in target.actions:
+                target.handles.append(self._new_copies(spec, weighted.copies))
+            drawn = target.mode == p4r.ActionProfileActionSet.RANDOM
+            target.handle = self._new_group(drawn=drawn, first=target.first)
+            self._set_one_shot(target)
+        except (P4RtError, StateError) as error:
+            self._drop_one_shot(target)
+            raise from_state_error(error) if isinstance(error, StateError) else error from None
+        self.one_shots[target.handle] = target
+        self._size += target.size
+
+    def _drop_one_shot(self, target: OneShotSpec) -> None:
+        if target.handle >= 0:
+            self._switch.group_delete(self.plan.index, target.handle)
+        for handles in target.handles:
+            self._drop_copies(handles)
+        self._context.memory.give(target.bytes)
+
+    def release(self, target: IndirectSpec) -> None:
+        """Takes back one use."""
+        if isinstance(target, MemberSpec):
+            self.members[target.member_id].references -= 1
+        elif isinstance(target, GroupSpec):
+            self.groups[target.group_id].references -= 1
+        elif isinstance(target, OneShotSpec):
+            del self.one_shots[target.handle]
+            self._size -= target.size
+            self._drop_one_shot(target)
+
+    # ---- members ----
+
+    def write_member(self, kind: int, message: p4r.ActionProfileMember, undo: Undo | None) -> None:
+        """Applies one update of a member.
+
+        Raises:
+            P4RtError: the update is refused and nothing has changed.
+        """
+        member_id = message.member_id
+        if member_id == 0:
+            raise invalid(f"{self._what}: member_id 0 is not allowed")
+        member = self.members.get(member_id)
+        if kind == INSERT:
+            self._check_style(one_shot=False)
+            if member is not None:
+                raise P4RtError(Code.ALREADY_EXISTS, f"{self._what} has member {member_id} already")
+            action = self._member_action(message)
+            if self.plan.size and len(self.members) >= self.plan.size:
+                raise P4RtError(Code.RESOURCE_EXHAUSTED, f"{self._what} has {self.plan.size} members already")
+            self._add_member(member_id, action)
+            if undo is not None:
+                undo.append(lambda: self._remove_member(member_id))
+            return
+        if member is None:
+            raise not_found(f"{self._what} has no member {member_id}")
+        before = member.action
+        if kind == DELETE:
+            if member.references or member.uses:
+                raise P4RtError(Code.FAILED_PRECONDITION, f"{self._what}: member {member_id} is in use")
+            self._remove_member(member_id)
+            if undo is not None:
+                undo.append(lambda: self._add_member(member_id, before))
+            return
+        self._set_action(member, self._member_action(message))
+        if undo is not None:
+            # by its number: where it was deleted and made again since, it is another object
+            undo.append(lambda: self._set_action(self.members[member_id], before))
+
+    def _member_action(self, message: p4r.ActionProfileMember) -> ActionSpec:
+        if not message.HasField("action"):
+            raise invalid(f"{self._what}: a member needs an action")
+        action = parse_action(message.action, self.plan.actions, self._what)
+        if self._context.references is not None:
+            self._context.references.check(self._needs(action), self._what)
+        return action
+
+    def _needs(self, action: ActionSpec) -> References:
+        references = self._context.references
+        return () if references is None else references.plan.of_action(action)
+
+    def _refer(self, before: References, after: References) -> None:
+        """Puts what a member's action refers to in the place of what another one did."""
+        if self._context.references is not None:
+            self._context.references.remove((), before)
+            self._context.references.add((), after)
+
+    def _add_member(self, member_id: int, action: ActionSpec) -> None:
+        needs = self._needs(action)
+        size = memory.MEMBER + memory.reference_bytes(needs)
+        self._context.memory.take(size, self._what)
+        try:
+            self.members[member_id] = Member(action, self._new_copies(action, 1))
+        except P4RtError:
+            self._context.memory.give(size)
+            raise
+        self._refer((), needs)
+
+    def _remove_member(self, member_id: int) -> None:
+        member = self.members.pop(member_id)
+        self._drop_copies(member.handles)
+        needs = self._needs(member.action)
+        self._refer(needs, ())
+        self._context.memory.give(memory.MEMBER + memory.reference_bytes(needs))
+
+    def _set_action(self, member: Member, action: ActionSpec) -> None:
+        before, after = self._needs(member.action), self._needs(action)
+        self._context.memory.take(memory.reference_bytes(after) - memory.reference_bytes(before), self._what)
+        self._switch.members_modify(self.plan.index, member.handles, action.call)
+        self._context.copies += len(member.handles)
+        member.action = action
+        self._refer(before, after)
+
+    def _new_copies(self, action: ActionSpec, count: int) -> list[int]:
+        """Copies of an action's member, all of them or none."""
+        self._context.memory.take(memory.COPY * count, self._what)
+        self._context.copies += count
+        try:
+            return self._switch.members_add(self.plan.index, action.call, count)
+        except StateError as error:
+            self._context.memory.give(memory.COPY * count)
+            raise from_state_error(error) from error
+
+    def _drop_copies(self, handles: Sequence[int]) -> None:
+        for handle in handles:
+            self._switch.member_delete(self.plan.index, handle)
+        self._context.copies += len(handles)
+        self._context.memory.give(memory.COPY * len(handles))
+
+    def _new_group(self, *, drawn: bool = False, first: ActionSpec | None = None) -> int:
+        call = None if first is None else first.call
+        try:
+            return self._switch.group_add(self.plan.index, drawn=drawn, first=call)
+        except StateError as error:
+            raise from_state_error(error) from error
+
+    # ---- groups ----
+
+    def write_group(self, kind: int, message: p4r.ActionProfileGroup, undo: Undo | None) -> None:
+        """Applies one update of a group.
+
+        Raises:
+            P4RtError: the update is refused and nothing has changed.
+        """
+        group_id = message.group_id
+        if not self.plan.with_selector:
+            raise invalid(f"{self._what} has no selector and no groups")
+        if group_id == 0:
+            raise invalid(f"{self._what}: group_id 0 is not allowed")
+        group = self.groups.get(group_id)
+        if kind == INSERT:
+            self._check_style(one_shot=False)
+            if group is not None:
+                raise P4RtError(Code.ALREADY_EXISTS, f"{self._what} has group {group_id} already")
+            self._check_max_size(message.max_size)
+            members = self._group_members(message, message.max_size, 0)
+            self._add_group(group_id, message.max_size, members)
+            if undo is not None:
+                undo.append(lambda: self._remove_group(group_id))
+            return
+        if group is None:
+            raise not_found(f"{self._what} has no group {group_id}")
+        before, max_size = group.members, group.max_size
+        if kind == DELETE:
+            if group.references:
+                raise P4RtError(Code.FAILED_PRECONDITION, f"{self._what}: group {group_id} is in use")
+            self._remove_group(group_id)
+            if undo is not None:
+                undo.append(lambda: self._add_group(group_id, max_size, before))
+            return
+        if message.max_size != max_size and (message.max_size or not self._context.lenient):
+            raise invalid(f"{self._what}: max_size of group {group_id} cannot change")
+        self._set_members(group, self._group_members(message, max_size, self._size_of(before)))
+        if undo is not None:
+            undo.append(lambda: self._set_members(self.groups[group_id], before))
+
+    def _check_max_size(self, max_size: int) -> None:
+        limit = self.plan.max_group_size
+        least = 1 if limit and not self._context.lenient else 0
+        if max_size < least or (limit and max_size > limit):
+            raise invalid(f"{self._what}: max_size {max_size} is not in {least}..{limit or ''}")
+        most = self._context.limits.group_weight
+        if max_size > most:
+            raise exhausted(f"{self._what}: max_size is {max_size}; groups of at most {most} are possible")
+
+    def _size_of(self, members: dict[int, Weighted]) -> int:
+        """The size of a group (P4Runtime specification, selector_size_semantics)."""
+        if self.plan.sum_of_members:
+            return len(members)
+        return sum(member.copies for member in members.values())
+
+    def _check_size(self, more: int) -> None:
+        """Refuses what would make all groups together larger than P4Info's size, one-shots included."""
+        size = self._size + more
+        if self._context.selector_sizes and 0 < self.plan.size < size and more > 0:
+            raise exhausted(
+                f"{self._what}: the size of all groups would be {size}; P4Info's limit is {self.plan.size}"
+            )
+
+    def _group_members(
+        self, message: p4r.ActionProfileGroup, max_size: int, before: int
+    ) -> dict[int, Weighted]:
+        members: dict[int, Weighted] = {}
+        self._check_copies(len(message.members))
+        for item in sorted(message.members, key=lambda m: m.member_id):
+            if item.member_id not in self.members:
+                raise not_found(f"{self._what} has no member {item.member_id}")
+            if item.member_id in members:
+                raise invalid(f"{self._what}: member {item.member_id} is in the group twice; use weights")
+            members[item.member_id] = self._weighted(item)
+        total = sum(member.copies for member in members.values())
+        size = self._size_of(members)
+        most = max_size or self.plan.max_group_size
+        if most and size > most:
+            raise P4RtError(Code.RESOURCE_EXHAUSTED, f"{self._what}: size {size} of the group exceeds {most}")
+        self._check_copies(total)
+        self._check_size(size - before)
+        return members
+
+    def _check_copies(self, total: int) -> None:
+        limit = self._context.limits.group_weight
+        if total > limit:
+            raise exhausted(f"{self._what}: the sum of weights is {total}; at most {limit} are possible")
+
+    def _weighted(self, item: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction) -> Weighted:
+        if self.plan.weights_allowed:
+            if item.weight <= 0:
+                raise invalid(f"{self._what}: weight {item.weight} is not positive")
+        elif item.weight:
+            raise invalid(f"{self._what}: weights are not allowed")
+        limit = self.plan.max_member_weight
+        if limit and item.weight > limit:
+            raise invalid(f"{self._what}: weight {item.weight} exceeds {limit}")
+        return Weighted(item.weight, self._watch(item))
+
+    def _watch(self, item: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction) -> Watch:
+        kind = item.WhichOneof("watch_kind")
+        if kind is None or (kind == "watch_port" and not item.watch_port):
+            return Watch()
+        if kind == "watch":
+            # 0 is the SDN port that means "unknown": no port is watched
+            watch = Watch(item.watch or None, item.watch)
+        else:
+            watch = Watch(*self._context.port(item.watch_port, "watch_port"))
+        if watch.port is not None and not self._context.ports.exists(watch.port):
+            raise invalid(f"{self._what}: port {watch.port} to watch does not exist")
+        return watch
+
+    def _add_group(self, group_id: int, max_size: int, members: dict[int, Weighted]) -> None:
+        self._context.memory.take(memory.GROUP, self._what)
+        handle = -1
+        try:
+            handle = self._new_group()
+            group = Group(handle, max_size)
+            self._set_members(group, members)
+        except P4RtError:
+            if handle >= 0:
+                self._switch.group_delete(self.plan.index, handle)
+            self._context.memory.give(memory.GROUP)
+            raise
+        self.groups[group_id] = group
+        self.in_groups += 1
+
+    def _remove_group(self, group_id: int) -> None:
+        group = self.groups.pop(group_id)
+        self._switch.group_delete(self.plan.index, group.handle)
+        self._drop_uses(group.members)
+        self._purge(group.members)
+        self._size -= self._size_of(group.members)
+        self._context.memory.give(memory.GROUP + memory.GROUP_MEMBER * len(group.members))
+        self.in_groups -= 1 + len(group.members)
+
+    def _set_members(self, group: Group, members: dict[int, Weighted]) -> None:
+        """Replaces the members of a group, or changes nothing.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED.
+        """
+        before, more = group.members, len(members) - len(group.members)
+        used: dict[int, Weighted] = {}
+        self._context.memory.take(memory.GROUP_MEMBER * more, self._what)
+        try:
+            for member_id, weighted in members.items():
+                member = self.members[member_id]
+                missing = weighted.copies - len(member.handles)
+                if missing > 0:
+                    member.handles += self._new_copies(member.action, missing)
+                member.uses[weighted.copies] += 1
+                used[member_id] = weighted
+            group.members = members
+            self._apply(group)
+        except (P4RtError, StateError) as error:
+            group.members = before
+            self._drop_uses(used)
+            self._purge(members)
+            self._context.memory.give(memory.GROUP_MEMBER * more)
+            raise from_state_error(error) if isinstance(error, StateError) else error from None
+        self.in_groups += more
+        self._size += self._size_of(members) - self._size_of(before)
+        self._drop_uses(before)
+        self._purge(sorted({*before, *members}))
+
+    def _drop_uses(self, members: dict[int, Weighted]) -> None:
+        self._context.copies += len(members)
+        for member_id, weighted in members.items():
+            uses = self.members[member_id].uses
+            uses[weighted.copies] -= 1
+            if not uses[weighted.copies]:
+                del uses[weighted.copies]
+
+    def _purge(self, member_ids: Iterable[int]) -> None:
+        """Removes the copies of members that no group needs any more."""
+        for member_id in member_ids:
+            member = self.members[member_id]
+            needed = max(member.uses, default=1)
+            self._drop_copies(member.handles[: needed - 1 : -1])
+            del member.handles[needed:]
+
+    # ---- which members are alive ----
+
+    def _is_up(self, watch: Watch) -> bool:
+        return watch.port is None or self._context.ports.is_up(watch.port)
+
+    def _alive(self, group: Group) -> Iterator[int]:
+        for member_id, weighted in group.members.items():
+            if self._is_up(weighted.watch):
+                yield from self.members[member_id].handles[: weighted.copies]
+
+    def _apply(self, group: Group) -> None:
+        order = tuple(sorted(self._alive(group)))
+        self._context.copies += len(order)
+        self._switch.group_set(self.plan.index, group.handle, order)
+        group.order = order
+
+    def _set_one_shot(self, target: OneShotSpec) -> None:
+        alive = (
+            handle
+            for (_, weighted), handles in zip(target.actions, target.handles, strict=True)
+            if self._is_up(weighted.watch)
+            for handle in handles
+        )
+        order = sorted(alive)
+        self._context.copies += len(order)
+        self._switch.group_set(self.plan.index, target.handle, order)
+
+    def port_changed(self, port: int) -> None:
+        """Puts the members that watch a port into their groups, or takes them out."""
+        for group in self.groups.values():
+            if any(weighted.watch.port == port for weighted in group.members.values()):
+                self._apply(group)
+        for target in self.one_shots.values():
+            if any(weighted.watch.port == port for _, weighted in target.actions):
+                self._set_one_shot(target)
+
+    # ---- reads ----
+
+    def fill_member(self, member_id: int, out: p4r.ActionProfileMember) -> None:
+        """Writes a member into an empty message."""
+        out.action_profile_id = self.plan.id
+        out.member_id = member_id
+        self.members[member_id].action.fill_action(out.action)
+
+    def fill_group(self, group_id: int, out: p4r.ActionProfileGroup) -> None:
+        """Writes a group into an empty message."""
+        group = self.groups[group_id]
+        out.action_profile_id = self.plan.id
+        out.group_id = group_id
+        out.max_size = group.max_size
+        for member_id, weighted in group.members.items():
+            item = out.members.add()
+            item.member_id = member_id
+            item.weight = weighted.weight
+            weighted.watch.fill(item)

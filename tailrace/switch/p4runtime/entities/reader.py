@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers requests of a Read about tables, direct resources and action profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from finsy.proto import p4r
+
+from tailrace.p4rt.status import P4RtError, invalid, not_found
+from tailrace.switch.core import Switch
+from tailrace.switch.p4runtime.context import ENTITY, LOOKED_AT, Context, Responses, Work
+from tailrace.switch.p4runtime.entities.counts import fill_counter
+from tailrace.switch.p4runtime.entities.entry import DEFAULT_HANDLE, Entry
+from tailrace.switch.p4runtime.entities.meters import fill_colours, fill_config
+from tailrace.switch.p4runtime.entities.profiles import Profile
+from tailrace.switch.p4runtime.entities.tables import Table
+
+
+def no_table(table_id: int) -> P4RtError:
+    """The error for an unknown table."""
+    return not_found(f"there is no table with id {table_id}")
+
+
+_Found = tuple[Table, Entry | None]
+
+
+class TableReader:
+    """Reads entries of tables and what hangs on them."""
+
+    def __init__(self, tables: dict[int, Table], context: Context) -> None:
+        self._tables = tables
+        self._context = context
+
+    @property
+    def _switch(self) -> Switch:
+        return self._context.switch
+
+    def demand(self, message: p4r.TableEntry) -> int:
+        """How many entries a request of a Read may have to look at."""
+        if message.is_default_action:
+            return 1 if message.table_id else len(self._tables)
+        if message.table_id:
+            table = self._tables.get(message.table_id)
+            return 0 if table is None else table.demand(message)
+        return sum(len(table.entries) for table in self._tables.values())
+
+    def _chosen(self, message: p4r.TableEntry) -> Iterator[Table]:
+        if message.table_id == 0:
+            if message.match:
+                raise invalid("a match without a table_id cannot be read")
+            return iter(self._tables.values())
+        table = self._tables.get(message.table_id)
+        if table is None:
+            raise no_table(message.table_id)
+        return iter((table,))
+
+    def entries(self, message: p4r.TableEntry, out: Responses) -> Work:
+        """Answers a TableEntry request: all filters of specification 9.1.6, direct resources where they are
+        asked for.
+
+        Raises:
+            P4RtError: the request makes no sense; nothing was added.
+        """
+        if message.HasField("time_since_last_hit") and message.table_id:
+            for table in self._chosen(message):
+                if not table.plan.idle_timeout:
+                    raise invalid(f"table '{table.plan.name}' has no idle timeout")
+        for table in self._chosen(message):
+            for entry in table.select(message):
+                if entry is None:
+                    yield LOOKED_AT
+                    continue
+                self.fill(table, entry, message, out.add())
+                yield ENTITY * entry.weight
+
+    def fill(self, table: Table, entry: Entry, message: p4r.TableEntry, out: p4r.Entity) -> None:
+        """Writes an entry into an empty message, with the direct resources that `message` asks for."""
+        plan = table.plan
+        self._fill(table, entry, out)
+        item = out.table_entry
+        if entry.is_const:
+            item.is_const = True
+        direct = table.has_direct(entry)
+        if plan.counter and direct and message.HasField("counter_data"):
+            self._fill_counter(table, entry, item.counter_data)
+        if entry.meter is not None and message.HasField("meter_config"):
+            fill_config(entry.meter, item.meter_config)
+        if plan.meter is not None and direct and message.HasField("meter_counter_data"):
+            fill_colours(table.colours(entry), item.meter_counter_data)
+        if plan.idle_timeout and entry.handle != DEFAULT_HANDLE and message.HasField("time_since_last_hit"):
+            hit_ns = self._switch.entry_last_hit_ns(plan.index, entry.handle)
+            item.time_since_last_hit.elapsed_ns = max(0, self._context.now_ns() - hit_ns)
+
+    def _fill(self, table: Table, entry: Entry, out: p4r.Entity) -> None:
+        """Writes what a client wrote into an empty message."""
+        form = entry.plain_form()
+        if form is not None and form.shown is not None:
+            out.CopyFrom(form.shown)
+            return
+        item = out.table_entry
+        self.fill_key(table, entry, item)
+        if entry.target is not None:
+            entry.target.fill(item.action)
+        elif entry.handle == DEFAULT_HANDLE:
+            item.ClearField("action")
+        if form is not None:
+            form.shown = p4r.Entity()
+            form.shown.CopyFrom(out)
+
+    @staticmethod
+    def fill_key(table: Table, entry: Entry, out: p4r.TableEntry) -> None:
+        """Writes what identifies an entry, its metadata and its timeout into an empty message."""
+        _fill_identity(table, entry, out)
+        if entry.metadata:
+            out.metadata = entry.metadata
+        if entry.controller_metadata:
+            out.controller_metadata = entry.controller_metadata
+        if entry.timeout_ns:
+            out.idle_timeout_ns = entry.timeout_ns
+
+    def _fill_counter(self, table: Table, entry: Entry, data: p4r.CounterData) -> None:
+        fill_counter(*self._switch.entry_counter(table.plan.index, entry.handle), data)
+
+    def _direct(self, message: p4r.TableEntry, has: Callable[[Table], bool]) -> Iterator[_Found]:
+        """The entries that a direct resource request names; one that it names fully must exist.
+
+        None stands for one that was looked at and passed over.
+        """
+        for table in list(self._chosen(message)):
+            if not has(table):
+                if message.table_id:
+                    raise invalid(f"table '{table.plan.name}' has no such direct resource")
+            elif message.is_default_action or message.match:
+                yield table, table.find_direct(message)
+            else:
+                for entry in table.all():
+                    if entry is None or (message.priority and entry.priority != message.priority):
+                        yield table, None
+                    else:
+                        yield table, entry
+
+    def counters(self, message: p4r.DirectCounterEntry, out: Responses) -> Work:
+        """Answers a DirectCounterEntry request; table id 0 is all tables that have direct counters."""
+        for table, entry in self._direct(message.table_entry, lambda table: bool(table.plan.counter)):
+            if entry is None:
+                yield LOOKED_AT
+                continue
+            item = out.add().direct_counter_entry
+            _fill_identity(table, entry, item.table_entry)
+            self._fill_counter(table, entry, item.data)
+            yield ENTITY
+
+    def meters(self, message: p4r.DirectMeterEntry, out: Responses) -> Work:
+        """Answers a DirectMeterEntry request; table id 0 is all tables that have direct meters."""
+        for table, entry in self._direct(message.table_entry, lambda table: table.plan.meter is not None):
+            if entry is None:
+                yield LOOKED_AT
+                continue
+            item = out.add().direct_meter_entry
+            _fill_identity(table, entry, item.table_entry)
+            if entry.meter is not None:
+                fill_config(entry.meter, item.config)
+            if message.HasField("counter_data"):
+                fill_colours(table.colours(entry), item.counter_data)
+            yield ENTITY
+
+
+def _fill_identity(table: Table, entry: Entry, out: p4r.TableEntry) -> None:
+    out.table_id = table.plan.id
+    if entry.handle == DEFAULT_HANDLE:
+        out.is_default_action = True
+    else:
+        table.plan.key.unpack(entry.packed, out.match)
+        out.priority = entry.priority
+
+
+def read_members(profiles: dict[int, Profile], message: p4r.ActionProfileMember, out: Responses) -> Work:
+    """Answers an ActionProfileMember request; id 0 is all."""
+    for profile in chosen_profiles(profiles, message.action_profile_id):
+        for member_id in (message.member_id,) if message.member_id else tuple(profile.members):
+            if member_id in profile.members:  # others may have removed it between two slices
+                profile.fill_member(member_id, out.add().action_profile_member)
+                yield ENTITY
+
+
+def read_groups(profiles: dict[int, Profile], message: p4r.ActionProfileGroup, out: Responses) -> Work:
+    """Answers an ActionProfileGroup request; id 0 is all."""
+    for profile in chosen_profiles(profiles, message.action_profile_id):
+        for group_id in (message.group_id,) if message.group_id else tuple(profile.groups):
+            if group_id in profile.groups:
+                item = out.add().action_profile_group
+                profile.fill_group(group_id, item)
+                yield ENTITY * (1 + len(item.members))
+
+
+def demand_of_members(profiles: dict[int, Profile], message: p4r.ActionProfileMember) -> int:
+    """How many members a request of a Read names."""
+    if message.member_id:
+        return 1
+    return sum(len(profile.members) for profile in _known(profiles, message.action_profile_id))
+
+
+def demand_of_groups(profiles: dict[int, Profile], message: p4r.ActionProfileGroup) -> int:
+    """How many groups a request of a Read names, counting their members as such."""
+    found = _known(profiles, message.action_profile_id)
+    if not message.group_id:
+        return sum(profile.in_groups for profile in found)
+    groups = (profile.groups.get(message.group_id) for profile in found)
+    return sum(1 + len(group.members) for group in groups if group is not None)
+
+
+def _known(profiles: dict[int, Profile], profile_id: int) -> list[Profile]:
+    return [p for p in profiles.values() if profile_id in (0, p.plan.id)]
+
+
+def chosen_profiles(profiles: dict[int, Profile], profile_id: int) -> list[Profile]:
+    """The profile with an id, or all for id 0.
+
+    Raises:
+        P4RtError: NOT_FOUND.
+    """
+    if profile_id == 0:
+        return list(profiles.values())
+    if profile_id not in profiles:
+        raise not_found(f"there is no action profile with id {profile_id}")
+    return [profiles[profile_id]]

@@ -1,0 +1,523 @@
+# SPDX-License-Identifier: Apache-2.0
+"""P4Info joined with the compiled program: what the server looks up for every message, by P4Info id.
+
+Names join the two. What differs (a width, a size, a kind of match) makes the whole configuration invalid and
+is named. What only P4Info has does not: p4c's midend removes tables, actions and externs that can never be
+reached from the program, and leaves them in P4Info. Requests that name such a thing are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from finsy.proto import p4i
+
+from tailrace.p4rt.status import Code, P4RtError, invalid
+from tailrace.switch.compiler.model import Model
+from tailrace.switch.p4runtime.annotated.references import ReferencePlan, reference_plan
+from tailrace.switch.p4runtime.annotated.restrictions import (
+    ActionRestriction,
+    EntryRestriction,
+    Texts,
+    action_restriction,
+    entry_restriction,
+)
+from tailrace.switch.p4runtime.annotated.roles import Roles, roles_of
+from tailrace.switch.p4runtime.entities.match import KeyPlan, Kind, MatchField, NamedField, key_plan
+from tailrace.switch.p4runtime.entities.p4types import TypePlan, plan_of
+from tailrace.switch.p4runtime.entities.translation import Names, Sdn, Translations
+
+if TYPE_CHECKING:
+    from tailrace.switch.p4runtime.entities.forms import Forms, Met
+
+
+ABSENT = -1
+GROUP_ACTION = 3
+"""An ActionRef.Scope that P4Runtime got after 1.5.0: for ActionProfileActionSet.group_action only."""
+MAX_SIZE = (1 << 31) - 1
+"""Entries of a table."""
+
+_E = TypeVar("_E", bound="_HasPreamble")
+
+
+@dataclass(frozen=True, slots=True)
+class ParamPlan:
+    """A parameter of an action: its place, and the width of controllers' values or what these are called."""
+
+    id: int
+    name: str
+    position: int
+    bits: int
+    names: Names | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ActionPlan:
+    """An action as one table (or profile) uses it; `index` is that use's action in the program.
+
+    `scope` is one of P4Info's ActionRef.Scope, or GROUP_ACTION. An index of ABSENT: the program does not have
+    the action.
+    """
+
+    id: int
+    name: str
+    index: int
+    scope: int
+    params: dict[int, ParamPlan]
+    ordered: tuple[ParamPlan, ...]
+    restriction: ActionRestriction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MeterPlan:
+    """A meter array (`index` in the program) or a direct meter."""
+
+    id: int
+    name: str
+    index: int
+    size: int
+    type: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayPlan:
+    """A counter array, or a direct counter."""
+
+    id: int
+    name: str
+    index: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterPlan:
+    """A register array; a cell is the concatenation of the scalars of its type."""
+
+    id: int
+    name: str
+    index: int
+    size: int
+    type: TypePlan
+
+
+@dataclass(frozen=True, slots=True)
+class DigestPlan:
+    """A digest and the type of its records."""
+
+    id: int
+    name: str
+    index: int
+    type: TypePlan
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSetPlan:
+    """A parser value set."""
+
+    id: int
+    name: str
+    index: int
+    size: int
+    key: KeyPlan
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilePlan:
+    """An action profile or selector; `tables` are P4Info ids."""
+
+    id: int
+    name: str
+    index: int
+    size: int
+    with_selector: bool
+    max_group_size: int
+    sum_of_members: bool
+    max_member_weight: int
+    weights_allowed: bool
+    actions: dict[int, ActionPlan]
+    tables: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    id: int
+    name: str
+    index: int
+    size: int
+    key: KeyPlan
+    actions: dict[int, ActionPlan]
+    profile: ProfilePlan | None
+    is_const: bool
+    const_default: bool
+    idle_timeout: bool
+    counter: int
+    meter: MeterPlan | None
+    restriction: EntryRestriction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """All of a pipeline, by P4Info id.
+
+    `absent`: what P4Info has and the program has not, as messages call it. `forms`, `met`: what has been
+    written to its tables, on any switch; `met` by the number of the message (`id`). `types`: the translated
+    ones, which all switches share, too; `texts`: P4Info's constraints. `roles`, `references`: None without.
+    """
+
+    info: p4i.P4Info
+    model: Model
+    types: Translations
+    tables: dict[int, TablePlan] = field(default_factory=dict)
+    profiles: dict[int, ProfilePlan] = field(default_factory=dict)
+    counters: dict[int, ArrayPlan] = field(default_factory=dict)
+    meters: dict[int, MeterPlan] = field(default_factory=dict)
+    registers: dict[int, RegisterPlan] = field(default_factory=dict)
+    digests: dict[int, DigestPlan] = field(default_factory=dict)
+    value_sets: dict[int, ValueSetPlan] = field(default_factory=dict)
+    absent: dict[int, str] = field(default_factory=dict)
+    forms: dict[int, Forms] = field(default_factory=dict)
+    met: dict[int, Met] = field(default_factory=dict)
+    texts: Texts = field(default_factory=Texts)
+    roles: Roles | None = None
+    references: ReferencePlan | None = None
+
+
+def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Schema:
+    """Joins P4Info with the program.
+
+    Args:
+        info: what the client gave.
+        model: the program.
+        lenient: also where P4Info looks like another program's, and without roles: as simple_switch_grpc.
+
+    Raises:
+        P4RtError: INVALID_ARGUMENT, naming what does not match.
+    """
+    schema = Schema(info, model, Translations(info.type_info), roles=None if lenient else roles_of(info))
+    _check_ids(info)
+    if not lenient:
+        _check_tables(info, model)
+    actions = {action.preamble.id: action for action in info.actions}
+    used = [profile for profile in info.action_profiles if profile.table_ids]
+    for profile in _present(schema, used, model.profiles, "action profile"):
+        schema.profiles[profile.preamble.id] = _profile(profile, schema, actions)
+    direct = {c.preamble.id: c.direct_table_id for c in info.direct_counters}
+    meters = {m.preamble.id: m for m in info.direct_meters}
+    for table in _present(schema, info.tables, model.tables, "table"):
+        schema.tables[table.preamble.id] = _table(table, schema, actions, direct, meters)
+    for counter in _present(schema, info.counters, model.counters, "counter"):
+        name = counter.preamble.name
+        found = _find(model.counters, name, "counter")
+        _same(f"counter '{name}'", "size", counter.size, found.size)
+        schema.counters[counter.preamble.id] = ArrayPlan(counter.preamble.id, name, found.index, found.size)
+    for meter in _present(schema, info.meters, model.meters, "meter"):
+        name = meter.preamble.name
+        array = _find(model.meters, name, "meter")
+        _same(f"meter '{name}'", "size", meter.size, array.size)
+        schema.meters[meter.preamble.id] = MeterPlan(
+            meter.preamble.id, name, array.index, array.size, meter.spec.type
+        )
+    for register in _present(schema, info.registers, model.registers, "register"):
+        schema.registers[register.preamble.id] = _register(register, schema.types, model)
+    # p4c names a digest of a tuple differently in its two outputs, but keeps their order
+    all_there = len(model.digests) == len(info.digests)
+    for digest in info.digests if all_there else _present(schema, info.digests, model.digests, "digest"):
+        schema.digests[digest.preamble.id] = _digest(digest, schema)
+    for value_set in _present(schema, info.value_sets, model.vsets, "value set"):
+        schema.value_sets[value_set.preamble.id] = _value_set(value_set, schema.types, model)
+    return replace(schema, references=reference_plan(schema))
+
+
+def _check_tables(info: p4i.P4Info, model: Model) -> None:
+    """Refuses the P4Info of another program: one lacks tables of the other, and the other way round.
+
+    Tables without a key do not count: p4c makes such for what stands between tables, without P4Info.
+    """
+    declared = {table.preamble.name for table in info.tables}
+    unknown = next((t.name for t in model.tables if t.key and t.name not in declared), None)
+    lost = next((name for name in sorted(declared - {t.name for t in model.tables})), None)
+    if unknown is not None and lost is not None:
+        raise invalid(
+            f"P4Info does not match the program: the program has no table '{lost}', "
+            f"and P4Info has no table '{unknown}'"
+        )
+
+
+def _present(schema: Schema, declared: Iterable[_E], items: Iterable[_Named], what: str) -> Iterator[_E]:
+    """What P4Info declares of one kind and the program has; the rest is noted as absent."""
+    names = {item.name for item in items}
+    for entity in declared:
+        if entity.preamble.name in names:
+            yield entity
+        else:
+            schema.absent[entity.preamble.id] = f"{what} '{entity.preamble.name}'"
+
+
+def absent(what: str) -> P4RtError:
+    """The error for a request that names what only P4Info has."""
+    return P4RtError(Code.UNIMPLEMENTED, f"{what} is in P4Info, but not in the program")
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+class _HasPreamble(Protocol):
+    @property
+    def preamble(self) -> p4i.Preamble: ...
+
+
+_N = TypeVar("_N", bound=_Named)
+
+
+def _find(items: Iterable[_N], name: str, what: str) -> _N:
+    for item in items:
+        if item.name == name:
+            return item
+    raise invalid(f"P4Info does not match the program: the program has no {what} '{name}'")
+
+
+def _same(what: str, quantity: str, in_info: int, in_program: int) -> None:
+    if in_info != in_program:
+        raise _mismatch(what, f"{quantity} is {in_info} in P4Info and {in_program} in the program")
+
+
+def _mismatch(what: str, message: str) -> P4RtError:
+    return invalid(f"P4Info does not match the program: {what}: {message}")
+
+
+def _check_ids(info: p4i.P4Info) -> None:
+    seen: dict[int, str] = {}
+    groups: tuple[Iterable[_HasPreamble], ...] = (
+        info.tables,
+        info.actions,
+        info.action_profiles,
+        info.counters,
+        info.direct_counters,
+        info.meters,
+        info.direct_meters,
+        info.controller_packet_metadata,
+        info.value_sets,
+        info.registers,
+        info.digests,
+    )
+    for group in groups:
+        for entity in group:
+            preamble = entity.preamble
+            if preamble.id == 0:
+                raise invalid(f"P4Info: '{preamble.name}' has no id")
+            if preamble.id in seen:
+                raise invalid(f"P4Info: '{preamble.name}' and '{seen[preamble.id]}' have the same id")
+            seen[preamble.id] = preamble.name
+
+
+def _sdn(what: str, bitwidth: int, type_name: str, types: Translations, bits: int) -> Sdn:
+    """How controllers write what has `bits` in the program, and `bitwidth` in P4Info."""
+    found = types.sdn(type_name, bits)
+    if found is not None:
+        return found
+    # `error` has no width in P4Info
+    if bitwidth and not (type_name and bitwidth > bits):
+        _same(what, "width", bitwidth, bits)
+    return Sdn(bits)
+
+
+def _action_plan(
+    ref: p4i.ActionRef,
+    table: str,
+    schema: Schema,
+    uses: tuple[int, ...],
+    actions: dict[int, p4i.Action],
+) -> ActionPlan:
+    types, model = schema.types, schema.model
+    action = actions.get(ref.id)
+    if action is None:
+        raise invalid(f"P4Info: table '{table}' names action id {ref.id}, which P4Info does not have")
+    name = action.preamble.name
+    for index in uses:
+        if model.actions[index].name == name:
+            break
+    else:
+        return ActionPlan(ref.id, name, ABSENT, _scope(ref), {}, ())
+    found = model.actions[index]
+    _same(f"action '{name}'", "number of parameters", len(action.params), len(found.params))
+    params = []
+    for position, (param, ours) in enumerate(zip(action.params, found.params, strict=True)):
+        what = f"action '{name}', parameter '{param.name}'"
+        sdn = _sdn(what, param.bitwidth, param.type_name.name, types, ours.bits)
+        params.append(ParamPlan(param.id, param.name, position, sdn.bits, sdn.names))
+    by_id = {param.id: param for param in params}
+    if len(by_id) != len(params):
+        raise invalid(f"P4Info: action '{name}' has parameters with the same id")
+    restriction = action_restriction(action, [(p.name, p.bits, p.names) for p in params], schema.texts)
+    return ActionPlan(ref.id, name, index, _scope(ref), by_id, tuple(params), restriction)
+
+
+def _scope(ref: p4i.ActionRef) -> int:
+    """The scope of an action, which compilers that do not know GROUP_ACTION give as an annotation."""
+    group = any(text.partition("(")[0].strip() == "@groupaction" for text in ref.annotations)
+    return GROUP_ACTION if group else ref.scope
+
+
+_KINDS = {
+    p4i.MatchField.EXACT: Kind.EXACT,
+    p4i.MatchField.LPM: Kind.LPM,
+    p4i.MatchField.TERNARY: Kind.TERNARY,
+    p4i.MatchField.RANGE: Kind.RANGE,
+    p4i.MatchField.OPTIONAL: Kind.OPTIONAL,
+}
+_PROGRAM_KINDS = {
+    Kind.EXACT: "exact",
+    Kind.LPM: "lpm",
+    Kind.TERNARY: "ternary",
+    Kind.RANGE: "range",
+    Kind.OPTIONAL: "ternary",
+}
+
+
+def _match_field(
+    match: p4i.MatchField, owner: str, types: Translations, bits: int, offset: int
+) -> MatchField:
+    what = f"{owner}, field '{match.name}'"
+    kind = _KINDS.get(match.match_type)
+    if kind is None:
+        raise invalid(f"{what}: P4Info gives no known match type")
+    sdn = _sdn(what, match.bitwidth, match.type_name.name, types, bits)
+    if sdn.names is not None:
+        if kind not in (Kind.EXACT, Kind.OPTIONAL):
+            raise invalid(f"P4Info: {what}: strings are matched exact or optional, not {kind.value}")
+        return NamedField(match.id, match.name, sdn.names, offset, kind)
+    return MatchField(match.id, match.name, sdn.bits, offset, kind, bits)
+
+
+def _table(
+    table: p4i.Table,
+    schema: Schema,
+    actions: dict[int, p4i.Action],
+    direct: dict[int, int],
+    meters: dict[int, p4i.DirectMeter],
+) -> TablePlan:
+    model, name = schema.model, table.preamble.name
+    found = _find(model.tables, name, "table")
+    what = f"table '{name}'"
+    _same(what, "number of key fields", len(table.match_fields), len(found.key))
+    # p4c's two outputs differ by themselves where the size is left to it (1024) or follows from the entries
+    if 1024 not in (table.size, found.max_size) and not found.entries:
+        _same(what, "size", table.size, found.max_size)
+    for size in (table.size, found.max_size):
+        if not 0 <= size <= MAX_SIZE:
+            raise invalid(f"{what}: size {size} is not in 0..{MAX_SIZE}")
+    fields = []
+    for match, key in zip(table.match_fields, found.key, strict=True):
+        field_ = _match_field(match, what, schema.types, key.bits, key.offset)
+        if _PROGRAM_KINDS[field_.kind] != key.kind:
+            raise _mismatch(f"{what}, field '{match.name}'", f"matches {key.kind} in the program")
+        fields.append(field_)
+    profile = None
+    if table.implementation_id:
+        profile = schema.profiles.get(table.implementation_id)
+        if profile is None or profile.index != found.profile:
+            raise _mismatch(what, "its action profile is another one in the program")
+    elif found.profile is not None:
+        raise _mismatch(
+            what, f"P4Info does not give it action profile '{model.profiles[found.profile].name}'"
+        )
+    counter, meter = 0, None
+    for resource in table.direct_resource_ids:
+        if resource in direct:
+            counter = resource if found.with_counters else 0
+        elif resource not in meters:
+            raise invalid(f"P4Info: {what} names direct resource {resource}, which P4Info does not have")
+        elif found.meter is not None:
+            spec = meters[resource]
+            meter = MeterPlan(resource, spec.preamble.name, found.meter, 0, spec.spec.type)
+    refs = (_action_plan(ref, name, schema, found.actions, actions) for ref in table.action_refs)
+    plan = key_plan(what, fields)
+    return TablePlan(
+        id=table.preamble.id,
+        name=name,
+        index=found.index,
+        # p4c sizes a table with initial entries by their number, P4Info as the program says
+        size=max(table.size, found.max_size) if found.entries else found.max_size,
+        key=plan,
+        actions={ref.id: ref for ref in refs},
+        profile=profile,
+        is_const=table.is_const_table,
+        const_default=table.const_default_action_id != 0 or found.default_const,
+        idle_timeout=table.idle_timeout_behavior == p4i.Table.NOTIFY_CONTROL,
+        counter=counter,
+        meter=meter,
+        restriction=entry_restriction(table, plan, schema.texts),
+    )
+
+
+def _profile(profile: p4i.ActionProfile, schema: Schema, actions: dict[int, p4i.Action]) -> ProfilePlan:
+    info, model, name = schema.info, schema.model, profile.preamble.name
+    found = _find(model.profiles, name, "action profile")
+    what = f"action profile '{name}'"
+    _same(what, "size", profile.size, found.max_size)
+    if profile.with_selector != found.with_selector:
+        raise _mismatch(what, "only one of the two has a selector")
+    plans: dict[int, ActionPlan] = {}
+    for table in info.tables:
+        if table.preamble.id in profile.table_ids:
+            uses = next((t.actions for t in model.tables if t.name == table.preamble.name), ())
+            for ref in table.action_refs:
+                if ref.scope != p4i.ActionRef.DEFAULT_ONLY and ref.id not in plans:
+                    plans[ref.id] = _action_plan(ref, table.preamble.name, schema, uses, actions)
+    by_members = profile.WhichOneof("selector_size_semantics") == "sum_of_members"
+    return ProfilePlan(
+        id=profile.preamble.id,
+        name=name,
+        index=found.index,
+        size=profile.size,
+        with_selector=profile.with_selector,
+        max_group_size=profile.max_group_size,
+        sum_of_members=by_members,
+        max_member_weight=profile.sum_of_members.max_member_weight if by_members else 0,
+        weights_allowed=not profile.weights_disallowed,
+        actions=plans,
+        tables=tuple(profile.table_ids),
+    )
+
+
+def _register(register: p4i.Register, types: Translations, model: Model) -> RegisterPlan:
+    name = register.preamble.name
+    what = f"register '{name}'"
+    found = _find(model.registers, name, "register")
+    _same(what, "size", register.size, found.size)
+    plan = plan_of(register.type_spec, types, (found.bits,), what)
+    _same(what, "width", sum(plan.widths), found.bits)
+    return RegisterPlan(register.preamble.id, name, found.index, found.size, plan)
+
+
+def _digest(digest: p4i.Digest, schema: Schema) -> DigestPlan:
+    info, model = schema.info, schema.model
+    name = digest.preamble.name
+    what = f"digest '{name}'"
+    names = [d.name for d in model.digests]
+    if name not in names and len(names) == len(info.digests):
+        found = model.digests[list(info.digests).index(digest)]
+    else:
+        found = _find(model.digests, name, "digest")
+    plan = plan_of(digest.type_spec, schema.types, found.field_bits, what)
+    if plan.widths != found.field_bits:
+        raise _mismatch(
+            what, f"fields are {plan.widths} bits wide in P4Info, {found.field_bits} in the program"
+        )
+    return DigestPlan(digest.preamble.id, name, found.index, plan)
+
+
+def _value_set(value_set: p4i.ValueSet, types: Translations, model: Model) -> ValueSetPlan:
+    name = value_set.preamble.name
+    what = f"value set '{name}'"
+    found = _find(model.vsets, name, "value set")
+    _same(what, "number of fields", len(value_set.match), len(found.field_bits))
+    fields, offset = [], 0
+    for match, bits in zip(value_set.match, found.field_bits, strict=True):
+        fields.append(_match_field(match, what, types, bits, offset))
+        offset += (bits + 7) // 8
+    return ValueSetPlan(value_set.preamble.id, name, found.index, value_set.size, key_plan(what, fields))

@@ -1,0 +1,533 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TableEntry: writes to one table and the mirror of its entries (P4Runtime specification 9.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from finsy.proto import p4r
+
+from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
+from tailrace.switch.core import ActionCall, ColourCounts, GroupRef, MemberRef, MeterRates, StateError
+from tailrace.switch.p4runtime.annotated.references import References
+from tailrace.switch.p4runtime.context import (
+    DELETE,
+    INSERT,
+    MODIFY,
+    Context,
+    Undo,
+    check_metadata,
+    from_state_error,
+)
+from tailrace.switch.p4runtime.entities.actions import ActionSpec, Use, parse_action
+from tailrace.switch.p4runtime.entities.counts import check_counter
+from tailrace.switch.p4runtime.entities.direct import Direct, says_direct
+from tailrace.switch.p4runtime.entities.entry import DEFAULT_HANDLE, Entry, Identity, TargetSpec
+from tailrace.switch.p4runtime.entities.forms import PLAIN, Form, Forms, Plain
+from tailrace.switch.p4runtime.entities.match import PackedKey
+from tailrace.switch.p4runtime.entities.members import IndirectSpec, OneShotSpec
+from tailrace.switch.p4runtime.entities.meters import check_reset, parse_rates
+from tailrace.switch.p4runtime.entities.profiles import Profile
+from tailrace.switch.p4runtime.entities.schema import Schema, TablePlan
+from tailrace.switch.p4runtime.memory import reference_bytes
+
+EXPIRED_SLICES = 16
+"""Slices of a table in which one call looks for entries that have run out; the next goes on behind them."""
+
+
+_Values = tuple[TargetSpec | None, bytes, int, int, References]
+"""What MODIFY changes of an entry: target, metadata, cookie, timeout, and what it refers to."""
+
+
+class Table(Direct):
+    """One table: every entry of the switch, by match and priority."""
+
+    def __init__(self, plan: TablePlan, schema: Schema, context: Context, profile: Profile | None) -> None:
+        self.profile = profile
+        super().__init__(plan, f"table '{plan.name}'", context)
+        self._next_expired = 0
+        self._model = schema.model
+        plan_ = schema.references
+        self._references = context.references if plan_ is not None and plan_.involves(plan) else None
+        self._forms = schema.forms.setdefault(plan.id, Forms())
+        if plan.size > schema.model.tables[plan.index].max_size:
+            self._switch.table_resize(plan.index, plan.size)
+        self.default: Entry = self.initial_default()
+        self._load_initial_entries()
+
+    # ---- finding entries ----
+
+    def find(self, message: p4r.TableEntry) -> Entry:
+        """The entry (perhaps the default entry) that a message names.
+
+        Raises:
+            P4RtError: NOT_FOUND, or INVALID_ARGUMENT for a key that the table cannot have.
+        """
+        if message.is_default_action:
+            self._check_default_key(message)
+            return self.default
+        packed = self.plan.key.look_up(message.match)
+        self._check_priority(message.priority)
+        entry = None if packed is None else self.entries.get(self.identity(packed, message.priority))
+        if entry is None:
+            raise not_found(f"{self._what} has no such entry")
+        return entry
+
+    def find_direct(self, message: p4r.TableEntry) -> Entry:
+        """The same for its counter or meter.
+
+        Raises:
+            P4RtError: as `find`; UNIMPLEMENTED for the default entry of a table whose misses run no action.
+        """
+        entry = self.find(message)
+        if not self.has_direct(entry):
+            raise self.no_direct()
+        return entry
+
+    def all(self) -> Iterator[Entry | None]:
+        """All entries; None for a place where there is none.
+
+        The table may change between two steps: what is there all the time is found once.
+        """
+        handle = 0
+        while handle < self._top:
+            yield self.by_handle.get(handle)
+            handle += 1
+
+    def demand(self, message: p4r.TableEntry) -> int:
+        """How many entries `select` looks at."""
+        if message.is_default_action or (
+            message.match and (message.priority or not self.plan.key.needs_priority)
+        ):
+            return 1
+        return len(self.entries)
+
+    def select(self, message: p4r.TableEntry) -> Iterator[Entry | None]:
+        """The entries that pass the filter of a Read; None for one that was looked at and does not."""
+        if message.is_default_action:
+            self._check_default_key(message)
+            candidates: Iterator[Entry | None] = iter((self.default,))
+        elif message.match:
+            candidates = self._matching(message)
+        else:
+            candidates = self.all()
+        for entry in candidates:
+            yield entry if entry is not None and self._passes(entry, message) else None
+
+    @staticmethod
+    def _passes(entry: Entry, message: p4r.TableEntry) -> bool:
+        if message.priority and entry.priority != message.priority:
+            return False
+        if message.controller_metadata and entry.controller_metadata != message.controller_metadata:
+            return False
+        if message.metadata and entry.metadata != message.metadata:
+            return False
+        action_id = message.action.action.action_id
+        target = entry.target
+        return not action_id or (isinstance(target, ActionSpec) and target.plan.id == action_id)
+
+    def _matching(self, message: p4r.TableEntry) -> Iterator[Entry | None]:
+        packed = self.plan.key.look_up(message.match)
+        if packed is None:
+            return
+        if not self.plan.key.needs_priority or message.priority:
+            yield self.entries.get(self.identity(packed, message.priority))
+            return
+        for entry in self.all():
+            yield entry if entry is not None and entry.packed[:2] == packed[:2] else None
+
+    def expired(self, now_ns: int, most: int) -> list[Entry]:
+        """Some entries that were not hit for their timeout; further calls go on where this one ended."""
+        found: list[Entry] = []
+        for _ in range(EXPIRED_SLICES):
+            handles, self._next_expired = self._switch.table_expired(
+                self.plan.index, now_ns, self._next_expired, most=most - len(found)
+            )
+            found += [self.by_handle[handle] for handle in handles]
+            if self._next_expired == 0 or len(found) >= most:
+                break
+        return found
+
+    # ---- writes ----
+
+    def plain(self, message: p4r.TableEntry) -> Plain | None:
+        """What an entry says that could be filled in; None: it is none, or no good."""
+        said = {field.name for field, _ in message.ListFields()}
+        if said - PLAIN or self.plan.is_const or not self.plan.key.fields or self._references is not None:
+            return None
+        try:
+            packed = self.plan.key.pack(message.match)
+            self._check_priority(message.priority)
+            rates, octets = self._check_attributes(message), message.action.SerializeToString()
+            if self.plan.restriction is not None:
+                self.plan.restriction.check(packed, message.priority)
+            known = self._forms.call(octets)
+            if known is None:
+                spec = self._target(message)
+                if not isinstance(spec, ActionSpec):
+                    return None
+                known = spec, self._switch.row_target(spec.call)
+                self._forms.keep_call(octets, *known)
+            return self.new_plain(Form(packed, known[0], rates), message.priority, known[1])
+        except (P4RtError, StateError):
+            return None
+
+    def write(self, kind: int, message: p4r.TableEntry, undo: Undo | None) -> None:
+        """Applies one update.
+
+        Raises:
+            P4RtError: the update is refused and nothing has changed.
+        """
+        if message.is_const:  # also of a deletion, which else looks at the key alone
+            raise invalid(f"{self._what}: is_const is true; it must not be set by a client")
+        if kind != DELETE:
+            check_metadata(message.metadata, self._what)
+        if message.is_default_action:
+            self._write_default(kind, message, undo)
+        elif kind == INSERT:
+            self._insert(message, undo)
+        elif kind == MODIFY:
+            self._modify(message, undo)
+        else:
+            self._delete(message, undo)
+
+    def _insert(self, message: p4r.TableEntry, undo: Undo | None) -> None:
+        plan = self.plan
+        if plan.is_const:
+            raise P4RtError(Code.PERMISSION_DENIED, f"{self._what} is constant")
+        if not plan.key.fields:
+            self._check_keyless()
+        # the same octets were found good before, here or on another switch; room for them is another matter
+        octets, priority = message.SerializeToString(), message.priority
+        form = self._forms.find(octets)
+        if form is None:
+            packed = plan.key.pack(message.match)
+            self._check_priority(priority)
+        else:
+            packed = form.packed
+        identity = packed.key if plan.key.only_exact else (packed.key, packed.mask, priority)
+        if identity in self.entries:
+            raise P4RtError(Code.ALREADY_EXISTS, f"{self._what} has such an entry already")
+        target: TargetSpec | None
+        if form is None:
+            rates = self._check_attributes(message)
+            target = self._target(message)
+            if target is None:
+                raise invalid(f"{self._what}: an entry needs an action")
+            if plan.restriction is not None:
+                plan.restriction.check(packed, priority)
+            if isinstance(target, ActionSpec):
+                form = Form(packed, target, rates)
+                self._forms.keep(octets, form)
+        else:
+            target, rates = form.target, form.rates
+        keys, needs = self._references_of(packed, target)
+        entry = Entry(
+            packed,
+            priority,
+            target,
+            0,
+            message.metadata,
+            message.controller_metadata,
+            message.idle_timeout_ns,
+            rates,
+            form=form,
+            keys=keys,
+            needs=needs,
+        )
+        self._add(identity, entry)
+        if message.HasField("counter_data"):
+            self.set_counter(entry, message.counter_data, None)
+        if undo is not None:
+            undo.append(lambda: self._remove(entry))
+
+    def _modify(self, message: p4r.TableEntry, undo: Undo | None) -> None:
+        entry = self.find(message)
+        if entry.is_const and message.HasField("action"):
+            raise P4RtError(
+                Code.PERMISSION_DENIED, f"{self._what}: the action of a constant entry cannot change"
+            )
+        rates = self._check_attributes(message)
+        target = self._target(message, entry.target)
+        if self.plan.restriction is not None:  # the program's own entries were not asked
+            self.plan.restriction.check(entry.packed, entry.priority)
+        needs = entry.needs if target is None else self._references_of(entry.packed, target)[1]
+        before = (entry.target, entry.metadata, entry.controller_metadata, entry.timeout_ns, entry.needs)
+        after = (
+            target or entry.target,
+            message.metadata,
+            message.controller_metadata,
+            message.idle_timeout_ns,
+            needs,
+        )
+        self._retarget(entry, before if entry.is_const else after)
+        if undo is not None:
+            undo.append(lambda: self._retarget(entry, before))
+        try:
+            self.set_meter(entry, rates, undo)
+        except StateError:
+            if undo is None:
+                self._retarget(entry, before)
+            raise
+        self.set_counts(entry, message, undo)
+
+    def _delete(self, message: p4r.TableEntry, undo: Undo | None) -> None:
+        if self.plan.is_const:
+            raise P4RtError(Code.PERMISSION_DENIED, f"{self._what} is constant")
+        entry = self.find(message)
+        if entry.is_const:
+            raise P4RtError(Code.PERMISSION_DENIED, f"{self._what}: a constant entry cannot be deleted")
+        if self._references is not None:
+            self._references.check_leaving(entry.keys, entry.needs, self._what)
+        if undo is not None:
+            counter = self._switch.entry_counter(self.plan.index, entry.handle) if self.plan.counter else None
+            colours = self.colours(entry) if self.plan.meter is not None else None
+            undo.append(lambda: self._restore(entry, counter, colours))
+        self._remove(entry)
+
+    def _write_default(self, kind: int, message: p4r.TableEntry, undo: Undo | None) -> None:
+        self._check_default_key(message)
+        if kind != MODIFY:
+            raise invalid(f"{self._what}: the default entry can only be modified")
+        if self.plan.const_default:
+            raise P4RtError(Code.PERMISSION_DENIED, f"{self._what}: the default action is constant")
+        if self.profile is not None and message.HasField("action"):
+            raise P4RtError(
+                Code.PERMISSION_DENIED, f"{self._what}: the default entry of an indirect table is fixed"
+            )
+        entry = self.default
+        rates = self._check_attributes(message)
+        before = (entry.target, entry.metadata, entry.controller_metadata, 0, entry.needs)
+        if message.HasField("action"):
+            if message.action.WhichOneof("type") != "action":
+                raise invalid(f"{self._what}: a default entry takes an action")
+            spec = parse_action(message.action.action, self.plan.actions, self._what, Use.DEFAULT)
+            needs: References = ()
+            if self._references is not None:
+                needs = self._references.plan.of_action(spec)
+                self._references.check(needs, self._what)
+            self._assign(entry, (spec, message.metadata, message.controller_metadata, 0, needs))
+        else:
+            initial = self.initial_default()
+            if not self.has_direct(initial) and says_direct(message):
+                raise self.no_direct()
+            if self.has_direct(entry):
+                # first, as the entry itself goes where the program has no default action
+                self.reset_direct(entry, undo)
+            self._assign(entry, (initial.target, b"", 0, 0, ()))
+        if undo is not None:
+            undo.append(lambda: self._assign(entry, before))
+        if message.HasField("action"):
+            self.set_meter(entry, rates, undo)
+        self.set_counts(entry, message, undo)
+
+    # ---- helpers ----
+
+    def _check_keyless(self) -> None:
+        """Refuses entries of a table without a key; simple_switch_grpc takes one, which every packet hits."""
+        if not self._context.lenient:
+            raise invalid(f"{self._what} has no key and takes no entries")
+        if self._model.tables[self.plan.index].default_const:
+            # the compiler makes a call of it
+            raise P4RtError(
+                Code.UNIMPLEMENTED, f"{self._what} has no key and a constant default action: no entry fits"
+            )
+
+    def _check_priority(self, priority: int) -> None:
+        if self.plan.key.needs_priority:
+            if priority <= 0:
+                raise invalid(f"{self._what}: entries need a priority above 0, not {priority}")
+        elif priority:
+            raise invalid(f"{self._what}: entries have no priority, not {priority}")
+
+    def _check_default_key(self, message: p4r.TableEntry) -> None:
+        if message.match or message.priority:
+            raise invalid(f"{self._what}: a default entry has neither match nor priority")
+        if message.idle_timeout_ns or message.HasField("time_since_last_hit"):
+            raise invalid(f"{self._what}: a default entry has no idle timeout")
+
+    def _check_attributes(self, message: p4r.TableEntry) -> MeterRates | None:
+        """Checks all but key and action of a write; the meter's rates."""
+        plan = self.plan
+        if message.idle_timeout_ns:
+            if not plan.idle_timeout:
+                raise invalid(f"{self._what} has no idle timeout")
+            if message.idle_timeout_ns < 0:
+                raise invalid(
+                    f"{self._what}: idle_timeout_ns is {message.idle_timeout_ns}; it cannot be negative"
+                )
+        if message.HasField("time_since_last_hit"):
+            raise invalid(f"{self._what}: time_since_last_hit cannot be written")
+        if message.HasField("counter_data"):
+            check_counter(message.counter_data, self._what)
+            if not plan.counter:
+                raise invalid(f"{self._what} has no direct counter")
+        if message.HasField("meter_counter_data"):
+            check_reset(message.meter_counter_data, self._what)
+            if plan.meter is None:
+                raise invalid(f"{self._what} has no direct meter")
+        if message.HasField("meter_config"):
+            if plan.meter is None:
+                raise invalid(f"{self._what} has no direct meter")
+            return parse_rates(message.meter_config, plan.meter)
+        return None
+
+    def _target(self, message: p4r.TableEntry, instead: TargetSpec | None = None) -> TargetSpec | None:
+        kind = message.action.WhichOneof("type")
+        if kind is None:
+            return None
+        if self.profile is not None:
+            return self.profile.parse_target(message.action, self._what, self.plan.actions, instead)
+        if kind != "action":
+            raise invalid(f"{self._what} is direct: its entries take an action")
+        return parse_action(message.action.action, self.plan.actions, self._what)
+
+    def _references_of(self, packed: PackedKey, target: TargetSpec) -> tuple[References, References]:
+        """What an entry can be referred to by, and what it refers to, all of which is there."""
+        if self._references is None:
+            return (), ()
+        actions = [target] if isinstance(target, ActionSpec) else []
+        if isinstance(target, OneShotSpec):
+            actions = [spec for spec, _ in target.actions]
+            actions += [] if target.first is None else [target.first]
+        plan = self._references.plan
+        needs = plan.of_entry(self.plan.id, packed, actions)
+        self._references.check(needs, self._what)
+        return plan.keys_of(self.plan.id, packed), needs
+
+    def _release(self, target: TargetSpec | None) -> None:
+        if self.profile is not None and target is not None:
+            self.profile.release(cast(IndirectSpec, target))
+
+    def _reference(self, target: TargetSpec) -> ActionCall | MemberRef | GroupRef:
+        return target.call if isinstance(target, ActionSpec) else target.reference()
+
+    def _add(self, identity: Identity, entry: Entry) -> None:
+        target = cast(TargetSpec, entry.target)
+        packed = entry.packed
+        self._context.memory.take(entry.bytes, self._what)
+        try:
+            if self.profile is not None:
+                self.profile.use(cast(IndirectSpec, target))
+        except (P4RtError, StateError):
+            self._context.memory.give(entry.bytes)
+            raise
+        try:
+            entry.handle = handle = self._switch.table_insert(
+                self.plan.index,
+                packed.key,
+                packed.mask,
+                target=self._reference(target),
+                prefix_bits=packed.prefix_bits,
+                priority=entry.priority,
+                timeout_ns=entry.timeout_ns,
+                now_ns=self._context.now_ns(),
+            )
+        except StateError as error:
+            self._give_up(entry)
+            raise from_state_error(error) from error
+        if entry.meter is not None:
+            try:
+                self._switch.entry_meter_set(self.plan.index, handle, entry.meter)
+            except StateError:
+                self._switch.table_delete(self.plan.index, handle)
+                self._give_up(entry)
+                raise
+        self.entries[identity] = entry
+        self.by_handle[handle] = entry
+        self._top = max(self._top, handle + 1)
+        if self._references is not None:
+            self._references.add(entry.keys, entry.needs)
+
+    def _give_up(self, entry: Entry) -> None:
+        self._release(entry.target)
+        self._context.memory.give(entry.bytes)
+
+    def _remove(self, entry: Entry) -> None:
+        self._switch.table_delete(self.plan.index, entry.handle)
+        del self.by_handle[entry.handle]
+        del self.entries[self.identity(entry.packed, entry.priority)]
+        if self._references is not None:
+            self._references.remove(entry.keys, entry.needs)
+        self._give_up(entry)
+
+    def _restore(self, entry: Entry, counter: tuple[int, int] | None, colours: ColourCounts | None) -> None:
+        self._add(self.identity(entry.packed, entry.priority), entry)
+        if counter is not None:
+            self._switch.entry_counter_set(self.plan.index, entry.handle, *counter)
+        if colours is not None:
+            self.set_colours(entry, colours, None)
+
+    def _retarget(self, entry: Entry, values: _Values) -> None:
+        """As _assign, for an entry that may point into an action profile."""
+        new, old = values[0], entry.target
+        used = self.profile is not None and new is not old and new is not None
+        if self.profile is not None and used:
+            self.profile.use(cast(IndirectSpec, new))
+        try:
+            self._assign(entry, values)
+        except (P4RtError, StateError):
+            if used:
+                self._release(new)
+            raise
+        if new is not old:
+            self._release(old)
+
+    def _assign(self, entry: Entry, values: _Values) -> None:
+        """Sets target, metadata, cookie and timeout of an entry, also in the switch where it matters."""
+        target, timeout_ns = values[0], values[3]
+        more = len(values[1]) - len(entry.metadata)
+        needs = values[4]
+        if needs is not entry.needs:
+            more += reference_bytes(needs) - reference_bytes(entry.needs)
+        self._context.memory.take(more, self._what)
+        try:
+            if entry.handle == DEFAULT_HANDLE:
+                call = target.call if isinstance(target, ActionSpec) else None
+                self._switch.table_set_default(self.plan.index, call)
+            elif target is not None and (target is not entry.target or timeout_ns != entry.timeout_ns):
+                self._switch.table_modify(self.plan.index, entry.handle, self._reference(target), timeout_ns)
+        except StateError:
+            self._context.memory.give(more)
+            raise
+        if needs is not entry.needs and self._references is not None:
+            self._references.remove((), entry.needs)
+            self._references.add((), needs)
+        entry.target, entry.metadata, entry.controller_metadata, entry.timeout_ns, entry.needs = values
+
+    # ---- what the program itself declares ----
+
+    def _spec_of(self, action: int, data: tuple[int, ...]) -> ActionSpec | None:
+        for plan in self.plan.actions.values():
+            if plan.index == action:
+                return ActionSpec(plan, ActionCall(action, data))
+        return None
+
+    def initial_default(self) -> Entry:
+        """The default entry as the program declares it."""
+        table = self._model.tables[self.plan.index]
+        target = (
+            None if table.default_action is None else self._spec_of(table.default_action, table.default_data)
+        )
+        return Entry(PackedKey(b"", b"", 0), 0, target, DEFAULT_HANDLE)
+
+    def _load_initial_entries(self) -> None:
+        # the switch installs them at load: handles are 0, 1, … in order, and of equal entries only the first
+        # is made
+        plan = self.plan
+        for const in self._model.tables[plan.index].entries:
+            packed = PackedKey(
+                const.key, plan.key.full_mask if plan.key.only_exact else const.mask, const.prefix_bits
+            )
+            priority = const.priority if plan.key.needs_priority else 0
+            identity = self.identity(packed, priority)
+            if identity not in self.entries:
+                target = self._spec_of(const.action, const.data)
+                entry = Entry(packed, priority, target, len(self.entries), is_const=plan.is_const)
+                if self._references is not None:
+                    entry.keys = self._references.plan.keys_of(plan.id, packed)
+                    self._references.add(entry.keys, ())
+                self.entries[identity] = self.by_handle[entry.handle] = entry
+                self._context.memory.take(entry.bytes, self._what)
+        self._top = len(self.by_handle)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that clients may make the switch use: reckoned before it is taken, as the machine would not say no.
+
+The kernel gives more than there is and ends the process when it is used, so what a program declares and what
+clients write is counted here against one limit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tailrace.p4rt.status import exhausted
+from tailrace.switch.compiler.model import Model
+
+# Bytes of what is kept for one of them, measured on CPython 3.11 with the core's part, rounded up.
+ENTRY = 2048
+KEY_BYTE = 8  # of an entry: copies in the message, the entry, and slots of which a part is free
+ELEMENT = 256  # of a request, when it has nearly nothing in it
+MEMBER = 1024
+COPY = 192
+GROUP = 1024
+GROUP_MEMBER = 384
+REPLICA = 512
+REPLICATED = 1024
+SET_MEMBER = 512
+REFERENCE = 512  # that an entry has or can be found by: the tuples, and a place in the index
+
+_COUNTER_CELL = 16
+_METER_CELL = 128
+_CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+
+
+def default_limit() -> int:
+    """Half of the machine's memory, or of what the control group allows, in bytes."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for path in _CGROUP_LIMITS:
+        try:
+            whole = min(whole, int(path.read_text("ascii")))
+        except (OSError, ValueError):
+            continue  # no such controller, or "max"
+    return whole // 2
+
+
+def entry_bytes(key: bytes) -> int:
+    """What a table's entry with such a key needs, without its metadata."""
+    return ENTRY + KEY_BYTE * len(key)
+
+
+def reference_bytes(references: Iterable[tuple[int, tuple[int, ...], tuple[bytes, ...]]]) -> int:
+    """What the references of an entry need, of others to it or of it to others."""
+    return sum(REFERENCE + sum(map(len, values)) for _, _, values in references)
+
+
+def array_bytes(model: Model) -> int:
+    """What the arrays of a program need from the beginning."""
+    return (
+        sum(_COUNTER_CELL * counter.size for counter in model.counters)
+        + sum(_METER_CELL * meter.size for meter in model.meters)
+        + sum(_cell_bytes(register.bits) * register.size for register in model.registers)
+    )
+
+
+def _cell_bytes(bits: int) -> int:
+    """A register's cell: 1, 2, 4 or 8 bytes, or a multiple of 8."""
+    return next((size for size in (1, 2, 4, 8) if bits <= 8 * size), (bits + 63) // 64 * 8)
+
+
+class Memory:
+    """The bytes that all pipelines of a device may take together."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = default_limit() if limit is None else limit
+        self.used = 0
+
+    def fits(self, size: int, what: str) -> None:
+        """Refuses what would never fit, whatever else there is.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED, with both figures.
+        """
+        if size > self.limit:
+            raise exhausted(f"{what} needs {size} bytes; the limit is {self.limit} (--memory)")
+
+
+class Account:
+    """What one pipeline has taken of it."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._used = 0
+        self._unasked = False
+
+    @contextmanager
+    def unasked(self) -> Iterator[None]:
+        """Within, nothing is refused: for what puts back what was there before.
+
+        Others may have taken the room meanwhile, so more than the limit may be in use afterwards: what one
+        batch had freed. Then nobody else takes any until there is room again.
+        """
+        self._unasked = True
+        try:
+            yield
+        finally:
+            self._unasked = False
+
+    def take(self, size: int, what: str) -> None:
+        """Notes that bytes are about to be used; for a negative number, that they are free again.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED: there are not so many left.
+        """
+        memory = self._memory
+        if size > 0 and memory.used + size > memory.limit and not self._unasked:
+            raise exhausted(
+                f"{what} needs {size} bytes more; {memory.used} of {memory.limit} are in use (--memory)"
+            )
+        memory.used += size
+        self._used += size
+
+    def note(self, size: int, what: str) -> None:
+        """Notes bytes of what takes the place of something as large; only what would never fit is refused.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED.
+        """
+        self._memory.fits(size, what)
+        self._memory.used += size
+        self._used += size
+
+    def give(self, size: int) -> None:
+        """Notes that bytes are free again."""
+        self.take(-size, "")
+
+    def close(self) -> None:
+        """Gives everything back."""
+        self.give(self._used)

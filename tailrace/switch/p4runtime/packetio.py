@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PacketIn and PacketOut: the controller headers in front of a frame (P4Runtime specification 16.1).
+
+A frame for the CPU port begins with the packed `packet_in` header; a packet-out enters through the CPU port
+behind the packed `packet_out` header. Fields are packed in P4Info's order, the first in the most significant
+bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from finsy.proto import p4i, p4r
+
+from tailrace.p4rt.status import P4RtError, invalid
+from tailrace.switch.core.lib import C
+from tailrace.switch.p4runtime.entities.schema import Schema
+from tailrace.switch.p4runtime.entities.translation import Names, Sdn
+
+_PORTS = ("ingress_port", "egress_port")
+"""Metadata that are ports."""
+
+Metadata = p4i.ControllerPacketMetadata.Metadata
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    id: int
+    name: str
+    bits: int
+    shift: int
+    sdn: Sdn
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    nbytes: int
+    fields: tuple[_Field, ...]
+
+
+def _header(schema: Schema, name: str) -> _Header:
+    for metadata in schema.info.controller_packet_metadata:
+        if metadata.preamble.name == name:
+            return _joined(name, metadata.metadata, schema)
+    return _Header(0, ())
+
+
+def _joined(name: str, metadata: Sequence[Metadata], schema: Schema) -> _Header:
+    """The header of P4Info with the widths of the program's.
+
+    P4Info tells controllers' widths of translated types, and leaves out what is annotated @padding.
+    """
+    wire = _layout(metadata, schema)
+    nbytes = (sum(bits for _, bits in wire) + 7) // 8
+    left, found = 8 * nbytes, []
+    by_name = {item.name: item for item in metadata}
+    for field_name, bits in wire:
+        left -= bits
+        item = by_name.get(field_name)
+        if item is None:
+            continue
+        if bits <= 0:
+            raise invalid(f"P4Info: '{name}.{field_name}' has no width in bits")
+        sdn = schema.types.sdn(item.type_name.name, bits) or Sdn(bits)
+        found.append(_Field(item.id, field_name, bits, left, sdn))
+    return _Header(nbytes, tuple(found))
+
+
+def _layout(metadata: Sequence[Metadata], schema: Schema) -> list[tuple[str, int]]:
+    """Names and widths on the wire: of the program's header with these fields, or as P4Info has it."""
+    own = [(item.name, item.bitwidth) for item in metadata]
+    translated = {item.name for item in metadata if schema.types.translated(item.type_name.name) is not None}
+    # of translated types P4Info does not tell the width
+    wanted = [(name, 0 if name in translated else bits) for name, bits in own]
+    names = {name for name, _ in own}
+    fits = []
+    for header in schema.model.header_types:
+        fields = [(each.name, each.bits) for each in header.fields if not each.hidden]
+        mine = [(name, 0 if name in translated else bits) for name, bits in fields if name in names]
+        if mine == wanted:
+            fits.append(fields)
+    # the header with the least besides: what is left are paddings
+    return min(fits, key=len, default=own)
+
+
+class PacketIo:
+    """The controller headers of one pipeline.
+
+    With `lenient`, metadata that a packet-out leaves out is zero, and of a field that is given twice the last
+    value counts, as in simple_switch_grpc.
+    """
+
+    def __init__(self, schema: Schema, *, lenient: bool = False) -> None:
+        self._in = _header(schema, "packet_in")
+        self._out = _header(schema, "packet_out")
+        self._lenient = lenient
+
+    @property
+    def port_names(self) -> Names | None:
+        """The strings by which controllers call ports; None where they have numbers.
+
+        P4Info does not say which type ports have in replicas and where they are watched: it is that of the
+        port by which packets come or go.
+        """
+        of_ports = (field for field in (*self._in.fields, *self._out.fields) if field.name in _PORTS)
+        return next((field.sdn.names for field in of_ports if field.sdn.names is not None), None)
+
+    def packet_in(self, frame: bytes) -> p4r.PacketIn | None:
+        """The message for a frame that went to the CPU port; None when it is shorter than its header."""
+        header = self._in
+        if len(frame) < header.nbytes:
+            return None
+        message = p4r.PacketIn(payload=frame[header.nbytes :])
+        value = int.from_bytes(frame[: header.nbytes], "big")
+        for field in header.fields:
+            item = message.metadata.add()
+            item.metadata_id = field.id
+            item.value = field.sdn.to_sdn(value >> field.shift & (1 << field.bits) - 1)
+        return message
+
+    def packet_out(self, message: p4r.PacketOut) -> bytes:
+        """The frame to inject for a packet-out.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT or OUT_OF_RANGE: the metadata is not what P4Info says, or the frame is
+                longer than switches take.
+        """
+        header = self._out
+        given: dict[int, bytes] = {}
+        for item in message.metadata:
+            if item.metadata_id in given and not self._lenient:
+                raise invalid(f"packet_out: metadata {item.metadata_id} is given twice")
+            given[item.metadata_id] = item.value
+        value = 0
+        for field in header.fields:
+            data = given.pop(field.id, None)
+            if data is None:
+                if not self._lenient:
+                    raise invalid(f"packet_out: metadata '{field.name}' is missing")
+                continue
+            what = f"packet_out: metadata '{field.name}'"
+            names = field.sdn.names
+            number = field.sdn.to_wire(data, what) if names is None else names.known(data)
+            if number is None:
+                raise invalid(f"{what}: the string stands for no number")
+            value |= number << field.shift
+        for unknown in given:
+            raise _unknown(unknown)
+        frame = value.to_bytes(header.nbytes, "big") + message.payload
+        if len(frame) > C.TR_MAX_FRAME:
+            # the core would count it as lost, and nobody would be told
+            raise invalid(
+                f"packet_out: the frame has {len(frame)} bytes with its header; "
+                f"at most {C.TR_MAX_FRAME} are taken"
+            )
+        return frame
+
+
+def _unknown(metadata_id: int) -> P4RtError:
+    return invalid(f"packet_out: P4Info has no metadata with id {metadata_id}")

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A forwarding pipeline of a device: its configuration, and what was written to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from finsy.proto import p4r
+
+from tailrace.p4rt.status import invalid
+from tailrace.switch.compiler import Program
+from tailrace.switch.p4runtime.context import Context, Work, in_slices
+from tailrace.switch.p4runtime.entities.schema import Schema
+from tailrace.switch.p4runtime.packetio import PacketIo
+from tailrace.switch.p4runtime.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A configuration that was found to be possible."""
+
+    config: p4r.ForwardingPipelineConfig
+    program: Program
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A pipeline with its state; `context.switch` is the device's own for the live one."""
+
+    prepared: Prepared
+    state: State
+    packet_io: PacketIo
+    context: Context
+    answers: dict[int, bytes] = field(default_factory=dict)
+
+    def free(self) -> None:
+        """Frees the switch of a pipeline that was replaced; any thread may do that."""
+        self.context.switch.close()
+
+    def forget(self) -> Work:
+        """Frees all else, in steps, after `free`."""
+        yield from in_slices(self.state.close())
+        self.context.memory.close()
+
+
+def config_answer(
+    stored: p4r.ForwardingPipelineConfig | None, response_type: int
+) -> p4r.GetForwardingPipelineConfigResponse:
+    """What GetForwardingPipelineConfig answers where this configuration is stored, or none.
+
+    Raises:
+        P4RtError: INVALID_ARGUMENT for an unknown response type.
+    """
+    request = p4r.GetForwardingPipelineConfigRequest
+    response = p4r.GetForwardingPipelineConfigResponse()
+    with_info = response_type in (request.ALL, request.P4INFO_AND_COOKIE)
+    with_program = response_type in (request.ALL, request.DEVICE_CONFIG_AND_COOKIE)
+    if not with_info and not with_program and response_type != request.COOKIE_ONLY:
+        raise invalid(f"response type {response_type} is not known")
+    if stored is None:
+        return response
+    response.config.SetInParent()
+    if stored.HasField("cookie"):
+        response.config.cookie.CopyFrom(stored.cookie)
+    if with_info:
+        response.config.p4info.CopyFrom(stored.p4info)
+    if with_program:
+        response.config.p4_device_config = stored.p4_device_config
+    return response

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carries forwarding state from one pipeline to another (COMMIT and RECONCILE_AND_COMMIT, specification 14).
+
+What clients wrote is turned into the updates that write it again. Counter values and register contents
+belong to the data plane: they move where the other pipeline has the same array, and are dropped where it has
+not. They are those of the moment at which they are copied, a little before the new pipeline's first packet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from finsy.proto import p4r
+
+from tailrace.p4rt.status import P4RtError
+from tailrace.switch.p4runtime.context import (
+    COPIES_OF_WORK,
+    DELETE,
+    ENTITY,
+    INSERT,
+    LOOKED_AT,
+    MODIFY,
+    TOKENS_OF_WORK,
+    Work,
+)
+from tailrace.switch.p4runtime.state import State, all_of
+
+
+def transfer(old: State, new: State) -> Work:
+    """Brings a freshly loaded pipeline to the state of another, to which nobody may write meanwhile.
+
+    Raises:
+        P4RtError: something cannot be kept; the new pipeline is then of no use, the old one as it was.
+    """
+    clear_initial(new)
+    new.schema.types.adopt(old.schema.types)
+    references = new.context.references
+    if references is not None:
+        references.deferred = True  # what refers may come before what it refers to
+    for update in _updates(old):
+        copies = new.context.copies
+        if update is not None and _belongs(update, new):
+            error = new.apply(update, None)
+            if error is not None:
+                raise error
+        asked = new.schema.texts.asked // TOKENS_OF_WORK
+        yield ENTITY + asked + (new.context.copies - copies) // COPIES_OF_WORK
+    if references is not None:
+        references.deferred = False
+        for unmet in references.unmet():
+            if unmet is not None:
+                raise unmet
+            yield LOOKED_AT
+    yield from new.counters.carry(old.counters)
+    yield from new.meters.carry(old.meters)
+    yield from new.registers.carry(old.registers)
+    yield from _carry_colours(old, new)
+
+
+def _carry_colours(old: State, new: State) -> Work:
+    """Takes over what direct meters have counted, of entries that are in both pipelines.
+
+    No update says it: clients may set these counts to zero only.
+    """
+    for theirs in old.tables.values():
+        ours = new.tables.get(theirs.plan.id)
+        if ours is None or ours.plan.meter is None or theirs.plan.meter is None:
+            continue
+        for entry in (*theirs.entries.values(), theirs.default):
+            if not theirs.has_direct(entry):
+                continue
+            message = p4r.TableEntry()
+            old.reader.fill_key(theirs, entry, message)
+            with suppress(P4RtError):  # an entry that the other program does not declare
+                ours.set_colours(ours.find_direct(message), theirs.colours(entry), None)
+            yield ENTITY
+
+
+def clear_initial(state: State) -> None:
+    """Removes the entries that the program declares and clients may delete."""
+    for table in state.tables.values():
+        for entry in list(table.entries.values()):
+            if not entry.is_const:
+                message = p4r.TableEntry()
+                state.reader.fill_key(table, entry, message)
+                table.write(DELETE, message, None)
+
+
+def _belongs(update: p4r.Update, state: State) -> bool:
+    """Whether the data-plane state of an update has a place in the pipeline."""
+    entity = update.entity
+    which = entity.WhichOneof("entity")
+    if which == "direct_counter_entry":
+        # constant entries are the program's own: their counters move if the entry is still there
+        table = state.tables.get(entity.direct_counter_entry.table_entry.table_id)
+        if table is None or not table.plan.counter:
+            return False
+        try:
+            table.find(entity.direct_counter_entry.table_entry)
+        except P4RtError:
+            return False
+    return True
+
+
+def _updates(state: State) -> Iterator[p4r.Update | None]:
+    """What has to be written again; None for what need not."""
+    for kind, entity in _entities(state):
+        update = p4r.Update(type=kind)
+        update.entity.CopyFrom(entity)
+        yield update if _worth(update, state) else None
+
+
+def _entities(state: State) -> Iterator[tuple[p4r.Update.Type.ValueType, p4r.Entity]]:
+    """All entities, in an order in which they can be written again."""
+    insert, modify = p4r.Update.INSERT, p4r.Update.MODIFY
+    for name in ("action_profile_member", "action_profile_group"):
+        yield from ((insert, entity) for entity in state.entities(all_of(name)))
+    asked = p4r.TableEntry()
+    asked.counter_data.SetInParent()
+    asked.meter_config.SetInParent()
+    for table in state.tables.values():
+        # of entries of one priority that both match, the older one wins: the order is part of the state
+        for entry in table.entries.values():
+            entity = p4r.Entity()
+            state.reader.fill(table, entry, asked, entity)
+            yield insert, entity
+        if not table.plan.const_default and table.profile is None:
+            entity = p4r.Entity()
+            state.reader.fill(table, table.default, asked, entity)
+            yield modify, entity
+    for name in ("value_set_entry", "direct_counter_entry"):
+        yield from ((modify, entity) for entity in state.entities(all_of(name)))
+    for name in ("packet_replication_engine_entry", "digest_entry"):
+        yield from ((insert, entity) for entity in state.entities(all_of(name)))
+
+
+def _worth(update: p4r.Update, state: State) -> bool:
+    """Whether an update differs from what a fresh pipeline has, and is one that clients may send."""
+    entity = update.entity
+    which = entity.WhichOneof("entity")
+    if which == "table_entry":
+        entry = entity.table_entry
+        if entry.is_const:
+            return False
+        return update.type == INSERT or not _is_initial_default(entry, state)
+    if which == "direct_counter_entry":
+        entry = entity.direct_counter_entry.table_entry
+        table = state.tables[entry.table_id]
+        return table.plan.is_const and entity.direct_counter_entry.data != p4r.CounterData()
+    if which == "value_set_entry":
+        return len(entity.value_set_entry.members) > 0
+    return update.type in (INSERT, MODIFY)
+
+
+def _is_initial_default(entry: p4r.TableEntry, state: State) -> bool:
+    table = state.tables[entry.table_id]
+    initial = table.initial_default()
+    current = table.default
+    same = (current.target, current.metadata, current.controller_metadata, current.meter)
+    counted = entry.HasField("counter_data") and entry.counter_data != p4r.CounterData()
+    return same == (initial.target, b"", 0, None) and not counted

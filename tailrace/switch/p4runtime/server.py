@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gRPC server of the switch: assembly, TLS, and the tasks that carry events from the data plane to
+clients.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import resource
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import grpc
+import grpc.aio
+
+from tailrace.p4rt.status import P4RtError
+from tailrace.spec import heap
+from tailrace.spec.errors import Error
+from tailrace.switch.core import StateError
+from tailrace.switch.p4runtime.device import Device
+from tailrace.switch.p4runtime.requests import MAX_P4INFO, MAX_PROGRAM
+from tailrace.switch.p4runtime.service import DataPlane, P4RuntimeService, rpc_handler
+from tailrace.switch.p4runtime.statistics_service import statistics_handler
+from tailrace.switch.p4runtime.trace_service import TraceService
+from tailrace.switch.p4runtime.waiting.arriving import InTime
+from tailrace.switch.trace.sending import Put
+
+_log = logging.getLogger(__name__)
+
+TICK_S = 0.05
+"""How often timeouts and the status of ports are looked at."""
+
+STOP_S = 0.3
+"""How long calls may take to end when the server does."""
+
+MAX_MESSAGE_BYTES = MAX_PROGRAM + 2 * MAX_P4INFO
+"""A program that is a bit too large is told so. gRPC keeps so much of a request before anybody sees it."""
+MAX_METADATA_BYTES = 1 << 20
+MAX_CALLS = 128
+"""Calls of one connection to one device at a time; further ones wait in the client. HTTP/2 asks for 100 at
+least.
+"""
+MAX_CONNECTIONS = 1024
+"""Connections for one device at a time; further ones are closed at once: several for each stream that there
+can be, so that one client too many gets an error on its stream. Each takes a descriptor; half of those of the
+process are left for all else.
+"""
+IDLE_S = 5
+"""After so long without a call, or without the beginning of HTTP/2, a connection is closed; clients make
+a new one for the next call.
+"""
+KEEPALIVE_S = 60
+"""After so long without a word a connection's peer is asked for one, and given up after as long again."""
+
+_OPTIONS = (
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_metadata_size", MAX_METADATA_BYTES),
+    ("grpc.keepalive_time_ms", KEEPALIVE_S * 1000),
+    ("grpc.keepalive_timeout_ms", KEEPALIVE_S * 1000),
+    ("grpc.http2.ping_timeout_ms", KEEPALIVE_S * 1000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.max_connection_idle_ms", IDLE_S * 1000),
+    ("grpc.server_handshake_timeout_ms", IDLE_S * 1000),
+    # without this a second server on the same address would start and take half of the clients
+    ("grpc.so_reuseport", 0),
+)
+
+
+class ServerError(Error):
+    """The server cannot start; one line for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """PEM-encoded TLS material; with `client_auth` clients need a certificate that `root` has signed."""
+
+    key: bytes
+    certificate: bytes
+    root: bytes | None = None
+    client_auth: bool = False
+
+
+class RealTimePlane(DataPlane, Protocol):
+    """The ports of a running switch: see switch.daemon.ports.IoLoop."""
+
+    @property
+    def events_fd(self) -> int:
+        """Readable while packet-ins or digests wait."""
+        ...
+
+    def port_up(self, port: int) -> bool:
+        """Whether a port's interface is up."""
+        ...
+
+    def inject(self, port: int, data: bytes) -> None:
+        """Gives the switch a frame that came in by a port now; PortError when that is not possible."""
+        ...
+
+
+def new_server(devices: int = 1) -> grpc.aio.Server:
+    """A gRPC server with room for large messages, for the connections to so many devices, and for the calls
+    of one of them to all devices: all clients of a process may share it. Make it inside an event loop.
+    """
+    descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    connections = MAX_CONNECTIONS * devices
+    if descriptors != resource.RLIM_INFINITY:
+        connections = min(connections, descriptors // 2)
+    bounds = {
+        "grpc.max_concurrent_streams": MAX_CALLS * devices,
+        "grpc.max_allowed_incoming_connections": connections,
+    }
+    return grpc.aio.server(options=(*_OPTIONS, *bounds.items()))
+
+
+def listen(server: grpc.aio.Server, address: str, tls: Tls | None = None) -> int:
+    """Binds a server that has not started to `address` (HOST:PORT); the port, which matters for port 0.
+
+    Raises:
+        ServerError: the address cannot be used, or the TLS material is no good.
+    """
+    try:
+        if tls is None:
+            port = server.add_insecure_port(address)
+        else:
+            credentials = grpc.ssl_server_credentials([(tls.key, tls.certificate)], tls.root, tls.client_auth)
+            port = server.add_secure_port(address, credentials)
+    except (RuntimeError, ValueError) as error:
+        raise ServerError(f"cannot listen on {address}: {_listen_problem(tls)}") from error
+    if port == 0 and not address.startswith("unix"):
+        raise ServerError(f"cannot listen on {address}: {_listen_problem(tls)}")
+    return port
+
+
+class Server:
+    """The gRPC server around one device. Make and use it inside an event loop."""
+
+    def __init__(self, device: Device, data_plane: DataPlane) -> None:
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compile")
+        self.service = P4RuntimeService(device, data_plane, self._executor)
+        self._server = new_server()
+        freed = self.service.freed = heap.Trimmer().freed
+        counts = statistics_handler({device.settings.device_id: self.statistics})
+        self._tracer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trace")
+        self._traces = TraceService({device.settings.device_id: device}, self._tracer, freed)
+        handlers = (rpc_handler(self.service), counts, self._traces.handler())
+        self._server.add_generic_rpc_handlers((InTime(handlers, freed),))
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self, address: str, tls: Tls | None = None) -> int:
+        """Listens on `address` (HOST:PORT); the port, which matters for port 0.
+
+        Raises:
+            ServerError: the address cannot be used, or the TLS material is no good.
+        """
+        port = listen(self._server, address, tls)
+        await self._server.start()
+        return port
+
+    def statistics(self) -> dict[str, object]:
+        """What the device's ports and memory have counted, and what was lost on the way to clients."""
+        return {**self.service.device.statistics(), "clients": self.service.statistics()}
+
+    def takes(self, put: Put) -> None:
+        """Packets may be sent for a trace, from a thread of the server's."""
+        self._traces.put[self.service.device.settings.device_id] = put
+
+    def watch(self, plane: RealTimePlane, ports: Iterable[int]) -> None:
+        """Carries events, timeouts and port status from a real-time data plane until `stop`, and packets that
+        are sent for a trace to it.
+        """
+        self.takes(plane.inject)
+        asyncio.get_running_loop().add_reader(plane.events_fd, self.service.deliver_events)
+        self._tasks.append(asyncio.create_task(self._tick(plane, tuple(ports))))
+
+    async def _tick(self, plane: RealTimePlane, ports: tuple[int, ...]) -> None:
+        while True:
+            try:
+                for port in ports:
+                    self.service.device.port_changed(port, up=plane.port_up(port))
+                self.service.deliver_events()
+                self.service.deliver_idle()
+            except (P4RtError, StateError) as error:
+                _log.error("ports and timeouts: %s", error)  # the next tick finds the rest
+            await asyncio.sleep(TICK_S)
+
+    async def stop(self) -> None:
+        """Ends all streams and calls at once."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._server.stop(None), STOP_S)
+        self._executor.shutdown(wait=False, cancel_futures=True)
+        # who looks into the switch must have gone before it is closed, and may ask this loop for names
+        await asyncio.to_thread(self._traces.stop)
+        await asyncio.to_thread(self._tracer.shutdown, wait=True, cancel_futures=True)
+
+
+def _listen_problem(tls: Tls | None) -> str:
+    """What gRPC, which gives no reason, may have found wrong."""
+    problem = "the address is in use or not one of this machine"
+    return problem if tls is None else f"{problem}, or the TLS files are no good"
+
+
+async def serve(
+    device: Device,
+    plane: RealTimePlane,
+    address: str,
+    tls: Tls | None,
+    ports: Iterable[int],
+    on_ready: Callable[[int], None],
+    ended: asyncio.Event,
+    packets: tuple[str, grpc.GenericRpcHandler[Any, Any]] | None = None,
+) -> None:
+    """Serves until `ended`; `on_ready` is called with the port once clients can connect.
+
+    Args:
+        packets: an address where packets come and go, and what moves them; None: there is none.
+
+    Raises:
+        ServerError: the server cannot start.
+    """
+    loop = asyncio.get_running_loop()
+    server = Server(device, plane)
+    of_packets = new_server()
+    try:
+        port = await server.start(address, tls)
+        if packets is not None:
+            where, handler = packets
+            of_packets.add_generic_rpc_handlers((InTime((handler,)),))
+            listen(of_packets, where, tls)
+            await of_packets.start()
+        server.watch(plane, ports)
+        on_ready(port)
+        await ended.wait()
+    finally:
+        with contextlib.suppress(ValueError):
+            loop.remove_reader(plane.events_fd)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(of_packets.stop(None), STOP_S)
+        await server.stop()

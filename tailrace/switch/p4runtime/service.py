@@ -1,0 +1,546 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The P4Runtime gRPC service: streams, and the translation of errors. All decisions are `device`'s.
+
+Everything runs on one asyncio event loop, so what a request does between two turns (waiting/turns.py) needs
+no locks; what takes several turns claims what it touches (waiting/claims.py). Only the compilation of a
+program, which takes long, happens elsewhere.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from concurrent.futures import Executor
+from itertools import groupby
+from typing import Any, Protocol, TypeVar
+
+import grpc
+import grpc.aio
+from finsy.proto import p4r
+from google.protobuf.message import Message
+
+from tailrace.p4rt.requests import election_of
+from tailrace.p4rt.status import BatchStatus, Code, P4RtError, exhausted
+from tailrace.switch.core.types import PortError
+from tailrace.switch.p4runtime.arbitration import DEFAULT_ROLE, Client, Notices
+from tailrace.switch.p4runtime.calls import answering, received, undisturbed
+from tailrace.switch.p4runtime.compiling import until
+from tailrace.switch.p4runtime.context import SLICE, in_slices
+from tailrace.switch.p4runtime.device import Device, capabilities
+from tailrace.switch.p4runtime.pipeline import Pipeline, Prepared
+from tailrace.switch.p4runtime.requests import elements_of, parsed, parsed_config, parsing
+from tailrace.switch.p4runtime.streams import Stream
+from tailrace.switch.p4runtime.waiting.answers import Answer
+from tailrace.switch.p4runtime.waiting.claims import Claims, Part
+from tailrace.switch.p4runtime.waiting.intake import Intake
+from tailrace.switch.p4runtime.waiting.turns import Turns
+
+_log = logging.getLogger(__name__)
+
+MAX_STREAMS = 256
+"""Streams of one device that have announced themselves. One place more is always there for a new primary."""
+MAX_SILENT = 64
+"""Streams that have not yet; the oldest gives way to one more."""
+ANNOUNCED_S = 60.0
+ANNOUNCED_WHEN_FULL_S = 2.0
+"""How long they may take."""
+MAX_READS = 256
+"""Reads under way."""
+MAX_ANSWERING = 512 << 20
+"""Bytes of answers that clients have asked for and not taken yet: pipeline configurations, rests of Reads."""
+STALLED_S = 60.0
+"""How long a Read waits for a client that does not take its answers."""
+TAKEOVER_S = 10.0
+"""How long Writes go on without their client, and a new primary waits for them; their rest is refused."""
+FLUSH_S = 5.0
+"""How long a stream that ends with an error waits for its client to take what was sent before."""
+PACKETS_AT_ONCE = 256
+"""Packet-ins between two turns of others."""
+MANY = 64
+"""Updates of a Write whose memory is worth giving back."""
+MAX_DETAILS = 512 << 10
+"""Bytes of what became of the elements of a batch; clients refuse more metadata than they were set up for."""
+_PIPELINE: Part = "pipeline"
+"""What has been set; Writes share it."""
+
+_AnyContext = grpc.aio.ServicerContext[Any, Any]
+_Batch = TypeVar("_Batch", p4r.WriteRequest, p4r.ReadRequest)
+
+
+def _primary(role: str) -> Part:
+    """Who is primary of a role; Writes share it."""
+    return "primary", role
+
+
+class DataPlane(Protocol):
+    """What the service needs of the ports: see switch.daemon.ports.IoLoop."""
+
+    def now_ns(self) -> int:
+        """The clock that the switch is called with."""
+        ...
+
+    def send_packet_out(self, data: bytes) -> None:
+        """Injects a frame on the CPU port; PortError when that is not possible."""
+        ...
+
+    def packet_ins(self) -> list[bytes]:
+        """Takes the frames that the switch sent to the CPU port."""
+        ...
+
+
+class P4RuntimeService:
+    """The service for one device. Calls raise P4RtError: see `rpc_handler`."""
+
+    def __init__(
+        self,
+        device: Device,
+        data_plane: DataPlane,
+        executor: Executor | None,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        """Args:
+        executor: compiles programs; None: the event loop's.
+        clock: since the epoch, for what is told of digests and timeouts.
+        """
+        self.device = device
+        self._clock = clock
+        self._data_plane = data_plane
+        self._executor = executor
+        self.streams: dict[Client, Stream] = {}
+        self._turns = Turns()
+        self._claims = Claims()
+        self._reads = 0
+        self._answering = 0
+        self._dropped = 0
+        self._frames: deque[bytes] = deque()
+        self._burials: set[asyncio.Task[None]] = set()
+        self._pushes: dict[threading.Event, p4r.SetForwardingPipelineConfigRequest] = {}
+        self.freed: Callable[[], None] = lambda: None
+        """Is called when much memory may be free."""
+
+    # ---- unary calls ----
+
+    async def write(self, request: p4r.WriteRequest, _context: _AnyContext) -> p4r.WriteResponse:
+        """Specification 12."""
+        self.device.authorize(request)
+        results = self._results()
+        if len(request.updates) > MANY:
+            self.freed()
+        async with self._claims.claim(shared=(_PIPELINE, _primary(request.role))):
+            term = self.device.begun(request)  # others may have had their turn
+            parts = await self._parts(update.entity for update in request.updates)
+            async with self._claims.claim(alone=parts):
+                await self._turns.to_the_end(self.device.writing(request, results, term), TAKEOVER_S)
+        if results.failures:
+            raise results.error("write failed")
+        return p4r.WriteResponse()
+
+    def _results(self) -> BatchStatus:
+        """What becomes of a batch, of which all is told with --strict, however much that is."""
+        return BatchStatus(None if self.device.settings.strict else MAX_DETAILS)
+
+    async def _parts(self, entities: Iterable[p4r.Entity]) -> set[Part]:
+        """What updates or requests concern."""
+        parts, found = self.device.parts(), set[Part]()
+        for number, entity in enumerate(entities, 1):
+            found.update(parts.of(entity))
+            if number % SLICE == 0:
+                await self._turns.next()
+        return found
+
+    async def read(self, request: p4r.ReadRequest, _context: _AnyContext) -> AsyncIterator[p4r.ReadResponse]:
+        """Specification 13: what could be read, and then the status of every request."""
+        if self._reads >= MAX_READS:
+            raise exhausted(f"{self._reads} Reads are under way; the limit is {MAX_READS}")
+        self._reads += 1
+        results = self._results()
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        try:
+            self.device.check_device(request.device_id)
+            parts = await self._parts(request.entities)
+            async with self._claims.claim(shared=parts) as claim:
+                slices = self.device.reading(request, results)
+                answer = Answer(slices, self._turns, claim, self._keeps)
+                with contextlib.closing(answer):
+                    async for response in answer.responses():
+                        # who takes nothing for so long holds a place that others want
+                        timer = loop.call_later(STALLED_S, task.cancel)
+                        try:
+                            yield response
+                        finally:
+                            timer.cancel()
+                if answer.slices > 1:
+                    self.freed()
+        finally:
+            self._reads -= 1
+        if results.failures:
+            raise results.error("read failed")
+
+    def _keeps(self, more: int) -> None:
+        """So many more bytes of answers are kept for clients."""
+        if more > 0 and self._answering + more > MAX_ANSWERING:
+            raise exhausted(
+                f"{self._answering} bytes of answers wait for clients, and a Write for the rest of this one; "
+                f"the limit is {MAX_ANSWERING}: read it again"
+            )
+        self._answering += more
+
+    async def set_config(
+        self, request: p4r.SetForwardingPipelineConfigRequest, _context: _AnyContext
+    ) -> p4r.SetForwardingPipelineConfigResponse:
+        """Specification 14."""
+        self.device.authorize(request)
+        prepared = await self._prepare(request)
+        async with self._claims.claim(alone=(_PIPELINE,)):
+            # the client may have lost its role while the program was compiled
+            self.device.authorize(request)
+            await self._turns.all(in_slices(self.device.configuring(request.action, prepared)))
+        for pipeline in self.device.dropped():
+            burial = asyncio.create_task(self._bury(pipeline))
+            self._burials.add(burial)
+            burial.add_done_callback(self._burials.discard)
+        return p4r.SetForwardingPipelineConfigResponse()
+
+    async def _prepare(self, request: p4r.SetForwardingPipelineConfigRequest) -> Prepared | None:
+        """Verifies a configuration, as long as its client is there and may set it."""
+        gone, loop = threading.Event(), asyncio.get_running_loop()
+        self._pushes[gone] = request
+        try:
+            return await loop.run_in_executor(self._executor, until, gone, self.device.prepare, request)
+        except P4RtError:
+            self.device.authorize(request)  # a client that has lost its role gets that error
+            raise
+        finally:
+            gone.set()
+            del self._pushes[gone]
+
+    async def _bury(self, pipeline: Pipeline) -> None:
+        """Frees a pipeline, which may hold a million entries, beside everything else."""
+        await asyncio.get_running_loop().run_in_executor(None, pipeline.free)
+        await self._turns.all(pipeline.forget())
+        self.freed()
+
+    async def get_config(self, request: p4r.GetForwardingPipelineConfigRequest, context: _AnyContext) -> None:
+        """Specification 15. The answer counts until its client has taken it."""
+        self.device.check_device(request.device_id)
+        answer = self.device.answer(request.response_type)
+        if self._answering and self._answering + len(answer) > MAX_ANSWERING:
+            raise exhausted(
+                f"{self._answering} bytes of answers wait for clients; the limit is {MAX_ANSWERING}"
+            )
+        self._answering += len(answer)
+        try:
+            await undisturbed(context.write(answer))
+        finally:
+            self._answering -= len(answer)
+
+    async def capabilities(
+        self, request: p4r.CapabilitiesRequest, _context: _AnyContext
+    ) -> p4r.CapabilitiesResponse:
+        """Specification 17: of the server where no device is named."""
+        if request.device_id:
+            self.device.check_device(request.device_id)
+        return capabilities()
+
+    # ---- the stream ----
+
+    async def stream_channel(
+        self, request_iterator: AsyncIterator[p4r.StreamMessageRequest], context: _AnyContext
+    ) -> None:
+        """Specification 5 and 16: one client's session, which lasts as long as the stream."""
+        stream = Stream()
+        late = self._begin(stream)
+        writer = asyncio.create_task(stream.write_all(context))
+        try:
+            async for message in request_iterator:
+                if stream.client.role is None and message.WhichOneof("update") == "arbitration":
+                    late.cancel()
+                    self._make_room(message.arbitration)
+                if self._takes_over(stream, message):
+                    others = (_primary(message.arbitration.role.name),)
+                    async with self._claims.claim(alone=others, most_s=TAKEOVER_S):
+                        self._handle(stream, message)
+                else:
+                    self._handle(stream, message)
+                await stream.room()
+            await self._finish(stream, writer)
+        except P4RtError:
+            await self._finish(stream, writer)
+            raise
+        except asyncio.CancelledError:
+            if stream.error is None:
+                raise
+            await self._finish(stream, writer)
+            raise stream.error from None
+        finally:
+            late.cancel()
+            if stream.error is not None:
+                _log.warning("a stream was cut off: %s", stream.error)
+            writer.cancel()
+            self._dropped += stream.dropped
+            if stream.dropped:
+                _log.warning("%d packet-ins and notifications were lost to a slow primary", stream.dropped)
+            del self.streams[stream.client]
+            self._tell(self.device.arbiter.disconnect(stream.client))
+            await asyncio.gather(writer, return_exceptions=True)
+            self.freed()
+
+    def _begin(self, stream: Stream) -> asyncio.TimerHandle:
+        """Takes in a stream; what ends it unless it announces itself in time."""
+        silent = [other for other in self._open() if other.client.role is None]
+        if len(silent) >= MAX_SILENT:
+            silent[0].fail(
+                exhausted(f"{len(silent)} streams have announced nothing; the limit is {MAX_SILENT}")
+            )
+        announced = len(self._open()) - len(silent)
+        self.streams[stream.client] = stream
+        loop = asyncio.get_running_loop()
+        if announced >= MAX_STREAMS:
+            return loop.call_later(ANNOUNCED_WHEN_FULL_S, stream.fail, _full(announced))
+        message = f"the stream has announced nothing for {ANNOUNCED_S:g} s"
+        return loop.call_later(ANNOUNCED_S, stream.fail, P4RtError(Code.DEADLINE_EXCEEDED, message))
+
+    def _open(self) -> list[Stream]:
+        return [stream for stream in self.streams.values() if stream.error is None]
+
+    def _make_room(self, message: p4r.MasterArbitrationUpdate) -> None:
+        """Where all places are taken a new primary, and no other client, gets one.
+
+        It is that of a backup with a low election id; the default role's primary gets it of any role.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED.
+        """
+        arbiter, role = self.device.arbiter, message.role.name
+        announced = [stream for stream in self._open() if stream.client.role is not None]
+        of_role = [stream for stream in announced if stream.client.role == role]
+        full = len(announced) >= MAX_STREAMS
+        if not full and len(of_role) < arbiter.max_streams:
+            return
+        known = bool(of_role) or role == DEFAULT_ROLE
+        used = {stream.client.election_id for stream in of_role}
+        if not known or election_of(message.election_id) in used or not arbiter.takes_over(Client(), message):
+            if full:
+                raise _full(len(announced))
+            return  # the arbiter says that the role has too many
+        choices = announced if role == DEFAULT_ROLE and len(of_role) < arbiter.max_streams else of_role
+        last = min(choices, key=lambda each: (arbiter.is_primary(each.client), each.client.election_id or 0))
+        last.fail(exhausted("all places are taken, and this one goes to a new primary"))
+        self._tell(arbiter.disconnect(last.client))
+
+    @staticmethod
+    async def _finish(stream: Stream, writer: asyncio.Task[None]) -> None:
+        """Lets what was sent arrive: no status can follow a message that is still on its way."""
+        stream.close()
+        done, _ = await asyncio.wait({writer}, timeout=FLUSH_S)
+        if not done:
+            raise asyncio.CancelledError  # the client takes nothing, this neither
+
+    def _takes_over(self, stream: Stream, message: p4r.StreamMessageRequest) -> bool:
+        """Whether a client would be primary instead of another one."""
+        arbitration = message.WhichOneof("update") == "arbitration"
+        return arbitration and self.device.arbiter.takes_over(stream.client, message.arbitration)
+
+    def _handle(self, stream: Stream, message: p4r.StreamMessageRequest) -> None:
+        kind = message.WhichOneof("update")
+        if kind == "arbitration":
+            self._tell(self.device.arbiter.update(stream.client, message.arbitration))
+            for gone, request in self._pushes.items():
+                with contextlib.suppress(P4RtError):
+                    self.device.authorize(request)
+                    continue
+                gone.set()
+            return
+        try:
+            self._handle_other(stream, kind, message)
+        except P4RtError as error:
+            response = p4r.StreamMessageResponse()
+            response.error.canonical_code = error.code
+            response.error.message = error.message
+            if kind == "packet":
+                response.error.packet_out.packet_out.CopyFrom(message.packet)
+            elif kind == "digest_ack":
+                response.error.digest_list_ack.digest_list_ack.CopyFrom(message.digest_ack)
+            else:
+                response.error.other.other.CopyFrom(message.other)
+            stream.offer(response.SerializeToString())
+
+    def _handle_other(self, stream: Stream, kind: str | None, message: p4r.StreamMessageRequest) -> None:
+        if kind in ("packet", "digest_ack") and not self.device.arbiter.is_primary(stream.client):
+            raise P4RtError(Code.PERMISSION_DENIED, "the client is not the primary of its role")
+        roles, role = self.device.roles, stream.client.role or DEFAULT_ROLE
+        if kind == "packet":
+            if roles is not None:
+                roles.check(role, roles.packet_out)
+            frame = self.device.packet_out(message.packet)
+            try:
+                self._data_plane.send_packet_out(frame)
+            except PortError as error:
+                raise P4RtError(Code.INVALID_ARGUMENT, str(error)) from error
+        elif kind == "digest_ack":
+            if roles is not None:
+                roles.check(role, message.digest_ack.digest_id)
+            self.device.acknowledge(message.digest_ack)
+        elif kind == "other":
+            raise P4RtError(Code.UNIMPLEMENTED, "other stream messages are not supported")
+        else:
+            raise P4RtError(Code.INVALID_ARGUMENT, "the stream message is empty")
+
+    def _tell(self, notices: Notices) -> None:
+        for client, update in notices:
+            stream = self.streams.get(client)
+            if stream is not None:
+                stream.send(p4r.StreamMessageResponse(arbitration=update))
+
+    def _offer(self, message: p4r.StreamMessageResponse, owner: int = 0) -> None:
+        """Sends a notification to the primaries of all roles that have what it is about."""
+        octets, roles = message.SerializeToString(), self.device.roles
+        for client in self.device.arbiter.primaries():
+            if roles is None or roles.allows(client.role or DEFAULT_ROLE, owner):
+                self.streams[client].offer(octets)
+
+    # ---- events ----
+
+    def deliver_events(self) -> None:
+        """Sends the packet-ins and the digest lists that wait in the data plane; of many, some later."""
+        roles = self.device.roles
+        if not self._frames:
+            self._frames.extend(self._data_plane.packet_ins())
+        for _ in range(min(len(self._frames), PACKETS_AT_ONCE)):
+            packet = self.device.packet_in(self._frames.popleft())
+            if packet is not None:
+                self._offer(p4r.StreamMessageResponse(packet=packet), 0 if roles is None else roles.packet_in)
+        for digest in self.device.digest_lists(self._data_plane.now_ns()):
+            digest.timestamp = self._clock()
+            self._offer(p4r.StreamMessageResponse(digest=digest), digest.digest_id)
+        if self._frames:
+            asyncio.get_running_loop().call_soon(self.deliver_events)
+
+    def statistics(self) -> dict[str, int]:
+        """What was lost on the way to clients."""
+        dropped = self._dropped + sum(stream.dropped for stream in self.streams.values())
+        return {"notifications_dropped": dropped, "digests_forgotten": self.device.digests_forgotten()}
+
+    def deliver_idle(self) -> None:
+        """Sends the idle timeouts that have run out."""
+        entries = self.device.idle_entries(self._data_plane.now_ns())
+        for table_id, found in groupby(entries, key=lambda entry: entry.table_id if self.device.roles else 0):
+            response = p4r.StreamMessageResponse()
+            response.idle_timeout_notification.timestamp = self._clock()
+            response.idle_timeout_notification.table_entry.extend(found)
+            self._offer(response, table_id)
+
+
+class Behaviours(Protocol):
+    """The calls of the service: of one device, or of many behind one address (sim.network.serve)."""
+
+    @property
+    def write(self) -> Callable[..., Any]: ...
+
+    @property
+    def read(self) -> Callable[..., Any]: ...
+
+    @property
+    def set_config(self) -> Callable[..., Any]:
+        """SetForwardingPipelineConfig."""
+        ...
+
+    @property
+    def get_config(self) -> Callable[..., Any]:
+        """GetForwardingPipelineConfig."""
+        ...
+
+    @property
+    def capabilities(self) -> Callable[..., Any]: ...
+
+    @property
+    def stream_channel(self) -> Callable[..., Any]: ...
+
+
+def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
+    """The service as a gRPC server takes it: bounds requests, and answers errors with canonical codes."""
+    turns, intake = Turns(), Intake()
+
+    def unary(
+        call: Callable[..., Any], parse: Callable[[bytes, Callable[[int], None]], Awaitable[Any]]
+    ) -> grpc.RpcMethodHandler[Any, Any]:
+        async def handle(octets: bytes, context: _AnyContext) -> Any:
+            with intake.of(len(octets)) as elements:
+                request = await parse(octets, elements)
+                del octets  # which may be as large as the request made of them
+                return await call(request, context)
+
+        return grpc.unary_unary_rpc_method_handler(answering(handle), response_serializer=_serialize)
+
+    async def read(octets: bytes, context: _AnyContext) -> None:
+        with intake.of(len(octets)) as elements:
+            request = await _in_parts(p4r.ReadRequest, octets, turns, elements)
+            del octets
+            async with contextlib.aclosing(service.read(request, context)) as responses:
+                async for response in responses:
+                    await undisturbed(context.write(response))
+
+    async def stream_channel(octets: AsyncIterator[bytes], context: _AnyContext) -> None:
+        await service.stream_channel(_messages(octets), context)
+
+    async def write(octets: bytes, elements: Callable[[int], None]) -> p4r.WriteRequest:
+        return await _in_parts(p4r.WriteRequest, octets, turns, elements)
+
+    async def set_config(octets: bytes, _: object) -> p4r.SetForwardingPipelineConfigRequest:
+        return parsed_config(octets)
+
+    async def get_config(octets: bytes, context: _AnyContext) -> None:
+        await service.get_config(parsed(p4r.GetForwardingPipelineConfigRequest, octets), context)
+
+    async def capabilities(octets: bytes, _: object) -> p4r.CapabilitiesRequest:
+        return parsed(p4r.CapabilitiesRequest, octets)
+
+    handlers = {
+        "Write": unary(service.write, write),
+        "Read": grpc.unary_stream_rpc_method_handler(answering(read), response_serializer=_serialize),
+        "SetForwardingPipelineConfig": unary(service.set_config, set_config),
+        # it writes its answer itself: a callback at the end of the call would be kept for ever
+        "GetForwardingPipelineConfig": grpc.unary_stream_rpc_method_handler(
+            answering(get_config), response_serializer=_serialize
+        ),
+        "StreamChannel": grpc.stream_stream_rpc_method_handler(
+            answering(stream_channel), response_serializer=_serialize
+        ),
+        "Capabilities": unary(service.capabilities, capabilities),
+    }
+    return grpc.method_handlers_generic_handler("p4.v1.P4Runtime", handlers)
+
+
+def _full(streams: int) -> P4RtError:
+    return exhausted(f"{streams} streams are open; the limit is {MAX_STREAMS}")
+
+
+async def _messages(stream: AsyncIterator[bytes]) -> AsyncIterator[p4r.StreamMessageRequest]:
+    async for octets in received(stream):
+        message = parsed(p4r.StreamMessageRequest, octets)
+        del octets
+        yield message
+
+
+async def _in_parts(
+    kind: type[_Batch], octets: bytes, turns: Turns, elements: Callable[[int], None]
+) -> _Batch:
+    steps = parsing(kind, octets)
+    while True:
+        try:
+            elements(next(steps))
+        except StopIteration as end:
+            message: _Batch = end.value
+            elements(elements_of(message))
+            return message
+        await turns.next()
+
+
+def _serialize(message: Message | bytes) -> bytes:
+    return message if isinstance(message, bytes) else message.SerializeToString()

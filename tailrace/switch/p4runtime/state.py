@@ -1,0 +1,608 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The forwarding state of one pipeline: every entity, the batches of Write, the requests of Read."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import Protocol
+
+from finsy.proto import p4r
+
+from tailrace.p4rt.status import Code, P4RtError, exhausted, forgetful, invalid, not_found
+from tailrace.switch.core import StateError
+from tailrace.switch.p4runtime.annotated import restrictions
+from tailrace.switch.p4runtime.annotated.references import ReferenceIndex
+from tailrace.switch.p4runtime.annotated.roles import owner_of
+from tailrace.switch.p4runtime.context import (
+    COPIES_OF_WORK,
+    DELETE,
+    ENTITY,
+    INSERT,
+    LOOKED_AT,
+    MODIFY,
+    SLICE,
+    TOKENS_OF_WORK,
+    Context,
+    Responses,
+    Undo,
+    Work,
+    from_state_error,
+)
+from tailrace.switch.p4runtime.entities.counts import check_counter
+from tailrace.switch.p4runtime.entities.digests import Digests
+from tailrace.switch.p4runtime.entities.externs import Counters, Meters, Registers, ValueSets, only_modify
+from tailrace.switch.p4runtime.entities.forms import MOST_MET, Met, Plain
+from tailrace.switch.p4runtime.entities.meters import NOTHING_COUNTED, check_reset, parse_rates
+from tailrace.switch.p4runtime.entities.pre import Replication
+from tailrace.switch.p4runtime.entities.profiles import Profile
+from tailrace.switch.p4runtime.entities.reader import (
+    TableReader,
+    chosen_profiles,
+    demand_of_groups,
+    demand_of_members,
+    no_table,
+    read_groups,
+    read_members,
+)
+from tailrace.switch.p4runtime.entities.schema import Schema, absent
+from tailrace.switch.p4runtime.entities.tables import Table
+from tailrace.switch.p4runtime.entities.translation import Mark
+from tailrace.switch.p4runtime.waiting.parts import Parts
+
+Result = P4RtError | None
+"""What became of one update or request: None is success."""
+
+
+class Results(Protocol):
+    """Where it is noted: a list, or the status of a batch (tailrace.p4rt.status)."""
+
+    def append(self, result: Result, /) -> None: ...
+
+    def extend(self, results: Iterable[Result], /) -> None: ...
+
+    def __len__(self) -> int: ...
+
+
+MAX_IDLE = 1000
+"""Entries in one idle timeout notification."""
+
+_BYTES_OF_WORK = 2
+"""Bytes of a message, of a group for one, that are a unit of work beyond that of the entity."""
+_ANSWER_BYTES = 48
+"""What an entity, or a member or replica within one, takes of an answer; reckoned before it is read."""
+
+_WITH_STRINGS = (
+    *("action_profile_member", "action_profile_group", "value_set_entry", "register_entry"),
+    "packet_replication_engine_entry",
+)
+
+_Writer = Callable[[int, p4r.Entity, Undo | None], Work | None]
+"""What applies an update, or says in which steps."""
+
+_Reader = tuple[Callable[[p4r.Entity, Responses], Work], Callable[[p4r.Entity], int]]
+"""What answers a request, and what says for how many entities it asks."""
+
+
+class State:
+    """All entities of one pipeline on one switch, which must just have loaded the program of `schema`."""
+
+    def __init__(self, schema: Schema, context: Context) -> None:
+        self.schema = schema
+        self.context = context
+        self.parts = Parts(schema)
+        self._strings = schema.types if schema.types.has_strings() else None
+        schema.types.states += 1
+        if schema.references is not None:
+            context.references = ReferenceIndex(schema.references)
+        self.profiles = {plan.id: Profile(plan, context) for plan in schema.profiles.values()}
+        self.tables = {
+            plan.id: Table(plan, schema, context, self.profiles[plan.profile.id] if plan.profile else None)
+            for plan in schema.tables.values()
+        }
+        self.digests = Digests(schema, context)
+        self.reader = TableReader(self.tables, context)
+        self.counters = Counters(schema.counters, context)
+        self.meters = Meters(schema.meters, context)
+        self.registers = Registers(schema.registers, context)
+        self._value_sets = ValueSets(schema, context)
+        self.replication = Replication(context)
+        self._writers = self._make_writers()
+        self._readers = self._make_readers()
+
+    def _make_writers(self) -> dict[str | None, _Writer]:
+        return {
+            "action_profile_member": self._write_member,
+            "action_profile_group": self._write_group,
+            "direct_counter_entry": self._write_direct_counter,
+            "direct_meter_entry": self._write_direct_meter,
+            "counter_entry": lambda k, e, u: self.counters.write(k, e.counter_entry, u),
+            "meter_entry": lambda k, e, u: self.meters.write(k, e.meter_entry, u),
+            "register_entry": lambda k, e, u: self.registers.write(k, e.register_entry, u),
+            "value_set_entry": lambda k, e, u: self._value_sets.write(k, e.value_set_entry, u),
+            "digest_entry": lambda k, e, u: self.digests.write(k, e.digest_entry, u),
+            "packet_replication_engine_entry": (
+                lambda k, e, u: self.replication.write(k, e.packet_replication_engine_entry, u)
+            ),
+        }
+
+    def _make_readers(self) -> dict[str | None, _Reader]:
+        return {
+            "table_entry": (
+                lambda e, out: self.reader.entries(e.table_entry, out),
+                lambda e: self.reader.demand(e.table_entry),
+            ),
+            "action_profile_member": (
+                lambda e, out: read_members(self.profiles, e.action_profile_member, out),
+                lambda e: demand_of_members(self.profiles, e.action_profile_member),
+            ),
+            "action_profile_group": (
+                lambda e, out: read_groups(self.profiles, e.action_profile_group, out),
+                lambda e: demand_of_groups(self.profiles, e.action_profile_group),
+            ),
+            "direct_counter_entry": (
+                lambda e, out: self.reader.counters(e.direct_counter_entry, out),
+                lambda e: self.reader.demand(e.direct_counter_entry.table_entry),
+            ),
+            "direct_meter_entry": (
+                lambda e, out: self.reader.meters(e.direct_meter_entry, out),
+                lambda e: self.reader.demand(e.direct_meter_entry.table_entry),
+            ),
+            "counter_entry": (
+                lambda e, out: self.counters.read(e.counter_entry, out),
+                lambda e: self.counters.demand(e.counter_entry.counter_id, e.counter_entry),
+            ),
+            "meter_entry": (
+                lambda e, out: self.meters.read(e.meter_entry, out),
+                lambda e: self.meters.demand(e.meter_entry.meter_id, e.meter_entry),
+            ),
+            "register_entry": (
+                lambda e, out: self.registers.read(e.register_entry, out),
+                lambda e: self.registers.demand(e.register_entry.register_id, e.register_entry),
+            ),
+            "value_set_entry": (
+                lambda e, out: self._value_sets.read(e.value_set_entry, out),
+                lambda e: self._value_sets.demand(e.value_set_entry),
+            ),
+            "digest_entry": (
+                lambda e, out: self.digests.read(e.digest_entry, out),
+                lambda e: self.digests.demand(e.digest_entry),
+            ),
+            "packet_replication_engine_entry": (
+                lambda e, out: self.replication.read(e.packet_replication_engine_entry, out),
+                lambda e: self.replication.demand(e.packet_replication_engine_entry),
+            ),
+        }
+
+    def close(self) -> Work:
+        """Forgets everything; in steps, as there may be a million entries. It must not be used any more."""
+        self.schema.types.states -= 1
+        self._writers.clear()  # they point here
+        self._readers.clear()
+        for table in self.tables.values():
+            for _ in table.forget():
+                yield LOOKED_AT
+        for profile in self.profiles.values():
+            for stored in (profile.one_shots, profile.groups, profile.members):
+                while stored:
+                    stored.popitem()
+                    yield LOOKED_AT
+
+    # ---- Write ----
+
+    def write(self, updates: Iterable[p4r.Update], results: Results, role: str = "") -> Work:
+        """Applies each update on its own, in order (CONTINUE_ON_ERROR).
+
+        Args:
+            results: gets what became of each update.
+            role: of whom writes.
+        """
+        asked = 0
+        for update in updates:
+            if asked >= restrictions.MAX_ASKED_IN_WRITE:
+                most = restrictions.MAX_ASKED_IN_WRITE
+                results.append(exhausted(f"a Write asks constraints of at most {most} tokens"))
+                yield ENTITY
+                continue
+            result, work = yield from self._apply(update, None, role)
+            asked += self.schema.texts.asked
+            results.append(result)  # before others' turn, which may be the end of this Write
+            yield work
+
+    def write_all_or_none(self, updates: Sequence[p4r.Update], results: Results, role: str = "") -> Work:
+        """Applies the updates in order; when one fails, the state is as before (ROLLBACK_ON_ERROR).
+
+        Also when it is closed before its end. What was taken back, or not tried, is reported as ABORTED.
+
+        Args:
+            results: gets what became of each update, at the end.
+            role: of whom writes.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED: too many updates. INTERNAL: not all could be taken back.
+        """
+        most = self.context.limits.rollback
+        if len(updates) > most:
+            raise exhausted(f"a ROLLBACK_ON_ERROR batch has {most} updates at most, not {len(updates)}")
+        undo = Undo()
+        done, tried = False, 0
+        mark = None if self._strings is None else self._strings.begin()
+        self.schema.types.keep()
+        try:
+            for position, update in enumerate(updates):
+                tried += 1
+                error, work = yield from self._apply(update, undo, role)
+                yield work
+                if error is not None:
+                    others = P4RtError(Code.ABORTED, "rolled back: another update failed")
+                    results.extend([others] * position)
+                    results.append(error)
+                    results.extend([others] * (len(updates) - position - 1))
+                    return
+            done = True
+            results.extend([None] * len(updates))
+        finally:
+            self.schema.types.keep(-1)
+            if not done:
+                with self.context.memory.unasked():
+                    undo.take_back()
+                self._take_back(mark, tried)
+
+    def _take_back(self, mark: Mark | None, within: int = 0) -> None:
+        """Takes the numbers from strings that a write has named which came to nothing."""
+        if mark is not None and self._strings is not None and self._strings.take_back(mark, within):
+            self._forget_forms()
+
+    def _forget_forms(self) -> None:
+        """Forgets which messages were found good: they name strings."""
+        self.schema.met.clear()
+        for forms in self.schema.forms.values():
+            forms.forget()
+
+    def make_room(self) -> Work:
+        """Sweeps where few strings are left, before a batch that may be taken back, as it cannot itself."""
+        if self._strings is not None and self._strings.short() and self._strings.may_sweep():
+            yield from self._sweep()
+
+    def _sweep(self) -> Work:
+        """Takes their numbers from the strings that no entity has any more.
+
+        Whatever reads, writes or only asks for a string meanwhile marks it as used.
+        """
+        assert self._strings is not None
+        self._forget_forms()
+        with self._strings.marking():
+            for entity in self._everything():
+                if self.context.port_names is not None:
+                    for port in _ports(entity):
+                        self.context.port_names.known(port)
+                yield ENTITY
+
+    def _everything(self) -> Iterator[p4r.Entity]:
+        """All entities that may have strings; others may write meanwhile."""
+        for table in self.tables.values():
+            for entry in itertools.chain(table.all(), [table.default]):
+                entity = p4r.Entity()
+                if entry is not None:
+                    if entry.form is not None:
+                        entry.form.shown = None  # it is what its numbers stood for
+                    self.reader.fill(table, entry, p4r.TableEntry(), entity)
+                yield entity
+        for request in map(all_of, _WITH_STRINGS):
+            yield from self.entities(request)
+
+    def fill(self, entities: Iterable[p4r.Entity], role: str = "") -> None:
+        """Adds entities as a Write that inserts them does, the plain entries of each table at once.
+
+        Args:
+            entities: kept, and never to be changed.
+            role: of whom writes.
+
+        Raises:
+            P4RtError: one is refused; some may have been added.
+        """
+        met, plain = self.schema.met, dict[int, list[Plain]]()
+        if self._strings is not None:
+            self._strings.begin()
+        roles = self.schema.roles
+        for entity in entities:
+            if roles is not None:
+                roles.check(role, owner_of(entity))
+            found = (met.get(id(entity)) or self._meet(entity))[1]
+            if found is not None:
+                plain.setdefault(found.table, []).append(found)
+                continue
+            error = self.apply(p4r.Update(type=p4r.Update.INSERT, entity=entity), None)
+            if error is not None:
+                raise error
+        for table, entries in plain.items():
+            self.tables[table].fill(entries)
+
+    def _meet(self, entity: p4r.Entity) -> Met:
+        met = self.schema.met
+        if len(met) >= MOST_MET:
+            met.clear()
+        self.schema.texts.asked = 0
+        table = self.tables.get(entity.table_entry.table_id)
+        # with the message, so that no other one gets its number
+        found = met[id(entity)] = (entity, None if table is None else table.plain(entity.table_entry))
+        return found
+
+    def apply(self, update: p4r.Update, undo: Undo | None) -> Result:
+        """Applies one update at once; the error it ends with."""
+        steps = self._apply(update, undo)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                result: Result = end.value[0]
+                return result
+
+    def _apply(
+        self, update: p4r.Update, undo: Undo | None, role: str = ""
+    ) -> Generator[int, None, tuple[Result, int]]:
+        """Applies one update in steps; the error it ends with, and the work that no step has told."""
+        result, work = yield from self._try(update, undo, role)
+        strings = self._strings
+        if strings is not None and result is None:
+            strings.stale = strings.stale or update.type != INSERT
+        elif strings is not None and strings.refused() and strings.may_sweep():
+            yield from self._sweep()
+            result, work = yield from self._try(update, undo, role)
+        return result, work
+
+    def _try(
+        self, update: p4r.Update, undo: Undo | None, role: str
+    ) -> Generator[int, None, tuple[Result, int]]:
+        kind = update.type
+        entity = update.entity
+        which = entity.WhichOneof("entity")
+        work, copies = ENTITY, self.context.copies
+        constraints = self.schema.texts
+        constraints.asked = 0
+        result: Result = None
+        mark = None if self._strings is None else self._strings.begin()
+        try:
+            if self.schema.absent:
+                self._refuse_absent(entity)
+            if self.schema.roles is not None:
+                self.schema.roles.check(role, owner_of(entity))
+            if which == "table_entry" and INSERT <= kind <= DELETE:
+                message = entity.table_entry
+                table = self.tables.get(message.table_id)
+                if table is None:
+                    raise no_table(message.table_id)
+                table.write(kind, message, undo)
+                if table.profile is not None:
+                    work += message.ByteSize() // _BYTES_OF_WORK
+            else:
+                work += entity.ByteSize() // _BYTES_OF_WORK
+                steps = self._apply_other(kind, which, entity, undo)
+                if steps is not None:  # of arrays, and meanwhile others may touch copies
+                    yield from steps
+                    copies = self.context.copies
+            if undo is not None:
+                undo.touch_copies(self.context.copies - copies)
+                undo.ask(constraints.asked)
+        except P4RtError as error:
+            result = forgetful(error)
+        except StateError as error:
+            result = from_state_error(error)
+        if result is not None:
+            self._take_back(mark)
+        work += constraints.asked // TOKENS_OF_WORK
+        return result, work + (self.context.copies - copies) // COPIES_OF_WORK
+
+    def _apply_other(
+        self, kind: int, which: str | None, entity: p4r.Entity, undo: Undo | None
+    ) -> Work | None:
+        if kind not in (INSERT, MODIFY, DELETE):
+            raise invalid(f"update type {kind} is not INSERT, MODIFY or DELETE")
+        if which == "extern_entry":
+            raise self._no_extern(entity.extern_entry)
+        writer = self._writers.get(which)
+        if writer is None:
+            raise invalid("the update has no entity")
+        return writer(kind, entity, undo)
+
+    def _write_member(self, kind: int, entity: p4r.Entity, undo: Undo | None) -> None:
+        message = entity.action_profile_member
+        self._profile(message.action_profile_id).write_member(kind, message, undo)
+
+    def _write_group(self, kind: int, entity: p4r.Entity, undo: Undo | None) -> None:
+        message = entity.action_profile_group
+        self._profile(message.action_profile_id).write_group(kind, message, undo)
+
+    def _profile(self, profile_id: int) -> Profile:
+        if profile_id == 0:
+            raise not_found("action_profile_id is missing")
+        return chosen_profiles(self.profiles, profile_id)[0]
+
+    def _no_extern(self, message: p4r.ExternEntry) -> P4RtError:
+        """The error for an extern, of which v1model has none but those that have entities of their own."""
+        type_id = message.extern_type_id
+        if any(extern.extern_type_id == type_id for extern in self.schema.info.externs):
+            return P4RtError(
+                Code.UNIMPLEMENTED, f"externs of type {type_id} are in P4Info, but not in v1model"
+            )
+        return not_found(f"there is no type of externs with id {type_id}")
+
+    def _refuse_absent(self, entity: p4r.Entity) -> None:
+        """Refuses what names an object that only P4Info has."""
+        owner = owner_of(entity)
+        if owner in self.schema.absent:
+            raise absent(self.schema.absent[owner])
+
+    def _table(self, table_id: int) -> Table:
+        table = self.tables.get(table_id)
+        if table is None:
+            raise no_table(table_id)
+        return table
+
+    def _write_direct_counter(self, kind: int, entity: p4r.Entity, undo: Undo | None) -> None:
+        message = entity.direct_counter_entry
+        only_modify(kind, "a direct counter")
+        table = self._table(message.table_entry.table_id)
+        if not table.plan.counter:
+            raise invalid(f"table '{table.plan.name}' has no direct counter")
+        entry = table.find_direct(message.table_entry)
+        if message.HasField("data"):
+            check_counter(message.data, f"direct counter of table '{table.plan.name}'")
+            table.set_counter(entry, message.data, undo)
+
+    def _write_direct_meter(self, kind: int, entity: p4r.Entity, undo: Undo | None) -> None:
+        message = entity.direct_meter_entry
+        only_modify(kind, "a direct meter")
+        table = self._table(message.table_entry.table_id)
+        if table.plan.meter is None:
+            raise invalid(f"table '{table.plan.name}' has no direct meter")
+        entry = table.find_direct(message.table_entry)
+        check_reset(message.counter_data, f"meter '{table.plan.meter.name}'")
+        rates = parse_rates(message.config, table.plan.meter) if message.HasField("config") else None
+        table.set_meter(entry, rates, undo)
+        if message.HasField("counter_data"):
+            table.set_colours(entry, NOTHING_COUNTED, undo)
+
+    # ---- Read ----
+
+    def read(
+        self, requests: Sequence[p4r.Entity], results: Results, role: str = ""
+    ) -> Iterator[p4r.ReadResponse | None]:
+        """Answers every request that makes sense, a slice of work at a time.
+
+        Each slice is consistent. What is written between two slices may or may not be seen; what was there
+        all the time is answered once.
+
+        Args:
+            results: gets what became of each request.
+            role: of whom reads; of what it asks for in general it gets what it may have.
+
+        Returns:
+            the answers; None after a slice that found none.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED: the answer would be too large; nothing was read.
+        """
+        yield from self._reckon(requests)
+        out = Responses()
+        most, size, done = self.context.limits.read_bytes, 0, 0
+        for request in requests:
+            steps = self._read(request, out, role)
+            while True:
+                try:
+                    done += next(steps)
+                except StopIteration:
+                    results.append(None)
+                    done += LOOKED_AT
+                    break
+                except P4RtError as error:
+                    results.append(forgetful(error))
+                    done += ENTITY
+                    break
+                except StateError as error:
+                    results.append(from_state_error(error))
+                    done += ENTITY
+                    break
+                if done >= SLICE:
+                    message = self._taken(out, role)
+                    size += 0 if message is None else message.ByteSize()
+                    if size > most:
+                        raise exhausted(
+                            f"the answer to {len(results)} of {len(requests)} requests has {size} bytes; "
+                            f"the limit is {most}"
+                        )
+                    yield message
+                    done = 0
+            if done >= SLICE:
+                yield self._taken(out, role)
+                done = 0
+        if not out.empty:
+            yield self._taken(out, role)
+
+    def _reckon(self, requests: Sequence[p4r.Entity]) -> Iterator[None]:
+        """Adds up what the requests ask for, before anything is answered."""
+        most, size = self.context.limits.read_bytes, 0
+        for number, request in enumerate(requests, 1):
+            reader = self._readers.get(request.WhichOneof("entity"))
+            if reader is not None:
+                size += _ANSWER_BYTES * reader[1](request)
+            if number % SLICE == 0:
+                yield None
+        if size > most:
+            raise exhausted(
+                f"the Read asks for {size // _ANSWER_BYTES} entities, some {size} bytes, in {len(requests)} "
+                f"requests; the limit is {most} bytes"
+            )
+
+    def _taken(self, out: Responses, role: str) -> p4r.ReadResponse | None:
+        """What the requests of a role have answered since the last call."""
+        roles = self.schema.roles
+        if out.empty or roles is None:
+            return None if out.empty else out.take()
+        message = roles.only(role, out.take())
+        return message if message.entities else None
+
+    def _read(self, request: p4r.Entity, out: Responses, role: str = "") -> Work:
+        which = request.WhichOneof("entity")
+        if self.schema.absent:
+            self._refuse_absent(request)
+        if self.schema.roles is not None:
+            self.schema.roles.check(role, owner_of(request))
+        if which == "extern_entry":
+            # as with every other entity: without an id all of them are meant, and there are none
+            if request.extern_entry.extern_type_id or request.extern_entry.extern_id:
+                raise self._no_extern(request.extern_entry)
+            return
+        reader = self._readers.get(which)
+        if reader is None:
+            raise invalid("the request has no entity")
+        yield from reader[0](request, out)
+
+    def entities(self, request: p4r.Entity) -> Iterator[p4r.Entity]:
+        """What a Read of one request answers, entity by entity; nothing may be written meanwhile."""
+        out = Responses()
+        for _ in self._read(request, out):
+            yield from out.take().entities
+
+    # ---- events ----
+
+    def port_changed(self, port: int) -> None:
+        """Applies the status of a port to groups and replicas that depend on it."""
+        for profile in self.profiles.values():
+            profile.port_changed(port)
+        self.replication.port_changed(port)
+
+    def idle(self, now_ns: int, most: int = MAX_IDLE) -> list[p4r.TableEntry]:
+        """Entries that were not hit for their timeout, each again only after another timeout.
+
+        Of many at most `most` are found, and further ones with the next call.
+        """
+        found: list[p4r.TableEntry] = []
+        for table in self.tables.values():
+            if not table.plan.idle_timeout or len(found) >= most:
+                continue
+            for entry in table.expired(now_ns, most - len(found)):
+                message = p4r.TableEntry()
+                self.reader.fill_key(table, entry, message)
+                found.append(message)
+        return found
+
+
+def all_of(name: str) -> p4r.Entity:
+    """The request for all entities of a kind."""
+    entity = p4r.Entity()
+    getattr(entity, name).SetInParent()
+    return entity
+
+
+def _ports(entity: p4r.Entity) -> Iterator[bytes]:
+    """The ports that an entity names as its client wrote them: of replicas, and those to watch."""
+    for replica in (
+        *entity.packet_replication_engine_entry.multicast_group_entry.replicas,
+        *entity.packet_replication_engine_entry.clone_session_entry.replicas,
+    ):
+        yield replica.port
+        yield from (backup.port for backup in replica.backup_replicas)
+    shots = entity.table_entry.action.action_profile_action_set.action_profile_actions
+    yield from (shot.watch_port for shot in shots)
+    yield from (member.watch_port for member in entity.action_profile_group.members)

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts of a running switch as a JSON file, for those who look at it from outside.
+
+    {"time_ns": ..., "ports": {"1": {"rx_packets": ..., "pfc": {"0": {"xoff_sent": ...}}}},
+     "buffer": {"shared_most_bytes": ...}, "drops": {"pfc_headroom": ...}}
+
+Fields are those of switch.core's PortStats, PfcStats and BufferState; of priorities that PFC never touched
+there is nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+from tailrace.spec.whole import write_file
+from tailrace.switch.core import Switch
+from tailrace.switch.core.lib import C
+
+
+def statistics(switch: Switch, ports: Iterable[int], now_ns: int) -> dict[str, object]:
+    """All counts up to a time.
+
+    Args:
+        ports: of which; none: of those that have counted something.
+    """
+    found = sorted(ports) or [port for port in range(C.TR_MAX_PORTS) if _counted(switch, port)]
+    return {
+        "time_ns": now_ns,
+        "ports": {str(port): _port(switch, port, now_ns) for port in found},
+        "buffer": asdict(switch.buffer()),
+        "drops": switch.drops(),
+    }
+
+
+def _counted(switch: Switch, port: int) -> bool:
+    return any(asdict(switch.port_stats(port)).values())
+
+
+def _port(switch: Switch, port: int, now_ns: int) -> dict[str, object]:
+    touched = {str(priority): asdict(one) for priority, one in switch.pfc_touched(port, now_ns).items()}
+    return {**asdict(switch.port_stats(port)), "pfc": touched}
+
+
+def write_statistics(path: Path, switch: Switch, ports: Iterable[int], now_ns: int) -> None:
+    """Replaces a file by one with all counts, so that nobody reads half of one.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    write_file(path, json.dumps(statistics(switch, ports, now_ns)) + "\n")

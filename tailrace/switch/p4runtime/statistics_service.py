@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts of the traffic manager over gRPC, beside P4Runtime, which has no place for them.
+
+Anybody may ask: it changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from tailrace.p4rt.requests import STATISTICS
+from tailrace.p4rt.status import not_found
+from tailrace.switch.p4runtime.calls import answering
+
+_MAX_ID = 20
+"""Digits of a device id."""
+
+Statistics = Callable[[], dict[str, object]]
+
+
+def statistics_handler(devices: Mapping[int, Statistics]) -> grpc.GenericRpcHandler[Any, Any]:
+    """The service as a gRPC server takes it, for the devices with these ids."""
+
+    async def get(request: bytes, _context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+        text = request[:_MAX_ID].decode(errors="replace")
+        found = devices.get(int(text)) if text.isdecimal() and len(request) <= _MAX_ID else None
+        if found is None:
+            raise not_found(f"device {text!r} is not known")
+        return json.dumps(found()).encode()
+
+    service, method = STATISTICS
+    handlers = {method: grpc.unary_unary_rpc_method_handler(answering(get))}
+    handler: grpc.GenericRpcHandler[Any, Any] = grpc.method_handlers_generic_handler(service, handlers)
+    return handler

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a packet that was tried has touched of a pipeline's state: all that the same packet needs elsewhere.
+
+An entry that was hit is hit again where it is alone, and where it missed nothing is needed but the default
+action. Of a group only the members that were selected are kept, so that no hash matters; of replicas those
+whose ports are up. Counters are left out: no program can read them. What ages or is only for the controller
+(idle timeouts, metadata) is left out, too, and cells of registers that are 0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import ClassVar, Literal, TypeVar
+
+from finsy.proto import p4r
+
+from tailrace.p4rt.requests import TraceNeeds
+from tailrace.switch.core import SwitchConfig
+from tailrace.switch.p4runtime.entities.entry import Entry
+from tailrace.switch.p4runtime.entities.members import OneShotSpec
+from tailrace.switch.p4runtime.entities.profiles import Profile
+from tailrace.switch.p4runtime.entities.tables import Table
+from tailrace.switch.p4runtime.state import State
+from tailrace.switch.trace import TraceError, events
+from tailrace.switch.trace.records import IN_VALUE_SET, Told
+from tailrace.switch.trace.trying import NUMBER
+
+_WITH_METER = p4r.TableEntry(meter_config=p4r.MeterConfig())
+_M = TypeVar("_M", p4r.ActionProfileGroup.Member, p4r.ActionProfileAction)
+
+_GONE = "the switch's entries have changed while the packet was tried: trace it again"
+
+
+def needs(state: State, told: Told, device_config: bytes, config: SwitchConfig, time_ns: int) -> TraceNeeds:
+    """What another switch needs for the same trace: what the packet has touched, the program, the settings.
+
+    Raises:
+        TraceError: the state has changed since, or has something that cannot be said.
+    """
+    touched = Touched(state, told)
+    return TraceNeeds(
+        program=hashlib.sha256(device_config).hexdigest(),
+        time_ns=time_ns,
+        tick_ns=config.tick_ns,
+        cpu_port=config.cpu_port,
+        drop_port=config.drop_port,
+        priority_queues=config.priority_queues,
+        entities=tuple(entity.SerializeToString() for entity in touched.entities),
+        choices=tuple(touched.choices),
+    )
+
+
+class Touched:
+    """Of one try, its entities, and its choices on a switch that has nothing else."""
+
+    def __init__(self, state: State, told: Told) -> None:
+        """Looks everything up.
+
+        Raises:
+            TraceError: the state has changed meanwhile, or has something that cannot be said.
+        """
+        self._state = state
+        self._tables = {table.plan.name: table for table in state.tables.values()}
+        self._profiles = {profile.plan.name: profile for profile in state.profiles.values()}
+        self._register_plans = {plan.name: plan for plan in state.schema.registers.values()}
+        self._meter_plans = {plan.name: plan for plan in state.schema.meters.values()}
+        # what was found already: a packet may meet one thing as often as there is room to tell
+        self._numbers: dict[tuple[Literal["member", "group"], int, int], int] = {}
+        self._entries: dict[tuple[int, int], tuple[Table, Entry]] = {}
+        self._defaults: dict[int, Table] = {}
+        self._members: dict[tuple[int, int], Profile] = {}
+        # of each group, and of each entry with a set of actions, the members that were selected
+        self._groups: dict[tuple[int, int], set[int]] = {}
+        self._shots: dict[tuple[int, int], set[int]] = {}
+        self._registers: dict[tuple[str, int], p4r.Entity | None] = {}
+        self._others: dict[tuple[str, object], p4r.Entity] = {}
+        self._table: tuple[int, int] = 0, 0
+        """The last entry that was hit: that of which the next member is."""
+        self._choices: list[Callable[[], int | None]] = []
+        self._choice: events.Choice | None = None
+        for _, step in told:
+            look = self._LOOKS.get(type(step))
+            if look is not None:
+                look(self, step)
+
+    @property
+    def choices(self) -> list[int]:
+        """The outcomes of choices as `switch.trace.trying` takes them."""
+        found = (choice() for choice in self._choices)
+        return [taken for taken in found if taken is not None]
+
+    @property
+    def entities(self) -> list[p4r.Entity]:
+        """What is written first comes first.
+
+        Raises:
+            TraceError: something cannot be said.
+        """
+        # a group has its members in the order in which they were made
+        found = [self._member(self._members[key], key[1]) for key in sorted(self._members)]
+        found += [self._group(*key, self._groups[key]) for key in sorted(self._groups)]
+        found += self._others.values()
+        found += filter(None, self._registers.values())
+        for key, (table, entry) in self._entries.items():
+            if not entry.is_const:
+                found.append(self._entry(table, entry, self._shots.get(key)))
+            elif entry.meter is not None:
+                raise TraceError(f"table '{table.plan.name}': the meter of a constant entry cannot be saved")
+        return found + [e for table in self._defaults.values() for e in self._default(table)]
+
+    # ---- steps ----
+
+    def _see_table(self, step: events.Table) -> None:
+        table = self._tables.get(step.name)
+        if table is None:  # p4c's, of which no controller knows
+            return
+        if step.entry is None:
+            self._defaults[table.plan.id] = table
+            return
+        entry = table.by_handle.get(step.entry)
+        if entry is None:
+            raise TraceError(_GONE)
+        self._table = table.plan.id, step.entry
+        self._entries[self._table] = table, entry
+
+    def _see_choice(self, step: events.Choice) -> None:
+        if step.what == "colour":
+            self._choices.append(lambda: step.taken)
+        else:  # what follows says which
+            self._choice = step
+
+    def _see_random(self, step: events.Random) -> None:
+        choice, self._choice = self._choice, None
+        if choice is not None:
+            asked = step.value - step.low + (NUMBER if choice.of == NUMBER else 0)
+            self._choices.append(lambda: asked)
+
+    def _see_member(self, step: events.Member) -> None:
+        self._choice = None
+        profile = self._profiles[step.profile]
+        shot = profile.one_shots.get(-1 if step.group is None else step.group)
+        if shot is not None:
+            self._see_action_of_set(step, shot)
+            return
+        member = None if step.member is None else self._number("member", profile, step.member)
+        if member is not None:
+            self._members[profile.plan.id, member] = profile
+        if step.group is None:
+            return
+        group = self._number("group", profile, step.group)
+        chosen = self._groups.setdefault((profile.plan.id, group), set())
+        if member is not None:
+            chosen.add(member)
+            self._choose(chosen, member)
+
+    def _number(self, what: Literal["member", "group"], profile: Profile, handle: int) -> int:
+        """The controller's number for a member or group."""
+        key = what, profile.plan.id, handle
+        found = self._numbers.get(key)
+        if found is None:
+            if what == "member":
+                found = next((n for n, one in profile.members.items() if handle in one.handles), None)
+            else:
+                found = next((n for n, one in profile.groups.items() if one.handle == handle), None)
+            if found is None:
+                raise TraceError(_GONE)
+            self._numbers[key] = found
+        return found
+
+    def _see_action_of_set(self, step: events.Member, shot: OneShotSpec) -> None:
+        chosen = self._shots.setdefault(self._table, set())
+        if step.member is None:
+            return
+        found = (at for at, handles in enumerate(shot.handles) if step.member in handles)
+        at = next(found, None)
+        if at is None:
+            raise TraceError(_GONE)
+        chosen.add(at)
+        self._choose(chosen, at)
+
+    def _choose(self, chosen: set[int], one: int) -> None:
+        """Of a group of one there is no choice; how many there are is known in the end."""
+        self._choices.append(lambda: sorted(chosen).index(one) if len(chosen) > 1 else None)
+
+    def _see_register(self, step: events.Register) -> None:
+        cell = step.name, step.index
+        if not step.inside or cell in self._registers:
+            return
+        self._registers[cell] = None
+        plan = self._register_plans.get(step.name)
+        if step.access == "write" or not step.value or plan is None:  # of a new switch they are 0
+            return
+        message = p4r.Entity()
+        message.register_entry.register_id = plan.id
+        message.register_entry.index.index = step.index
+        if len(plan.type.widths) > 1:
+            raise TraceError(f"register '{plan.name}': cells of several fields cannot be saved")
+        unsigned = step.value & (1 << step.bits) - 1
+        plan.type.encode(iter((unsigned,)), message.register_entry.data)
+        self._registers[cell] = message
+
+    def _see_meter(self, step: events.Meter) -> None:
+        plan = self._meter_plans.get(step.name)
+        if step.index is None or plan is None or step.index >= plan.size:
+            return
+        if ("meter", (plan.id, step.index)) in self._others:
+            return
+        asked = p4r.Entity()
+        asked.meter_entry.meter_id = plan.id
+        asked.meter_entry.index.index = step.index
+        found = next(self._state.entities(asked))
+        if found.meter_entry.HasField("config"):
+            self._others["meter", (plan.id, step.index)] = found
+
+    def _see_select(self, step: events.Select) -> None:
+        if not step.case.startswith(IN_VALUE_SET):
+            return
+        name = step.case.removeprefix(IN_VALUE_SET)
+        for plan in self._state.schema.value_sets.values():
+            if plan.name == name:
+                asked = p4r.Entity(value_set_entry=p4r.ValueSetEntry(value_set_id=plan.id))
+                self._others["value set", plan.id] = next(self._state.entities(asked))
+
+    def _see_multicast(self, step: events.Multicast) -> None:
+        self._replicated(
+            p4r.PacketReplicationEngineEntry(
+                multicast_group_entry=p4r.MulticastGroupEntry(multicast_group_id=step.group)
+            )
+        )
+
+    def _see_clone(self, step: events.Clone) -> None:
+        if step.known:
+            self._replicated(
+                p4r.PacketReplicationEngineEntry(
+                    clone_session_entry=p4r.CloneSessionEntry(session_id=step.session)
+                )
+            )
+
+    def _replicated(self, asked: p4r.PacketReplicationEngineEntry) -> None:
+        found = self._state.replication.in_force(asked)
+        if found is not None:
+            self._others["replicas", asked.SerializeToString()] = p4r.Entity(
+                packet_replication_engine_entry=found
+            )
+
+    _LOOKS: ClassVar[dict[type, Callable[..., None]]] = {
+        events.Table: _see_table,
+        events.Choice: _see_choice,
+        events.Random: _see_random,
+        events.Member: _see_member,
+        events.Register: _see_register,
+        events.Meter: _see_meter,
+        events.Select: _see_select,
+        events.Multicast: _see_multicast,
+        events.Clone: _see_clone,
+    }
+
+    # ---- entities ----
+
+    @staticmethod
+    def _member(profile: Profile, number: int) -> p4r.Entity:
+        message = p4r.Entity()
+        profile.fill_member(number, message.action_profile_member)
+        return message
+
+    def _group(self, profile: int, number: int, chosen: set[int]) -> p4r.Entity:
+        message = p4r.Entity()
+        group = message.action_profile_group
+        self._state.profiles[profile].fill_group(number, group)
+        kept = [member for member in group.members if member.member_id in chosen]
+        del group.members[:]
+        group.members.extend(_alone(member) for member in kept)
+        return message
+
+    def _entry(self, table: Table, entry: Entry, chosen: set[int] | None) -> p4r.Entity:
+        message = p4r.Entity()
+        self._state.reader.fill(table, entry, _WITH_METER, message)
+        for field in ("metadata", "controller_metadata", "idle_timeout_ns"):
+            message.table_entry.ClearField(field)
+        if chosen is not None:
+            shots = message.table_entry.action.action_profile_action_set.action_profile_actions
+            kept = [shots[at] for at in sorted(chosen)]
+            message.table_entry.action.action_profile_action_set.ClearField("action_profile_actions")
+            shots = message.table_entry.action.action_profile_action_set.action_profile_actions
+            shots.extend(_alone(action) for action in kept)
+        return message
+
+    def _default(self, table: Table) -> list[p4r.Entity]:
+        """None where it is as the program has it."""
+        if table.plan.const_default or table.plan.profile is not None:
+            return []
+        message, initial = (
+            self._entry(table, entry, None) for entry in (table.default, table.initial_default())
+        )
+        return [] if message == initial else [message]
+
+
+def _alone(member: _M) -> _M:
+    """A member whose weight and port do not matter any more."""
+    member.weight = min(member.weight, 1)  # 0 where the program allows no weights
+    member.ClearField("watch_kind")
+    return member

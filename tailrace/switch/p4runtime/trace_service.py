@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces over gRPC, beside P4Runtime, which has no place for them: what the switch would do with a packet.
+
+Anybody may ask: it changes nothing. A trace is made while packets wait for some microseconds, one at a time;
+of somebody who asks for many the next one when the one before has been taken, and others' in between.
+A packet that is sent for real is another matter: it goes in under the election id of the primary controller,
+if the switch has one, and is followed for as long as it is in the switch, in a thread of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import binascii
+import contextlib
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any, Literal, TypeVar
+
+import grpc
+import grpc.aio
+import msgspec
+
+from tailrace.p4rt.requests import TRACE, TraceNeeds, TraceRequest
+from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
+from tailrace.switch.compiler.errors import ProgramError
+from tailrace.switch.core.lib import C
+from tailrace.switch.core.types import PortError
+from tailrace.switch.p4runtime.calls import answering, undisturbed
+from tailrace.switch.p4runtime.device import Device
+from tailrace.switch.p4runtime.service import STALLED_S
+from tailrace.switch.trace import Trace, TraceError, outcomes
+from tailrace.switch.trace.sending import Put, send_packet
+from tailrace.switch.trace.trying import try_in_order
+
+MAX_TRACES = 64
+"""Requests under way. A client that takes nothing keeps its place for STALLED_S, as one of a Read does."""
+
+MAX_SENT = 4
+"""Packets that are sent at a time, of which one is followed and the others wait."""
+
+_MOST_REQUEST_BYTES = 2 * C.TR_MAX_FRAME + 1024
+_LOOP_S = 10.0
+"""Longest wait for the loop, which may have ended with the server."""
+_END = object()
+_T = TypeVar("_T")
+
+
+class TraceService:
+    """The service for some devices, by their ids."""
+
+    def __init__(
+        self, devices: Mapping[int, Device], executor: Executor, freed: Callable[[], None] = lambda: None
+    ) -> None:
+        """Takes an executor of one thread, where traces are made, and what is called when memory is free."""
+        self._devices = devices
+        self._freed = freed
+        self._executor = executor
+        self._sender = ThreadPoolExecutor(max_workers=1, thread_name_prefix="send")
+        self.under_way = self._sent = 0
+        self.put: dict[int, Put] = {}
+        """Gives a frame to a device that runs in real time, by its id."""
+        self._ended = threading.Event()
+
+    def handler(self) -> grpc.GenericRpcHandler[Any, Any]:
+        """The service as a gRPC server takes it."""
+        service, method = TRACE
+        handlers = {method: grpc.unary_stream_rpc_method_handler(answering(self._try))}
+        handler: grpc.GenericRpcHandler[Any, Any] = grpc.method_handlers_generic_handler(service, handlers)
+        return handler
+
+    def stop(self) -> None:
+        """Packets that were sent are followed no longer."""
+        self._ended.set()
+        self._sender.shutdown(wait=True, cancel_futures=True)
+
+    async def _try(self, octets: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> None:
+        try:
+            if len(octets) > _MOST_REQUEST_BYTES:
+                raise TraceError(
+                    f"the request has {len(octets)} bytes; at most {_MOST_REQUEST_BYTES} are allowed"
+                )
+            request = msgspec.json.decode(octets, type=TraceRequest)
+            frame = binascii.unhexlify(request.frame)
+            if len(frame) > C.TR_MAX_FRAME:
+                raise TraceError(f"the packet has {len(frame)} bytes; at most {C.TR_MAX_FRAME} are taken")
+            if request.send and (request.every or request.needs):
+                raise TraceError("a packet that is sent takes one way, and none can be repeated")
+        except (binascii.Error, ValueError, TraceError) as error:
+            # of msgspec, of base 16, or ours
+            raise invalid(f"trace: {error}") from None
+        device = self._devices.get(request.device_id)
+        if device is None:
+            raise not_found(f"device {request.device_id} is not known")
+        primaries = {client.election_id for client in device.arbiter.primaries()}
+        if request.send and primaries and request.election_id not in primaries:
+            message = "the switch has a primary controller: a packet is sent under its election id alone"
+            raise P4RtError(Code.PERMISSION_DENIED, message)
+        if self.under_way >= MAX_TRACES:
+            raise exhausted(f"{self.under_way} requests for traces are under way; the limit is {MAX_TRACES}")
+        if request.send and self._sent >= MAX_SENT:
+            raise exhausted(f"{self._sent} packets are being sent for traces; the limit is {MAX_SENT}")
+        self.under_way += 1
+        self._sent += request.send
+        try:
+            last = await self._give(self._found(device, request, frame), context)
+        except (TraceError, ProgramError, PortError) as error:
+            raise P4RtError(Code.FAILED_PRECONDITION, str(error)) from None
+        finally:
+            self.under_way -= 1
+            self._sent -= request.send
+            self._freed()
+        if last is not None:
+            await last  # no status can come before it
+            message = f"the client has taken no trace for {STALLED_S:g} s"
+            raise P4RtError(Code.DEADLINE_EXCEEDED, message)
+
+    @staticmethod
+    async def _give(
+        traces: AsyncGenerator[Trace | TraceNeeds, None],
+        context: grpc.aio.ServicerContext[bytes, bytes],
+    ) -> asyncio.Future[None] | None:
+        """Gives the client all traces; of one who takes nothing what it has not taken."""
+        async with contextlib.aclosing(traces):
+            async for found in traces:
+                written = asyncio.ensure_future(undisturbed(context.write(msgspec.json.encode(found))))
+                if not (await asyncio.wait({written}, timeout=STALLED_S))[0]:
+                    return written
+                await written
+        return None
+
+    async def _found(
+        self, device: Device, request: TraceRequest, frame: bytes
+    ) -> AsyncGenerator[Trace | TraceNeeds, None]:
+        loop = asyncio.get_running_loop()
+
+        def in_loop(ask: Callable[[], _T]) -> _T:
+            async def asked() -> _T:
+                return ask()
+
+            # the entities belong to the loop's thread
+            return asyncio.run_coroutine_threadsafe(asked(), loop).result(_LOOP_S)
+
+        def written(kind: Literal["entry", "member", "group"], name: str, handle: int) -> str:
+            return in_loop(lambda: device.described(kind, name, handle))
+
+        def made() -> Iterator[Trace | TraceNeeds]:
+            switch, now_ns = device.running()
+            if request.send:
+                put = self._put(device, request.port)
+                yield send_packet(switch, put, request.port, frame, ended=self._ended, written=written)
+                return
+            if request.every:
+                yield from outcomes(switch, request.port, frame, at_ns=now_ns, written=written)
+                return
+            trace, told = try_in_order(switch, request.port, frame, at_ns=now_ns, written=written)
+            yield trace
+            if request.needs and not trace.cut:
+                yield in_loop(lambda: device.needs(told, now_ns))
+
+        found, executor = made(), self._sender if request.send else self._executor
+        while True:
+            one = await loop.run_in_executor(executor, next, found, _END)
+            if not isinstance(one, Trace | TraceNeeds):
+                return
+            yield one
+
+    def _put(self, device: Device, port: int) -> Put:
+        put = self.put.get(device.settings.device_id)
+        if put is None:
+            raise TraceError(
+                "the switch runs in virtual time: no packet comes to it but those of its network"
+            )
+        if not device.has_port(port):
+            raise TraceError(f"the switch has no port {port}")
+        return put

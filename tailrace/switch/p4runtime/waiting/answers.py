@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The answer to a Read, which is that of one moment: nobody writes to what is read before all of it is.
+
+It is made as the client takes it. Where a Write waits for it, the rest is made at once and kept, so that no
+client holds up another by taking its time; nor by asking for much: a rest that takes too long is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+
+from finsy.proto import p4r
+
+from tailrace.p4rt.status import Code, P4RtError
+from tailrace.switch.p4runtime.waiting.claims import Claim
+from tailrace.switch.p4runtime.waiting.turns import Turns
+
+REST_S = 5.0
+"""How long a Write waits for rests of Reads."""
+
+
+class Answer:
+    """One answer."""
+
+    def __init__(
+        self,
+        slices: Iterator[p4r.ReadResponse | None],
+        turns: Turns,
+        claim: Claim,
+        keep: Callable[[int], None],
+    ) -> None:
+        """Args:
+        slices: of the answer; None where one found nothing.
+        claim: of what is read; left when all of it is.
+        keep: is told how many bytes are kept, less than 0: no longer; P4RtError: too many are.
+        """
+        self._slices, self._turns, self._claim, self._keep = slices, turns, claim, keep
+        self._kept: deque[p4r.ReadResponse] = deque()
+        self.slices = 0
+        """How many have been made."""
+        self._rest: asyncio.Task[None] | None = None
+        claim.when_wanted(self._make_rest)
+
+    async def responses(self) -> AsyncIterator[p4r.ReadResponse]:
+        """All of it, in slices between which others have their turn.
+
+        Raises:
+            P4RtError: what the slices raise, or too much is kept.
+        """
+        while self._rest is None:
+            response = next(self._slices, _END)
+            if response is _END:
+                self._claim.leave()
+                return
+            if self.slices:
+                await self._turns.next()
+            self.slices += 1
+            if isinstance(response, p4r.ReadResponse):
+                yield response
+        try:
+            await self._rest
+        except P4RtError as error:
+            refused: P4RtError | None = error
+        else:
+            refused = None
+        while self._kept:
+            response = self._kept.popleft()
+            self._forget(response)
+            yield response
+        if refused is not None:
+            raise refused
+
+    def close(self) -> None:
+        """Nothing more is made of it."""
+        if self._rest is not None:
+            self._rest.cancel()
+        while self._kept:
+            self._forget(self._kept.popleft())
+        self._claim.leave()
+
+    def _forget(self, response: p4r.ReadResponse) -> None:
+        self._keep(-response.ByteSize())
+
+    def _make_rest(self) -> None:
+        self._rest = asyncio.get_running_loop().create_task(self._all())
+        # whoever asked may have gone
+        self._rest.add_done_callback(lambda rest: rest.cancelled() or rest.exception())
+
+    async def _all(self) -> None:
+        loop = asyncio.get_running_loop()
+        ends_s = loop.time() + REST_S
+        try:
+            for response in self._slices:
+                if loop.time() > ends_s:
+                    raise P4RtError(
+                        Code.ABORTED,
+                        f"a Write has waited {REST_S:g} s for the rest of this Read: read it again",
+                    )
+                if response is not None:
+                    self._keep(response.ByteSize())
+                    self._kept.append(response)
+                self.slices += 1
+                await self._turns.next()
+        finally:
+            self._claim.leave()
+
+
+_END = object()

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests arrive in time or not at all: gRPC keeps what has come of one as long as its call is open.
+
+Where a call has one request gRPC waits for it before anybody here hears of the call. So it is told that there
+may be many, which is the same on the wire, and the one is waited for here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+import grpc
+import grpc.aio
+
+from tailrace.p4rt.status import Code, P4RtError, exhausted, forgetful, invalid
+from tailrace.switch.p4runtime.calls import refuse, seen, undisturbed
+
+ARRIVES_S = 60.0
+"""How long a request may be on its way; those of streams may come at any time."""
+MAX_ARRIVING = 256
+"""Requests on their way at a time; the oldest call gives way to one more. Each may keep a connection open."""
+
+LARGE = 1 << 20
+"""Octets of a request whose memory is worth while to be given back."""
+
+_EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # which the stubs do not know
+_Behaviour = Callable[[Any, Any], Coroutine[Any, Any, Any]]
+_T = TypeVar("_T")
+
+
+class Arriving:
+    """The first messages of calls that have not come."""
+
+    def __init__(self) -> None:
+        self._calls: dict[asyncio.Future[None], None] = {}
+
+    async def first(self, message: Awaitable[_T]) -> _T:
+        """The message, which goes on being awaited where the call ends without it.
+
+        Raises:
+            P4RtError: DEADLINE_EXCEEDED: it took too long; RESOURCE_EXHAUSTED: there are too many others.
+        """
+        reading = asyncio.ensure_future(message)
+        reading.add_done_callback(seen)
+        gives_way = asyncio.get_running_loop().create_future()
+        if len(self._calls) >= MAX_ARRIVING:
+            oldest = next(iter(self._calls))
+            del self._calls[oldest]
+            oldest.set_result(None)
+        self._calls[gives_way] = None
+        try:
+            await asyncio.wait({reading, gives_way}, timeout=ARRIVES_S, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._calls.pop(gives_way, None)
+        if reading.done():
+            return reading.result()
+        if gives_way.done():
+            raise exhausted(f"{MAX_ARRIVING} requests have not arrived; the limit is {MAX_ARRIVING}")
+        raise P4RtError(Code.DEADLINE_EXCEEDED, f"the request has not arrived within {ARRIVES_S:g} s")
+
+
+class InTime(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # only the stubs know of arguments
+    """The calls of other handlers, all of them coroutines that take octets."""
+
+    def __init__(
+        self, handlers: Sequence[grpc.GenericRpcHandler[Any, Any]], freed: Callable[[], None] = lambda: None
+    ) -> None:
+        """Takes what is called when memory is free: see spec.heap.Trimmer."""
+        self._handlers = handlers
+        self._freed = freed
+        self._arriving = Arriving()
+
+    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[Any, Any] | None:
+        """What handles a call that has begun."""
+        served = (handler.service(details) for handler in self._handlers)
+        found: Any = next(filter(None, served), None)
+        if found is None:
+            return None
+        if found.request_streaming:
+            return grpc.stream_stream_rpc_method_handler(
+                self._with_messages(found.stream_stream), response_serializer=found.response_serializer
+            )
+        if found.response_streaming:
+            return grpc.stream_stream_rpc_method_handler(
+                self._with_request(found.unary_stream), response_serializer=found.response_serializer
+            )
+        return grpc.stream_unary_rpc_method_handler(
+            self._with_request(found.unary_unary), response_serializer=found.response_serializer
+        )
+
+    @staticmethod
+    def _with_messages(behaviour: _Behaviour) -> _Behaviour:
+        async def handle(_: object, context: Any) -> Any:
+            return await behaviour(_Messages(context), context)
+
+        return handle
+
+    def _with_request(self, behaviour: _Behaviour) -> _Behaviour:
+        async def handle(_: object, context: Any) -> Any:
+            try:
+                octets = await self._arriving.first(undisturbed(context.read()))
+            except P4RtError as error:
+                self._freed()
+                refuse(context, forgetful(error))
+                return b""
+            if octets is _EOF:
+                refuse(context, invalid("the call has no request"))
+                return b""
+            large = len(octets) > LARGE
+            handled = behaviour(octets, context)
+            del octets  # the handler drops it when it has read it
+            try:
+                return await handled
+            finally:
+                if large:
+                    self._freed()
+
+        return handle
+
+
+class _Messages(AsyncIterator[bytes]):
+    """The messages of a stream; gRPC's own iterator is never freed while it has one that was not the last."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    async def __anext__(self) -> bytes:
+        octets: bytes = await self._context.read()
+        if octets is _EOF:
+            raise StopAsyncIteration
+        return octets

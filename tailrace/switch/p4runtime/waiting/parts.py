@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of a pipeline's state: what is read or written in one of them concerns no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from finsy.proto import p4r
+
+from tailrace.switch.p4runtime.annotated.roles import owner_of
+from tailrace.switch.p4runtime.entities.schema import Schema
+from tailrace.switch.p4runtime.waiting.claims import Part
+
+REPLICATION = "replication"
+"""Multicast groups and clone sessions."""
+
+_REFERRING = "referring"
+"""Tables, where entries of one may have to be in another."""
+
+
+class Parts:
+    """Of one pipeline: a table with its direct resources, a profile with its tables, each array by itself;
+    all tables and what else can be referred to together where there are references.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        referring = schema.references is not None
+        self._replication: Part = _REFERRING if referring else REPLICATION
+        profiles = {number: _REFERRING if referring else number for number in schema.profiles}
+        tables = {
+            plan.id: _REFERRING if referring else plan.id if plan.profile is None else plan.profile.id
+            for plan in schema.tables.values()
+        }
+        arrays = {
+            "counter_entry": dict.fromkeys(schema.counters),
+            "meter_entry": dict.fromkeys(schema.meters),
+            "register_entry": dict.fromkeys(schema.registers),
+            "value_set_entry": dict.fromkeys(schema.value_sets),
+            "digest_entry": dict.fromkeys(schema.digests),
+        }
+        of_kind: dict[str, dict[int, Part]] = {
+            kind: {one: one for one in ids} for kind, ids in arrays.items()
+        }
+        of_kind |= {key: {**tables} for key in ("table_entry", "direct_counter_entry", "direct_meter_entry")}
+        of_kind |= {key: {**profiles} for key in ("action_profile_member", "action_profile_group")}
+        self._of_kind = of_kind
+
+    def of(self, entity: p4r.Entity) -> Iterable[Part]:
+        """The parts that an update or a request concerns: one, or all of its kind; none if it is no good."""
+        kind = entity.WhichOneof("entity")
+        if kind == "packet_replication_engine_entry":
+            return (self._replication,)
+        known = self._of_kind.get(kind) if kind is not None else None
+        if known is None:
+            return ()
+        owner = owner_of(entity)
+        if not owner:
+            return known.values()
+        part = known.get(owner)
+        return () if part is None else (part,)

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A saved trace as a test for PTF: one file with the program in it, which needs ptf, grpc and P4Runtime's
+messages (package p4runtime) alone. The harness of the packet tests runs it (scripts/run_ptf.py --plugin DIR),
+or ptf itself with the test parameter grpcaddr, and device_id where it is not 1.
+
+Values get into the code as literals that Python itself writes; the code is the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from google.protobuf import text_format
+
+from tailrace.spec import SpecError
+from tailrace.switch.replay.again import updates
+from tailrace.switch.replay.document import Saved
+
+_WIDTH = 96
+_LEAST_BYTES = 14
+
+
+def test(saved: Saved) -> str:
+    """The test.
+
+    Raises:
+        SpecError: PTF cannot say it; begins with the key.
+    """
+    document = saved.document
+    cpu = document.switch.cpu_port
+    for key, frames in (("packet", (document.packet,)), ("expected.sent", document.expected.sent)):
+        for frame in frames:
+            if frame.port == cpu:
+                raise SpecError(
+                    f"{key}: PTF cannot say it: port {cpu} is the CPU port, which has no interface"
+                )
+            if len(frame.data) < _LEAST_BYTES:
+                raise SpecError(
+                    f"{key}: PTF cannot say it: a frame of less than {_LEAST_BYTES} bytes is for no interface"
+                )
+    values = {
+        "P4INFO": _long(document.program.p4info),
+        "DEVICE_CONFIG": _long(document.program.json),
+        "UPDATES": _list(
+            text_format.MessageToString(update, as_one_line=True) for _, update in updates(saved, ())
+        ),
+        "PACKET": ascii((document.packet.port, document.packet.frame)),
+        "EXPECTED": _list((frame.port, frame.frame) for frame in document.expected.sent),
+    }
+    constants = "\n".join(f"{name} = {value}" for name, value in values.items())
+    return f"{_HEAD}\n{constants}\n\n\n{_CODE}"
+
+
+def _long(text: str) -> str:
+    parts = (text[at : at + _WIDTH] for at in range(0, len(text), _WIDTH))
+    return "(\n" + "".join(f"    {part!a}\n" for part in parts) + ")"
+
+
+def _list(values: Iterator[Any]) -> str:
+    lines = "".join(f"    {value!a},\n" for value in values)
+    return f"[\n{lines}]" if lines else "[]"
+
+
+_HEAD = '''\
+"""A packet, and what came of it: made of a saved trace by tailrace trace --export.
+
+P4INFO and DEVICE_CONFIG are the program, zlib's format in base 64. UPDATES are p4.v1.Update as text, in the
+order in which they are written. PACKET and EXPECTED are ports, and frames in base 16.
+"""
+
+import base64
+import queue
+import zlib
+
+import grpc
+import ptf
+from google.protobuf import text_format
+from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
+from ptf import testutils
+from ptf.base_tests import BaseTest
+
+TIMEOUT_S = 20.0
+QUIET_S = 1.0
+ELECTION_ID = p4runtime_pb2.Uint128(low=1)
+'''
+
+_CODE = '''\
+class SavedTrace(BaseTest):
+    """The switch gets the program and what the packet has touched, nothing else."""
+
+    def setUp(self):
+        super().setUp()
+        self.dataplane = ptf.dataplane_instance
+        self.device_id = int(testutils.test_param_get("device_id", 1))
+        self.undo = []
+        channel = grpc.insecure_channel(testutils.test_param_get("grpcaddr"))
+        self.addCleanup(channel.close)
+        grpc.channel_ready_future(channel).result(timeout=TIMEOUT_S)
+        self.stub = p4runtime_pb2_grpc.P4RuntimeStub(channel)
+        self.become_primary()
+        self.addCleanup(self.delete)
+        self.push()
+        for text in UPDATES:
+            update = text_format.Parse(text, p4runtime_pb2.Update())
+            self.write(update)
+            if update.type == p4runtime_pb2.Update.INSERT:
+                self.undo.append(update.entity)
+        self.dataplane.flush()
+
+    def become_primary(self):
+        requests = queue.Queue()
+        # kept: whose stream ends is primary no more
+        self.stream = self.stub.StreamChannel(iter(requests.get, None))
+        self.addCleanup(self.stream.cancel)
+        self.addCleanup(requests.put, None)
+        request = p4runtime_pb2.StreamMessageRequest()
+        request.arbitration.device_id = self.device_id
+        request.arbitration.election_id.CopyFrom(ELECTION_ID)
+        requests.put(request)
+        self.assertEqual(0, next(self.stream).arbitration.status.code)
+
+    def push(self):
+        request = p4runtime_pb2.SetForwardingPipelineConfigRequest(
+            device_id=self.device_id,
+            election_id=ELECTION_ID,
+            action=p4runtime_pb2.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
+        )
+        request.config.p4info.ParseFromString(zlib.decompress(base64.b64decode(P4INFO)))
+        request.config.p4_device_config = zlib.decompress(base64.b64decode(DEVICE_CONFIG))
+        self.stub.SetForwardingPipelineConfig(request)
+
+    def write(self, update):
+        request = p4runtime_pb2.WriteRequest(device_id=self.device_id, election_id=ELECTION_ID)
+        request.updates.append(update)
+        self.stub.Write(request, timeout=TIMEOUT_S)
+
+    def delete(self):
+        # BMv2 keeps groups and sessions over a push
+        for entity in reversed(self.undo):
+            self.write(p4runtime_pb2.Update(type=p4runtime_pb2.Update.DELETE, entity=entity))
+
+    def runTest(self):
+        port, frame = PACKET
+        testutils.send_packet(self, port, bytes.fromhex(frame))
+        received = []
+        for number in range(len(EXPECTED) + 1):
+            timeout = TIMEOUT_S if number < len(EXPECTED) else QUIET_S
+            found = testutils.dp_poll(self, timeout=timeout)
+            if not isinstance(found, self.dataplane.PollSuccess):
+                break
+            received.append((found.port, bytes(found.packet).hex()))
+        # in which order frames leave by different ports is nowhere said
+        self.assertEqual(sorted(EXPECTED), sorted(received))
+'''

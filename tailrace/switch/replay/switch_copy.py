@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A native switch in this process with the program and entities of another one, read over P4Runtime.
+
+So a dry run is possible for any switch that runs BMv2 JSON. What cannot be read is named, and is
+as on a switch that has just got its program: registers hold 0, value sets and queues are empty.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import defaultdict
+from collections.abc import Iterator
+from types import TracebackType
+
+from finsy.proto import p4i, p4r
+
+from tailrace.p4rt.connection import GrpcConnection
+from tailrace.p4rt.endpoint import run_at_once
+from tailrace.p4rt.errors import NotOfferedError, RefusedError
+from tailrace.p4rt.requests import TraceNeeds
+from tailrace.spec import SpecError
+from tailrace.switch.compiler import ProgramError
+from tailrace.switch.core import StateError, Switch, SwitchConfig
+from tailrace.switch.p4runtime.compiling import Compiler
+from tailrace.switch.p4runtime.device import Device, Settings
+from tailrace.switch.replay.again import own_entries, push, setting, write
+from tailrace.switch.trace import Trace, TraceError, outcomes
+from tailrace.switch.trace.trying import MOST_OUTCOMES, try_in_order
+
+_BATCH = 1000
+_OF_PROFILES = ("action_profile_member", "action_profile_group")
+
+
+class SwitchCopy:
+    """The copy of one switch; a context, whose end frees it.
+
+    updates: what it was given
+    unread: what could not be read, by name
+    """
+
+    def __init__(self, connection: GrpcConnection, *, cpu_port: int | None, priority_queues: int) -> None:
+        """Reads a switch.
+
+        Args:
+            connection: of the switch.
+            cpu_port: of the switch, which P4Runtime does not tell.
+            priority_queues: likewise.
+
+        Raises:
+            SwitchError: the switch is gone, or has no program that can be read.
+            TraceError: its program or an entity cannot be taken; begins with the switch.
+        """
+        self.name, self.unread, self.updates = connection.name, list[str](), list[p4r.Update]()
+        config = run_at_once(connection.client.config())
+        if not config.p4_device_config or not config.p4info.ByteSize():
+            raise NotOfferedError(self.name, "its program cannot be read, so packets cannot be tried")
+        self._info = config.p4info
+        with contextlib.ExitStack() as stack:
+            compiler = Compiler()
+            stack.callback(compiler.stop)
+            try:
+                switch = Switch(None, SwitchConfig(cpu_port=cpu_port, priority_queues=priority_queues))
+                stack.enter_context(switch)
+                self._switch = switch
+                self._device = Device(switch, Settings(bmv2_compat=True), lambda: 0, compiler)
+                self._fill(connection, config)
+            except (StateError, ProgramError, SpecError) as error:
+                raise TraceError(f"{self.name}: cannot be copied for a dry run: {error}") from None
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> SwitchCopy:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def traces(self, port: int, frame: bytes, *, every: bool) -> list[Trace]:
+        """What the switch would do with a frame, or each way that it could take. Raises TraceError."""
+        most = MOST_OUTCOMES if every else 1
+        return list(outcomes(self._switch, port, frame, most=most, written=self._device.described))
+
+    def needs(self, port: int, frame: bytes) -> tuple[Trace, TraceNeeds]:
+        """What it would do with a frame, and what another switch needs for the same.
+
+        Raises:
+            TraceError: as `traces`, or there is too much.
+        """
+        trace, events = try_in_order(self._switch, port, frame, written=self._device.described)
+        if trace.cut:
+            raise TraceError("more happens to the packet than there is room to tell: it cannot be saved")
+        return trace, self._device.needs(events, 0)
+
+    def _fill(self, connection: GrpcConnection, config: p4r.ForwardingPipelineConfig) -> None:
+        push(self._device, self._info.pkg_info.name or "its program", config.p4_device_config, self._info)
+        initial: dict[int, list[p4r.Entity]] = defaultdict(list)
+        for entity in own_entries(self._device):
+            if not entity.table_entry.is_const:
+                initial[entity.table_entry.table_id].append(entity)
+        for name, pattern in _patterns(self._info):
+            try:
+                # BMv2 lists a member as often as its weights in groups say
+                entities = list({e.SerializeToString(): e for e in connection.read([pattern])}.values())
+            except RefusedError:
+                # BMv2 lists no members of one-shots; were others missing, entries would be refused here
+                if pattern.WhichOneof("entity") not in _OF_PROFILES:
+                    self.unread.append(name)
+                continue
+            if not pattern.table_entry.is_default_action:
+                replaced = initial[pattern.table_entry.table_id]
+                self.updates += [p4r.Update(type=p4r.Update.DELETE, entity=entity) for entity in replaced]
+            self.updates += [
+                setting(_without_counters(entity)) for entity in entities if not _as_made(entity)
+            ]
+        for first in range(0, len(self.updates), _BATCH):
+            write(self._device, "an entity", self.updates[first : first + _BATCH])
+
+
+def _patterns(info: p4i.P4Info) -> Iterator[tuple[str, p4r.Entity]]:
+    """What is to be read, each with its name, in the order in which it can be written."""
+    for profile in info.action_profiles:
+        number, name = profile.preamble.id, profile.preamble.name
+        member = p4r.ActionProfileMember(action_profile_id=number)
+        yield f"members of {name}", p4r.Entity(action_profile_member=member)
+        if profile.with_selector:
+            group = p4r.ActionProfileGroup(action_profile_id=number)
+            yield f"groups of {name}", p4r.Entity(action_profile_group=group)
+    for value_set in info.value_sets:
+        pattern = p4r.ValueSetEntry(value_set_id=value_set.preamble.id)
+        yield f"value set {value_set.preamble.name}", p4r.Entity(value_set_entry=pattern)
+    for kind in ("multicast_group_entry", "clone_session_entry"):
+        replication = p4r.PacketReplicationEngineEntry()
+        getattr(replication, kind).SetInParent()
+        name = kind.removesuffix("_entry").replace("_", " ") + "s"
+        yield name, p4r.Entity(packet_replication_engine_entry=replication)
+    for register in info.registers:
+        cells = p4r.RegisterEntry(register_id=register.preamble.id)
+        yield f"register {register.preamble.name}", p4r.Entity(register_entry=cells)
+    for meter in info.meters:
+        pattern_of_meter = p4r.MeterEntry(meter_id=meter.preamble.id)
+        yield f"meter {meter.preamble.name}", p4r.Entity(meter_entry=pattern_of_meter)
+    for table in info.tables:
+        yield from _of_table(table, {meter.direct_table_id for meter in info.direct_meters})
+
+
+def _of_table(table: p4i.Table, metered: set[int]) -> Iterator[tuple[str, p4r.Entity]]:
+    """Its entries, but for those that are constant, and its default action, likewise."""
+    number, name = table.preamble.id, table.preamble.name
+    if not table.is_const_table:
+        entries = p4r.TableEntry(table_id=number)
+        if number in metered:
+            entries.meter_config.SetInParent()
+        yield f"entries of {name}", p4r.Entity(table_entry=entries)
+    if not table.const_default_action_id and not table.implementation_id:
+        default = p4r.TableEntry(table_id=number, is_default_action=True)
+        yield f"default action of {name}", p4r.Entity(table_entry=default)
+
+
+def _as_made(entity: p4r.Entity) -> bool:
+    """Whether the program makes it so: constant entries, cells of 0, meters without rates."""
+    kind = entity.WhichOneof("entity")
+    if kind == "register_entry":
+        data = entity.register_entry.data
+        return data.WhichOneof("data") == "bitstring" and not data.bitstring.strip(b"\0")
+    return entity.table_entry.is_const or (
+        kind == "meter_entry" and not entity.meter_entry.HasField("config")
+    )
+
+
+def _without_counters(entity: p4r.Entity) -> p4r.Entity:
+    """An entity without what counts and ages."""
+    if entity.HasField("table_entry"):
+        entry = entity.table_entry
+        entry.ClearField("counter_data")
+        entry.ClearField("meter_counter_data")
+        entry.ClearField("time_since_last_hit")
+        entry.ClearField("idle_timeout_ns")
+    return entity

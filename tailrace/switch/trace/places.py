@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which field stands where in a program's PHV and locals, and what fields have become."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tailrace.switch.compiler.model import Model
+from tailrace.switch.core.lib import C
+from tailrace.switch.trace.events import Change
+
+VALID = "$valid$"
+_BLOCK = 16
+"""Bytes of two PHVs that are compared at once."""
+_SCALARS = "scalars."
+"""p4c's header for what is in no struct: a name that no program has written."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """A field, or a number about a header: `size` bytes at `offset`, least significant first. Each is one
+    object, and only the same as itself.
+    """
+
+    name: str
+    header: int | None
+    bits: int
+    offset: int
+    size: int
+    backwards: bool = False
+    """A varbit field: its bytes are in the order of the packet."""
+    signed: bool = False
+    """Of type int<bits>, in two's complement."""
+
+    def of(self, content: bytes | bytearray) -> int:
+        """Its value in a PHV or in locals, of which bytes that are not there yet are zeros."""
+        raw = content[self.offset : self.offset + self.size]
+        if self.backwards:
+            return int.from_bytes(raw.ljust(self.size, b"\0"), "big")
+        number = int.from_bytes(raw, "little")
+        return typed(number, self.bits) if self.signed else number
+
+
+def typed(number: int, bits: int) -> int:
+    """The value of int<bits> that bits are in two's complement."""
+    return number - (1 << bits) if number >> (bits - 1) & 1 else number
+
+
+class Places:
+    """The fields of one program of glass."""
+
+    def __init__(self, model: Model, raw: Any) -> None:
+        found: tuple[list[Field], list[Field]] = ([], [])
+        at = 0
+        while raw[at].kind != C.TR_PLACE_END:
+            place = raw[at]
+            found[place.space].append(_field(model, place))
+            at += 1
+        self.spaces = tuple(tuple(sorted(fields, key=lambda f: f.offset)) for fields in found)
+        self._offsets = tuple([f.offset for f in fields] for fields in self.spaces)
+        self.by_header: dict[int, list[Field]] = {}
+        self.valid: dict[int, Field] = {}
+        for field in self.spaces[0]:
+            if field.header is None:
+                continue
+            if field.name.endswith(VALID) and field.bits == 1:
+                self.valid.setdefault(field.header, field)
+            else:
+                self.by_header.setdefault(field.header, []).append(field)
+
+    def touched(self, space: int, offset: int, length: int) -> Iterator[Field]:
+        """The fields that have one of `length` bytes from an offset on."""
+        fields = self.spaces[space]
+        first = max(0, bisect.bisect_right(self._offsets[space], offset) - 1)
+        for field in fields[first:]:
+            if field.offset >= offset + length:
+                return
+            if field.offset + field.size > offset:
+                yield field
+
+
+def shown_name(name: str) -> str:
+    """A field's name without what p4c puts in front."""
+    return name.removeprefix(_SCALARS)
+
+
+def _field(model: Model, place: Any) -> Field:
+    if place.kind in (C.TR_PLACE_STACK, C.TR_PLACE_UNION_STACK):
+        stacks = model.stacks if place.kind == C.TR_PLACE_STACK else model.union_stacks
+        return Field(f"{stacks[place.index].name}.$filled$", None, 0, place.offset, place.bytes)
+    header = model.headers[place.index]
+    if place.kind == C.TR_PLACE_VALID:
+        return Field(f"{header.name}.{VALID}", place.index, 1, place.offset, place.bytes)
+    field = model.header_types[header.type].fields[place.field]
+    name = shown_name(f"{header.name}.{field.name}")
+    if place.kind == C.TR_PLACE_BITS:
+        return Field(f"{name}.$bits$", place.index, 0, place.offset, place.bytes)
+    return Field(name, place.index, field.bits, place.offset, place.bytes, field.varbit, field.signed)
+
+
+class Content:
+    """The PHV and the locals of one packet as its trace goes on."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self.spaces = [bytearray(), bytearray()]
+
+    def copy(self) -> Content:
+        """That of a copy of the packet."""
+        other = Content(self._places)
+        other.spaces = [bytearray(space) for space in self.spaces]
+        return other
+
+    def begin(self, phv: bytes) -> tuple[Change, ...]:
+        """A stage begins with this PHV, and with locals that are all zeros; what differs from before."""
+        before = self.spaces[0].ljust(len(phv), b"\0")
+        self.spaces = [bytearray(phv), bytearray()]
+        differ = (
+            field
+            for at in range(0, len(phv), _BLOCK)
+            if before[at : at + _BLOCK] != phv[at : at + _BLOCK]
+            for field in self._places.touched(0, at, _BLOCK)
+        )
+        return tuple(
+            Change(field.name, field.bits, old, new)
+            for field in dict.fromkeys(differ)
+            if (old := field.of(before)) != (new := field.of(phv))
+        )
+
+    def write(self, runs: list[tuple[int, int, bytes]]) -> tuple[Change, ...]:
+        """Bytes that have changed: (space, offset, bytes); the fields that they are of."""
+        if not runs:
+            return ()
+        touched: dict[Field, tuple[int, int]] = {}
+        for space, offset, new in runs:
+            content = self.spaces[space]
+            if len(content) < offset + len(new):
+                content.extend(bytes(offset + len(new) - len(content)))
+            for field in self._places.touched(space, offset, len(new)):
+                if field not in touched:
+                    touched[field] = space, field.of(content)
+            # after the values before were read
+        for space, offset, new in runs:
+            self.spaces[space][offset : offset + len(new)] = new
+        return tuple(
+            Change(field.name, field.bits, before, after)
+            for field, (space, before) in touched.items()
+            if (after := field.of(self.spaces[space])) != before
+        )
+
+    def value(self, field: Field) -> int:
+        """A field of the PHV."""
+        return field.of(self.spaces[0])

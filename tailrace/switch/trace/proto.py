@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces as protobuf: BMv2's packet_trace.proto, with its names and numbers, and all our steps beside it.
+
+A reader of BMv2's traces reads these, and sees stages, and how the packet ends. Whatever BMv2 has not stands
+from number 16 on. Our messages are made of the classes of events.py: a field of a step has its place there
+as number, so new ones come last.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import typing
+from collections.abc import Iterator, Sequence
+from types import NoneType, UnionType
+from typing import Any
+
+import msgspec
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
+from google.protobuf.message import Message
+
+from tailrace.switch.trace import events
+
+PACKAGE = "p4.bm"
+FILE = "packet_trace.proto"
+_FIRST = 16
+"""The number of what BMv2 has not."""
+
+_Kind = descriptor_pb2.FieldDescriptorProto
+_STAGES: dict[events.Stage, int] = {
+    "parser": 1, "verify": 2, "ingress": 2, "egress": 2, "update": 2, "deparser": 3,
+}  # fmt: skip
+_ENTER, _EXIT = 1, 2
+_WIDE = {"before", "after", "value", "low", "high"}
+"""Numbers of any width, as bytes, the most significant first."""
+
+_STEPS = typing.get_args(events.Event)
+_ENDS = (events.Sent, events.Drop)
+_OF_BMV2 = (events.Begin, *_ENDS)
+"""Steps for which BMv2 has messages."""
+
+
+def message_of(trace: events.Trace) -> Message:
+    """A trace as a p4.bm.PacketTrace."""
+    classes = _classes()
+    found = classes["PacketTrace"](program=trace.program, cut=trace.cut, inside=trace.inside)
+    enter = next((step for step in trace.steps if isinstance(step, events.Enter)), None)
+    if enter is not None:
+        found.input.packet_id, found.input.ingress_port = 1, enter.port
+        found.input.frame, found.input.virtual_bytes = bytes.fromhex(enter.frame), enter.virtual_bytes
+    _fill_tree(found.root, trace.steps)
+    return typing.cast(Message, found)
+
+
+def text_of(trace: events.Trace) -> str:
+    """The same as text, as BMv2 writes its traces; the first lines say what it is."""
+    head = f"# proto-file: {FILE}\n# proto-message: {PACKAGE}.PacketTrace\n"
+    return head + text_format.MessageToString(message_of(trace), as_utf8=True)
+
+
+def schema() -> str:
+    """The file that describes the messages, for who reads them with tools of protobuf."""
+    lines = [_HEAD, 'syntax = "proto3";', "", f"package {PACKAGE};"]
+    for message in _file().message_type:
+        lines += ["", *_message_lines(message, "")]
+    return "\n".join(lines) + "\n"
+
+
+def _fill_tree(tree: Any, steps: Sequence[events.Event]) -> None:
+    """A packet's steps until it ends; stages end where the next one begins."""
+    stage: events.Begin | None = None
+    for step in steps:
+        if isinstance(step, (events.Begin, *_ENDS)) and stage is not None:
+            _fill_stage(tree.events.add().pipeline_stage, stage, _EXIT)
+            stage = None
+        if isinstance(step, events.Begin):
+            stage = step
+            _fill_stage(tree.events.add().pipeline_stage, stage, _ENTER)
+        elif isinstance(step, events.Sent):
+            tree.transmit.egress_port = step.port
+            tree.transmit.packet_size = len(step.frame) // 2 + step.virtual_bytes
+            tree.transmit.frame = bytes.fromhex(step.frame)
+        elif isinstance(step, events.Drop):
+            tree.drop.reason = step.reason
+        else:
+            made = getattr(tree.events.add(), _name(type(step)))
+            made.SetInParent()
+            _fill(made, step)
+
+
+def _fill_stage(found: Any, step: events.Begin, direction: int) -> None:
+    found.stage_name, found.stage_kind, found.direction = step.stage, _STAGES[step.stage], direction
+    if direction == _ENTER:
+        for change in step.changes:
+            _fill(found.changes.add(), change)
+        found.headers.extend(step.headers)
+
+
+def _fill(found: Any, struct: msgspec.Struct) -> None:
+    for name in struct.__struct_fields__:
+        value = getattr(struct, name)
+        if value is None:
+            continue
+        if name == "steps":
+            _fill_tree(found.steps, value)
+        elif isinstance(value, tuple):
+            for one in value:
+                if isinstance(one, msgspec.Struct):
+                    _fill(getattr(found, name).add(), one)
+                else:
+                    getattr(found, name).append(one)
+        elif isinstance(value, msgspec.Struct):
+            _fill(getattr(found, name), value)
+        elif name == "frame":
+            found.frame = bytes.fromhex(value)
+        elif name in _WIDE and not isinstance(value, bool):
+            if value < 0:  # of int<bits>: its bits, as in a packet
+                value += 1 << getattr(struct, "bits", 0)
+            setattr(found, name, value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big"))
+        else:
+            setattr(found, name, value)
+
+
+# ---- the messages ----
+
+
+@functools.cache
+def _classes() -> dict[str, Any]:
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(_file())
+    return {
+        message.name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{PACKAGE}.{message.name}"))
+        for message in _file().message_type
+    }
+
+
+@functools.cache
+def _file() -> descriptor_pb2.FileDescriptorProto:
+    file = descriptor_pb2.FileDescriptorProto(name=FILE, package=PACKAGE, syntax="proto3")
+    trace = file.message_type.add(name="PacketTrace")
+    _add(trace, "input", 1, message="InputPacket")
+    _add(trace, "root", 2, message="TraceTree")
+    _add(trace, "program", _FIRST, _Kind.TYPE_STRING)
+    _add(trace, "cut", _FIRST + 1, _Kind.TYPE_BOOL)
+    _add(trace, "inside", _FIRST + 2, _Kind.TYPE_UINT64)
+    enter = file.message_type.add(name="InputPacket")
+    _add(enter, "packet_id", 1, _Kind.TYPE_UINT64)
+    _add(enter, "ingress_port", 2, _Kind.TYPE_UINT32)
+    _add(enter, "frame", _FIRST, _Kind.TYPE_BYTES)
+    _add(enter, "virtual_bytes", _FIRST + 1, _Kind.TYPE_UINT64)
+    tree = file.message_type.add(name="TraceTree")
+    _add(tree, "events", 1, message="TraceEvent", many=True)
+    tree.oneof_decl.add(name="outcome")
+    _add(tree, "transmit", 2, message="Transmit", oneof=0)
+    _add(tree, "drop", 3, message="Drop", oneof=0)
+    event = file.message_type.add(name="TraceEvent")
+    event.oneof_decl.add(name="event")
+    _add(event, "pipeline_stage", 1, message="PipelineStageEvent", oneof=0)
+    stage = file.message_type.add(name="PipelineStageEvent")
+    _add(stage, "stage_name", 1, _Kind.TYPE_STRING)
+    _enum(stage, "stage_kind", 2, "StageKind", ("PARSER", "CONTROL", "DEPARSER"))
+    _enum(stage, "direction", 3, "Direction", ("ENTER", "EXIT"))
+    _add(stage, "changes", _FIRST, message="Change", many=True)
+    _add(stage, "headers", _FIRST + 1, _Kind.TYPE_STRING, many=True)
+    sent = file.message_type.add(name="Transmit")
+    _add(sent, "egress_port", 1, _Kind.TYPE_UINT32)
+    _add(sent, "packet_size", 2, _Kind.TYPE_UINT32)
+    _add(sent, "frame", _FIRST, _Kind.TYPE_BYTES)
+    _add(file.message_type.add(name="Drop"), "reason", _FIRST, _Kind.TYPE_STRING)
+    for struct in (events.Place, events.Change, events.KeyPart, events.Argument, *_STEPS):
+        if struct in _OF_BMV2:
+            continue
+        made = file.message_type.add(name=struct.__name__)
+        for number, (name, kind) in enumerate(typing.get_type_hints(struct).items(), start=1):
+            _add_field(made, name, number, kind)
+    for number, struct in enumerate(_STEPS, start=_FIRST):
+        if struct not in _OF_BMV2:
+            _add(event, _name(struct), number, message=struct.__name__, oneof=0)
+    return file
+
+
+def _name(struct: type) -> str:
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in struct.__name__).removeprefix("_")
+
+
+def _add_field(message: descriptor_pb2.DescriptorProto, name: str, number: int, kind: Any) -> None:
+    kinds = [k for k in typing.get_args(kind) if k is not NoneType]
+    if name == "steps":
+        _add(message, name, number, message="TraceTree")
+    elif typing.get_origin(kind) is tuple:
+        _add_one(message, name, number, kinds[0], many=True)
+    elif isinstance(kind, UnionType):
+        _add_one(message, name, number, kinds[0], optional=True)
+    else:
+        _add_one(message, name, number, kind)
+
+
+def _add_one(
+    message: descriptor_pb2.DescriptorProto,
+    name: str,
+    number: int,
+    kind: Any,
+    *,
+    many: bool = False,
+    optional: bool = False,
+) -> None:
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        _add(message, name, number, message=kind.__name__, many=many)
+    elif kind is bool:
+        _add(message, name, number, _Kind.TYPE_BOOL)
+    elif kind is int:
+        wide = name in _WIDE
+        _add(message, name, number, _Kind.TYPE_BYTES if wide else _Kind.TYPE_UINT64, optional=optional)
+    else:
+        text = _Kind.TYPE_BYTES if name == "frame" else _Kind.TYPE_STRING
+        _add(message, name, number, text, many=many, optional=optional)
+
+
+def _add(
+    to: descriptor_pb2.DescriptorProto,
+    name: str,
+    number: int,
+    kind: Any = _Kind.TYPE_MESSAGE,
+    *,
+    message: str = "",
+    many: bool = False,
+    optional: bool = False,
+    oneof: int | None = None,
+) -> None:
+    field = to.field.add(name=name, number=number, type=kind)
+    field.label = _Kind.LABEL_REPEATED if many else _Kind.LABEL_OPTIONAL
+    if message:
+        field.type_name = f".{PACKAGE}.{message}"
+    if oneof is not None:
+        field.oneof_index = oneof
+    elif optional:
+        field.proto3_optional = True
+        field.oneof_index = len(to.oneof_decl)
+        to.oneof_decl.add(name=f"_{name}")
+
+
+def _enum(
+    to: descriptor_pb2.DescriptorProto, name: str, number: int, enum: str, values: Sequence[str]
+) -> None:
+    made = to.enum_type.add(name=enum)
+    made.value.add(name=f"{_name_upper(enum)}_UNSPECIFIED", number=0)
+    for at, value in enumerate(values, start=1):
+        made.value.add(name=value, number=at)
+    field = to.field.add(name=name, number=number, type=_Kind.TYPE_ENUM, label=_Kind.LABEL_OPTIONAL)
+    field.type_name = f".{PACKAGE}.{to.name}.{enum}"
+
+
+def _name_upper(enum: str) -> str:
+    return "".join(f"_{c}" if c.isupper() else c.upper() for c in enum).removeprefix("_")
+
+
+# ---- as a file ----
+
+_HEAD = """\
+// SPDX-License-Identifier: Apache-2.0
+// What `tailrace trace --proto` writes: BMv2's packet traces, with its names and numbers, and from 16 on all
+// that this switch tells beside it. Written by `make docs` of tailrace/switch/trace/proto.py, and so are the
+// meanings: its messages are the classes of events.py.
+"""
+_WORDS = {
+    _Kind.TYPE_STRING: "string", _Kind.TYPE_BYTES: "bytes", _Kind.TYPE_BOOL: "bool",
+    _Kind.TYPE_UINT32: "uint32", _Kind.TYPE_UINT64: "uint64",
+}  # fmt: skip
+
+
+def _message_lines(message: descriptor_pb2.DescriptorProto, indent: str) -> Iterator[str]:
+    yield f"{indent}message {message.name} {{"
+    for enum in message.enum_type:
+        yield f"{indent}  enum {enum.name} {{"
+        yield from (f"{indent}    {value.name} = {value.number};" for value in enum.value)
+        yield f"{indent}  }}"
+    grouped: dict[int, list[str]] = {}
+    for field in message.field:
+        kind = field.type_name.rpartition(".")[2] or _WORDS[field.type]
+        line = f"{kind} {field.name} = {field.number};"
+        if field.proto3_optional:
+            yield f"{indent}  optional {line}"
+        elif field.HasField("oneof_index"):
+            grouped.setdefault(field.oneof_index, []).append(line)
+        else:
+            yield f"{indent}  {'repeated ' if field.label == _Kind.LABEL_REPEATED else ''}{line}"
+    for index, lines in grouped.items():
+        yield f"{indent}  oneof {message.oneof_decl[index].name} {{"
+        yield from (f"{indent}    {line}" for line in lines)
+        yield f"{indent}  }}"
+    yield f"{indent}}}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(schema())

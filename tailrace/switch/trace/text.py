@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A trace as text: a line for each step, those of a table, an action and a copy indented."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import singledispatch
+from ipaddress import IPv4Address, IPv6Address
+from typing import TypeVar
+
+from msgspec import structs
+
+from tailrace.spec.text import printable
+from tailrace.switch.trace import events
+from tailrace.switch.trace.events import Argument, Change, Event, KeyPart, Place, Trace
+from tailrace.switch.trace.places import VALID
+
+_T = TypeVar("_T")
+
+INDENT = "  "
+CUT = "more happens than there is room to tell: the trace ends here"
+_SHOWN_BYTES = 64
+_DECIMAL_BITS = 16
+"""Wider fields are mostly addresses, masks and hashes, which read better in base 16."""
+
+Line = tuple[int, str, str]
+"""How deep it is indented, its style, its text."""
+
+
+def shown_value(name: str, value: int, bits: int) -> str:
+    """A field's value: an address as such where the name says so, of few bits in base 10, else in base 16."""
+    if value < 0:
+        return str(value)
+    if bits in _ADDRESSES and _ADDRESS.search(name):
+        return _ADDRESSES[bits](value)
+    return str(value) if bits <= _DECIMAL_BITS else f"{value:#0{2 + (bits + 3) // 4}x}"
+
+
+def _mac(value: int) -> str:
+    return ":".join(f"{octet:02x}" for octet in value.to_bytes(6, "big"))
+
+
+_ADDRESSES: dict[int, Callable[[int], str]] = {
+    32: lambda value: str(IPv4Address(value)),
+    48: _mac,
+    128: lambda value: str(IPv6Address(value)),
+}
+_ADDRESS = re.compile(r"(addr|src|dst|ip|mac|next_hop)\d*$", re.IGNORECASE)
+
+
+def _frame(frame: str) -> str:
+    """The first bytes of a frame, and how many there are."""
+    head = frame[: 2 * _SHOWN_BYTES]
+    return f"{head}{'…' if len(frame) > len(head) else ''} ({len(frame) // 2} bytes)"
+
+
+def lines(trace: Trace, *, full: bool = False) -> Iterator[Line]:
+    """The lines of a trace. What a program or a controller has named is made printable.
+
+    Args:
+        full: also statements that change nothing, and the actions that p4c makes of statements.
+    """
+    shown = ((depth, style, printable(text)) for depth, style, text in _lines(trace.steps, 0, full))
+    yield from shown
+    yield from _end(trace)
+
+
+def _end(trace: Trace) -> Iterator[Line]:
+    """Why the trace ends, where that is not because the packet does."""
+    if trace.cut:
+        yield 0, "bad", CUT
+    elif trace.inside:
+        what = "packet or copy is" if trace.inside == 1 else "packets and copies are"
+        yield 0, "bad", f"{trace.inside} {what} in the switch still: the trace ends here"
+
+
+def text(trace: Trace, *, full: bool = False) -> str:
+    """The lines without styles."""
+    return "".join(f"{INDENT * depth}{line}\n" for depth, _, line in lines(trace, full=full))
+
+
+_MAIN = (
+    events.Table, events.Member, events.Meter, events.Random, events.Checksum, events.ParserError,
+    events.Clone, events.Digest, events.Resubmit, events.Recirculate, events.Multicast, events.Copy,
+    events.Queue, events.Sent, events.Drop, events.Text,
+)  # fmt: skip
+
+
+def summary(trace: Trace) -> Iterator[Line]:
+    """What decides the packet's way, in short: entries that were hit, queues, copies, and where it ends."""
+
+    def main(steps: Sequence[Event]) -> tuple[Event, ...]:
+        found: list[Event] = []
+        for step in steps:
+            if isinstance(step, events.Copy):
+                found.append(structs.replace(step, steps=main(step.steps)))
+            elif isinstance(step, _MAIN) and (not isinstance(step, events.Table) or step.entry is not None):
+                found.append(step)
+        return tuple(found)
+
+    for depth, style, line in _lines(main(trace.steps), 0, full=True):
+        if not line.startswith("key ("):
+            yield max(0, depth - 1), style, printable(line)
+    yield from _end(trace)
+
+
+def tree(traces: Sequence[Trace], *, full: bool = False) -> Iterator[Line]:
+    """The lines of several ways of one packet: what they have in common once, then each branch, indented."""
+    # each: how deep its branch is, its traces, the line up to which they have been shown
+    waiting = [(0, [list(lines(trace, full=full)) for trace in traces], 0)]
+    while waiting:
+        deeper, ways, at = waiting.pop()
+        while all(len(way) > at and way[at] == ways[0][at] for way in ways):
+            depth, style, line = ways[0][at]
+            yield depth + deeper, style, line
+            at += 1
+        branches: dict[Line, list[list[Line]]] = {}
+        for way in ways:
+            if len(way) > at:
+                branches.setdefault(way[at], []).append(way)
+        waiting += [(deeper + 1, branch, at) for branch in reversed(branches.values())]
+
+
+def shown_step(step: Event, depth: int) -> Iterator[Line]:
+    """The lines of one step, of a copy without what it does."""
+    for more, style, line in _shown(step):
+        yield depth + more, style, printable(line)
+
+
+_DEPTH: dict[type, int] = {
+    events.Enter: 0, events.Begin: 1, events.Queue: 1, events.Leave: 1, events.Sent: 1, events.Drop: 1,
+    events.Copy: 1, events.Clone: 1, events.Multicast: 1, events.Resubmit: 1, events.Recirculate: 1,
+    events.Digest: 1, events.ParserError: 1,
+    events.Action: 3, events.Member: 3,
+}  # fmt: skip
+
+
+def _says_nothing(step: Event) -> bool:
+    """Whether a step is of p4c's making, or a statement that leaves everything as it was."""
+    if isinstance(step, events.Statement):
+        return not step.changes
+    return isinstance(step, events.Action) and step.place is None and not step.arguments
+
+
+def _lines(steps: Sequence[Event], base: int, full: bool) -> Iterator[Line]:
+    inside = 2
+    for step in steps:
+        if not full and _says_nothing(step):
+            continue
+        if isinstance(step, events.Begin | events.Table | events.Condition | events.State):
+            inside = 2
+        depth = _DEPTH.get(type(step), inside)
+        for more, style, line in _shown(step):
+            yield base + depth + more, style, line
+        if isinstance(step, events.State):
+            inside = 3
+        elif isinstance(step, events.Action):
+            inside = 4
+        if isinstance(step, events.Copy):
+            yield from _lines(step.steps, base + 2, full)
+
+
+@singledispatch
+def _shown(step: object) -> Iterator[Line]:
+    raise AssertionError(step)
+
+
+def _says(kind: type[_T], style: str, say: Callable[[_T], str]) -> None:
+    """A step of one line."""
+
+    def shown(step: _T) -> Iterator[Line]:
+        yield 0, style, say(step)
+
+    _shown.register(kind, shown)
+
+
+def _at(place: Place | None) -> str:
+    return "" if place is None else f"  [{place.file}:{place.line}]"
+
+
+def _pairs(parts: Sequence[Argument | KeyPart]) -> str:
+    return ", ".join(
+        f"{name}={shown_value(name, part.value, part.bits)}"
+        for part in parts
+        for name in (part.field if isinstance(part, KeyPart) else part.name,)
+    )
+
+
+def _changed(change: Change) -> str:
+    if change.field.endswith(VALID):
+        return f"{change.field.removesuffix(f'.{VALID}')} is {'there' if change.after else 'gone'}"
+    before, after = (shown_value(change.field, value, change.bits) for value in (change.before, change.after))
+    return f"{change.field}: {before} -> {after}"
+
+
+@_shown.register
+def _(step: events.Begin) -> Iterator[Line]:
+    yield 0, "stage", f"{step.stage}: {', '.join(step.headers)}" if step.headers else step.stage
+    for change in step.changes:
+        yield 1, "change", _changed(change)
+
+
+@_shown.register
+def _(step: events.Extract) -> Iterator[Line]:
+    yield 0, "step", f"extract {step.header} ({step.length} bytes at {step.offset})"
+    if step.fields:
+        yield 1, "change", _pairs(step.fields)
+
+
+@_shown.register
+def _(step: events.Statement) -> Iterator[Line]:
+    if step.text:
+        yield 0, "step", f"{step.text}{_at(step.place)}"
+    for change in step.changes:
+        yield 1, "change", _changed(change)
+
+
+@_shown.register
+def _(step: events.Table) -> Iterator[Line]:
+    yield 0, "table", f"table {step.name}{_at(step.place)}"
+    if step.key:
+        yield 1, "step", f"key ({step.match}): {_pairs(step.key)}"
+    if step.entry is None:
+        yield 1, "miss", "miss: the default action, if there is one"
+    else:
+        yield 1, "hit", f"hit: {step.written}" if step.written else f"hit: entry {step.entry}"
+
+
+def _enter(step: events.Enter) -> str:
+    virtual = f" and {step.virtual_bytes} that are a length only" if step.virtual_bytes else ""
+    return f"enters by port {step.port}: {_frame(step.frame)}{virtual}"
+
+
+def _register(step: events.Register) -> str:
+    cell = f"{step.name}[{step.index}]"
+    if not step.inside:
+        return f"{step.access} {cell}: outside of the register, nothing happens"
+    value = "?" if step.value is None else shown_value(step.name, step.value, step.bits)
+    return f"read {cell}: {value}" if step.access == "read" else f"write {cell}: {value}"
+
+
+def _member(step: events.Member) -> str:
+    said = f"{step.profile}: {step.written or f'group {step.group}, member {step.member}'}"
+    if step.group is None:
+        return said
+    return f"{said}, place {step.position + 1} of {step.of}" if step.of else f"{said}: the group is empty"
+
+
+def _copy(step: events.Copy) -> str:
+    to = "" if step.port is None else f" to port {step.port}, instance {step.instance}"
+    return f"copy {step.packet}{to}"
+
+
+_says(events.Enter, "packet", lambda s: _enter(s))
+_says(events.State, "step", lambda s: f"state {s.name}")
+_says(events.Select, "step", lambda s: f"select ({_pairs(s.key)}): {s.case} -> {s.next or 'accept'}")
+_says(events.ParserError, "bad", lambda s: f"parser error {s.name}")
+_says(events.Member, "hit", lambda s: _member(s))
+_says(events.Action, "action", lambda s: f"action {s.name}({_pairs(s.arguments)}){_at(s.place)}")
+_says(events.Condition, "step", lambda s: f"if {s.text}: {str(s.value).lower()}{_at(s.place)}")
+_says(events.Register, "extern", lambda s: _register(s))
+_says(
+    events.Count,
+    "extern",
+    lambda s: f"count {s.name}[{s.index}]{'' if s.inside else ': outside of the counter, nothing happens'}",
+)
+_says(
+    events.Meter,
+    "extern",
+    lambda s: f"meter {s.name}{'' if s.index is None else f'[{s.index}]'}: {s.colour}",
+)
+_says(events.Random, "extern", lambda s: f"random {s.low} to {s.high}: {s.value}")
+_says(
+    events.Checksum,
+    "step",
+    lambda s: f"{s.action} the checksum {s.field}{'' if s.right else ': it is wrong'}",
+)
+_says(
+    events.Clone,
+    "packet",
+    lambda s: f"clone to session {s.session}{'' if s.known else ', which is not known'}",
+)
+_says(events.Digest, "packet", lambda s: f"digest {s.name}: {_pairs(s.fields)}")
+_says(events.Resubmit, "packet", lambda _: "resubmit")
+_says(events.Recirculate, "packet", lambda _: "recirculate")
+_says(events.Multicast, "packet", lambda s: f"multicast to group {s.group}: {s.replicas} replicas")
+_says(events.Copy, "packet", lambda s: _copy(s))
+_says(
+    events.Queue,
+    "packet",
+    lambda s: f"queue of port {s.port}, priority {s.priority}: {s.packets} packets wait ({s.bytes} bytes)",
+)
+_says(events.Leave, "packet", lambda s: f"leaves the queue of port {s.port} after {s.waited_ticks} ticks")
+_says(events.Sent, "sent", lambda s: f"sent by port {s.port}: {_frame(s.frame)}")
+_says(events.Drop, "drop", lambda s: f"dropped: {s.reason}")
+_says(events.Text, "text", lambda s: f"{s.level}: {s.text}")
+_says(events.Choice, "choice", lambda s: f"{s.what}: outcome {s.taken + 1} of {s.of}")

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A listing for people, column by column: titles and cells as texts, times of a column in one unit."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tailrace.p4rt.values import ABSENT, Value, text_of
+from tailrace.spec.text import printable
+from tailrace.spec.units import significant, time_unit
+from tailrace.tables.listing import Column, Listing, Row
+
+_TIME_SUFFIX = "_ns"
+NONE = "none"
+"""Text of a difference that is within its interval."""
+
+Unit = tuple[int, str]
+"""How many ns a unit of time has, and its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A column as it is shown; `right`: it holds numbers, which are aligned at their end; `strong`: the
+    cells that stand out.
+    """
+
+    column: Column
+    title: str
+    cells: tuple[str, ...]
+    right: bool
+    strong: tuple[bool, ...]
+
+
+def short_name(column: Column) -> str:
+    """The name of a column without the unit that a table chooses itself."""
+    return column.name.removesuffix(_TIME_SUFFIX) if column.is_time else column.name
+
+
+def texts_of(listing: Listing) -> list[Texts]:
+    """The columns that have something to show in some row, or were asked for; all where there is no row."""
+    units = _units(listing)
+    return [
+        _texts(listing, column, units)
+        for column in listing.columns
+        if column.rank < 0
+        or (
+            not column.data
+            and (not listing.rows or any(_filled(row.get(column.name)) for row in listing.rows))
+        )
+    ]
+
+
+def _filled(value: Value) -> bool:
+    return value is not None and value not in ((), {})
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _texts(listing: Listing, column: Column, units: dict[str, Unit]) -> Texts:
+    values = [row.get(column.name) for row in listing.rows]
+    right = column.show is not None or (
+        any(map(_is_number, values)) and all(value is None or _is_number(value) for value in values)
+    )
+    unit = units.get(column.unit_of or column.name)
+    title = printable(column.title or short_name(column)) + (f" ({unit[1]})" if unit else "")
+    cells = [_cell(column, row, unit) for row in listing.rows]
+    if column.grouped:
+        cells = [cell if cell != before else "" for cell, before in zip(cells, [None, *cells], strict=False)]
+    strong = tuple(_is_strong(column, row.get(listing.best)) for row in listing.rows)
+    return Texts(column, title, tuple(cells), right, strong)
+
+
+def _is_strong(column: Column, best: Value) -> bool:
+    return isinstance(best, tuple) and column.name in best
+
+
+def _cell(column: Column, row: Row, unit: Unit | None) -> str:
+    """The value, with its interval if there is one."""
+    text = _plain(column, row.get(column.name), unit)
+    ends = [row.get(name) for name in column.ends]
+    numbers = [end for end in ends if isinstance(end, (int, float))]
+    if len(numbers) != 2:
+        return text
+    low, high = numbers
+    if column.even is not None and low <= column.even <= high:
+        text = NONE
+    least, most = _plain(column, low, unit), _plain(column, high, unit)
+    return text if text == least == most else f"{text} ({least}..{most})"
+
+
+def _plain(column: Column, value: Value, unit: Unit | None) -> str:
+    if value is None:
+        return ABSENT
+    if unit is not None and isinstance(value, (int, float)):
+        return significant(value / unit[0])
+    if column.show is not None:
+        return column.show(value)
+    return printable(text_of(value))  # names are the program's, and the program is anybody's
+
+
+def _units(listing: Listing) -> dict[str, Unit]:
+    """The unit of each column of times, or of columns that share one: that of the time in the middle."""
+    times: dict[str, list[float]] = {}
+    for column in listing.columns:
+        if column.is_time:
+            times.setdefault(column.unit_of or column.name, []).extend(_times(listing, column))
+    return {name: time_unit(statistics.median(found)) for name, found in times.items() if found}
+
+
+def _times(listing: Listing, column: Column) -> Iterator[float]:
+    for row in listing.rows:
+        value = row.get(column.name)
+        if isinstance(value, (int, float)) and value:
+            yield value

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The language of --where: a filter over the rows of a listing, parsed here, never evaluated as code.
+
+    filter  = conj { "or" conj }          conj = part { "and" part }
+    part    = "not" part | "(" filter ")" | test
+    test    = NAME                                            true, not 0 and not empty
+            | NAME ("==" | "!=" | "<" | "<=" | ">" | ">=" | "~") WORD
+            | NAME "in" WORD                                  a prefix, or low..high
+            | NAME "in" "(" WORD { "," WORD } ")"             one of several
+            | NAME "has" WORD                                 the field's prefix, mask or range takes it in
+
+NAME is a column or a name inside a cell (a key field, a parameter); the last part of a dotted name is
+enough. WORD is a number with or without unit (10KiB, 5us), an address, a prefix, a port by number or by
+neighbour, a text, quoted where it holds a blank or one of ()<>=!~,"'. `~` looks for a part of the text, in
+any case. A row without the name does not pass a test. `none` is the absent value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from tailrace.p4rt.values import Value
+from tailrace.spec import SpecError
+from tailrace.spec.renamed import tell_renamed
+from tailrace.spec.suggest import expected
+from tailrace.tables.compare import MisfitError, passes, truth
+from tailrace.tables.listing import Listing, Row
+
+_TOKEN = re.compile(
+    r"""\s*(?: (?P<op>==|!=|<=|>=|<|>|~|\(|\)|,)
+             | (?P<quoted>"[^"]*"|'[^']*')
+             | (?P<word>[^\s()<>=!~,"']+) )""",
+    re.VERBOSE,
+)
+_KEYWORDS = frozenset({"and", "or", "not", "in", "has"})
+_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "~"})
+_SLIPS = {"=": "use ==", "!": "use 'not' or !=", "&": "use 'and'", "|": "use 'or'"}
+_MAX_DEPTH = 100
+"""Of parentheses and nots: far more than anybody writes, far less than Python's stack."""
+
+_RENAMED = {"out": "suppressed", "out_left_ns": "suppressed_left_ns"}
+
+
+class WhereError(SpecError):
+    """A filter that cannot be used. str() is one line that names the column, counted from 1."""
+
+    def __init__(self, problem: str, text: str, position: int) -> None:
+        super().__init__(f"--where, column {position + 1}: {problem}: {text}")
+        self.position = position
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """`kind`: op, word, quoted, keyword or end."""
+
+    kind: str
+    text: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """One comparison; `op` is empty for a bare name."""
+
+    name: str
+    op: str
+    words: tuple[str, ...]
+    name_at: int
+    word_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Not:
+    part: _Node
+
+
+@dataclass(frozen=True, slots=True)
+class _All:
+    parts: tuple[_Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Any:
+    parts: tuple[_Node, ...]
+
+
+_Node = _Test | _Not | _All | _Any
+
+
+class Where:
+    """A parsed filter."""
+
+    def __init__(self, text: str) -> None:
+        """Parses. Raises WhereError."""
+        self.text = text
+        self._tree = _Parser(text).parse()
+
+    def apply(self, listing: Listing) -> Listing:
+        """The listing with only the rows that pass.
+
+        Raises:
+            WhereError: a name that the listing does not have, or a word that fits none of the name's values
+                (an address that is none, say): without it a slip would look like an empty result.
+        """
+        known = {column.name for column in listing.columns} | listing.names
+        fits: dict[_Test, bool] = {}
+        for test in _tests(self._tree):
+            self._check_name(test, known)
+        rows = [row for row in listing.rows if self._passes(self._tree, row, fits)]
+        for test, fit in fits.items():
+            if not fit:
+                kind = f"{test.name} cannot be compared by {test.op} with {' '.join(test.words)!r}"
+                raise WhereError(kind, self.text, test.word_at)
+        return listing.replace_rows(rows)
+
+    def _check_name(self, test: _Test, known: set[str]) -> None:
+        now = _RENAMED.get(test.name)
+        if test.name not in known and now in known:
+            tell_renamed("field", test.name, now)
+            return
+        if any(name == test.name or name.endswith("." + test.name) for name in known):
+            return
+        inner = test.name.partition(".")[2]
+        if inner and any(name == inner or name.endswith("." + inner) for name in known):
+            return
+        hint = expected(test.name, sorted(known))
+        raise WhereError(f"no field {test.name!r}; {hint}", self.text, test.name_at)
+
+    def _passes(self, node: _Node, row: Row, fits: dict[_Test, bool]) -> bool:
+        if isinstance(node, _Not):
+            return not self._passes(node.part, row, fits)
+        if isinstance(node, _All):
+            return all(self._passes(part, row, fits) for part in node.parts)
+        if isinstance(node, _Any):
+            return any(self._passes(part, row, fits) for part in node.parts)
+        values = list(_lookup(row, node.name))
+        if not node.op:
+            return any(truth(value) for value in values)
+        return any(self._test(node, value, fits) for value in values)
+
+    @staticmethod
+    def _test(test: _Test, value: Value, fits: dict[_Test, bool]) -> bool:
+        try:
+            result = passes(value, test.op, test.words)
+        except MisfitError:
+            fits.setdefault(test, False)
+            return False
+        if value is not None and value != ():  # which fit any word
+            fits[test] = True
+        return result
+
+
+def _tests(node: _Node) -> Iterator[_Test]:
+    if isinstance(node, _Test):
+        yield node
+    elif isinstance(node, _Not):
+        yield from _tests(node.part)
+    else:
+        for part in node.parts:
+            yield from _tests(part)
+
+
+def _lookup(row: Row, name: str) -> Iterator[Value]:
+    """The values of a name in a row: of the column, else of every cell that has such a name inside."""
+    if name not in row and _RENAMED.get(name) in row:
+        name = _RENAMED[name]
+    if name in row:
+        yield row[name]
+        return
+    column, _, inner = name.partition(".")
+    cells = [row[column]] if inner and column in row else list(row.values())
+    wanted = inner if inner and column in row else name
+    for cell in cells:
+        for part in cell if isinstance(cell, tuple) else (cell,):
+            if isinstance(part, Mapping):
+                yield from (
+                    value for key, value in part.items() if key == wanted or key.endswith("." + wanted)
+                )
+
+
+class _Parser:
+    """Recursive descent over the tokens."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = self._split()
+        self._next = 0
+        self._depth = 0
+
+    def parse(self) -> _Node:
+        tree = self._filter()
+        if self._peek().kind != "end":
+            raise self._error("expected 'and', 'or' or the end", self._peek())
+        return tree
+
+    def _split(self) -> list[_Token]:
+        tokens, at, text = [], 0, self._text
+        while text[at:].strip():
+            match = _TOKEN.match(text, at)
+            if match is None:
+                at += len(text[at:]) - len(text[at:].lstrip())
+                slip = _SLIPS.get(text[at], "an open quote" if text[at] in "\"'" else "not understood")
+                raise WhereError(f"unexpected {text[at]!r} ({slip})", text, at)
+            kind = str(match.lastgroup)
+            found, start = match.group(kind), match.start(kind)
+            if (kind == "word" and found in _SLIPS) or found in {"&&", "||"}:
+                raise WhereError(f"unexpected {found!r} ({_SLIPS[found[0]]})", text, start)
+            if kind == "word" and found in _KEYWORDS:
+                kind = "keyword"
+            tokens.append(_Token(kind, found[1:-1] if kind == "quoted" else found, start))
+            at = match.end()
+        return [*tokens, _Token("end", "the end", len(text))]
+
+    def _peek(self) -> _Token:
+        return self._tokens[self._next]
+
+    def _take(self) -> _Token:
+        token = self._tokens[self._next]
+        self._next += token.kind != "end"
+        return token
+
+    def _accept(self, kind: str, *texts: str) -> bool:
+        token = self._peek()
+        if token.kind == kind and token.text in texts:
+            self._next += 1
+            return True
+        return False
+
+    def _error(self, problem: str, token: _Token) -> WhereError:
+        return WhereError(f"{problem}, found {token.text!r}", self._text, token.position)
+
+    def _chain(self, word: str, operand: Callable[[], _Node]) -> list[_Node]:
+        parts = [operand()]
+        while self._accept("keyword", word):
+            parts.append(operand())
+        return parts
+
+    def _filter(self) -> _Node:
+        parts = self._chain("or", self._conjunction)
+        return parts[0] if len(parts) == 1 else _Any(tuple(parts))
+
+    def _conjunction(self) -> _Node:
+        parts = self._chain("and", self._part)
+        return parts[0] if len(parts) == 1 else _All(tuple(parts))
+
+    def _part(self) -> _Node:
+        token = self._peek()
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise WhereError("nested too deeply", self._text, token.position)
+        try:
+            if self._accept("keyword", "not"):
+                return _Not(self._part())
+            if self._accept("op", "("):
+                inside = self._filter()
+                if not self._accept("op", ")"):
+                    raise self._error("expected ')'", self._peek())
+                return inside
+            return self._test()
+        finally:
+            self._depth -= 1
+
+    def _test(self) -> _Test:
+        name = self._take()
+        if name.kind != "word":
+            raise self._error("expected the name of a field", name)
+        op = self._peek()
+        if op.kind == "op" and op.text in _COMPARISONS:
+            self._take()
+            word = self._word()
+            return _Test(name.text, op.text, (word.text,), name.position, word.position)
+        if self._accept("keyword", "has"):
+            word = self._word()
+            return _Test(name.text, "has", (word.text,), name.position, word.position)
+        if self._accept("keyword", "in"):
+            words = self._words()
+            return _Test(name.text, "in", tuple(w.text for w in words), name.position, words[0].position)
+        if op.kind in {"word", "quoted"}:
+            raise self._error("expected a comparison such as ==", op)
+        return _Test(name.text, "", (), name.position, name.position)
+
+    def _word(self) -> _Token:
+        token = self._take()
+        if token.kind not in {"word", "quoted"}:
+            raise self._error("expected a value", token)
+        return token
+
+    def _words(self) -> list[_Token]:
+        if not self._accept("op", "("):
+            return [self._word()]
+        words = [self._word()]
+        while self._accept("op", ","):
+            words.append(self._word())
+        if not self._accept("op", ")"):
+            raise self._error("expected ',' or ')'", self._peek())
+        return words

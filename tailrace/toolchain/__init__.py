@@ -1,5 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Compiling on the user's machine: a confined compiler, and the cache of what it made.
-
-`python -m tailrace.toolchain` says which cache and which confinement there are here.
-"""

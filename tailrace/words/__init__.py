@@ -1,7 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""The words of the command line: quantities with units, and name:key=value,key=value."""
-
-from tailrace.words.errors import Error, SpecError, UnitError
-from tailrace.words.words import Options, Words, parse
-
-__all__ = ["Error", "Options", "SpecError", "UnitError", "Words", "parse"]

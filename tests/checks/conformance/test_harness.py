@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The conformance harness itself: determinism, wire encodings, comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from checks.conformance.__main__ import main
+from checks.conformance.chunk import Chunk, internet_checksum, repair
+from checks.conformance.compare import blank, compare
+from checks.conformance.constructs import constructs
+from checks.conformance.generator import generate
+from checks.conformance.golden import plan_from_json, plan_to_json
+from checks.conformance.packets import Packet
+from checks.conformance.plan import Plan
+from checks.conformance.program import CompiledProgram, ConformanceError, load_programs
+from tailrace.bmv2.dataplane import Outputs
+from tailrace.p4rt import dataplane as messages
+
+BUILD = Path(__file__).resolve().parents[2] / "programs" / "build"
+PROGRAMS = load_programs(BUILD)
+EXPECTED = (
+    "parser extract; parser extract_VL; parser advance; parser verify; parser set; select mask; header "
+    "stack; header union; header union stack; value set; register; digest; match exact; match lpm; "
+    "match ternary; match range; match optional; table simple; table indirect; table indirect_ws; "
+    "action selector; entries in program; counter; direct counter; meter; direct meter; checksum "
+    "verify; checksum update; hash crc32; hash crc32_custom; hash crc16; hash crc16_custom; hash "
+    "identity; hash csum16; hash xor16; action clone_ingress_pkt_to_egress; action "
+    "clone_egress_pkt_to_egress; action resubmit; action recirculate; action generate_digest; action "
+    "truncate; action modify_field_rng_uniform; action assert; action assume; action log_msg; action "
+    "mark_to_drop; action exit; action push; action pop; action add_header; action remove_header; "
+    "action assign_header; action register_read; action register_write; action count; action "
+    "execute_meter; operator +; operator -; operator *; operator &; operator |; operator ^; operator ~; "
+    "operator <<; operator >>; operator ==; operator !=; operator <; operator <=; operator >; operator "
+    ">=; operator and; operator or; operator not; operator ?; operator d2b; operator b2d; operator "
+    "sat_cast; operator usat_cast; operator two_comp_mod; operator dereference_header_stack"
+)
+
+
+def by_name(program: CompiledProgram) -> str:
+    """Test id."""
+    return program.name
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=by_name)
+def test_same_seed_same_plan_and_packets(program: CompiledProgram) -> None:
+    """A seed decides the plan and the packets; another seed gives others."""
+    runs = []
+    for seed in (3, 3, 4):
+        plan, packets = generate(program, seed)
+        runs.append((plan_to_json(plan), list(islice(packets, 50))))
+    assert runs[0] == runs[1]
+    assert runs[0][1] != runs[2][1]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=by_name)
+def test_plans_survive_json(program: CompiledProgram) -> None:
+    """A plan read back from a golden file is the plan that was written."""
+    plan, _ = generate(program, 1)
+    assert plan_from_json(plan_to_json(plan)) == plan
+
+
+def test_programs_use_what_v1model_has() -> None:
+    """Together the programs use every construct of this list."""
+    used = {name for program in PROGRAMS for name in constructs(program)}
+    assert sorted(set(EXPECTED.split("; ")) - used) == []
+
+
+def test_dataplane_messages_are_those_of_bmv2() -> None:
+    """Numbers and types of fields: id, device_id and port as varints, the packet as bytes."""
+    octets = bytes.fromhex("08ac02100118052202") + b"ab"
+    assert messages.Packet(id=300, device_id=1, port=5, packet=b"ab").SerializeToString() == octets
+    assert messages.Packet.FromString(octets).packet == b"ab"
+    status = messages.PortStatus(device_id=3, port=2, oper_status=messages.DOWN)
+    assert status.SerializeToString() == bytes.fromhex("080310021801")
+
+
+def test_blank_hides_only_the_mask() -> None:
+    """Masked bytes are zero; a mask past the end of the frame is cut."""
+    assert blank(b"abcdef", [(1, 2), (5, 4)]) == b"a\0\0de\0"
+    assert blank(b"ab", [(4, 2)]) == b"ab"
+
+
+def test_internet_checksum_of_rfc_1071_example() -> None:
+    """The example of RFC 1071 section 3: the sum is ddf2, its complement 220d."""
+    assert internet_checksum(bytes.fromhex("0001f203f4f5f6f7")) == 0x220D
+
+
+def test_repair_makes_a_valid_ipv4_header() -> None:
+    """After repair the header sums up to zero."""
+    names = [("version", 4), ("ihl", 4), ("diffserv", 8), ("total_len", 16), ("identification", 16)]
+    names += [
+        ("flags", 3),
+        ("frag_offset", 13),
+        ("ttl", 8),
+        ("protocol", 8),
+        ("checksum", 16),
+        ("src", 32),
+        ("dst", 32),
+    ]
+    chunk = Chunk("ipv4_t", names, {name: max(1, (1 << bits) - 3) for name, bits in names})
+    repair([chunk], b"")
+    assert internet_checksum(chunk.encode()) == 0
+
+
+class Scripted:
+    """Gives each frame back on port 1, but in the given number of calls spoils frames that start with x."""
+
+    def __init__(self, spoiled_calls: int) -> None:
+        self.spoiled_calls = spoiled_calls
+
+    def install(self, plan: Plan) -> None:
+        """Needs nothing."""
+
+    def window(self, packets: Sequence[Packet]) -> list[Outputs]:
+        """The frames, some spoiled."""
+        self.spoiled_calls -= 1
+        spoil = self.spoiled_calls >= 0
+        return [[(1, b"bad" if spoil and p.data[:1] == b"x" else p.data)] for p in packets]
+
+
+def test_a_difference_that_stays_is_a_mismatch() -> None:
+    """A lasting difference is counted and kept, one that vanishes on repetition is transient."""
+    packets = [Packet(0, b"abc"), Packet(0, b"xyz")]
+    lasting = compare(Scripted(0), Scripted(9), packets, [], stateful=False)
+    assert (lasting.packets, lasting.mismatches, lasting.transient) == (2, 1, 0)
+    assert lasting.kept[0].packet == packets[1]
+    passing = compare(Scripted(0), Scripted(1), packets, [], stateful=False)
+    assert (passing.mismatches, passing.transient) == (0, 1)
+    stateful = compare(Scripted(0), Scripted(1), packets, [], stateful=True)
+    assert stateful.mismatches == 1
+
+
+def test_without_bmv2_the_harness_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """One line, exit 0."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["--out", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "conformance: simple_switch_grpc is not on PATH, nothing compared\n"
+
+
+def test_an_unknown_program_is_refused() -> None:
+    """The error names it."""
+    with pytest.raises(ConformanceError, match="no compiled program called 'nothing'"):
+        load_programs(BUILD, "nothing")

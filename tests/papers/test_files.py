@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The papers' files: all of them can be read and planned at both scales, and mistakes in one are told."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tailrace.experiments.plan.experiment_file import SCALES
+from tailrace.papers.claims.claims import judge
+from tailrace.papers.grid import bars
+from tailrace.papers.harness import prepare
+from tailrace.papers.model import names, read_paper, read_paper_file, select
+from tailrace.spec import SpecError
+
+FLOWCUT = [
+    *("flowcut_buffers", "flowcut_extensions"),
+    *("flowcut_fig1", "flowcut_fig4_5", "flowcut_fig7", "flowcut_fig8", "flowcut_fig9", "flowcut_fig10"),
+    *("flowcut_fig11", "flowcut_fig12", "flowcut_fig13", "flowcut_fig14", "flowcut_fig15", "flowcut_incast"),
+    *("flowcut_table3", "flowcut_table4", "flowcut_tcp"),
+]
+GOOD = """
+paper = "P"
+figure = "Fig. 1"
+title = "t"
+source = "s"
+about = "a"
+metrics = ["fct_mean"]
+[experiment]
+target = "virtual"
+topology = "leaf-spine:leaves=2,spines=2,hosts=1"
+[scale.small]
+values = { gap = ["1us", "2us"] }
+[scale.paper]
+values = { gap = ["1us"] }
+[[case]]
+name = "one"
+small = { workload = "permutation:size=16KiB" }
+[[scheme]]
+label = "flowlet"
+experiment = { scheme = "letflow" }
+tune = { option = "gap", below = 0.2 }
+[[claim]]
+kind = "direction"
+text = "c"
+value = "fct_mean['flowlet']"
+expect = "> 0"
+"""
+
+BESIDE = """
+paper = "P"
+figure = "Fig. 1"
+title = "t"
+source = "s"
+about = "a"
+metrics = ["slowdown_p50", "slowdown_p99"]
+chart = "heatmap"
+drawn = ["slowdown_p99", "slowdown_p50"]
+[experiment]
+target = "virtual"
+topology = "leaf-spine:leaves=2,spines=2,hosts=1"
+[scale.small]
+values = { hf2t = ["97", "99"], max_thr = ["40"] }
+[scale.paper]
+values = { hf2t = ["99"], max_thr = ["40"] }
+[[case]]
+name = "one"
+small = { workload = "permutation:size=16KiB" }
+options = { gap = "50us", min_thr = "5" }
+[[scheme]]
+label = "alone"
+experiment = { scheme = "letflow" }
+takes = ["gap"]
+[grid]
+scheme = "letflow"
+options = ["hf2t", "max_thr"]
+titles = { hf2t = "percentile" }
+"""
+
+
+def test_all_of_flowcut_is_there() -> None:
+    """In the order of the paper; a paper, a file and a figure can be named."""
+    assert [name for name in names() if name.startswith("flowcut_")] == FLOWCUT
+    assert select("flowcut") == FLOWCUT
+    assert select("flowcut_fig7") == ["flowcut_fig7"]
+    assert select("fig7")[0] == "flowcut_fig7"
+    assert select("flowcut_fig8,flowcut_fig7,fig7") == [
+        *select("fig7")[:1],
+        "flowcut_fig8",
+        *select("fig7")[1:],
+    ]
+    with pytest.raises(
+        SpecError, match=r"'fig99' is not known; expected one of \d+ such as list, all, common"
+    ):
+        select("fig99")
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_all_files_can_be_planned(scale: str) -> None:
+    """Every word in them is understood, and every metric and claim."""
+    planned = prepare(names(), scale)
+    for name, (file, bar) in zip(names(), planned, strict=True):
+        assert (file.kind == "runs") == bool(bar), name
+        assert file.claim, name
+
+
+def test_paper_scale_is_that_of_the_paper() -> None:
+    """1024 hosts, 200 Gb/s, 1 us, 2 KiB; another number of hosts only where the file says that it is reduced."""
+    for name in FLOWCUT:
+        file = read_paper(name)
+        for bar in bars(file, "paper") if file.kind == "runs" else ():
+            for tasks in bar.tasks.values():
+                experiment = tasks[0].experiment
+                assert experiment.mtu_bytes == 2048, name
+                assert "rate=200Gbps,delay=1us" in experiment.topology, name
+                whole = re.search(r"fat-tree:k=16|dragonfly:p=16,a=16,h=3,groups=4", experiment.topology)
+                assert whole or any("hosts" in text for text in file.scale.paper.reductions), (name, bar.case)
+
+
+def test_a_search_runs_every_value(tmp_path: Path) -> None:
+    """One task a value and seed."""
+    path = tmp_path / "it.toml"
+    path.write_text(
+        GOOD.replace('values = { gap = ["1us", "2us"] }', 'values = { gap = ["1us", "2us"] }\nseeds = [4, 5]')
+    )
+    (bar,) = bars(read_paper_file(path), "small")
+    schemes = {value: [task.experiment.scheme for task in tasks] for value, tasks in bar.tasks.items()}
+    assert schemes == {"1us": ["letflow:gap=1us"] * 2, "2us": ["letflow:gap=2us"] * 2}
+    assert [task.experiment.seed for task in bar.tasks["1us"]] == [4, 5]
+
+
+def test_schemes_beside_a_grid(tmp_path: Path) -> None:
+    """They come first, and get only those options of a case that they take."""
+    path = tmp_path / "it.toml"
+    path.write_text(BESIDE)
+    alone, *grid = bars(read_paper_file(path), "small")
+    ((task,),) = alone.tasks.values()
+    assert (alone.label, task.experiment.scheme) == ("alone", "letflow:gap=50us")
+    assert [bar.label for bar in grid] == ["hf2t=97,max_thr=40", "hf2t=99,max_thr=40"]
+    words = [task.experiment.scheme for bar in grid for tasks in bar.tasks.values() for task in tasks]
+    assert words == [f"letflow:hf2t={percentile},max_thr=40,gap=50us,min_thr=5" for percentile in (97, 99)]
+
+
+def test_a_scheme_changes_in_a_case(tmp_path: Path) -> None:
+    """There it runs other words under its own name; elsewhere its own."""
+    path = tmp_path / "it.toml"
+    other = '[[case]]\nname = "two"\nsmall = { workload = "permutation:size=1KiB" }\n'
+    changed = 'takes = ["gap"]\ncases = { two = { scheme = "letflow:seed=3" } }'
+    path.write_text(BESIDE.replace("[[scheme]]", f"{other}[[scheme]]", 1).replace('takes = ["gap"]', changed))
+    found = [bar for bar in bars(read_paper_file(path), "small") if bar.label == "alone"]
+    words = {
+        bar.case: task.experiment.scheme for bar in found for tasks in bar.tasks.values() for task in tasks
+    }
+    assert words == {"one": "letflow:gap=50us", "two": "letflow:seed=3"}
+
+
+def test_claims_share_a_reason(tmp_path: Path) -> None:
+    """It is told of those that differ, and a claim's own explanation is not replaced."""
+    path = tmp_path / "it.toml"
+    path.write_text(
+        f"{GOOD}reason = 'chance'\n[[claim]]\nkind = 'direction'\ntext = 'u'\nvalue = '1'\nexpect = '> 2'\nwhy = 'own'\n"
+        "[[claim]]\nkind = 'direction'\ntext = 'v'\nvalue = '1'\nexpect = '> 2'\nreason = 'chance'\n"
+        "[[claim]]\nkind = 'direction'\ntext = 'w'\nvalue = '3'\nexpect = '> 2'\nreason = 'chance'\n"
+        "[reasons]\nchance = 'the seeds decide'\n"
+    )
+    claims = judge(read_paper_file(path).claims("small")[1:], {}, [""], "small")
+    assert [claim.why for claim in claims] == ["own", "the seeds decide", ""]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('title = "t"', "", "key 'title': missing"),
+        ('title = "t"', "title = 5", "key 'title': expected a text, found 5"),
+        ('title = "t"', 'title = "t"\nsubtitle = "u"', "key 'subtitle': unknown key; did you mean title"),
+        ('name = "one"', 'name = "one"\ncolour = 1', r"key 'case\[0\]\.colour': unknown key; expected name"),
+        ("below = 0.2", "below = 2", r"key 'scheme\[0\]\.tune\.below': expected a share of packets"),
+        ("[[scheme]]", "[[case]]\nname = 'one'\n[[scheme]]", r"key 'case\[1\]': 'one' is there twice"),
+        ("\"fct_mean['flowlet']\"", '"fct_mean"', r"key 'claim\[0\]\.value': 'fct_mean' means nothing here"),
+        ('expect = "> 0"', 'expect = "fast"', r"key 'claim\[0\]\.expect': expected a text such as"),
+        ('expect = "> 0"', 'expect = "> 0"\nunit = "ft"', r"key 'claim\[0\]\.unit': expected one of"),
+        ('kind = "direction"\n', "", r"key 'claim\[0\]\.kind': missing; expected one of number, ranking"),
+        ('kind = "direction"', 'kind = "odd"', r"key 'claim\[0\]\.kind': expected one of 'number'"),
+        ('kind = "direction"', 'kind = "number"', r"key 'claim\[0\]\.expect': a bound is of a direction"),
+        ('expect = "> 0"', 'expect = "3"', r"key 'claim\[0\]\.expect': one number is of claims whose kind"),
+        (
+            'expect = "> 0"',
+            'expect = "> 0"\ncounts = ["two"]',
+            r"key 'claim\[0\]\.counts': expected one of 'one', found 'two'",
+        ),
+        (
+            'kind = "direction"\ntext = "c"\nvalue = "fct_mean[\'flowlet\']"\nexpect = "> 0"',
+            'kind = "ranking"\ntext = "c"\nvalue = "fct_mean[\'flowlet\']"\nexpect = "> 2"',
+            r"key 'claim\[0\]\.expect': expected a comparison with 1 or 0",
+        ),
+        ("[scale.small]", "[scale.small]\nseeds = '3..1'", r"key 'scale\.small\.seeds': expected a whole"),
+        (
+            'expect = "> 0"',
+            'expect = "> 0"\ncases = ["two"]',
+            r"key 'claim\[0\]\.cases': expected one of 'one'",
+        ),
+        ('[scale.paper]\nvalues = { gap = ["1us"] }', "", r"key 'scale\.paper\.values\.gap': missing"),
+        ('metrics = ["fct_mean"]', "metrics = []", "key 'metrics': "),
+        (
+            'metrics = ["fct_mean"]',
+            'metrics = ["fct_mean"]\nkind = "odd"',
+            "key 'kind': expected one of 'runs'",
+        ),
+        (
+            'title = "t"',
+            'title = "t"\ndrawn = ["fct_p99"]',
+            r"key 'drawn': expected one of 'fct_mean', found 'fct_p99'",
+        ),
+        (
+            "[[scheme]]",
+            "[grid]\nscheme = 'letflow'\noptions = ['gap']\ntitles = { cell = 'x' }\n[[scheme]]",
+            r"key 'grid\.titles': expected one of 'gap', found 'cell'",
+        ),
+        (
+            'expect = "> 0"',
+            'expect = "> 0"\nreason = "chance"',
+            r"key 'claim\[0\]\.reason': expected one of '', found 'chance'",
+        ),
+        (
+            'expect = "> 0"',
+            'expect = "> 0"\nreason = "a"\nwhy = "b"\n[reasons]\na = "c"',
+            r"key 'claim\[0\]\.reason': there is a why, too",
+        ),
+        (
+            "[[scheme]]",
+            "[[scheme]]\ncases = { two = { scheme = 'ecmp' } }",
+            r"key 'scheme\[0\]\.cases': expected one of 'one', found 'two'",
+        ),
+        ("[experiment]", "[experiment", "not TOML"),
+    ],
+)
+def test_mistakes_are_told(tmp_path: Path, old: str, new: str, message: str) -> None:
+    """One line: the file, the key, what is wrong."""
+    path = tmp_path / "it.toml"
+    assert old in GOOD
+    path.write_text(GOOD)
+    read_paper_file(path)
+    path.write_text(GOOD.replace(old, new))
+    with pytest.raises(SpecError, match=message) as caught:
+        read_paper_file(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)

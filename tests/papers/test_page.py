@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a paper's results: what it says is what was measured, and its rows can be run again."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shlex
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tailrace.cli.main import main
+from tailrace.experiments.plan.experiment import Experiment, make
+from tailrace.papers.claims.claims import headline, tally
+from tailrace.papers.document import Document, read_document
+from tailrace.papers.model import LINES
+from tailrace.report.paper.page import page_text, write_page
+from tailrace.report.paper.summary import SUMMARY
+from tailrace.spec.errors import FileError
+from tests.full_disk import small_files
+from tests.long import more
+
+RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results"
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of one figure at the small scale."""
+    folder = tmp_path_factory.mktemp("page")
+    page = folder / "docs" / "one.md"
+    assert main(["paper", "flowcut_table4", "--out", str(folder / "out"), "--page", str(page)]) == 0
+    return page
+
+
+def document_of(page: Path) -> Document:
+    return read_document(page.parent.parent / "out" / "small" / "flowcut_table4" / "result.json")
+
+
+def test_the_page_holds_every_number(written: Path) -> None:
+    """A row a cell, a row a claim with its verdict, and links to files that are there."""
+    text, document = written.read_text(), document_of(written)
+    tables = [line for line in text.splitlines() if line.startswith("|")]
+    for cell in document.cells:
+        assert any(f"| {cell.case} | {cell.label}" in line for line in tables), cell
+    for claim in document.claims:
+        kind = claim.kind if claim.counts else f"({claim.kind})"
+        row = f"| {claim.text} | {kind} | {claim.case} | {claim.paper} | {claim.shown} | {claim.expect} |"
+        assert any(line.startswith(row) and claim.verdict in line for line in tables), claim
+        if claim.why:
+            (number,) = re.findall(rf"(?m)^\((\d+)\) {re.escape(claim.why)}$", text)
+            assert any(line.startswith(row) and line.endswith(f" ({number}) |") for line in tables), claim
+    assert f"| {headline(tally([document.claims]))} |" in text
+    assert f"**{headline(tally([document.claims]))}.**" in text
+    assert "`tailrace paper flowcut_table4 --scale small --page FILE`" in text
+    assert "Not on this page: Buffers, Extensions, Fig. 1, Fig. 4-5, Fig. 7," in text
+    for text_ in (*document.assumptions, *document.reductions):
+        assert text_ in text
+    links = re.findall(r"\]\(([^)#]+)\)", text)
+    assert links
+    assert all((written.parent / link).is_file() for link in links)
+
+
+def test_a_row_can_be_run_again(written: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The words of a row give the hash that stands beside them."""
+    with (written.with_suffix("") / "traces.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == sum(len(cell.runs) for cell in document_of(written).cells)
+    capsys.readouterr()
+    assert trace_of(rows[-1]["words"], tmp_path / "again", capsys) == rows[-1]["trace_sha256"]
+
+
+def trace_of(words: str, out: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """The hash of a run of the words of a row."""
+    assert main(["run", *shlex.split(words), "--json", "--out", str(out)]) in (0, 1)
+    found: str = json.loads(capsys.readouterr().out)["trace_sha256"]
+    return found
+
+
+def recorded(page: Path) -> list[dict[str, str]]:
+    """The runs of a page of the project."""
+    with (page.with_suffix("") / "traces.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+PAGES = sorted(path for path in RESULTS.glob("*.md") if path.name != SUMMARY)
+AGAIN = [
+    ("rlb", "Fig. 14", "drill"),
+    *more(("spritz", "Table III", "valiant"), ("hf2t", "Table 1", "RDMA")),
+]
+"""Rows of the pages that take seconds to run again; `make test-all` has those that take a minute, too."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_words_of_a_row_decide_its_hash(page: Path) -> None:
+    """No two rows of a page have the same words and another hash, and every row has both."""
+    rows = recorded(page)
+    assert rows
+    hashes = {row["words"]: row["trace_sha256"] for row in rows}
+    assert [row for row in rows if row["trace_sha256"] != hashes[row["words"]]] == []
+    assert all(words and len(found) == 64 for words, found in hashes.items())
+    for row in rows[:: len(rows) // 20 or 1]:
+        assert experiment_of(row["words"]).words == row["words"]
+
+
+def experiment_of(words: str) -> Experiment:
+    """What the options mean."""
+    values: dict[str, object] = {}
+    faults: list[object] = []
+    pieces = shlex.split(words)
+    while pieces:
+        key = pieces.pop(0).removeprefix("--").replace("-", "_")
+        value: object = pieces.pop(0) if pieces and not pieces[0].startswith("--") else True
+        if key in ("seed", "reorder"):
+            value = int(str(value))
+        if key == "fault":
+            faults.append(value)
+        else:
+            values[key] = value
+    return make(values | ({"fault": faults} if faults else {}))
+
+
+@pytest.mark.parametrize(("page", "figure", "scheme"), AGAIN)
+def test_a_row_of_a_page_can_be_run_again(
+    page: str, figure: str, scheme: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its words give its hash, months and machines later."""
+    rows = recorded(RESULTS / f"{page}.md")
+    row = next(row for row in rows if (row["figure"], row["scheme"]) == (figure, scheme))
+    capsys.readouterr()
+    assert trace_of(row["words"], tmp_path, capsys) == row["trace_sha256"]
+
+
+def test_a_page_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A page that cannot be written is one line."""
+    target = tmp_path / "taken"
+    target.write_text("a file, no folder")
+    assert main(["paper", "flowcut_table3", "--out", str(tmp_path), "--page", str(target / "x.md")]) == 2
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert str(target) in error
+    assert "Traceback" not in error
+
+
+def test_a_full_disk_leaves_the_page_as_it_was(written: Path) -> None:
+    """The line names what could not be written, and nothing half-written is left."""
+    files = {path: path.read_bytes() for path in written.parent.rglob("*") if path.is_file()}
+    with small_files(500), pytest.raises(FileError) as caught:
+        write_page([document_of(written)], written.parents[1] / "out" / "small", written)
+    assert str(caught.value).startswith(f"{written.with_suffix('')}/flowcut_table4.")
+    assert str(caught.value).endswith("File too large")
+    assert {path: path.read_bytes() for path in written.parent.rglob("*") if path.is_file()} == files
+
+
+def test_numbers_stand_beside_the_picture(written: Path) -> None:
+    """All that the page shows is in its JSON, exactly as measured; a line a cell."""
+    path = written.with_suffix("") / "flowcut_table4.json"
+    kept, document = read_document(path), document_of(written)
+    assert page_text([kept], written.with_suffix("")) == written.read_text("utf-8")
+    assert [cell.metrics for cell in kept.cells] == [
+        {name: cell.metrics[name] for name in document.metrics if name in cell.metrics}
+        for cell in document.cells
+    ]
+    assert kept.claims == document.claims
+    assert kept.curves == document.curves
+    text = path.read_text("utf-8")
+    assert '"runs":[]' in text and "/" + document.cells[0].runs[0] not in text
+    assert sum(line.startswith('  {"case":') for line in text.splitlines()) == len(document.cells)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_pages_of_the_project_say_what_their_numbers_say(page: Path) -> None:
+    """Each figure's JSON holds every number of its section, and every figure has one."""
+    text, folder = page.read_text("utf-8"), page.with_suffix("")
+    names = re.findall(r'(?m)^<a id="(\w+)"></a>$', text)
+    assert sorted(names) == sorted(path.stem for path in folder.glob("*.json"))
+    documents = [read_document(folder / f"{name}.json") for name in names]
+    assert text == page_text(documents, folder)
+    assert {path.stem for path in folder.glob("*.svg")} <= set(names)
+    lines = ("memory", "endpoints", *LINES)
+    drawn = {d.name for d in documents if d.chart in lines}
+    searched = {d.name for d in documents if any(cell.value for cell in d.cells)}
+    assert drawn <= {d.name for d in documents if d.curves} <= drawn | searched
+
+
+def test_a_number_of_a_page_is_no_free_choice() -> None:
+    """The comparison above would see another digit."""
+    page = RESULTS / "flowcut.md"
+    document = read_document(RESULTS / "flowcut" / "flowcut_fig8.json")
+    cell = document.cells[0]
+    other = msgspec.structs.replace(cell, metrics=cell.metrics | {"fct_p99": cell.metrics["fct_p99"] * 1.01})
+    changed = msgspec.structs.replace(document, cells=(other, *document.cells[1:]))
+    row = next(line for line in page_text([changed], page.with_suffix("")).splitlines() if "| ecmp |" in line)
+    assert row not in page.read_text("utf-8")

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ratios to a base, in pairs of one seed; and the common comparison, which is made of them."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from msgspec.structs import asdict
+
+from tailrace.papers.document import OWN_BASE, Cell, Document
+from tailrace.papers.model import names, read_paper_file, select
+from tailrace.report.paper.charts import document_figure
+from tailrace.report.paper.page import page_text
+from tailrace.report.paper.table import ratio_text
+from tailrace.spec.errors import FileError
+from tests.papers.blank import blank
+from tests.papers.small import check_everything_ran, run_small
+from tests.papers.test_files import GOOD
+
+COMMON = [
+    *("common_1_all", "common_2_dcqcn", "common_3_sr", "common_4_any_order", "common_5_faults"),
+    *("common_6_networks", "common_7_gap"),
+]
+
+
+def drawn(ratios: dict[str, tuple[float, ...]], cases: tuple[str, ...] = ("low", "high")) -> Document:
+    """Two metrics over a base, of so many schemes, the same in every case."""
+    metrics = {"slowdown_mean": 2.0, "slowdown_p99": 20.0}
+    return blank(
+        name="common_some",
+        chart="ratios",
+        base="ecmp",
+        cases=dict.fromkeys(cases, ""),
+        metrics=tuple(metrics),
+        cells=tuple(
+            Cell(case, label, metrics, ratios=dict.fromkeys(metrics, ratio))
+            for case in cases
+            for label, ratio in {"ecmp": (1.0, 1.0, 1.0), **ratios}.items()
+        ),
+    )
+
+
+def test_the_base_is_the_line_and_others_are_rows() -> None:
+    """A panel a metric; a point a case, with its interval; nothing lies on another name."""
+    figure = document_figure(drawn({"flowcut": (0.8, 0.7, 0.9), "spray": (9.0, 7.0, 12.0), "drill": (1.2,)}))
+    assert figure is not None
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    assert len(figure.axes) == 2
+    for axis in figure.axes:
+        assert [label.get_text() for label in axis.get_yticklabels()] == ["flowcut", "spray", "drill"]
+        low, high = axis.get_xlim()
+        assert low < 0.7 < 12 < high
+        boxes = [label.get_window_extent(canvas.get_renderer()) for label in axis.get_xticklabels()]
+        assert len(boxes) > 2
+        assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
+        points = [line for line in axis.lines if line.get_linestyle() == "None"]
+        assert sorted(np.concatenate([line.get_xdata() for line in points])) == [0.8, 0.8, 1.2, 1.2, 9.0, 9.0]
+
+
+@pytest.mark.parametrize("spread", [1.01, 1.3, 2.0, 10.0, 80.0])
+def test_an_axis_has_numbers_whatever_the_ratios_are(spread: float) -> None:
+    figure = document_figure(drawn({"it": (spread,)}))
+    assert figure is not None
+    assert all(len(axis.get_xticks()) >= 1 for axis in figure.axes)
+
+
+def test_nothing_over_something_has_no_point() -> None:
+    """Others are drawn as if it were not there."""
+    figure = document_figure(drawn({"none": (0.0, 0.0, 0.0), "half": (0.5, 0.0, 1.0), "it": (0.8, 0.7, 0.9)}))
+    assert figure is not None
+    for axis in figure.axes:
+        points = [line for line in axis.lines if line.get_linestyle() == "None"]
+        assert sorted(np.concatenate([line.get_xdata() for line in points])) == [0.8, 0.8]
+        assert axis.get_xlim()[0] > 0.6
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [((0.834, 0.81, 0.86), "0.83 (0.81..0.86)"), ((0.834,), "0.83"), ((1.0, 1.0, 1.0), "1.00")],
+)
+def test_a_ratio_in_a_table(ratio: tuple[float, ...], text: str) -> None:
+    assert ratio_text(Cell("", "it", {}, ratios={"fct_mean": ratio}), "fct_mean") == text
+    assert ratio_text(Cell("", "it", {}), "fct_mean") == "-"
+
+
+def test_the_page_has_words_of_its_own(tmp_path: Path) -> None:
+    """Where there are some; its tables have the ratios first."""
+    text = page_text([drawn({"flowcut": (0.8, 0.7, 0.9)})], tmp_path)
+    assert text.startswith("# The common comparison")
+    assert "**The design.**" in text
+    assert "\nNot on this page: Fig. 1, Fig. 2," in text
+    assert "| case | scheme | mean slowdown / ecmp | p99 slowdown / ecmp | mean slowdown (×) |" in text
+    assert "| low | flowcut | 0.80 (0.70..0.90) | 0.80 (0.70..0.90) | 2 | 20 |" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "where", "problem"),
+    [
+        ('base = "none"', "base", "expected one of 'flowlet', found 'none'"),
+        ('chart = "ratios"', "base", "missing; expected the scheme to which ratios are"),
+    ],
+)
+def test_mistakes_are_told(change: str, where: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "it.toml"
+    path.write_text(f"{change}\n{GOOD}")
+    with pytest.raises(FileError, match=f"key '{where}': {problem}"):
+        read_paper_file(path)
+
+
+def test_schemes_over_others(tmp_path: Path) -> None:
+    """Each over its own; what is over nothing has no row."""
+    path = tmp_path / "it.toml"
+    scheme = '[[scheme]]\nlabel = "{}"\nexperiment = {{ scheme = "ecmp" }}\n'
+    pair = f'{scheme.format("one")}{scheme.format("on one")}over = "one"\n'
+    path.write_text(GOOD.replace("[[scheme]]", f"{pair}[[scheme]]").replace("tune =", "#"))
+    assert read_paper_file(path).bases == {"on one": "one"}
+    document = drawn({"flowcut": (0.8,)}, ("it",))
+    without = tuple(Cell("it", label, {}) for label in ("ecmp", "spray"))
+    figure = document_figure(
+        blank(**{**asdict(document), "base": OWN_BASE, "cells": (*document.cells, *without)})
+    )
+    assert figure is not None
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["ecmp", "flowcut"]
+    path.write_text(path.read_text().replace('over = "one"', 'over = "two"'))
+    with pytest.raises(FileError, match=r"key 'scheme\[1\].over': expected one of '', 'one', 'on one'"):
+        read_paper_file(path)
+
+
+def test_all_of_the_common_comparison_is_there() -> None:
+    assert [name for name in names() if name.startswith("common_")] == COMMON
+    assert select("common") == COMMON
+
+
+def test_everything_ran(tmp_path: Path) -> None:
+    """At the small scale."""
+    documents = run_small("common", COMMON, tmp_path)
+    check_everything_ran(documents)
+    for document in documents.values():
+        for cell in document.cells:
+            assert document.base == "" or set(cell.ratios) == set(document.drawn), document.name
+            if cell.label == document.base:
+                assert {ratio[0] for ratio in cell.ratios.values()} == {1.0}

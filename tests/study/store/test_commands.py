@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tailrace paper --store`, `tailrace results` and `sweep --store`, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tailrace.cli.main import main
+from tailrace.papers import model
+from tailrace.study import task as tasks
+from tailrace.study.store.store import read_lines
+
+FIGURE = """
+paper = "Some"
+figure = "Fig. 1"
+title = "Some schemes"
+source = "Some §1"
+about = "What they do."
+metrics = ["fct_mean", "fct_max", "out_of_order"]
+
+[experiment]
+target = "virtual"
+topology = "leaf-spine:leaves=2,spines=2,hosts=2"
+workload = "permutation:size=16KiB"
+
+[scale.small]
+seeds = [1, 2, 3]
+
+[scale.paper]
+seeds = [1, 2, 3]
+experiment = { topology = "leaf-spine:leaves=2,spines=2,hosts=4", workload = "permutation:size=64KiB" }
+
+[[scheme]]
+label = "ecmp"
+experiment = { scheme = "ecmp" }
+
+[[scheme]]
+label = "spray"
+experiment = { scheme = "spray" }
+
+[[claim]]
+text = "nothing is lost"
+kind = "invariant"
+value = "retransmitted['ecmp']"
+expect = ">= 0"
+"""
+
+Told = tuple[str, str]
+
+
+@pytest.fixture
+def figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the only figure of a paper; results go beside it."""
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "some_fig1.toml").write_text(FIGURE)
+    monkeypatch.setattr(model, "FOLDER", files)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., Told]:
+    """Calls the command, and gives what it wrote to both outputs."""
+
+    def called(*words: str, status: int = 0) -> Told:
+        capsys.readouterr()
+        assert main(list(words)) == status, capsys.readouterr().err
+        return capsys.readouterr()
+
+    return called
+
+
+def test_a_page_of_stored_runs_is_that_of_runs(figure: Path, call: Callable[..., Told]) -> None:
+    """Byte for byte: the page, its numbers, its picture and traces; and nothing is run for it."""
+    told = call("paper", "some_fig1", "--out", "a", "--page", "one/page.md")
+    assert "virtual" in told[1]
+    assert sorted(path.name for path in (figure / "one").iterdir()) == [
+        *("ecmp.jsonl", "page", "page.md", "spray.jsonl")
+    ]
+    told = call("paper", "some_fig1", "--out", "b", "--page", "two/page.md", "--store", "one")
+    assert "virtual" not in told[1]
+    names = sorted(
+        path.relative_to(figure / "one") for path in (figure / "one").rglob("page*") if path.is_file()
+    )
+    assert names
+    for name in (
+        Path("page.md"),
+        *(Path("page") / each.name for each in (figure / "one" / "page").iterdir()),
+    ):
+        assert (figure / "one" / name).read_bytes() == (figure / "two" / name).read_bytes(), name
+    assert not list((figure / "two").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("page", ["taken", "taken/x.md", "taken.md", "link/x.md"])
+def test_a_page_that_cannot_be_written_is_told_before_anything_runs(
+    page: str, figure: Path, call: Callable[..., Told]
+) -> None:
+    """A file is in the way of the page's folder or of one above it, or a link to nothing."""
+    (figure / "taken").write_text("a file, no folder")
+    (figure / "link").symlink_to("nowhere")
+    told = call("paper", "some_fig1", "--out", "a", "--page", page, status=2)[1]
+    assert told.startswith("tailrace: --page: ")
+    assert len(told.splitlines()) == 1
+    assert not (figure / "a").exists()
+
+
+@pytest.mark.parametrize("place", ["a/runs", "a/small", "a/small/some_fig1"])
+def test_nothing_is_written_through_links(place: str, figure: Path, call: Callable[..., Told]) -> None:
+    """Told before anything runs, with a store and without."""
+    (figure / "elsewhere").mkdir()
+    (figure / place).parent.mkdir(parents=True)
+    (figure / place).symlink_to(figure / "elsewhere")
+    for more in ((), ("--store", "one")):
+        told = call("paper", "some_fig1", "--out", "a", *more, status=2)[1]
+        assert f"{place}" in told.splitlines()[-1]
+        assert "a link, expected a folder" in told.splitlines()[-1]
+        assert "virtual" not in told
+    assert list((figure / "elsewhere").iterdir()) == []
+
+
+def test_a_page_says_that_runs_were_kept(
+    figure: Path, call: Callable[..., Told], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a commit that changes nothing of what they give."""
+    call("paper", "some_fig1", "--out", "a", "--page", "one/page.md")
+    assert "Kept:" not in (figure / "one" / "page.md").read_text()
+    monkeypatch.setattr(tasks, "code_sha256", lambda: "another commit")
+    told = call("paper", "some_fig1", "--out", "b", "--page", "one/page.md")
+    assert "stored runs of earlier code: 6; run again first: 2 (ecmp, spray)" in told[1]
+    assert "Kept: " in (figure / "one" / "page.md").read_text()
+    told = call("paper", "some_fig1", "--out", "c", "--page", "one/page.md")
+    assert "virtual" not in told[1]
+
+
+def test_sweeps_add_lines_and_results_finds_them(figure: Path, call: Callable[..., Told]) -> None:
+    """By scheme, options, seeds and faults; whole as JSON; all seeds in one row."""
+    words = ("sweep", "--scheme", "ecmp,letflow:gap=5us", "--set", "seed=1..3", "--set",
+             "fault=none,link-slow:link=leaf1-spine1,factor=0.5", "--target", "virtual", "--workers", "2",
+             "--topology", "leaf-spine:leaves=2,spines=2,hosts=2", "--workload", "permutation:size=16KiB")  # fmt: skip
+    call(*words, "--store", "kept", "--out", "swept")
+
+    def found(*filters: str, over_seeds: bool = False) -> list[dict]:
+        form = ("--over-seeds", "-o", "json") if over_seeds else ("-o", "jsonl")
+        text, _ = call("results", *filters, "--store", "kept", *form)
+        return json.loads(text) if over_seeds else [json.loads(line) for line in text.splitlines()]
+
+    assert len(found()) == 12
+    assert len(found("scheme=letflow")) == len(found("scheme=letflow:gap=5us")) == 6
+    assert found("scheme=letflow:gap=6us") == found("scheme=let") == []
+    assert [row["seed"] for row in found("scheme=ecmp", "seed=2..3", "fault=none")] == [2, 3]
+    assert len(found("fault=link-slow:factor=0.5", "seed=1")) == 2
+    assert len(found("topology=leaf-spine:spines=2", "workload=permutation")) == 12
+    (whole,) = json.loads(
+        call("results", "scheme=ecmp", "seed=1", "fault=none", "--json", "--store", "kept")[0]
+    )
+    summary = json.loads((figure / "swept/scheme=ecmp/seed=1/fault=none/summary.json").read_text())
+    assert whole["summary"]["trace_sha256"] == summary["trace_sha256"]
+    assert found("scheme=ecmp", "seed=1", "fault=none")[0]["trace"] == summary["trace_sha256"]
+    rows = found("scheme=ecmp", over_seeds=True)
+    assert [(row["seeds"], row["flows"]) for row in rows] == [(3, 12), (3, 12)]
+    (clean,) = (row for row in rows if not row["faults"])
+    for name in ("fct_mean_ns", "fct_p99_ns", "slowdown_p99", "out_of_order"):
+        each = [row[name] for row in found("scheme=ecmp", "fault=none")]
+        assert clean[name] == pytest.approx(sum(each) / 3)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["scheme"], "results 'scheme': expected KEY=WORDS"),
+        (["colour=red"], "results 'colour=red': unknown key; expected "),
+        (["seed=x"], "results 'seed=x': expected a number, or FIRST..LAST"),
+        (["scheme=:"], "scheme: the name is missing"),
+        (["--store", "file"], "file: Not a directory"),
+    ],
+)
+def test_bad_calls(words: list[str], message: str, figure: Path, call: Callable[..., Told]) -> None:
+    """One line, exit 2."""
+    (figure / "file").write_text("")
+    store = [] if "--store" in words else ["--store", "."]
+    told = call("results", *words, *store, status=2)[1]
+    assert message in told
+    assert len(told.splitlines()) == 1
+
+
+def test_bad_lines_are_told_and_the_others_shown(figure: Path, call: Callable[..., Told]) -> None:
+    """Each by file and line, exit 2; a page is not made of such a file, and it stays as it is."""
+    call("paper", "some_fig1", "--out", "a", "--store", "kept")
+    path = figure / "kept" / "ecmp.jsonl"
+    lines = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([b"<<<<<<< ours", lines[0], b"\x1b[31m", lines[1], lines[2][:-1]]))
+    before = path.read_bytes()
+    shown, told = call("results", "scheme=ecmp", "--store", "kept", "-o", "jsonl", status=2)
+    assert len(shown.splitlines()) == 2
+    name = "tailrace: kept/ecmp.jsonl: line"
+    one, two, three, last = told.splitlines()
+    assert one.startswith(f"{name} 1: no finished run: ")
+    assert two.startswith(f"{name} 3: no finished run: ")
+    assert three.startswith(f"{name} 5: no finished run: ")
+    assert last == "tailrace: 3 lines are no finished runs, and were left out"
+    told = call("paper", "some_fig1", "--out", "b", "--store", "kept", status=2)[1]
+    assert "tailrace: kept/ecmp.jsonl: line 1: no finished run: " in told
+    assert "Traceback" not in told
+    assert path.read_bytes() == before
+
+
+def test_the_projects_own_lines_can_be_read() -> None:
+    """Those beside its pages."""
+    folder = Path(__file__).resolve().parents[3] / "docs" / "results"
+    paths = sorted(folder.glob("*.jsonl"))
+    assert paths
+    for path in paths:
+        found, bad = read_lines(path)
+        assert bad == []
+        orders = [line.record.order for line in found.values()]
+        assert orders == sorted(orders)
+
+
+@pytest.mark.parametrize("seed", ["4", "1..3"])
+def test_percentiles_are_in_lines(seed: str, figure: Path, call: Callable[..., Told]) -> None:
+    """Over several seeds they are means of each one's own, so nothing is run again for them."""
+    path = figure / "files" / "some_fig1.toml"
+    path.write_text(path.read_text().replace('"fct_max"', '"fct_p50"'))
+    words = ("paper", "some_fig1", "--seed", seed, "--store", "kept", "--json")
+    (first,) = json.loads(call(*words, "--out", "a")[0])
+    told = call(*words, "--out", "b")
+    assert "virtual" not in told[1]
+    (second,) = json.loads(told[0])
+    assert [cell["metrics"]["fct_p50"] for cell in second["cells"]] == [
+        cell["metrics"]["fct_p50"] for cell in first["cells"]
+    ]
+
+
+def test_ratios_are_of_pairs(figure: Path, call: Callable[..., Told]) -> None:
+    """Of means over the seeds, with an interval from three seeds on; the same of stored runs."""
+    path = figure / "files" / "some_fig1.toml"
+    path.write_text(
+        path.read_text().replace('title = "Some', 'base = "ecmp"\ndrawn = ["fct_mean"]\ntitle = "Some')
+    )
+    found = []
+    for out, seeds in (("a", "1..5"), ("b", "1..5"), ("c", "1..2")):
+        (document,) = json.loads(
+            call("paper", "some_fig1", "--seed", seeds, "--store", "kept", "--json", "--out", out)[0]
+        )
+        found.append({cell["label"]: cell for cell in document["cells"]})
+    first, again, two = found
+    assert first == again
+    means = {label: cell["metrics"]["fct_mean"] for label, cell in first.items()}
+    value, low, high = first["spray"]["ratios"]["fct_mean"]
+    assert value == pytest.approx(means["spray"] / means["ecmp"])
+    assert low <= value <= high
+    assert first["ecmp"]["ratios"] == {"fct_mean": [1.0, 1.0, 1.0]}
+    assert len(two["spray"]["ratios"]["fct_mean"]) == 1
+    assert document["cost"]["runs"] == 4

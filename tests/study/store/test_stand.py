@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finished runs survive a change of code that changes nothing, and one that changes something is noticed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tailrace.experiments.plan.experiment import make
+from tailrace.results.result import SUMMARY, Result, read_summary
+from tailrace.study import pool
+from tailrace.study import task as tasks
+from tailrace.study.pool import Where
+from tailrace.study.progress import Display
+from tailrace.study.store.stand import Measured, Survey, run_stored, survey
+from tailrace.study.store.store import Store
+from tailrace.study.task import Failed, Task, make_task, run_task
+
+SEEDS = 25
+WORDS = {
+    "topology": "leaf-spine:leaves=2,spines=2,hosts=1",
+    "workload": "permutation:size=4KiB",
+    "target": "virtual",
+}
+
+
+def hashed(text: str) -> str:
+    """A trace hash."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass
+class Laboratory:
+    """Code that can be changed, and what a change of it does: nothing is run but one task, whose result all
+    others get with a trace and numbers of their own.
+
+    code: names the code, and the folder of results where `out` does not
+    result: the trace of a run, by scheme and seed and code; a failure where it is empty
+    """
+
+    folder: Path
+    pattern: Result
+    code: str = "first"
+    out: str = ""
+    ran: list[str] = field(default_factory=list)
+    said: io.StringIO = field(default_factory=io.StringIO)
+
+    def trace(self, scheme: str, seed: int) -> str:
+        """What a run of the present code leaves."""
+        return f"{scheme} {seed}"
+
+    def tasks(self, *schemes: str, seeds: int = SEEDS) -> list[Task]:
+        """Tasks by the present code."""
+        found = []
+        for scheme in schemes:
+            for seed in range(seeds):
+                one = make({**WORDS, "scheme": scheme, "seed": seed})
+                task = make_task(one, "virtual", label=f"{scheme} {seed}", out=Path("runs"))
+                found.append(replace(task, out=Path("runs") / task.key[:16]))
+        return found
+
+    def guarded(self, task: Task, *_report) -> Result | Failed:
+        """Instead of a run."""
+        experiment = task.experiment
+        self.ran.append(task.label)
+        trace = self.trace(experiment.scheme, experiment.seed)
+        if not trace:
+            return Failed("it failed")
+        summary = msgspec.structs.replace(
+            self.pattern.summary,
+            scheme=experiment.scheme,
+            seed=experiment.seed,
+            trace_sha256=hashed(trace),
+            task=task.key,
+        )
+        return replace(self.pattern, summary=summary)
+
+    def run(self, found: list[Task], **more) -> tuple[dict[str, Measured | Failed], Survey]:
+        """What becomes of tasks; `ran` has the labels of those that were run."""
+        self.ran.clear()
+        store, display = Store(self.folder / "store"), Display(self.said)
+        # what an earlier call has left in its own folder is another matter
+        out = self.folder / (self.out or self.code)
+        return run_stored(found, store, out, Where(), display, **more)
+
+
+@pytest.fixture(scope="module")
+def pattern() -> Result:
+    return run_task(make_task(make({**WORDS, "scheme": "ecmp"}), "virtual", label="it", out=Path("it")))
+
+
+@pytest.fixture
+def lab(tmp_path: Path, pattern: Result, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
+    found = Laboratory(tmp_path, pattern)
+    monkeypatch.setattr(tasks, "code_sha256", lambda: found.code)
+    monkeypatch.setattr(pool, "guarded", found.guarded)
+    return found
+
+
+def traces(ends: dict[str, Measured | Failed]) -> list[object]:
+    """The traces of runs, none of which failed."""
+    return [end.result.summary.trace_sha256 for end in ends.values() if isinstance(end, Measured)]
+
+
+def test_a_change_that_changes_nothing(lab: Laboratory) -> None:
+    """One in ten of each scheme is run again, then all stand; the page is told; a second call runs nothing."""
+    lab.run(lab.tasks("ecmp", "spray"))
+    assert len(lab.ran) == 2 * SEEDS
+    lab.code = "second"
+    ends, found = lab.run(lab.tasks("ecmp", "spray"))
+    again = set(lab.ran)
+    assert {label.split()[0] for label in again} == {"ecmp", "spray"}
+    assert 2 <= len(again) == found.sample <= SEEDS
+    assert len(found.kept) == 2 * SEEDS - len(again)
+    note = (
+        f"{len(found.kept)} of {2 * SEEDS} runs were made by earlier code, and stand because {len(again)} of"
+    )
+    assert found.note().startswith(note)
+    assert traces(ends) == [
+        hashed(lab.trace(scheme, seed)) for scheme in ("ecmp", "spray") for seed in range(SEEDS)
+    ]
+    for task in lab.tasks("ecmp", "spray"):
+        assert read_summary(lab.folder / "second" / task.out / SUMMARY).task == task.key
+    _, same = lab.run(lab.tasks("ecmp", "spray"))
+    assert lab.ran == []
+    assert same.note() == found.note()
+    # the words of a run choose it, not who asks: of half of the tasks no others are run again
+    lab.code = "third"
+    lab.run(lab.tasks("ecmp", "spray"))
+    third = set(lab.ran)
+    assert third != again, "another change chooses others"
+
+
+def test_a_change_of_one_scheme(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of its runs are run again, and it is said which; those of others stand. Once more is not needed."""
+    lab.run(lab.tasks("ecmp", "spray"))
+    lab.code = "second"
+    monkeypatch.setattr(
+        lab, "trace", lambda scheme, seed: f"{scheme} {seed} {'new' if scheme == 'spray' else ''}".strip()
+    )
+    ends, found = lab.run(lab.tasks("ecmp", "spray"))
+    assert sorted(label for label in lab.ran if label.startswith("spray")) == sorted(
+        task.label for task in lab.tasks("spray")
+    )
+    assert 1 <= len([label for label in lab.ran if label.startswith("ecmp")]) < SEEDS
+    assert "spray: the code has changed what runs give" in lab.said.getvalue()
+    assert "ecmp: the code has changed" not in lab.said.getvalue()
+    assert "trace: not as the stored run of earlier code" in lab.said.getvalue()
+    assert traces(ends) == [
+        hashed(lab.trace(scheme, seed)) for scheme in ("ecmp", "spray") for seed in range(SEEDS)
+    ]
+    assert f" of {2 * SEEDS} runs" in found.note()
+    lab.run(lab.tasks("ecmp", "spray"))
+    assert lab.ran == []
+    lab.code = "third"
+    lab.run(lab.tasks("spray"))
+    assert len(lab.ran) < SEEDS
+
+
+def test_a_change_of_some_runs(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one of the sample differs, those that would not have are run again, too, and then count as new."""
+    lab.run(lab.tasks("ecmp"))
+    lab.code = "second"
+    sample = {task.label for task in survey(Store(lab.folder / "store"), lab.tasks("ecmp")).again}
+    changed = min(sample)
+    real = lab.trace
+    monkeypatch.setattr(
+        lab,
+        "trace",
+        lambda scheme, seed: real(scheme, seed) + (" new" if f"{scheme} {seed}" == changed else ""),
+    )
+    lab.run(lab.tasks("ecmp"))
+    assert len(lab.ran) == SEEDS
+    lab.code = "third"
+    _, found = lab.run(lab.tasks("ecmp"))
+    assert len(lab.ran) < SEEDS
+    assert not found.changed
+
+
+def test_a_change_that_is_taken_back(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was run by the first code and by no other stands; what was replaced is run again."""
+    lab.run(lab.tasks("ecmp"))
+    lab.code = "second"
+    monkeypatch.setattr(lab, "trace", lambda scheme, seed: f"{scheme} {seed} new")
+    lab.run(lab.tasks("ecmp", seeds=5))
+    assert len(lab.ran) == 5
+    monkeypatch.undo()
+    monkeypatch.setattr(pool, "guarded", lab.guarded)
+    monkeypatch.setattr(tasks, "code_sha256", lambda: "first")
+    ends, _ = lab.run(lab.tasks("ecmp"))
+    assert len(lab.ran) == 5
+    assert set(traces(ends)) == {hashed(f"ecmp {n}") for n in range(SEEDS)}
+
+
+def test_a_sample_that_fails_proves_nothing(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All are run again, and what failed is told as in any run."""
+    lab.run(lab.tasks("ecmp"))
+    lab.code = "second"
+    monkeypatch.setattr(lab, "trace", lambda _scheme, _seed: "")
+    ends, _ = lab.run(lab.tasks("ecmp"))
+    assert len(lab.ran) == SEEDS
+    assert all(isinstance(end, Failed) for end in ends.values())
+
+
+def test_a_metric_that_nobody_looked_for(lab: Laboratory) -> None:
+    """A page that needs it has the runs made again that were stored before it was known."""
+    lab.run(lab.tasks("ecmp", seeds=3))
+    store = Store(lab.folder / "store")
+    for record in store.of("ecmp").values():
+        metrics = {name: value for name, value in record.metrics.items() if name != "timeouts"}
+        path = store.folder / "ecmp.jsonl"
+        old, new = map(msgspec.json.encode, (record, msgspec.structs.replace(record, metrics=metrics)))
+        path.write_bytes(path.read_bytes().replace(old, new))
+    lab.run(lab.tasks("ecmp", seeds=3), needs=["fct_mean", "memory"])
+    assert lab.ran == []
+    lab.out = "elsewhere"
+    lab.run(lab.tasks("ecmp", seeds=3), needs=["timeouts_of_incast"])
+    assert len(lab.ran) == 3
+    lab.out = "still elsewhere"
+    lab.run(lab.tasks("ecmp", seeds=3), needs=["timeouts"])
+    assert lab.ran == []
+
+
+def test_what_a_folder_of_results_has_is_not_run(lab: Laboratory) -> None:
+    """It goes into the store as if it had been."""
+    lab.run(lab.tasks("ecmp", seeds=3))
+    (lab.folder / "store" / "ecmp.jsonl").unlink()
+    lab.run(lab.tasks("ecmp", seeds=3))
+    assert lab.ran == []
+    assert len(Store(lab.folder / "store").of("ecmp")) == 3
+
+
+def test_again_runs_everything(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever stands; a result that the same code did not give before is told, and replaces the other."""
+    lab.run(lab.tasks("ecmp", seeds=3))
+    lab.run(lab.tasks("ecmp", seeds=3), again=True)
+    assert len(lab.ran) == 3
+    assert "warning" not in lab.said.getvalue()
+    monkeypatch.setattr(lab, "trace", lambda scheme, seed: f"{scheme} {seed} other")
+    lab.run(lab.tasks("ecmp", seeds=3), again=True)
+    assert lab.said.getvalue().count("not as the stored run of the same code, which is replaced") == 3
+    stored = {each.summary.trace_sha256 for each in Store(lab.folder / "store").of("ecmp").values()}
+    assert stored == {hashed(f"ecmp {seed} other") for seed in range(3)}

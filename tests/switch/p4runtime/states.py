@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state of a pipeline without a server: whole calls where the server does slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from finsy.proto import p4r
+
+from tailrace.switch.compiler import Program
+from tailrace.switch.core import Switch
+from tailrace.switch.p4runtime.context import Context, Limits, Ports, finish
+from tailrace.switch.p4runtime.entities.schema import Schema
+from tailrace.switch.p4runtime.memory import Account, Memory
+from tailrace.switch.p4runtime.state import Result, State
+
+
+def new_state(
+    program: Program, schema: Schema, now_ns: int = 0, limits: Limits | None = None, *, lenient: bool = False
+) -> State:
+    """A fresh pipeline on a switch of its own."""
+    account = Account(Memory(1 << 30))
+    context = Context(Switch(program), lambda: now_ns, Ports(), limits or Limits(), account, lenient)
+    return State(schema, context)
+
+
+def written(state: State, batch: Sequence[p4r.Update], *, whole: bool = False) -> list[Result]:
+    """Carries out a batch; what became of each update."""
+    results: list[Result] = []
+    finish(state.write_all_or_none(batch, results) if whole else state.write(batch, results))
+    return results
+
+
+def answered(state: State, requests: Sequence[p4r.Entity]) -> tuple[list[p4r.Entity], list[Result]]:
+    """Carries out a Read: the entities, and what became of each request."""
+    results: list[Result] = []
+    messages = [message for message in state.read(requests, results) if message is not None]
+    return [entity for message in messages for entity in message.entities], results

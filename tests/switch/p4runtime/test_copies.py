@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A member of weight N is N copies, so a few octets of a message may be much work: it is counted, not timed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+from finsy.proto import p4i, p4r
+from google.protobuf import text_format
+
+from tailrace.p4rt.status import Code
+from tailrace.switch.compiler import Program, load_program
+from tailrace.switch.p4runtime.context import COPIES_OF_WORK, SLICE, Undo, in_slices
+from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
+from tailrace.switch.p4runtime.reconcile import transfer
+from tailrace.switch.p4runtime.state import Result, State
+from tests.switch.p4runtime import states
+from tests.switch.p4runtime.conftest import BUILD
+
+INSERT, MODIFY, DELETE = 1, 2, 3
+WEIGHT = 16384
+"""The most that a group may have."""
+TOUCHED = {INSERT: 2 * WEIGHT, MODIFY: 3 * WEIGHT, DELETE: WEIGHT}
+"""Copies of a one-shot action are made, put into the group, and those before dropped."""
+
+
+@cache
+def program() -> tuple[Program, Schema, p4i.P4Info]:
+    info = text_format.Parse((BUILD / "action_profiles.p4info.txtpb").read_text(), p4i.P4Info())
+    loaded = load_program((BUILD / "action_profiles.json").read_bytes())
+    return loaded, build_schema(info, loaded.model), info
+
+
+def id_of(kind: str, alias: str) -> int:
+    found: int = next(one.preamble.id for one in getattr(program()[2], kind) if one.preamble.alias == alias)
+    return found
+
+
+@pytest.fixture
+def state() -> Iterator[State]:
+    made = states.new_state(*program()[:2])
+    yield made
+    made.context.switch.close()
+
+
+def one_shot(kind: int, number: int, weight: int = WEIGHT) -> p4r.Update:
+    update = p4r.Update(type=p4r.Update.Type.ValueType(kind))
+    entry = update.entity.table_entry
+    entry.table_id = id_of("tables", "route")
+    entry.match.add(field_id=1).lpm.CopyFrom(
+        p4r.FieldMatch.LPM(value=bytes([10, 0, number, 0]), prefix_len=24)
+    )
+    item = entry.action.action_profile_action_set.action_profile_actions.add(weight=weight)
+    item.action.action_id = id_of("actions", "set_port")
+    item.action.params.add(param_id=1, value=b"\1")
+    return update
+
+
+def member(kind: int, value: int) -> p4r.Update:
+    update = p4r.Update(type=p4r.Update.Type.ValueType(kind))
+    one = update.entity.action_profile_member
+    one.action_profile_id, one.member_id = id_of("action_profiles", "next_hops"), 1
+    one.action.action_id = id_of("actions", "set_port")
+    one.action.params.add(param_id=1, value=bytes([value]))
+    return update
+
+
+def group(kind: int, number: int, weight: int = WEIGHT) -> p4r.Update:
+    update = p4r.Update(type=p4r.Update.Type.ValueType(kind))
+    one = update.entity.action_profile_group
+    one.action_profile_id, one.group_id = id_of("action_profiles", "next_hops"), number
+    if kind != DELETE:
+        one.members.add(member_id=1, weight=weight)
+    return update
+
+
+def test_copies_are_work(state: State) -> None:
+    """Of one-shot actions: each update is a step that counts what it has made, changed and dropped."""
+    for kind in (INSERT, MODIFY, DELETE):
+        results: list[Result] = []
+        works = list(state.write([one_shot(kind, number) for number in range(3)], results))
+        assert results == [None] * 3
+        assert min(works) >= TOUCHED[kind] // COPIES_OF_WORK >= 4 * SLICE
+
+
+def test_copies_of_members_are_work(state: State) -> None:
+    """Of groups, and of a member whose copies all get another action."""
+    updates = [member(INSERT, 1), group(INSERT, 1), group(INSERT, 2), member(MODIFY, 2), group(MODIFY, 1)]
+    results: list[Result] = []
+    works = list(state.write([*updates, group(DELETE, 2), group(DELETE, 1)], results))
+    assert results == [None] * len(works)
+    few = WEIGHT // COPIES_OF_WORK
+    assert works[0] < SLICE and works[5] < SLICE  # nothing but the group's own
+    assert [work // few for work in (*works[1:5], works[6])] == [2, 1, 1, 1, 1]
+
+
+def test_others_have_their_turn_between(state: State) -> None:
+    """No slice of a batch holds more than one such update."""
+    slices = list(in_slices(state.write([one_shot(INSERT, number) for number in range(10)], [])))
+    assert len(slices) == 10
+
+
+def test_to_carry_them_over_is_work(state: State) -> None:
+    """RECONCILE_AND_COMMIT makes them all anew."""
+    assert not any(states.written(state, [one_shot(INSERT, number) for number in range(3)]))
+    new = states.new_state(*program()[:2])
+    try:
+        works = list(transfer(state, new))
+    finally:
+        new.context.switch.close()
+    assert sum(work >= TOUCHED[INSERT] // COPIES_OF_WORK for work in works) == 3
+
+
+@pytest.mark.parametrize("way", ["many", "again", "members", "order"])
+def test_a_batch_of_all_or_none_has_a_budget(state: State, way: str) -> None:
+    """Beyond it the update is refused with both figures, and nothing has changed; within it all is well."""
+    before = [member(INSERT, 1)] if way in ("members", "order") else [one_shot(INSERT, 0, 1)]
+    if way == "order":
+        before.append(group(INSERT, 1))
+    assert not any(states.written(state, before))
+    batch = {
+        "many": [one_shot(INSERT, number) for number in range(1, 20)],
+        "again": [one_shot(MODIFY, 0, WEIGHT - number % 2) for number in range(20)],
+        "members": [group(INSERT, 1), *(member(MODIFY, number) for number in range(2, 20))],
+        "order": [group(MODIFY, 1)] * 20,
+    }[way]
+    asked = p4r.Entity()
+    asked.table_entry.SetInParent()
+    told = p4r.Entity()
+    told.action_profile_member.SetInParent()
+    found = states.answered(state, [asked, told])[0]
+    memory = state.context.memory._used
+    results = states.written(state, batch, whole=True)
+    failed = next(result for result in results if result is not None and result.code != Code.ABORTED)
+    assert failed.code == Code.RESOURCE_EXHAUSTED
+    assert f"{Undo.MOST_COPIES} copies" in failed.message
+    assert states.answered(state, [asked, told])[0] == found
+    assert state.context.memory._used == memory
+    assert states.written(state, batch[:2], whole=True) == [None] * 2
