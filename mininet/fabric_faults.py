@@ -10,7 +10,7 @@ from functools import partial
 from fabric_links import Links, share
 from fabric_plan import LinkPlan, Plan, PortPlan, SwitchPlan
 
-from tailrace.experiments.faults.fault import LinkDown, LinkFault, LinkSlow
+from tailrace.sim.link_faults import LinkDown, LinkFault, LinkSlow
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from fabric_plan import BMV2, DATA_PRIORITY, SwitchPlan
 from fabric_process import Process
 from fabric_report import FabricError
 
-from tailrace.experiments.plan.pfc import Thresholds
 from tailrace.p4rt.programs import Program
 from tailrace.p4rt.target import target
+from tailrace.topology.pfc import Thresholds
 
 NO_WAITING_ROOM = "NO_WAITING_ROOM"
 """The program's reason for dropping what is lossless."""

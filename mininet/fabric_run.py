@@ -28,9 +28,9 @@ from fabric_watch import Watch
 
 from tailrace.codec.sizes import HEADER_BYTES
 from tailrace.controller import runfile
-from tailrace.experiments.faults.fault import LinkDown
 from tailrace.p4rt import programs
 from tailrace.sim.job import Job
+from tailrace.sim.link_faults import LinkDown
 from tailrace.spec.constants import NS_BITS
 from tailrace.topology.timing import fabric_rate_bps
 

@@ -23,7 +23,7 @@ c_sources() {
     while IFS= read -r -d '' file; do
         "$CC" -std=gnu11 -Wall -Wextra -Werror -fsyntax-only \
             -I tailrace/codec/c -I tailrace/switch/core/c -I tailrace/sim/network/c -I tailrace/switch/daemon/io -isystem "$python" -I "$(dirname "$file")" "$file" || status=1
-    done < <(find tailrace bench conformance tests -name '*.c' -print0 2>/dev/null | sort -z)
+    done < <(find tailrace checks tests -name '*.c' -print0 2>/dev/null | sort -z)
     return $status
 }
 
@@ -35,7 +35,7 @@ shell_sources() {
 
 python_folders() {
     local folder
-    for folder in tailrace bench conformance soak examples ptf_tests scripts tests; do
+    for folder in tailrace checks examples ptf_tests scripts tests; do
         if [ -n "$(find "$folder" -name '*.py' -print -quit 2>/dev/null)" ]; then
             echo "$folder"
         fi

@@ -19,8 +19,8 @@ from typing import Any
 import msgspec
 
 import tailrace
-from tailrace.results.parquet import INTEGER, NUMBER, TEXT
 from tailrace.results.rows import SCHEMA, FlowRow
+from tailrace.tables.arrow import INTEGER, NUMBER, TEXT
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 API, TOUR = DOCS / "api.md", DOCS / "tour.ipynb"

@@ -124,9 +124,8 @@ def _many(seeds: range, workers: int, record: Path | None, *, shrinks: bool) -> 
     took_s = time.monotonic() - began_s
     for seed in list(failed)[: MOST_SHRUNK if shrinks else 0]:
         smaller = shrink(draw(seed))
-        print(
-            f"python -m checks.soak --scenario '{msgspec.json.encode(smaller).decode()}'  # as small as {seed} fails"
-        )
+        words = msgspec.json.encode(smaller).decode()
+        print(f"python -m checks.soak --scenario '{words}'  # as small as {seed} fails")
     print(f"{len(seeds)} scenarios, {len(failed)} failed, {took_s:.0f} s")
     if record is not None:
         line = {

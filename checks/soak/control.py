@@ -17,8 +17,6 @@ from checks.soak.scenario import Break, Full, Kill, Scenario
 from tailrace.controller.controller import Controller
 from tailrace.controller.reconcile import install_all, read_all
 from tailrace.controller.session import DEFAULT_ELECTION_ID, State
-from tailrace.experiments.faults.fault import LinkDown, last_change_ns
-from tailrace.experiments.plan.controller import Live
 from tailrace.p4rt import programs
 from tailrace.p4rt.diff import ByKey, by_key, diff_by_key
 from tailrace.p4rt.encoding import encode
@@ -28,7 +26,8 @@ from tailrace.p4rt.inprocess import InProcess
 from tailrace.p4rt.memory import Mishap, Ways
 from tailrace.p4rt.programs import Program
 from tailrace.schemes.intent import intent
-from tailrace.sim.job import Job
+from tailrace.sim.job import Job, Live
+from tailrace.sim.link_faults import LinkDown, last_change_ns
 from tailrace.sim.live import LiveController
 from tailrace.sim.network import Network
 from tailrace.spec.constants import NS_PER_S

@@ -24,21 +24,14 @@ that are to be random come from `rng` alone: then a seed gives the same run agai
 such a file is loaded, spec/keys.py what a key may be.
 """
 
-from tailrace.experiments.faults.fault import (
-    FAULTS,
-    AckLoss,
-    Blackhole,
-    Drop,
-    LinkDown,
-    LinkSlow,
-    SwitchRestart,
-)
+from tailrace.experiments.faults.fault import FAULTS
 from tailrace.experiments.workloads.registry import Peers, Sizes
 from tailrace.experiments.workloads.registry import register as register_workload
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.results import measure as _papers
 from tailrace.results.metrics import register as register_metric
 from tailrace.results.result import Result
+from tailrace.sim.link_faults import AckLoss, Blackhole, Drop, LinkDown, LinkSlow, SwitchRestart
 from tailrace.spec import SpecError, keys
 from tailrace.topology import Host, Topology
 from tailrace.topology.families.build import Builder

@@ -20,10 +20,10 @@ import msgspec
 from tailrace.cbuild.artifacts import MININET
 from tailrace.emulation.applied import not_applied
 from tailrace.hosts.flows.flow import FlowRecord
+from tailrace.hosts.gaps.hf2t import Learned
+from tailrace.hosts.gaps.measured import Gaps
 from tailrace.p4rt.counters import dropped
-from tailrace.results.events import event_of
-from tailrace.results.gaps import Gaps
-from tailrace.results.hf2t import Learned
+from tailrace.p4rt.events import event_of
 from tailrace.sim.child import environment
 from tailrace.sim.errors import RunError
 from tailrace.sim.job import Job, check_real_time, write_job

@@ -124,7 +124,7 @@ class GrpcConnection:
             raise WriteError(self.name, f"{len(failures)} updates were refused", failures=failures)
 
     def statistics(self) -> dict[str, Any] | None:
-        """What the traffic manager has counted, as the native switch says it (switch.p4runtime.statistics)."""
+        """What the traffic manager has counted, as our switch counts it (switch.p4runtime.statistics)."""
         return run_at_once(self.client.statistics())
 
     def traces(self, request: TraceRequest) -> list[bytes] | None:

@@ -34,3 +34,9 @@ class Event:
 def structured(event: Event) -> dict[str, Any]:
     """An event as one JSON object: `event`, `subject`, `text`, and its facts."""
     return {"event": event.kind, "subject": event.subject, "text": event.text, **event.facts}
+
+
+def event_of(said: dict[str, Any]) -> Event:
+    """The event that `p4rt.events.structured` made an object of; KeyError where it did not."""
+    facts = dict(said)
+    return Event(facts.pop("event"), facts.pop("subject"), facts.pop("text"), facts)

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from tailrace.results.parquet import values_of
 from tailrace.results.result import Result
 from tailrace.spec import SpecError
+from tailrace.tables.arrow import values_of
 from tailrace.topology import Topology, parse_topology
 
 

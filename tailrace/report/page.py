@@ -18,7 +18,6 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from msgspec import UnsetType
 
-from tailrace.experiments.faults.fault import LinkDown, LinkSlow
 from tailrace.experiments.faults.parse import parse_fault
 from tailrace.papers.claims.claims import Tally, headline, others, tally
 from tailrace.papers.claims.kinds import FAIR, GOOD, NOT_MEASURED
@@ -48,6 +47,7 @@ from tailrace.results.result import Result
 from tailrace.results.summary import Summary
 from tailrace.results.table import make_table
 from tailrace.results.units import UNITS
+from tailrace.sim.link_faults import LinkDown, LinkSlow
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
 from tailrace.spec.text import printable

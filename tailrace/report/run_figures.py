@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 from tailrace.report.figures import plot
 from tailrace.results.comparison import max_fct_ns
 from tailrace.results.over_seeds import Group, groups
-from tailrace.results.parquet import values_of
 from tailrace.results.result import Result
 from tailrace.results.rows import FlowRow, measured_rows
 from tailrace.results.statistics import cumulative, mean, percentile, tail_name, tail_percent
 from tailrace.spec.units import format_bytes, time_unit
+from tailrace.tables.arrow import values_of
 
 _KIB = 1 << 10
 _BINS = 8

@@ -12,11 +12,11 @@ from arro3.core import Table
 from msgspec import UNSET, UnsetType
 
 from tailrace.results.intervals import Estimate
-from tailrace.results.parquet import TEXT, make_table, values_of
 from tailrace.results.rows import SCHEMA, measured_rows
 from tailrace.results.summary import Summary
 from tailrace.results.table import Told
 from tailrace.spec.errors import FileError
+from tailrace.tables.arrow import TEXT, make_table, values_of
 
 if TYPE_CHECKING:
     from tailrace.results.result import Result

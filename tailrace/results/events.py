@@ -6,9 +6,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from tailrace.p4rt.events import Event, structured
+from tailrace.p4rt.events import Event, event_of, structured
 from tailrace.spec.errors import FileError
 from tailrace.spec.files import text_of
 
@@ -38,9 +37,3 @@ def read_events(folder: Path) -> tuple[Event, ...]:
         return tuple(event_of(json.loads(line)) for line in lines)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise FileError(path, "", "no log of events") from error
-
-
-def event_of(said: dict[str, Any]) -> Event:
-    """The event that `p4rt.events.structured` made an object of; KeyError where it did not."""
-    facts = dict(said)
-    return Event(facts.pop("event"), facts.pop("subject"), facts.pop("text"), facts)

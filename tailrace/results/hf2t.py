@@ -4,21 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from tailrace.hosts.gaps.hf2t import UNKNOWN
+from tailrace.hosts.gaps.hf2t import UNKNOWN, Learned
 from tailrace.results.rows import FlowRow
 from tailrace.results.statistics import percentile
 
 _SUMS = ("stretched", "stretched_ns", "natural")
-
-
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """What one NIC has learnt: T, UNKNOWN where it had too few gaps, and how often."""
-
-    t_ns: int
-    trainings: int
 
 
 def summary(rows: Sequence[FlowRow], found: Sequence[Learned]) -> dict[str, int]:

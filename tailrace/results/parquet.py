@@ -14,22 +14,17 @@ from __future__ import annotations
 import copyreg
 import hashlib
 import io
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Any
 
-from arro3.core import Array, DataType, Field, RecordBatchReader, Schema, Table
+from arro3.core import DataType, RecordBatchReader, Schema, Table
 from arro3.io import read_parquet as read_arrow
 from arro3.io import write_parquet as write_arrow
 
 from tailrace.spec.errors import FileError, SpecError
 from tailrace.spec.files import read_bytes
 from tailrace.spec.limits import refuse_above
-
-INTEGER, NUMBER, TEXT, TRUTH = DataType.int64(), DataType.float64(), DataType.string(), DataType.bool()
-
-Columns = Mapping[str, DataType]
-"""The types of a table's columns, by name; a value may be missing in any of them."""
+from tailrace.tables.arrow import TEXT, Columns
 
 MOST_BYTES = 1 << 30
 """Of a table that is unpacked; one of the most flows that there may be has half of that."""
@@ -40,18 +35,6 @@ _SEAL = b"\0tailrace sha256\0"
 _COMPRESSION = "zstd(3)"
 _TEXTS = {TEXT, DataType.large_string(), DataType.string_view()}
 """Arrow has several types of text, and other programs use them."""
-
-
-def make_table(values: Mapping[str, list[Any]], columns: Columns) -> Table:
-    """A table of those columns of which there are values, in the order of `columns`."""
-    known = {name: kind for name, kind in columns.items() if name in values}
-    schema = Schema([Field(name, kind, nullable=True) for name, kind in known.items()])
-    return Table.from_arrays([Array(values[name], kind) for name, kind in known.items()], schema=schema)
-
-
-def values_of(table: Table) -> dict[str, list[Any]]:
-    """The values of each column."""
-    return {name: list(table.column(name).to_pylist()) for name in table.column_names}
 
 
 def write_parquet(table: Table, path: Path) -> None:

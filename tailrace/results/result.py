@@ -11,19 +11,15 @@ import msgspec
 from msgspec import UnsetType
 
 from tailrace.experiments.plan.words import case_name
+from tailrace.hosts.gaps.measured import Gaps
 from tailrace.p4rt.events import Event
 from tailrace.results.events import read_events, write_events
-from tailrace.results.gaps import Gaps, read_gaps, write_gaps
+from tailrace.results.gaps import read_gaps, write_gaps
 from tailrace.results.rows import FlowRow, flow_table, read_rows, write_rows
 from tailrace.results.summary import FORMAT, Summary
-from tailrace.results.timelines import (
-    NO_TIMELINES,
-    PATHS,
-    Timelines,
-    read_timelines,
-    write_timelines,
-)
+from tailrace.results.timelines import PATHS, read_timelines, write_timelines
 from tailrace.sim.pfc import waits
+from tailrace.sim.timelines import NO_TIMELINES, Timelines
 from tailrace.spec.errors import FileError
 from tailrace.spec.files import read_bytes, unmarked
 from tailrace.spec.units import format_time

@@ -12,17 +12,9 @@ from arro3.core import Table
 from tailrace.experiments.plan.reckon import MOST_FLOWS
 from tailrace.experiments.workloads.classes import PLAIN, measured
 from tailrace.hosts.flows.flow import FlowRecord
-from tailrace.results.parquet import (
-    INTEGER,
-    NUMBER,
-    TEXT,
-    make_table,
-    read_parquet,
-    refuse_gaps,
-    values_of,
-    write_parquet,
-)
+from tailrace.results.parquet import read_parquet, refuse_gaps, write_parquet
 from tailrace.spec.errors import FileError
+from tailrace.tables.arrow import INTEGER, NUMBER, TEXT, make_table, values_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,11 +29,11 @@ from dataclasses import dataclass
 import msgspec
 from arro3.core import Table
 
-from tailrace.results.parquet import values_of
 from tailrace.results.rows import FlowRow
 from tailrace.results.statistics import mean, percentile
-from tailrace.results.timelines import Timelines
+from tailrace.sim.timelines import Timelines
 from tailrace.spec.constants import NS_BITS, NS_PER_S
+from tailrace.tables.arrow import values_of
 from tailrace.topology import Topology
 
 HOST = "host"

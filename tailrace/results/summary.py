@@ -14,9 +14,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tailrace.experiments.plan.queues import Queues
+from tailrace.hosts.gaps.measured import GapSummary
 from tailrace.p4rt.counters import MOST_RECIRCULATIONS, RECIRCULATIONS
 from tailrace.results.fair import Fair
-from tailrace.results.gaps import GapSummary
 from tailrace.results.rows import FlowRow
 from tailrace.results.sampled import Sampled
 from tailrace.results.statistics import mean, percentile

@@ -9,54 +9,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from arro3.core import Table
 
-from tailrace.results.parquet import (
-    INTEGER,
-    TEXT,
-    TRUTH,
-    Columns,
-    read_parquet,
-    refuse_gaps,
-    write_parquet,
-)
+from tailrace.results.parquet import read_parquet, refuse_gaps, write_parquet
+from tailrace.sim.timelines import PATH_COLUMNS, QUEUE_COLUMNS, Timelines
+from tailrace.tables.arrow import Columns
 
 MOST_ROWS = 20_000_000
 """Of a timeline that is read."""
 
 QUEUES, PATHS = "queues.parquet", "paths.parquet"
-
-QUEUE_COLUMNS = {
-    "time_ns": INTEGER,
-    "switch": TEXT,
-    "port": INTEGER,
-    "peer": TEXT,
-    "queue_bytes": INTEGER,
-    "tx_bytes": INTEGER,
-    "paused": TRUTH,
-}
-PATH_COLUMNS = {
-    "time_ns": INTEGER,
-    "flow": INTEGER,
-    "switch": TEXT,
-    "port": INTEGER,
-    "peer": TEXT,
-    "psn": INTEGER,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Timelines:
-    """The tables; None where nobody looked."""
-
-    queues: Table | None = None
-    paths: Table | None = None
-
-
-NO_TIMELINES = Timelines()
 
 
 def clear_timelines(folder: Path) -> None:

@@ -6,17 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from tailrace.experiments.faults.fault import (
-    AckLoss,
-    Blackhole,
-    Drop,
-    LinkDown,
-    LinkFault,
-    LinkSlow,
-    SwitchRestart,
-)
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.sim.control import Control
+from tailrace.sim.link_faults import AckLoss, Blackhole, Drop, LinkDown, LinkFault, LinkSlow, SwitchRestart
 from tailrace.sim.network import FrameMatch, Network
 from tailrace.topology import Topology
 

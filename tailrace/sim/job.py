@@ -5,24 +5,24 @@ file to another one.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
-from tailrace.experiments.faults.fault import LinkDown, LinkFault, LinkSlow
-from tailrace.experiments.plan.controller import Live
-from tailrace.experiments.plan.pfc import Thresholds
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.p4rt.target import EmulatedPfc, Target, target
 from tailrace.schemes.registry import with_scheme
 from tailrace.schemes.resolved import Resolved
+from tailrace.sim.link_faults import LinkDown, LinkFault, LinkSlow
 from tailrace.spec import SpecError
 from tailrace.spec.files import MOST_BYTES
 from tailrace.spec.schema import read_json
 from tailrace.topology import Topology
+from tailrace.topology.pfc import Thresholds
 
 REAL_TIME = ("bmv2", "native")
 """Targets whose switches and hosts are programs, under Mininet."""
@@ -107,3 +107,11 @@ def check_real_time(job: Job) -> None:
             raise SpecError(f"{name}: the topology has no link {fault.a}-{fault.b}")
         if isinstance(fault, LinkSlow) and job.target == "native" and not fault.always:
             raise SpecError(f"{name}: the native switch takes rates only at its start, so no at or until")
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """The controller that runs in real time; None where the words leave it open."""
+
+    latency_ns: int | None = None
+    interval_ns: int | None = None

@@ -16,14 +16,13 @@ from collections.abc import Callable, Sequence
 from tailrace.controller.controller import Controller
 from tailrace.controller.session import DEFAULT_ELECTION_ID
 from tailrace.controller.timing import Timing
-from tailrace.experiments.plan.controller import Live
 from tailrace.p4rt.channel import Address
 from tailrace.p4rt.events import Event
 from tailrace.p4rt.memory import Memory, Ways
 from tailrace.schemes.resolved import Resolved
 from tailrace.schemes.watch import End, SuppressedPath
 from tailrace.sim.control import reaction_ns
-from tailrace.sim.job import Job
+from tailrace.sim.job import Job, Live
 from tailrace.sim.network import Network
 from tailrace.sim.network.loop import VirtualLoop
 from tailrace.spec.constants import NS_PER_S

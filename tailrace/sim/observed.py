@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from arro3.core import Table
 
-from tailrace.results.parquet import make_table
-from tailrace.results.timelines import PATH_COLUMNS, QUEUE_COLUMNS
 from tailrace.sim.network.observing import Samples, Sight
+from tailrace.sim.timelines import PATH_COLUMNS, QUEUE_COLUMNS
 from tailrace.spec.constants import PS_PER_NS
+from tailrace.tables.arrow import make_table
 from tailrace.topology import Topology
 
 

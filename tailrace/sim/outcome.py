@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Protocol
 
 from tailrace.hosts.flows.flow import FlowRecord
+from tailrace.hosts.gaps.hf2t import Learned
+from tailrace.hosts.gaps.measured import Gaps
 from tailrace.p4rt.events import Event
-from tailrace.results.gaps import Gaps
-from tailrace.results.hf2t import Learned
-from tailrace.results.timelines import NO_TIMELINES, Timelines
 from tailrace.sim.job import Job
+from tailrace.sim.timelines import NO_TIMELINES, Timelines
 
 
 @dataclass(frozen=True, slots=True)

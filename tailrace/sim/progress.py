@@ -7,13 +7,13 @@ import itertools
 import time
 from collections.abc import Sequence
 
-from tailrace.experiments.faults.fault import LinkSlow, last_change_ns
-from tailrace.experiments.plan.reckon import check_samples
 from tailrace.hosts.flows.observation import ReceiverObservation
 from tailrace.hosts.nic.nic import Nic
 from tailrace.sim.control import reaction_ns
 from tailrace.sim.ideal import Ideal
 from tailrace.sim.job import Job
+from tailrace.sim.limits import check_samples
+from tailrace.sim.link_faults import LinkSlow, last_change_ns
 from tailrace.sim.network import Network
 from tailrace.sim.outcome import Progress, Report
 from tailrace.spec import SpecError

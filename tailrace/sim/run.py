@@ -12,20 +12,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tailrace.controller.reconcile import install_all
-from tailrace.experiments.faults.fault import last_change_ns
-from tailrace.experiments.plan.pfc import DEADLOCK_STOPS
 from tailrace.hosts import IMPLEMENTATION
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.nic.nic import Nic
 from tailrace.p4rt import counters, programs
 from tailrace.p4rt.events import Event
-from tailrace.results.timelines import Timelines
 from tailrace.schemes.intent import intent
 from tailrace.schemes.watch import SuppressedPath
 from tailrace.sim.control import Control, reaction_ns
 from tailrace.sim.errors import RunError
 from tailrace.sim.faults import VirtualFaults
 from tailrace.sim.job import Job
+from tailrace.sim.link_faults import last_change_ns
 from tailrace.sim.network import Network
 from tailrace.sim.network.deadlock import Stuck
 from tailrace.sim.network.observing import Watch
@@ -37,12 +35,14 @@ from tailrace.sim.pfc import waits
 from tailrace.sim.progress import Teller, limit_ns, served, stalled_ns
 from tailrace.sim.ranks import Part, other_ranks
 from tailrace.sim.switches import guard_hosts, pfc_counts, switch_config
+from tailrace.sim.timelines import Timelines
 from tailrace.sim.told import Told
 from tailrace.sim.uncollected import uncollected
 from tailrace.spec import Error, SpecError
 from tailrace.spec.units import format_time
 from tailrace.topology.partition import check_ranks
 from tailrace.topology.paths.shortest import Down
+from tailrace.topology.pfc import DEADLOCK_STOPS
 from tailrace.topology.timing import base_rtt_ns
 
 _RESTARTED = "pipeline_replaced"

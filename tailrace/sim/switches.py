@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailrace.experiments.plan.pfc import Thresholds
 from tailrace.sim.job import Job
 from tailrace.sim.network import Network
 from tailrace.sim.network.network import SWITCH_CONFIG
@@ -14,6 +13,7 @@ from tailrace.sim.pfc import pfc_seen
 from tailrace.spec.watchdog import of_port
 from tailrace.switch.core import BufferConfig, PfcConfig, SwitchConfig
 from tailrace.switch.p4runtime.statistics import statistics
+from tailrace.topology.pfc import Thresholds
 from tailrace.topology.timing import fabric_rate_bps
 
 

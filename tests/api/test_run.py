@@ -19,12 +19,12 @@ import pytest
 
 import tailrace
 from tailrace.cli.main import main
-from tailrace.results.parquet import values_of
 from tailrace.results.result import Result, to_json
 from tailrace.results.summary import OF_THE_RUN_ITSELF
 from tailrace.sim.job import Job
 from tailrace.sim.outcome import Outcome, Report
 from tailrace.sim.run import VirtualBackend
+from tailrace.tables.arrow import values_of
 from tests.api.conftest import KEYS, TINY
 from tests.eventually import eventually
 from tests.processes import NOT_IGNORED, children

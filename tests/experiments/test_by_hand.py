@@ -11,7 +11,6 @@ import pytest
 
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.results.parquet import values_of
 from tailrace.results.result import Result
 from tailrace.results.sampled import (
     flow_throughput,
@@ -23,6 +22,7 @@ from tailrace.results.sampled import (
 )
 from tailrace.sim.run import VirtualBackend
 from tailrace.study.run import run
+from tailrace.tables.arrow import values_of
 from tailrace.topology import parse_topology
 
 # a packet has 1024 bytes of payload and 58 of headers, and the first of a flow 16 more: at 1 Gb/s so many ns

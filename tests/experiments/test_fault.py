@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.experiments.faults.fault import (
+from tailrace.experiments.faults.parse import parse_fault
+from tailrace.sim.link_faults import (
     AckLoss,
     Blackhole,
     Drop,
@@ -18,7 +19,6 @@ from tailrace.experiments.faults.fault import (
     SwitchRestart,
     last_change_ns,
 )
-from tailrace.experiments.faults.parse import parse_fault
 from tailrace.spec import SpecError
 from tailrace.spec.scale import scaled
 from tailrace.topology import parse_topology

@@ -11,7 +11,6 @@ import pytest
 
 from tailrace.controller.reconcile import differences
 from tailrace.controller.session import DEFAULT_ELECTION_ID, State
-from tailrace.experiments.plan.controller import Live
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.p4rt import programs
@@ -19,7 +18,7 @@ from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.inprocess import InProcess
 from tailrace.results.result import Result
 from tailrace.schemes.intent import intent
-from tailrace.sim.job import Job
+from tailrace.sim.job import Job, Live
 from tailrace.sim.live import LiveController
 from tailrace.sim.network import Network
 from tailrace.sim.outcome import Progress

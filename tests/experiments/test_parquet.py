@@ -15,17 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.results import parquet
-from tailrace.results.parquet import (
-    INTEGER,
-    NUMBER,
-    TEXT,
-    TRUTH,
-    make_table,
-    read_parquet,
-    values_of,
-    write_parquet,
-)
+from tailrace.results.parquet import read_parquet, write_parquet
 from tailrace.spec.errors import FileError
+from tailrace.tables.arrow import INTEGER, NUMBER, TEXT, TRUTH, make_table, values_of
 
 MOST_ROWS = 1000
 COLUMNS = {"number": INTEGER, "text": TEXT, "share": NUMBER, "truth": TRUTH}
@@ -118,11 +110,12 @@ import re, sys
 from pathlib import Path
 from tailrace.results import parquet
 from tailrace.spec.errors import FileError
+from tailrace.tables.arrow import INTEGER, TEXT
 
 def peak_bytes():
     return 1024 * int(re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text())[1])
 
-columns = {"number": parquet.INTEGER, "text": parquet.TEXT}
+columns = {"number": INTEGER, "text": TEXT}
 path = Path(sys.argv[1])
 parquet.read_parquet(path / "small.parquet", "things", columns, 1000)
 before = peak_bytes()

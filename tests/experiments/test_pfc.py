@@ -11,7 +11,7 @@ import pytest
 from msgspec import UNSET
 
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.plan.pfc import HEADROOM_FRAMES, PORT_FRAMES, XON_SHARE, Pfc, Thresholds, parse_pfc
+from tailrace.experiments.plan.pfc import HEADROOM_FRAMES, PORT_FRAMES, XON_SHARE, Pfc, parse_pfc
 from tailrace.experiments.plan.plan import plan
 from tailrace.results.result import Result
 from tailrace.sim.network import Network
@@ -21,6 +21,7 @@ from tailrace.spec.schema import KeyProblemError
 from tailrace.spec.watchdog import NO_WATCHDOG, WATCHDOG, Watchdog
 from tailrace.study.run import run
 from tailrace.topology import parse_topology
+from tailrace.topology.pfc import Thresholds
 from tailrace.topology.timing import bdp_bytes
 
 FABRIC = parse_topology("leaf-spine:leaves=2,spines=2,hosts=4,rate=10Gbps,delay=1us")

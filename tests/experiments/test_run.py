@@ -9,7 +9,6 @@ from pathlib import Path
 import polars
 import pytest
 
-from tailrace.experiments.faults.fault import LinkDown
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.plan import plan
 from tailrace.results.result import to_json, write_result
@@ -17,6 +16,7 @@ from tailrace.schemes.flowcut.declaration import ResolvedFlowcut
 from tailrace.sim.errors import RunError
 from tailrace.sim.ideal import Ideal
 from tailrace.sim.job import Job
+from tailrace.sim.link_faults import LinkDown
 from tailrace.sim.outcome import Outcome, Progress
 from tailrace.spec import SpecError
 from tailrace.spec.scale import scaled

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from tailrace.experiments.plan.experiment import make
-from tailrace.results.parquet import values_of
 from tailrace.results.result import SUMMARY
 from tailrace.results.summary import OF_THE_RUN_ITSELF
 from tailrace.sim.errors import RunError
 from tailrace.study.task import finished, keep, key_of, make_task, run_task
+from tailrace.tables.arrow import values_of
 
 WORDS = {
     "scheme": "ecmp",

@@ -12,7 +12,6 @@ import pytest
 from finsy.proto import p4r
 from msgspec import structs
 
-from tailrace.experiments.faults.fault import LinkDown
 from tailrace.experiments.plan.defaults import MTU_BYTES
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
@@ -21,6 +20,7 @@ from tailrace.p4rt.events import Event
 from tailrace.results.events import EVENTS, read_events, write_events
 from tailrace.schemes.rlb.faulty_paths import member_ports
 from tailrace.sim.control import REACTION_RTTS
+from tailrace.sim.link_faults import LinkDown
 from tailrace.sim.network import Network
 from tailrace.sim.outcome import Outcome, Progress
 from tailrace.sim.run import Standing, Stops, VirtualBackend

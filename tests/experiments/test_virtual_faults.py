@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tailrace.experiments.faults.fault import Blackhole, LinkDown, SwitchRestart
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.p4rt import programs
@@ -16,6 +15,7 @@ from tailrace.results.result import Result
 from tailrace.schemes.watch import Watcher
 from tailrace.sim.control import REACTION_RTTS
 from tailrace.sim.faults import VirtualFaults
+from tailrace.sim.link_faults import Blackhole, LinkDown, SwitchRestart
 from tailrace.sim.network import Network
 from tailrace.sim.run import VirtualBackend
 from tailrace.sim.told import Told

@@ -32,8 +32,8 @@ from scapy.layers.l2 import Dot1Q, Ether
 from scapy.utils import PcapReader
 
 from tailrace.bmv2.thrift import ThriftClient, ThriftError
-from tailrace.experiments.faults.fault import LinkDown, LinkFault, LinkSlow
 from tailrace.p4rt.target import target
+from tailrace.sim.link_faults import LinkDown, LinkFault, LinkSlow
 from tailrace.topology import parse_topology
 
 FRAME_NS = 1_000_000

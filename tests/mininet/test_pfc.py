@@ -15,7 +15,6 @@ from fabric_bmv2 import WAITING_FACTOR, WAITING_PPS, inner_rates
 from fabric_counters import Reading
 from fabric_plan import command, make_plan
 
-from tailrace.experiments.plan.pfc import Thresholds
 from tailrace.p4rt import programs
 from tailrace.p4rt.target import EmulatedPfc, target
 from tailrace.schemes.base import resolve
@@ -27,6 +26,7 @@ from tailrace.spec.watchdog import Watchdog
 from tailrace.switch.daemon.command_line import make_parser, parse_options
 from tailrace.switch.daemon.lossless import WatchdogSpec, pfc_configs
 from tailrace.topology import parse_topology
+from tailrace.topology.pfc import Thresholds
 from tests.mininet.conftest import Harness
 from tests.mininet.test_runs import flow, result
 

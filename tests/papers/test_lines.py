@@ -15,6 +15,7 @@ from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.workloads.classes import BACKGROUND
 from tailrace.hosts.gaps.histogram import GapHistogram
+from tailrace.hosts.gaps.measured import Gaps
 from tailrace.papers.claims.expression import NotMeasuredError, evaluate
 from tailrace.papers.document import Cell, Document
 from tailrace.papers.grid import bars
@@ -22,7 +23,6 @@ from tailrace.papers.measure.gap_curves import PARTS, SPREAD, TAIL, gap_curves
 from tailrace.papers.measure.sizes import NAMES, RANGES, by_size, ends_bytes, slowdowns
 from tailrace.papers.model import read_paper_file
 from tailrace.report.paper.charts import document_figure, search_figure
-from tailrace.results.gaps import Gaps
 from tailrace.results.result import Result
 from tailrace.sim.outcome import Outcome
 from tailrace.spec import SpecError

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import msgspec
 import pytest
 
-from tailrace.experiments.faults.fault import LinkDown, LinkSlow
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
 from tailrace.sim.ideal import Ideal
+from tailrace.sim.link_faults import LinkDown, LinkSlow
 from tailrace.spec.scale import scaled
 from tailrace.topology import parse_topology
 

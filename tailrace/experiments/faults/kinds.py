@@ -11,16 +11,7 @@ import random
 from dataclasses import dataclass
 from typing import Annotated
 
-from tailrace.experiments.faults.fault import (
-    FAULTS,
-    AckLoss,
-    Blackhole,
-    Drop,
-    LinkDown,
-    LinkFault,
-    LinkSlow,
-    SwitchRestart,
-)
+from tailrace.experiments.faults.fault import FAULTS
 from tailrace.experiments.faults.where import (
     ALL,
     Ends,
@@ -30,6 +21,7 @@ from tailrace.experiments.faults.where import (
     some_links,
     some_switches,
 )
+from tailrace.sim.link_faults import AckLoss, Blackhole, Drop, LinkDown, LinkFault, LinkSlow, SwitchRestart
 from tailrace.spec import SpecError, keys
 from tailrace.spec.units import format_time
 from tailrace.topology import Topology

@@ -12,22 +12,13 @@ interval    between the probes of a link, of which it misses three before the li
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tailrace.sim.job import Live
 from tailrace.spec import Options, SpecError, parse
 
 TOLD, LIVE = KINDS = ("told", "live")
 
 LEAST_NS = 100
 """Of a latency or an interval; far below anything that a controller could keep up with."""
-
-
-@dataclass(frozen=True, slots=True)
-class Live:
-    """The controller that runs in real time; None where the words leave it open."""
-
-    latency_ns: int | None = None
-    interval_ns: int | None = None
 
 
 def parse_controller(text: str) -> Live | None:

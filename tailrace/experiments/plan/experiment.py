@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, UnsetType, structs
 from tailrace.experiments.faults.fault import Fault
 from tailrace.experiments.faults.parse import parse_fault
 from tailrace.experiments.plan import defaults
-from tailrace.experiments.plan.controller import Live, parse_controller
+from tailrace.experiments.plan.controller import parse_controller
 from tailrace.experiments.plan.known import scheme_of, topology_of
 from tailrace.experiments.plan.nic import Window, parse_window
 from tailrace.experiments.plan.pfc import Pfc, parse_pfc
@@ -25,6 +25,7 @@ from tailrace.hosts.options.nic import MAX_MTU_BYTES
 from tailrace.hosts.options.transport import Transport
 from tailrace.hosts.options.transports import parse_transport
 from tailrace.schemes.base import SchemeConfig
+from tailrace.sim.job import Live
 from tailrace.spec import SpecError, Words, parse, plugins
 from tailrace.spec.schema import KeyProblemError, convert, given
 from tailrace.spec.suggest import unknown

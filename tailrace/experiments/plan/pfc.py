@@ -32,56 +32,18 @@ from tailrace.schemes.blocks.channels import MOST_CHANNELS
 from tailrace.spec import Options, SpecError, parse
 from tailrace.spec.constants import NS_BITS
 from tailrace.spec.units import parse_alpha
-from tailrace.spec.watchdog import STORMS, WATCHDOG, Watchdog, of_switch
+from tailrace.spec.watchdog import STORMS, of_switch
 from tailrace.topology import Topology
+from tailrace.topology.pfc import DEADLOCKS, Thresholds
 from tailrace.topology.timing import bdp_bytes
 
 DEFAULT = "default"
 XON_SHARE = 0.8
-DEADLOCK_STOPS, _ = DEADLOCKS = ("stop", "pass")
-"""What a run does when it is deadlocked."""
 
 HEADROOM_FRAMES = 4
 PORT_FRAMES = 8
 REACTION_NS = 50_000_000
 """Where switches and hosts are programs: how long one of them may wait for a processor before it obeys."""
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """What one port does with what came in by it, and what a switch has for all of them, in bytes; and the
-    watchdog of pauses between switches, from which that of hosts' ports follows (spec.watchdog.of_port).
-
-    channels: lossless priorities of links between switches, from that of data on; 0: there is one, and
-        packets keep it
-    deadlock: one of DEADLOCKS
-    """
-
-    xoff_bytes: int
-    xon_bytes: int
-    headroom_bytes: int
-    buffer_bytes: int | None = None
-    alpha: Fraction | None = None
-    port_bytes: int = 0
-    watchdog: Watchdog = WATCHDOG
-    channels: int = 0
-    deadlock: str = DEADLOCKS[0]
-
-    def lossless(self, data_priority: int) -> tuple[int, ...]:
-        """The lossless priorities of a link between switches; hosts send with the first one, that of data."""
-        return tuple(range(data_priority, data_priority + max(1, self.channels)))
-
-    def held_bytes(self, topology: Topology) -> int:
-        """The most that waits in any switch: its buffer, or what its ports hold before and in a pause."""
-        if self.buffer_bytes is not None:
-            return self.buffer_bytes
-        ports = max(len(topology.ports_of(switch.name)) for switch in topology.switches)
-        return ports * max(1, self.channels) * (self.xoff_bytes + self.headroom_bytes)
-
-    @property
-    def rise(self) -> int:
-        """How many priorities above that with which a switch had sent it a packet waits at the next one."""
-        return 1 if self.channels else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,7 @@ from dataclasses import dataclass, replace
 from msgspec import structs
 
 from tailrace.codec.sizes import wire_bytes
-from tailrace.experiments.faults.fault import LinkFault, LinkSlow
 from tailrace.experiments.plan import budget, defaults
-from tailrace.experiments.plan.controller import Live
 from tailrace.experiments.plan.experiment import Experiment, of_settings
 from tailrace.experiments.plan.nic import (
     answers,
@@ -23,7 +21,7 @@ from tailrace.experiments.plan.nic import (
     window_bytes,
 )
 from tailrace.experiments.plan.pause import channels_of, check_emulated, pfc_of
-from tailrace.experiments.plan.pfc import REACTION_NS, Pfc, Thresholds
+from tailrace.experiments.plan.pfc import REACTION_NS, Pfc
 from tailrace.experiments.plan.reckon import check_network, check_packets, check_queue
 from tailrace.experiments.workloads.classes import measured
 from tailrace.hosts.errors import ConfigError
@@ -33,11 +31,13 @@ from tailrace.hosts.options.transport import Transport
 from tailrace.p4rt.target import target as switch_target
 from tailrace.schemes.base import SchemeConfig, resolve
 from tailrace.schemes.resolved import Around, Resolved
-from tailrace.sim.job import Job
+from tailrace.sim.job import Job, Live
+from tailrace.sim.link_faults import LinkFault, LinkSlow
 from tailrace.spec import SpecError
 from tailrace.spec.plugins import blamed
 from tailrace.spec.scale import scaled, scaled_ns
 from tailrace.topology import Topology
+from tailrace.topology.pfc import Thresholds
 
 
 @dataclass(frozen=True, slots=True)

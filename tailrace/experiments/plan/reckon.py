@@ -26,9 +26,6 @@ MOST_PACKETS = 20_000_000_000
 MOST_ROUTES = 2_000_000
 """Of all switches together: a next hop of a switch towards a switch with hosts."""
 
-MOST_SAMPLES = 10_000_000
-"""Of all ports together: each takes some 330 bytes until the table is written, all of them 3.3 GB."""
-
 
 def check_flows(count: float) -> None:
     """Refuses so many flows; `count` may be what is to be expected of random numbers.
@@ -82,15 +79,3 @@ def check_queue(scheme: Resolved, flows: Sequence[FlowSpec], mtu_bytes: int) -> 
         raise SpecError(
             f"scheme {scheme.name}: queue must hold a frame of {frame} bytes at least, found {limit} bytes"
         )
-
-
-def check_samples(topology: Topology, period_ns: int | None, least_ns: int) -> None:
-    """Refuses samples of queues that would fill the memory; `least_ns` is what the run takes at least, or has
-    taken until now.
-
-    Raises:
-        SpecError: they would.
-    """
-    if period_ns is not None:
-        ports = len(topology.hosts) + 2 * len(topology.links)
-        refuse_above("sample", "samples", ports * (least_ns // period_ns), MOST_SAMPLES)

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate
 
+from tailrace.hosts.gaps.measured import Gaps
 from tailrace.papers.document import Cell, Curve
-from tailrace.results.gaps import Gaps
 from tailrace.results.result import Result
 
 PARTS = 4

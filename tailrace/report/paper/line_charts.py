@@ -8,10 +8,10 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
+from tailrace.hosts.gaps.measured import RTTS
 from tailrace.papers.document import Curve, Document
 from tailrace.papers.measure.gap_curves import SPREAD
 from tailrace.report.figures import plot
-from tailrace.results.gaps import RTTS
 from tailrace.results.units import UNITS
 from tailrace.spec.units import format_bytes
 

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of one link or one switch, and the times at which they change what a run sees."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+
+class LinkSlow(msgspec.Struct, frozen=True, tag="link-slow", tag_field="kind"):
+    """The link a-b carries `factor` (over 0, below 1) of its rate, in both directions, in the given time.
+
+    None as an end, here and below: for ever.
+    """
+
+    a: str
+    b: str
+    factor: Annotated[float, Meta(gt=0, le=1, description="a number above 0 and at most 1")]
+    at_ns: int = 0
+    until_ns: int | None = None
+
+    @property
+    def always(self) -> bool:
+        """Whether the link is slow from the start of the traffic to its end."""
+        return self.at_ns == 0 and self.until_ns is None
+
+
+class LinkDown(msgspec.Struct, frozen=True, tag="link-down", tag_field="kind"):
+    """The link a-b carries nothing."""
+
+    a: str
+    b: str
+    at_ns: int = 0
+    until_ns: int | None = None
+
+
+class Drop(msgspec.Struct, frozen=True, tag="drop", tag_field="kind"):
+    """The link a-b loses each data packet with probability `rate`, in both directions or only from a to b."""
+
+    a: str
+    b: str
+    rate: float
+    at_ns: int = 0
+    until_ns: int | None = None
+    one_way: bool = False
+
+
+class AckLoss(msgspec.Struct, frozen=True, tag="ack-loss", tag_field="kind"):
+    """The link a-b loses each Flowcut ACK, of switches or of NICs, with probability `rate`, both ways."""
+
+    a: str
+    b: str
+    rate: float
+    at_ns: int = 0
+    until_ns: int | None = None
+
+
+class Blackhole(msgspec.Struct, frozen=True, tag="blackhole", tag_field="kind"):
+    """`switch` loses every packet between these pairs of source and destination address."""
+
+    switch: str
+    pairs: frozenset[tuple[str, str]]
+    at_ns: int = 0
+    until_ns: int | None = None
+
+
+class SwitchRestart(msgspec.Struct, frozen=True, tag="switch-restart", tag_field="kind"):
+    """`switch` forgets everything at `at_ns`, and comes back `down_ns` later."""
+
+    switch: str
+    at_ns: int
+    down_ns: int
+
+
+LinkFault: TypeAlias = LinkSlow | LinkDown | Drop | AckLoss | Blackhole | SwitchRestart
+"""What happens to one link, or to one switch."""
+
+
+def last_change_ns(fault: LinkFault) -> int:
+    """When a fault is over, or, if it lasts for ever, when it begins."""
+    if isinstance(fault, SwitchRestart):
+        return fault.at_ns + fault.down_ns
+    return fault.at_ns if fault.until_ns is None else fault.until_ns
