@@ -20,8 +20,7 @@ import msgspec
 from tailrace.cbuild.artifacts import MININET
 from tailrace.emulation.applied import not_applied
 from tailrace.hosts.flows.flow import FlowRecord
-from tailrace.hosts.gaps.hf2t import Learned
-from tailrace.hosts.gaps.measured import Gaps
+from tailrace.hosts.measured import Gaps, Learned
 from tailrace.p4rt.counters import dropped
 from tailrace.p4rt.events import event_of
 from tailrace.sim.child import environment

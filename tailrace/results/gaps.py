@@ -13,7 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tailrace.hosts.gaps.histogram import MOST_BINS
-from tailrace.hosts.gaps.measured import Gaps
+from tailrace.hosts.measured import Gaps
 from tailrace.results.parquet import read_parquet, refuse_gaps, write_parquet
 from tailrace.tables.arrow import INTEGER, make_table, values_of
 

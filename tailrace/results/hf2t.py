@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tailrace.hosts.gaps.hf2t import UNKNOWN, Learned
+from tailrace.hosts.gaps.hf2t import UNKNOWN
+from tailrace.hosts.measured import Learned
 from tailrace.results.rows import FlowRow
 from tailrace.results.statistics import percentile
 

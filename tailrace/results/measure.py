@@ -9,7 +9,7 @@ from dataclasses import replace
 from msgspec import UnsetType, structs
 
 from tailrace.experiments.workloads.classes import CLASSES, PLAIN
-from tailrace.hosts.gaps.measured import GapSummary
+from tailrace.hosts.measured import GapSummary
 from tailrace.results.metrics import Metric, added, reserve
 from tailrace.results.over_seeds import Measure
 from tailrace.results.result import Result

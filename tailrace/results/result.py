@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UnsetType
 
 from tailrace.experiments.plan.words import case_name
-from tailrace.hosts.gaps.measured import Gaps
+from tailrace.hosts.measured import Gaps
 from tailrace.p4rt.events import Event
 from tailrace.results.events import read_events, write_events
 from tailrace.results.gaps import read_gaps, write_gaps

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from tailrace.experiments.plan.queues import Queues
-from tailrace.hosts.gaps.measured import GapSummary
+from tailrace.hosts.measured import GapSummary
 from tailrace.p4rt.counters import MOST_RECIRCULATIONS, RECIRCULATIONS
 from tailrace.results.fair import Fair
 from tailrace.results.rows import FlowRow

@@ -11,9 +11,8 @@ from functools import partial
 
 from tailrace.hosts.flows.flow import FlowRecord
 from tailrace.hosts.flows.observation import merge
-from tailrace.hosts.gaps.hf2t import Learned
 from tailrace.hosts.gaps.histogram import merged_bins
-from tailrace.hosts.gaps.measured import Gaps
+from tailrace.hosts.measured import Gaps, Learned
 from tailrace.hosts.nic.nic import Nic
 from tailrace.sim.job import Job
 from tailrace.sim.network import Network

@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Protocol
 
 from tailrace.hosts.flows.flow import FlowRecord
-from tailrace.hosts.gaps.hf2t import Learned
-from tailrace.hosts.gaps.measured import Gaps
+from tailrace.hosts.measured import Gaps, Learned
 from tailrace.p4rt.events import Event
 from tailrace.sim.job import Job
 from tailrace.sim.timelines import NO_TIMELINES, Timelines

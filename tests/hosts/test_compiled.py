@@ -38,7 +38,7 @@ def test_a_set_is_found_by_the_sources_only(monkeypatch, tmp_path):
     monkeypatch.setattr(compiled, "PACKAGE", tmp_path)
     monkeypatch.setattr(compiled, "_PACKAGE", tmp_path / "hosts")
     monkeypatch.setattr(compiled, "_CODEC", tmp_path / "codec")
-    monkeypatch.setattr(compiled, "_CONSTANTS", tmp_path / "words" / "constants.py")
+    monkeypatch.setattr(compiled, "_CONSTANTS", tmp_path / "spec" / "constants.py")
     digests = [compiled.digest()]
     for file in files.values():
         file.write_text("2")

@@ -15,7 +15,7 @@ from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.workloads.classes import BACKGROUND
 from tailrace.hosts.gaps.histogram import GapHistogram
-from tailrace.hosts.gaps.measured import Gaps
+from tailrace.hosts.measured import Gaps
 from tailrace.papers.claims.expression import NotMeasuredError, evaluate
 from tailrace.papers.document import Cell, Document
 from tailrace.papers.grid import bars

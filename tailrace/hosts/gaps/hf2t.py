@@ -26,7 +26,6 @@ stretched. In real time a process is late, now more, now less: there a margin co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from tailrace.hosts.gaps.histogram import WHOLE, GapHistogram
@@ -228,11 +227,3 @@ class Shaper:
             return 0
         rate_bps = self._link_bps
         return -(-before_bytes * NS_BITS // rate_bps) - frame_bytes * NS_BITS // rate_bps
-
-
-@dataclass(frozen=True, slots=True)
-class Learned:
-    """What one NIC has learnt: T, UNKNOWN where it had too few gaps, and how often."""
-
-    t_ns: int
-    trainings: int

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate
 
-from tailrace.hosts.gaps.measured import Gaps
+from tailrace.hosts.measured import Gaps
 from tailrace.papers.document import Cell, Curve
 from tailrace.results.result import Result
 

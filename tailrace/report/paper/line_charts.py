@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
-from tailrace.hosts.gaps.measured import RTTS
+from tailrace.hosts.measured import RTTS
 from tailrace.papers.document import Curve, Document
 from tailrace.papers.measure.gap_curves import SPREAD
 from tailrace.report.figures import plot

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType, structs
 
 from tailrace.hosts.gaps.histogram import MOST_BINS
-from tailrace.hosts.gaps.measured import Gaps
+from tailrace.hosts.measured import Gaps
 from tailrace.results.measure import METRICS, measure, plain
 from tailrace.results.metrics import added
 from tailrace.results.result import Result

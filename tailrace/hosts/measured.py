@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gaps between a flow's packets as NICs measured them: a histogram, and its summary (HF2T Table 1)."""
+"""What NICs measured: gaps between a flow's packets (HF2T Table 1), and the timeouts that HF2T learnt.
+
+None of it is compiled: it goes from process to process.
+"""
 
 from __future__ import annotations
 
@@ -61,3 +64,11 @@ class Gaps:
         """The gaps of at least some base RTTs."""
         one, two, three = (self.at_least(number * rtt_ns) for number in RTTS)
         return GapSummary(self.count, one, two, three, rtt_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What one NIC has learnt: T, UNKNOWN where it had too few gaps, and how often."""
+
+    t_ns: int
+    trainings: int
