@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/p4runtime.md from tests/switch/p4runtime/requirements.toml."""
+"""Writes docs/switch/p4runtime.md from tests/switch/p4runtime/requirements.toml."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import tomli
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "p4runtime.md"
+PAGE = ROOT / "docs" / "switch" / "p4runtime.md"
 TESTS = "tests/switch/p4runtime"
 
 HELD = {"yes": "yes", "no": "**no**", "n/a": "n/a"}
@@ -24,7 +24,7 @@ HEAD = """# P4Runtime: what is asked, and which test shows it
 
 Each row is something that a client can see of [P4Runtime 1.5.0]({specification}),
 in our words, numbered by its section, with the tests that show it through a real gRPC connection.
-`make docs` writes this page from [requirements.toml](../{tests}/requirements.toml); a test fails when
+`make docs` writes this page from [requirements.toml](../../{tests}/requirements.toml); a test fails when
 it is stale, when a row has no test, or when a test is not there.
 
 * **`--strict`** does as the specification says also where that costs others, or breaks with what scripts for
@@ -36,7 +36,7 @@ it is stale, when a row has no test, or when a test is not there.
   that asks the same, and its status there: Y tested, R rejected, P in part, N/A out of scope. All {theirs}
   rows are here; it has some numbers twice, (9.7) are those of registers. **≠**: that row asks for something
   else than the specification, as we read both: see [below](#where-4wards-rows-ask-for-something-else).
-* What holds beyond the specification, and all limits: [switch.md](switch.md#what-clients-may-ask-for).
+* What holds beyond the specification, and all limits: [running.md](running.md#what-clients-may-ask-for).
 """
 
 
@@ -46,7 +46,7 @@ def load() -> dict[str, Any]:
 
 
 def page(data: dict[str, Any]) -> str:
-    """The text of docs/p4runtime.md."""
+    """The text of docs/switch/p4runtime.md."""
     fourward, rows = data["fourward"], list(_rows(data["sections"]))
     differ, stricter = (sum(key in row for row in rows) for key in ("compat", "strict"))
     given = {
@@ -140,7 +140,7 @@ def _section(section: dict[str, Any], status: dict[str, str]) -> Iterator[str]:
 
 def _link(test: str) -> str:
     file, _, name = test.partition("::")
-    return f"[{name.removeprefix('test_')}](../{TESTS}/{file})"
+    return f"[{name.removeprefix('test_')}](../../{TESTS}/{file})"
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from tailrace.switch.daemon.command_line import make_parser
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
-SWITCH = (ROOT / "docs" / "switch.md").read_text("utf-8")
+SWITCH = (ROOT / "docs" / "switch" / "running.md").read_text("utf-8")
 EXPERIMENTS = (ROOT / "docs" / "experiments.md").read_text("utf-8")
 
 
@@ -28,7 +28,7 @@ def block_after(text: str, opening: str) -> str:
     return match.group(1)
 
 
-@pytest.mark.parametrize("name", ["switch.md", "virtual.md"])
+@pytest.mark.parametrize("name", ["switch/running.md", "virtual.md"])
 def test_python_example(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
@@ -70,7 +70,7 @@ def test_key_tables() -> None:
 
 
 def test_switch_options() -> None:
-    """Every option that docs/switch.md names is one of the switch's, ours are all in it."""
+    """Every option that docs/switch/running.md names is one of the switch's, ours are all in it."""
     option = re.compile(r"--[a-z][a-z0-9-]+")
     named = set(option.findall(SWITCH.partition("## Options")[2].partition("## From Python")[0]))
     known = make_parser().format_help()

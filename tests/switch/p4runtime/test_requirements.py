@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""requirements.toml says what there is, and docs/p4runtime.md what it says."""
+"""requirements.toml says what there is, and docs/switch/p4runtime.md what it says."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from tailrace.switch.trace.proto import message_of, schema, text_of
 from tests.test_readme import ROOT
 
 BUILD = ROOT / "tests" / "programs" / "build"
-PAGE = ROOT / "docs" / "packet_trace.proto"
+PAGE = ROOT / "docs" / "switch" / "packet_trace.proto"
 
 STAGE_FIELDS = {"stage_name": (1, 9), "stage_kind": (2, 5), "direction": (3, 5)}
 """Number and kind of BMv2's fields: texts, and enums as numbers."""
@@ -138,6 +138,6 @@ def test_every_step_has_a_message(step: Any) -> None:
 
 
 def test_the_file_is_current() -> None:
-    """docs/packet_trace.proto, which `make docs` writes, describes them."""
+    """docs/switch/packet_trace.proto, which `make docs` writes, describes them."""
     assert PAGE.read_text("utf-8") == schema()
     assert Path(PAGE).stat().st_size < 16_384
