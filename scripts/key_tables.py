@@ -53,22 +53,22 @@ LIMITS = {
     "a message to the P4Runtime server": "switch.p4runtime.server.MAX_MESSAGE_BYTES",
     "metadata of a call": "switch.p4runtime.server.MAX_METADATA_BYTES",
     "connections for a device at a time": "switch.p4runtime.server.MAX_CONNECTIONS",
-    "seconds without a call after which a connection is closed": "switch.p4runtime.server.IDLE_S",
+    "seconds until a connection has its first call, or is closed": "switch.p4runtime.server.IDLE_S",
     "streams of a device at a time": "switch.p4runtime.service.MAX_STREAMS",
-    "seconds in which a stream announces itself": "switch.p4runtime.service.ANNOUNCED_S",
+    "seconds until the first arbitration message of a stream": "switch.p4runtime.service.ANNOUNCED_S",
     "calls of a connection to a device at a time": "switch.p4runtime.server.MAX_CALLS",
     "seconds until a request must have arrived": "switch.p4runtime.waiting.arriving.ARRIVES_S",
-    "seconds without a word after which a connection is looked after": "switch.p4runtime.server.KEEPALIVE_S",
+    "seconds of silence after which a connection is probed": "switch.p4runtime.server.KEEPALIVE_S",
     "seconds that a Write waits for Reads": "switch.p4runtime.waiting.answers.REST_S",
     "seconds that a new primary waits for Writes": "switch.p4runtime.service.TAKEOVER_S",
-    "seconds that a packet is followed that was sent for a trace": "switch.trace.sending.MOST_S",
+    "seconds that a real packet is tracked for a trace": "switch.trace.sending.MOST_S",
     "seconds for a program's compilation": "switch.p4runtime.compiling.MOST_S",
     "the C text of a program": "switch.compiler.emit.text.MOST_BYTES",
     "a compiled program": "switch.p4runtime.compiling.MAX_PROGRAM_BYTES",
     "the cache": "cbuild.cache.MOST_BYTES",
-    "days that it keeps what nobody uses": "cbuild.cache.MOST_DAYS",
+    "days that the cache keeps unused objects": "cbuild.cache.MOST_DAYS",
 }
-"""What docs/security.md says of limits: the number is the constant's; sizes are in bytes."""
+"""What pages say of limits: the number is the constant's, sizes are in bytes; names choose rooms."""
 
 
 def _limit(place: str) -> str:
@@ -94,7 +94,12 @@ def table(kind: str, names: Sequence[str] = ()) -> str:
         ]
     elif kind == "limits":
         rows = [("what", "at most", "constant"), ("---",) * 3]
-        rows += [(what, _limit(place), f"`{place}`") for what, place in LIMITS.items()]
+        rooms = names or {place.partition(".")[0] for place in LIMITS.values()}
+        rows += [
+            (what, _limit(place), f"`{place}`")
+            for what, place in LIMITS.items()
+            if place.partition(".")[0] in rooms
+        ]
     elif kind in STRUCTS:
         rows += _keys(keys_of(STRUCTS[kind]), BY_TOPOLOGY)
     else:

@@ -1,10 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/switch/p4runtime.md from tests/switch/p4runtime/requirements.toml."""
+"""Writes the tables of docs/switch/p4runtime.md from tests/switch/p4runtime/requirements.toml.
+
+They stand between two lines of the page:
+
+    <!-- requirements -->
+    <!-- end of requirements -->
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,64 +19,30 @@ import tomli
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "switch" / "p4runtime.md"
-TESTS = "tests/switch/p4runtime"
+REQUIREMENTS = ROOT / "tests" / "switch" / "p4runtime" / "requirements.toml"
 
-HELD = {"yes": "yes", "no": "**no**", "n/a": "n/a"}
-COLUMNS = ("default", "`--strict`", "`--bmv2-compat`")
+STATES = ("yes", "no", "n/a")
+MODES = ("default", "`--strict`", "`--bmv2-compat`")
+HELD = ("yes",) * len(MODES)
 
-SPECIFICATION = "https://p4lang.github.io/p4runtime/spec/v1.5.0/P4Runtime-Spec.html"
+_BLOCK = re.compile(r"(<!-- requirements -->\n).*?(<!-- end of requirements -->)", re.DOTALL)
 
-HEAD = """# P4Runtime: what is asked, and which test shows it
-
-Each row is something that a client can see of [P4Runtime 1.5.0]({specification}),
-in our words, numbered by its section, with the tests that show it through a real gRPC connection.
-`make docs` writes this page from [requirements.toml](../../{tests}/requirements.toml); a test fails when
-it is stale, when a row has no test, or when a test is not there.
-
-* **`--strict`** does as the specification says also where that costs others, or breaks with what scripts for
-  simple_switch_grpc take for granted: {stricter} rows. **`--bmv2-compat`** does as simple_switch_grpc where
-  programs rely on it: {differ} rows differ, and say how. For all others the same tests run in both modes.
-* **no**: the row tells what happens instead, and its test shows that. **n/a**: it cannot arise here.
-* **4ward** is the row of
-  [{repository}'s compliance matrix](https://github.com/{repository}/blob/{commit}/{page})
-  that asks the same, and its status there: Y tested, R rejected, P in part, N/A out of scope. All {theirs}
-  rows are here; it has some numbers twice, (9.7) are those of registers. **≠**: that row asks for something
-  else than the specification, as we read both: see [below](#where-4wards-rows-ask-for-something-else).
-* What holds beyond the specification, and all limits: [running.md](running.md#what-clients-may-ask-for).
+FOURWARD = """\
+[4ward's compliance matrix](https://github.com/{repository}/blob/{commit}/{page}) has {rows} rows.
+What the specification asks there is held here, by default, in {held} of them. {other} rows ask for
+something else than the specification, as we read both (`differs` in the TOML).
 """
 
 
 def load() -> dict[str, Any]:
     """The requirements."""
-    return tomli.loads((ROOT / TESTS / "requirements.toml").read_text("utf-8"))
+    return tomli.loads(REQUIREMENTS.read_text("utf-8"))
 
 
 def page(data: dict[str, Any]) -> str:
-    """The text of docs/switch/p4runtime.md."""
-    fourward, rows = data["fourward"], list(_rows(data["sections"]))
-    differ, stricter = (sum(key in row for row in rows) for key in ("compat", "strict"))
-    given = {
-        **fourward,
-        "specification": SPECIFICATION,
-        "tests": TESTS,
-        "differ": differ,
-        "stricter": stricter,
-        "theirs": len(fourward["status"]),
-    }
-    parts = [HEAD.format_map(given), *_summary(data), *_compared(rows, fourward["status"])]
-    for section in data["sections"]:
-        parts += _section(section, fourward["status"])
-    parts += [
-        "## Where 4ward's rows ask for something else\n",
-        "| row | 4ward's | what it asks for |",
-        "|---|---|---|",
-    ]
-    parts += [
-        f"| {row['id']} | {', '.join(row['fourward'])} | {row['differs']} |"
-        for row in rows
-        if "differs" in row
-    ]
-    return "\n".join(parts) + "\n"
+    """The text of docs/switch/p4runtime.md with its tables as they should be."""
+    block = "\n".join([*_summary(data), *_fourward(data), *_departures(data)])
+    return _BLOCK.sub(lambda found: f"{found[1]}{block}\n{found[2]}", PAGE.read_text("utf-8"))
 
 
 def _rows(sections: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -86,61 +58,45 @@ def _held(row: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def _summary(data: dict[str, Any]) -> Iterator[str]:
-    """How many rows of each section are held."""
+    """How many rows of each section are held, without sections that are held in every mode."""
     of_specification = [section for section in data["sections"] if section["specification"]]
     others = [section for section in data["sections"] if not section["specification"]]
-    yield "| section | rows | " + " | ".join(f"{name}: {held}" for name in COLUMNS for held in HELD) + " |"
-    yield "|---" * (2 + len(COLUMNS) * len(HELD)) + "|"
+    yield "| section | requirements | held | `--strict` | `--bmv2-compat` | not applicable |"
+    yield "|---|---|---|---|---|---|"
     for section in of_specification:
-        yield _counts(f"{section['specification']} {section['title']}", section["rows"])
-    yield _counts("**all of the specification**", list(_rows(of_specification)))
-    yield _counts("beside the specification", list(_rows(others))) + "\n"
+        if not all(_held(row) == HELD for row in section["rows"]):
+            yield _counts(f"{section['specification']} {section['title']}", section["rows"])
+    yield _counts("**the specification**", list(_rows(of_specification)))
+    yield _counts("beyond the specification", list(_rows(others))) + "\n"
 
 
 def _counts(name: str, rows: list[dict[str, Any]]) -> str:
-    cells = [str(len(rows))]
-    for column in range(len(COLUMNS)):
-        counts = Counter(_held(row)[column] for row in rows)
-        cells += [str(counts[held] or "") for held in HELD]
-    return f"| {name} | {' | '.join(cells)} |"
+    modes = list(zip(*(_held(row) for row in rows), strict=True))
+    cells = [len(rows), *(mode.count("yes") for mode in modes), modes[0].count("n/a") or ""]
+    return f"| {name} | {' | '.join(str(cell) for cell in cells)} |"
 
 
-def _compared(rows: list[dict[str, Any]], status: dict[str, str]) -> Iterator[str]:
-    """How many of 4ward's rows, by their status there, are held here."""
-    yield "| 4ward's rows | what the specification asks there is held here, by default | not held | ≠ |"
+def _fourward(data: dict[str, Any]) -> Iterator[str]:
+    """The same for the rows of 4ward's matrix."""
+    rows = [(row, len(row.get("fourward", []))) for row in _rows(data["sections"])]
+    held = sum(count for row, count in rows if _held(row)[0] == "yes")
+    other = sum(count for row, count in rows if "differs" in row)
+    fourward = data["fourward"]
+    yield FOURWARD.format_map({**fourward, "rows": len(fourward["status"]), "held": held, "other": other})
+
+
+def _departures(data: dict[str, Any]) -> Iterator[str]:
+    """Each row that is not held in every mode."""
+    yield "| id | requirement | not held | instead |"
     yield "|---|---|---|---|"
-    ours = {theirs: row for row in rows for theirs in row.get("fourward", [])}
-    for kind in sorted(set(status.values()), reverse=True):
-        found = {theirs: ours[theirs] for theirs, one in status.items() if one == kind}
-        lost = [theirs for theirs, row in found.items() if _held(row)[0] != "yes"]
-        other = sum("differs" in row for row in found.values())
-        yield f"| {kind}: {len(found)} | {len(found) - len(lost)} | {', '.join(lost)} | {other or ''} |"
-    yield ""
-
-
-def _section(section: dict[str, Any], status: dict[str, str]) -> Iterator[str]:
-    number = f" ({section['specification']})" if section["specification"] else ""
-    yield f"## {section['title']}{number}\n"
-    yield f"| id | requirement | {' | '.join(COLUMNS)} | 4ward | test |"
-    yield "|---|---|---|---|---|---|---|"
-    for row in section["rows"]:
-        by_default, strict, compat = _held(row)
-        first = HELD[by_default] + (f": {row['why']}" if "why" in row else "")
-        second = HELD[compat] + (f": {row['compat']['why']}" if "compat" in row else "")
-        theirs = ", ".join(f"{one} {status[one]}" for one in row.get("fourward", []))
-        theirs += " ≠" if "differs" in row else ""
-        named = [
-            *row["tests"],
-            *(test for key in ("strict", "compat") for test in row.get(key, {}).get("tests", [])),
-        ]
-        tests = ", ".join(_link(test) for test in dict.fromkeys(named))
-        yield f"| {row['id']} | {row['says']} | {first} | {HELD[strict]} | {second} | {theirs} | {tests} |"
-    yield ""
-
-
-def _link(test: str) -> str:
-    file, _, name = test.partition("::")
-    return f"[{name.removeprefix('test_')}](../../{TESTS}/{file})"
+    for row in _rows(data["sections"]):
+        held = _held(row)
+        if held == HELD:
+            continue
+        modes = [name for name, state in zip(MODES, held, strict=True) if state == "no"]
+        where = ", ".join(modes) if len(modes) < len(MODES) else "always"
+        instead = "; ".join(given["why"] for given in (row, row.get("compat", {})) if "why" in given)
+        yield f"| {row['id']} | {row['says']} | {where or 'not applicable'} | {instead} |"
 
 
 if __name__ == "__main__":

@@ -24,9 +24,9 @@ from tailrace.topology import parse_topology
 from tests import long
 from tests.controller.inspect.served import install_scheme, served
 from tests.forked import command
-from tests.test_readme import EXPERIMENTS, ROOT, block_after
+from tests.test_readme import EXPERIMENTS, ROOT, SWITCH, block_after
 
-PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/switch").glob("*.md")))
+PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *SWITCH)
 LOOK = ("flows", "tables", "groups", "counters", "registers", "queues", "paths", "diff")
 ELSEWHERE = ("shell", "--address", "tailrace --debug", "tailrace_switch_grpc")
 """What needs a terminal, or servers of somebody else."""

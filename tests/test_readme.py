@@ -17,7 +17,8 @@ from tailrace.switch.daemon.command_line import make_parser
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
-SWITCH = (ROOT / "docs" / "switch" / "running.md").read_text("utf-8")
+SWITCH = [*sorted((ROOT / "docs" / "switch").glob("*.md")), ROOT / "tailrace" / "switch" / "README.md"]
+"""The pages of the switch."""
 EXPERIMENTS = (ROOT / "docs" / "experiments.md").read_text("utf-8")
 
 
@@ -28,7 +29,7 @@ def block_after(text: str, opening: str) -> str:
     return match.group(1)
 
 
-@pytest.mark.parametrize("name", ["switch/running.md", "virtual.md"])
+@pytest.mark.parametrize("name", ["switch/python.md", "virtual.md"])
 def test_python_example(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
@@ -64,6 +65,10 @@ def test_key_tables() -> None:
     assert [path.name for path, text in pages.items() if script.written(text) != text] == []
     kinds = {*script.STRUCTS, *KINDS, "limits", "resources"}
     assert {kind for text in pages.values() for kind in re.findall(r"<!-- keys: (\S+) ", text)} == kinds
+    limits = {
+        place for place in script.LIMITS.values() if any(f"`{place}`" in text for text in pages.values())
+    }
+    assert limits == set(script.LIMITS.values())
     assert "`nonsense`" not in script.written(
         "<!-- keys: faults drop -->\n`nonsense`\n<!-- end of keys -->\n"
     )
@@ -72,7 +77,8 @@ def test_key_tables() -> None:
 def test_switch_options() -> None:
     """Every option that docs/switch/running.md names is one of the switch's, ours are all in it."""
     option = re.compile(r"--[a-z][a-z0-9-]+")
-    named = set(option.findall(SWITCH.partition("## Options")[2].partition("## From Python")[0]))
+    page = (ROOT / "docs" / "switch" / "running.md").read_text("utf-8")
+    named = set(option.findall(page.partition("\n## Options\n")[2].partition("\n## ")[0]))
     known = make_parser().format_help()
     own = re.findall(r"^  (--[a-z][a-z0-9-]+)", known.partition("does not have")[2], re.MULTILINE)
     assert named - set(option.findall(known)) - {"--help"} == set()
@@ -90,17 +96,18 @@ def test_folders_exist() -> None:
 def test_make_targets_exist() -> None:
     """Every `make TARGET` in a code block is a target of the Makefile."""
     makefile = (ROOT / "Makefile").read_text("utf-8")
-    targets = set(re.findall(r"^make ([a-z0-9-]+)", README + SWITCH, re.MULTILINE))
+    texts = [README, *(page.read_text("utf-8") for page in SWITCH)]
+    targets = {name for text in texts for name in re.findall(r"^make ([a-z0-9-]+)", text, re.MULTILINE)}
     assert {"run", "test"} <= targets
     assert {target for target in targets if not re.search(rf"^{target}:", makefile, re.MULTILINE)} == set()
 
 
 def test_links_lead_somewhere() -> None:
     """Every relative link and picture of README and docs/ is a file or folder of the project."""
-    pages = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+    pages = {*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *SWITCH}
     missing = [
         f"{page.name}: {target}"
-        for page in pages
+        for page in sorted(pages)
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text("utf-8"))
         if not (page.parent / target).exists()
     ]
@@ -113,7 +120,7 @@ PLACEHOLDERS = ("NAME", "ROOM", "SCHEME")
 
 def test_named_files_exist() -> None:
     """Every file and folder of ours that a document or a comment in P4 names is there."""
-    texts = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "p4src").rglob("*.p4")]
+    texts = {*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *SWITCH, *(ROOT / "p4src").rglob("*.p4")}
     missing = [
         f"{path.relative_to(ROOT)}: {name}"
         for path in sorted(texts)

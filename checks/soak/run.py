@@ -186,8 +186,8 @@ def _of_the_run(result: Result, scenario: Scenario, control: Disturbed) -> Itera
 
 def _cut_off(result: Result, scenario: Scenario) -> bool:
     """Whether all flows that do not end have a reason: by links that stay dead one host cannot reach the
-    other; the way around one has more links than there are channels, and is refused (docs/switch/running.md,
-    Channels); or no table may lead around it (docs/spritz.md, Failed links).
+    other; the way around one has more links than there are channels, and is refused (docs/channels.md); or
+    no table may lead around it (docs/spritz.md, Failed links).
     """
     job = scenario.plan().job
     dead = dead_for_ever(job)

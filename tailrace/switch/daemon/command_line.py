@@ -33,8 +33,8 @@ _IGNORED_FLAGS = ("log-flush", "enable-swap", "warn-on-invalid-hdr-read", "ret-z
 _NO_DEBUGGER = "there is no debugger; --log-level trace and `tailrace trace` tell what packets do"
 _WARNED = {
     "thrift-port": "there is no Thrift server; tools that wait for its port, as p4-utils does, wait in vain"
-    " (docs/switch/running.md). `tailrace push` takes files of simple_switch_CLI's commands; `tailrace tables`,"
-    " `counters` and `registers` show what they do",
+    " (docs/switch/running.md). `tailrace push` takes files of simple_switch_CLI's commands; `tailrace"
+    " tables`, `counters` and `registers` show what they do",
     "debugger": _NO_DEBUGGER,
     "debugger-addr": _NO_DEBUGGER,
     "disable-swap": "clients may always push another program; bind --grpc-server-addr where only yours can",
@@ -219,12 +219,12 @@ def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], ob
     add(
         "--bmv2-compat",
         action="store_true",
-        help="lenient where simple_switch_grpc is (docs/switch/running.md lists it)",
+        help="lenient where simple_switch_grpc is (docs/switch/p4runtime.md)",
     )
     add(
         "--strict",
         action="store_true",
-        help="P4Runtime by the book also where that costs others (docs/switch/running.md lists it)",
+        help="P4Runtime by the book also where that costs others (docs/switch/p4runtime.md)",
     )
     add("--tick-ns", type=number, metavar="NS", help="unit of P4 timestamps (default: 1000)")
     add(

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A saved trace as a file: JSON, versioned, with the program, all that the packet has touched, and what
-came of it. docs/switch/running.md says what it holds; whoever reads one takes nothing in it for granted.
+came of it. docs/switch/replay.md says what it holds; whoever reads one takes nothing in it for granted.
 """
 
 from __future__ import annotations
