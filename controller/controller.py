@@ -118,7 +118,7 @@ class Controller:
             registers: reads for them a register of a switch whose P4Runtime server refuses that.
             on_event: told what happens.
             on_digest: handed every digest of every switch, before anything is done about it.
-            calls: what channels to switches are made by: gRPC, or p4rt.memory.Memory.
+            calls: what channels to switches are made by: gRPC, or p4rt.grpc_in_memory.Memory.
             epoch_ns: when the event loop's clock was 0, since the epoch; None: as this machine's clock says.
             when: writes a time for people.
 

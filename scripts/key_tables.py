@@ -64,7 +64,7 @@ LIMITS = {
     "seconds that a real packet is tracked for a trace": "switch.trace.sending.MOST_S",
     "seconds for a program's compilation": "switch.p4runtime.compiling.MOST_S",
     "the C text of a program": "switch.compiler.emit.text.MOST_BYTES",
-    "a compiled program": "switch.p4runtime.compiling.MAX_PROGRAM_BYTES",
+    "a compiled program": "switch.p4runtime.program_compiler.MAX_PROGRAM_BYTES",
     "the cache": "cbuild.cache.MOST_BYTES",
     "days that the cache keeps unused objects": "cbuild.cache.MOST_DAYS",
 }

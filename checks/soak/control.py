@@ -22,8 +22,8 @@ from tailrace.p4rt.diff import ByKey, by_key, diff_by_key
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.events import Event
+from tailrace.p4rt.grpc_in_memory import Mishap, Ways
 from tailrace.p4rt.inprocess import InProcess
-from tailrace.p4rt.memory import Mishap, Ways
 from tailrace.p4rt.programs import Program
 from tailrace.schemes.intent import intent
 from tailrace.sim.job import Job, Live

@@ -303,7 +303,7 @@ async def connect(
     """A client of the switch at an address; nothing is sent yet.
 
     Args:
-        calls: what the channel is made by: gRPC, or p4rt.memory.Memory.
+        calls: what the channel is made by: gRPC, or p4rt.grpc_in_memory.Memory.
         call_s: how long a call may take, and `push_s` the setting of a program.
 
     Raises:

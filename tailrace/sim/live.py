@@ -18,7 +18,7 @@ from tailrace.controller.session import DEFAULT_ELECTION_ID
 from tailrace.controller.timing import Timing
 from tailrace.p4rt.channel import Address
 from tailrace.p4rt.events import Event
-from tailrace.p4rt.memory import Memory, Ways
+from tailrace.p4rt.grpc_in_memory import Memory, Ways
 from tailrace.schemes.resolved import Resolved
 from tailrace.schemes.watch import End, SuppressedPath
 from tailrace.sim.control import reaction_ns

@@ -24,7 +24,7 @@ from tailrace.p4rt.errors import (
     UnreachableError,
     WriteError,
 )
-from tailrace.p4rt.memory import Memory
+from tailrace.p4rt.grpc_in_memory import Memory
 from tailrace.switch.p4runtime.service import P4RuntimeService, rpc_handler
 from tailrace.switch.p4runtime.statistics_service import statistics_handler
 from tests.controller.inspect.served import ServedSwitch, served

@@ -15,7 +15,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from tailrace.p4rt.memory import WINDOW, Memory, Mishap, Ways
+from tailrace.p4rt.grpc_in_memory import WINDOW, Memory, Mishap, Ways
 from tailrace.sim.network.loop import VirtualLoop
 from tailrace.spec.constants import NS_PER_S
 from tests.sim.network.test_loop import Clock

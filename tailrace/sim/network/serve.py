@@ -25,11 +25,11 @@ from tailrace.p4rt.status import Code, P4RtError, not_found
 from tailrace.sim.network.endpoint import CpuPort, Endpoint
 from tailrace.sim.network.network import Network
 from tailrace.spec import heap
+from tailrace.switch.p4runtime.concurrency.request_deadline import Arriving, InTime
 from tailrace.switch.p4runtime.server import Tls, listen, new_server
 from tailrace.switch.p4runtime.service import P4RuntimeService, rpc_handler
 from tailrace.switch.p4runtime.statistics_service import statistics_handler
 from tailrace.switch.p4runtime.trace_service import TraceService
-from tailrace.switch.p4runtime.waiting.arriving import Arriving, InTime
 
 _Context = grpc.aio.ServicerContext[Any, Any]
 

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from tailrace.switch.core import Switch
     from tailrace.switch.daemon.ports import IoLoop
     from tailrace.switch.daemon.signals import Signals
-    from tailrace.switch.p4runtime.compiling import Compiler
     from tailrace.switch.p4runtime.device import Device
+    from tailrace.switch.p4runtime.program_compiler import Compiler
     from tailrace.switch.p4runtime.server import Tls
     from tailrace.switch.trace.events import Event
     from tailrace.switch.trace.watching import Watch
@@ -128,7 +128,7 @@ def _run(options: Options, signals: Signals) -> None:
     from tailrace.switch.compiler import ProgramError
     from tailrace.switch.core import BuildError, StateError
     from tailrace.switch.core.types import PortError
-    from tailrace.switch.p4runtime.compiling import Compiler
+    from tailrace.switch.p4runtime.program_compiler import Compiler
     from tailrace.switch.p4runtime.server import ServerError
 
     compiler = Compiler(tracing=_watches(options))
@@ -271,7 +271,7 @@ def _load(path: Path | None) -> Program | None:
     """The program of the command line, compiled in a process that ends here: in time, or with a signal."""
     from tailrace.switch.compiler import ProgramError
     from tailrace.switch.compiler.errors import at
-    from tailrace.switch.p4runtime.compiling import Compiler
+    from tailrace.switch.p4runtime.program_compiler import Compiler
 
     if path is None:
         return None

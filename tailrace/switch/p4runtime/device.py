@@ -21,6 +21,7 @@ from tailrace.switch.compiler import Program, ProgramError
 from tailrace.switch.core import StateError, Switch
 from tailrace.switch.p4runtime.annotated.roles import Roles
 from tailrace.switch.p4runtime.arbitration import Arbiter
+from tailrace.switch.p4runtime.concurrency.lock_keys import Parts
 from tailrace.switch.p4runtime.context import (
     Context,
     Limits,
@@ -30,17 +31,16 @@ from tailrace.switch.p4runtime.context import (
     from_state_error,
     in_slices,
 )
-from tailrace.switch.p4runtime.described import all_entries, described
 from tailrace.switch.p4runtime.device_config import program_json, refusal
 from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
+from tailrace.switch.p4runtime.entity_text import all_entries, described
 from tailrace.switch.p4runtime.memory import Account, Memory, array_bytes
 from tailrace.switch.p4runtime.packetio import PacketIo
 from tailrace.switch.p4runtime.pipeline import Pipeline, Prepared, config_answer
+from tailrace.switch.p4runtime.read_set import needs
 from tailrace.switch.p4runtime.reconcile import transfer
 from tailrace.switch.p4runtime.state import Result, Results, State
 from tailrace.switch.p4runtime.statistics import statistics
-from tailrace.switch.p4runtime.touched import needs
-from tailrace.switch.p4runtime.waiting.parts import Parts
 from tailrace.switch.trace import TraceError
 from tailrace.switch.trace.coverage import Entry as EntryUse
 from tailrace.switch.trace.records import Told
@@ -475,7 +475,7 @@ class Device:
         return self._switch, self._now_ns()
 
     def described(self, kind: Literal["entry", "member", "group"], name: str, handle: int) -> str:
-        """What a controller has written to what packets meet (switch.p4runtime.described)."""
+        """What a controller has written to what packets meet (switch.p4runtime.entity_text)."""
         if self._live is None:
             return ""
         return described(self._live.state, self._live.prepared.config.p4info, kind, name, handle)

@@ -21,12 +21,12 @@ from tailrace.p4rt.status import P4RtError
 from tailrace.spec import heap
 from tailrace.spec.errors import Error
 from tailrace.switch.core import StateError
+from tailrace.switch.p4runtime.concurrency.request_deadline import InTime
 from tailrace.switch.p4runtime.device import Device
 from tailrace.switch.p4runtime.requests import MAX_P4INFO, MAX_PROGRAM
 from tailrace.switch.p4runtime.service import DataPlane, P4RuntimeService, rpc_handler
 from tailrace.switch.p4runtime.statistics_service import statistics_handler
 from tailrace.switch.p4runtime.trace_service import TraceService
-from tailrace.switch.p4runtime.waiting.arriving import InTime
 from tailrace.switch.trace.sending import Put
 
 _log = logging.getLogger(__name__)

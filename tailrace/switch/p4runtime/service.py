@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The P4Runtime gRPC service: streams, and the translation of errors. All decisions are `device`'s.
 
-Everything runs on one asyncio event loop, so what a request does between two turns (waiting/turns.py) needs
-no locks; what takes several turns claims what it touches (waiting/claims.py). Only the compilation of a
-program, which takes long, happens elsewhere.
+Everything runs on one asyncio event loop, so what a request does between two yields to the scheduler
+(concurrency/scheduler.py) needs no locks; a longer request locks the entities that it concerns
+(concurrency/locks.py). Only programs, which take long to compile, are compiled elsewhere.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from tailrace.p4rt.status import BatchStatus, Code, P4RtError, exhausted
 from tailrace.switch.core.types import PortError
 from tailrace.switch.p4runtime.arbitration import DEFAULT_ROLE, Client, Notices
 from tailrace.switch.p4runtime.calls import answering, received, undisturbed
-from tailrace.switch.p4runtime.compiling import until
+from tailrace.switch.p4runtime.concurrency.admission import Intake
+from tailrace.switch.p4runtime.concurrency.locks import Claims, Part
+from tailrace.switch.p4runtime.concurrency.scheduler import Turns
+from tailrace.switch.p4runtime.concurrency.snapshot_read import Answer
 from tailrace.switch.p4runtime.context import SLICE, in_slices
 from tailrace.switch.p4runtime.device import Device, capabilities
 from tailrace.switch.p4runtime.pipeline import Pipeline, Prepared
+from tailrace.switch.p4runtime.program_compiler import until
 from tailrace.switch.p4runtime.requests import elements_of, parsed, parsed_config, parsing
 from tailrace.switch.p4runtime.streams import Stream
-from tailrace.switch.p4runtime.waiting.answers import Answer
-from tailrace.switch.p4runtime.waiting.claims import Claims, Part
-from tailrace.switch.p4runtime.waiting.intake import Intake
-from tailrace.switch.p4runtime.waiting.turns import Turns
 
 _log = logging.getLogger(__name__)
 

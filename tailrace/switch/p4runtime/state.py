@@ -14,6 +14,7 @@ from tailrace.switch.core import StateError
 from tailrace.switch.p4runtime.annotated import restrictions
 from tailrace.switch.p4runtime.annotated.references import ReferenceIndex
 from tailrace.switch.p4runtime.annotated.roles import owner_of
+from tailrace.switch.p4runtime.concurrency.lock_keys import Parts
 from tailrace.switch.p4runtime.context import (
     COPIES_OF_WORK,
     DELETE,
@@ -32,7 +33,7 @@ from tailrace.switch.p4runtime.context import (
 from tailrace.switch.p4runtime.entities.counts import check_counter
 from tailrace.switch.p4runtime.entities.digests import Digests
 from tailrace.switch.p4runtime.entities.externs import Counters, Meters, Registers, ValueSets, only_modify
-from tailrace.switch.p4runtime.entities.forms import MOST_MET, Met, Plain
+from tailrace.switch.p4runtime.entities.interned import MOST_MET, Met, Plain
 from tailrace.switch.p4runtime.entities.meters import NOTHING_COUNTED, check_reset, parse_rates
 from tailrace.switch.p4runtime.entities.pre import Replication
 from tailrace.switch.p4runtime.entities.profiles import Profile
@@ -48,7 +49,6 @@ from tailrace.switch.p4runtime.entities.reader import (
 from tailrace.switch.p4runtime.entities.schema import Schema, absent
 from tailrace.switch.p4runtime.entities.tables import Table
 from tailrace.switch.p4runtime.entities.translation import Mark
-from tailrace.switch.p4runtime.waiting.parts import Parts
 
 Result = P4RtError | None
 """What became of one update or request: None is success."""

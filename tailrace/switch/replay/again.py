@@ -12,8 +12,8 @@ from tailrace.p4rt.status import P4RtError
 from tailrace.spec import SpecError
 from tailrace.switch.compiler import ProgramError
 from tailrace.switch.core import StateError, Switch, SwitchConfig
-from tailrace.switch.p4runtime.compiling import Compiler
 from tailrace.switch.p4runtime.device import Device, Settings
+from tailrace.switch.p4runtime.program_compiler import Compiler
 from tailrace.switch.replay.document import Frame, Outcome, Saved
 from tailrace.switch.trace import Trace, TraceError, try_packet
 

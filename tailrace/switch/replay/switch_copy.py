@@ -21,8 +21,8 @@ from tailrace.p4rt.requests import TraceNeeds
 from tailrace.spec import SpecError
 from tailrace.switch.compiler import ProgramError
 from tailrace.switch.core import StateError, Switch, SwitchConfig
-from tailrace.switch.p4runtime.compiling import Compiler
 from tailrace.switch.p4runtime.device import Device, Settings
+from tailrace.switch.p4runtime.program_compiler import Compiler
 from tailrace.switch.replay.again import own_entries, push, setting, write
 from tailrace.switch.trace import Trace, TraceError, outcomes
 from tailrace.switch.trace.trying import MOST_OUTCOMES, try_in_order

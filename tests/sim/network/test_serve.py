@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from tailrace.p4rt.requests import TRACE, TraceRequest
 from tailrace.sim.network import Network
 from tailrace.sim.network.serve import serving
+from tailrace.switch.p4runtime.concurrency import request_deadline
 from tailrace.switch.p4runtime.server import MAX_CALLS
-from tailrace.switch.p4runtime.waiting import arriving
 from tailrace.switch.trace import Trace, events
 from tests.sim.network.l3 import Frame, attach_all, network, packet, topology
 from tests.sim.network.test_endpoint import packet_out, pipeline
@@ -192,7 +192,7 @@ def test_streams_that_say_nothing_are_bounded(
     monkeypatch: pytest.MonkeyPatch, name: str, value: float, code: str, message: str
 ) -> None:
     """In number and time, for they are of no switch yet."""
-    monkeypatch.setattr(arriving, name, value)
+    monkeypatch.setattr(request_deadline, name, value)
     with Network(topology()) as net:
 
         async def dialogue(stub: Any) -> None:

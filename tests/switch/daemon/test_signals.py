@@ -19,7 +19,7 @@ from finsy.proto import p4r, p4r_grpc
 
 from tailrace.bmv2.dataplane import Dataplane, DataplaneError
 from tailrace.switch.daemon.cli import main
-from tailrace.switch.p4runtime import compiling
+from tailrace.switch.p4runtime import program_compiler
 from tests.processes import running
 from tests.switch.bmv2_builder import Builder, call, const, field
 from tests.switch.daemon.primary import ELECTION_ID, Primary
@@ -176,7 +176,7 @@ def test_a_push_ends_with_its_client(start: Start, slow_compiler: dict[str, str]
     primary = Primary(switch.address, SIZES)
     request = p4r.SetForwardingPipelineConfigRequest(device_id=1, action=3, config=primary.config)
     request.election_id.low = ELECTION_ID
-    compiler = ("tailrace.switch.p4runtime.compiling", str(switch.process.pid))
+    compiler = ("tailrace.switch.p4runtime.program_compiler", str(switch.process.pid))
     session = None  # it lasts as long as somebody has it
     call = primary.stub.SetForwardingPipelineConfig.future(request)
     until(lambda: any((switch.scratch / "cache").rglob("compiling")))
@@ -258,12 +258,12 @@ def test_a_program_that_takes_too_long_to_compile(
     """The limit is the same as for one that a client pushes; nobody goes on with it."""
     for name, value in slow_compiler.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(compiling, "MOST_S", 2.0)
+    monkeypatch.setattr(program_compiler, "MOST_S", 2.0)
     assert main([str(PROGRAM)]) == 2
     out, err = capsys.readouterr()
     message = f"{PROGRAM}: the compiler ended or took longer than 2 s"
     assert ("", f"tailrace_switch_grpc: {message}\n") == (out, err)
-    assert not running("tailrace.switch.p4runtime.compiling", str(os.getpid()))
+    assert not running("tailrace.switch.p4runtime.program_compiler", str(os.getpid()))
     assert not any((tmp_path / "cache").rglob("compiling"))
 
 
@@ -272,7 +272,7 @@ def test_a_switch_that_is_killed_takes_its_compiler_along(
 ) -> None:
     """SIGKILL leaves it no time to say so."""
     with pushing(start(**slow_compiler)) as switch:
-        compiler = ("tailrace.switch.p4runtime.compiling", str(switch.process.pid))
+        compiler = ("tailrace.switch.p4runtime.program_compiler", str(switch.process.pid))
         assert 1 == len(running(*compiler))
         switch.process.kill()
         until(lambda: not running(*compiler) and not any((switch.scratch / "cache").glob(".build-*")))

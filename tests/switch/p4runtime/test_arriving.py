@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that do not arrive, and connections whose peer has gone: neither stays (switch/p4runtime/waiting/arriving.py)."""
+"""Requests that do not arrive, and connections whose peer has gone: neither stays (switch/p4runtime/concurrency/request_deadline.py)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.requests import STATISTICS, TRACE
 from tailrace.switch.p4runtime import server
-from tailrace.switch.p4runtime.waiting import arriving
+from tailrace.switch.p4runtime.concurrency import request_deadline
 from tests.eventually import LONG_S
 from tests.switch.p4runtime.conftest import Rig, RigMaker
 
@@ -67,7 +67,7 @@ def test_a_request_that_does_not_arrive(
         found = outcome(call(later(never, None), timeout=LONG_S))
         assert found == (grpc.StatusCode.INVALID_ARGUMENT, "the call has no request")
         never.clear()
-        monkeypatch.setattr(arriving, "ARRIVES_S", 0.2)
+        monkeypatch.setattr(request_deadline, "ARRIVES_S", 0.2)
         found = outcome(call(later(never, None), timeout=LONG_S))
         assert found == (grpc.StatusCode.DEADLINE_EXCEEDED, "the request has not arrived within 0.2 s")
         never.set()
@@ -75,7 +75,7 @@ def test_a_request_that_does_not_arrive(
 
 def test_requests_that_do_not_arrive_are_bounded(make_rig: RigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest call gives way: each may have a connection of its own, and others want that."""
-    monkeypatch.setattr(arriving, "MAX_ARRIVING", 3)
+    monkeypatch.setattr(request_deadline, "MAX_ARRIVING", 3)
     rig, given = make_rig("p4rt_all"), threading.Event()
     with client(rig) as channel:
         services = [(SERVICE, "Write"), STATISTICS, TRACE, (SERVICE, "Capabilities")]

@@ -13,12 +13,12 @@ from tailrace.p4rt.status import MAX_MESSAGE, Code, P4RtError
 from tailrace.switch.core import DigestRecord
 from tailrace.switch.p4runtime import service, streams
 from tailrace.switch.p4runtime.arbitration import MAX_ROLE_BYTES, Arbiter, Client
+from tailrace.switch.p4runtime.concurrency import admission
 from tailrace.switch.p4runtime.context import INSERT
 from tailrace.switch.p4runtime.device import Settings
 from tailrace.switch.p4runtime.entities.digests import MAX_LIST, MAX_UNACKNOWLEDGED
 from tailrace.switch.p4runtime.memory import ELEMENT
 from tailrace.switch.p4runtime.streams import QUEUED_BYTES, QUEUED_MESSAGES, Stream
-from tailrace.switch.p4runtime.waiting import intake
 from tests.switch.p4runtime.conftest import TIMEOUT_S, Rig, RigMaker
 from tests.switch.p4runtime.states import new_state
 from tests.switch.p4runtime.test_stateful_batches import program
@@ -183,8 +183,8 @@ def test_streams_and_reads_are_counted(make_rig: RigMaker, monkeypatch: pytest.M
 
 def test_requests_under_way_are_bounded_in_bytes() -> None:
     """One may always come in; with others only as many as there is room for, and room comes back."""
-    under_way = intake.Intake()
-    most = intake.MAX_INTAKE
+    under_way = admission.Intake()
+    most = admission.MAX_INTAKE
     with under_way.of(most + 1), pytest.raises(P4RtError, match=f"the limit is {most}"), under_way.of(1):
         pass
     with under_way.of(1), under_way.of(most - 1), under_way.of(0), pytest.raises(P4RtError), under_way.of(1):
@@ -195,16 +195,16 @@ def test_requests_under_way_are_bounded_in_bytes() -> None:
 
 def test_elements_of_requests_count_as_bytes() -> None:
     """An empty one has two octets, and takes far more memory; of one request alone as much as there is."""
-    under_way = intake.Intake()
-    many = intake.MAX_INTAKE // ELEMENT
+    under_way = admission.Intake()
+    many = admission.MAX_INTAKE // ELEMENT
     with under_way.of(100) as elements:
         elements(2 * many)
         elements(many // 2)
         with under_way.of(100) as others:
             others(many // 4)
-            with pytest.raises(P4RtError, match=f"the limit is {intake.MAX_INTAKE}"):
+            with pytest.raises(P4RtError, match=f"the limit is {admission.MAX_INTAKE}"):
                 others(many)
-    with under_way.of(intake.MAX_INTAKE):
+    with under_way.of(admission.MAX_INTAKE):
         pass
 
 

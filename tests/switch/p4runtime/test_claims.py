@@ -10,8 +10,8 @@ from finsy.proto import p4r
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.switch.p4runtime.waiting.claims import Claim, Claims
-from tailrace.switch.p4runtime.waiting.parts import REPLICATION
+from tailrace.switch.p4runtime.concurrency.lock_keys import REPLICATION
+from tailrace.switch.p4runtime.concurrency.locks import Claim, Claims
 from tests.long import times
 from tests.switch.p4runtime import states
 from tests.switch.p4runtime.test_slices import program

@@ -12,7 +12,7 @@ import pytest
 
 from tailrace.switch.compiler.errors import ProgramError
 from tailrace.switch.core import Switch, SwitchConfig
-from tailrace.switch.p4runtime.compiling import Compiler, until
+from tailrace.switch.p4runtime.program_compiler import Compiler, until
 from tests.eventually import LONG_S, eventually
 from tests.processes import running
 from tests.switch.bmv2_builder import Builder
@@ -27,7 +27,7 @@ def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compil
 
 
 def children() -> int:
-    return len(running("tailrace.switch.p4runtime.compiling", str(os.getpid())))
+    return len(running("tailrace.switch.p4runtime.program_compiler", str(os.getpid())))
 
 
 def test_what_is_in_the_cache_needs_no_process(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:

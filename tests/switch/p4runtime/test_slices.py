@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 from tailrace.p4rt.status import Code, P4RtError
 from tailrace.switch.compiler import Program, load_program
 from tailrace.switch.core import externs
+from tailrace.switch.p4runtime.concurrency import scheduler
 from tailrace.switch.p4runtime.context import ENTITY, SLICE, Limits
 from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
 from tailrace.switch.p4runtime.requests import MAX_ELEMENTS, MAX_PART, parsing
 from tailrace.switch.p4runtime.state import Result, State
-from tailrace.switch.p4runtime.waiting import turns
 from tests.long import times
 from tests.switch.p4runtime import states
 from tests.switch.p4runtime.conftest import BUILD, TIMEOUT_S
@@ -66,7 +66,7 @@ class _Simulated(asyncio.SelectorEventLoop):
 
 @pytest.mark.parametrize(
     ("loop", "expected"),
-    [(asyncio.SelectorEventLoop, [0, 0, pytest.approx(0.01), turns.MOST_S]), (_Simulated, [0, 0, 0, 0])],
+    [(asyncio.SelectorEventLoop, [0, 0, pytest.approx(0.01), scheduler.MOST_S]), (_Simulated, [0, 0, 0, 0])],
 )
 def test_others_have_a_part_of_the_time(
     monkeypatch: pytest.MonkeyPatch, loop: Callable[[], asyncio.AbstractEventLoop], expected: list[float]
@@ -82,13 +82,13 @@ def test_others_have_a_part_of_the_time(
 
     async def slices() -> None:
         nonlocal clock
-        waiting = turns.Turns()
+        waiting = scheduler.Turns()
         for slice_s in (0.001, 0.008, 0.08, 10):
             clock += slice_s
             await waiting.next()
 
-    monkeypatch.setattr(turns.time, "thread_time", lambda: clock)
-    monkeypatch.setattr(turns.asyncio, "sleep", pause)
+    monkeypatch.setattr(scheduler.time, "thread_time", lambda: clock)
+    monkeypatch.setattr(scheduler.asyncio, "sleep", pause)
     running = loop()
     running.run_until_complete(slices())
     running.close()

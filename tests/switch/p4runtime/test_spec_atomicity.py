@@ -16,8 +16,8 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
 from tailrace.switch.p4runtime import service
+from tailrace.switch.p4runtime.concurrency import snapshot_read
 from tailrace.switch.p4runtime.device import Settings
-from tailrace.switch.p4runtime.waiting import answers
 from tests.switch.p4runtime.conftest import TIMEOUT_S, Rig, RigMaker
 from tests.switch.p4runtime.long_writes import CELLS, large_counter, writing
 from tests.switch.p4runtime.test_externs import counter, modify
@@ -161,7 +161,7 @@ def test_writes_and_reads_come_one_after_the_other(rig: Rig, atomicity: int) -> 
     [
         (None, None),
         ((service, "MAX_ANSWERING", 1000), grpc.StatusCode.RESOURCE_EXHAUSTED),
-        ((answers, "REST_S", -1), grpc.StatusCode.ABORTED),
+        ((snapshot_read, "REST_S", -1), grpc.StatusCode.ABORTED),
     ],
 )
 def test_who_reads_slowly_holds_up_no_write(

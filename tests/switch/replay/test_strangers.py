@@ -21,7 +21,7 @@ from finsy.proto import p4i
 
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
-from tailrace.switch.p4runtime import compiling
+from tailrace.switch.p4runtime import program_compiler
 from tailrace.switch.replay import again, document, ptf, stf
 from tailrace.switch.replay.document import Saved
 from tests.bad_input.readers import mutant
@@ -160,12 +160,12 @@ def test_a_program_that_takes_too_long_to_compile(
 ) -> None:
     for name, value in slow_compiler.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(compiling, "MOST_S", 2.0)
+    monkeypatch.setattr(program_compiler, "MOST_S", 2.0)
     saved = Saved(msgspec.convert(good[0], document.Document))
     name = re.escape(saved.document.program.name)
     with pytest.raises(SpecError, match=rf"^program: {name}: .*the compiler ended or took longer than 2 s$"):
         again.run(saved)
-    assert not running("tailrace.switch.p4runtime.compiling", str(os.getpid()))
+    assert not running("tailrace.switch.p4runtime.program_compiler", str(os.getpid()))
 
 
 def _packed(data: bytes) -> str:

@@ -9,7 +9,7 @@ from tailrace.p4rt.status import Code, P4RtError
 from tailrace.switch.core import ColourCounts, MeterRates
 from tailrace.switch.p4runtime.context import Undo
 from tailrace.switch.p4runtime.entities.entry import DEFAULT_HANDLE, Entry
-from tailrace.switch.p4runtime.entities.filled import Filled
+from tailrace.switch.p4runtime.entities.entry_store import Filled
 from tailrace.switch.p4runtime.entities.meters import NOTHING_COUNTED
 
 

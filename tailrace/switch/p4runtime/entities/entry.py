@@ -9,7 +9,7 @@ from tailrace.switch.core import MeterRates
 from tailrace.switch.p4runtime import memory
 from tailrace.switch.p4runtime.annotated.references import References
 from tailrace.switch.p4runtime.entities.actions import ActionSpec
-from tailrace.switch.p4runtime.entities.forms import Form
+from tailrace.switch.p4runtime.entities.interned import Form
 from tailrace.switch.p4runtime.entities.match import PackedKey
 from tailrace.switch.p4runtime.entities.members import IndirectSpec, OneShotSpec
 

@@ -30,7 +30,7 @@ from tailrace.switch.p4runtime.entities.p4types import TypePlan, plan_of
 from tailrace.switch.p4runtime.entities.translation import Names, Sdn, Translations
 
 if TYPE_CHECKING:
-    from tailrace.switch.p4runtime.entities.forms import Forms, Met
+    from tailrace.switch.p4runtime.entities.interned import Forms, Met
 
 
 ABSENT = -1

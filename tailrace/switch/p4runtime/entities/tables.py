@@ -24,7 +24,7 @@ from tailrace.switch.p4runtime.entities.actions import ActionSpec, Use, parse_ac
 from tailrace.switch.p4runtime.entities.counts import check_counter
 from tailrace.switch.p4runtime.entities.direct import Direct, says_direct
 from tailrace.switch.p4runtime.entities.entry import DEFAULT_HANDLE, Entry, Identity, TargetSpec
-from tailrace.switch.p4runtime.entities.forms import PLAIN, Form, Forms, Plain
+from tailrace.switch.p4runtime.entities.interned import PLAIN, Form, Forms, Plain
 from tailrace.switch.p4runtime.entities.match import PackedKey
 from tailrace.switch.p4runtime.entities.members import IndirectSpec, OneShotSpec
 from tailrace.switch.p4runtime.entities.meters import check_reset, parse_rates

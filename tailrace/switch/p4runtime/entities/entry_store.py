@@ -13,7 +13,7 @@ from tailrace.p4rt.status import Code, P4RtError
 from tailrace.switch.core import Row, RowTarget, StateError, Switch
 from tailrace.switch.p4runtime.context import Context, from_state_error
 from tailrace.switch.p4runtime.entities.entry import Entry, Identity
-from tailrace.switch.p4runtime.entities.forms import Form, Plain
+from tailrace.switch.p4runtime.entities.interned import Form, Plain
 from tailrace.switch.p4runtime.entities.match import PackedKey
 from tailrace.switch.p4runtime.entities.schema import TablePlan
 from tailrace.switch.p4runtime.memory import entry_bytes

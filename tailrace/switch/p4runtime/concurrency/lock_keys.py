@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from finsy.proto import p4r
 
 from tailrace.switch.p4runtime.annotated.roles import owner_of
+from tailrace.switch.p4runtime.concurrency.locks import Part
 from tailrace.switch.p4runtime.entities.schema import Schema
-from tailrace.switch.p4runtime.waiting.claims import Part
 
 REPLICATION = "replication"
 """Multicast groups and clone sessions."""

@@ -99,7 +99,7 @@ class Compiler:
                 raise ProgramError("the switch ends")
             process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "tailrace.switch.p4runtime.compiling", str(os.getpid())),
+                    *(sys.executable, "-m", "tailrace.switch.p4runtime.program_compiler", str(os.getpid())),
                     *(["tracing"] if self._tracing else []),
                 ],
                 stdin=text,

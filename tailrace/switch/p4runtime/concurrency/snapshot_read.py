@@ -14,8 +14,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code, P4RtError
-from tailrace.switch.p4runtime.waiting.claims import Claim
-from tailrace.switch.p4runtime.waiting.turns import Turns
+from tailrace.switch.p4runtime.concurrency.locks import Claim
+from tailrace.switch.p4runtime.concurrency.scheduler import Turns
 
 REST_S = 5.0
 """How long a Write waits for rests of Reads."""
