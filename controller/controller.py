@@ -25,15 +25,15 @@ from tailrace.controller.linkwatch import Answers, LinkMonitor, link_names
 from tailrace.controller.session import DEFAULT_ELECTION_ID, Hooks, Session, State
 from tailrace.controller.timing import Timing
 from tailrace.p4rt import programs
-from tailrace.p4rt.channel import Address
+from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.client import connect
-from tailrace.p4rt.digests import Digest
+from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.errors import ControllerError, SwitchError, UnreachableError
 from tailrace.p4rt.events import CONTROLLER, LATE, LINK_DOWN
 from tailrace.p4rt.events import Event as Event
 from tailrace.p4rt.intent import SwitchIntent
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
 from tailrace.p4rt.tls import Tls
 from tailrace.schemes.intent import intent
@@ -47,7 +47,7 @@ _QUESTION = "READ_PORT"
 """What a switch is asked to show that it keeps up: every program answers it."""
 
 
-def _ignore(_event: Event | Digest) -> None:
+def _ignore(_event: Event | DigestMessage) -> None:
     """What is called where nobody listens."""
 
 
@@ -93,7 +93,7 @@ class Controller:
         self,
         topology: Topology,
         scheme: Resolved,
-        switches: Mapping[str, Address],
+        switches: Mapping[str, SwitchAddress],
         target: Target,
         *,
         tls: Tls | None = None,
@@ -102,8 +102,8 @@ class Controller:
         relay: Path | None = None,
         registers: Registers | None = None,
         on_event: Callable[[Event], None] = _ignore,
-        on_digest: Callable[[Digest], None] = _ignore,
-        load: Callable[[str], Program] = programs.load,
+        on_digest: Callable[[DigestMessage], None] = _ignore,
+        load: Callable[[str], P4Program] = programs.load,
         calls: Any = grpc.aio,
         epoch_ns: int | None = None,
         when: When = _utc,
@@ -118,7 +118,7 @@ class Controller:
             registers: reads for them a register of a switch whose P4Runtime server refuses that.
             on_event: told what happens.
             on_digest: handed every digest of every switch, before anything is done about it.
-            calls: what channels to switches are made by: gRPC, or p4rt.grpc_in_memory.Memory.
+            calls: what channels to switches are made by: gRPC, or p4rt.grpc_in_memory.InMemoryGrpc.
             epoch_ns: when the event loop's clock was 0, since the epoch; None: as this machine's clock says.
             when: writes a time for people.
 
@@ -318,7 +318,7 @@ class Controller:
 
     # ---- faulty paths ----
 
-    def _digest(self, digest: Digest) -> None:
+    def _digest(self, digest: DigestMessage) -> None:
         self._on_digest(digest)
         self._faulty.heard(digest)
 

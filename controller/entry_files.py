@@ -22,7 +22,7 @@ from msgspec import Meta
 
 from tailrace.controller.switch_cli import commands
 from tailrace.p4rt.by_name.entries import Entries
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.values import text_of as value_text
 from tailrace.p4rt.view import ProgramView
 from tailrace.spec import SpecError
@@ -119,7 +119,7 @@ def _request(path: Path, text: str) -> p4r.WriteRequest:
     raise FileError(path, "", f"expected a p4.v1.WriteRequest as text: {problem}")
 
 
-def read_updates(path: Path, program: Program) -> Updates:
+def read_updates(path: Path, program: P4Program) -> Updates:
     """What a file of entries writes; its format is known by its name and its beginning.
 
     Raises:

@@ -11,8 +11,8 @@ from typing import Protocol
 
 from finsy.proto import p4r
 
-from tailrace.p4rt.digests import Digest
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.digests import DigestMessage
+from tailrace.p4rt.programs import P4Program
 from tailrace.schemes.watch import Watcher
 from tailrace.topology.paths.shortest import Down
 
@@ -49,14 +49,14 @@ class FaultyPaths:
         self._rewrite = rewrite
         self._wakes: set[int] = set()
 
-    def heard(self, digest: Digest) -> None:
+    def heard(self, digest: DigestMessage) -> None:
         """A switch has sent a digest."""
         if self._watcher.heard(digest, self._clock.now_ns, self._down()):
             self._rewrite({digest.switch})
         self._plan()
 
     def found(
-        self, switch: str, program: Program, intended: Iterable[p4r.Entity], held: Iterable[p4r.Entity]
+        self, switch: str, program: P4Program, intended: Iterable[p4r.Entity], held: Iterable[p4r.Entity]
     ) -> None:
         """A switch was found with what an earlier controller left it; what that had left out stays so for a
         while.

@@ -16,13 +16,13 @@ from finsy.p4entity import P4Entity
 from finsy.proto import p4i, p4r
 
 from tailrace.p4rt import programs
-from tailrace.p4rt.diff import ByKey, Change, by_key, diff, diff_by_key, stages
+from tailrace.p4rt.diff import ByKey, EntityChange, by_key, diff, diff_by_key, stages
 from tailrace.p4rt.encoding import encode, encode_shared
 from tailrace.p4rt.endpoint import Endpoint, Readable, run_at_once
 from tailrace.p4rt.errors import ReadError, ReconcileError, WriteError
-from tailrace.p4rt.inprocess import InProcess, Switch
+from tailrace.p4rt.inprocess import InProcess, InProcessSwitch
 from tailrace.p4rt.intent import SwitchIntent
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.status import Code
 
 BATCH = 500
@@ -53,7 +53,7 @@ class Report:
 
 
 @functools.lru_cache(maxsize=64)
-def everything(program: Program) -> tuple[p4r.Entity, ...]:
+def everything(program: P4Program) -> tuple[p4r.Entity, ...]:
     """Requests that read all forwarding state of a switch."""
     metered = {meter.preamble.id for meter in program.p4info.direct_meters}
     found = []
@@ -80,7 +80,7 @@ def has_mutable_default(table: p4i.Table) -> bool:
     return not table.const_default_action_id and not table.implementation_id
 
 
-async def read_all(endpoint: Readable, program: Program) -> list[p4r.Entity]:
+async def read_all(endpoint: Readable, program: P4Program) -> list[p4r.Entity]:
     """All forwarding state of a switch: what a controller wrote, and default actions that it may change.
 
     Raises:
@@ -96,7 +96,7 @@ async def read_all(endpoint: Readable, program: Program) -> list[p4r.Entity]:
     return found + await _read_digests(endpoint, program)
 
 
-async def _read_digests(endpoint: Readable, program: Program) -> list[p4r.Entity]:
+async def _read_digests(endpoint: Readable, program: P4Program) -> list[p4r.Entity]:
     """The digests that are enabled, asked for one by one: BMv2 knows no other way, and refuses to show one
     that is not.
     """
@@ -111,7 +111,9 @@ async def _read_digests(endpoint: Readable, program: Program) -> list[p4r.Entity
     return found
 
 
-async def differences(endpoint: Readable, program: Program, intended: Iterable[P4Entity]) -> list[Change]:
+async def differences(
+    endpoint: Readable, program: P4Program, intended: Iterable[P4Entity]
+) -> list[EntityChange]:
     """What would have to be written now.
 
     Raises:
@@ -121,7 +123,7 @@ async def differences(endpoint: Readable, program: Program, intended: Iterable[P
 
 
 async def reconcile(
-    endpoint: Endpoint, program: Program, intended: Iterable[P4Entity], *, alone: bool = False
+    endpoint: Endpoint, program: P4Program, intended: Iterable[P4Entity], *, alone: bool = False
 ) -> Report:
     """Makes a switch, which runs the program, hold exactly the intended entities.
 
@@ -173,7 +175,7 @@ def _count(updates: list[p4r.Update]) -> Report:
 
 
 async def install(
-    endpoint: Endpoint, program: Program, intended: Iterable[P4Entity], *, alone: bool = False
+    endpoint: Endpoint, program: P4Program, intended: Iterable[P4Entity], *, alone: bool = False
 ) -> tuple[bool, Report]:
     """Makes a switch run a program, if it does not already, and hold the entities; whether it was pushed.
 
@@ -190,10 +192,10 @@ async def install(
 
 
 def install_all(
-    switch: Callable[[str], Switch],
+    switch: Callable[[str], InProcessSwitch],
     intents: Mapping[str, SwitchIntent],
     *,
-    load: Callable[[str], Program] = programs.load,
+    load: Callable[[str], P4Program] = programs.load,
 ) -> dict[str, Report]:
     """Makes every switch of a network within the process hold its intent; what was written, by switch.
 
@@ -204,7 +206,7 @@ def install_all(
     Raises:
         SwitchError: a switch refuses something.
     """
-    fresh: dict[Program, ByKey] = {}
+    fresh: dict[P4Program, ByKey] = {}
     return {
         name: run_at_once(_install(InProcess(switch(name)), load(found.program), found.entities, fresh))
         for name, found in intents.items()
@@ -212,7 +214,7 @@ def install_all(
 
 
 async def _install(
-    endpoint: InProcess, program: Program, intended: Sequence[P4Entity], fresh: dict[Program, ByKey]
+    endpoint: InProcess, program: P4Program, intended: Sequence[P4Entity], fresh: dict[P4Program, ByKey]
 ) -> Report:
     """As `install` where nobody else writes: what a switch holds that just got its program is read once.
 

@@ -29,12 +29,12 @@ from finsy.proto import p4r
 from tailrace.controller.reconcile import Report, install, read_all
 from tailrace.controller.timing import Timing
 from tailrace.p4rt import digests
-from tailrace.p4rt.channel import Address
+from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.client import Client, connect
-from tailrace.p4rt.digests import Digest
+from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.errors import ElectionError, SwitchError, UnreachableError
 from tailrace.p4rt.intent import SwitchIntent
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.requests import election_of
 from tailrace.p4rt.status import Code
 
@@ -47,7 +47,7 @@ Connect = Callable[..., AbstractAsyncContextManager[Client]]
 
 
 @functools.lru_cache(maxsize=4096)  # every round of probes has the same ones
-def packet_out_header(program: Program, op: str, index: int) -> list[p4r.PacketMetadata]:
+def packet_out_header(program: P4Program, op: str, index: int) -> list[p4r.PacketMetadata]:
     """The metadata of a packet-out that asks for an operation of PacketOutOp_t."""
     message = P4PacketOut(b"", op=program.enum("PacketOutOp_t", op), index=index)
     update = message.encode_update(program.schema)
@@ -79,7 +79,7 @@ class Hooks:
 
     state: Callable[[Session], None]
     packet: Callable[[str, P4PacketIn], None]
-    digest: Callable[[Digest], None]
+    digest: Callable[[DigestMessage], None]
     settled: Callable[[Session], Awaitable[None]]
     found: Callable[[str, list[p4r.Entity]], None]
 
@@ -94,9 +94,9 @@ class Session:
     def __init__(
         self,
         name: str,
-        address: Address,
+        address: SwitchAddress,
         hooks: Hooks,
-        load: Callable[[str], Program],
+        load: Callable[[str], P4Program],
         *,
         election_id: int = DEFAULT_ELECTION_ID,
         timing: Timing | None = None,
@@ -117,7 +117,7 @@ class Session:
         self._intent: SwitchIntent | None = None
         self._wake = asyncio.Event()
         self._client: Client | None = None
-        self._program: Program | None = None
+        self._program: P4Program | None = None
         self._synced = False
         self._terms = 0  # how often this controller has become primary
 

@@ -17,7 +17,7 @@ from fabric_plan import PRIORITY_QUEUES, SwitchPlan, queue_packets
 from fabric_report import FabricError
 
 from tailrace.bmv2.thrift import ThriftClient
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 
 WAITING_FACTOR = 3
 WAITING_PPS = 500
@@ -36,7 +36,7 @@ def set_rate(client: ThriftClient, port: int, packets: int) -> None:
 
 
 def inner_rates(
-    plan: SwitchPlan, program: Program, frame_bytes: int, recirculation_bps: int | None, *, waits: bool
+    plan: SwitchPlan, program: P4Program, frame_bytes: int, recirculation_bps: int | None, *, waits: bool
 ) -> dict[int, int]:
     """The rates, in packets/s, of the ports by which packets go round in a switch; the others have none.
 

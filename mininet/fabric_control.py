@@ -15,7 +15,7 @@ from fabric_process import Process
 from fabric_report import FabricError, Report
 from fabric_watch import Watch
 
-from tailrace.p4rt.channel import Address
+from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.events import LATE, LINK_DOWN
 
 SCRIPT = Path(__file__).with_name("serve_controller.py")
@@ -61,7 +61,7 @@ class Control:
             run_dir: for what it is told of them, and its relay socket.
             logs: folder of its log.
         """
-        switches = {switch.name: Address(switch.address, switch.device_id) for switch in plan.switches}
+        switches = {switch.name: SwitchAddress(switch.address, switch.device_id) for switch in plan.switches}
         file = run_dir / "switches.json"
         file.write_bytes(msgspec.json.encode(switches))
         command = [sys.executable, str(SCRIPT), str(job_file), str(file)]

@@ -11,10 +11,10 @@ from fabric_report import FabricError
 from finsy.proto import p4r
 
 from tailrace.p4rt import counters
-from tailrace.p4rt.channel import Address
+from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.client import connect
 from tailrace.p4rt.errors import ControllerError
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 
 PORT_RX = "port_rx"
 """The counter of frames that a program took, by port."""
@@ -31,7 +31,7 @@ class Reading:
     cells: dict[str, dict[str, dict[int, int]]]
 
 
-def read(plan: Plan, program: Program) -> Reading:
+def read(plan: Plan, program: P4Program) -> Reading:
     """All switches at once.
 
     Raises:
@@ -54,22 +54,22 @@ def read(plan: Plan, program: Program) -> Reading:
     )
 
 
-def _cells(program: Program, entities: list[p4r.Entity]) -> dict[str, dict[int, int]]:
+def _cells(program: P4Program, entities: list[p4r.Entity]) -> dict[str, dict[int, int]]:
     found: dict[str, dict[int, int]] = {counter.preamble.alias: {} for counter in program.p4info.counters}
     for name, index, packets in counters.cells(program, entities):
         found[name][index] = packets
     return found
 
 
-async def _read_all(plan: Plan, program: Program) -> list[list[p4r.Entity]]:
+async def _read_all(plan: Plan, program: P4Program) -> list[list[p4r.Entity]]:
     async def one(switch: SwitchPlan) -> list[p4r.Entity]:
-        async with connect(switch.name, Address(switch.address, switch.device_id)) as client:
+        async with connect(switch.name, SwitchAddress(switch.address, switch.device_id)) as client:
             return await client.read(counters.requests(program))
 
     return await asyncio.gather(*(one(switch) for switch in plan.switches))
 
 
-def _taken(switch: SwitchPlan, program: Program, entities: list[p4r.Entity]) -> dict[str, int]:
+def _taken(switch: SwitchPlan, program: P4Program, entities: list[p4r.Entity]) -> dict[str, int]:
     """Frames taken by interface; none where the program does not count them."""
     ids = {c.preamble.id for c in program.p4info.counters if c.preamble.alias == PORT_RX}
     interfaces = {port.number: port.interface for port in switch.ports}

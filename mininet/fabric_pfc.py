@@ -19,7 +19,7 @@ from fabric_plan import BMV2, DATA_PRIORITY, SwitchPlan
 from fabric_process import Process
 from fabric_report import FabricError
 
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import target
 from tailrace.topology.pfc import Thresholds
 
@@ -77,7 +77,7 @@ def taken(
 
 
 def emulated_counts(
-    plans: Iterable[SwitchPlan], program: Program, read: Reading, xoff_bytes: int
+    plans: Iterable[SwitchPlan], program: P4Program, read: Reading, xoff_bytes: int
 ) -> dict[str, dict[str, Any]]:
     """What `collect` gives, from the program's own counters and registers.
 

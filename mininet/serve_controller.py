@@ -26,13 +26,13 @@ from tailrace.controller import runfile
 from tailrace.controller.asking.relay import Registers
 from tailrace.controller.controller import Controller
 from tailrace.controller.timing import Timing
-from tailrace.p4rt.channel import Address
+from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.errors import ControllerError
 from tailrace.p4rt.events import Event, structured
 from tailrace.sim.job import Job, read_job
 from tailrace.spec import SpecError, heap
 
-Switches = dict[str, Address]
+Switches = dict[str, SwitchAddress]
 
 READY_S = 60.0
 """A switch must hold its entries by then; each further switch has two seconds more."""

@@ -18,7 +18,7 @@ from finsy.proto import p4i, p4r
 from checks.bench import routes
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 
 DEVICE_ID = 1
 ELECTION_ID = 1
@@ -100,7 +100,7 @@ class Client:
     ) -> None:
         self._connection.close()
 
-    def push(self, program: Program) -> None:
+    def push(self, program: P4Program) -> None:
         run_at_once(self._client.push(program))
         self._p4info = program.p4info
 

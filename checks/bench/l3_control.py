@@ -12,7 +12,7 @@ from tailrace.p4rt import programs
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import SwitchError
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 
 __all__ = ["ControlError", "load_l3"]
 
@@ -39,11 +39,11 @@ def _entry(table: int, match: p4r.FieldMatch, action: int, values: tuple[int, ..
     return update
 
 
-def _action(program: Program, alias: str) -> int:
+def _action(program: P4Program, alias: str) -> int:
     return next(a.preamble.id for a in program.p4info.actions if a.preamble.alias == alias)
 
 
-def _updates(program: Program, routes: int) -> list[p4r.Update]:
+def _updates(program: P4Program, routes: int) -> list[p4r.Update]:
     """Routes of 10.1.0.0 and the addresses after it, one each, to port 1; the MAC address of port 1."""
     table, forward = program.table("route").preamble.id, _action(program, "forward")
     updates = []

@@ -26,7 +26,7 @@ from scapy.packet import Raw
 from scapy.utils import wrpcap
 
 from tailrace.p4rt import programs
-from tailrace.p4rt.errors import ProgramError
+from tailrace.p4rt.errors import P4ProgramError
 
 NEXT_HOPS = 100
 PAYLOAD_BYTES = 18
@@ -119,7 +119,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         text = text_format.MessageToString(p4r.WriteRequest(updates=updates))
         (options.out / "entries.txtpb").write_text(text, "utf-8")
         wrpcap(str(options.out / "packets.pcap"), [Ether(frame) for frame in frames(options.routes)])
-    except (OSError, ProgramError, ValueError) as error:
+    except (OSError, P4ProgramError, ValueError) as error:
         print(f"bench.middleblock: {error}", file=sys.stderr)
         return 1
     return 0

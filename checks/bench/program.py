@@ -25,12 +25,12 @@ from tailrace.controller.entry_files import read_request
 from tailrace.p4rt import programs, requests
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.spec.errors import Error
 from tailrace.spec.files import MOST_BYTES, read_bytes
 from tailrace.switch.compiler import load_program
 from tailrace.switch.core import Switch, SwitchConfig
-from tailrace.switch.p4runtime.device import Device, Settings
+from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tailrace.switch.trace import try_packet
 
 GROUP = "program, one core"
@@ -50,7 +50,7 @@ class CaseError(Error):
 class Case:
     """A program, what its tables hold, and what is sent through it from `port`."""
 
-    program: Program
+    program: P4Program
     entries: p4r.WriteRequest
     frames: Sequence[bytes]
     port: int = 0
@@ -61,7 +61,7 @@ class Case:
 
         Raises:
             OSError: a file cannot be read.
-            ProgramError: the program or its P4Info is no good.
+            P4ProgramError, ProgramError: the program or its P4Info is no good.
             FileError, CaseError: another one is no good.
         """
         program = programs.read(json)
@@ -88,7 +88,7 @@ def configure(switch: Switch, case: Case) -> tuple[float, float]:
         P4RtError: likewise, all of it.
     """
     # as simple_switch_grpc takes them: without an election, as nobody else is there
-    device = Device(switch, Settings(bmv2_compat=True), lambda: 0, load_program)
+    device = Device(switch, DeviceSettings(bmv2_compat=True), lambda: 0, load_program)
     began_s = time.perf_counter()
     push = requests.push(case.program)
     device.configure(push.action, device.prepare(push))

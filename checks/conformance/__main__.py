@@ -27,7 +27,7 @@ from checks.conformance.program import CompiledProgram, ConformanceError, has_hi
 from checks.conformance.run import Row, run_program
 from tailrace.bmv2.process import EXECUTABLE, available
 from tailrace.cbuild.artifacts import P4_BUILD, ROOT
-from tailrace.p4rt.errors import ProgramError, SwitchError
+from tailrace.p4rt.errors import P4ProgramError, SwitchError
 from tailrace.spec.arguments import Parser
 from tailrace.spec.text import one_line
 from tailrace.switch.compiler import ProgramError as NotLoadedError
@@ -171,7 +171,7 @@ def main(argv: list[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, interrupt)
     try:
         return run(options)
-    except (ConformanceError, ProgramError, SwitchError, OSError) as error:
+    except (ConformanceError, P4ProgramError, SwitchError, OSError) as error:
         print(f"conformance: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

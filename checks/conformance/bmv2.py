@@ -12,7 +12,7 @@ from checks.conformance.plan import Plan
 from checks.conformance.program import CompiledProgram, ConformanceError
 from checks.conformance.served import Served
 from tailrace.bmv2.dataplane import Dataplane, DataplaneError, Outputs
-from tailrace.bmv2.process import DEVICE_ID, Process
+from tailrace.bmv2.process import DEVICE_ID, Bmv2Process
 from tailrace.p4rt.errors import SwitchError
 
 PRIORITY_QUEUES = 8
@@ -28,7 +28,7 @@ class Bmv2(Served):
     def __init__(self, program: CompiledProgram, log: Path) -> None:
         self.program = program
         self.log = log.open("wb")
-        self.process = Process(self.log, priority_queues=PRIORITY_QUEUES)
+        self.process = Bmv2Process(self.log, priority_queues=PRIORITY_QUEUES)
         self.client = Client(self.process.address, program, DEVICE_ID)
         self.dataplane = Dataplane(self.process.dataplane, DEVICE_ID)
 

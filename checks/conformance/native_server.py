@@ -20,7 +20,7 @@ from tailrace.bmv2.dataplane import Outputs
 from tailrace.bmv2.process import DEVICE_ID
 from tailrace.switch.compiler import load_program
 from tailrace.switch.core import StateError, Switch, SwitchConfig
-from tailrace.switch.p4runtime.device import Device, Settings
+from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tailrace.switch.p4runtime.server import Server
 
 _T = TypeVar("_T")
@@ -60,7 +60,7 @@ class NativeServer(Served):
         compiled = functools.cache(functools.partial(load_program, source=program.name))
         self.switch = Switch(None, SwitchConfig(device_id=DEVICE_ID, priority_queues=PRIORITY_QUEUES))
         self.plane = _Plane(self.switch)
-        settings = Settings(device_id=DEVICE_ID, bmv2_compat=True)
+        settings = DeviceSettings(device_id=DEVICE_ID, bmv2_compat=True)
         self.device = Device(self.switch, settings, self.plane.now_ns, compiled)
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)

@@ -10,7 +10,7 @@ from finsy.proto import p4i, p4r
 
 from checks.conformance.plan import Call, Entry, Match, OneShot, Plan, Rates, UseGroup, UseMember
 from checks.conformance.program import CompiledProgram, ConformanceError
-from tailrace.p4rt.channel import Address, BlockingChannel
+from tailrace.p4rt.channel import BlockingChannel, SwitchAddress
 from tailrace.p4rt.client import Client as SwitchClient
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import SwitchError, WriteError
@@ -34,7 +34,9 @@ class Client:
     def __init__(self, address: str, program: CompiledProgram, device_id: int = 1) -> None:
         self.program = program
         self.channel = BlockingChannel(address, None)
-        self.switch = SwitchClient(program.name, Address(address, device_id), self.channel, call_s=TIMEOUT_S)
+        self.switch = SwitchClient(
+            program.name, SwitchAddress(address, device_id), self.channel, call_s=TIMEOUT_S
+        )
         self.tables = {t.preamble.name: t for t in program.p4info.tables}
         self.actions = {a.preamble.name: a for a in program.p4info.actions}
         self.profiles = {p.preamble.name: p.preamble.id for p in program.p4info.action_profiles}

@@ -22,9 +22,9 @@ from tailrace.p4rt.diff import ByKey, by_key, diff_by_key
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.events import Event
-from tailrace.p4rt.grpc_in_memory import Mishap, Ways
+from tailrace.p4rt.grpc_in_memory import ChannelModel, RpcFault
 from tailrace.p4rt.inprocess import InProcess
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.schemes.intent import intent
 from tailrace.sim.job import Job, Live
 from tailrace.sim.link_faults import LinkDown, last_change_ns
@@ -78,7 +78,7 @@ class Disturbed(LiveController):
         # programs are pushed at once here: nobody need wait hundreds of rounds for an answer that was lost
         self.timing = replace(self.timing, push_s=self.timing.call_s)
         self._latency_ns = round(LISTENS * self.interval_ns)
-        self.memory.ways = Ways(self._disturbed_delay_s, self._mishap, self._done)
+        self.memory.ways = ChannelModel(self._disturbed_delay_s, self._mishap, self._done)
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self.controllers = {number: self._nth(number) for number in range(chaos.controllers)}
         self.controller = self.controllers[0]
@@ -121,11 +121,11 @@ class Disturbed(LiveController):
         longest = 1 + (chaos.spread if self._disturbs else 0.5)
         return self.timing.interval_s * chaos.latency * self._mishaps.uniform(0.5, longest)
 
-    def _mishap(self, _switch: str, method: str) -> Mishap:
+    def _mishap(self, _switch: str, method: str) -> RpcFault:
         chaos = self._chaos
         if not self._disturbs or method == "StreamChannel":
-            return Mishap.NONE
-        kinds = (Mishap.REQUEST_LOST, Mishap.ANSWER_LOST, Mishap.SILENCE, Mishap.TWICE, Mishap.NONE)
+            return RpcFault.NONE
+        kinds = (RpcFault.REQUEST_LOST, RpcFault.ANSWER_LOST, RpcFault.SILENCE, RpcFault.TWICE, RpcFault.NONE)
         shares = (chaos.lost, chaos.answers, chaos.silent, chaos.twice)
         return self._mishaps.choices(kinds, (*shares, max(0.0, 1 - sum(shares))))[0]
 
@@ -297,7 +297,7 @@ def _rank(state: State) -> bool:
 class Wanted:
     """What a switch should hold."""
 
-    program: Program
+    program: P4Program
     entries: ByKey
 
 

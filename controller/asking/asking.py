@@ -21,7 +21,7 @@ from finsy.proto import p4i, p4r
 from tailrace.controller.asking.answers import REASON_OF
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
-from tailrace.p4rt.errors import ElectionError, NoAnswerError, NotOfferedError
+from tailrace.p4rt.errors import ElectionError, NoResponseError, NotOfferedError
 from tailrace.p4rt.view import ProgramView
 
 OPS = "PacketOutOp_t"
@@ -107,7 +107,7 @@ class Primary:
             waiting = [index for index in waiting if index >= 0]
             if not waiting:
                 return
-        raise NoAnswerError(switch, f"no answer to {op} {waiting[0]}")
+        raise NoResponseError(switch, f"no answer to {op} {waiting[0]}")
 
     def cells(self, _switch: str, _register: str, /) -> list[int]:
         """See Asker: a client has P4Runtime alone."""
@@ -130,7 +130,7 @@ class Primary:
         while missing:
             try:
                 message = run_at_once(self._client.receive(max(deadline - time.monotonic(), 0.0)))
-            except NoAnswerError:
+            except NoResponseError:
                 return
             values = {
                 names.get(item.metadata_id, ""): int.from_bytes(item.value, "big")

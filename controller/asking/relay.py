@@ -38,7 +38,7 @@ import msgspec
 from msgspec import Meta
 
 from tailrace.controller.asking.answers import REASON_OF
-from tailrace.p4rt.errors import ControllerError, NoAnswerError
+from tailrace.p4rt.errors import ControllerError, NoResponseError
 from tailrace.spec.schema import KeyProblemError, convert
 
 
@@ -241,7 +241,7 @@ class RelayClient:
             (index, payload) in the order in which the answers come.
 
         Raises:
-            NoAnswerError: the switch did not answer for an index.
+            NoResponseError: the switch did not answer for an index.
             RelayError: the request was refused or the connection broke.
         """
         for answer in self._answers({"switch": switch, "op": op, "indices": list(indices)}):
@@ -297,7 +297,7 @@ def _payload_of(answer: dict[str, Any], switch: str) -> tuple[int, bytes]:
         raise RelayError(str(error))
     if error is not None:
         text, own = str(error), f"{switch}: "
-        raise NoAnswerError(switch, text[len(own) :] if text.startswith(own) else f"{text} (index {index})")
+        raise NoResponseError(switch, text[len(own) :] if text.startswith(own) else f"{text} (index {index})")
     return int(str(index)), bytes.fromhex(str(answer.get("payload", "")))
 
 

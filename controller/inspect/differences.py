@@ -11,11 +11,11 @@ from tailrace.controller.inspect.tables import row_of
 from tailrace.controller.reconcile import differences
 from tailrace.p4rt import programs
 from tailrace.p4rt.connection import GrpcConnection
-from tailrace.p4rt.diff import Change
+from tailrace.p4rt.diff import EntityChange
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.intent import SwitchIntent
-from tailrace.p4rt.programs import Program
-from tailrace.p4rt.values import Port, Value, text_of
+from tailrace.p4rt.programs import P4Program
+from tailrace.p4rt.values import SwitchPort, Value, text_of
 from tailrace.tables.listing import Column, Listing, Row, in_order
 
 COLUMNS = (
@@ -53,7 +53,7 @@ def read_differences(node: Node, intent: SwitchIntent) -> Listing:
     return Listing("diff", COLUMNS, in_order(COLUMNS, rows), names)
 
 
-def _program_row(name: str, program: Program, cookie: int | None) -> Row:
+def _program_row(name: str, program: P4Program, cookie: int | None) -> Row:
     return {
         "switch": name,
         "difference": PROGRAM,
@@ -65,7 +65,7 @@ def _program_row(name: str, program: Program, cookie: int | None) -> Row:
     }
 
 
-def _row(node: Node, change: Change) -> Row:
+def _row(node: Node, change: EntityChange) -> Row:
     entity = change.after if change.after is not None else change.before
     assert entity is not None, "a change has at least one side"
     where, match, priority = _identity(node, entity)
@@ -118,4 +118,4 @@ def _content(node: Node, entity: p4r.Entity | None) -> str | None:
     clone = replication.WhichOneof("type") == "clone_session_entry"
     found = replication.clone_session_entry if clone else replication.multicast_group_entry
     ports = sorted(replica_port(replica) for replica in found.replicas)
-    return f"ports {text_of(tuple(Port(number, node.peer_of(number)) for number in ports))}"
+    return f"ports {text_of(tuple(SwitchPort(number, node.peer_of(number)) for number in ports))}"

@@ -14,7 +14,7 @@ from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.registers import register_cells
 from tailrace.controller.inspect.tables import read_tables
 from tailrace.p4rt.errors import NotOfferedError
-from tailrace.p4rt.values import Port
+from tailrace.p4rt.values import SwitchPort
 from tailrace.tables.listing import Column, Listing, Row, in_order
 
 COLUMNS = (
@@ -136,8 +136,8 @@ def _flow_row(node: Node, index: int, flow: FlowEntry) -> Row:
         "from": node.hosts.get(str(src)),
         "to": node.hosts.get(str(dst)),
         "state": node.program.enum("FlowState_t").get(flow.state, str(flow.state)),
-        "in_port": Port(flow.in_port, node.peer_of(flow.in_port)),
-        "out_port": Port(flow.out_port, node.peer_of(flow.out_port)),
+        "in_port": SwitchPort(flow.in_port, node.peer_of(flow.in_port)),
+        "out_port": SwitchPort(flow.out_port, node.peer_of(flow.out_port)),
         "in_flight_bytes": flow.in_flight_bytes,
         "rtt_avg": flow.rtt_avg if measured else None,
         "rtt_last": flow.rtt_last if measured else None,

@@ -18,7 +18,7 @@ from finsy.proto import p4r
 
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.tables import call_text, plain_action, read_entries, row_of
-from tailrace.p4rt.values import Port, Value, number_of, sort_key
+from tailrace.p4rt.values import SwitchPort, Value, number_of, sort_key
 from tailrace.p4rt.view import TableView
 from tailrace.tables.listing import Column, Listing, Row, in_order
 
@@ -51,14 +51,14 @@ def group_tables(node: Node) -> list[TableView]:
     ]
 
 
-def entry_ports(params: dict[str, Value]) -> list[Port]:
+def entry_ports(params: dict[str, Value]) -> list[SwitchPort]:
     """The ports among an action's arguments; port 0 is the filler of unused places."""
-    return [value for value in params.values() if isinstance(value, Port) and value.number]
+    return [value for value in params.values() if isinstance(value, SwitchPort) and value.number]
 
 
-def ecmp_groups(node: Node, table: TableView) -> dict[int, list[Port]]:
+def ecmp_groups(node: Node, table: TableView) -> dict[int, list[SwitchPort]]:
     """Ports of each group in a table of groups, in the order of the slots."""
-    slots: dict[int, list[tuple[Any, list[Port]]]] = {}
+    slots: dict[int, list[tuple[Any, list[SwitchPort]]]] = {}
     for entry in read_entries(node, table):
         row = row_of(node, table, entry)
         match, params = row["match"], row["params"]
@@ -150,12 +150,12 @@ def _read_replication(node: Node, pattern: p4r.PacketReplicationEngineEntry) -> 
     return node.read_if_offered(p4r.Entity(packet_replication_engine_entry=pattern))
 
 
-def _replicas(node: Node, replicas: Any) -> tuple[list[Port], tuple[Value, ...]]:
+def _replicas(node: Node, replicas: Any) -> tuple[list[SwitchPort], tuple[Value, ...]]:
     """Ports in a fixed order, and the instances of those that have one."""
     found = sorted((replica_port(replica), replica.instance) for replica in replicas)
-    ports = [Port(number, node.peer_of(number)) for number, _ in found]
+    ports = [SwitchPort(number, node.peer_of(number)) for number, _ in found]
     instances: list[Value] = [
-        {"port": Port(number, node.peer_of(number)), "instance": instance}
+        {"port": SwitchPort(number, node.peer_of(number)), "instance": instance}
         for number, instance in found
         if instance
     ]
@@ -175,7 +175,7 @@ def _row(
     name: str | None,
     group: int,
     *,
-    ports: list[Port],
+    ports: list[SwitchPort],
     members: tuple[Value, ...] = (),
     used_by: tuple[Value, ...] = (),
 ) -> Row:

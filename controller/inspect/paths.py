@@ -20,7 +20,7 @@ from tailrace.controller.inspect.groups import GROUP_KEY, ecmp_groups, entry_por
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.tables import DEFAULT, read_tables
 from tailrace.p4rt.errors import NotOfferedError
-from tailrace.p4rt.values import Port, Value
+from tailrace.p4rt.values import SwitchPort, Value
 from tailrace.tables.listing import Column, Listing, Row
 from tailrace.topology import Host, Topology
 
@@ -49,7 +49,7 @@ class Step:
     prefix: Value
     action: str | None
     group: Value
-    ports: tuple[Port, ...]
+    ports: tuple[SwitchPort, ...]
 
 
 class Router:
@@ -63,7 +63,7 @@ class Router:
         if not tables:
             raise NotOfferedError(node.name, f"{node.title} has no table {_ROUTES}")
         self._rows = read_tables(node, frozenset(table.name for table in tables)).rows
-        self._groups: dict[Value, list[Port]] = {}
+        self._groups: dict[Value, list[SwitchPort]] = {}
         for table in group_tables(node):
             for group, ports in ecmp_groups(node, table).items():
                 self._groups.setdefault(group, []).extend(ports)
@@ -71,7 +71,7 @@ class Router:
             for row in read_groups(node).rows:
                 ports_of_row = row["ports"]
                 if row["kind"] == "selector" and isinstance(ports_of_row, tuple):
-                    found = [port for port in ports_of_row if isinstance(port, Port)]
+                    found = [port for port in ports_of_row if isinstance(port, SwitchPort)]
                     self._groups.setdefault(row["group"], []).extend(found)
         self.has_onward = _ONWARD in names
         """Whether next hops depend on where a packet came from."""

@@ -18,7 +18,7 @@ from tailrace.controller.inspect.pfc import read_pfc
 from tailrace.controller.inspect.rlb import in_ns, knows_warnings, read_ports
 from tailrace.controller.inspect.tables import read_tables
 from tailrace.p4rt.errors import NotOfferedError
-from tailrace.p4rt.values import Port, Value
+from tailrace.p4rt.values import SwitchPort, Value
 from tailrace.tables.listing import Column, Listing, Row, in_order
 
 COLUMNS = (
@@ -69,7 +69,7 @@ def read_queues(node: Node, asker: Asker) -> Listing:
         queues = parse_queues(data, node.name)
         rows[index] = {
             "switch": node.name,
-            "port": Port(index, node.peer_of(index)),
+            "port": SwitchPort(index, node.peer_of(index)),
             "egress_queue_bytes": queues.egress_queue_bytes,
             "ingress_queue_bytes": queues.ingress_queue_bytes,
         }
@@ -121,7 +121,7 @@ def known_ports(node: Node) -> list[int]:
     for row in read_tables(node).rows:
         for cell in (row["match"], row["params"]):
             if isinstance(cell, dict):
-                found |= {value.number for value in cell.values() if isinstance(value, Port)}
+                found |= {value.number for value in cell.values() if isinstance(value, SwitchPort)}
     ports = sorted(found - set(special) - {0})
     if not ports:
         raise NotOfferedError(node.name, "no table names a port; give --topology to name them")

@@ -16,7 +16,7 @@ from tailrace.controller.asking.relay import SuppressedLeft
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.paths import Walk
 from tailrace.controller.inspect.rlb import PathKey, in_ns
-from tailrace.p4rt.values import Port, Value
+from tailrace.p4rt.values import SwitchPort, Value
 from tailrace.tables.listing import Column, Listing, Row
 from tailrace.topology import Topology, next_hops
 from tailrace.topology.paths.restricted import Hops, with_restricted
@@ -91,7 +91,7 @@ class RlbPaths:
         name, ports, dst = str(row["switch"]), row["ports"], str(row["dst"])
         leaf = self.topology.host(dst).switch
         parts = ports if isinstance(ports, tuple) else ()
-        used = {port.number for port in parts if isinstance(port, Port)}
+        used = {port.number for port in parts if isinstance(port, SwitchPort)}
         hops = self._hops[name]
         usual = () if name == leaf else hops.get(dst, hops[leaf])
         number = None if name == leaf else self.topology.leaves.index(leaf)
@@ -102,7 +102,7 @@ class RlbPaths:
         state = None if hop.leaf is None else found[hop.switch].get((hop.port, hop.leaf))
         cells: dict[str, Value] = dict.fromkeys(column.name for column in COLUMNS)
         cells |= {key: hop.row[key] for key in ("src", "dst", "hop", "switch", "used", "note")}
-        cells["port"] = Port(hop.port, node.peer_of(hop.port))
+        cells["port"] = SwitchPort(hop.port, node.peer_of(hop.port))
         cells["suppressed"], cells["suppressed_left_ns"] = self._why_suppressed(hop)
         if state is not None:
             cells["warned"] = state.warned_ticks > 0

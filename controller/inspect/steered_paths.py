@@ -14,7 +14,7 @@ from ipaddress import IPv4Address, IPv4Network
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.tables import read_tables
 from tailrace.p4rt.errors import NotOfferedError
-from tailrace.p4rt.values import Port, Value
+from tailrace.p4rt.values import SwitchPort, Value
 from tailrace.schemes.spritz.endpoints import EndpointPaths
 from tailrace.schemes.spritz.walk import ALL, ROLES, TABLES, EvWalk, EvWalker, SteeredTables
 from tailrace.spec.constants import PS_PER_NS
@@ -183,7 +183,7 @@ def _add(tables: SteeredTables, row: Row, match: Mapping[str, Value], params: Ma
 
 def _number(value: Value) -> int:
     """A number or a port as a number."""
-    if isinstance(value, Port):
+    if isinstance(value, SwitchPort):
         return value.number
     assert isinstance(value, int), f"{value!r} is no number"
     return value

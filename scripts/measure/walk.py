@@ -99,14 +99,14 @@ def client(address: str) -> None:
     from google.protobuf import text_format
 
     from tailrace.p4rt import programs
-    from tailrace.p4rt.channel import Address
+    from tailrace.p4rt.channel import SwitchAddress
     from tailrace.p4rt.client import connect
 
     program = programs.read(ROOT / f"{PROGRAM}.json", ROOT / f"{PROGRAM}.p4info.txtpb")
     entry = text_format.Parse((Path(__file__).parent / "entry.txtpb").read_text(), p4r.TableEntry())
 
     async def write() -> None:
-        async with connect("s1", Address(address, 0)) as switch:
+        async with connect("s1", SwitchAddress(address, 0)) as switch:
             await switch.become_primary(1)
             await switch.push(program)
             print("begin", flush=True)

@@ -59,7 +59,7 @@ def free_ports(count: int) -> list[int]:
             one.close()
 
 
-class Process:
+class Bmv2Process:
     """The process; a context, whose end ends it. Its packets come and go by `bmv2.dataplane`.
 
     address: of P4Runtime, dataplane: of the data plane, both HOST:PORT; command: its command line
@@ -92,7 +92,7 @@ class Process:
         except FileNotFoundError:
             raise ProcessError(MISSING) from None
 
-    def __enter__(self) -> Process:
+    def __enter__(self) -> Bmv2Process:
         return self
 
     def __exit__(

@@ -15,7 +15,7 @@ from functools import partial
 from finsy.proto import p4i, p4r
 
 from tailrace.bmv2.dataplane import Dataplane
-from tailrace.bmv2.process import DEVICE_ID, EXECUTABLE, Process
+from tailrace.bmv2.process import DEVICE_ID, EXECUTABLE, Bmv2Process
 from tailrace.bmv2.thrift import ThriftClient, ThriftError
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
@@ -45,7 +45,7 @@ def run(saved: Saved) -> Outcome:
     with contextlib.ExitStack() as stack:
         log = stack.enter_context(tempfile.TemporaryFile())
         switch = stack.enter_context(
-            Process(log, priority_queues=settings.priority_queues, drop_port=settings.drop_port)
+            Bmv2Process(log, priority_queues=settings.priority_queues, drop_port=settings.drop_port)
         )
         switch.wait_ready()
         connection = GrpcConnection(EXECUTABLE, switch.address, DEVICE_ID)
@@ -58,7 +58,7 @@ def run(saved: Saved) -> Outcome:
     return Outcome(tuple(Frame(port, data.hex()) for port, data in sent), ())
 
 
-def _fill(connection: GrpcConnection, switch: Process, saved: Saved) -> None:
+def _fill(connection: GrpcConnection, switch: Bmv2Process, saved: Saved) -> None:
     client = connection.client
     run_at_once(client.become_primary(_ELECTION_ID))
     request = p4r.SetForwardingPipelineConfigRequest(

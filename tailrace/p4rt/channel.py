@@ -39,7 +39,7 @@ _CLOSE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class SwitchAddress:
     """Where a switch is: a gRPC target such as `127.0.0.1:50051` or `unix:/tmp/leaf1.sock`, and its device
     id.
     """
@@ -52,7 +52,7 @@ class StreamEndedError(Exception):
     """The stream is over, and no error says why."""
 
 
-class Stream(Protocol):
+class MessageStream(Protocol):
     """An open StreamChannel. Both calls raise StreamEndedError when it has ended."""
 
     def send(self, message: p4r.StreamMessageRequest) -> None:
@@ -86,7 +86,7 @@ class Channel(ABC):
         """The answers of a call that has several. Raises grpc.RpcError."""
 
     @abstractmethod
-    def stream(self) -> Stream:
+    def stream(self) -> MessageStream:
         """Opens a StreamChannel."""
 
 
@@ -102,7 +102,7 @@ class LoopChannel(Channel):
     async def all(self, call: Any) -> list[Any]:
         return [answer async for answer in call]
 
-    def stream(self) -> Stream:
+    def stream(self) -> MessageStream:
         return _LoopStream(self.stub.StreamChannel())
 
 
@@ -118,7 +118,7 @@ class BlockingChannel(Channel):
     async def all(self, call: Any) -> list[Any]:
         return list(call)
 
-    def stream(self) -> Stream:
+    def stream(self) -> MessageStream:
         return _BlockingStream(self.stub)
 
 

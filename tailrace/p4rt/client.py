@@ -22,10 +22,10 @@ import msgspec
 from finsy.proto import p4i, p4r
 
 from tailrace.p4rt import requests
-from tailrace.p4rt.channel import Address, Channel, LoopChannel, Stream, StreamEndedError
+from tailrace.p4rt.channel import Channel, LoopChannel, MessageStream, StreamEndedError, SwitchAddress
 from tailrace.p4rt.errors import (
     ElectionError,
-    NoAnswerError,
+    NoResponseError,
     NotOfferedError,
     ReadError,
     RefusedError,
@@ -33,7 +33,7 @@ from tailrace.p4rt.errors import (
     UnreachableError,
     WriteError,
 )
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.status import Code, refusals
 from tailrace.p4rt.tls import Tls
 
@@ -53,7 +53,7 @@ class Client:
     def __init__(
         self,
         name: str,
-        address: Address,
+        address: SwitchAddress,
         channel: Channel,
         *,
         call_s: float = CALL_S,
@@ -67,7 +67,7 @@ class Client:
         self._call_s = call_s
         self._push_s = push_s
         self._encrypted = encrypted
-        self._stream: Stream | None = None
+        self._stream: MessageStream | None = None
         self.election_id = 0
 
     @property
@@ -162,7 +162,7 @@ class Client:
             raise NotOfferedError(self._name, _NO_PIPELINE)
         return info
 
-    async def push(self, program: Program) -> None:
+    async def push(self, program: P4Program) -> None:
         await self.set_pipeline(requests.push(program), program.name)
 
     async def set_pipeline(self, request: p4r.SetForwardingPipelineConfigRequest, name: str) -> None:
@@ -235,7 +235,7 @@ class Client:
         """The next message of the stream, on which something has been sent.
 
         Raises:
-            NoAnswerError: there is none in the time.
+            NoResponseError: there is none in the time.
             ElectionError: another client has the election id.
             SwitchError: the stream has ended.
         """
@@ -247,7 +247,7 @@ class Client:
         except StreamEndedError as error:
             raise UnreachableError(self._name, f"the switch at {self._address} closed the stream") from error
         if message is None:
-            raise NoAnswerError(self._name, f"no message in {timeout_s:g} s")
+            raise NoResponseError(self._name, f"no message in {timeout_s:g} s")
         return message
 
     def announce(self, election_id: int) -> None:
@@ -293,7 +293,7 @@ def _line(text: str) -> str:
 @asynccontextmanager
 async def connect(
     name: str,
-    address: Address,
+    address: SwitchAddress,
     tls: Tls | None = None,
     *,
     calls: Any = grpc.aio,
@@ -303,7 +303,7 @@ async def connect(
     """A client of the switch at an address; nothing is sent yet.
 
     Args:
-        calls: what the channel is made by: gRPC, or p4rt.grpc_in_memory.Memory.
+        calls: what the channel is made by: gRPC, or p4rt.grpc_in_memory.InMemoryGrpc.
         call_s: how long a call may take, and `push_s` the setting of a program.
 
     Raises:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import grpc
 from finsy.proto import p4i, p4r
 
-from tailrace.p4rt.channel import Address, BlockingChannel
+from tailrace.p4rt.channel import BlockingChannel, SwitchAddress
 from tailrace.p4rt.client import Client
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import WriteError
@@ -75,7 +75,11 @@ class GrpcConnection:
         self._p4info = p4info
         self._channel = BlockingChannel(address, tls)
         self.client = Client(
-            name, Address(address, device_id), self._channel, call_s=TIMEOUT_S, encrypted=tls is not None
+            name,
+            SwitchAddress(address, device_id),
+            self._channel,
+            call_s=TIMEOUT_S,
+            encrypted=tls is not None,
         )
 
     def close(self) -> None:

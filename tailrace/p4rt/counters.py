@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from finsy.proto import p4r
 
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 
 DROPS = "drops"
 TRIMS = "trims"
@@ -22,7 +22,7 @@ MOST_RECIRCULATIONS = "recirculations_most"
 _REASONS = "DropReason_t"
 
 
-def requests(program: Program) -> list[p4r.Entity]:
+def requests(program: P4Program) -> list[p4r.Entity]:
     """What to read from a switch that runs this program: all cells of all its indexed counters."""
     return [
         p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=counter.preamble.id))
@@ -34,7 +34,7 @@ Cell = tuple[str, int, int]
 """Alias of a counter, index of the cell, packets."""
 
 
-def cells(program: Program, entities: Iterable[p4r.Entity]) -> Iterator[Cell]:
+def cells(program: P4Program, entities: Iterable[p4r.Entity]) -> Iterator[Cell]:
     """The counters' cells that are among a switch's answers to a read of all of them."""
     names = {counter.preamble.id: counter.preamble.alias for counter in program.p4info.counters}
     for entity in entities:
@@ -42,7 +42,7 @@ def cells(program: Program, entities: Iterable[p4r.Entity]) -> Iterator[Cell]:
         yield names[entry.counter_id], entry.index.index, entry.data.packet_count
 
 
-def sums(program: Program, found_cells: Iterable[Cell]) -> dict[str, int]:
+def sums(program: P4Program, found_cells: Iterable[Cell]) -> dict[str, int]:
     """Packets by counter name; drop reasons that never happened are left out. Cells without packets may be
     missing.
     """
@@ -60,7 +60,7 @@ def sums(program: Program, found_cells: Iterable[Cell]) -> dict[str, int]:
     return found
 
 
-def drop_reason(program: Program, index: int) -> str:
+def drop_reason(program: P4Program, index: int) -> str:
     """The reason of a drop that is counted in this cell of DROPS."""
     return program.enum_name(_REASONS, index)
 

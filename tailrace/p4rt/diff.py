@@ -16,7 +16,7 @@ from functools import lru_cache
 from finsy.proto import p4r
 
 from tailrace.p4rt.canonical import Key, Value, action_value, canonical
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 
 _LAST = "ipv4_routes"
 """The table whose entries refer to others."""
@@ -27,7 +27,7 @@ ByKey = dict[Key, tuple[Value, p4r.Entity]]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class EntityChange:
     """One difference: `update` is what to do, `before` what the switch holds, `after` what it should hold."""
 
     update: p4r.Update
@@ -44,7 +44,9 @@ def by_key(entities: Iterable[p4r.Entity]) -> ByKey:
     return found
 
 
-def diff(program: Program, intended: Iterable[p4r.Entity], actual: Iterable[p4r.Entity]) -> list[Change]:
+def diff(
+    program: P4Program, intended: Iterable[p4r.Entity], actual: Iterable[p4r.Entity]
+) -> list[EntityChange]:
     """The differences, in no order that matters: see `stages`.
 
     Default actions that nobody intends count as wrong where they are not those of the program.
@@ -52,16 +54,16 @@ def diff(program: Program, intended: Iterable[p4r.Entity], actual: Iterable[p4r.
     return diff_by_key(program, by_key(intended), by_key(actual))
 
 
-def diff_by_key(program: Program, wanted: ByKey, held: ByKey) -> list[Change]:
+def diff_by_key(program: P4Program, wanted: ByKey, held: ByKey) -> list[EntityChange]:
     """As `diff`, of entities by key."""
     changes = []
     for key, (value, entity) in wanted.items():
         before = held.get(key)
         if before is None:
             kind = p4r.Update.MODIFY if key[0] == "default" else p4r.Update.INSERT
-            changes.append(Change(p4r.Update(type=kind, entity=entity), None, entity))
+            changes.append(EntityChange(p4r.Update(type=kind, entity=entity), None, entity))
         elif before[0] != value:
-            changes.append(Change(p4r.Update(type=p4r.Update.MODIFY, entity=entity), before[1], entity))
+            changes.append(EntityChange(p4r.Update(type=p4r.Update.MODIFY, entity=entity), before[1], entity))
     initial = _initial_defaults(program)
     for key, (value, entity) in held.items():
         if key in wanted or initial.get(key) == value:
@@ -70,9 +72,11 @@ def diff_by_key(program: Program, wanted: ByKey, held: ByKey) -> list[Change]:
             reset = p4r.Entity()
             reset.table_entry.table_id = entity.table_entry.table_id
             reset.table_entry.is_default_action = True
-            changes.append(Change(p4r.Update(type=p4r.Update.MODIFY, entity=reset), entity, None))
+            changes.append(EntityChange(p4r.Update(type=p4r.Update.MODIFY, entity=reset), entity, None))
         else:
-            changes.append(Change(p4r.Update(type=p4r.Update.DELETE, entity=_identity(entity)), entity, None))
+            changes.append(
+                EntityChange(p4r.Update(type=p4r.Update.DELETE, entity=_identity(entity)), entity, None)
+            )
     return changes
 
 
@@ -89,7 +93,7 @@ def _identity(entity: p4r.Entity) -> p4r.Entity:
 
 
 @lru_cache
-def _initial_defaults(program: Program) -> dict[Key, Value]:
+def _initial_defaults(program: P4Program) -> dict[Key, Value]:
     """The default actions that the program itself has, by key."""
     found: dict[Key, Value] = {}
     for table in program.p4info.tables:
@@ -102,7 +106,7 @@ def _initial_defaults(program: Program) -> dict[Key, Value]:
     return found
 
 
-def stages(program: Program, changes: Iterable[Change]) -> list[list[p4r.Update]]:
+def stages(program: P4Program, changes: Iterable[EntityChange]) -> list[list[p4r.Update]]:
     """The updates of some changes, as writes to be made one after the other."""
     last = program.table(_LAST).preamble.id
     order: tuple[list[p4r.Update], ...] = ([], [], [], [])

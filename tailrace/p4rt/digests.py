@@ -15,14 +15,14 @@ from finsy import P4DigestEntry, P4DigestList
 from finsy.p4entity import P4Entity
 from finsy.proto import p4r
 
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 
 ACK_TIMEOUT_NS = 1_000_000_000
 """After so long without an acknowledgement a switch may send the same again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Digest:
+class DigestMessage:
     """A message of a switch.
 
     name: of the digest, as P4Info has it
@@ -36,18 +36,18 @@ class Digest:
     time_ns: int = 0
 
 
-def entries(program: Program) -> Iterator[P4Entity]:
+def entries(program: P4Program) -> Iterator[P4Entity]:
     """What enables every digest of a program."""
     for digest in program.p4info.digests:
         yield P4DigestEntry(digest.preamble.name, max_list_size=1, ack_timeout_ns=ACK_TIMEOUT_NS)
 
 
-def decode(program: Program, switch: str, message: p4r.DigestList) -> list[Digest]:
+def decode(program: P4Program, switch: str, message: p4r.DigestList) -> list[DigestMessage]:
     """The messages of a list; none where the program has no such digest, for it may be an older one's."""
     if message.digest_id not in {digest.preamble.id for digest in program.p4info.digests}:
         return []
     found = P4DigestList.decode(p4r.StreamMessageResponse(digest=message), program.schema)
-    return [Digest(switch, found.digest_id, _by_name(data), message.timestamp) for data in found.data]
+    return [DigestMessage(switch, found.digest_id, _by_name(data), message.timestamp) for data in found.data]
 
 
 def _by_name(data: object) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from finsy.p4entity import P4Entity
 from finsy.proto import p4r
 
 from tailrace.p4rt.by_name.entries import Entries
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 
 MOST_KEPT = 1 << 20
 """Messages that are kept for each program; beyond, all are forgotten."""
@@ -31,14 +31,14 @@ _NO_OTHERS = _others(P4TableEntry())
 
 
 @lru_cache(_PROGRAMS_KEPT)
-def _kept(program: Program) -> dict[Hashable, p4r.Entity]:
+def _kept(program: P4Program) -> dict[Hashable, p4r.Entity]:
     """The messages of a program, by what `_said` says; of each key and of each action of a table one."""
     del program  # a dictionary of its own is all that it needs
     return {}
 
 
 @lru_cache(_PROGRAMS_KEPT)
-def _met(program: Program) -> dict[int, tuple[P4Entity, p4r.Entity]]:
+def _met(program: P4Program) -> dict[int, tuple[P4Entity, p4r.Entity]]:
     """The messages of entities that never change, by `id`; with each, so that no other one gets that."""
     del program
     return {}
@@ -67,13 +67,13 @@ def _said(entity: P4Entity) -> tuple[Hashable, ...] | None:
     )
 
 
-def encode(program: Program, entities: Iterable[P4Entity]) -> list[p4r.Entity]:
+def encode(program: P4Program, entities: Iterable[P4Entity]) -> list[p4r.Entity]:
     """Entities as P4Runtime messages, which are shared: nobody may change them."""
     kept = _kept(program)
     return [_encoded(entity, kept, program) for entity in entities]
 
 
-def encode_shared(program: Program, entities: Iterable[P4Entity]) -> list[p4r.Entity]:
+def encode_shared(program: P4Program, entities: Iterable[P4Entity]) -> list[p4r.Entity]:
     """The same of entities that nobody may change either: what was met before needs no look."""
     kept, met = _kept(program), _met(program)
     found = []
@@ -87,7 +87,7 @@ def encode_shared(program: Program, entities: Iterable[P4Entity]) -> list[p4r.En
     return found
 
 
-def _encoded(entity: P4Entity, kept: dict[Hashable, p4r.Entity], program: Program) -> p4r.Entity:
+def _encoded(entity: P4Entity, kept: dict[Hashable, p4r.Entity], program: P4Program) -> p4r.Entity:
     said = _said(entity)
     if said is None:
         return entity.encode(program.schema)
@@ -109,11 +109,11 @@ def _encoded(entity: P4Entity, kept: dict[Hashable, p4r.Entity], program: Progra
 
 
 @lru_cache(_PROGRAMS_KEPT)
-def _entries(program: Program) -> Entries:
+def _entries(program: P4Program) -> Entries:
     return Entries(program.p4info)
 
 
-def _message(entity: P4Entity, program: Program) -> p4r.Entity:
+def _message(entity: P4Entity, program: P4Program) -> p4r.Entity:
     """The message of a table entry with a plain action; of a program that finsy does not take, without it."""
     if len(program.schema.tables) == len(program.p4info.tables):
         return entity.encode(program.schema)

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 from finsy.proto import p4r
 
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 
 _T = TypeVar("_T")
 
@@ -50,7 +50,7 @@ class Endpoint(Readable, Protocol):
         """
         ...
 
-    async def push(self, program: Program) -> None:
+    async def push(self, program: P4Program) -> None:
         """Makes the switch run a program, with empty tables.
 
         Raises:

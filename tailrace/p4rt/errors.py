@@ -2,7 +2,7 @@
 """What can go wrong in the control plane; every text is one line for the user.
 
 ControllerError          a run fails (exit status 1)
-├── ProgramError         a compiled program is missing or no good
+├── P4ProgramError       a compiled program is missing or no good
 ├── TlsError             TLS files cannot be used (exit status 2)
 └── SwitchError          something about one switch, which it names
     ├── UnreachableError     nobody answers, or the switch went away
@@ -11,7 +11,7 @@ ControllerError          a run fails (exit status 1)
     │   ├── ReadError        to a read
     │   └── WriteError       to some updates
     ├── NotOfferedError      the program or the target has no such thing (registers on BMv2, no flow table)
-    ├── NoAnswerError        something was asked by a packet or on the stream, nothing came back in time
+    ├── NoResponseError      something was asked by a packet or on the stream, nothing came back in time
     └── ReconcileError       the switch does not keep what is written
 """
 
@@ -24,7 +24,7 @@ class ControllerError(Error):
     """Something in the control plane failed."""
 
 
-class ProgramError(ControllerError):
+class P4ProgramError(ControllerError):
     """A compiled program is missing, or is no good."""
 
 
@@ -78,7 +78,7 @@ class NotOfferedError(SwitchError):
     """The program or its target does not have what was asked for."""
 
 
-class NoAnswerError(SwitchError):
+class NoResponseError(SwitchError):
     """Nothing came back in time."""
 
 

@@ -26,7 +26,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from finsy.proto import p4i, p4r, p4t
 
-from tailrace.p4rt.values import Interval, Mac, Masked, Port, Value, Wide
+from tailrace.p4rt.values import Interval, Mac, Masked, SwitchPort, Value, Wide
 
 PeerOf = Callable[[int], "str | None"]
 """Name of the neighbour at a port of the switch that is being read."""
@@ -48,7 +48,7 @@ _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _FORMATS = {"IPV4_ADDRESS": "IPV4", "IPV6_ADDRESS": "IPV6", "MAC_ADDRESS": "MAC"}
 
 
-class Kind(enum.Enum):
+class FieldKind(enum.Enum):
     """How a field's bits are shown."""
 
     NUMBER = "number"
@@ -62,7 +62,7 @@ class Kind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class TypedField:
     """A match field, an action's parameter, a member of a struct or an index.
 
     width: in bits; 0 for text (P4Runtime's SDN strings)
@@ -72,21 +72,21 @@ class Field:
 
     name: str
     width: int
-    kind: Kind
+    kind: FieldKind
     members: Mapping[int, str]
     signed: bool = False
 
     def value(self, number: int, peer_of: PeerOf) -> Value:
         """The typed value of the field's bits."""
-        if self.kind is Kind.ENUM:
+        if self.kind is FieldKind.ENUM:
             return self.members.get(number, str(number))
-        if self.kind is Kind.PORT:
-            return Port(number, peer_of(number))
+        if self.kind is FieldKind.PORT:
+            return SwitchPort(number, peer_of(number))
         return _PLAIN.get(self.kind, _as_number)(number)
 
     def from_bytes(self, data: bytes, peer_of: PeerOf) -> Value:
         """The typed value of a P4Runtime bytestring."""
-        if self.kind is Kind.TEXT:
+        if self.kind is FieldKind.TEXT:
             return data.decode(errors="replace")
         return self.value(int.from_bytes(data, "big", signed=self.signed), peer_of)
 
@@ -121,9 +121,9 @@ class Field:
         if mask == (1 << self.width) - 1 and not prefix:
             return self.value(number, peer_of)
         leading = mask == ((1 << ones) - 1) << (self.width - ones)
-        if leading and self.kind is Kind.IPV4:
+        if leading and self.kind is FieldKind.IPV4:
             return IPv4Network((number, ones))
-        if leading and self.kind is Kind.IPV6:
+        if leading and self.kind is FieldKind.IPV6:
             return IPv6Network((number, ones))
         return Masked(self.value(number, peer_of), mask, self.width)
 
@@ -132,11 +132,11 @@ def _as_number(number: int) -> Value:
     return number
 
 
-_PLAIN: Mapping[Kind, Callable[[int], Value]] = {
-    Kind.IPV4: IPv4Address,
-    Kind.IPV6: IPv6Address,
-    Kind.MAC: Mac,
-    Kind.WIDE: Wide,
+_PLAIN: Mapping[FieldKind, Callable[[int], Value]] = {
+    FieldKind.IPV4: IPv4Address,
+    FieldKind.IPV6: IPv6Address,
+    FieldKind.MAC: Mac,
+    FieldKind.WIDE: Wide,
 }
 
 
@@ -147,7 +147,7 @@ def make_field(
     annotations: tuple[str, ...] = (),
     type_name: str = "",
     types: p4t.P4TypeInfo | None = None,
-) -> Field:
+) -> TypedField:
     """Decides what a field holds, by the rules at the top of this file.
 
     Args:
@@ -159,27 +159,27 @@ def make_field(
     """
     members = enum_members(types, type_name)
     if members:
-        return Field(name, width, Kind.ENUM, members)
+        return TypedField(name, width, FieldKind.ENUM, members)
     if types is not None and type_name in types.new_types:
         translated = types.new_types[type_name].translated_type
         width = 0 if translated.HasField("sdn_string") else translated.sdn_bitwidth or width
     if width == 0 and types is not None and not type_name:
-        return Field(name, width, Kind.NUMBER, {})
-    return Field(name, width, _kind(name, width, annotations), {})
+        return TypedField(name, width, FieldKind.NUMBER, {})
+    return TypedField(name, width, _kind(name, width, annotations), {})
 
 
-def _kind(name: str, width: int, annotations: tuple[str, ...]) -> Kind:
+def _kind(name: str, width: int, annotations: tuple[str, ...]) -> FieldKind:
     for annotation in annotations:
         for text, kind in _FORMATS.items():
             if annotation.startswith("@format") and text in annotation:
-                return Kind[kind]
+                return FieldKind[kind]
     if width == 0:
-        return Kind.TEXT
+        return FieldKind.TEXT
     if width == PORT_BITS:
-        return Kind.PORT
+        return FieldKind.PORT
     if width in _ADDRESS_BITS and _speaks_of_address(name):
-        return Kind[_ADDRESS_BITS[width]]
-    return Kind.WIDE if width > _JSON_BITS else Kind.NUMBER
+        return FieldKind[_ADDRESS_BITS[width]]
+    return FieldKind.WIDE if width > _JSON_BITS else FieldKind.NUMBER
 
 
 def _speaks_of_address(name: str) -> bool:
@@ -200,7 +200,7 @@ def enum_members(types: p4t.P4TypeInfo | None, type_name: str) -> Mapping[int, s
 
 def fields_of(
     members: Iterable[p4i.MatchField | p4i.Action.Param], types: p4t.P4TypeInfo
-) -> dict[int, Field]:
+) -> dict[int, TypedField]:
     """The key of a table, or the parameters of an action, by id; one without a name is called by its id."""
     return {
         member.id: make_field(
@@ -214,7 +214,7 @@ def fields_of(
     }
 
 
-def data_field(name: str, spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo) -> Field:
+def data_field(name: str, spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo) -> TypedField:
     """What a scalar of P4Data holds: a bitstring, a serializable enum, or a type that is translated."""
     which = spec.bitstring.WhichOneof("type_spec")
     if which is None:
@@ -224,7 +224,7 @@ def data_field(name: str, spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo) -> Fi
     bits = getattr(spec.bitstring, which)
     width = bits.max_bitwidth if which == "varbit" else bits.bitwidth
     if which == "int":
-        return Field(name, width, Kind.NUMBER, {}, signed=True)
+        return TypedField(name, width, FieldKind.NUMBER, {}, signed=True)
     return make_field(name, max(width, 1))
 
 

@@ -31,7 +31,7 @@ _CLOSED = "the channel was closed"
 _LOST = "the connection was lost"
 
 
-class Mishap(Enum):
+class RpcFault(Enum):
     """What may become of a call."""
 
     NONE = "none"
@@ -46,7 +46,7 @@ class Mishap(Enum):
 
 
 @dataclass(slots=True)
-class Ways:
+class ChannelModel:
     """How messages travel, by the address of the server.
 
     delay_s: of the next message, seconds.
@@ -55,7 +55,7 @@ class Ways:
     """
 
     delay_s: Callable[[str], float] = lambda _address: 0.0
-    mishap: Callable[[str, str], Mishap] = lambda _address, _method: Mishap.NONE
+    mishap: Callable[[str, str], RpcFault] = lambda _address, _method: RpcFault.NONE
     done: Callable[[str, str], None] = lambda _address, _method: None
 
 
@@ -238,7 +238,7 @@ class _Call:
         server = self._channel.memory.servers.get(self._channel.address)
         if server is None or self.over:
             self._answers.send(_End(grpc.StatusCode.UNAVAILABLE, "failed to connect"))
-        elif self._mishap is Mishap.REQUEST_LOST:
+        elif self._mishap is RpcFault.REQUEST_LOST:
             self._answers.send(_End(grpc.StatusCode.UNAVAILABLE, _LOST))
         else:
             self._server = self._loop.create_task(self._serve(server))
@@ -253,7 +253,7 @@ class _Call:
     async def _serve(self, server: _Server) -> None:
         handler = server.handler(self._method)
         serialize = None if handler is None else handler.response_serializer
-        mute = self._mishap in (Mishap.ANSWER_LOST, Mishap.SILENCE)
+        mute = self._mishap in (RpcFault.ANSWER_LOST, RpcFault.SILENCE)
         context = _Context(self._answers, serialize, mute=mute)
         end = _End(grpc.StatusCode.UNAVAILABLE, _LOST)
         try:
@@ -272,9 +272,9 @@ class _Call:
             self._requests.cut(_DONE)
             for callback in context.callbacks:
                 callback(context)
-            if self._mishap is Mishap.ANSWER_LOST:
+            if self._mishap is RpcFault.ANSWER_LOST:
                 end = _End(grpc.StatusCode.UNAVAILABLE, _LOST)
-            if self._mishap is not Mishap.SILENCE:
+            if self._mishap is not RpcFault.SILENCE:
                 self._answers.send(end)
 
     async def _handle(self, handler: Any, context: _Context) -> None:
@@ -288,7 +288,7 @@ class _Call:
         if handler.response_streaming:
             await handler.unary_stream(request, context)
         else:
-            if self._mishap is Mishap.TWICE:
+            if self._mishap is RpcFault.TWICE:
                 with contextlib.suppress(grpc.aio.AbortError):
                     await handler.unary_unary(request, context)
                 context.set_code(grpc.StatusCode.OK)
@@ -376,7 +376,7 @@ class _Many:
 class _Channel:
     """A client's way to one address: what stubs, and those who use them, need of grpc.aio.Channel."""
 
-    def __init__(self, memory: Memory, address: str) -> None:
+    def __init__(self, memory: InMemoryGrpc, address: str) -> None:
         self.memory, self.address = memory, address
         self.calls: dict[_Call, None] = {}
         memory.channels[self] = None
@@ -416,11 +416,11 @@ class _Server:
         return next((handler for handler in found if handler is not None), None)
 
 
-class Memory:
+class InMemoryGrpc:
     """All servers and channels of one event loop. It stands where `grpc.aio` does when channels are made."""
 
-    def __init__(self, ways: Ways | None = None) -> None:
-        self.ways = ways or Ways()
+    def __init__(self, ways: ChannelModel | None = None) -> None:
+        self.ways = ways or ChannelModel()
         self.servers: dict[str, _Server] = {}
         self.channels: dict[_Channel, None] = {}
 

@@ -12,13 +12,13 @@ from typing import Protocol
 from finsy.proto import p4r
 
 from tailrace.p4rt import digests, requests
-from tailrace.p4rt.digests import Digest
+from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.errors import ReadError, RefusedError, WriteError
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.status import P4RtError
 
 
-class Switch(Protocol):
+class InProcessSwitch(Protocol):
     """P4Runtime of a switch as plain calls, which raise P4RtError where a server would answer with an error:
     sim.network.endpoint.Endpoint is one.
     """
@@ -57,7 +57,7 @@ class Switch(Protocol):
 class InProcess:
     """The endpoint of such a switch. Nothing waits, so `run_at_once` can run what uses it."""
 
-    def __init__(self, switch: Switch) -> None:
+    def __init__(self, switch: InProcessSwitch) -> None:
         self._switch = switch
 
     @property
@@ -89,7 +89,7 @@ class InProcess:
         except P4RtError as error:
             raise WriteError(self.name, str(error), error.code.name) from error
 
-    def digests(self, program: Program) -> list[Digest]:
+    def digests(self, program: P4Program) -> list[DigestMessage]:
         """Takes the digests that wait, and acknowledges them; the switch runs the program.
 
         Raises:
@@ -108,7 +108,7 @@ class InProcess:
         response = self._switch.pipeline(p4r.GetForwardingPipelineConfigRequest.COOKIE_ONLY)
         return response.config.cookie.cookie if response.config.HasField("cookie") else None
 
-    async def push(self, program: Program) -> None:
+    async def push(self, program: P4Program) -> None:
         try:
             self._switch.set_pipeline(requests.push(program))
         except P4RtError as error:

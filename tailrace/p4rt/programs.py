@@ -15,7 +15,7 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 from tailrace.cbuild.artifacts import P4_BUILD
-from tailrace.p4rt.errors import ProgramError
+from tailrace.p4rt.errors import P4ProgramError
 from tailrace.spec import plugins
 from tailrace.spec.files import MOST_TEXT_BYTES, read_bytes, unmarked
 from tailrace.spec.text import one_line
@@ -27,7 +27,7 @@ _NOT_THERE = "with id="
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class P4Program:
     """A compiled program. `schema` is finsy's view of `p4info`; `cookie` identifies the pair of files."""
 
     name: str
@@ -42,12 +42,12 @@ class Program:
         """The value of a member of an enum of the P4 source.
 
         Raises:
-            ProgramError: the program has no such member.
+            P4ProgramError: the program has no such member.
         """
         for found in self.p4info.type_info.serializable_enums[type_name].members:
             if found.name == member:
                 return int.from_bytes(found.value, "big")
-        raise ProgramError(f"program {self.name}: P4Info has no {type_name}.{member}")
+        raise P4ProgramError(f"program {self.name}: P4Info has no {type_name}.{member}")
 
     def enum_name(self, type_name: str, value: int) -> str:
         """The member of an enum that has a value; the value itself as text where none has."""
@@ -60,25 +60,25 @@ class Program:
         """A number of the annotation `@switch[...]` of the P4 source's main, such as `cpu_port`.
 
         Raises:
-            ProgramError: it is not there.
+            P4ProgramError: it is not there.
         """
         for annotation in self.p4info.pkg_info.structured_annotations:
             if annotation.name == "switch":
                 for pair in annotation.kv_pair_list.kv_pairs:
                     if pair.key == key:
                         return pair.value.int64_value
-        raise ProgramError(f"program {self.name}: P4Info has no annotation @switch[{key}]")
+        raise P4ProgramError(f"program {self.name}: P4Info has no annotation @switch[{key}]")
 
     def table(self, alias: str) -> p4i.Table:
         """The P4Info of a table.
 
         Raises:
-            ProgramError: there is none.
+            P4ProgramError: there is none.
         """
         for table in self.p4info.tables:
             if table.preamble.alias == alias:
                 return table
-        raise ProgramError(f"program {self.name}: P4Info has no table {alias}")
+        raise P4ProgramError(f"program {self.name}: P4Info has no table {alias}")
 
     def has_table(self, alias: str) -> bool:
         return any(table.preamble.alias == alias for table in self.p4info.tables)
@@ -87,31 +87,31 @@ class Program:
         """The largest value that fits a parameter of an action.
 
         Raises:
-            ProgramError: there is no such parameter.
+            P4ProgramError: there is no such parameter.
         """
         for found in self.p4info.actions:
             if found.preamble.alias == action:
                 for candidate in found.params:
                     if candidate.name == param:
                         return (1 << candidate.bitwidth) - 1
-        raise ProgramError(f"program {self.name}: P4Info has no parameter {action}.{param}")
+        raise P4ProgramError(f"program {self.name}: P4Info has no parameter {action}.{param}")
 
     def register_size(self, alias: str) -> int:
         """The number of cells of a register.
 
         Raises:
-            ProgramError: there is none.
+            P4ProgramError: there is none.
         """
         for register in self.p4info.registers:
             if register.preamble.alias == alias:
                 return register.size
-        raise ProgramError(f"program {self.name}: P4Info has no register {alias}")
+        raise P4ProgramError(f"program {self.name}: P4Info has no register {alias}")
 
     def register_bits(self) -> dict[str, tuple[int, int]]:
         """The cells of each register, and the bits of a cell.
 
         Raises:
-            ProgramError: a register is of structs, of which none is known.
+            P4ProgramError: a register is of structs, of which none is known.
         """
         enums = self.p4info.type_info.serializable_enums
         found = {}
@@ -122,26 +122,28 @@ class Program:
             elif spec.HasField("bitstring"):
                 bits = spec.bitstring.bit.bitwidth
             else:
-                raise ProgramError(f"program {self.name}: register {register.preamble.alias} is not of bits")
+                raise P4ProgramError(
+                    f"program {self.name}: register {register.preamble.alias} is not of bits"
+                )
             found[register.preamble.alias] = (register.size, bits)
         return found
 
 
-def load(name: str, build: Path | None = None) -> Program:
+def load(name: str, build: Path | None = None) -> P4Program:
     """The program NAME.json with NAME.p4info.txtpb; read once.
 
     Args:
         build: the folder; None: ours, or that of a plug-in.
 
     Raises:
-        ProgramError: a file is missing or no good, or several folders have one of that name.
+        P4ProgramError: a file is missing or no good, or several folders have one of that name.
     """
     if build is None:
         found = [folder for folder in (P4_BUILD, *plugins.builds()) if (folder / f"{name}.json").exists()]
         if len(found) > 1:
-            raise ProgramError(f"program {name}: there is one in {found[0]}, and one in {found[1]}")
+            raise P4ProgramError(f"program {name}: there is one in {found[0]}, and one in {found[1]}")
         if not found and plugins.builds():
-            raise ProgramError(_not_compiled(name, plugins.builds()))
+            raise P4ProgramError(_not_compiled(name, plugins.builds()))
         build = found[0] if found else P4_BUILD
     return read(build / f"{name}.json")
 
@@ -155,7 +157,7 @@ def _not_compiled(name: str, builds: Sequence[Path]) -> str:
     return f"program {name}: no {name}.json in {looked}; compile a plug-in's P4 by: {command}"
 
 
-def read(json_path: Path, info_path: Path | None = None) -> Program:
+def read(json_path: Path, info_path: Path | None = None) -> P4Program:
     """A program from its files; read once.
 
     Args:
@@ -164,7 +166,7 @@ def read(json_path: Path, info_path: Path | None = None) -> Program:
             p4lang tutorials.
 
     Raises:
-        ProgramError: a file is missing or no good.
+        P4ProgramError: a file is missing or no good.
     """
     name = json_path.name.removesuffix(".json")
     if info_path is None:
@@ -226,19 +228,19 @@ def parse_p4info(data: bytes) -> p4i.P4Info:
 
 
 @functools.cache
-def _read(name: str, json_path: Path, info_path: Path) -> Program:
+def _read(name: str, json_path: Path, info_path: Path) -> P4Program:
     try:
         info_text, json = (read_bytes(path, MOST_TEXT_BYTES) for path in (info_path, json_path))
     except OSError as error:
-        raise ProgramError(f"program {name}: {error.filename}: {error.strerror}") from None
+        raise P4ProgramError(f"program {name}: {error.filename}: {error.strerror}") from None
     try:
         info = parse_p4info(info_text)
     except ValueError as error:
-        raise ProgramError(f"program {name}: {info_path}: {error}") from None
+        raise P4ProgramError(f"program {name}: {info_path}: {error}") from None
     digest = hashlib.sha256(info_text + b"\0" + json).digest()
     cookie = int.from_bytes(digest[:8], "big")
     try:
         schema = schema_of(info)
     except (LookupError, ValueError) as error:
-        raise ProgramError(f"program {name}: {info_path}: {one_line(repr(error))}") from None
-    return Program(name, json_path, info, schema, json, digest.hex(), cookie)
+        raise P4ProgramError(f"program {name}: {info_path}: {one_line(repr(error))}") from None
+    return P4Program(name, json_path, info, schema, json, digest.hex(), cookie)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import msgspec
 from finsy.proto import p4r
 
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 
 STATISTICS = ("tailrace.Statistics", "Get")
 """Service and method beside P4Runtime, which has no place for counts of the traffic manager: a device id as
@@ -70,7 +70,7 @@ def set_election(message: p4r.Uint128, election_id: int) -> None:
     message.low = election_id & (1 << 64) - 1
 
 
-def push(program: Program) -> p4r.SetForwardingPipelineConfigRequest:
+def push(program: P4Program) -> p4r.SetForwardingPipelineConfigRequest:
     """Makes a switch run a program; whose device id and election id are not in it yet."""
     request = p4r.SetForwardingPipelineConfigRequest()
     request.action = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT

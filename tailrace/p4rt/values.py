@@ -2,8 +2,8 @@
 """Typed values of fields, their text and their JSON.
 
 A value is one of: None, bool, int, float, str (also the name of an enum's member), IPv4Address,
-IPv6Address, IPv4Network, IPv6Network, `Mac`, `Port`, `Wide`, `Masked`, `Interval`, a tuple of values, or a
-dict of named values.
+IPv6Address, IPv4Network, IPv6Network, `Mac`, `SwitchPort`, `Wide`, `Masked`, `Interval`, a tuple of values,
+or a dict of named values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Value = Union[
     IPv4Network,
     IPv6Network,
     "Mac",
-    "Port",
+    "SwitchPort",
     "Wide",
     "Masked",
     "Interval",
@@ -58,7 +58,7 @@ class Mac:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Port:
+class SwitchPort:
     """A port of a switch, and who is at its other end (None: not known)."""
 
     number: int
@@ -123,7 +123,7 @@ class Interval:
 
 def number_of(value: Value) -> int:
     """The bits of a plain value as an integer. Raises TypeError for a value that has none."""
-    if isinstance(value, (Mac, Port, Wide, Masked)):
+    if isinstance(value, (Mac, SwitchPort, Wide, Masked)):
         return value.number
     if isinstance(value, (int, IPv4Address, IPv6Address)):
         return int(value)
@@ -150,7 +150,7 @@ def json_of(value: Value) -> Any:
     """What JSON shows: numbers, booleans and null as such, ports as {"port", "peer"}, the rest as text."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    if isinstance(value, Port):
+    if isinstance(value, SwitchPort):
         return {"port": value.number, "peer": value.peer}
     if isinstance(value, tuple):
         return [json_of(item) for item in value]
@@ -167,7 +167,7 @@ def sort_key(value: Value) -> tuple[int, Any]:
         return (0, 0)
     if isinstance(value, (bool, int, float)):
         return (1, value)
-    if isinstance(value, (Mac, Port, Wide, IPv4Address, IPv6Address)):
+    if isinstance(value, (Mac, SwitchPort, Wide, IPv4Address, IPv6Address)):
         return (1, number_of(value))
     if isinstance(value, (IPv4Network, IPv6Network)):
         return (2, (value.version, int(value.network_address), value.prefixlen))

@@ -10,8 +10,8 @@ from typing import Any
 
 from finsy.proto import p4i, p4r
 
-from tailrace.p4rt.by_name.names import Names, entities
-from tailrace.p4rt.fields import Field, Kind, PeerOf, enum_members, fields_of
+from tailrace.p4rt.by_name.names import NameIndex, entities
+from tailrace.p4rt.fields import FieldKind, PeerOf, TypedField, enum_members, fields_of
 from tailrace.p4rt.values import Value
 from tailrace.spec import SpecError
 
@@ -49,7 +49,7 @@ class ActionView:
     """An action and its parameters by id."""
 
     name: str
-    parameters: Mapping[int, Field]
+    parameters: Mapping[int, TypedField]
 
     def arguments(self, action: p4r.Action, peer_of: PeerOf) -> dict[str, Value]:
         """Typed arguments by name, in the order of the declaration."""
@@ -72,7 +72,7 @@ class TableView:
 
     id: int
     name: str
-    fields: Mapping[int, Field]
+    fields: Mapping[int, TypedField]
     action_ids: tuple[int, ...]
     counts: bool
     meters: bool
@@ -153,8 +153,8 @@ class ProgramView:
         """The shown names of all tables, counters or registers that a name means."""
         return [names.shown(number) for names in self._of_kind(kind) for number in names.meanings(name)]
 
-    def _of_kind(self, kind: str) -> Sequence[Names[Any]]:
-        of_kind: dict[str, Sequence[Names[Any]]] = {
+    def _of_kind(self, kind: str) -> Sequence[NameIndex[Any]]:
+        of_kind: dict[str, Sequence[NameIndex[Any]]] = {
             "table": (self._names,),
             "register": (self.registers,),
             "counter": (self.counters, self.direct_counters),
@@ -179,7 +179,7 @@ class ProgramView:
         """The cells of a register; 0 where there is none."""
         return next((found.size for found in self.info.registers if found.preamble.alias == name), 0)
 
-    def index_field(self, owner: str) -> Field:
+    def index_field(self, owner: str) -> TypedField:
         """What the index of a counter, register or meter counts.
 
         A port where the owner's name speaks of ports, or it is one of our counters of ports; else a number.
@@ -187,9 +187,9 @@ class ProgramView:
         """
         owner = owner.rpartition(".")[2]
         by_port = owner in PORT_COUNTERS or "port" in owner.lower().split("_")
-        kind = Kind.PORT if by_port else Kind.NUMBER
-        return self._with_enum(owner, Field("index", 32, kind, {}))
+        kind = FieldKind.PORT if by_port else FieldKind.NUMBER
+        return self._with_enum(owner, TypedField("index", 32, kind, {}))
 
-    def _with_enum(self, owner: str, field: Field) -> Field:
+    def _with_enum(self, owner: str, field: TypedField) -> TypedField:
         members = self.enum(ENUM_FIELDS.get((owner, field.name), ""))
-        return dataclasses.replace(field, kind=Kind.ENUM, members=members) if members else field
+        return dataclasses.replace(field, kind=FieldKind.ENUM, members=members) if members else field

@@ -9,7 +9,7 @@ from finsy.p4entity import P4Entity
 
 from tailrace.p4rt import digests, programs
 from tailrace.p4rt.intent import SwitchIntent
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.blocks import channels, limits, pfc
 from tailrace.schemes.errors import IntentError
@@ -24,7 +24,7 @@ def intent(
     scheme: Resolved,
     target: Target,
     down: Down = frozenset(),
-    load: Callable[[str], Program] = programs.load,
+    load: Callable[[str], P4Program] = programs.load,
     suppressed: Collection[End] = frozenset(),
     names: Collection[str] | None = None,
 ) -> dict[str, SwitchIntent]:
@@ -39,7 +39,7 @@ def intent(
 
     Raises:
         IntentError: they do not go together.
-        ProgramError: a compiled program is missing.
+        P4ProgramError: a compiled program is missing.
     """
     config = scheme.at(topology, down)
     program = load(config.program)

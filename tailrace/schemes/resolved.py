@@ -14,7 +14,7 @@ from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options import dcqcn
 from tailrace.hosts.options.hf2t_words import Hf2tWords
 from tailrace.hosts.options.nic import MpRdmaConfig, NicConfig
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.blocks.groups import Groups, plan_groups, without
 from tailrace.schemes.watch import End, Tell, Watcher, When
@@ -179,7 +179,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
         raise NotImplementedError
 
     def plans(
-        self, topology: Topology, program: Program, target: Target, down: Down, suppressed: Collection[End]
+        self, topology: Topology, program: P4Program, target: Target, down: Down, suppressed: Collection[End]
     ) -> Iterator[Plan]:
         """What the entries of each switch follow from: groups of next hops on shortest paths.
 
@@ -246,7 +246,7 @@ class Plan:
     topology: Topology
     switch: Switch
     groups: Groups
-    program: Program
+    program: P4Program
     target: Target
     config: Resolved
 

@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 
 from finsy.proto import p4r
 
-from tailrace.p4rt.digests import Digest
+from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.events import Event
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.schemes.blocks.storms import storm_of
 from tailrace.spec.units import format_time
 from tailrace.topology import Topology
@@ -44,7 +44,7 @@ class Watcher:
         self.tell = tell
         self.when = when
 
-    def heard(self, digest: Digest, now_ns: int, down: Down = frozenset()) -> bool:  # noqa: ARG002
+    def heard(self, digest: DigestMessage, now_ns: int, down: Down = frozenset()) -> bool:  # noqa: ARG002
         """A switch has sent a digest; whether another port is suppressed now.
 
         Args:
@@ -56,7 +56,7 @@ class Watcher:
     def found(
         self,
         switch: str,
-        program: Program,
+        program: P4Program,
         intended: Iterable[p4r.Entity],
         held: Iterable[p4r.Entity],
         now_ns: int,
@@ -85,7 +85,7 @@ class Watcher:
         return None
 
 
-def _of_digest(digest: Digest, now_ns: int) -> Event:
+def _of_digest(digest: DigestMessage, now_ns: int) -> Event:
     """Of a digest that asks for nothing, or an alert of a port that leads to no switch."""
     said = " ".join(f"{name}={value}" for name, value in digest.fields.items())
     facts = {**asdict(digest), "time_ns": now_ns}

@@ -16,9 +16,9 @@ from collections.abc import Callable, Sequence
 from tailrace.controller.controller import Controller
 from tailrace.controller.session import DEFAULT_ELECTION_ID
 from tailrace.controller.timing import Timing
-from tailrace.p4rt.channel import Address
+from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.events import Event
-from tailrace.p4rt.grpc_in_memory import Memory, Ways
+from tailrace.p4rt.grpc_in_memory import ChannelModel, InMemoryGrpc
 from tailrace.schemes.resolved import Resolved
 from tailrace.schemes.watch import End, SuppressedPath
 from tailrace.sim.control import reaction_ns
@@ -53,7 +53,7 @@ class LiveController:
         self._network, self._job, self._happened = network, job, happened
         self._loop = VirtualLoop(network)
         self._random = random.Random(f"control {job.seed}")
-        self.memory = Memory(Ways(self._delay_s))
+        self.memory = InMemoryGrpc(ChannelModel(self._delay_s))
         self._services: dict[str, P4RuntimeService] = {}
         for switch in job.topology.switches:
             network.p4rt(switch.name).hand_over()
@@ -71,7 +71,7 @@ class LiveController:
         return Controller(
             job.topology,
             scheme or job.scheme,
-            {switch.name: Address(switch.name, switch.id) for switch in job.topology.switches},
+            {switch.name: SwitchAddress(switch.name, switch.id) for switch in job.topology.switches},
             job.switches,
             timing=self.timing,
             election_id=election_id,

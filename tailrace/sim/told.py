@@ -15,9 +15,9 @@ from functools import partial
 from typing import Protocol
 
 from tailrace.controller.faulty_paths import FaultyPaths
-from tailrace.p4rt.digests import Digest
-from tailrace.p4rt.inprocess import InProcess, Switch
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.digests import DigestMessage
+from tailrace.p4rt.inprocess import InProcess, InProcessSwitch
+from tailrace.p4rt.programs import P4Program
 from tailrace.schemes.blocks import storms
 from tailrace.schemes.watch import End, SuppressedPath, Watcher
 from tailrace.topology import Topology
@@ -39,7 +39,7 @@ class Network(Protocol):
         """Calls back at a time, before all else that happens then; now where it is None or past."""
         ...
 
-    def p4rt(self, name: str) -> Switch:
+    def p4rt(self, name: str) -> InProcessSwitch:
         """P4Runtime of a switch."""
         ...
 
@@ -47,7 +47,7 @@ class Network(Protocol):
         """Whether a switch is in this process; of a network in several each does all that is done here."""
         ...
 
-    def gathered(self, found: Mapping[int, list[Digest]]) -> dict[int, list[Digest]]:
+    def gathered(self, found: Mapping[int, list[DigestMessage]]) -> dict[int, list[DigestMessage]]:
         """What all processes have found, by number, in its order."""
         ...
 
@@ -62,7 +62,7 @@ class Told:
     def __init__(
         self,
         network: Network,
-        program: Program,
+        program: P4Program,
         watcher: Watcher,
         configure: Configure,
         delay_ns: int,

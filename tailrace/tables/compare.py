@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 
-from tailrace.p4rt.values import Interval, Mac, Masked, Port, Value, Wide, number_of, text_of
+from tailrace.p4rt.values import Interval, Mac, Masked, SwitchPort, Value, Wide, number_of, text_of
 from tailrace.spec.errors import Error, UnitError
 from tailrace.spec.units import parse_bytes, parse_rate_bps, parse_time_ns
 
@@ -31,7 +31,7 @@ class MisfitError(Error, ValueError):
 
 def truth(value: Value) -> bool:
     """What a bare name means: there, not 0, not empty, not no."""
-    if isinstance(value, (Mac, Port, Wide, Masked)):
+    if isinstance(value, (Mac, SwitchPort, Wide, Masked)):
         return value.number != 0
     return bool(value)
 
@@ -146,7 +146,7 @@ def _pair(value: Value, word: str, *, ordered: bool) -> tuple[Any, Any]:
             return value, _YES_NO[word.lower()]
         if isinstance(value, (int, float)):
             return value, parse_number(word)
-        if isinstance(value, Port):
+        if isinstance(value, SwitchPort):
             return _port_pair(value, word, ordered=ordered)
         if isinstance(value, Wide):
             return value, Wide(int(word, 0))
@@ -161,7 +161,7 @@ def _pair(value: Value, word: str, *, ordered: bool) -> tuple[Any, Any]:
     return text_of(value).casefold(), word.casefold()
 
 
-def _port_pair(value: Port, word: str, *, ordered: bool) -> tuple[Any, Any]:
+def _port_pair(value: SwitchPort, word: str, *, ordered: bool) -> tuple[Any, Any]:
     if word.isdecimal():
         return value.number, int(word)
     if ordered:

@@ -13,8 +13,8 @@ import pytest
 
 from tailrace.cbuild.artifacts import P4_BUILD
 from tailrace.cli.explain.counts import Resources, resources
-from tailrace.p4rt.errors import ProgramError
-from tailrace.p4rt.programs import Program, load
+from tailrace.p4rt.errors import P4ProgramError
+from tailrace.p4rt.programs import P4Program, load
 
 PROGRAMS = sorted(path.stem for path in P4_BUILD.glob("*.json"))
 
@@ -125,7 +125,7 @@ def test_as_every_way_tried(seed: int) -> None:
     ],
 )
 def test_what_is_no_program_is_told(document: Any) -> None:
-    with pytest.raises(ProgramError, match=r"program it: it\.json: not as p4c writes it"):
+    with pytest.raises(P4ProgramError, match=r"program it: it\.json: not as p4c writes it"):
         of_json(document)
 
 
@@ -141,7 +141,7 @@ def test_a_long_program_is_no_deeper_than_the_stack() -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_p4info_has_it(name: str) -> None:
     """Registers and tables are those that a controller sees."""
-    program_: Program = load(name)
+    program_: P4Program = load(name)
     found = resources(program_)
     assert found.register_bits == sum(cells * bits for cells, bits in program_.register_bits().values())
     assert found.registers == len(program_.p4info.registers)

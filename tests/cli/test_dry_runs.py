@@ -20,7 +20,7 @@ from tailrace.p4rt import requests
 from tailrace.p4rt.client import Client
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import ReadError
-from tailrace.p4rt.programs import Program, read
+from tailrace.p4rt.programs import P4Program, read
 from tailrace.spec import SpecError
 from tailrace.switch.trace.events import Copy, Drop, Event, Sent, Trace
 from tailrace.topology import GATEWAY_MAC, Topology, parse_topology
@@ -41,7 +41,7 @@ TOPOLOGY = {
 }  # fmt: skip
 
 
-def by_source(folder: Path) -> Program:
+def by_source(folder: Path) -> P4Program:
     """tests/programs/basic_l3.p4 with a table that looks at the source, under a name that does not say it."""
     program = read(BUILD / "basic_l3.json")
     document = json.loads(program.json)
@@ -52,7 +52,7 @@ def by_source(folder: Path) -> Program:
     return read(folder / "by_source.json")
 
 
-def routes(program: Program, ports: Mapping[str, int]) -> list[p4r.Update]:
+def routes(program: P4Program, ports: Mapping[str, int]) -> list[p4r.Update]:
     updates = []
     for prefix, port in ports.items():
         action = P4TableAction("forward", next_hop=0x080000000000 + port, port=port)
@@ -61,7 +61,7 @@ def routes(program: Program, ports: Mapping[str, int]) -> list[p4r.Update]:
     return updates
 
 
-def install(switch: ServedSwitch, program: Program, ports: Mapping[str, int]) -> None:
+def install(switch: ServedSwitch, program: P4Program, ports: Mapping[str, int]) -> None:
     with Primary(switch) as primary:
         run_at_once(primary.push(program))
         run_at_once(primary.write(routes(program, ports)))

@@ -15,7 +15,7 @@ from finsy.proto import p4r
 
 from tailrace.controller.asking import asking
 from tailrace.p4rt.endpoint import run_at_once
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tests.cli.conftest import Command, Fabric, Outcome
 from tests.cli.frames import data_frame
 from tests.controller.inspect.served import Primary, read_program, served
@@ -308,7 +308,7 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
         ]
 
 
-def route_update(program: Program, net: int, port: int) -> p4r.Update:
+def route_update(program: P4Program, net: int, port: int) -> p4r.Update:
     action = P4TableAction("forward", next_hop=0x080000000100 + net, port=port)
     entry = P4TableEntry("route", match=P4TableMatch(dst=f"10.0.{net}.0/24"), action=action)
     return p4r.Update(type=p4r.Update.INSERT, entity=entry.encode(program.schema))

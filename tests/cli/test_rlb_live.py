@@ -19,7 +19,7 @@ from tailrace.p4rt import programs
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
 from tailrace.switch.core import PfcConfig
-from tailrace.switch.p4runtime.context import Ports
+from tailrace.switch.p4runtime.context import DevicePorts
 from tests.cli.conftest import Command, Outcome
 from tests.controller.faulty_leaf import LEAF, SCHEME, TOPOLOGY, UPLINKS, FaultyLeaf
 from tests.controller.inspect.served import ServedSwitch, install_scheme, served
@@ -158,7 +158,7 @@ def test_queues(live: Live, places: dict[str, ServedSwitch]) -> None:
 def test_pauses_of_the_traffic_manager(live: Live, places: dict[str, ServedSwitch]) -> None:
     """What the native switch counts of PFC, by port; a table for people has it, too."""
     frame = bytes.fromhex("0180c2000001" + "020000000001" + "8808" + "0101" + "0001" + "ffff" + "0000" * 7)
-    places[LEAF].device.ports = Ports(frozenset(TOPOLOGY.ports_of(LEAF)))
+    places[LEAF].device.ports = DevicePorts(frozenset(TOPOLOGY.ports_of(LEAF)))
     places[LEAF].switch.port_pfc(PORT, PfcConfig((0,), 20_000, 10_000, 20_000))
     places[LEAF].receive(PORT, frame + bytes(26))
     rows = live("queues", LEAF, "-o", "json", "--where", "port == 3").rows

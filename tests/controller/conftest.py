@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.p4rt.channel import Address
+from tailrace.p4rt.channel import SwitchAddress
 
 ROOT = Path(__file__).resolve().parents[2]
 STOP_S = 30.0
@@ -21,7 +21,7 @@ class SwitchProcess:
     """A switch that can be killed and started again at the same address."""
 
     def __init__(self, folder: Path, device_id: int, arguments: tuple[str, ...]) -> None:
-        self.address = Address(f"unix:{folder}/{device_id}.sock", device_id)
+        self.address = SwitchAddress(f"unix:{folder}/{device_id}.sock", device_id)
         self._arguments = arguments
         self._process: subprocess.Popen[str] | None = None
         self.start()

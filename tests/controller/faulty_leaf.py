@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tailrace.p4rt.channel import Address
+from tailrace.p4rt.channel import SwitchAddress
 from tailrace.topology import parse_topology
 from tests.controller.inspect.served import ServedSwitch, served
 from tests.p4src.frames import roce
@@ -87,9 +87,9 @@ class FaultyLeaf:
 
 
 @contextmanager
-def fabric() -> Iterator[tuple[dict[str, Address], FaultyLeaf, dict[str, ServedSwitch]]]:
+def fabric() -> Iterator[tuple[dict[str, SwitchAddress], FaultyLeaf, dict[str, ServedSwitch]]]:
     """All switches by name, and the leaf."""
     with served(len(TOPOLOGY.switches)) as places:
         by_name = {item.name: place for item, place in zip(TOPOLOGY.switches, places, strict=True)}
-        addresses = {name: Address(place.address, place.device_id) for name, place in by_name.items()}
+        addresses = {name: SwitchAddress(place.address, place.device_id) for name, place in by_name.items()}
         yield addresses, FaultyLeaf(by_name[LEAF]), by_name

@@ -13,14 +13,13 @@ from tailrace.controller.reconcile import differences
 from tailrace.controller.session import State
 from tailrace.controller.timing import Timing
 from tailrace.p4rt import programs
-from tailrace.p4rt.channel import Address
+from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.client import connect
 from tailrace.schemes.base import SchemeConfig, resolve
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.resolved import Resolved
 from tailrace.sim.network import Network
-from tailrace.switch.p4runtime.server import Server
-from tailrace.switch.p4runtime.server import Tls as ServerTls
+from tailrace.switch.p4runtime.server import Server, ServerTls
 from tailrace.topology import Topology, parse_topology
 
 READY_S = 120.0
@@ -84,7 +83,7 @@ class Served:
         self.topology = topology
         self.network = Network(topology)
         self.servers: dict[str, Server] = {}
-        self.addresses: dict[str, Address] = {}
+        self.addresses: dict[str, SwitchAddress] = {}
         self.stopped: set[str] = set()
 
     async def start(self, tls: ServerTls | None) -> None:
@@ -93,7 +92,7 @@ class Served:
             server = Server(endpoint.device, endpoint.cpu)
             port = await server.start("127.0.0.1:0", tls)
             self.servers[switch.name] = server
-            self.addresses[switch.name] = Address(f"127.0.0.1:{port}", endpoint.device_id)
+            self.addresses[switch.name] = SwitchAddress(f"127.0.0.1:{port}", endpoint.device_id)
 
     async def pump(self) -> None:
         while True:

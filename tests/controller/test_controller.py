@@ -16,7 +16,7 @@ from tailrace.controller.asking.relay import RelayServer
 from tailrace.controller.controller import Controller, Event
 from tailrace.controller.session import State
 from tailrace.p4rt import programs
-from tailrace.p4rt.channel import Address
+from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.client import connect
 from tailrace.p4rt.errors import ControllerError, SwitchError, TlsError, UnreachableError, WriteError
 from tailrace.p4rt.target import target
@@ -199,7 +199,7 @@ def test_refused_writes_name_the_entry(start_switch: SwitchStarter) -> None:
             assert {0, 2} == set(caught.value.failures)
             with pytest.raises(SwitchError, match="leaf1: program broken was refused"):
                 await client.push(
-                    programs.Program("broken", program.path, program.p4info, program.schema, b"{", "", 1)
+                    programs.P4Program("broken", program.path, program.p4info, program.schema, b"{", "", 1)
                 )
         async with connect("leaf1", leaf.address) as stranger:
             with pytest.raises(SwitchError, match="leaf1: write was refused"):
@@ -239,7 +239,7 @@ def test_nobody_there() -> None:
     """A switch that does not answer is named, with its address, when the time is over."""
 
     async def run() -> None:
-        nowhere = {name: Address("127.0.0.1:1", 1) for name in ("leaf1", "spine1")}
+        nowhere = {name: SwitchAddress("127.0.0.1:1", 1) for name in ("leaf1", "spine1")}
         controller = Controller(PAIR, on(PAIR), nowhere, target("native"), timing=QUIET)
         await controller.start()
         await until(lambda: all(session.error is not None for session in controller.sessions.values()))
@@ -256,7 +256,7 @@ def test_nobody_there() -> None:
 
 def test_addresses_must_match_the_topology() -> None:
     """Missing and foreign switches are refused before anything is sent."""
-    some = {"leaf1": Address("127.0.0.1:1", 1)}
+    some = {"leaf1": SwitchAddress("127.0.0.1:1", 1)}
     with pytest.raises(ControllerError, match="spine1: its address is missing"):
         Controller(PAIR, on(PAIR), some, target("native"))
     more = dict.fromkeys(("leaf1", "spine1", "leaf7"), some["leaf1"])
@@ -268,7 +268,7 @@ def test_bad_tls_files(tmp_path: Path) -> None:
     """TLS files that cannot be read end the controller with one line; retrying would not help."""
 
     async def run() -> None:
-        nowhere = {name: Address("127.0.0.1:1", 1) for name in ("leaf1", "spine1")}
+        nowhere = {name: SwitchAddress("127.0.0.1:1", 1) for name in ("leaf1", "spine1")}
         tls = Tls(ca=tmp_path / "none.pem")
         controller = Controller(PAIR, on(PAIR), nowhere, target("native"), tls=tls)
         with pytest.raises(TlsError, match=r"none.pem: No such file"):

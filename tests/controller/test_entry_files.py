@@ -12,7 +12,7 @@ from finsy.proto import p4r
 
 from tailrace.controller.entry_files import Updates, read_updates
 from tailrace.p4rt import programs
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.spec.errors import FileError
 
 BUILD = Path(__file__).parents[1] / "programs" / "build"
@@ -26,17 +26,17 @@ ENTRY = {
 
 
 @pytest.fixture(name="program", scope="module")
-def match_kinds() -> Program:
+def match_kinds() -> P4Program:
     return programs.read(BUILD / "match_kinds.json")
 
 
-def updates(tmp_path: Path, program: Program, document: Any, name: str = "x.json") -> Updates:
+def updates(tmp_path: Path, program: P4Program, document: Any, name: str = "x.json") -> Updates:
     path = tmp_path / name
     path.write_text(document if isinstance(document, str) else json.dumps(document), "utf-8")
     return read_updates(path, program)
 
 
-def one(tmp_path: Path, program: Program, **changes: Any) -> p4r.TableEntry:
+def one(tmp_path: Path, program: P4Program, **changes: Any) -> p4r.TableEntry:
     """The entry of a file with one, of which some keys are other ones."""
     entry = {key: value for key, value in {**ENTRY, **changes}.items() if value is not ...}
     (found,) = updates(tmp_path, program, {"table_entries": [entry]})
@@ -57,16 +57,16 @@ def one(tmp_path: Path, program: Program, **changes: Any) -> p4r.TableEntry:
         {"priority": 0, "default_action": None},
     ],
 )
-def test_one_entry_in_many_forms(tmp_path: Path, program: Program, changes: dict[str, Any]) -> None:
+def test_one_entry_in_many_forms(tmp_path: Path, program: P4Program, changes: dict[str, Any]) -> None:
     """As in users' files, of which utils/p4runtime_lib of the tutorials takes all."""
     assert one(tmp_path, program, **changes) == one(tmp_path, program)
 
 
-def test_negative_numbers_are_twos_complement(tmp_path: Path, program: Program) -> None:
+def test_negative_numbers_are_twos_complement(tmp_path: Path, program: P4Program) -> None:
     assert one(tmp_path, program, action_params={"value": -1}).action.action.params[0].value == b"\xff"
 
 
-def test_default_actions(tmp_path: Path, program: Program) -> None:
+def test_default_actions(tmp_path: Path, program: P4Program) -> None:
     bare = {key: value for key, value in ENTRY.items() if key != "match"}
     matches: list[dict[str, Any]] = [{}, {"match": None}, {"match": {}}]
     for more in matches:
@@ -76,7 +76,7 @@ def test_default_actions(tmp_path: Path, program: Program) -> None:
         assert found.entity.table_entry.is_default_action and not found.entity.table_entry.match
 
 
-def test_groups_and_sessions(tmp_path: Path, program: Program) -> None:
+def test_groups_and_sessions(tmp_path: Path, program: P4Program) -> None:
     document = {
         "target": "bmv2",
         "p4info": "build/x.p4.p4info.txtpb",
@@ -102,7 +102,7 @@ def test_groups_and_sessions(tmp_path: Path, program: Program) -> None:
     assert (clone.session_id, clone.packet_length_bytes, clone.class_of_service) == (5, 128, 2)
 
 
-def test_keys_that_nobody_reads_are_told_where_they_look_like_one(tmp_path: Path, program: Program) -> None:
+def test_keys_that_nobody_reads_are_told_where_they_look_like_one(tmp_path: Path, program: P4Program) -> None:
     document = {
         "table_entries": [{**ENTRY, "prioritty": 1, "comment": ""}],
         "register_entries": [],
@@ -159,7 +159,7 @@ def test_keys_that_nobody_reads_are_told_where_they_look_like_one(tmp_path: Path
         ),
     ],
 )
-def test_mistakes_are_told(tmp_path: Path, program: Program, document: Any, said: str) -> None:
+def test_mistakes_are_told(tmp_path: Path, program: P4Program, document: Any, said: str) -> None:
     with pytest.raises(FileError) as caught:
         updates(tmp_path, program, document)
     assert said in str(caught.value) and str(tmp_path / "x.json") in str(caught.value)
@@ -183,12 +183,12 @@ REQUEST = "updates { type: INSERT entity { table_entry { table_id: 7 } } }\n"
         ("device_id: 1\n" + REQUEST, "commands.txt", "updates[0]"),
     ],
 )
-def test_formats_are_told_apart(tmp_path: Path, program: Program, text: str, name: str, place: str) -> None:
+def test_formats_are_told_apart(tmp_path: Path, program: P4Program, text: str, name: str, place: str) -> None:
     found = updates(tmp_path, program, text, name)
     assert (len(found), found.places) == (1, [place])
 
 
-def test_a_file_of_no_format(tmp_path: Path, program: Program) -> None:
+def test_a_file_of_no_format(tmp_path: Path, program: P4Program) -> None:
     with pytest.raises(FileError, match=r"x.txt: expected a p4.v1.WriteRequest as text"):
         updates(tmp_path, program, "hello world\n", "x.txt")
     with pytest.raises(FileError, match=r"x.txt: line 1: no command 'table_ad'; did you mean table_add\?"):

@@ -19,9 +19,9 @@ from tailrace.controller.reconcile import differences, read_all
 from tailrace.controller.session import State
 from tailrace.controller.timing import Timing
 from tailrace.p4rt import programs
-from tailrace.p4rt.channel import Address
+from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.client import connect
-from tailrace.p4rt.digests import Digest
+from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.events import Event
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
@@ -52,7 +52,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def controller_of(
-    addresses: dict[str, Address], words: str, **options: Any
+    addresses: dict[str, SwitchAddress], words: str, **options: Any
 ) -> tuple[Controller, list[Event]]:
     events: list[Event] = []
     made = Controller(
@@ -98,7 +98,7 @@ def told(events: list[Event], expected: list[str]) -> bool:
     return kinds(events) == expected
 
 
-def as_many(heard: list[Digest], number: int) -> bool:
+def as_many(heard: list[DigestMessage], number: int) -> bool:
     return len(heard) == number
 
 
@@ -111,7 +111,7 @@ def test_taken_out() -> None:
     switch; packets that want to go there take another way at once.
     """
 
-    async def run(addresses: dict[str, Address], leaf: FaultyLeaf) -> None:
+    async def run(addresses: dict[str, SwitchAddress], leaf: FaultyLeaf) -> None:
         controller, events = controller_of(addresses, FOR_EVER)
         await ready(controller)
         assert await held(controller) == (set(UPLINKS), 0)
@@ -138,7 +138,7 @@ def test_taken_out() -> None:
 def test_given_back_and_found_again() -> None:
     """After the hold time all is as before; found faulty once more, it stays out longer."""
 
-    async def run(addresses: dict[str, Address], leaf: FaultyLeaf) -> None:
+    async def run(addresses: dict[str, SwitchAddress], leaf: FaultyLeaf) -> None:
         controller, events = controller_of(addresses, f"{WORDS},hold=50ms")
         await ready(controller)
         holds = []
@@ -163,8 +163,8 @@ def test_given_back_and_found_again() -> None:
 def test_one_after_the_other() -> None:
     """Each digest is heard once, and the last way stays."""
 
-    async def run(addresses: dict[str, Address], leaf: FaultyLeaf) -> None:
-        heard: list[Digest] = []
+    async def run(addresses: dict[str, SwitchAddress], leaf: FaultyLeaf) -> None:
+        heard: list[DigestMessage] = []
         controller, _ = controller_of(addresses, FOR_EVER, on_digest=heard.append)
         await ready(controller)
         for number, port in enumerate(UPLINKS[:2], 1):
@@ -184,7 +184,7 @@ def test_one_after_the_other() -> None:
 def test_others_may_ask(tmp_path: Path) -> None:
     """What is out, and for how long yet, through the controller's socket."""
 
-    async def run(addresses: dict[str, Address], leaf: FaultyLeaf) -> None:
+    async def run(addresses: dict[str, SwitchAddress], leaf: FaultyLeaf) -> None:
         controller, events = controller_of(addresses, FOR_EVER, relay=tmp_path / "relay.sock")
         await ready(controller)
         await find_faulty(controller, leaf, PORT)
@@ -208,7 +208,7 @@ def test_others_may_ask(tmp_path: Path) -> None:
 def test_controller_restart() -> None:
     """What the first controller took out stays out under the second, which writes nothing, and comes back."""
 
-    async def run(addresses: dict[str, Address], leaf: FaultyLeaf) -> None:
+    async def run(addresses: dict[str, SwitchAddress], leaf: FaultyLeaf) -> None:
         first, heard = controller_of(addresses, FOR_EVER)
         await ready(first)
         await find_faulty(first, leaf, PORT)
@@ -236,7 +236,7 @@ def test_controller_restart() -> None:
 def test_backup_hears_nothing() -> None:
     """Digests go to the primary; a backup that takes over enables nothing anew and hears the next ones."""
 
-    async def run(addresses: dict[str, Address], leaf: FaultyLeaf) -> None:
+    async def run(addresses: dict[str, SwitchAddress], leaf: FaultyLeaf) -> None:
         first, heard = controller_of(addresses, FOR_EVER)
         await ready(first)
         second, later = controller_of(addresses, FOR_EVER)
@@ -262,7 +262,7 @@ def test_backup_hears_nothing() -> None:
 def test_digests_that_somebody_turned_off() -> None:
     """They are part of what a switch must hold: the next reconciliation turns them on."""
 
-    async def run(addresses: dict[str, Address], leaf: FaultyLeaf) -> None:
+    async def run(addresses: dict[str, SwitchAddress], leaf: FaultyLeaf) -> None:
         controller, _ = controller_of(addresses, FOR_EVER)
         await ready(controller)
         program = programs.load(controller.intents[LEAF].program)

@@ -37,7 +37,7 @@ NETWORKS = [
 ]
 
 
-def asked(program: programs.Program) -> list[p4r.Entity]:
+def asked(program: programs.P4Program) -> list[p4r.Entity]:
     """Requests for all that there is: entries with their meters, counters and times, and defaults."""
     metered = {meter.preamble.id for meter in program.p4info.direct_meters}
     found = [p4r.Entity(table_entry=p4r.TableEntry(table_id=0))]
@@ -54,7 +54,7 @@ def asked(program: programs.Program) -> list[p4r.Entity]:
     return found
 
 
-def held(network: Network, switch: str, program: programs.Program) -> list[p4r.Entity]:
+def held(network: Network, switch: str, program: programs.P4Program) -> list[p4r.Entity]:
     """What a switch answers, in its order."""
     endpoint = InProcess(network.p4rt(switch))
     return run_at_once(endpoint.read(asked(program))) + run_at_once(read_all(endpoint, program))

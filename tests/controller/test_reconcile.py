@@ -30,7 +30,7 @@ from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import ReadError, ReconcileError, SwitchError, WriteError
 from tailrace.p4rt.inprocess import InProcess
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
 from tailrace.sim.network import Network
@@ -223,7 +223,7 @@ class Fake:
 
     name = "s1"
 
-    def __init__(self, program: Program, forgets: bool = False, refuses: int = 0) -> None:
+    def __init__(self, program: P4Program, forgets: bool = False, refuses: int = 0) -> None:
         self.program, self.forgets, self.refuses = program, forgets, refuses
         self.held: dict[object, p4r.Entity] = {}
 
@@ -240,7 +240,7 @@ class Fake:
     async def cookie(self) -> int | None:
         return self.program.cookie
 
-    async def push(self, program: Program) -> None:
+    async def push(self, program: P4Program) -> None:
         self.program = program
 
 
@@ -268,7 +268,7 @@ def test_errors_name_the_switch() -> None:
         run_at_once(endpoint.read(list(everything(FLOWCUT))))
     with pytest.raises(WriteError, match="spine1: "):
         run_at_once(endpoint.write([p4r.Update(type=p4r.Update.INSERT)]))
-    broken = Program("flowcut", FLOWCUT.path, FLOWCUT.p4info, FLOWCUT.schema, b"{", "", 1)
+    broken = P4Program("flowcut", FLOWCUT.path, FLOWCUT.p4info, FLOWCUT.schema, b"{", "", 1)
     with pytest.raises(SwitchError, match="spine1: program flowcut was refused: "):
         run_at_once(endpoint.push(broken))
 

@@ -16,7 +16,7 @@ from tailrace.controller.controller import Controller, Event
 from tailrace.p4rt.errors import UnreachableError
 from tailrace.p4rt.target import target
 from tailrace.p4rt.tls import Tls
-from tailrace.switch.p4runtime.server import Tls as ServerTls
+from tailrace.switch.p4runtime.server import ServerTls
 from tailrace.topology import parse_topology
 from tests.controller.rig import QUIET, READY_S, all_ready, on, patient, served, until, until_held
 

@@ -15,7 +15,7 @@ from tailrace.controller import session as session_module
 from tailrace.controller.reconcile import Report
 from tailrace.controller.session import Hooks, Session, State
 from tailrace.p4rt import programs
-from tailrace.p4rt.channel import Address
+from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.status import Code
 from tailrace.p4rt.target import target
 from tailrace.schemes.intent import intent
@@ -68,7 +68,7 @@ def test_who_was_not_primary_meanwhile_looks_again(again: bool, monkeypatch: pyt
             """Nobody listens."""
 
         hooks = Hooks(state=nothing, packet=nothing, digest=nothing, settled=settled, found=nothing)
-        made = Session("leaf1", Address("nowhere", 1), hooks, programs.load, connect=connect)  # type: ignore[arg-type]
+        made = Session("leaf1", SwitchAddress("nowhere", 1), hooks, programs.load, connect=connect)  # type: ignore[arg-type]
         made.set_intent(intent(PAIR, on(PAIR), target("native"))["leaf1"])
         task = asyncio.create_task(made.run())
         switch.say(Code.OK)

@@ -12,7 +12,7 @@ import tailrace
 from tailrace.cli.main import main
 from tailrace.experiments.plan.experiment import make
 from tailrace.p4rt import programs
-from tailrace.p4rt.errors import ProgramError
+from tailrace.p4rt.errors import P4ProgramError
 from tailrace.spec import SpecError
 from tailrace.study.compare import open_comparison, plans
 
@@ -102,9 +102,9 @@ def test_where_nothing_can_run(
 def test_a_program_that_is_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     load = programs.load
 
-    def missing(name: str) -> programs.Program:
+    def missing(name: str) -> programs.P4Program:
         if name == "letflow":
-            raise ProgramError("letflow.json: no such file")
+            raise P4ProgramError("letflow.json: no such file")
         return load(name)
 
     monkeypatch.setattr(programs, "load", missing)
@@ -113,7 +113,7 @@ def test_a_program_that_is_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None
     planned = plans(base, ["ecmp", "letflow"], "virtual", left_out=left_out)
     assert [label for label, _ in planned] == ["ecmp"]
     assert [str(each) for each in left_out] == ["letflow is left out: letflow.json: no such file"]
-    with pytest.raises(ProgramError):
+    with pytest.raises(P4ProgramError):
         plans(base, ["letflow"], "virtual")
 
 

@@ -25,7 +25,7 @@ WORDS = {
 }
 
 
-def recirculated(program: programs.Program, cells: dict[int, int]) -> list[p4r.Entity]:
+def recirculated(program: programs.P4Program, cells: dict[int, int]) -> list[p4r.Entity]:
     """What a switch answers: packets in cells of its counter of recirculations."""
     found = next(item for item in program.p4info.counters if item.preamble.alias == counters.RECIRCULATIONS)
     return [

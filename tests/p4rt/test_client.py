@@ -12,30 +12,30 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.p4rt import programs
-from tailrace.p4rt.channel import Address
+from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.client import Client, connect
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import (
     ElectionError,
-    NoAnswerError,
+    NoResponseError,
     NotOfferedError,
     ReadError,
     UnreachableError,
     WriteError,
 )
-from tailrace.p4rt.grpc_in_memory import Memory
+from tailrace.p4rt.grpc_in_memory import InMemoryGrpc
 from tailrace.switch.p4runtime.service import P4RuntimeService, rpc_handler
 from tailrace.switch.p4runtime.statistics_service import statistics_handler
 from tests.controller.inspect.served import ServedSwitch, served
 
-NOWHERE = Address("127.0.0.1:1", 1)
+NOWHERE = SwitchAddress("127.0.0.1:1", 1)
 
 
 class Open(Protocol):
     """Opens a client of the switch at an address, until the test ends."""
 
-    async def __call__(self, address: Address) -> Client: ...
+    async def __call__(self, address: SwitchAddress) -> Client: ...
 
 
 Body = Callable[[Open], Coroutine[Any, Any, None]]
@@ -52,7 +52,7 @@ def in_a_loop(body: Body) -> None:
 def without_one(body: Body) -> None:
     opened: list[GrpcConnection] = []
 
-    async def open_one(address: Address) -> Client:
+    async def open_one(address: SwitchAddress) -> Client:
         opened.append(GrpcConnection("s1", address.address, address.device_id))
         return opened[-1].client
 
@@ -65,10 +65,10 @@ def without_one(body: Body) -> None:
 
 def in_memory(body: Body) -> None:
     async def run() -> None:
-        memory = Memory()
+        memory = InMemoryGrpc()
         async with AsyncExitStack() as stack:
 
-            async def open_one(address: Address) -> Client:
+            async def open_one(address: SwitchAddress) -> Client:
                 switch = SWITCHES.get(address)
                 if switch is not None and address.address not in memory.servers:
                     service = P4RuntimeService(switch.device, switch.plane, None)
@@ -81,7 +81,7 @@ def in_memory(body: Body) -> None:
     asyncio.run(run())
 
 
-SWITCHES: dict[Address, ServedSwitch] = {}
+SWITCHES: dict[SwitchAddress, ServedSwitch] = {}
 """Those of which a test has asked the address."""
 
 both = pytest.mark.parametrize("run", [in_a_loop, without_one])
@@ -95,8 +95,8 @@ def switch() -> Iterator[ServedSwitch]:
     SWITCHES.clear()
 
 
-def address_of(switch: ServedSwitch) -> Address:
-    address = Address(switch.address, switch.device_id)
+def address_of(switch: ServedSwitch) -> SwitchAddress:
+    address = SwitchAddress(switch.address, switch.device_id)
     SWITCHES[address] = switch
     return address
 
@@ -113,7 +113,7 @@ def test_one_is_primary(run: Callable[[Body], None], switch: ServedSwitch) -> No
         await second.close()
         with pytest.raises(ElectionError, match=f"another controller is primary .election id {1 << 100}"):
             await second.become_primary(5)
-        with pytest.raises(NoAnswerError, match=r"s1: no message in 0\.01 s"):
+        with pytest.raises(NoResponseError, match=r"s1: no message in 0\.01 s"):
             while True:
                 await first.receive(0.01)  # of the elections
         await second.close()

@@ -11,12 +11,12 @@ from finsy.proto import p4r
 
 from tailrace.controller.reconcile import differences, reconcile
 from tailrace.p4rt import digests, programs
-from tailrace.p4rt.digests import ACK_TIMEOUT_NS, Digest
+from tailrace.p4rt.digests import ACK_TIMEOUT_NS, DigestMessage
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import ReadError
 from tailrace.p4rt.inprocess import InProcess
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.rlb.failures import DIGEST
@@ -29,13 +29,13 @@ TOPOLOGY = parse_topology("leaf-spine:leaves=1,spines=1,hosts=1")
 LEARNING = Path(__file__).resolve().parents[1] / "programs" / "build"
 
 
-def _id_of(program: Program) -> int:
+def _id_of(program: P4Program) -> int:
     """Of RLB's alert, or of the only digest."""
     found = {d.preamble.name: d.preamble.id for d in program.p4info.digests}
     return found.get(DIGEST, next(iter(found.values())))
 
 
-def alerts(program: Program, *numbers: int) -> p4r.DigestList:
+def alerts(program: P4Program, *numbers: int) -> p4r.DigestList:
     message = p4r.DigestList(list_id=7, timestamp=99, digest_id=_id_of(program))
     data = message.data.add()
     for number in numbers:
@@ -49,7 +49,7 @@ def test_fields_by_name() -> None:
     message = alerts(program, 300, 1 << 20, 0, 77)
     (found,) = digests.decode(program, "leaf1", message)
     fields = {"port": 300, "sum": 1 << 20, "packets": 0, "delay_ticks": 77}
-    assert found == Digest("leaf1", DIGEST, fields, 99)
+    assert found == DigestMessage("leaf1", DIGEST, fields, 99)
     ack = digests.acknowledgement(message)
     assert (ack.digest_id, ack.list_id) == (message.digest_id, 7)
 

@@ -11,12 +11,12 @@ from finsy.proto import p4r, p4t
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.p4rt.fields import Kind, make_field
+from tailrace.p4rt.fields import FieldKind, make_field
 from tailrace.p4rt.values import (
     Interval,
     Mac,
     Masked,
-    Port,
+    SwitchPort,
     Value,
     Wide,
     json_of,
@@ -33,35 +33,35 @@ def nobody(_port: int) -> None:
 @pytest.mark.parametrize(
     ("name", "width", "kind"),
     [
-        ("hdr.ipv4.dstAddr", 32, Kind.IPV4),
-        ("dst", 32, Kind.IPV4),
-        ("next_hop", 32, Kind.IPV4),
-        ("nhop_ipv4", 32, Kind.IPV4),
-        ("hdr.ipv6.src_addr", 128, Kind.IPV6),
-        ("hdr.ethernet.dstAddr", 48, Kind.MAC),
-        ("dst_mac", 48, Kind.MAC),
-        ("srcMac", 48, Kind.MAC),
-        ("ingress_global_timestamp", 48, Kind.NUMBER),
-        ("src_count", 32, Kind.NUMBER),
-        ("dst_id", 32, Kind.NUMBER),
-        ("hop_latency", 32, Kind.NUMBER),
-        ("limit_bytes", 32, Kind.NUMBER),
-        ("hash_seed", 32, Kind.NUMBER),
-        ("dst_port", 16, Kind.NUMBER),
-        ("port", 9, Kind.PORT),
-        ("egress_spec", 9, Kind.PORT),
-        ("port", 16, Kind.NUMBER),
-        ("key", 104, Kind.WIDE),
-        ("label", 0, Kind.TEXT),
+        ("hdr.ipv4.dstAddr", 32, FieldKind.IPV4),
+        ("dst", 32, FieldKind.IPV4),
+        ("next_hop", 32, FieldKind.IPV4),
+        ("nhop_ipv4", 32, FieldKind.IPV4),
+        ("hdr.ipv6.src_addr", 128, FieldKind.IPV6),
+        ("hdr.ethernet.dstAddr", 48, FieldKind.MAC),
+        ("dst_mac", 48, FieldKind.MAC),
+        ("srcMac", 48, FieldKind.MAC),
+        ("ingress_global_timestamp", 48, FieldKind.NUMBER),
+        ("src_count", 32, FieldKind.NUMBER),
+        ("dst_id", 32, FieldKind.NUMBER),
+        ("hop_latency", 32, FieldKind.NUMBER),
+        ("limit_bytes", 32, FieldKind.NUMBER),
+        ("hash_seed", 32, FieldKind.NUMBER),
+        ("dst_port", 16, FieldKind.NUMBER),
+        ("port", 9, FieldKind.PORT),
+        ("egress_spec", 9, FieldKind.PORT),
+        ("port", 16, FieldKind.NUMBER),
+        ("key", 104, FieldKind.WIDE),
+        ("label", 0, FieldKind.TEXT),
     ],
 )
-def test_kind_by_name_and_width(name: str, width: int, kind: Kind) -> None:
+def test_kind_by_name_and_width(name: str, width: int, kind: FieldKind) -> None:
     assert make_field(name, width).kind is kind
 
 
 def test_a_format_annotation_wins_over_the_name() -> None:
-    assert make_field("key", 32, annotations=("@format(IPV4_ADDRESS)",)).kind is Kind.IPV4
-    assert make_field("dst", 48, annotations=("@format(MAC_ADDRESS)",)).kind is Kind.MAC
+    assert make_field("key", 32, annotations=("@format(IPV4_ADDRESS)",)).kind is FieldKind.IPV4
+    assert make_field("dst", 48, annotations=("@format(MAC_ADDRESS)",)).kind is FieldKind.MAC
 
 
 def test_an_enum_shows_names_and_unknown_numbers() -> None:
@@ -96,7 +96,7 @@ def match(kind: str, **values: object) -> p4r.FieldMatch:
         ("type", 16, match("lpm", value=b"\x08\0", prefix_len=5), Masked(0x800, 0xF800, 16), "0x800/5"),
         ("dport", 16, match("range", low=b"\x50", high=b"\1\xbb"), Interval(80, 443), "80..443"),
         ("mac", 48, match("exact", value=b"\1"), Mac(1), "00:00:00:00:00:01"),
-        ("port", 9, match("exact", value=b"\1\xfe"), Port(510), "510"),
+        ("port", 9, match("exact", value=b"\1\xfe"), SwitchPort(510), "510"),
         ("key", 100, match("exact", value=b"\1" + bytes(9)), Wide(1 << 72), "0x1000000000000000000"),
     ],
 )  # fmt: skip
@@ -114,7 +114,7 @@ def test_ports_show_their_neighbour() -> None:
 
 
 def test_json_keeps_numbers_and_nests() -> None:
-    value: Value = {"a": (Port(1), 2), "b": None, "c": 0.5, "d": True, "e": IPv4Address("10.0.0.1")}
+    value: Value = {"a": (SwitchPort(1), 2), "b": None, "c": 0.5, "d": True, "e": IPv4Address("10.0.0.1")}
     assert json_of(value) == {
         "a": [{"port": 1, "peer": None}, 2],
         "b": None,
@@ -151,7 +151,7 @@ values = st.one_of(
     st.floats(0, 9),
     st.text("ab1", max_size=3),
     st.builds(IPv4Address, st.integers(0, 9)),
-    st.builds(Port, st.integers(0, 9), st.sampled_from([None, "x"])),
+    st.builds(SwitchPort, st.integers(0, 9), st.sampled_from([None, "x"])),
     st.builds(lambda bits: IPv4Network((0, bits)), st.integers(0, 32)),
     st.builds(Masked, st.integers(0, 9), st.integers(0, 15), st.just(4)),
     st.tuples(st.integers(0, 9)),

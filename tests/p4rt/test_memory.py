@@ -15,7 +15,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from tailrace.p4rt.grpc_in_memory import WINDOW, Memory, Mishap, Ways
+from tailrace.p4rt.grpc_in_memory import WINDOW, ChannelModel, InMemoryGrpc, RpcFault
 from tailrace.sim.network.loop import VirtualLoop
 from tailrace.spec.constants import NS_PER_S
 from tests.sim.network.test_loop import Clock
@@ -27,7 +27,7 @@ PLACE = "s1"
 class Echo:
     """A server with one call of each kind; `done` are the requests that it has carried out."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: InMemoryGrpc) -> None:
         self.done: list[bytes] = []
         self.cancelled = 0
         handlers = {
@@ -76,7 +76,7 @@ class Bench:
     def __init__(self, **ways: Any) -> None:
         self.clock = Clock()
         self.loop = VirtualLoop(self.clock)
-        self.memory = Memory(Ways(**ways))
+        self.memory = InMemoryGrpc(ChannelModel(**ways))
         self.server = Echo(self.memory)
         self.channel = self.memory.insecure_channel(PLACE)
 
@@ -188,12 +188,12 @@ def test_deadline() -> None:
 @pytest.mark.parametrize(
     ("mishap", "carried_out", "code"),
     [
-        (Mishap.REQUEST_LOST, 0, grpc.StatusCode.UNAVAILABLE),
-        (Mishap.ANSWER_LOST, 1, grpc.StatusCode.UNAVAILABLE),
-        (Mishap.SILENCE, 1, grpc.StatusCode.DEADLINE_EXCEEDED),
+        (RpcFault.REQUEST_LOST, 0, grpc.StatusCode.UNAVAILABLE),
+        (RpcFault.ANSWER_LOST, 1, grpc.StatusCode.UNAVAILABLE),
+        (RpcFault.SILENCE, 1, grpc.StatusCode.DEADLINE_EXCEEDED),
     ],
 )
-def test_mishaps(mishap: Mishap, carried_out: int, code: grpc.StatusCode) -> None:
+def test_mishaps(mishap: RpcFault, carried_out: int, code: grpc.StatusCode) -> None:
     """What was done, and what the client learns of it."""
 
     async def body(bench: Bench) -> None:

@@ -6,11 +6,11 @@ from __future__ import annotations
 import pytest
 from finsy.proto import p4i
 
-from tailrace.p4rt.by_name.names import Names, entities, members
+from tailrace.p4rt.by_name.names import NameIndex, entities, members
 from tailrace.spec import SpecError
 
 
-def named(*pairs: tuple[str, str]) -> Names[p4i.Table]:
+def named(*pairs: tuple[str, str]) -> NameIndex[p4i.Table]:
     """Tables of full names and aliases, with ids from 1 on."""
     return entities(
         "table",
@@ -21,7 +21,7 @@ def named(*pairs: tuple[str, str]) -> Names[p4i.Table]:
     )
 
 
-def fields(*names: str) -> Names[p4i.MatchField]:
+def fields(*names: str) -> NameIndex[p4i.MatchField]:
     return members("match field", [p4i.MatchField(id=at, name=name) for at, name in enumerate(names, 1)])
 
 

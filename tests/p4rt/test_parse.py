@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.p4rt.by_name import parse
-from tailrace.p4rt.fields import Field, Kind, data_field, fields_of, make_field
+from tailrace.p4rt.fields import FieldKind, TypedField, data_field, fields_of, make_field
 from tailrace.spec import SpecError
 
 _M = p4i.MatchField
 
 
-def signed(width: int) -> Field:
+def signed(width: int) -> TypedField:
     spec = p4t.P4DataTypeSpec()
     spec.bitstring.int.bitwidth = width
     return data_field("f", spec, p4t.P4TypeInfo())
@@ -99,7 +99,7 @@ def test_the_specifications_examples_of_signed_values() -> None:
             parse.octets(signed(8), wrong)
 
 
-def translated(*, string: bool) -> Field:
+def translated(*, string: bool) -> TypedField:
     types = p4t.P4TypeInfo()
     made = types.new_types["T"].translated_type
     if string:
@@ -122,7 +122,7 @@ def test_translated_values() -> None:
 def test_a_field_without_a_type_takes_numbers() -> None:
     """Of `error` P4Info gives neither a width nor a type."""
     field = fields_of([p4i.MatchField(id=1, name="f")], p4t.P4TypeInfo())[1]
-    assert field.kind is Kind.NUMBER
+    assert field.kind is FieldKind.NUMBER
     assert parse.octets(field, 3) == b"\3"
 
 

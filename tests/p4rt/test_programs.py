@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.p4rt.errors import ProgramError
+from tailrace.p4rt.errors import P4ProgramError
 from tailrace.p4rt.programs import load, parse_p4info
 
 TABLE = 'tables { preamble { id: 1 name: "in.t" alias: "t" } size: 4 }\n'
@@ -27,7 +27,7 @@ def test_what_names_nothing_is_refused_in_a_line(tmp_path: Path) -> None:
     """The profile's table is not there."""
     (tmp_path / "some.json").write_text("{}")
     (tmp_path / "some.p4info.txtpb").write_text(PROFILE.replace("size: 4", "size: 4 table_ids: 9"))
-    with pytest.raises(ProgramError, match=r"^program some: .*some\.p4info\.txtpb: .*9") as refused:
+    with pytest.raises(P4ProgramError, match=r"^program some: .*some\.p4info\.txtpb: .*9") as refused:
         load("some", tmp_path)
     assert "\n" not in str(refused.value)
 

@@ -8,10 +8,10 @@ from finsy.proto import p4r
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.p4rt.digests import Digest
+from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.events import Event, structured
-from tailrace.p4rt.programs import Program, load
+from tailrace.p4rt.programs import P4Program, load
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
 from tailrace.schemes.blocks.groups import without
@@ -117,8 +117,8 @@ def test_the_last_way_stays() -> None:
 # ---- what a controller makes of digests ----
 
 
-def alert(port: int, switch: str = "leaf1", total: int = 33) -> Digest:
-    return Digest(switch, DIGEST, {"port": port, "sum": total, "packets": 6, "delay_ticks": 12})
+def alert(port: int, switch: str = "leaf1", total: int = 33) -> DigestMessage:
+    return DigestMessage(switch, DIGEST, {"port": port, "sum": total, "packets": 6, "delay_ticks": 12})
 
 
 def faulty() -> tuple[FaultyPaths, list[Event]]:
@@ -185,7 +185,7 @@ def test_other_switches_are_left_alone() -> None:
 # ---- what an earlier controller left ----
 
 
-def held(suppressed: frozenset[tuple[str, int]] = frozenset()) -> tuple[Program, list[p4r.Entity]]:
+def held(suppressed: frozenset[tuple[str, int]] = frozenset()) -> tuple[P4Program, list[p4r.Entity]]:
     """What leaf1 holds with some ports left out."""
     found = intent(TOPOLOGY, parse_scheme("rlb"), target("native"), suppressed=suppressed)["leaf1"]
     program = load(found.program)

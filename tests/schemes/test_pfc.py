@@ -9,7 +9,7 @@ import pytest
 from finsy import P4CloneSessionEntry, P4TableAction, P4TableEntry
 
 from tailrace.p4rt import programs
-from tailrace.p4rt.digests import Digest
+from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.target import EmulatedPfc, target
 from tailrace.schemes.blocks.storms import storm_of
 from tailrace.schemes.errors import IntentError
@@ -97,10 +97,10 @@ def test_watchdogs() -> None:
 
 def test_storms_are_told() -> None:
     """With their port's neighbour; other digests are not taken for one."""
-    told = storm_of(Digest("leaf1", "pfc_storm_t", {"port": 1, "priority": 0}, 7), TOPOLOGY, 9)
+    told = storm_of(DigestMessage("leaf1", "pfc_storm_t", {"port": 1, "priority": 0}, 7), TOPOLOGY, 9)
     assert told is not None
     assert (told.kind, told.subject, told.facts["time_ns"]) == ("pfc-storm", "leaf1-h1", 7)
-    over = storm_of(Digest("leaf1", "pfc_restored_t", {"port": 99, "priority": 0}), TOPOLOGY, 9)
+    over = storm_of(DigestMessage("leaf1", "pfc_restored_t", {"port": 99, "priority": 0}), TOPOLOGY, 9)
     assert over is not None
     assert (over.kind, over.facts["neighbour"], over.facts["time_ns"]) == ("pfc-restored", "nobody", 9)
-    assert storm_of(Digest("leaf1", "failure_alert_t", {"port": 1}), TOPOLOGY, 9) is None
+    assert storm_of(DigestMessage("leaf1", "failure_alert_t", {"port": 1}), TOPOLOGY, 9) is None

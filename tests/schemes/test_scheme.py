@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.p4rt import programs
-from tailrace.p4rt.errors import ProgramError
+from tailrace.p4rt.errors import P4ProgramError
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
 from tailrace.schemes.drill import DrillConfig
@@ -217,7 +217,7 @@ def test_programs() -> None:
         lambda: flowcut.register_size("none"),
         lambda: programs.load("none"),
     ):
-        with pytest.raises(ProgramError, match="program "):
+        with pytest.raises(P4ProgramError, match="program "):
             ask()
 
 
@@ -225,7 +225,7 @@ def test_broken_program(tmp_path: Path) -> None:
     """A P4Info that is none is refused in one line with its name."""
     (tmp_path / "x.json").write_text("{}")
     (tmp_path / "x.p4info.txtpb").write_text("tables {\n nonsense")
-    with pytest.raises(ProgramError) as caught:
+    with pytest.raises(P4ProgramError) as caught:
         programs.load("x", tmp_path)
     assert "x.p4info.txtpb" in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tailrace.p4rt.errors import ProgramError
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.errors import P4ProgramError
+from tailrace.p4rt.programs import P4Program
 
 _ACCESSES = ("register_read", "register_write")
 _HASHES = ("modify_field_with_hash_based_offset",)
@@ -51,16 +51,16 @@ class Resources:
     again: tuple[str, ...]
 
 
-def resources(program: Program) -> Resources:
+def resources(program: P4Program) -> Resources:
     """Counts what a program takes.
 
     Raises:
-        ProgramError: its JSON is not as p4c writes it.
+        P4ProgramError: its JSON is not as p4c writes it.
     """
     try:
         return _counted(program.name, json.loads(program.json))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ProgramError(
+        raise P4ProgramError(
             f"program {program.name}: {program.path}: not as p4c writes it: {error!r}"
         ) from None
 

@@ -45,7 +45,7 @@ def listing(names: Sequence[str], over: str | None) -> Listing:
 
     Raises:
         SpecError: there is no such program.
-        ProgramError: one cannot be read.
+        P4ProgramError: one cannot be read.
     """
     known = programs()
     for name in (*names, *([over] if over is not None else [])):

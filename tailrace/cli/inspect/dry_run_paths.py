@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tailrace.cli.inspect.packet_walk import MOST_HOPS, flat, sent_by
 from tailrace.controller.inspect.paths import Walk
-from tailrace.p4rt.values import Port
+from tailrace.p4rt.values import SwitchPort
 from tailrace.switch.trace import MOST_OUTCOMES
 from tailrace.switch.trace.events import Action, Drop, Trace
 from tailrace.tables.listing import Row
@@ -188,7 +188,7 @@ class DryRunPaths:
         notes += [self._end(place.switch, sent) for sent in every if sent.place is None]
         if not all(step.outcomes):
             notes.append(_dropped(step))
-        ports = {Port(sent.port, None if sent.peer is None else sent.peer.name) for sent in every}
+        ports = {SwitchPort(sent.port, None if sent.peer is None else sent.peer.name) for sent in every}
         return {
             "src": self._src.name,
             "dst": self._dst.name,

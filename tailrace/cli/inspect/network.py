@@ -17,7 +17,7 @@ from tailrace.controller.asking.asking import Asker, Primary
 from tailrace.controller.asking.relay import RelayClient, RelayError, SuppressedLeft
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.runfile import RunFile
-from tailrace.p4rt.channel import Address
+from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.connection import GrpcConnection, load_p4info
 from tailrace.p4rt.tls import Tls
 from tailrace.schemes.base import resolve
@@ -62,7 +62,7 @@ class Network:
     """Switches that can be looked at; `place` is the run file, where `run` is of one."""
 
     nodes: Mapping[str, Node]
-    addresses: Mapping[str, Address]
+    addresses: Mapping[str, SwitchAddress]
     topology: Topology | None
     run: RunFile | None
     tls: Tls | None
@@ -245,7 +245,9 @@ def _from_run(source: Source) -> Network:
         with _of_run_file(place), plugins.expected(run.plugins):
             topology = parse_topology(run.topology)
     p4info = None if source.p4info is None else load_p4info(source.p4info)
-    addresses = {name: Address(switch.address, switch.device_id) for name, switch in run.switches.items()}
+    addresses = {
+        name: SwitchAddress(switch.address, switch.device_id) for name, switch in run.switches.items()
+    }
     nodes = {
         name: Node(
             name,
@@ -270,9 +272,9 @@ def _of_run_file(place: Path | None) -> Iterator[None]:
         raise SpecError(f"run file {place}: {error}") from error
 
 
-def _parse_addresses(source: Source, topology: Topology | None) -> dict[str, Address]:
+def _parse_addresses(source: Source, topology: Topology | None) -> dict[str, SwitchAddress]:
     known = [] if topology is None else [switch.name for switch in topology.switches]
-    found: dict[str, Address] = {}
+    found: dict[str, SwitchAddress] = {}
     for text in source.addresses:
         match = _NAMED.fullmatch(text)
         if match is None:
@@ -283,7 +285,7 @@ def _parse_addresses(source: Source, topology: Topology | None) -> dict[str, Add
         if name in found:
             raise SpecError(f"--address: {name} is given twice")
         device_id = source.device_id if match["device"] is None else int(match["device"][:40])
-        found[name] = Address(match["target"], device_id)
+        found[name] = SwitchAddress(match["target"], device_id)
     return found
 
 

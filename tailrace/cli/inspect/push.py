@@ -62,13 +62,13 @@ def push(
     from tailrace.controller.entry_files import Updates, read_updates, refusal
     from tailrace.p4rt import programs
     from tailrace.p4rt.endpoint import run_at_once
-    from tailrace.p4rt.errors import ProgramError, WriteError
+    from tailrace.p4rt.errors import P4ProgramError, WriteError
     from tailrace.spec import SpecError
     from tailrace.spec.text import printable
 
     try:
         found = programs.read(program, source.p4info)
-    except ProgramError as error:
+    except P4ProgramError as error:
         raise SpecError(str(error)) from error
     written = Updates() if entries is None else read_updates(entries, found)
     for note in written.notes:

@@ -12,8 +12,8 @@ from typing import Any
 from finsy.proto import p4i, p4r
 
 from tailrace.p4rt.by_name import names, parse
-from tailrace.p4rt.by_name.names import Names
-from tailrace.p4rt.fields import Field, fields_of
+from tailrace.p4rt.by_name.names import NameIndex
+from tailrace.p4rt.fields import TypedField, fields_of
 from tailrace.spec import SpecError
 
 WITH_PRIORITY = (p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.MatchField.OPTIONAL)
@@ -23,7 +23,7 @@ WITH_PRIORITY = (p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.MatchField.OP
 class TableNames:
     """A table with the names of its key and of its actions."""
 
-    def __init__(self, info: p4i.Table, actions: Names[p4i.Action], p4info: p4i.P4Info) -> None:
+    def __init__(self, info: p4i.Table, actions: NameIndex[p4i.Action], p4info: p4i.P4Info) -> None:
         self.info, self.name = info, info.preamble.name
         self.key = names.members("match field", info.match_fields)
         self.fields = fields_of(info.match_fields, p4info.type_info)
@@ -43,7 +43,7 @@ class Entries:
         self.profiles = names.entities("action profile", p4info.action_profiles)
         self._actions = names.entities("action", p4info.actions)
         self._tables: dict[int, TableNames] = {}
-        self._params: dict[int, tuple[Names[p4i.Action.Param], dict[int, Field]]] = {}
+        self._params: dict[int, tuple[NameIndex[p4i.Action.Param], dict[int, TypedField]]] = {}
 
     def table(self, name: str) -> TableNames:
         """The table that a name means."""
@@ -66,7 +66,7 @@ class Entries:
         return [match for match in given.values() if match is not None]
 
     def call(
-        self, actions: Names[p4i.Action], name: str, arguments: Mapping[str, Any] | Iterable[Any]
+        self, actions: NameIndex[p4i.Action], name: str, arguments: Mapping[str, Any] | Iterable[Any]
     ) -> p4r.Action:
         """An action with its arguments, by name or in the order of their declaration."""
         action = actions.named(name)
@@ -93,7 +93,7 @@ class Entries:
             call.params.add(param_id=number, value=parse.octets(fields[number], value))
         return call
 
-    def _fields(self, action: p4i.Action) -> tuple[Names[p4i.Action.Param], dict[int, Field]]:
+    def _fields(self, action: p4i.Action) -> tuple[NameIndex[p4i.Action.Param], dict[int, TypedField]]:
         known = self._params.get(action.preamble.id)
         if known is None:
             what = f"parameter of action {action.preamble.name}"

@@ -22,7 +22,7 @@ _SHOWN = 80
 _MOST_SHOWN = 4
 
 
-class Names(Generic[_T]):
+class NameIndex(Generic[_T]):
     """Objects of one kind, by name and by id."""
 
     def __init__(self, kind: str, objects: Iterable[tuple[int, str, str, _T]]) -> None:
@@ -93,14 +93,14 @@ _E = TypeVar("_E", bound=_HasPreamble)
 _M = TypeVar("_M", p4i.MatchField, p4i.Action.Param)
 
 
-def entities(kind: str, objects: Iterable[_E]) -> Names[_E]:
+def entities(kind: str, objects: Iterable[_E]) -> NameIndex[_E]:
     """Tables, actions and whatever else has a preamble in P4Info."""
-    return Names(kind, ((e.preamble.id, e.preamble.name, e.preamble.alias, e) for e in objects))
+    return NameIndex(kind, ((e.preamble.id, e.preamble.name, e.preamble.alias, e) for e in objects))
 
 
-def members(kind: str, fields: Iterable[_M]) -> Names[_M]:
+def members(kind: str, fields: Iterable[_M]) -> NameIndex[_M]:
     """Match fields of a table, or parameters of an action; one without a name is called by its id."""
-    return Names(kind, ((m.id, m.name or str(m.id), _last(m.name), m) for m in fields))
+    return NameIndex(kind, ((m.id, m.name or str(m.id), _last(m.name), m) for m in fields))
 
 
 def _last(name: str) -> str:

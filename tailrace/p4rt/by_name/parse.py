@@ -15,7 +15,7 @@ from typing import Any
 
 from finsy.proto import p4i, p4r
 
-from tailrace.p4rt.fields import Field, Kind
+from tailrace.p4rt.fields import FieldKind, TypedField
 from tailrace.p4rt.values import Mac
 from tailrace.spec import SpecError
 
@@ -30,21 +30,21 @@ _MOST_DIGITS = 1 << 12
 _SHOWN = 60
 
 
-def octets(field: Field, value: object) -> bytes:
+def octets(field: TypedField, value: object) -> bytes:
     """The shortest bytestring of a value.
 
     Raises:
         SpecError: it is no value of the field's type, or does not fit.
     """
     value = _single(value)
-    if field.kind is Kind.TEXT:
+    if field.kind is FieldKind.TEXT:
         if not isinstance(value, (str, int)):
             raise _not(field, value, "a string")
         return str(value).encode("utf-8", "surrogatepass")
     return field.to_bytes(number(field, value))
 
 
-def number(field: Field, value: object) -> int:
+def number(field: TypedField, value: object) -> int:
     """The number of a value, in the range of the field's type; raises as `octets`."""
     value = _single(value)
     if isinstance(value, str):
@@ -69,7 +69,7 @@ def _single(value: object) -> object:
     return value
 
 
-def _of_text(field: Field, text: str) -> int:
+def _of_text(field: TypedField, text: str) -> int:
     for value, member in field.members.items():
         if text == member:
             return value
@@ -85,13 +85,13 @@ def _of_text(field: Field, text: str) -> int:
     return int(text, 0)
 
 
-def _also(field: Field) -> str:
+def _also(field: TypedField) -> str:
     if field.members:
         return f", or one of {', '.join(list(field.members.values())[:4])}"
     return f", or {_ADDRESSES[field.width][1]}" if field.width in _ADDRESSES else ""
 
 
-def _not(field: Field, value: object, what: str) -> SpecError:
+def _not(field: TypedField, value: object, what: str) -> SpecError:
     return SpecError(f"{field.name}: {_shown(value)} is not {what}")
 
 
@@ -103,7 +103,7 @@ def _shown(value: object) -> str:
 # ---- matches ----
 
 
-def match(field: Field, info: p4i.MatchField, value: Any) -> p4r.FieldMatch | None:
+def match(field: TypedField, info: p4i.MatchField, value: Any) -> p4r.FieldMatch | None:
     """What an entry matches a field with; None where every value matches, which P4Runtime leaves out.
 
     Beside one value: of LPM fields [value, length] or "value/length", of ternary ones [value, mask],
@@ -153,7 +153,7 @@ def _pair(value: Any, *separators: str) -> Sequence[Any]:
     return (value,)
 
 
-def _prefix(field: Field, pair: Sequence[Any]) -> tuple[int, int]:
+def _prefix(field: TypedField, pair: Sequence[Any]) -> tuple[int, int]:
     """A value without the bits behind its prefix, and the length of that."""
     length = field.width
     if len(pair) == 2:
@@ -165,7 +165,7 @@ def _prefix(field: Field, pair: Sequence[Any]) -> tuple[int, int]:
     return number(field, pair[0]) & mask, length
 
 
-def _masked(field: Field, value: Any) -> tuple[int, int]:
+def _masked(field: TypedField, value: Any) -> tuple[int, int]:
     pair = _pair(value, "&&&", "/&", "&")
     if len(pair) == 1 and isinstance(value, str) and "/" in value:
         bits, length = _prefix(field, _pair(value, "/"))

@@ -5,7 +5,7 @@ tailrace/switch/core/c/tr_watch.c): all that a controller does about them is to 
 
 from __future__ import annotations
 
-from tailrace.p4rt.digests import Digest
+from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.events import Event
 from tailrace.topology import Topology
 
@@ -18,7 +18,7 @@ _SAID = {
 }
 
 
-def storm_of(digest: Digest, topology: Topology, now_ns: int) -> Event | None:
+def storm_of(digest: DigestMessage, topology: Topology, now_ns: int) -> Event | None:
     """What a digest says of a storm; None: it is another one."""
     kind = _KINDS.get(digest.name)
     if kind is None:

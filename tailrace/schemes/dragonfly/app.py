@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.blocks.entries import (
     configuration,
@@ -49,7 +49,7 @@ class MayDetour(Resolved, frozen=True, kw_only=True):
         return sum(minimal if paths.rule == MINIMAL else longest)
 
     def plans(
-        self, topology: Topology, program: Program, target: Target, down: Down, suppressed: Collection[End]
+        self, topology: Topology, program: P4Program, target: Target, down: Down, suppressed: Collection[End]
     ) -> Iterator[Plan]:
         if self.dragonfly_paths is None:
             yield from super().plans(topology, program, target, down, suppressed)

@@ -11,7 +11,7 @@ from functools import cache
 from finsy import P4CloneSessionEntry, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.schemes.blocks.entries import (
     configuration,
     default_action,
@@ -233,7 +233,7 @@ def _candidates(plan: Plan) -> Iterator[P4Entity]:
 
 
 @cache
-def _candidate_actions(program: Program) -> list[tuple[str, list[str]]]:
+def _candidate_actions(program: P4Program) -> list[tuple[str, list[str]]]:
     """The actions that name next hops, the smallest first, each with its parameters for ports."""
     schema = program.schema
     called = [schema.actions[action.alias] for action in schema.tables["candidates"].actions]

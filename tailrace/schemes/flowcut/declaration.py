@@ -24,7 +24,7 @@ from finsy.p4entity import P4Entity
 from msgspec.structs import replace
 
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.blocks.entries import usual
@@ -282,7 +282,7 @@ class ResolvedFlowcut(app.FlowcutSettings, frozen=True, kw_only=True):
         return replace(self, age_ns=age)
 
     def plans(
-        self, topology: Topology, program: Program, target: Target, down: Down, suppressed: Collection[End]
+        self, topology: Topology, program: P4Program, target: Target, down: Down, suppressed: Collection[End]
     ) -> Iterator[Plan]:
         """See Resolved.
 
@@ -315,7 +315,7 @@ class ResolvedFlowcutNic(ResolvedFlowcut, frozen=True, kw_only=True):
         return None if self.path == SHORTEST else self._paths("flowlet" if self.path == UGAL_L else "flow")
 
     def plans(
-        self, topology: Topology, program: Program, target: Target, down: Down, suppressed: Collection[End]
+        self, topology: Topology, program: P4Program, target: Target, down: Down, suppressed: Collection[End]
     ) -> Iterator[Plan]:
         return routing.MayDetour.plans(self, topology, program, target, down, suppressed)
 

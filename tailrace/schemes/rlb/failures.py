@@ -18,7 +18,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
-from tailrace.p4rt.digests import Digest
+from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.target import Target
 from tailrace.schemes.watch import End, SuppressedPath
 from tailrace.topology import Topology
@@ -60,7 +60,7 @@ class Alert:
         }
 
 
-def alert_of(digest: Digest, topology: Topology, target: Target) -> Alert | None:
+def alert_of(digest: DigestMessage, topology: Topology, target: Target) -> Alert | None:
     """The alert that a digest is; None for other digests, and for ports that lead to no switch."""
     if digest.name != DIGEST:
         return None

@@ -11,9 +11,9 @@ from typing import Any
 from finsy import P4TableAction, P4TableEntry
 from finsy.proto import p4r
 
-from tailrace.p4rt.digests import Digest
+from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.events import Event
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.blocks.groups import without
 from tailrace.schemes.rlb.failures import Alert, Failures, alert_of
@@ -39,7 +39,7 @@ class FaultyPaths(Watcher):
         self._target = target
         self._failures = Failures(hold_ns)
 
-    def heard(self, digest: Digest, now_ns: int, down: Down = frozenset()) -> bool:
+    def heard(self, digest: DigestMessage, now_ns: int, down: Down = frozenset()) -> bool:
         """A switch has sent a digest; whether another path is out now.
 
         Args:
@@ -59,7 +59,7 @@ class FaultyPaths(Watcher):
     def found(
         self,
         switch: str,
-        program: Program,
+        program: P4Program,
         intended: Iterable[p4r.Entity],
         held: Iterable[p4r.Entity],
         now_ns: int,
@@ -136,7 +136,7 @@ class FaultyPaths(Watcher):
         return bool(led) and all(port in ports for ports in after.values())
 
 
-def missing_ports(program: Program, intended: Iterable[p4r.Entity], held: Iterable[p4r.Entity]) -> set[int]:
+def missing_ports(program: P4Program, intended: Iterable[p4r.Entity], held: Iterable[p4r.Entity]) -> set[int]:
     """The ports that groups of next hops should name, and none of those that a switch holds does; none where
     it holds no group at all.
     """
@@ -144,7 +144,7 @@ def missing_ports(program: Program, intended: Iterable[p4r.Entity], held: Iterab
     return wanted - found if found else set()
 
 
-def member_ports(program: Program, entities: Iterable[p4r.Entity]) -> set[int]:
+def member_ports(program: P4Program, entities: Iterable[p4r.Entity]) -> set[int]:
     """The ports that the groups of next hops among some entities name."""
     table = program.table(_MEMBERS).preamble.id
     ports = set()

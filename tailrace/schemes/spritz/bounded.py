@@ -24,7 +24,7 @@ from finsy.p4entity import P4Entity
 
 from tailrace.hosts.options.nic import STEERABLE, DctcpConfig, NicConfig, SteeringConfig
 from tailrace.hosts.options.transports import LOSS, PATH
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.base import SchemeConfig, red_up_to
 from tailrace.schemes.blocks.channels import MOST_CHANNELS
@@ -188,7 +188,7 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
         return sum(minimal if self.mode == MINIMAL_MODE else longest)
 
     def plans(
-        self, topology: Topology, program: Program, target: Target, down: Down, suppressed: Collection[End]
+        self, topology: Topology, program: P4Program, target: Target, down: Down, suppressed: Collection[End]
     ) -> Iterator[Plan]:
         """Groups hold all minimal next hops, in a Dragonfly those from hosts. Dead links are left to the
         senders to avoid, unless `repair` is on (Spritz §V-D).
@@ -233,7 +233,7 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
         """The EV lists of all endpoints.
 
         Raises:
-            ProgramError: the program is missing.
+            P4ProgramError: the program is missing.
         """
         paths = BoundedPaths(topology, frame_bytes=self.frame_bytes)
         return EndpointPaths(

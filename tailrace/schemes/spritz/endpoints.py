@@ -53,7 +53,7 @@ class EndpointPaths:
         classes of paths; else `most`: paths of a list, and `seed` of drawing them (BoundedPaths.entries).
 
         Raises:
-            ProgramError: VLAN IDs are needed, and the program is missing.
+            P4ProgramError: VLAN IDs are needed, and the program is missing.
         """
         self.paths = paths
         self._weights, self._scale = weights, scale

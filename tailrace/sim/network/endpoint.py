@@ -26,9 +26,9 @@ from tailrace.p4rt.status import Code, P4RtError
 from tailrace.sim.network.errors import NetworkError
 from tailrace.sim.network.switch_node import SwitchNode
 from tailrace.switch.compiler import Program, load_program
-from tailrace.switch.p4runtime.arbitration import Client
-from tailrace.switch.p4runtime.context import Ports
-from tailrace.switch.p4runtime.device import Device, Settings
+from tailrace.switch.p4runtime.arbitration import ArbitrationClient
+from tailrace.switch.p4runtime.context import DevicePorts
+from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tailrace.switch.p4runtime.pipeline import Prepared
 from tailrace.switch.p4runtime.state import Result
 
@@ -97,16 +97,16 @@ class Endpoint:
         self.device_id = device_id
         self.cpu = CpuPort(node, cpu_port, clock)
         self._switch = node.switch
-        self._ports = Ports(ports | ({cpu_port} if cpu_port is not None else set()))
+        self._ports = DevicePorts(ports | ({cpu_port} if cpu_port is not None else set()))
         self._clock = clock
         self._prepared = prepared
-        self._client = Client()
+        self._client = ArbitrationClient()
         self._handed_over = False
         self.device = self._new_device()
         self._take_over()
 
     def _new_device(self) -> Device:
-        settings = Settings(device_id=self.device_id)
+        settings = DeviceSettings(device_id=self.device_id)
         return Device(self._switch, settings, self._clock, compiled, self._ports)
 
     def restart(self) -> None:
@@ -114,7 +114,7 @@ class Endpoint:
         self.device.close()
         self._switch.load(None)
         self.device = self._new_device()
-        self._client = Client()  # the device knows nobody
+        self._client = ArbitrationClient()  # the device knows nobody
         if not self._handed_over:
             self._take_over()
 

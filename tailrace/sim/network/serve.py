@@ -25,8 +25,8 @@ from tailrace.p4rt.status import Code, P4RtError, not_found
 from tailrace.sim.network.endpoint import CpuPort, Endpoint
 from tailrace.sim.network.network import Network
 from tailrace.spec import heap
-from tailrace.switch.p4runtime.concurrency.request_deadline import Arriving, InTime
-from tailrace.switch.p4runtime.server import Tls, listen, new_server
+from tailrace.switch.p4runtime.concurrency.request_deadline import DeadlineHandler, PendingRequests
+from tailrace.switch.p4runtime.server import ServerTls, listen, new_server
 from tailrace.switch.p4runtime.service import P4RuntimeService, rpc_handler
 from tailrace.switch.p4runtime.statistics_service import statistics_handler
 from tailrace.switch.p4runtime.trace_service import TraceService
@@ -63,7 +63,7 @@ class FabricService:
         self, endpoints: list[Endpoint], executor: ThreadPoolExecutor, freed: Callable[[], None]
     ) -> None:
         self._services: dict[int, P4RuntimeService] = {}
-        self._arriving = Arriving()
+        self._arriving = PendingRequests()
         for endpoint in endpoints:
             plane = _Plane(endpoint.cpu)
             service = P4RuntimeService(endpoint.device, plane, executor)
@@ -129,7 +129,7 @@ async def _again(
 
 
 @contextlib.asynccontextmanager
-async def serving(network: Network, address: str, tls: Tls | None = None) -> AsyncIterator[int]:
+async def serving(network: Network, address: str, tls: ServerTls | None = None) -> AsyncIterator[int]:
     """Serves the switches that this process has on `address` (HOST:PORT); gives the port, for port 0.
 
     Raises:
@@ -142,7 +142,7 @@ async def serving(network: Network, address: str, tls: Tls | None = None) -> Asy
     freed = heap.Trimmer().freed
     traces = TraceService({endpoint.device_id: endpoint.device for endpoint in endpoints}, executor, freed)
     handlers = (rpc_handler(FabricService(endpoints, executor, freed)), counts, traces.handler())
-    server.add_generic_rpc_handlers((InTime(handlers, freed),))
+    server.add_generic_rpc_handlers((DeadlineHandler(handlers, freed),))
     port = listen(server, address, tls)
     try:
         with contextlib.ExitStack() as stack:

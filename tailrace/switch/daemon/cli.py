@@ -24,16 +24,16 @@ from tailrace.spec.files import MOST_TEXT_BYTES, read_bytes, unmarked
 from tailrace.spec.text import one_line, printable
 from tailrace.switch.daemon.command_line import PROGRAM, make_parser, parse_options
 from tailrace.switch.daemon.lossless import buffer_config, packet_bytes, pfc_configs
-from tailrace.switch.daemon.options import OptionError, Options
+from tailrace.switch.daemon.options import OptionError, SwitchOptions
 
 if TYPE_CHECKING:
     from tailrace.switch.compiler import Program
     from tailrace.switch.core import Switch
     from tailrace.switch.daemon.ports import IoLoop
-    from tailrace.switch.daemon.signals import Signals
+    from tailrace.switch.daemon.signals import SignalHandlers
     from tailrace.switch.p4runtime.device import Device
-    from tailrace.switch.p4runtime.program_compiler import Compiler
-    from tailrace.switch.p4runtime.server import Tls
+    from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
+    from tailrace.switch.p4runtime.server import ServerTls
     from tailrace.switch.trace.events import Event
     from tailrace.switch.trace.watching import Watch
 
@@ -75,10 +75,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     heap.one_heap()
     _raise_descriptors()
     logging.raiseExceptions = False  # nobody may read standard output any more
-    from tailrace.switch.daemon.signals import EndedError, Signals
+    from tailrace.switch.daemon.signals import EndedError, SignalHandlers
 
     try:
-        with Signals(_leave_at_once) as signals:
+        with SignalHandlers(_leave_at_once) as signals:
             _run(options, signals)
     except StartError as error:
         return _fail(str(error))
@@ -122,16 +122,16 @@ def _json_version() -> str:
     return f"{JSON_MAJOR}.{JSON_MINOR}"
 
 
-def _run(options: Options, signals: Signals) -> None:
+def _run(options: SwitchOptions, signals: SignalHandlers) -> None:
     # gRPC writes several lines of its own about an address in use
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from tailrace.switch.compiler import ProgramError
     from tailrace.switch.core import BuildError, StateError
     from tailrace.switch.core.types import PortError
-    from tailrace.switch.p4runtime.program_compiler import Compiler
+    from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
     from tailrace.switch.p4runtime.server import ServerError
 
-    compiler = Compiler(tracing=_watches(options))
+    compiler = ProgramCompiler(tracing=_watches(options))
     try:
         _serve(options, signals, compiler)
     except (BuildError, PortError, ProgramError, ServerError, StateError) as error:
@@ -140,7 +140,7 @@ def _run(options: Options, signals: Signals) -> None:
         compiler.stop()
 
 
-def _rates_bps(options: Options) -> dict[int, int]:
+def _rates_bps(options: SwitchOptions) -> dict[int, int]:
     """The rate of each port, 0: no limit; what comes later wins."""
     found = dict.fromkeys(options.ports, 0)
     for port, rate in options.port_rates:
@@ -149,12 +149,12 @@ def _rates_bps(options: Options) -> dict[int, int]:
     return found
 
 
-def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
+def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCompiler) -> None:
     from tailrace.switch.core import Switch, SwitchConfig
     from tailrace.switch.daemon.ports import IoLoop, is_compiled
     from tailrace.switch.p4runtime.calls import new_event_loop
-    from tailrace.switch.p4runtime.context import Limits, Ports
-    from tailrace.switch.p4runtime.device import Device, Settings
+    from tailrace.switch.p4runtime.context import DevicePorts, EntityLimits
+    from tailrace.switch.p4runtime.device import Device, DeviceSettings
     from tailrace.switch.p4runtime.memory import default_limit
 
     tls = _tls(options)
@@ -192,14 +192,16 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
             log.warning("%s: %s", printable(str(options.program)), program.model.unread)
         by_grpc = options.packets_address is not None
         with IoLoop(switch, options.interfaces, options.cpu_port, options.pcap, by_hand=by_grpc) as loop:
-            settings = Settings(
+            settings = DeviceSettings(
                 options.device_id,
                 options.bmv2_compat,
                 options.strict,
                 memory_limit=memory_limit,
-                limits=Limits(options.max_mc_groups),
+                limits=EntityLimits(options.max_mc_groups),
             )
-            device = Device(switch, settings, loop.now_ns, compiler, Ports(frozenset(options.interfaces)))
+            device = Device(
+                switch, settings, loop.now_ns, compiler, DevicePorts(frozenset(options.interfaces))
+            )
             if options.p4info is not None and options.program is not None:
                 _commit(device, options.program, options.p4info)
             loop.start()
@@ -224,11 +226,11 @@ def _serve(options: Options, signals: Signals, compiler: Compiler) -> None:
 
 
 async def _serving(
-    options: Options,
-    signals: Signals,
+    options: SwitchOptions,
+    signals: SignalHandlers,
     device: Device,
     loop: IoLoop,
-    tls: Tls | None,
+    tls: ServerTls | None,
     report: Callable[[], None] | None,
 ) -> None:
     from tailrace.switch.daemon.dataplane import DataplaneService
@@ -245,7 +247,7 @@ async def _serving(
     await serve(device, loop, options.address, tls, ports, lambda _: _ready(options), ended, packets)
 
 
-def _reporter(options: Options, switch: Switch, loop: IoLoop) -> Callable[[], None] | None:
+def _reporter(options: SwitchOptions, switch: Switch, loop: IoLoop) -> Callable[[], None] | None:
     """Writes the statistics, if anybody wants them."""
     from tailrace.switch.p4runtime.statistics import write_statistics
 
@@ -262,7 +264,7 @@ def _reporter(options: Options, switch: Switch, loop: IoLoop) -> Callable[[], No
     return report
 
 
-def _ready(options: Options) -> None:
+def _ready(options: SwitchOptions) -> None:
     with contextlib.suppress(OSError):  # nobody may read it
         print(f"Server listening on {options.address}", flush=True)
 
@@ -271,11 +273,11 @@ def _load(path: Path | None) -> Program | None:
     """The program of the command line, compiled in a process that ends here: in time, or with a signal."""
     from tailrace.switch.compiler import ProgramError
     from tailrace.switch.compiler.errors import at
-    from tailrace.switch.p4runtime.program_compiler import Compiler
+    from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
 
     if path is None:
         return None
-    text, compiler = _read(path), Compiler()
+    text, compiler = _read(path), ProgramCompiler()
     try:
         return compiler(text)
     except ProgramError as error:
@@ -310,16 +312,16 @@ def _commit(device: Device, program: Path, p4info: Path) -> None:
         raise StartError(f"{p4info}: {error}") from error
 
 
-def _tls(options: Options) -> Tls | None:
-    from tailrace.switch.p4runtime.server import Tls
+def _tls(options: SwitchOptions) -> ServerTls | None:
+    from tailrace.switch.p4runtime.server import ServerTls
 
     if not options.ssl or options.ssl_key is None or options.ssl_cert is None:
         return None
     root = None if options.ssl_cacert is None else _read(options.ssl_cacert)
-    return Tls(_read(options.ssl_key), _read(options.ssl_cert), root, options.ssl_client_auth)
+    return ServerTls(_read(options.ssl_key), _read(options.ssl_cert), root, options.ssl_client_auth)
 
 
-def _configure_ports(switch: Switch, options: Options) -> None:
+def _configure_ports(switch: Switch, options: SwitchOptions) -> None:
     for port, rate in options.port_rates:
         for number in _numbers(port, options):
             if rate.pps:
@@ -331,11 +333,11 @@ def _configure_ports(switch: Switch, options: Options) -> None:
             switch.port_config(number, delay_ns=delay_ns)
 
 
-def _numbers(port: int | None, options: Options) -> list[int]:
+def _numbers(port: int | None, options: SwitchOptions) -> list[int]:
     return [port] if port is not None else sorted(options.ports)
 
 
-def _configure_log(switch: Switch, options: Options) -> None:
+def _configure_log(switch: Switch, options: SwitchOptions) -> None:
     """Sends what the switch and its server tell to where the command line says, from its level on.
 
     Without a log, warnings and errors go to standard error; with -L off nothing goes anywhere.
@@ -368,15 +370,15 @@ def _configure_log(switch: Switch, options: Options) -> None:
             log.warning("%s", warning)
 
 
-def _logs_packets(options: Options) -> bool:
+def _logs_packets(options: SwitchOptions) -> bool:
     return options.logs("debug") or (options.dump_packet_data > 0 and options.logs("info"))
 
 
-def _watches(options: Options) -> bool:
+def _watches(options: SwitchOptions) -> bool:
     return _logs_packets(options) or options.coverage is not None
 
 
-def _watch(switch: Switch, options: Options) -> Watch | None:
+def _watch(switch: Switch, options: SwitchOptions) -> Watch | None:
     """Who follows all packets, where the log tells of them or coverage is asked for."""
     if not _watches(options):
         return None
@@ -395,7 +397,7 @@ def _watch(switch: Switch, options: Options) -> Watch | None:
     )
 
 
-def _write_coverage(options: Options, watch: Watch, device: Device) -> None:
+def _write_coverage(options: SwitchOptions, watch: Watch, device: Device) -> None:
     from tailrace.switch.trace.coverage import write
 
     assert options.coverage is not None

@@ -16,7 +16,7 @@ from tailrace.p4rt.target import MOST_DEVICE_ID
 from tailrace.spec.units import parse_bytes, parse_time_ns
 from tailrace.switch.core.lib import MAX_PORT
 from tailrace.switch.daemon.lossless import parse_buffer, parse_pfc, parse_port_watchdog
-from tailrace.switch.daemon.options import DEFAULT_ADDRESS, LEVELS, OptionError, Options, check
+from tailrace.switch.daemon.options import DEFAULT_ADDRESS, LEVELS, OptionError, SwitchOptions, check
 from tailrace.switch.daemon.units import parse_depth, parse_rate
 
 PROGRAM = "tailrace_switch_grpc"
@@ -51,11 +51,17 @@ _BY_GRPC = "with --dp-grpc-server-addr ports have no interfaces, as with BMv2"
 _MOST_NUMBER = MOST_DEVICE_ID
 """All other numbers are smaller."""
 
-_COPIED = {f.name for f in fields(Options)} - {"program", "interfaces", "pcap", "recirc_rate_bps", "warnings"}
+_COPIED = {f.name for f in fields(SwitchOptions)} - {
+    "program",
+    "interfaces",
+    "pcap",
+    "recirc_rate_bps",
+    "warnings",
+}
 """What an option of that name, or with that `dest`, gives as it is."""
 
 
-class _Parser(argparse.ArgumentParser):
+class _ArgumentParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise OptionError(message)
 
@@ -101,7 +107,7 @@ def _per_port(parse: Callable[[str], object]) -> Callable[[str], object]:
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of all options."""
-    parser = _Parser(
+    parser = _ArgumentParser(
         prog=PROGRAM,
         description="v1model switch with a P4Runtime server; takes simple_switch_grpc's command line.",
         add_help=False,
@@ -121,7 +127,7 @@ def make_parser() -> argparse.ArgumentParser:
         for name, reason in reasons.items():
             if name not in _WARNED_FLAGS:
                 parser.add_argument(f"--{name}", metavar="X", help=f"{mark}: {reason}")
-    defaults = Options(None, {})
+    defaults = SwitchOptions(None, {})
     parser.set_defaults(**{name: getattr(defaults, name) for name in _COPIED})
     return parser
 
@@ -302,7 +308,7 @@ def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], ob
 
 def parse_options(
     parser: argparse.ArgumentParser, words: Sequence[str]
-) -> tuple[argparse.Namespace, Options]:
+) -> tuple[argparse.Namespace, SwitchOptions]:
     """The options on a command line.
 
     Raises:
@@ -311,11 +317,11 @@ def parse_options(
     # target options may stand before or after `--`, so the separator itself means nothing
     given = parser.parse_intermixed_args([word for word in words if word != "--"])
     if given.help or given.version or given.json_version:
-        return given, Options(None, {})
+        return given, SwitchOptions(None, {})
     for name, reason in _REFUSED.items():
         if getattr(given, name.replace("-", "_")) is not None:
             raise OptionError(f"--{name}: {reason}")
-    options = Options(_program(given), _interfaces(given.interface))
+    options = SwitchOptions(_program(given), _interfaces(given.interface))
     if given.packets_address is not None:
         for name, ignored in (("interface", options.interfaces), ("pcap", given.pcap)):
             if ignored:
@@ -359,7 +365,7 @@ def _interfaces(given: Sequence[tuple[int, str]]) -> dict[int, str]:
     return interfaces
 
 
-def _copy(given: argparse.Namespace, options: Options) -> None:
+def _copy(given: argparse.Namespace, options: SwitchOptions) -> None:
     for name in _COPIED:
         setattr(options, name, getattr(given, name))
     options.pcap = None if given.pcap is None else Path(given.pcap)

@@ -79,7 +79,7 @@ class DataplaneService:
         self._device_id = device_id
         self._port_changed = port_changed
         self._taken = False
-        self._ids: Ids | None = None
+        self._ids: PacketIds | None = None
 
     def handler(self) -> grpc.GenericRpcHandler[Any, Any]:
         """The service as a gRPC server takes it."""
@@ -116,9 +116,9 @@ class DataplaneService:
         if self._taken:
             raise exhausted("another client has the packets: there can be one at a time")
         self._taken = True
-        ids = self._ids = self._ids or Ids()
+        ids = self._ids = self._ids or PacketIds()
         ids.forget()
-        sending = _Sending(self._frames, self._device_id, ids, context)
+        sending = _PacketSender(self._frames, self._device_id, ids, context)
         self._frames.listen(True)
         sender = asyncio.create_task(sending.run())
         try:
@@ -147,7 +147,7 @@ class DataplaneService:
             self._frames.listen(False)
 
 
-class Ids:
+class PacketIds:
     """What the switch knows packets by, which has 32 bits, and their clients' ids of 64."""
 
     def __init__(self) -> None:
@@ -172,10 +172,10 @@ class Ids:
         return self._ids[place] if self._origins[place] == origin else 0
 
 
-class _Sending:
+class _PacketSender:
     """What gives a client the packets that leave."""
 
-    def __init__(self, frames: Frames, device_id: int, ids: Ids, context: _Context) -> None:
+    def __init__(self, frames: Frames, device_id: int, ids: PacketIds, context: _Context) -> None:
         self._frames = frames
         self._device_id = device_id
         self._ids = ids

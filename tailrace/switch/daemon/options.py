@@ -24,7 +24,7 @@ class OptionError(Error):
 
 
 @dataclass(slots=True)
-class Options:
+class SwitchOptions:
     """What the command line asks for; times in ns, rates as units.Rate, depths in packets and bytes."""
 
     program: Path | None
@@ -77,7 +77,7 @@ class Options:
         return asked and LEVELS.index(self.log_level) <= LEVELS.index(level)
 
 
-def _check_pfc(options: Options) -> None:
+def _check_pfc(options: SwitchOptions) -> None:
     for spec in options.pfc:
         if spec.port is not None and spec.port not in options.ports:
             raise OptionError(f"--pfc: there is no port {spec.port}")
@@ -93,7 +93,7 @@ def _check_pfc(options: Options) -> None:
         raise OptionError(f"--coverage: '{options.coverage}' is not a directory")
 
 
-def _check_watchdogs(options: Options) -> None:
+def _check_watchdogs(options: SwitchOptions) -> None:
     lossless = {spec.port for spec in options.pfc}
     if options.pfc_watchdog and not lossless:
         raise OptionError("--pfc-watchdog: nothing is lossless without --pfc")
@@ -115,7 +115,7 @@ def _check_address(name: str, text: str | None) -> None:
         raise OptionError(f"--{name}: expected HOST:PORT or unix:PATH, found {text[:80]!r}")
 
 
-def _check_values(options: Options) -> None:
+def _check_values(options: SwitchOptions) -> None:
     if not 0 < options.priority_queues <= 8:
         raise OptionError("--priority-queues is not in 1..8")
     if options.drop_port > MAX_PORT:
@@ -128,7 +128,7 @@ def _check_values(options: Options) -> None:
         raise OptionError("--tick-ns and --log-file-max-size must be above 0")
 
 
-def check(options: Options) -> None:
+def check(options: SwitchOptions) -> None:
     """Adds warnings of what will do nothing.
 
     Raises:

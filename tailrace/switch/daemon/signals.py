@@ -28,7 +28,7 @@ class EndedError(BaseException):
     """A signal came while the switch was starting; no Exception, so that nobody takes it for a failure."""
 
 
-class Signals:
+class SignalHandlers:
     """The signals of this process. Make it in the main thread."""
 
     def __init__(self, last_resort: Callable[[], None]) -> None:
@@ -46,7 +46,7 @@ class Signals:
         for number in IGNORED:
             signal.signal(number, signal.SIG_IGN)
 
-    def __enter__(self) -> Signals:
+    def __enter__(self) -> SignalHandlers:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -23,7 +23,7 @@ MAX_ROLE_BYTES = 256
 
 
 @dataclass(eq=False, slots=True)
-class Client:
+class ArbitrationClient:
     """One stream. `role` is None until its first arbitration; an `election_id` of None is never primary."""
 
     role: str | None = None
@@ -35,9 +35,9 @@ class _Role:
     """`term` is the number of the last takeover, of those of all roles; what has begun before is refused."""
 
     highest: int | None = None
-    primary: Client | None = None
+    primary: ArbitrationClient | None = None
     term: int = 0
-    clients: list[Client] = field(default_factory=list)
+    clients: list[ArbitrationClient] = field(default_factory=list)
 
     def elect_live(self) -> None:
         """The live client with the highest id becomes primary, whatever ids there have been."""
@@ -46,7 +46,7 @@ class _Role:
         self.primary = None if self.highest is None else live[self.highest]
 
 
-Notices = list[tuple[Client, p4r.MasterArbitrationUpdate]]
+Notices = list[tuple[ArbitrationClient, p4r.MasterArbitrationUpdate]]
 
 
 class Arbiter:
@@ -63,7 +63,7 @@ class Arbiter:
         self._roles: dict[str, _Role] = {DEFAULT_ROLE: _Role()}
         self._terms = 0
 
-    def update(self, client: Client, message: p4r.MasterArbitrationUpdate) -> Notices:
+    def update(self, client: ArbitrationClient, message: p4r.MasterArbitrationUpdate) -> Notices:
         """Handles an arbitration message of `client`; returns whom to tell what, in this order.
 
         Raises:
@@ -97,7 +97,7 @@ class Arbiter:
         # a new primary hears last, when everyone else knows (specification 5.3)
         return self._notices(name, sorted(role.clients, key=lambda c: c is role.primary))
 
-    def takes_over(self, client: Client, message: p4r.MasterArbitrationUpdate) -> bool:
+    def takes_over(self, client: ArbitrationClient, message: p4r.MasterArbitrationUpdate) -> bool:
         """Whether `update` would make the client primary instead of another one, which may be gone."""
         election_id = self._election_id(message)
         if election_id is None or message.device_id != self.device_id:
@@ -124,7 +124,7 @@ class Arbiter:
         given = self._lenient or message.HasField("election_id")
         return election_of(message.election_id) if given else None
 
-    def disconnect(self, client: Client) -> Notices:
+    def disconnect(self, client: ArbitrationClient) -> Notices:
         """Forgets a client whose stream has ended; returns whom to tell what."""
         if client.role is None:
             return []
@@ -141,11 +141,11 @@ class Arbiter:
             role.elect_live()
         return self._notices(name, sorted(role.clients, key=lambda c: c is role.primary))
 
-    def is_primary(self, client: Client) -> bool:
+    def is_primary(self, client: ArbitrationClient) -> bool:
         """Whether the client of this stream is the primary of its role."""
         return client.role is not None and self._roles[client.role].primary is client
 
-    def primaries(self) -> list[Client]:
+    def primaries(self) -> list[ArbitrationClient]:
         """The live primaries of all roles."""
         return [role.primary for role in self._roles.values() if role.primary is not None]
 
@@ -169,7 +169,7 @@ class Arbiter:
         if election_id is None or state.primary is None or state.primary.election_id != election_id:
             raise P4RtError(Code.PERMISSION_DENIED, "the client is not the primary of this role")
 
-    def _check(self, client: Client, message: p4r.MasterArbitrationUpdate) -> str:
+    def _check(self, client: ArbitrationClient, message: p4r.MasterArbitrationUpdate) -> str:
         if message.device_id != self.device_id:
             if client.role is not None:
                 raise P4RtError(Code.FAILED_PRECONDITION, "a stream cannot change its device id")
@@ -184,7 +184,7 @@ class Arbiter:
             raise invalid("role.config: no role configuration scheme is agreed upon; leave it unset")
         return name
 
-    def _notices(self, name: str, clients: list[Client]) -> Notices:
+    def _notices(self, name: str, clients: list[ArbitrationClient]) -> Notices:
         role = self._roles[name]
         notices: Notices = []
         for client in clients:

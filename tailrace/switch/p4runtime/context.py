@@ -15,11 +15,11 @@ from tailrace.spec.text import one_line
 from tailrace.switch.core import StateError, Switch
 from tailrace.switch.core.lib import MAX_PORT
 from tailrace.switch.p4runtime.entities.bytestring import decode, shortest
-from tailrace.switch.p4runtime.memory import Account
+from tailrace.switch.p4runtime.memory import MemoryAccount
 
 if TYPE_CHECKING:
     from tailrace.switch.p4runtime.annotated.references import ReferenceIndex
-    from tailrace.switch.p4runtime.entities.translation import Names
+    from tailrace.switch.p4runtime.entities.translation import SdnStrings
 
 _log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ INSERT: int = p4r.Update.INSERT
 MODIFY: int = p4r.Update.MODIFY
 DELETE: int = p4r.Update.DELETE
 
-SLICE = 512
+QUANTUM = 512
 """Work that is done between two turns of other clients, in units of LOOKED_AT: some milliseconds.
 
 A call takes about eight turns of the event loop from its arrival to its answer, so it waits for as many.
@@ -48,13 +48,13 @@ Work = Generator[int, None, None]
 """Something that is done in steps: the work of each, when it is done. Between steps others may be served."""
 
 
-def in_slices(steps: Work) -> Work:
+def in_quanta(steps: Work) -> Work:
     """The same in fewer steps, each of a slice of work."""
     done = 0
     try:
         for work in steps:
             done += work
-            if done >= SLICE:
+            if done >= QUANTUM:
                 yield done
                 done = 0
     finally:
@@ -158,7 +158,7 @@ class Undo(list[Callable[[], None]]):
 
 
 @dataclass(slots=True)
-class Ports:
+class DevicePorts:
     """The ports of the device and which of them are down. With no known ports, every number is one."""
 
     known: frozenset[int] = frozenset()
@@ -174,7 +174,7 @@ class Ports:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class EntityLimits:
     """Sizes that P4Info does not give.
 
     `replicas` are those of one multicast group or clone session, `rollback` the updates of a batch that can
@@ -202,14 +202,14 @@ class Context:
 
     switch: Switch
     now_ns: Callable[[], int]
-    ports: Ports
-    limits: Limits
-    memory: Account
+    ports: DevicePorts
+    limits: EntityLimits
+    memory: MemoryAccount
     lenient: bool = False
     strict: bool = False
     selector_sizes: bool = False
     references: ReferenceIndex | None = None
-    port_names: Names | None = None
+    port_names: SdnStrings | None = None
     copies: int = 0
 
     def port(self, data: bytes, what: str) -> tuple[int, bytes]:

@@ -21,25 +21,25 @@ from tailrace.switch.compiler import Program, ProgramError
 from tailrace.switch.core import StateError, Switch
 from tailrace.switch.p4runtime.annotated.roles import Roles
 from tailrace.switch.p4runtime.arbitration import Arbiter
-from tailrace.switch.p4runtime.concurrency.lock_keys import Parts
+from tailrace.switch.p4runtime.concurrency.lock_keys import LockKeys
 from tailrace.switch.p4runtime.context import (
     Context,
-    Limits,
-    Ports,
+    DevicePorts,
+    EntityLimits,
     Work,
     finish,
     from_state_error,
-    in_slices,
+    in_quanta,
 )
 from tailrace.switch.p4runtime.device_config import program_json, refusal
 from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
 from tailrace.switch.p4runtime.entity_text import all_entries, described
-from tailrace.switch.p4runtime.memory import Account, Memory, array_bytes
+from tailrace.switch.p4runtime.memory import MemoryAccount, MemoryBudget, array_bytes
 from tailrace.switch.p4runtime.packetio import PacketIo
-from tailrace.switch.p4runtime.pipeline import Pipeline, Prepared, config_answer
+from tailrace.switch.p4runtime.pipeline import ForwardingPipeline, Prepared, config_response
 from tailrace.switch.p4runtime.read_set import needs
 from tailrace.switch.p4runtime.reconcile import transfer
-from tailrace.switch.p4runtime.state import Result, Results, State
+from tailrace.switch.p4runtime.state import ForwardingState, Result, Results
 from tailrace.switch.p4runtime.statistics import statistics
 from tailrace.switch.trace import TraceError
 from tailrace.switch.trace.coverage import Entry as EntryUse
@@ -59,7 +59,7 @@ def _no_pipeline() -> P4RtError:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class DeviceSettings:
     """How the device behaves.
 
     `bmv2_compat` does what simple_switch_grpc does where it departs from the specification: with no stream
@@ -78,7 +78,7 @@ class Settings:
     strict: bool = False
     max_streams: int = 64
     memory_limit: int | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: EntityLimits = field(default_factory=EntityLimits)
 
 
 class Device:
@@ -87,24 +87,24 @@ class Device:
     def __init__(
         self,
         switch: Switch,
-        settings: Settings,
+        settings: DeviceSettings,
         now_ns: Callable[[], int],
         compile_program: Callable[[bytes], Program],
-        ports: Ports | None = None,
+        ports: DevicePorts | None = None,
     ) -> None:
         if settings.strict and not settings.device_id:
             raise ValueError("strict: device id 0 is none (P4Runtime 5.1)")
         self.settings = settings
         self.arbiter = Arbiter(settings.device_id, settings.max_streams, lenient=settings.bmv2_compat)
-        self.ports = ports or Ports()
+        self.ports = ports or DevicePorts()
         self._switch = switch
         self._now_ns = now_ns
         self._compile = compile_program
-        self._live: Pipeline | None = None
-        self._saved: Pipeline | None = None
-        self._dropped: list[Pipeline] = []
-        self._building: State | None = None
-        self.memory = Memory(settings.memory_limit)
+        self._live: ForwardingPipeline | None = None
+        self._saved: ForwardingPipeline | None = None
+        self._dropped: list[ForwardingPipeline] = []
+        self._building: ForwardingState | None = None
+        self.memory = MemoryBudget(settings.memory_limit)
 
     # ---- checks ----
 
@@ -124,16 +124,16 @@ class Device:
         self.arbiter.authorize(request.role, election_id)
 
     @property
-    def _active(self) -> Pipeline | None:
+    def _active(self) -> ForwardingPipeline | None:
         return self._saved or self._live
 
-    def _state(self) -> State:
+    def _state(self) -> ForwardingState:
         pipeline = self._active
         if pipeline is None:
             raise _no_pipeline()
         return pipeline.state
 
-    def parts(self) -> Parts:
+    def parts(self) -> LockKeys:
         """The parts of the state that Writes and Reads concern."""
         return self._state().parts
 
@@ -239,10 +239,10 @@ class Device:
         return answer
 
     def _build(
-        self, prepared: Prepared, keep: State | None, *, beside_live: bool = False
-    ) -> Generator[int, None, Pipeline]:
+        self, prepared: Prepared, keep: ForwardingState | None, *, beside_live: bool = False
+    ) -> Generator[int, None, ForwardingPipeline]:
         """Makes a pipeline on a switch of its own, with the state of another one if it is to be kept."""
-        account = Account(self.memory)
+        account = MemoryAccount(self.memory)
         switch = Switch(None, self._switch.config)
         try:
             # what replaces the live pipeline may be as large as that: both are there for a moment only
@@ -258,8 +258,8 @@ class Device:
                 selector_sizes=not self.settings.bmv2_compat,
                 port_names=packet_io.port_names,
             )
-            self._building = State(prepared.schema, context)
-            pipeline = Pipeline(prepared, self._building, packet_io, context)
+            self._building = ForwardingState(prepared.schema, context)
+            pipeline = ForwardingPipeline(prepared, self._building, packet_io, context)
             if keep is not None:
                 try:
                     yield from transfer(keep, pipeline.state)
@@ -277,7 +277,7 @@ class Device:
             self._building = None
         return pipeline
 
-    def _make_live(self, pipeline: Pipeline) -> None:
+    def _make_live(self, pipeline: ForwardingPipeline) -> None:
         """Puts a pipeline in the place of the live one: nothing here can fail."""
         aside = pipeline.context.switch
         self._switch.exchange(aside)
@@ -291,11 +291,11 @@ class Device:
         self._drop(before)
         self._drop(saved)
 
-    def _drop(self, pipeline: Pipeline | None) -> None:
+    def _drop(self, pipeline: ForwardingPipeline | None) -> None:
         if pipeline is not None:
             self._dropped.append(pipeline)
 
-    def dropped(self) -> list[Pipeline]:
+    def dropped(self) -> list[ForwardingPipeline]:
         """Takes the pipelines that were replaced, which have to be closed."""
         found, self._dropped = self._dropped, []
         return found
@@ -317,7 +317,7 @@ class Device:
             P4RtError: INVALID_ARGUMENT for an unknown response type.
         """
         pipeline = self._active
-        return config_answer(None if pipeline is None else pipeline.prepared.config, response_type)
+        return config_response(None if pipeline is None else pipeline.prepared.config, response_type)
 
     # ---- entities ----
 
@@ -364,7 +364,7 @@ class Device:
         self._still_in(term, request.role)
         state = self._state()
         if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
-            yield from in_slices(state.make_room())
+            yield from in_quanta(state.make_room())
             self._still_in(term, request.role)
             self._still(state)
         if request.atomicity == p4r.WriteRequest.CONTINUE_ON_ERROR:
@@ -375,7 +375,7 @@ class Device:
             steps = self._at_once(state, request, results)
         else:
             raise invalid(f"atomicity {request.atomicity} is not known")
-        steps = in_slices(steps)
+        steps = in_quanta(steps)
         try:
             for work in steps:
                 yield work
@@ -394,7 +394,7 @@ class Device:
         if self.arbiter.term(role) > term:
             raise P4RtError(Code.PERMISSION_DENIED, "another client has become the primary of this role")
 
-    def _at_once(self, state: State, request: p4r.WriteRequest, results: Results) -> Work:
+    def _at_once(self, state: ForwardingState, request: p4r.WriteRequest, results: Results) -> Work:
         """All updates or none, between two packets."""
         with state.context.switch.between_packets():
             work = sum(state.write_all_or_none(request.updates, results, request.role))
@@ -422,7 +422,7 @@ class Device:
             yield response
             self._still(state)
 
-    def _still(self, state: State) -> None:
+    def _still(self, state: ForwardingState) -> None:
         active = self._active
         if active is None or active.state is not state:
             raise P4RtError(Code.ABORTED, "another pipeline was set meanwhile")
@@ -445,7 +445,7 @@ class Device:
         for state in self._states():
             state.port_changed(port)
 
-    def _states(self) -> list[State]:
+    def _states(self) -> list[ForwardingState]:
         """All states that there are, that of a pipeline in the making included."""
         made = [pipeline.state for pipeline in (self._live, self._saved) if pipeline is not None]
         return made if self._building is None else [*made, self._building]

@@ -10,15 +10,19 @@ from typing import Literal
 from finsy.proto import p4i, p4r, p4t
 
 from tailrace.p4rt.by_name import names
-from tailrace.p4rt.fields import Field, Kind, fields_of
-from tailrace.switch.p4runtime.entities.entry import Entry as TableEntry
-from tailrace.switch.p4runtime.entities.tables import Table
-from tailrace.switch.p4runtime.state import State
+from tailrace.p4rt.fields import FieldKind, TypedField, fields_of
+from tailrace.switch.p4runtime.entities.entry import StoredEntry
+from tailrace.switch.p4runtime.entities.tables import TableState
+from tailrace.switch.p4runtime.state import ForwardingState
 from tailrace.switch.trace.coverage import Entry
 
 
 def described(
-    state: State, p4info: p4i.P4Info, kind: Literal["entry", "member", "group"], name: str, handle: int
+    state: ForwardingState,
+    p4info: p4i.P4Info,
+    kind: Literal["entry", "member", "group"],
+    name: str,
+    handle: int,
 ) -> str:
     """An entry with its key, priority and action, a member or group by its id; "" where it is gone.
 
@@ -38,7 +42,9 @@ def described(
     return "" if found is None else f"{kind} {found}"
 
 
-def all_entries(state: State, p4info: p4i.P4Info, was_hit: Callable[[int, int], bool]) -> Iterator[Entry]:
+def all_entries(
+    state: ForwardingState, p4info: p4i.P4Info, was_hit: Callable[[int, int], bool]
+) -> Iterator[Entry]:
     """All entries of all tables, and whether a packet has hit them."""
     texts = _Texts(p4info)
     for table in state.tables.values():
@@ -48,7 +54,7 @@ def all_entries(state: State, p4info: p4i.P4Info, was_hit: Callable[[int, int], 
                 yield Entry(table.plan.name, text, was_hit(table.plan.index, entry.handle))
 
 
-def _entry(state: State, p4info: p4i.P4Info, name: str, handle: int) -> str:
+def _entry(state: ForwardingState, p4info: p4i.P4Info, name: str, handle: int) -> str:
     table = next((t for t in state.tables.values() if t.plan.name == name), None)
     entry = None if table is None else table.by_handle.get(handle)
     if table is None or entry is None:
@@ -56,7 +62,7 @@ def _entry(state: State, p4info: p4i.P4Info, name: str, handle: int) -> str:
     return _Texts(p4info).entry(_message(state, table, entry))
 
 
-def _message(state: State, table: Table, entry: TableEntry) -> p4r.TableEntry:
+def _message(state: ForwardingState, table: TableState, entry: StoredEntry) -> p4r.TableEntry:
     message = p4r.Entity()
     state.reader.fill(table, entry, p4r.TableEntry(), message)
     return message.table_entry
@@ -70,8 +76,8 @@ class _Texts:
         self._tables = {table.preamble.id: table for table in p4info.tables}
         self._actions = names.entities("action", p4info.actions)
         self._profiles = names.entities("action profile", p4info.action_profiles)
-        self._keys: dict[int, dict[int, tuple[str, Field]]] = {}
-        self._params: dict[int, Mapping[int, Field]] = {}
+        self._keys: dict[int, dict[int, tuple[str, TypedField]]] = {}
+        self._params: dict[int, Mapping[int, TypedField]] = {}
 
     def entry(self, entry: p4r.TableEntry) -> str:
         """Key, priority and action; numbers are in base 16, as they are in packets."""
@@ -85,7 +91,7 @@ class _Texts:
         priority = f" priority {entry.priority}" if entry.priority else ""
         return f"{' '.join(key)}{priority} {self._does(table, entry.action)}"
 
-    def _key(self, table: p4i.Table) -> dict[int, tuple[str, Field]]:
+    def _key(self, table: p4i.Table) -> dict[int, tuple[str, TypedField]]:
         keys = self._keys.get(table.preamble.id)
         if keys is None:
             known = names.members("match field", table.match_fields)
@@ -117,28 +123,28 @@ class _Texts:
         return f"{self._actions.shown(call.action_id)}({', '.join(arguments)})"
 
 
-_ADDRESSES = (Kind.IPV4, Kind.IPV6, Kind.MAC)
+_ADDRESSES = (FieldKind.IPV4, FieldKind.IPV6, FieldKind.MAC)
 
 
 def _shown_as(
     members: Iterable[p4i.MatchField | p4i.Action.Param], types: p4t.P4TypeInfo
-) -> dict[int, Field]:
+) -> dict[int, TypedField]:
     """Fields, of which those are addresses that P4Info says so of; names alone do not count here."""
     fields = fields_of(members, types)
     for member in members:
         field, formatted = fields[member.id], any(text.startswith("@format") for text in member.annotations)
         if field.kind in _ADDRESSES and not formatted:
-            fields[member.id] = replace(field, kind=Kind.NUMBER)
+            fields[member.id] = replace(field, kind=FieldKind.NUMBER)
     return fields
 
 
-def _value(field: Field, data: bytes) -> str:
-    if field.kind is Kind.TEXT or field.kind in _ADDRESSES:
+def _value(field: TypedField, data: bytes) -> str:
+    if field.kind is FieldKind.TEXT or field.kind in _ADDRESSES:
         return str(field.from_bytes(data, lambda _: None))
     return hex(int.from_bytes(data, "big"))
 
 
-def _match(field: Field, match: p4r.FieldMatch) -> str:
+def _match(field: TypedField, match: p4r.FieldMatch) -> str:
     which = match.WhichOneof("field_match_type")
     if which == "lpm":
         length = match.lpm.prefix_len

@@ -68,7 +68,7 @@ def _cell_bytes(bits: int) -> int:
     return next((size for size in (1, 2, 4, 8) if bits <= 8 * size), (bits + 63) // 64 * 8)
 
 
-class Memory:
+class MemoryBudget:
     """The bytes that all pipelines of a device may take together."""
 
     def __init__(self, limit: int | None = None) -> None:
@@ -85,10 +85,10 @@ class Memory:
             raise exhausted(f"{what} needs {size} bytes; the limit is {self.limit} (--memory)")
 
 
-class Account:
+class MemoryAccount:
     """What one pipeline has taken of it."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: MemoryBudget) -> None:
         self._memory = memory
         self._used = 0
         self._unasked = False

@@ -16,7 +16,7 @@ from finsy.proto import p4i, p4r
 from tailrace.p4rt.status import P4RtError, invalid
 from tailrace.switch.core.lib import C
 from tailrace.switch.p4runtime.entities.schema import Schema
-from tailrace.switch.p4runtime.entities.translation import Names, Sdn
+from tailrace.switch.p4runtime.entities.translation import Sdn, SdnStrings
 
 _PORTS = ("ingress_port", "egress_port")
 """Metadata that are ports."""
@@ -25,7 +25,7 @@ Metadata = p4i.ControllerPacketMetadata.Metadata
 
 
 @dataclass(frozen=True, slots=True)
-class _Field:
+class _MetadataField:
     id: int
     name: str
     bits: int
@@ -34,19 +34,19 @@ class _Field:
 
 
 @dataclass(frozen=True, slots=True)
-class _Header:
+class _PacketHeader:
     nbytes: int
-    fields: tuple[_Field, ...]
+    fields: tuple[_MetadataField, ...]
 
 
-def _header(schema: Schema, name: str) -> _Header:
+def _header(schema: Schema, name: str) -> _PacketHeader:
     for metadata in schema.info.controller_packet_metadata:
         if metadata.preamble.name == name:
             return _joined(name, metadata.metadata, schema)
-    return _Header(0, ())
+    return _PacketHeader(0, ())
 
 
-def _joined(name: str, metadata: Sequence[Metadata], schema: Schema) -> _Header:
+def _joined(name: str, metadata: Sequence[Metadata], schema: Schema) -> _PacketHeader:
     """The header of P4Info with the widths of the program's.
 
     P4Info tells controllers' widths of translated types, and leaves out what is annotated @padding.
@@ -63,8 +63,8 @@ def _joined(name: str, metadata: Sequence[Metadata], schema: Schema) -> _Header:
         if bits <= 0:
             raise invalid(f"P4Info: '{name}.{field_name}' has no width in bits")
         sdn = schema.types.sdn(item.type_name.name, bits) or Sdn(bits)
-        found.append(_Field(item.id, field_name, bits, left, sdn))
-    return _Header(nbytes, tuple(found))
+        found.append(_MetadataField(item.id, field_name, bits, left, sdn))
+    return _PacketHeader(nbytes, tuple(found))
 
 
 def _layout(metadata: Sequence[Metadata], schema: Schema) -> list[tuple[str, int]]:
@@ -97,7 +97,7 @@ class PacketIo:
         self._lenient = lenient
 
     @property
-    def port_names(self) -> Names | None:
+    def port_names(self) -> SdnStrings | None:
         """The strings by which controllers call ports; None where they have numbers.
 
         P4Info does not say which type ports have in replicas and where they are watched: it is that of the

@@ -9,10 +9,10 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.status import invalid
 from tailrace.switch.compiler import Program
-from tailrace.switch.p4runtime.context import Context, Work, in_slices
+from tailrace.switch.p4runtime.context import Context, Work, in_quanta
 from tailrace.switch.p4runtime.entities.schema import Schema
 from tailrace.switch.p4runtime.packetio import PacketIo
-from tailrace.switch.p4runtime.state import State
+from tailrace.switch.p4runtime.state import ForwardingState
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,11 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
+class ForwardingPipeline:
     """A pipeline with its state; `context.switch` is the device's own for the live one."""
 
     prepared: Prepared
-    state: State
+    state: ForwardingState
     packet_io: PacketIo
     context: Context
     answers: dict[int, bytes] = field(default_factory=dict)
@@ -40,11 +40,11 @@ class Pipeline:
 
     def forget(self) -> Work:
         """Frees all else, in steps, after `free`."""
-        yield from in_slices(self.state.close())
+        yield from in_quanta(self.state.close())
         self.context.memory.close()
 
 
-def config_answer(
+def config_response(
     stored: p4r.ForwardingPipelineConfig | None, response_type: int
 ) -> p4r.GetForwardingPipelineConfigResponse:
     """What GetForwardingPipelineConfig answers where this configuration is stored, or none.

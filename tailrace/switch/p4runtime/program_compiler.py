@@ -54,7 +54,7 @@ def until(gone: threading.Event, call: Callable[..., _T], *arguments: object) ->
         _gone.reset(token)
 
 
-class Compiler:
+class ProgramCompiler:
     """Compiles for one switch. Any thread may call; `stop` may be called while others wait.
 
     With `tracing`, the tracing build is compiled as well.

@@ -17,11 +17,11 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.requests import TraceNeeds
 from tailrace.switch.core import SwitchConfig
-from tailrace.switch.p4runtime.entities.entry import Entry
+from tailrace.switch.p4runtime.entities.entry import StoredEntry
 from tailrace.switch.p4runtime.entities.members import OneShotSpec
-from tailrace.switch.p4runtime.entities.profiles import Profile
-from tailrace.switch.p4runtime.entities.tables import Table
-from tailrace.switch.p4runtime.state import State
+from tailrace.switch.p4runtime.entities.profiles import ProfileState
+from tailrace.switch.p4runtime.entities.tables import TableState
+from tailrace.switch.p4runtime.state import ForwardingState
 from tailrace.switch.trace import TraceError, events
 from tailrace.switch.trace.records import IN_VALUE_SET, Told
 from tailrace.switch.trace.trying import NUMBER
@@ -32,13 +32,15 @@ _M = TypeVar("_M", p4r.ActionProfileGroup.Member, p4r.ActionProfileAction)
 _GONE = "the switch's entries have changed while the packet was tried: trace it again"
 
 
-def needs(state: State, told: Told, device_config: bytes, config: SwitchConfig, time_ns: int) -> TraceNeeds:
+def needs(
+    state: ForwardingState, told: Told, device_config: bytes, config: SwitchConfig, time_ns: int
+) -> TraceNeeds:
     """What another switch needs for the same trace: what the packet has touched, the program, the settings.
 
     Raises:
         TraceError: the state has changed since, or has something that cannot be said.
     """
-    touched = Touched(state, told)
+    touched = ReadSet(state, told)
     return TraceNeeds(
         program=hashlib.sha256(device_config).hexdigest(),
         time_ns=time_ns,
@@ -51,10 +53,10 @@ def needs(state: State, told: Told, device_config: bytes, config: SwitchConfig, 
     )
 
 
-class Touched:
+class ReadSet:
     """Of one try, its entities, and its choices on a switch that has nothing else."""
 
-    def __init__(self, state: State, told: Told) -> None:
+    def __init__(self, state: ForwardingState, told: Told) -> None:
         """Looks everything up.
 
         Raises:
@@ -67,9 +69,9 @@ class Touched:
         self._meter_plans = {plan.name: plan for plan in state.schema.meters.values()}
         # what was found already: a packet may meet one thing as often as there is room to tell
         self._numbers: dict[tuple[Literal["member", "group"], int, int], int] = {}
-        self._entries: dict[tuple[int, int], tuple[Table, Entry]] = {}
-        self._defaults: dict[int, Table] = {}
-        self._members: dict[tuple[int, int], Profile] = {}
+        self._entries: dict[tuple[int, int], tuple[TableState, StoredEntry]] = {}
+        self._defaults: dict[int, TableState] = {}
+        self._members: dict[tuple[int, int], ProfileState] = {}
         # of each group, and of each entry with a set of actions, the members that were selected
         self._groups: dict[tuple[int, int], set[int]] = {}
         self._shots: dict[tuple[int, int], set[int]] = {}
@@ -154,7 +156,7 @@ class Touched:
             chosen.add(member)
             self._choose(chosen, member)
 
-    def _number(self, what: Literal["member", "group"], profile: Profile, handle: int) -> int:
+    def _number(self, what: Literal["member", "group"], profile: ProfileState, handle: int) -> int:
         """The controller's number for a member or group."""
         key = what, profile.plan.id, handle
         found = self._numbers.get(key)
@@ -259,7 +261,7 @@ class Touched:
     # ---- entities ----
 
     @staticmethod
-    def _member(profile: Profile, number: int) -> p4r.Entity:
+    def _member(profile: ProfileState, number: int) -> p4r.Entity:
         message = p4r.Entity()
         profile.fill_member(number, message.action_profile_member)
         return message
@@ -273,7 +275,7 @@ class Touched:
         group.members.extend(_alone(member) for member in kept)
         return message
 
-    def _entry(self, table: Table, entry: Entry, chosen: set[int] | None) -> p4r.Entity:
+    def _entry(self, table: TableState, entry: StoredEntry, chosen: set[int] | None) -> p4r.Entity:
         message = p4r.Entity()
         self._state.reader.fill(table, entry, _WITH_METER, message)
         for field in ("metadata", "controller_metadata", "idle_timeout_ns"):
@@ -286,7 +288,7 @@ class Touched:
             shots.extend(_alone(action) for action in kept)
         return message
 
-    def _default(self, table: Table) -> list[p4r.Entity]:
+    def _default(self, table: TableState) -> list[p4r.Entity]:
         """None where it is as the program has it."""
         if table.plan.const_default or table.plan.profile is not None:
             return []

@@ -24,10 +24,10 @@ from tailrace.switch.p4runtime.context import (
     TOKENS_OF_WORK,
     Work,
 )
-from tailrace.switch.p4runtime.state import State, all_of
+from tailrace.switch.p4runtime.state import ForwardingState, all_of
 
 
-def transfer(old: State, new: State) -> Work:
+def transfer(old: ForwardingState, new: ForwardingState) -> Work:
     """Brings a freshly loaded pipeline to the state of another, to which nobody may write meanwhile.
 
     Raises:
@@ -58,7 +58,7 @@ def transfer(old: State, new: State) -> Work:
     yield from _carry_colours(old, new)
 
 
-def _carry_colours(old: State, new: State) -> Work:
+def _carry_colours(old: ForwardingState, new: ForwardingState) -> Work:
     """Takes over what direct meters have counted, of entries that are in both pipelines.
 
     No update says it: clients may set these counts to zero only.
@@ -77,7 +77,7 @@ def _carry_colours(old: State, new: State) -> Work:
             yield ENTITY
 
 
-def clear_initial(state: State) -> None:
+def clear_initial(state: ForwardingState) -> None:
     """Removes the entries that the program declares and clients may delete."""
     for table in state.tables.values():
         for entry in list(table.entries.values()):
@@ -87,7 +87,7 @@ def clear_initial(state: State) -> None:
                 table.write(DELETE, message, None)
 
 
-def _belongs(update: p4r.Update, state: State) -> bool:
+def _belongs(update: p4r.Update, state: ForwardingState) -> bool:
     """Whether the data-plane state of an update has a place in the pipeline."""
     entity = update.entity
     which = entity.WhichOneof("entity")
@@ -103,7 +103,7 @@ def _belongs(update: p4r.Update, state: State) -> bool:
     return True
 
 
-def _updates(state: State) -> Iterator[p4r.Update | None]:
+def _updates(state: ForwardingState) -> Iterator[p4r.Update | None]:
     """What has to be written again; None for what need not."""
     for kind, entity in _entities(state):
         update = p4r.Update(type=kind)
@@ -111,7 +111,7 @@ def _updates(state: State) -> Iterator[p4r.Update | None]:
         yield update if _worth(update, state) else None
 
 
-def _entities(state: State) -> Iterator[tuple[p4r.Update.Type.ValueType, p4r.Entity]]:
+def _entities(state: ForwardingState) -> Iterator[tuple[p4r.Update.Type.ValueType, p4r.Entity]]:
     """All entities, in an order in which they can be written again."""
     insert, modify = p4r.Update.INSERT, p4r.Update.MODIFY
     for name in ("action_profile_member", "action_profile_group"):
@@ -135,7 +135,7 @@ def _entities(state: State) -> Iterator[tuple[p4r.Update.Type.ValueType, p4r.Ent
         yield from ((insert, entity) for entity in state.entities(all_of(name)))
 
 
-def _worth(update: p4r.Update, state: State) -> bool:
+def _worth(update: p4r.Update, state: ForwardingState) -> bool:
     """Whether an update differs from what a fresh pipeline has, and is one that clients may send."""
     entity = update.entity
     which = entity.WhichOneof("entity")
@@ -153,7 +153,7 @@ def _worth(update: p4r.Update, state: State) -> bool:
     return update.type in (INSERT, MODIFY)
 
 
-def _is_initial_default(entry: p4r.TableEntry, state: State) -> bool:
+def _is_initial_default(entry: p4r.TableEntry, state: ForwardingState) -> bool:
     table = state.tables[entry.table_id]
     initial = table.initial_default()
     current = table.default

@@ -21,7 +21,7 @@ from tailrace.p4rt.status import P4RtError
 from tailrace.spec import heap
 from tailrace.spec.errors import Error
 from tailrace.switch.core import StateError
-from tailrace.switch.p4runtime.concurrency.request_deadline import InTime
+from tailrace.switch.p4runtime.concurrency.request_deadline import DeadlineHandler
 from tailrace.switch.p4runtime.device import Device
 from tailrace.switch.p4runtime.requests import MAX_P4INFO, MAX_PROGRAM
 from tailrace.switch.p4runtime.service import DataPlane, P4RuntimeService, rpc_handler
@@ -76,7 +76,7 @@ class ServerError(Error):
 
 
 @dataclass(frozen=True, slots=True)
-class Tls:
+class ServerTls:
     """PEM-encoded TLS material; with `client_auth` clients need a certificate that `root` has signed."""
 
     key: bytes
@@ -117,7 +117,7 @@ def new_server(devices: int = 1) -> grpc.aio.Server:
     return grpc.aio.server(options=(*_OPTIONS, *bounds.items()))
 
 
-def listen(server: grpc.aio.Server, address: str, tls: Tls | None = None) -> int:
+def listen(server: grpc.aio.Server, address: str, tls: ServerTls | None = None) -> int:
     """Binds a server that has not started to `address` (HOST:PORT); the port, which matters for port 0.
 
     Raises:
@@ -148,10 +148,10 @@ class Server:
         self._tracer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="trace")
         self._traces = TraceService({device.settings.device_id: device}, self._tracer, freed)
         handlers = (rpc_handler(self.service), counts, self._traces.handler())
-        self._server.add_generic_rpc_handlers((InTime(handlers, freed),))
+        self._server.add_generic_rpc_handlers((DeadlineHandler(handlers, freed),))
         self._tasks: list[asyncio.Task[None]] = []
 
-    async def start(self, address: str, tls: Tls | None = None) -> int:
+    async def start(self, address: str, tls: ServerTls | None = None) -> int:
         """Listens on `address` (HOST:PORT); the port, which matters for port 0.
 
         Raises:
@@ -201,7 +201,7 @@ class Server:
         await asyncio.to_thread(self._tracer.shutdown, wait=True, cancel_futures=True)
 
 
-def _listen_problem(tls: Tls | None) -> str:
+def _listen_problem(tls: ServerTls | None) -> str:
     """What gRPC, which gives no reason, may have found wrong."""
     problem = "the address is in use or not one of this machine"
     return problem if tls is None else f"{problem}, or the TLS files are no good"
@@ -211,7 +211,7 @@ async def serve(
     device: Device,
     plane: RealTimePlane,
     address: str,
-    tls: Tls | None,
+    tls: ServerTls | None,
     ports: Iterable[int],
     on_ready: Callable[[int], None],
     ended: asyncio.Event,
@@ -232,7 +232,7 @@ async def serve(
         port = await server.start(address, tls)
         if packets is not None:
             where, handler = packets
-            of_packets.add_generic_rpc_handlers((InTime((handler,)),))
+            of_packets.add_generic_rpc_handlers((DeadlineHandler((handler,)),))
             listen(of_packets, where, tls)
             await of_packets.start()
         server.watch(plane, ports)

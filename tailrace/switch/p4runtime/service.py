@@ -27,18 +27,18 @@ from google.protobuf.message import Message
 from tailrace.p4rt.requests import election_of
 from tailrace.p4rt.status import BatchStatus, Code, P4RtError, exhausted
 from tailrace.switch.core.types import PortError
-from tailrace.switch.p4runtime.arbitration import DEFAULT_ROLE, Client, Notices
+from tailrace.switch.p4runtime.arbitration import DEFAULT_ROLE, ArbitrationClient, Notices
 from tailrace.switch.p4runtime.calls import answering, received, undisturbed
-from tailrace.switch.p4runtime.concurrency.admission import Intake
-from tailrace.switch.p4runtime.concurrency.locks import Claims, Part
-from tailrace.switch.p4runtime.concurrency.scheduler import Turns
-from tailrace.switch.p4runtime.concurrency.snapshot_read import Answer
-from tailrace.switch.p4runtime.context import SLICE, in_slices
+from tailrace.switch.p4runtime.concurrency.admission import AdmissionControl
+from tailrace.switch.p4runtime.concurrency.locks import LockKey, LockManager
+from tailrace.switch.p4runtime.concurrency.scheduler import Scheduler
+from tailrace.switch.p4runtime.concurrency.snapshot_read import SnapshotRead
+from tailrace.switch.p4runtime.context import QUANTUM, in_quanta
 from tailrace.switch.p4runtime.device import Device, capabilities
-from tailrace.switch.p4runtime.pipeline import Pipeline, Prepared
+from tailrace.switch.p4runtime.pipeline import ForwardingPipeline, Prepared
 from tailrace.switch.p4runtime.program_compiler import until
 from tailrace.switch.p4runtime.requests import elements_of, parsed, parsed_config, parsing
-from tailrace.switch.p4runtime.streams import Stream
+from tailrace.switch.p4runtime.streams import ClientStream
 
 _log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ ANNOUNCED_WHEN_FULL_S = 2.0
 """How long they may take."""
 MAX_READS = 256
 """Reads under way."""
-MAX_ANSWERING = 512 << 20
+MAX_RESPONSE_BYTES = 512 << 20
 """Bytes of answers that clients have asked for and not taken yet: pipeline configurations, rests of Reads."""
 STALLED_S = 60.0
 """How long a Read waits for a client that does not take its answers."""
@@ -65,14 +65,14 @@ MANY = 64
 """Updates of a Write whose memory is worth giving back."""
 MAX_DETAILS = 512 << 10
 """Bytes of what became of the elements of a batch; clients refuse more metadata than they were set up for."""
-_PIPELINE: Part = "pipeline"
+_PIPELINE: LockKey = "pipeline"
 """What has been set; Writes share it."""
 
 _AnyContext = grpc.aio.ServicerContext[Any, Any]
 _Batch = TypeVar("_Batch", p4r.WriteRequest, p4r.ReadRequest)
 
 
-def _primary(role: str) -> Part:
+def _primary(role: str) -> LockKey:
     """Who is primary of a role; Writes share it."""
     return "primary", role
 
@@ -111,9 +111,9 @@ class P4RuntimeService:
         self._clock = clock
         self._data_plane = data_plane
         self._executor = executor
-        self.streams: dict[Client, Stream] = {}
-        self._turns = Turns()
-        self._claims = Claims()
+        self.streams: dict[ArbitrationClient, ClientStream] = {}
+        self._turns = Scheduler()
+        self._claims = LockManager()
         self._reads = 0
         self._answering = 0
         self._dropped = 0
@@ -144,12 +144,12 @@ class P4RuntimeService:
         """What becomes of a batch, of which all is told with --strict, however much that is."""
         return BatchStatus(None if self.device.settings.strict else MAX_DETAILS)
 
-    async def _parts(self, entities: Iterable[p4r.Entity]) -> set[Part]:
+    async def _parts(self, entities: Iterable[p4r.Entity]) -> set[LockKey]:
         """What updates or requests concern."""
-        parts, found = self.device.parts(), set[Part]()
+        parts, found = self.device.parts(), set[LockKey]()
         for number, entity in enumerate(entities, 1):
             found.update(parts.of(entity))
-            if number % SLICE == 0:
+            if number % QUANTUM == 0:
                 await self._turns.next()
         return found
 
@@ -166,7 +166,7 @@ class P4RuntimeService:
             parts = await self._parts(request.entities)
             async with self._claims.claim(shared=parts) as claim:
                 slices = self.device.reading(request, results)
-                answer = Answer(slices, self._turns, claim, self._keeps)
+                answer = SnapshotRead(slices, self._turns, claim, self._keeps)
                 with contextlib.closing(answer):
                     async for response in answer.responses():
                         # who takes nothing for so long holds a place that others want
@@ -184,10 +184,10 @@ class P4RuntimeService:
 
     def _keeps(self, more: int) -> None:
         """So many more bytes of answers are kept for clients."""
-        if more > 0 and self._answering + more > MAX_ANSWERING:
+        if more > 0 and self._answering + more > MAX_RESPONSE_BYTES:
             raise exhausted(
                 f"{self._answering} bytes of answers wait for clients, and a Write for the rest of this one; "
-                f"the limit is {MAX_ANSWERING}: read it again"
+                f"the limit is {MAX_RESPONSE_BYTES}: read it again"
             )
         self._answering += more
 
@@ -200,7 +200,7 @@ class P4RuntimeService:
         async with self._claims.claim(alone=(_PIPELINE,)):
             # the client may have lost its role while the program was compiled
             self.device.authorize(request)
-            await self._turns.all(in_slices(self.device.configuring(request.action, prepared)))
+            await self._turns.all(in_quanta(self.device.configuring(request.action, prepared)))
         for pipeline in self.device.dropped():
             burial = asyncio.create_task(self._bury(pipeline))
             self._burials.add(burial)
@@ -220,7 +220,7 @@ class P4RuntimeService:
             gone.set()
             del self._pushes[gone]
 
-    async def _bury(self, pipeline: Pipeline) -> None:
+    async def _bury(self, pipeline: ForwardingPipeline) -> None:
         """Frees a pipeline, which may hold a million entries, beside everything else."""
         await asyncio.get_running_loop().run_in_executor(None, pipeline.free)
         await self._turns.all(pipeline.forget())
@@ -230,9 +230,9 @@ class P4RuntimeService:
         """Specification 15. The answer counts until its client has taken it."""
         self.device.check_device(request.device_id)
         answer = self.device.answer(request.response_type)
-        if self._answering and self._answering + len(answer) > MAX_ANSWERING:
+        if self._answering and self._answering + len(answer) > MAX_RESPONSE_BYTES:
             raise exhausted(
-                f"{self._answering} bytes of answers wait for clients; the limit is {MAX_ANSWERING}"
+                f"{self._answering} bytes of answers wait for clients; the limit is {MAX_RESPONSE_BYTES}"
             )
         self._answering += len(answer)
         try:
@@ -254,7 +254,7 @@ class P4RuntimeService:
         self, request_iterator: AsyncIterator[p4r.StreamMessageRequest], context: _AnyContext
     ) -> None:
         """Specification 5 and 16: one client's session, which lasts as long as the stream."""
-        stream = Stream()
+        stream = ClientStream()
         late = self._begin(stream)
         writer = asyncio.create_task(stream.write_all(context))
         try:
@@ -291,7 +291,7 @@ class P4RuntimeService:
             await asyncio.gather(writer, return_exceptions=True)
             self.freed()
 
-    def _begin(self, stream: Stream) -> asyncio.TimerHandle:
+    def _begin(self, stream: ClientStream) -> asyncio.TimerHandle:
         """Takes in a stream; what ends it unless it announces itself in time."""
         silent = [other for other in self._open() if other.client.role is None]
         if len(silent) >= MAX_SILENT:
@@ -306,7 +306,7 @@ class P4RuntimeService:
         message = f"the stream has announced nothing for {ANNOUNCED_S:g} s"
         return loop.call_later(ANNOUNCED_S, stream.fail, P4RtError(Code.DEADLINE_EXCEEDED, message))
 
-    def _open(self) -> list[Stream]:
+    def _open(self) -> list[ClientStream]:
         return [stream for stream in self.streams.values() if stream.error is None]
 
     def _make_room(self, message: p4r.MasterArbitrationUpdate) -> None:
@@ -325,7 +325,11 @@ class P4RuntimeService:
             return
         known = bool(of_role) or role == DEFAULT_ROLE
         used = {stream.client.election_id for stream in of_role}
-        if not known or election_of(message.election_id) in used or not arbiter.takes_over(Client(), message):
+        if (
+            not known
+            or election_of(message.election_id) in used
+            or not arbiter.takes_over(ArbitrationClient(), message)
+        ):
             if full:
                 raise _full(len(announced))
             return  # the arbiter says that the role has too many
@@ -335,19 +339,19 @@ class P4RuntimeService:
         self._tell(arbiter.disconnect(last.client))
 
     @staticmethod
-    async def _finish(stream: Stream, writer: asyncio.Task[None]) -> None:
+    async def _finish(stream: ClientStream, writer: asyncio.Task[None]) -> None:
         """Lets what was sent arrive: no status can follow a message that is still on its way."""
         stream.close()
         done, _ = await asyncio.wait({writer}, timeout=FLUSH_S)
         if not done:
             raise asyncio.CancelledError  # the client takes nothing, this neither
 
-    def _takes_over(self, stream: Stream, message: p4r.StreamMessageRequest) -> bool:
+    def _takes_over(self, stream: ClientStream, message: p4r.StreamMessageRequest) -> bool:
         """Whether a client would be primary instead of another one."""
         arbitration = message.WhichOneof("update") == "arbitration"
         return arbitration and self.device.arbiter.takes_over(stream.client, message.arbitration)
 
-    def _handle(self, stream: Stream, message: p4r.StreamMessageRequest) -> None:
+    def _handle(self, stream: ClientStream, message: p4r.StreamMessageRequest) -> None:
         kind = message.WhichOneof("update")
         if kind == "arbitration":
             self._tell(self.device.arbiter.update(stream.client, message.arbitration))
@@ -371,7 +375,9 @@ class P4RuntimeService:
                 response.error.other.other.CopyFrom(message.other)
             stream.offer(response.SerializeToString())
 
-    def _handle_other(self, stream: Stream, kind: str | None, message: p4r.StreamMessageRequest) -> None:
+    def _handle_other(
+        self, stream: ClientStream, kind: str | None, message: p4r.StreamMessageRequest
+    ) -> None:
         if kind in ("packet", "digest_ack") and not self.device.arbiter.is_primary(stream.client):
             raise P4RtError(Code.PERMISSION_DENIED, "the client is not the primary of its role")
         roles, role = self.device.roles, stream.client.role or DEFAULT_ROLE
@@ -465,7 +471,7 @@ class Behaviours(Protocol):
 
 def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
     """The service as a gRPC server takes it: bounds requests, and answers errors with canonical codes."""
-    turns, intake = Turns(), Intake()
+    turns, intake = Scheduler(), AdmissionControl()
 
     def unary(
         call: Callable[..., Any], parse: Callable[[bytes, Callable[[int], None]], Awaitable[Any]]
@@ -529,7 +535,7 @@ async def _messages(stream: AsyncIterator[bytes]) -> AsyncIterator[p4r.StreamMes
 
 
 async def _in_parts(
-    kind: type[_Batch], octets: bytes, turns: Turns, elements: Callable[[int], None]
+    kind: type[_Batch], octets: bytes, turns: Scheduler, elements: Callable[[int], None]
 ) -> _Batch:
     steps = parsing(kind, octets)
     while True:

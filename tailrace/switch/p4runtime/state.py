@@ -14,7 +14,7 @@ from tailrace.switch.core import StateError
 from tailrace.switch.p4runtime.annotated import restrictions
 from tailrace.switch.p4runtime.annotated.references import ReferenceIndex
 from tailrace.switch.p4runtime.annotated.roles import owner_of
-from tailrace.switch.p4runtime.concurrency.lock_keys import Parts
+from tailrace.switch.p4runtime.concurrency.lock_keys import LockKeys
 from tailrace.switch.p4runtime.context import (
     COPIES_OF_WORK,
     DELETE,
@@ -22,7 +22,7 @@ from tailrace.switch.p4runtime.context import (
     INSERT,
     LOOKED_AT,
     MODIFY,
-    SLICE,
+    QUANTUM,
     TOKENS_OF_WORK,
     Context,
     Responses,
@@ -33,10 +33,10 @@ from tailrace.switch.p4runtime.context import (
 from tailrace.switch.p4runtime.entities.counts import check_counter
 from tailrace.switch.p4runtime.entities.digests import Digests
 from tailrace.switch.p4runtime.entities.externs import Counters, Meters, Registers, ValueSets, only_modify
-from tailrace.switch.p4runtime.entities.interned import MOST_MET, Met, Plain
+from tailrace.switch.p4runtime.entities.interned import MOST_SHARED, BulkEntry, SharedMessage
 from tailrace.switch.p4runtime.entities.meters import NOTHING_COUNTED, check_reset, parse_rates
-from tailrace.switch.p4runtime.entities.pre import Replication
-from tailrace.switch.p4runtime.entities.profiles import Profile
+from tailrace.switch.p4runtime.entities.pre import ReplicationState
+from tailrace.switch.p4runtime.entities.profiles import ProfileState
 from tailrace.switch.p4runtime.entities.reader import (
     TableReader,
     chosen_profiles,
@@ -47,8 +47,8 @@ from tailrace.switch.p4runtime.entities.reader import (
     read_members,
 )
 from tailrace.switch.p4runtime.entities.schema import Schema, absent
-from tailrace.switch.p4runtime.entities.tables import Table
-from tailrace.switch.p4runtime.entities.translation import Mark
+from tailrace.switch.p4runtime.entities.tables import TableState
+from tailrace.switch.p4runtime.entities.translation import Savepoint
 
 Result = P4RtError | None
 """What became of one update or request: None is success."""
@@ -84,20 +84,22 @@ _Reader = tuple[Callable[[p4r.Entity, Responses], Work], Callable[[p4r.Entity], 
 """What answers a request, and what says for how many entities it asks."""
 
 
-class State:
+class ForwardingState:
     """All entities of one pipeline on one switch, which must just have loaded the program of `schema`."""
 
     def __init__(self, schema: Schema, context: Context) -> None:
         self.schema = schema
         self.context = context
-        self.parts = Parts(schema)
+        self.parts = LockKeys(schema)
         self._strings = schema.types if schema.types.has_strings() else None
         schema.types.states += 1
         if schema.references is not None:
             context.references = ReferenceIndex(schema.references)
-        self.profiles = {plan.id: Profile(plan, context) for plan in schema.profiles.values()}
+        self.profiles = {plan.id: ProfileState(plan, context) for plan in schema.profiles.values()}
         self.tables = {
-            plan.id: Table(plan, schema, context, self.profiles[plan.profile.id] if plan.profile else None)
+            plan.id: TableState(
+                plan, schema, context, self.profiles[plan.profile.id] if plan.profile else None
+            )
             for plan in schema.tables.values()
         }
         self.digests = Digests(schema, context)
@@ -106,7 +108,7 @@ class State:
         self.meters = Meters(schema.meters, context)
         self.registers = Registers(schema.registers, context)
         self._value_sets = ValueSets(schema, context)
-        self.replication = Replication(context)
+        self.replication = ReplicationState(context)
         self._writers = self._make_writers()
         self._readers = self._make_readers()
 
@@ -248,7 +250,7 @@ class State:
                     undo.take_back()
                 self._take_back(mark, tried)
 
-    def _take_back(self, mark: Mark | None, within: int = 0) -> None:
+    def _take_back(self, mark: Savepoint | None, within: int = 0) -> None:
         """Takes the numbers from strings that a write has named which came to nothing."""
         if mark is not None and self._strings is not None and self._strings.take_back(mark, within):
             self._forget_forms()
@@ -301,7 +303,7 @@ class State:
         Raises:
             P4RtError: one is refused; some may have been added.
         """
-        met, plain = self.schema.met, dict[int, list[Plain]]()
+        met, plain = self.schema.met, dict[int, list[BulkEntry]]()
         if self._strings is not None:
             self._strings.begin()
         roles = self.schema.roles
@@ -318,9 +320,9 @@ class State:
         for table, entries in plain.items():
             self.tables[table].fill(entries)
 
-    def _meet(self, entity: p4r.Entity) -> Met:
+    def _meet(self, entity: p4r.Entity) -> SharedMessage:
         met = self.schema.met
-        if len(met) >= MOST_MET:
+        if len(met) >= MOST_SHARED:
             met.clear()
         self.schema.texts.asked = 0
         table = self.tables.get(entity.table_entry.table_id)
@@ -413,7 +415,7 @@ class State:
         message = entity.action_profile_group
         self._profile(message.action_profile_id).write_group(kind, message, undo)
 
-    def _profile(self, profile_id: int) -> Profile:
+    def _profile(self, profile_id: int) -> ProfileState:
         if profile_id == 0:
             raise not_found("action_profile_id is missing")
         return chosen_profiles(self.profiles, profile_id)[0]
@@ -433,7 +435,7 @@ class State:
         if owner in self.schema.absent:
             raise absent(self.schema.absent[owner])
 
-    def _table(self, table_id: int) -> Table:
+    def _table(self, table_id: int) -> TableState:
         table = self.tables.get(table_id)
         if table is None:
             raise no_table(table_id)
@@ -503,7 +505,7 @@ class State:
                     results.append(from_state_error(error))
                     done += ENTITY
                     break
-                if done >= SLICE:
+                if done >= QUANTUM:
                     message = self._taken(out, role)
                     size += 0 if message is None else message.ByteSize()
                     if size > most:
@@ -513,7 +515,7 @@ class State:
                         )
                     yield message
                     done = 0
-            if done >= SLICE:
+            if done >= QUANTUM:
                 yield self._taken(out, role)
                 done = 0
         if not out.empty:
@@ -526,7 +528,7 @@ class State:
             reader = self._readers.get(request.WhichOneof("entity"))
             if reader is not None:
                 size += _ANSWER_BYTES * reader[1](request)
-            if number % SLICE == 0:
+            if number % QUANTUM == 0:
                 yield None
         if size > most:
             raise exhausted(

@@ -11,7 +11,7 @@ import grpc
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import P4RtError, exhausted
-from tailrace.switch.p4runtime.arbitration import Client
+from tailrace.switch.p4runtime.arbitration import ArbitrationClient
 from tailrace.switch.p4runtime.calls import undisturbed
 
 _log = logging.getLogger(__name__)
@@ -19,19 +19,19 @@ _log = logging.getLogger(__name__)
 QUEUED_MESSAGES = 4096
 QUEUED_BYTES = 8 << 20
 """Packet-ins and notifications that wait for a slow client before new ones are dropped."""
-QUEUED_ANSWERS = 256
+MAX_QUEUED_RESPONSES = 256
 """Messages that must arrive and wait: beyond, the client is taken for dead."""
-ENOUGH_ANSWERS = 32
+RESUME_RESPONSES = 32
 """So many of them, and nothing more is read from the client."""
 
 Context = grpc.aio.ServicerContext[bytes, bytes | p4r.StreamMessageResponse]
 
 
-class Stream:
+class ClientStream:
     """One StreamChannel: a client and the messages that wait for it. Make it in the task that serves it."""
 
     def __init__(self) -> None:
-        self.client = Client()
+        self.client = ArbitrationClient()
         self.dropped = 0
         self.error: P4RtError | None = None
         self._task = asyncio.current_task()
@@ -44,7 +44,7 @@ class Stream:
 
     def send(self, message: p4r.StreamMessageResponse) -> None:
         """Queues a message that must arrive; a client for which too many wait is cut off."""
-        if self._answers >= QUEUED_ANSWERS:
+        if self._answers >= MAX_QUEUED_RESPONSES:
             self.fail(exhausted(f"the client has not taken {self._answers} messages of its stream"))
             return
         self._answers += 1
@@ -99,6 +99,6 @@ class Stream:
 
     async def room(self) -> None:
         """Waits until the client has taken most of what must arrive."""
-        while self._answers >= ENOUGH_ANSWERS:
+        while self._answers >= RESUME_RESPONSES:
             self._taken.clear()
             await self._taken.wait()

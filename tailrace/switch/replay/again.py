@@ -12,8 +12,8 @@ from tailrace.p4rt.status import P4RtError
 from tailrace.spec import SpecError
 from tailrace.switch.compiler import ProgramError
 from tailrace.switch.core import StateError, Switch, SwitchConfig
-from tailrace.switch.p4runtime.device import Device, Settings
-from tailrace.switch.p4runtime.program_compiler import Compiler
+from tailrace.switch.p4runtime.device import Device, DeviceSettings
+from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
 from tailrace.switch.replay.document import Frame, Outcome, Saved
 from tailrace.switch.trace import Trace, TraceError, try_packet
 
@@ -35,10 +35,10 @@ def run(saved: Saved) -> Trace:
         priority_queues=settings.priority_queues,
         tick_ns=settings.tick_ns,
     )
-    compiler = Compiler()
+    compiler = ProgramCompiler()
     try:
         with Switch(None, config) as switch:
-            device = Device(switch, Settings(bmv2_compat=True), lambda: settings.time_ns, compiler)
+            device = Device(switch, DeviceSettings(bmv2_compat=True), lambda: settings.time_ns, compiler)
             push(device, saved.document.program.name, saved.json, saved.p4info)
             for key, update in updates(saved, own_entries(device)):
                 write(device, key, [update])

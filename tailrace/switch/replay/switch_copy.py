@@ -21,8 +21,8 @@ from tailrace.p4rt.requests import TraceNeeds
 from tailrace.spec import SpecError
 from tailrace.switch.compiler import ProgramError
 from tailrace.switch.core import StateError, Switch, SwitchConfig
-from tailrace.switch.p4runtime.device import Device, Settings
-from tailrace.switch.p4runtime.program_compiler import Compiler
+from tailrace.switch.p4runtime.device import Device, DeviceSettings
+from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
 from tailrace.switch.replay.again import own_entries, push, setting, write
 from tailrace.switch.trace import Trace, TraceError, outcomes
 from tailrace.switch.trace.trying import MOST_OUTCOMES, try_in_order
@@ -56,13 +56,13 @@ class SwitchCopy:
             raise NotOfferedError(self.name, "its program cannot be read, so packets cannot be tried")
         self._info = config.p4info
         with contextlib.ExitStack() as stack:
-            compiler = Compiler()
+            compiler = ProgramCompiler()
             stack.callback(compiler.stop)
             try:
                 switch = Switch(None, SwitchConfig(cpu_port=cpu_port, priority_queues=priority_queues))
                 stack.enter_context(switch)
                 self._switch = switch
-                self._device = Device(switch, Settings(bmv2_compat=True), lambda: 0, compiler)
+                self._device = Device(switch, DeviceSettings(bmv2_compat=True), lambda: 0, compiler)
                 self._fill(connection, config)
             except (StateError, ProgramError, SpecError) as error:
                 raise TraceError(f"{self.name}: cannot be copied for a dry run: {error}") from None

@@ -21,13 +21,13 @@ from tailrace.p4rt import programs
 from tailrace.p4rt.client import Client
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
-from tailrace.p4rt.programs import Program
+from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
 from tailrace.switch.compiler import load_program
 from tailrace.switch.core import Switch, SwitchConfig
-from tailrace.switch.p4runtime.context import Ports
-from tailrace.switch.p4runtime.device import Device, Settings
+from tailrace.switch.p4runtime.context import DevicePorts
+from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tailrace.switch.p4runtime.server import Server
 from tailrace.topology import Topology
 from tests.schemes.planned import intent
@@ -64,7 +64,7 @@ class ServedSwitch:
         )
         self.plane = AnsweringPlane(self.switch)
         self.device = Device(
-            self.switch, Settings(device_id=device_id), self.plane.now_ns, load_program, Ports()
+            self.switch, DeviceSettings(device_id=device_id), self.plane.now_ns, load_program, DevicePorts()
         )
         self._loop = loop
         self.server = self._call(self._start())
@@ -103,7 +103,7 @@ class ServedSwitch:
 
         self.in_server(run)
 
-    def install(self, program: Program, entities) -> None:
+    def install(self, program: P4Program, entities) -> None:
         """A controller pushes the program, which empties everything, writes the entities and goes."""
 
         with Primary(self) as primary:
@@ -142,12 +142,12 @@ def install_scheme(topology: Topology, scheme: str, switches: Mapping[str, Serve
         switch.install(programs.load(intents[name].program), intents[name].entities)
 
 
-def read_program(build: Path, name: str) -> Program:
+def read_program(build: Path, name: str) -> P4Program:
     """A compiled test program."""
     info = p4i.P4Info()
     text_format.Parse((build / f"{name}.p4info.txtpb").read_text(), info)
     path = build / f"{name}.json"
-    return Program(name, path, info, P4Schema(info), path.read_bytes(), "", 1)
+    return P4Program(name, path, info, P4Schema(info), path.read_bytes(), "", 1)
 
 
 class Primary:

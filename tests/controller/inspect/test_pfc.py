@@ -13,7 +13,7 @@ from tailrace.controller.inspect.pfc import PfcPort, read_pfc
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.errors import RefusedError, UnreachableError
 from tailrace.switch.core import PfcConfig
-from tailrace.switch.p4runtime.context import Ports
+from tailrace.switch.p4runtime.context import DevicePorts
 from tailrace.topology import parse_topology
 from tests.controller.inspect.served import install_scheme, served
 
@@ -32,7 +32,7 @@ def test_both_ways() -> None:
     """The traffic manager's counts with times, up to the nanosecond; else those of the program, without."""
     with served() as (place,):
         install_scheme(TOPOLOGY, "rlb:variant=presto", {"leaf1": place})
-        place.device.ports = Ports(frozenset({1, 2}))
+        place.device.ports = DevicePorts(frozenset({1, 2}))
         place.switch.port_pfc(2, PfcConfig((0,), 20_000, 10_000, 20_000))
         place.receive(2, PAUSE + bytes(26))
         place.advance(1_234)

@@ -31,7 +31,7 @@ from tailrace.controller.inspect.tables import read_tables
 from tailrace.p4rt.connection import GrpcConnection, load_p4info
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import ElectionError, NotOfferedError, RefusedError
-from tailrace.p4rt.fields import Kind
+from tailrace.p4rt.fields import FieldKind
 from tailrace.p4rt.values import json_of, text_of
 from tailrace.p4rt.view import ProgramView
 from tailrace.spec import SpecError
@@ -253,11 +253,11 @@ def test_signed_and_translated_values() -> None:
 
 def test_index_of_a_counter_of_ports() -> None:
     view = ProgramView(p4i.P4Info())
-    assert view.index_field("port_rx").kind is Kind.PORT
+    assert view.index_field("port_rx").kind is FieldKind.PORT
     # RLB counts what leaves twice, so its aliases say which
-    assert view.index_field("count_out.port_tx").kind is Kind.PORT
-    assert view.index_field("port.report").kind is Kind.NUMBER
-    assert view.index_field("report").kind is Kind.NUMBER
+    assert view.index_field("count_out.port_tx").kind is FieldKind.PORT
+    assert view.index_field("port.report").kind is FieldKind.NUMBER
+    assert view.index_field("report").kind is FieldKind.NUMBER
 
 
 def test_p4info_files(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.controller.asking.relay import MAX_INDEX, Registers, RelayClient, RelayError, RelayServer
-from tailrace.p4rt.errors import NoAnswerError, UnreachableError
+from tailrace.p4rt.errors import NoResponseError, UnreachableError
 
 TIMEOUT_S = 60.0
 
@@ -175,7 +175,7 @@ def test_the_paths_that_are_out() -> None:
 )
 def test_a_switch_that_does_not_answer(ask: Callable[..., Awaitable[bytes]], text: str) -> None:
     def use(path: Path) -> str:
-        with RelayClient(path) as client, pytest.raises(NoAnswerError) as caught:
+        with RelayClient(path) as client, pytest.raises(NoResponseError) as caught:
             list(client.ask("leaf1", "READ_PORT", [4]))
         return str(caught.value)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.p4rt.values import Interval, Mac, Masked, Port
+from tailrace.p4rt.values import Interval, Mac, Masked, SwitchPort
 from tailrace.spec import SpecError
 from tailrace.spec.renamed import tell_renamed
 from tailrace.tables.listing import Column, Listing, Row
@@ -24,7 +24,7 @@ ROWS: tuple[Row, ...] = (
         "count": 5,
         "ratio": 0.5,
         "match": {"hdr.ipv4.dst": IPv4Network("10.0.1.0/24"), "mac": Mac.parse("02:00:00:00:00:01")},
-        "ports": (Port(1, "h1"), Port(3, "spine1")),
+        "ports": (SwitchPort(1, "h1"), SwitchPort(3, "spine1")),
         "up": True,
         "none": None,
     },
@@ -42,7 +42,7 @@ ROWS: tuple[Row, ...] = (
         "count": 0,
         "ratio": None,
         "match": {"hdr.ipv4.dst": IPv4Address("10.0.2.2")},
-        "ports": (Port(7, None),),
+        "ports": (SwitchPort(7, None),),
         "up": True,
         "none": 1,
     },

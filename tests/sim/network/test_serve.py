@@ -184,8 +184,8 @@ def _traced(net: Network, frame: bytes) -> list[Trace]:
 @pytest.mark.parametrize(
     ("name", "value", "code", "message"),
     [
-        ("MAX_ARRIVING", 2, "RESOURCE_EXHAUSTED", "2 requests have not arrived; the limit is 2"),
-        ("ARRIVES_S", 0.2, "DEADLINE_EXCEEDED", "the request has not arrived within 0.2 s"),
+        ("MAX_PENDING", 2, "RESOURCE_EXHAUSTED", "2 requests have not arrived; the limit is 2"),
+        ("ARRIVAL_S", 0.2, "DEADLINE_EXCEEDED", "the request has not arrived within 0.2 s"),
     ],
 )
 def test_streams_that_say_nothing_are_bounded(

@@ -31,7 +31,7 @@ from tailrace.p4rt.dataplane import DOWN, SERVICE, SET_STATUS, STREAM, UP, Packe
 from tailrace.spec.constants import MAX_FRAME_BYTES
 from tailrace.switch.compiler import load_program
 from tailrace.switch.core import Switch, SwitchConfig
-from tailrace.switch.daemon.dataplane import KEPT_IDS, MOST_WAITING, DataplaneService, Ids
+from tailrace.switch.daemon.dataplane import KEPT_IDS, MOST_WAITING, DataplaneService, PacketIds
 from tailrace.switch.daemon.ports import IoLoop
 from tailrace.switch.p4runtime.server import listen, new_server
 from tests.eventually import eventually
@@ -142,7 +142,7 @@ def test_dozens_of_thousands_of_packets_and_none_is_lost() -> None:
 
 def test_an_id_is_never_anothers() -> None:
     """Of a packet that stays while a million others come, it is forgotten."""
-    ids = Ids()
+    ids = PacketIds()
     origins = [ids.origin(number) for number in range(1, KEPT_IDS + 3)]
     assert 0 not in origins and len(set(origins)) == len(origins)
     found = [ids.id(origin) for origin in origins]

@@ -23,8 +23,8 @@ from tailrace.p4rt.status import Code
 from tailrace.switch.compiler import Program, ProgramError, load_program
 from tailrace.switch.compiler.emit import emit
 from tailrace.switch.compiler.read.bmv2_json import read_bmv2_json
-from tailrace.switch.p4runtime.context import Ports
-from tailrace.switch.p4runtime.device import Settings
+from tailrace.switch.p4runtime.context import DevicePorts
+from tailrace.switch.p4runtime.device import DeviceSettings
 from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
 from tailrace.switch.p4runtime.memory import array_bytes
 from tests.bad_input.readers import READERS, check, examples_of, mutant
@@ -179,7 +179,7 @@ class OverGrpc:
 
 def grpc(_folder: Path, seconds: float, rng: random.Random, only: set[str]) -> Iterator[Row]:
     """Through a server and a client in this process."""
-    rig = Rig(None, Settings(device_id=1), Ports())
+    rig = Rig(None, DeviceSettings(device_id=1), DevicePorts())
     rig.primary()
 
     def once(name: str, seed: int) -> Fuzzed:

@@ -22,8 +22,8 @@ from google.protobuf import text_format
 from tailrace.p4rt.status import Code
 from tailrace.switch.compiler import Program, load_program
 from tailrace.switch.core import Output, Switch, SwitchConfig
-from tailrace.switch.p4runtime.context import Ports
-from tailrace.switch.p4runtime.device import Device, Settings
+from tailrace.switch.p4runtime.context import DevicePorts
+from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tailrace.switch.p4runtime.server import Server
 
 BUILD = Path(__file__).parents[2] / "programs" / "build"
@@ -160,7 +160,7 @@ class Session:
 class Rig:
     """A server with its device, and a client; use its methods, they run in the right thread."""
 
-    def __init__(self, program: Program | None, settings: Settings, ports: Ports) -> None:
+    def __init__(self, program: Program | None, settings: DeviceSettings, ports: DevicePorts) -> None:
         config = SwitchConfig(device_id=settings.device_id, cpu_port=CPU_PORT)
         self.switch = Switch(program, config)
         self.plane = ManualPlane(self.switch)
@@ -357,13 +357,16 @@ def make_rig(bmv2_compat: bool) -> Iterator[RigMaker]:
     rigs: list[Rig] = []
 
     def make(
-        program: str | None = None, *, settings: Settings | None = None, ports: Ports | None = None
+        program: str | None = None,
+        *,
+        settings: DeviceSettings | None = None,
+        ports: DevicePorts | None = None,
     ) -> Rig:
         loaded = None if program is None else load_program((BUILD / f"{program}.json").read_bytes())
-        chosen = settings or Settings(device_id=1)
+        chosen = settings or DeviceSettings(device_id=1)
         if bmv2_compat:
             chosen = replace(chosen, bmv2_compat=True)
-        rig = Rig(loaded, chosen, ports or Ports())
+        rig = Rig(loaded, chosen, ports or DevicePorts())
         rigs.append(rig)
         return rig
 

@@ -17,7 +17,7 @@ from finsy.proto import p4r
 from tailrace.p4rt.status import Code
 from tailrace.switch.compiler import Program
 from tailrace.switch.p4runtime.entities.schema import ABSENT, Schema
-from tailrace.switch.p4runtime.state import State
+from tailrace.switch.p4runtime.state import ForwardingState
 from tests.switch.p4runtime import states
 from tests.switch.p4runtime.holdings import Facts, Key
 from tests.switch.p4runtime.mutations import MUTATIONS, mutated
@@ -43,7 +43,7 @@ class InProcess:
     """The state of a pipeline, without Device and gRPC."""
 
     def __init__(self, program: Program, schema: Schema) -> None:
-        self.state: State = states.new_state(program, schema)
+        self.state: ForwardingState = states.new_state(program, schema)
 
     def write(self, batch: Sequence[p4r.Update], *, whole: bool) -> list[Code]:
         return [

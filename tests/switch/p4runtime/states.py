@@ -9,29 +9,36 @@ from finsy.proto import p4r
 
 from tailrace.switch.compiler import Program
 from tailrace.switch.core import Switch
-from tailrace.switch.p4runtime.context import Context, Limits, Ports, finish
+from tailrace.switch.p4runtime.context import Context, DevicePorts, EntityLimits, finish
 from tailrace.switch.p4runtime.entities.schema import Schema
-from tailrace.switch.p4runtime.memory import Account, Memory
-from tailrace.switch.p4runtime.state import Result, State
+from tailrace.switch.p4runtime.memory import MemoryAccount, MemoryBudget
+from tailrace.switch.p4runtime.state import ForwardingState, Result
 
 
 def new_state(
-    program: Program, schema: Schema, now_ns: int = 0, limits: Limits | None = None, *, lenient: bool = False
-) -> State:
+    program: Program,
+    schema: Schema,
+    now_ns: int = 0,
+    limits: EntityLimits | None = None,
+    *,
+    lenient: bool = False,
+) -> ForwardingState:
     """A fresh pipeline on a switch of its own."""
-    account = Account(Memory(1 << 30))
-    context = Context(Switch(program), lambda: now_ns, Ports(), limits or Limits(), account, lenient)
-    return State(schema, context)
+    account = MemoryAccount(MemoryBudget(1 << 30))
+    context = Context(
+        Switch(program), lambda: now_ns, DevicePorts(), limits or EntityLimits(), account, lenient
+    )
+    return ForwardingState(schema, context)
 
 
-def written(state: State, batch: Sequence[p4r.Update], *, whole: bool = False) -> list[Result]:
+def written(state: ForwardingState, batch: Sequence[p4r.Update], *, whole: bool = False) -> list[Result]:
     """Carries out a batch; what became of each update."""
     results: list[Result] = []
     finish(state.write_all_or_none(batch, results) if whole else state.write(batch, results))
     return results
 
 
-def answered(state: State, requests: Sequence[p4r.Entity]) -> tuple[list[p4r.Entity], list[Result]]:
+def answered(state: ForwardingState, requests: Sequence[p4r.Entity]) -> tuple[list[p4r.Entity], list[Result]]:
     """Carries out a Read: the entities, and what became of each request."""
     results: list[Result] = []
     messages = [message for message in state.read(requests, results) if message is not None]

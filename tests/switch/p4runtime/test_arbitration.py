@@ -10,7 +10,7 @@ from finsy.proto import p4r
 from tailrace.p4rt.status import Code
 from tailrace.switch.daemon.command_line import make_parser, parse_options
 from tailrace.switch.daemon.options import OptionError
-from tailrace.switch.p4runtime.device import Settings
+from tailrace.switch.p4runtime.device import DeviceSettings
 
 
 def test_highest_id_ever_seen_is_primary_and_nobody_is_promoted(make_rig):
@@ -98,7 +98,7 @@ def test_repeated_arbitration_is_answered(make_rig):
 
 def test_stream_limit(make_rig):
     """Row 5: 16 streams and more, then RESOURCE_EXHAUSTED; a stream that ends makes room."""
-    rig = make_rig(settings=Settings(device_id=1, max_streams=17))
+    rig = make_rig(settings=DeviceSettings(device_id=1, max_streams=17))
     sessions = [rig.session() for _ in range(17)]
     for number, session in enumerate(sessions):
         session.arbitrate(100 - number)
@@ -160,7 +160,7 @@ def test_unknown_device_is_not_found_and_zero_is_a_device(make_rig):
     with pytest.raises(grpc.RpcError) as error:
         list(rig.stub.Read(p4r.ReadRequest(device_id=2)))
     assert error.value.code() == grpc.StatusCode.NOT_FOUND
-    zero = make_rig(settings=Settings(device_id=0))
+    zero = make_rig(settings=DeviceSettings(device_id=0))
     zero.primary()
     zero.push("p4rt_all")
     assert zero.write() == []
@@ -171,8 +171,8 @@ def test_strictly_no_device_has_the_id_zero(make_rig):
     with pytest.raises(OptionError, match="device id 0"):
         parse_options(make_parser(), ["--strict", "--no-p4"])
     with pytest.raises(ValueError, match="device id 0"):
-        make_rig(settings=Settings(device_id=0, strict=True))
-    session = make_rig(settings=Settings(device_id=1, strict=True)).session()
+        make_rig(settings=DeviceSettings(device_id=0, strict=True))
+    session = make_rig(settings=DeviceSettings(device_id=1, strict=True)).session()
     session.arbitrate(1, device_id=0)
     assert session.ended()[0] == grpc.StatusCode.NOT_FOUND
 
@@ -201,7 +201,7 @@ def test_only_the_primary_writes(make_rig):
 
 def test_compatible_write_without_stream(make_rig):
     """Row 8, B: with the flag and no stream open, a request without election id may write."""
-    rig = make_rig(settings=Settings(device_id=1, bmv2_compat=True))
+    rig = make_rig(settings=DeviceSettings(device_id=1, bmv2_compat=True))
     rig.election_id = None
     rig.push("p4rt_all")
     assert rig.write() == []

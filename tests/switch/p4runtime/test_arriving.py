@@ -67,7 +67,7 @@ def test_a_request_that_does_not_arrive(
         found = outcome(call(later(never, None), timeout=LONG_S))
         assert found == (grpc.StatusCode.INVALID_ARGUMENT, "the call has no request")
         never.clear()
-        monkeypatch.setattr(request_deadline, "ARRIVES_S", 0.2)
+        monkeypatch.setattr(request_deadline, "ARRIVAL_S", 0.2)
         found = outcome(call(later(never, None), timeout=LONG_S))
         assert found == (grpc.StatusCode.DEADLINE_EXCEEDED, "the request has not arrived within 0.2 s")
         never.set()
@@ -75,7 +75,7 @@ def test_a_request_that_does_not_arrive(
 
 def test_requests_that_do_not_arrive_are_bounded(make_rig: RigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest call gives way: each may have a connection of its own, and others want that."""
-    monkeypatch.setattr(request_deadline, "MAX_ARRIVING", 3)
+    monkeypatch.setattr(request_deadline, "MAX_PENDING", 3)
     rig, given = make_rig("p4rt_all"), threading.Event()
     with client(rig) as channel:
         services = [(SERVICE, "Write"), STATISTICS, TRACE, (SERVICE, "Capabilities")]

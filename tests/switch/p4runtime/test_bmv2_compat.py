@@ -10,14 +10,14 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
-from tailrace.switch.p4runtime.device import Settings
+from tailrace.switch.p4runtime.device import DeviceSettings
 from tests.switch.bmv2_builder import Builder, call, const, field
 
 INSERT, MODIFY, DELETE = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
 OK, INVALID = Code.OK, Code.INVALID_ARGUMENT
 
-STRICT = Settings(device_id=1)
-COMPAT = Settings(device_id=1, bmv2_compat=True)
+STRICT = DeviceSettings(device_id=1)
+COMPAT = DeviceSettings(device_id=1, bmv2_compat=True)
 
 
 def pushed(make_rig, settings, program="p4rt_all"):

@@ -12,13 +12,13 @@ from finsy.proto import p4r
 from tailrace.p4rt.status import MAX_MESSAGE, Code, P4RtError
 from tailrace.switch.core import DigestRecord
 from tailrace.switch.p4runtime import service, streams
-from tailrace.switch.p4runtime.arbitration import MAX_ROLE_BYTES, Arbiter, Client
+from tailrace.switch.p4runtime.arbitration import MAX_ROLE_BYTES, Arbiter, ArbitrationClient
 from tailrace.switch.p4runtime.concurrency import admission
 from tailrace.switch.p4runtime.context import INSERT
-from tailrace.switch.p4runtime.device import Settings
+from tailrace.switch.p4runtime.device import DeviceSettings
 from tailrace.switch.p4runtime.entities.digests import MAX_LIST, MAX_UNACKNOWLEDGED
 from tailrace.switch.p4runtime.memory import ELEMENT
-from tailrace.switch.p4runtime.streams import QUEUED_BYTES, QUEUED_MESSAGES, Stream
+from tailrace.switch.p4runtime.streams import QUEUED_BYTES, QUEUED_MESSAGES, ClientStream
 from tests.switch.p4runtime.conftest import TIMEOUT_S, Rig, RigMaker
 from tests.switch.p4runtime.states import new_state
 from tests.switch.p4runtime.test_stateful_batches import program
@@ -36,11 +36,11 @@ def arbitration(role: str, election_id: int = 1) -> p4r.MasterArbitrationUpdate:
 def test_roles_are_forgotten_with_their_last_stream() -> None:
     """A hundred thousand names later there is the default role alone; its highest id is remembered."""
     arbiter = Arbiter(1, 64)
-    client = Client()
+    client = ArbitrationClient()
     arbiter.update(client, p4r.MasterArbitrationUpdate(device_id=1, election_id=p4r.Uint128(low=9)))
     arbiter.disconnect(client)
     for number in range(100_000):
-        client = Client()
+        client = ArbitrationClient()
         arbiter.update(client, arbitration(f"role {number}"))
         arbiter.disconnect(client)
     assert len(arbiter._roles) == 1
@@ -53,7 +53,7 @@ def test_roles_are_forgotten_with_their_last_stream() -> None:
 def test_a_role_is_kept_while_it_has_a_stream() -> None:
     """With the highest id that it has seen."""
     arbiter = Arbiter(1, 64)
-    first, second = Client(), Client()
+    first, second = ArbitrationClient(), ArbitrationClient()
     arbiter.update(first, arbitration("r", 7))
     arbiter.update(second, arbitration("r", 3))
     arbiter.disconnect(first)
@@ -121,15 +121,15 @@ def test_a_slow_client_loses_packets_and_is_cut_off() -> None:
     """Packets beyond a number or size are dropped and counted; of what must arrive too much ends the stream."""
 
     async def slow() -> None:
-        stream = Stream()
+        stream = ClientStream()
         packet = p4r.StreamMessageResponse(packet=p4r.PacketIn(payload=bytes(1000)))
         kept = sum(stream.offer(packet.SerializeToString()) for _ in range(2 * QUEUED_MESSAGES))
         assert kept == QUEUED_MESSAGES and stream.dropped == QUEUED_MESSAGES
-        stream = Stream()
+        stream = ClientStream()
         packet.packet.payload = bytes(60_000)
         kept = sum(stream.offer(packet.SerializeToString()) for _ in range(1000))
         assert kept == QUEUED_BYTES // packet.ByteSize() and stream.dropped == 1000 - kept
-        for _ in range(streams.QUEUED_ANSWERS):
+        for _ in range(streams.MAX_QUEUED_RESPONSES):
             stream.send(p4r.StreamMessageResponse())
         assert stream.error is None
         stream.send(p4r.StreamMessageResponse())
@@ -159,7 +159,7 @@ def test_a_client_that_never_reads_cannot_fill_the_server(make_rig: RigMaker) ->
         waiting = rig.in_server(
             lambda: max(len(stream._queue) for stream in rig.server.service.streams.values())
         )
-        assert waiting <= streams.QUEUED_ANSWERS
+        assert waiting <= streams.MAX_QUEUED_RESPONSES
     stream.cancel()
     silent.close()
 
@@ -183,8 +183,8 @@ def test_streams_and_reads_are_counted(make_rig: RigMaker, monkeypatch: pytest.M
 
 def test_requests_under_way_are_bounded_in_bytes() -> None:
     """One may always come in; with others only as many as there is room for, and room comes back."""
-    under_way = admission.Intake()
-    most = admission.MAX_INTAKE
+    under_way = admission.AdmissionControl()
+    most = admission.MAX_REQUEST_BYTES
     with under_way.of(most + 1), pytest.raises(P4RtError, match=f"the limit is {most}"), under_way.of(1):
         pass
     with under_way.of(1), under_way.of(most - 1), under_way.of(0), pytest.raises(P4RtError), under_way.of(1):
@@ -195,16 +195,16 @@ def test_requests_under_way_are_bounded_in_bytes() -> None:
 
 def test_elements_of_requests_count_as_bytes() -> None:
     """An empty one has two octets, and takes far more memory; of one request alone as much as there is."""
-    under_way = admission.Intake()
-    many = admission.MAX_INTAKE // ELEMENT
+    under_way = admission.AdmissionControl()
+    many = admission.MAX_REQUEST_BYTES // ELEMENT
     with under_way.of(100) as elements:
         elements(2 * many)
         elements(many // 2)
         with under_way.of(100) as others:
             others(many // 4)
-            with pytest.raises(P4RtError, match=f"the limit is {admission.MAX_INTAKE}"):
+            with pytest.raises(P4RtError, match=f"the limit is {admission.MAX_REQUEST_BYTES}"):
                 others(many)
-    with under_way.of(admission.MAX_INTAKE):
+    with under_way.of(admission.MAX_REQUEST_BYTES):
         pass
 
 
@@ -234,7 +234,7 @@ def test_a_read_that_nobody_takes_ends(rig: Rig, monkeypatch: pytest.MonkeyPatch
 
 def test_memory_is_counted_and_given_back(make_rig: RigMaker) -> None:
     """Entries beyond the limit are refused with the figures; what is deleted makes room."""
-    rig = make_rig(settings=Settings(device_id=1, memory_limit=1 << 20))
+    rig = make_rig(settings=DeviceSettings(device_id=1, memory_limit=1 << 20))
     rig.primary()
     rig.push("p4rt_all")
     start = rig.in_server(lambda: rig.device.memory.used)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.switch.p4runtime.concurrency.lock_keys import REPLICATION
-from tailrace.switch.p4runtime.concurrency.locks import Claim, Claims
+from tailrace.switch.p4runtime.concurrency.locks import LockManager, LockRequest
 from tests.long import times
 from tests.switch.p4runtime import states
 from tests.switch.p4runtime.test_slices import program
@@ -37,7 +37,7 @@ def test_claims(asked: list[tuple[frozenset[str], frozenset[str], int, str]]) ->
     shared: Counter[str] = Counter()
     came: dict[str, list[int]] = {part: [] for part in PARTS}
     had: dict[str, list[int]] = {part: [] for part in PARTS}
-    claims = Claims()
+    claims = LockManager()
 
     async def work(number: int, mine: frozenset[str], ours: frozenset[str], turns: int, how: str) -> None:
         ours = ours - mine
@@ -84,7 +84,7 @@ def test_who_has_a_part_hears_that_others_wait() -> None:
     """Once, also where that was before it asked; of who shares the part it hears nothing."""
 
     async def run() -> None:
-        claims, told = Claims(), list[str]()
+        claims, told = LockManager(), list[str]()
 
         async def wait(*, alone: bool) -> None:
             async with claims.claim("a" if alone else (), () if alone else "a"):
@@ -137,8 +137,8 @@ def test_the_parts_of_a_pipeline() -> None:
 
 def test_a_claim_is_left_once() -> None:
     async def run() -> None:
-        left: list[Claim] = []
-        claim = Claim((), "a", left.append)
+        left: list[LockRequest] = []
+        claim = LockRequest((), "a", left.append)
         claim.leave()
         claim.leave()
         assert left == [claim]

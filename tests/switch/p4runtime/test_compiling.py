@@ -12,16 +12,16 @@ import pytest
 
 from tailrace.switch.compiler.errors import ProgramError
 from tailrace.switch.core import Switch, SwitchConfig
-from tailrace.switch.p4runtime.program_compiler import Compiler, until
+from tailrace.switch.p4runtime.program_compiler import ProgramCompiler, until
 from tests.eventually import LONG_S, eventually
 from tests.processes import running
 from tests.switch.bmv2_builder import Builder
 
 
 @pytest.fixture
-def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Compiler]:
+def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ProgramCompiler]:
     monkeypatch.setenv("TAILRACE_CACHE", str(tmp_path / "cache"))
-    made = Compiler()
+    made = ProgramCompiler()
     yield made
     made.stop()
 
@@ -30,15 +30,17 @@ def children() -> int:
     return len(running("tailrace.switch.p4runtime.program_compiler", str(os.getpid())))
 
 
-def test_what_is_in_the_cache_needs_no_process(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_in_the_cache_needs_no_process(
+    compiler: ProgramCompiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A program is compiled by a process of its own, which ends with it; a switch that starts anew finds it."""
     text = Builder([("a", 8)]).text()
     first = compiler(text)
     assert 0 == children()
     compiler.stop()
-    again = Compiler()
+    again = ProgramCompiler()
     with monkeypatch.context() as patch:
-        patch.setattr(Compiler, "_start", None)
+        patch.setattr(ProgramCompiler, "_start", None)
         second = again(text)
     assert (first.sha256, first.library, first.model) == (second.sha256, second.library, second.model)
     Switch(second, SwitchConfig()).close()
@@ -56,7 +58,7 @@ def test_nobody_wants_it_any_more(
     before = dict(os.environ)
     for name, value in slow_compiler.items():
         monkeypatch.setenv(name, value)
-    compiler, gone = Compiler(), threading.Event()
+    compiler, gone = ProgramCompiler(), threading.Event()
 
     def compile_slowly() -> None:
         with pytest.raises(ProgramError, match="the compiler ended"):
@@ -70,10 +72,10 @@ def test_nobody_wants_it_any_more(
     assert not thread.is_alive() and not children()
     assert eventually(lambda: not any((tmp_path / "cache").rglob("compiling")))
     monkeypatch.setenv("CC", before.get("CC", "cc"))
-    assert Compiler()(Builder([("fast", 8)]).text()).library.exists()
+    assert ProgramCompiler()(Builder([("fast", 8)]).text()).library.exists()
 
 
-def test_what_the_cache_has_lost_is_made_again(compiler: Compiler) -> None:
+def test_what_the_cache_has_lost_is_made_again(compiler: ProgramCompiler) -> None:
     """The object is gone, the model is still there; or the reverse."""
     text = Builder([("a", 8)]).text()
     library = compiler(text).library

@@ -12,10 +12,10 @@ from google.protobuf import text_format
 
 from tailrace.p4rt.status import Code
 from tailrace.switch.compiler import Program, load_program
-from tailrace.switch.p4runtime.context import COPIES_OF_WORK, SLICE, Undo, in_slices
+from tailrace.switch.p4runtime.context import COPIES_OF_WORK, QUANTUM, Undo, in_quanta
 from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
 from tailrace.switch.p4runtime.reconcile import transfer
-from tailrace.switch.p4runtime.state import Result, State
+from tailrace.switch.p4runtime.state import ForwardingState, Result
 from tests.switch.p4runtime import states
 from tests.switch.p4runtime.conftest import BUILD
 
@@ -39,7 +39,7 @@ def id_of(kind: str, alias: str) -> int:
 
 
 @pytest.fixture
-def state() -> Iterator[State]:
+def state() -> Iterator[ForwardingState]:
     made = states.new_state(*program()[:2])
     yield made
     made.context.switch.close()
@@ -76,33 +76,33 @@ def group(kind: int, number: int, weight: int = WEIGHT) -> p4r.Update:
     return update
 
 
-def test_copies_are_work(state: State) -> None:
+def test_copies_are_work(state: ForwardingState) -> None:
     """Of one-shot actions: each update is a step that counts what it has made, changed and dropped."""
     for kind in (INSERT, MODIFY, DELETE):
         results: list[Result] = []
         works = list(state.write([one_shot(kind, number) for number in range(3)], results))
         assert results == [None] * 3
-        assert min(works) >= TOUCHED[kind] // COPIES_OF_WORK >= 4 * SLICE
+        assert min(works) >= TOUCHED[kind] // COPIES_OF_WORK >= 4 * QUANTUM
 
 
-def test_copies_of_members_are_work(state: State) -> None:
+def test_copies_of_members_are_work(state: ForwardingState) -> None:
     """Of groups, and of a member whose copies all get another action."""
     updates = [member(INSERT, 1), group(INSERT, 1), group(INSERT, 2), member(MODIFY, 2), group(MODIFY, 1)]
     results: list[Result] = []
     works = list(state.write([*updates, group(DELETE, 2), group(DELETE, 1)], results))
     assert results == [None] * len(works)
     few = WEIGHT // COPIES_OF_WORK
-    assert works[0] < SLICE and works[5] < SLICE  # nothing but the group's own
+    assert works[0] < QUANTUM and works[5] < QUANTUM  # nothing but the group's own
     assert [work // few for work in (*works[1:5], works[6])] == [2, 1, 1, 1, 1]
 
 
-def test_others_have_their_turn_between(state: State) -> None:
+def test_others_have_their_turn_between(state: ForwardingState) -> None:
     """No slice of a batch holds more than one such update."""
-    slices = list(in_slices(state.write([one_shot(INSERT, number) for number in range(10)], [])))
+    slices = list(in_quanta(state.write([one_shot(INSERT, number) for number in range(10)], [])))
     assert len(slices) == 10
 
 
-def test_to_carry_them_over_is_work(state: State) -> None:
+def test_to_carry_them_over_is_work(state: ForwardingState) -> None:
     """RECONCILE_AND_COMMIT makes them all anew."""
     assert not any(states.written(state, [one_shot(INSERT, number) for number in range(3)]))
     new = states.new_state(*program()[:2])
@@ -114,7 +114,7 @@ def test_to_carry_them_over_is_work(state: State) -> None:
 
 
 @pytest.mark.parametrize("way", ["many", "again", "members", "order"])
-def test_a_batch_of_all_or_none_has_a_budget(state: State, way: str) -> None:
+def test_a_batch_of_all_or_none_has_a_budget(state: ForwardingState, way: str) -> None:
     """Beyond it the update is refused with both figures, and nothing has changed; within it all is well."""
     before = [member(INSERT, 1)] if way in ("members", "order") else [one_shot(INSERT, 0, 1)]
     if way == "order":

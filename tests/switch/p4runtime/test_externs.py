@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.p4rt.status import Code
-from tailrace.switch.p4runtime.context import Limits
-from tailrace.switch.p4runtime.device import Settings
+from tailrace.switch.p4runtime.context import EntityLimits
+from tailrace.switch.p4runtime.device import DeviceSettings
 from tailrace.switch.p4runtime.entities import match
 from tailrace.switch.p4runtime.entities.bytestring import encode
 from tests.switch.p4runtime.conftest import Names, details_of
@@ -160,7 +160,7 @@ def test_ranges_in_value_sets(make_rig):
 def test_a_range_is_its_prefixes(data, bits):
     """Every number once, and at most two prefixes a bit."""
     low, high = sorted(data.draw(st.tuples(*[st.integers(0, (1 << bits) - 1)] * 2)))
-    field = match.MatchField(1, "f", bits, 0, match.Kind.RANGE)
+    field = match.MatchField(1, "f", bits, 0, match.MatchKind.RANGE)
     plan = match.key_plan("t", [field])
     packed = match.PackedKey(low.to_bytes(field.nbytes, "big"), high.to_bytes(field.nbytes, "big"), 0)
     masked = [tuple(int.from_bytes(part, "big") for part in parts) for parts in plan.masked(packed)]
@@ -192,7 +192,7 @@ def flood(rig, number: int) -> list[int]:
 
 def test_multicast_groups(make_rig):
     """Row 29: ids, unique (port, instance), port 0, both encodings, limits; copies are made."""
-    rig = make_rig(settings=Settings(device_id=1, limits=Limits(multicast_groups=2)))
+    rig = make_rig(settings=DeviceSettings(device_id=1, limits=EntityLimits(multicast_groups=2)))
     rig.primary()
     rig.push("p4rt_all")
     first = group(1, (0, 1), (3, 1), (3, 2))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tailrace.switch.p4runtime.entities import interned
 from tailrace.switch.p4runtime.entities.schema import Schema
-from tailrace.switch.p4runtime.state import State
+from tailrace.switch.p4runtime.state import ForwardingState
 from tests.switch.p4runtime import states
 from tests.switch.p4runtime.test_stateful_batches import id_of, program
 
@@ -23,7 +23,7 @@ Told = list[tuple[int, str] | None]
 """What became of updates: code and message, or None."""
 
 
-def state_of(schema: Schema) -> State:
+def state_of(schema: Schema) -> ForwardingState:
     return states.new_state(program()[0], schema, now_ns=7)
 
 
@@ -86,12 +86,12 @@ updates = st.builds(
 )
 
 
-def written(state: State, batch: list[p4r.Update], *, whole: bool) -> Told:
+def written(state: ForwardingState, batch: list[p4r.Update], *, whole: bool) -> Told:
     results = states.written(state, batch, whole=whole)
     return [None if result is None else (result.code, result.message) for result in results]
 
 
-def shown(state: State, *, whole: bool) -> list[bytes]:
+def shown(state: ForwardingState, *, whole: bool) -> list[bytes]:
     """All that the tables hold, in the order of a Read, perhaps with counters, meters and times."""
     entry = p4r.TableEntry()
     if whole:

@@ -14,7 +14,7 @@ from finsy.proto import p4i, p4r
 from tailrace.p4rt.status import Code, P4RtError
 from tailrace.switch.compiler import load_program
 from tailrace.switch.core import Switch
-from tailrace.switch.p4runtime.device import Device, Settings
+from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tests.switch.bmv2_builder import Builder
 
 SAYS = "/secret/source.c:7:1: error: root:x:0:0 is no type"
@@ -23,7 +23,9 @@ SAYS = "/secret/source.c:7:1: error: root:x:0:0 is no type"
 @pytest.fixture
 def device(tmp_path: Path) -> Iterator[Device]:
     with Switch(None) as switch:
-        yield Device(switch, Settings(), lambda: 0, lambda t: load_program(t, cache_dir=tmp_path / "cache"))
+        yield Device(
+            switch, DeviceSettings(), lambda: 0, lambda t: load_program(t, cache_dir=tmp_path / "cache")
+        )
 
 
 def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tailrace.p4rt.status import Code
 from tailrace.switch.p4runtime import service
-from tailrace.switch.p4runtime.device import Settings
+from tailrace.switch.p4runtime.device import DeviceSettings
 from tests.switch.p4runtime.conftest import Rig, RigMaker
 
 EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
@@ -21,7 +21,7 @@ def rig(make_rig: RigMaker, monkeypatch: pytest.MonkeyPatch) -> Rig:
     """Has four places."""
     monkeypatch.setattr(service, "MAX_STREAMS", 4)
     monkeypatch.setattr(service, "ANNOUNCED_WHEN_FULL_S", 0.2)
-    return make_rig(settings=Settings(device_id=1, max_streams=3))
+    return make_rig(settings=DeviceSettings(device_id=1, max_streams=3))
 
 
 def announced(rig: Rig, election_id: int, role: str | None = None):

@@ -9,8 +9,8 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
-from tailrace.switch.p4runtime.context import Limits, Ports
-from tailrace.switch.p4runtime.device import Settings
+from tailrace.switch.p4runtime.context import DevicePorts, EntityLimits
+from tailrace.switch.p4runtime.device import DeviceSettings
 
 INSERT, MODIFY, DELETE = 1, 2, 3
 OK = Code.OK
@@ -167,7 +167,7 @@ def test_hash_chooses_among_weighted_members_in_handle_order(rig):
 
 def test_watch_port(make_rig):
     """Row 27: a member whose port is down is not chosen; both encodings; the port must exist."""
-    rig = make_rig(ports=Ports(frozenset({1, 2, 3})))
+    rig = make_rig(ports=DevicePorts(frozenset({1, 2, 3})))
     rig.primary()
     rig.push("p4rt_all")
     rig.write(member(rig, 1, 1), member(rig, 2, 2))
@@ -268,8 +268,8 @@ def test_profile_size(rig):
     ("max_size", "code"),
     [
         (-1, INVALID),
-        (Limits().group_weight, Code.OK),
-        (Limits().group_weight + 1, Code.RESOURCE_EXHAUSTED),
+        (EntityLimits().group_weight, Code.OK),
+        (EntityLimits().group_weight + 1, Code.RESOURCE_EXHAUSTED),
         ((1 << 31) - 1, Code.RESOURCE_EXHAUSTED),
     ],
 )
@@ -323,7 +323,7 @@ def test_the_size_of_a_selector_bounds_all_its_groups(rig):
 
 
 def test_simple_switch_grpc_bounds_no_groups(make_rig):
-    rig = make_rig(settings=Settings(device_id=1, bmv2_compat=True))
+    rig = make_rig(settings=DeviceSettings(device_id=1, bmv2_compat=True))
     rig.primary()
     rig.push("p4rt_all")
     assert rig.write(hop(rig, one_shot=[(1, 16384, 0)])) == [OK]

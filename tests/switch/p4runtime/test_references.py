@@ -11,7 +11,7 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
 from tailrace.switch.p4runtime.annotated.references import MAX_OPTIONAL, MAX_REFERENCES, Reference
-from tailrace.switch.p4runtime.device import Settings
+from tailrace.switch.p4runtime.device import DeviceSettings
 from tests.switch.p4runtime.annotated import annotate, find, message_of, push, refused
 from tests.switch.p4runtime.test_profiles import group, hop
 from tests.switch.p4runtime.test_tables import default, mac, read, route
@@ -306,13 +306,13 @@ def test_entries_that_are_filled_in(rig):
 
 def test_the_index_is_a_part_of_the_memory(make_rig):
     """All of it is given back, and the limit holds."""
-    rig = make_rig(settings=Settings(device_id=1, memory_limit=1 << 20))
+    rig = make_rig(settings=DeviceSettings(device_id=1, memory_limit=1 << 20))
     rig.primary()
     push(rig, TO_MAC)
     used = rig.device.memory.used
     codes = rig.write(*(mac(rig, n) for n in range(600)))
     assert codes.count(Code.RESOURCE_EXHAUSTED) == 600 - codes.count(OK)
-    plain = make_rig(settings=Settings(device_id=1, memory_limit=1 << 20))
+    plain = make_rig(settings=DeviceSettings(device_id=1, memory_limit=1 << 20))
     plain.primary()
     push(plain, {})
     assert codes.count(OK) < plain.write(*(mac(plain, n) for n in range(600))).count(OK)

@@ -11,7 +11,7 @@ from tailrace.p4rt.status import Code
 from tailrace.switch.compiler import load_program
 from tailrace.switch.p4runtime.annotated import restrictions
 from tailrace.switch.p4runtime.annotated.restrictions import MAX_BYTES, MAX_TOKENS
-from tailrace.switch.p4runtime.context import SLICE, TOKENS_OF_WORK, Undo, in_slices
+from tailrace.switch.p4runtime.context import QUANTUM, TOKENS_OF_WORK, Undo, in_quanta
 from tailrace.switch.p4runtime.entities.schema import build_schema
 from tests.switch.p4runtime import states
 from tests.switch.p4runtime.annotated import ACTION, ENTRY, annotate, find, message_of, push, refused
@@ -282,6 +282,6 @@ def test_constraints_are_work():
     try:
         works = list(made.write([mac_entry(number) for number in range(1, 20)], []))
         assert min(works) >= 4000 // TOKENS_OF_WORK
-        assert max(in_slices(made.write([mac_entry(number) for number in range(20, 60)], []))) < 2 * SLICE
+        assert max(in_quanta(made.write([mac_entry(number) for number in range(20, 60)], []))) < 2 * QUANTUM
     finally:
         made.context.switch.close()

@@ -8,7 +8,7 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
-from tailrace.switch.p4runtime.device import Settings
+from tailrace.switch.p4runtime.device import DeviceSettings
 from tests.switch.p4runtime.annotated import message_of, push, refused
 from tests.switch.p4runtime.test_profiles import hop, member
 from tests.switch.p4runtime.test_streams import idle_entry
@@ -125,7 +125,7 @@ def test_without_annotations_every_role_has_everything(make_rig):
 
 
 def test_simple_switch_knows_no_roles(make_rig):
-    rig = make_rig(settings=Settings(device_id=1, bmv2_compat=True))
+    rig = make_rig(settings=DeviceSettings(device_id=1, bmv2_compat=True))
     rig.primary()
     push(rig, PROGRAM)
     sdn, other = client(rig, "sdn"), client(rig, "other")

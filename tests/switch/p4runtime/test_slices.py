@@ -21,10 +21,10 @@ from tailrace.p4rt.status import Code, P4RtError
 from tailrace.switch.compiler import Program, load_program
 from tailrace.switch.core import externs
 from tailrace.switch.p4runtime.concurrency import scheduler
-from tailrace.switch.p4runtime.context import ENTITY, SLICE, Limits
+from tailrace.switch.p4runtime.context import ENTITY, QUANTUM, EntityLimits
 from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
 from tailrace.switch.p4runtime.requests import MAX_ELEMENTS, MAX_PART, parsing
-from tailrace.switch.p4runtime.state import Result, State
+from tailrace.switch.p4runtime.state import ForwardingState, Result
 from tests.long import times
 from tests.switch.p4runtime import states
 from tests.switch.p4runtime.conftest import BUILD, TIMEOUT_S
@@ -32,7 +32,7 @@ from tests.switch.p4runtime.test_stateful_batches import id_of
 
 INSERT, MODIFY, DELETE = 1, 2, 3
 CELLS = 5000
-MAX_ENTITIES = SLICE // ENTITY
+MAX_ENTITIES = QUANTUM // ENTITY
 
 
 @cache
@@ -52,7 +52,7 @@ def program() -> tuple[Program, Schema]:
 
 
 @pytest.fixture
-def state() -> Iterator[State]:
+def state() -> Iterator[ForwardingState]:
     """A pipeline without a server."""
     made = states.new_state(*program())
     yield made
@@ -66,7 +66,10 @@ class _Simulated(asyncio.SelectorEventLoop):
 
 @pytest.mark.parametrize(
     ("loop", "expected"),
-    [(asyncio.SelectorEventLoop, [0, 0, pytest.approx(0.01), scheduler.MOST_S]), (_Simulated, [0, 0, 0, 0])],
+    [
+        (asyncio.SelectorEventLoop, [0, 0, pytest.approx(0.01), scheduler.MAX_YIELD_S]),
+        (_Simulated, [0, 0, 0, 0]),
+    ],
 )
 def test_others_have_a_part_of_the_time(
     monkeypatch: pytest.MonkeyPatch, loop: Callable[[], asyncio.AbstractEventLoop], expected: list[float]
@@ -82,7 +85,7 @@ def test_others_have_a_part_of_the_time(
 
     async def slices() -> None:
         nonlocal clock
-        waiting = scheduler.Turns()
+        waiting = scheduler.Scheduler()
         for slice_s in (0.001, 0.008, 0.08, 10):
             clock += slice_s
             await waiting.next()
@@ -115,7 +118,7 @@ ARRAYS = ("counter_entry", "register_entry", "meter_entry")
 
 
 @pytest.mark.parametrize("name", [*ARRAYS, "table_entry", "direct_counter_entry", "direct_meter_entry"])
-def test_answers_come_in_slices(state: State, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_come_in_slices(state: ForwardingState, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No message has more entities than a slice, and no call reads more cells while packets wait."""
     assert not any(states.written(state, [entry(number) for number in range(3000)]))
     held: list[int] = []
@@ -142,7 +145,7 @@ def test_answers_come_in_slices(state: State, name: str, monkeypatch: pytest.Mon
     assert max(held, default=0) <= MAX_ENTITIES <= externs.CELLS
 
 
-def test_what_finds_nothing_yields_too(state: State) -> None:
+def test_what_finds_nothing_yields_too(state: ForwardingState) -> None:
     """A filter that passes nothing looks at no more in a slice than one that passes all."""
     assert not any(states.written(state, [entry(number) for number in range(3000)]))
     asked = wildcard("table_entry")
@@ -150,13 +153,13 @@ def test_what_finds_nothing_yields_too(state: State) -> None:
     asked.table_entry.controller_metadata = 77
     results: list[Result] = []
     slices = list(state.read([asked] * 10, results))
-    assert slices.count(None) >= 10 * 3000 // SLICE
-    assert len(list(state.read([p4r.Entity()] * 10_000, results))) >= 10_000 * ENTITY // SLICE - 1
+    assert slices.count(None) >= 10 * 3000 // QUANTUM
+    assert len(list(state.read([p4r.Entity()] * 10_000, results))) >= 10_000 * ENTITY // QUANTUM - 1
 
 
 def test_a_read_has_a_budget() -> None:
     """What asks for more is refused before anything is read, with both figures."""
-    state = states.new_state(*program(), limits=Limits(read_bytes=1 << 20))
+    state = states.new_state(*program(), limits=EntityLimits(read_bytes=1 << 20))
     try:
         results: list[Result] = []
         with pytest.raises(P4RtError) as refused:
@@ -207,7 +210,7 @@ def test_a_sliced_read_among_writers(seed: int) -> None:
 
 
 @pytest.mark.parametrize("whole", [False, True])
-def test_writes_come_in_slices(state: State, whole: bool) -> None:
+def test_writes_come_in_slices(state: ForwardingState, whole: bool) -> None:
     """Of entries and of the cells of arrays; a batch that is cut off after a slice takes itself back."""
     batch = [entry(number) for number in range(1000)]
     for name, which in (("register_entry", "words"), ("counter_entry", "by_port")):
@@ -222,7 +225,7 @@ def test_writes_come_in_slices(state: State, whole: bool) -> None:
     steps = state.write_all_or_none(batch, results) if whole else state.write(batch, results)
     works = list(steps)
     assert results == [None] * len(batch)
-    assert max(works) <= SLICE and sum(works) >= (1000 + 2 * CELLS) * ENTITY
+    assert max(works) <= QUANTUM and sum(works) >= (1000 + 2 * CELLS) * ENTITY
     if whole:
         before = [e.SerializeToString() for e in states.answered(state, [wildcard("table_entry")])[0]]
         steps = state.write_all_or_none([entry(number) for number in range(5000, 6000)], results)
@@ -233,7 +236,7 @@ def test_writes_come_in_slices(state: State, whole: bool) -> None:
         assert sorted(before) == sorted(after)
 
 
-def test_a_batch_to_be_taken_back_is_bounded(state: State) -> None:
+def test_a_batch_to_be_taken_back_is_bounded(state: ForwardingState) -> None:
     """Others' writes wait for it."""
     with pytest.raises(P4RtError, match="4096 updates at most, not 5000"):
         states.written(state, [entry(number) for number in range(5000)], whole=True)

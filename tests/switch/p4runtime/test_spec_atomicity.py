@@ -17,7 +17,7 @@ from finsy.proto import p4r
 from tailrace.p4rt.status import Code
 from tailrace.switch.p4runtime import service
 from tailrace.switch.p4runtime.concurrency import snapshot_read
-from tailrace.switch.p4runtime.device import Settings
+from tailrace.switch.p4runtime.device import DeviceSettings
 from tests.switch.p4runtime.conftest import TIMEOUT_S, Rig, RigMaker
 from tests.switch.p4runtime.long_writes import CELLS, large_counter, writing
 from tests.switch.p4runtime.test_externs import counter, modify
@@ -66,7 +66,7 @@ def test_all_cells_of_an_array_are_written_in_slices(rig: Rig, atomic: bool) -> 
 
 def test_strictly_an_array_is_written_at_once(make_rig: RigMaker) -> None:
     """With --strict there is no between either."""
-    rig = make_rig(settings=Settings(device_id=1, strict=True))
+    rig = make_rig(settings=DeviceSettings(device_id=1, strict=True))
     rig.primary()
     rig.push("p4rt_all")
     assert not torn(rig, atomicity=0, longest_s=0)
@@ -160,7 +160,7 @@ def test_writes_and_reads_come_one_after_the_other(rig: Rig, atomicity: int) -> 
     ("limit", "code"),
     [
         (None, None),
-        ((service, "MAX_ANSWERING", 1000), grpc.StatusCode.RESOURCE_EXHAUSTED),
+        ((service, "MAX_RESPONSE_BYTES", 1000), grpc.StatusCode.RESOURCE_EXHAUSTED),
         ((snapshot_read, "REST_S", -1), grpc.StatusCode.ABORTED),
     ],
 )

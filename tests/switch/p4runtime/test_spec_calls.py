@@ -12,7 +12,7 @@ from finsy.proto import p4r, rpc_status
 
 from tailrace.p4rt.status import Code
 from tailrace.switch.p4runtime import service
-from tailrace.switch.p4runtime.device import Settings
+from tailrace.switch.p4runtime.device import DeviceSettings
 from tests.switch.p4runtime.conftest import Rig, RigMaker, code_of, details_of, everything_of
 from tests.switch.p4runtime.test_externs import group, modify
 from tests.switch.p4runtime.test_profiles import group as members_of
@@ -72,7 +72,7 @@ def test_details_of_a_very_large_batch(rig: Rig, monkeypatch: pytest.MonkeyPatch
 def test_strictly_all_details_are_told(make_rig: RigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     """With --strict however large they are; a client that takes less fails by itself."""
     monkeypatch.setattr(service, "MAX_DETAILS", 1000)
-    rig = make_rig(settings=Settings(device_id=1, strict=True))
+    rig = make_rig(settings=DeviceSettings(device_id=1, strict=True))
     rig.primary()
     rig.push("p4rt_all")
     with pytest.raises(grpc.RpcError) as caught:

@@ -14,7 +14,7 @@ from finsy.proto import p4i, p4r, p4t
 from google.protobuf import text_format
 
 from tailrace.p4rt.status import Code
-from tailrace.switch.p4runtime.device import Settings
+from tailrace.switch.p4runtime.device import DeviceSettings
 from tests.switch.p4runtime.conftest import Rig, RigMaker, code_of, details_of
 from tests.switch.p4runtime.test_externs import flood, group, modify, register
 from tests.switch.p4runtime.test_profiles import group as members_of
@@ -269,7 +269,7 @@ def test_metadata_that_is_missing_or_given_twice(rig: Rig, twice: bool) -> None:
 
 def test_metadata_that_is_given_twice_when_compatible(make_rig: RigMaker) -> None:
     """The last value counts."""
-    rig = make_rig(settings=Settings(device_id=1, bmv2_compat=True))
+    rig = make_rig(settings=DeviceSettings(device_id=1, bmv2_compat=True))
     stream = rig.primary()
     rig.push("p4rt_all")
     message = packet_out(b"\x01", b"\0", bytes(60))

@@ -13,7 +13,7 @@ import pytest
 from finsy.proto import p4i, p4r
 
 from tailrace.p4rt.status import Code
-from tailrace.switch.p4runtime.context import Ports
+from tailrace.switch.p4runtime.context import DevicePorts
 from tests.switch.p4runtime.conftest import Rig, RigMaker, details_of
 from tests.switch.p4runtime.test_externs import (
     counter,
@@ -300,7 +300,7 @@ def test_an_empty_group_does_nothing(rig: Rig) -> None:
 
 def test_a_group_whose_ports_are_all_down_is_empty(make_rig: RigMaker) -> None:
     """Members that watch nothing stay; of one-shots likewise."""
-    rig = make_rig(ports=Ports(frozenset({1, 2, 3})))
+    rig = make_rig(ports=DevicePorts(frozenset({1, 2, 3})))
     rig.primary()
     rig.push("p4rt_all")
     assert rig.write(hop(rig, one_shot=[(1, 1, 1), (2, 1, 2)])) == [OK]

@@ -14,7 +14,7 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
 from tailrace.switch.p4runtime import service
-from tailrace.switch.p4runtime.device import Settings
+from tailrace.switch.p4runtime.device import DeviceSettings
 from tests.switch.p4runtime.conftest import Rig, RigMaker, code_of
 from tests.switch.p4runtime.long_writes import entries_now, large_counter, writing
 from tests.switch.p4runtime.test_externs import counter, modify
@@ -220,7 +220,7 @@ def test_compatibly_a_write_needs_no_stream_and_is_finished_before_there_is_a_pr
     make_rig: RigMaker,
 ) -> None:
     """Nor is it cut off when the next backup is promoted as the primary goes."""
-    rig = make_rig(settings=Settings(device_id=1, bmv2_compat=True))
+    rig = make_rig(settings=DeviceSettings(device_id=1, bmv2_compat=True))
     rig.election_id = None
     batch = long_write(rig)
     codes: list[Code] = []

@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from tailrace.p4rt.status import Code
 from tailrace.switch.compiler import load_program
-from tailrace.switch.p4runtime.context import Ports
-from tailrace.switch.p4runtime.device import Settings
+from tailrace.switch.p4runtime.context import DevicePorts
+from tailrace.switch.p4runtime.device import DeviceSettings
 from tests.switch.p4runtime.conftest import BUILD, Rig
 
 INSERT, MODIFY, DELETE = 1, 2, 3
@@ -31,7 +31,7 @@ class ServerStateMachine(RuleBasedStateMachine):
     @initialize()
     def start(self) -> None:
         program = load_program((BUILD / "p4rt_all.json").read_bytes())
-        self.rig = Rig(program, Settings(device_id=1), Ports())
+        self.rig = Rig(program, DeviceSettings(device_id=1), DevicePorts())
         self.rig.primary()
         self.rig.push("p4rt_all")
         self.mac: dict[int, int] = {}

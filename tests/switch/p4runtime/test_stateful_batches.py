@@ -17,7 +17,7 @@ from tailrace.switch.compiler import Program, load_program
 from tailrace.switch.p4runtime.context import finish
 from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
 from tailrace.switch.p4runtime.reconcile import transfer
-from tailrace.switch.p4runtime.state import State
+from tailrace.switch.p4runtime.state import ForwardingState
 from tests.switch.p4runtime import states
 
 BUILD = Path(__file__).parents[2] / "programs" / "build"
@@ -46,7 +46,7 @@ def send(port: int, name: str = "send") -> p4r.Action:
     return action
 
 
-def new_state() -> State:
+def new_state() -> ForwardingState:
     compiled, schema = program()
     return states.new_state(compiled, schema)
 

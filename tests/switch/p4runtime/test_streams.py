@@ -11,7 +11,7 @@ from tailrace.p4rt.status import Code
 from tailrace.switch.core import lib as runtime
 from tailrace.switch.core.lib import C
 from tailrace.switch.daemon.ports import IoLoop
-from tailrace.switch.p4runtime.device import Settings
+from tailrace.switch.p4runtime.device import DeviceSettings
 from tests.switch.p4runtime.conftest import CPU_PORT
 
 INSERT, MODIFY, DELETE = 1, 2, 3
@@ -291,7 +291,7 @@ def test_packet_out_without_memory(rig, monkeypatch):
 
 def test_missing_packet_out_metadata_is_zero_when_compatible(make_rig):
     """Row 33, B: with the flag, left-out metadata is zero."""
-    rig = make_rig(settings=Settings(device_id=1, bmv2_compat=True))
+    rig = make_rig(settings=DeviceSettings(device_id=1, bmv2_compat=True))
     stream = rig.primary()
     rig.push("p4rt_all")
     stream.send(packet_out(b"\x04", None, bytes(60)))

@@ -9,7 +9,7 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
-from tailrace.switch.p4runtime.context import Ports
+from tailrace.switch.p4runtime.context import DevicePorts
 from tests.switch.p4runtime.conftest import Rig, RigMaker, everything_of
 from tests.switch.p4runtime.test_profiles import group, member
 from tests.switch.p4runtime.test_translation import ports_as, string_entry, string_keys
@@ -90,7 +90,7 @@ def test_nothing_is_swept_while_a_batch_may_be_taken_back(strings: Rig) -> None:
 
 def test_every_kind_of_entity_keeps_its_strings(make_rig: RigMaker) -> None:
     """Ports of replicas, and those to watch by groups and one-shots, all named by strings."""
-    rig = make_rig(ports=Ports())
+    rig = make_rig(ports=DevicePorts())
     rig.primary()
     ports_as(rig, None, "p4rt_all")
     info = rig.config_request("p4rt_all").config.p4info

@@ -9,7 +9,7 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
 from tailrace.switch.core import StateError, Switch
-from tailrace.switch.p4runtime.state import Result, State
+from tailrace.switch.p4runtime.state import ForwardingState, Result
 from tests.switch.p4runtime.conftest import TIMEOUT_S, Rig
 from tests.switch.p4runtime.test_tables import mac, read, route
 from tests.switch.p4runtime.test_transactions import everything, populate
@@ -22,7 +22,7 @@ KINDS = (
 )
 
 
-def state_of(rig: Rig) -> State:
+def state_of(rig: Rig) -> ForwardingState:
     live = rig.device._live
     assert live is not None
     return live.state

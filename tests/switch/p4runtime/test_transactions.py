@@ -13,7 +13,7 @@ from finsy.proto import p4r
 from tailrace.p4rt.status import Code
 from tailrace.switch.core import StateError, Switch
 from tailrace.switch.core import lib as runtime
-from tailrace.switch.p4runtime.device import Settings
+from tailrace.switch.p4runtime.device import DeviceSettings
 from tests.switch.p4runtime.conftest import TIMEOUT_S, Rig, RigMaker
 
 SAVE, COMMIT_NEW, COMMIT, RECONCILE = 2, 3, 4, 5
@@ -203,7 +203,7 @@ def test_a_failing_commit_keeps_what_was_saved(rig: Rig, memory: Callable[[int],
 
 def test_sizes_beyond_all_memory(make_rig: RigMaker) -> None:
     """They are refused at VERIFY already, with figures, and the live pipeline stays."""
-    rig = make_rig(settings=Settings(device_id=1, memory_limit=1 << 30))
+    rig = make_rig(settings=DeviceSettings(device_id=1, memory_limit=1 << 30))
     rig.primary()
     rig.push("p4rt_all")
     populate(rig)

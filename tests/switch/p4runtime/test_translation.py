@@ -10,8 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.p4rt.status import Code, P4RtError
-from tailrace.switch.p4runtime.entities.match import Kind, MatchField, NamedField, key_plan
-from tailrace.switch.p4runtime.entities.translation import MAX_BITS, MAX_NAME, Names, Room, Sdn, Translations
+from tailrace.switch.p4runtime.entities.match import MatchField, MatchKind, NamedField, key_plan
+from tailrace.switch.p4runtime.entities.translation import (
+    MAX_BITS,
+    MAX_NAME,
+    Sdn,
+    SdnStrings,
+    StringQuota,
+    Translations,
+)
 
 FRAME = bytes.fromhex("0000000000050000000000019999") + b"data"
 TO_CPU = bytes.fromhex("00000000000500000000000188B5") + b"data"
@@ -298,7 +305,7 @@ def test_strings_have_no_prefixes(make_rig):
 @given(st.lists(st.one_of(st.binary(max_size=4), st.integers(0, 40).map(lambda n: b"%d" % n)), max_size=80))
 def test_strings_and_numbers_are_one_to_one(given_names):
     """Whatever comes in whatever order; decimal numbers keep their own where they come first."""
-    names = Names("t", 5)
+    names = SdnStrings("t", 5)
     found: dict[bytes, int] = {}
     for name in given_names:
         try:
@@ -319,14 +326,14 @@ def test_strings_and_numbers_are_one_to_one(given_names):
 
 
 def test_the_longest_string():
-    assert Names("t", 9).to_wire(b"x" * MAX_NAME, "x") == 1
+    assert SdnStrings("t", 9).to_wire(b"x" * MAX_NAME, "x") == 1
     with pytest.raises(P4RtError):
-        Names("t", 9).to_wire(b"x" * (MAX_NAME + 1), "x")
+        SdnStrings("t", 9).to_wire(b"x" * (MAX_NAME + 1), "x")
 
 
 def test_all_types_share_the_room_for_strings():
-    room = Room(left=3)
-    first, second = Names("a", 9, room), Names("b", 9, room)
+    room = StringQuota(left=3)
+    first, second = SdnStrings("a", 9, room), SdnStrings("b", 9, room)
     assert [first.to_wire(b"x", "x"), first.to_wire(b"y", "x"), second.to_wire(b"x", "x")] == [1, 2, 1]
     for names in (first, second):
         with pytest.raises(P4RtError) as caught:
@@ -364,21 +371,21 @@ def test_a_narrower_number_is_the_wide_one(data, bits, above):
     prefix = data.draw(st.integers(1, bits))
     value_bytes = value.to_bytes((wire + 7) // 8, "big")
     high = data.draw(st.integers(value, (1 << bits) - 1))
-    for kind in (Kind.EXACT, Kind.OPTIONAL, Kind.LPM, Kind.RANGE):
+    for kind in (MatchKind.EXACT, MatchKind.OPTIONAL, MatchKind.LPM, MatchKind.RANGE):
         narrow = key_plan("t", [MatchField(1, "f", bits, 0, kind, wire)])
         wide = key_plan("t", [MatchField(1, "f", wire, 0, kind)])
         match, same = p4r.FieldMatch(field_id=1), p4r.FieldMatch(field_id=1)
-        if kind is Kind.LPM:
+        if kind is MatchKind.LPM:
             kept = value >> bits - prefix << bits - prefix
             match.lpm.value = same.lpm.value = kept.to_bytes((wire + 7) // 8, "big")
             match.lpm.prefix_len, same.lpm.prefix_len = prefix, prefix + above
-        elif kind is Kind.RANGE:
+        elif kind is MatchKind.RANGE:
             if value == 0 and high == (1 << bits) - 1:
                 continue
             match.range.low = same.range.low = value_bytes
             match.range.high = same.range.high = high.to_bytes((wire + 7) // 8, "big")
         else:
-            part = match.exact if kind is Kind.EXACT else match.optional
+            part = match.exact if kind is MatchKind.EXACT else match.optional
             part.value = value_bytes
             same.CopyFrom(match)
         packed = narrow.pack([match])
@@ -391,7 +398,7 @@ def test_a_narrower_number_is_the_wide_one(data, bits, above):
 
 @given(bits=st.integers(1, 40), above=st.integers(1, 40), data=st.data())
 def test_a_number_beyond_the_narrower_width_is_refused(bits, above, data):
-    plan = key_plan("t", [MatchField(1, "f", bits, 0, Kind.EXACT, bits + above)])
+    plan = key_plan("t", [MatchField(1, "f", bits, 0, MatchKind.EXACT, bits + above)])
     value = data.draw(st.integers(1 << bits, (1 << bits + above) - 1))
     match = p4r.FieldMatch(field_id=1)
     match.exact.value = value.to_bytes((value.bit_length() + 7) // 8, "big")
@@ -401,7 +408,7 @@ def test_a_number_beyond_the_narrower_width_is_refused(bits, above, data):
 
 
 def test_a_named_field_takes_the_empty_string():
-    plan = key_plan("t", [NamedField(1, "f", Names("t", 9), 0, Kind.EXACT)])
+    plan = key_plan("t", [NamedField(1, "f", SdnStrings("t", 9), 0, MatchKind.EXACT)])
     match = p4r.FieldMatch(field_id=1)
     match.exact.SetInParent()
     assert plan.pack([match]).key == b"\0\0"

@@ -10,7 +10,7 @@ import pytest
 
 from tailrace.switch.p4runtime import context
 from tailrace.switch.p4runtime.entities import digests, externs, match, profiles, tables
-from tailrace.switch.p4runtime.state import State
+from tailrace.switch.p4runtime.state import ForwardingState
 from tests.switch.fuzz.builds import PROGRAMS
 from tests.switch.fuzz.kinds import pipeline
 from tests.switch.p4runtime.fuzzed import Fuzzed, InProcess, facts_of
@@ -59,19 +59,21 @@ def replaced(owner: Any, name: str, by: Any) -> Broken:
 
 
 def keeps_what_it_takes_back(patch: pytest.MonkeyPatch) -> None:
-    def write_all_or_none(self: State, updates: Any, results: Any) -> Any:
+    def write_all_or_none(self: ForwardingState, updates: Any, results: Any) -> Any:
         yield from self.write(updates, results)
 
-    patch.setattr(State, "write_all_or_none", write_all_or_none)
+    patch.setattr(ForwardingState, "write_all_or_none", write_all_or_none)
 
 
 def takes_a_member_in_use(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(profiles.Profile, "use", lambda self, target: setattr(target, "handle", 0))
-    patch.setattr(profiles.Profile, "release", lambda self, target: None)
+    patch.setattr(profiles.ProfileState, "use", lambda self, target: setattr(target, "handle", 0))
+    patch.setattr(profiles.ProfileState, "release", lambda self, target: None)
 
 
 BROKEN: dict[str, Broken] = {
-    "priorities are not looked at": replaced(tables.Table, "_check_priority", lambda self, priority: None),
+    "priorities are not looked at": replaced(
+        tables.TableState, "_check_priority", lambda self, priority: None
+    ),
     "prefixes may have bits behind them": replaced(
         match,
         "_lpm",
@@ -88,7 +90,7 @@ BROKEN: dict[str, Broken] = {
     ),
     "values are read back as they were written": replaced(context, "shortest", lambda data: data),
     "weights may be anything": replaced(
-        profiles.Profile,
+        profiles.ProfileState,
         "_weighted",
         lambda self, item: profiles.Weighted(max(item.weight, 0), self._watch(item)),
     ),
@@ -96,7 +98,7 @@ BROKEN: dict[str, Broken] = {
     "a batch is not taken back": keeps_what_it_takes_back,
     "counters may be negative": replaced(externs, "check_counter", lambda data, what: None),
     "default entries keep what they had": replaced(
-        tables.Table,
+        tables.TableState,
         "initial_default",
         lambda self: (
             getattr(self, "default", None) or tables.Entry(match.PackedKey(b"", b"", 0), 0, None, -1)

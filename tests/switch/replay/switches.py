@@ -12,7 +12,7 @@ from google.protobuf import text_format
 
 from tailrace.switch.compiler import load_program
 from tailrace.switch.core import Switch, SwitchConfig
-from tailrace.switch.p4runtime.device import Device, Settings
+from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tailrace.switch.replay import document
 from tailrace.switch.replay.document import Document
 from tailrace.switch.trace import events
@@ -47,7 +47,7 @@ class Source:
         self.switch = Switch(None, SwitchConfig(priority_queues=2, seed=seed))
         self.device = Device(
             self.switch,
-            Settings(bmv2_compat=True),
+            DeviceSettings(bmv2_compat=True),
             lambda: NOW_NS,
             lambda text: load_program(text, source=name),
         )

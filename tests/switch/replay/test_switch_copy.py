@@ -14,7 +14,7 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.bmv2.dataplane import Dataplane
-from tailrace.bmv2.process import DEVICE_ID, Process, available
+from tailrace.bmv2.process import DEVICE_ID, Bmv2Process, available
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import NotOfferedError, ReadError, WriteError
@@ -128,7 +128,7 @@ def test_bmv2_is_copied(name: str) -> None:
     """What the copy of a BMv2 sends is what that BMv2 sends, with entities of all kinds that it takes."""
     with closing(Source(name, seed=3)) as source, tempfile.TemporaryFile() as log:
         packets = filled(source, random.Random(3))
-        with Process(log, priority_queues=2) as bmv2:
+        with Bmv2Process(log, priority_queues=2) as bmv2:
             bmv2.wait_ready()
             connection = GrpcConnection("s1", bmv2.address, DEVICE_ID)
             run_at_once(connection.client.become_primary(1))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.bmv2 import process
-from tailrace.bmv2.process import NO_THRIFT, Process, ProcessError, has_thrift
+from tailrace.bmv2.process import NO_THRIFT, Bmv2Process, ProcessError, has_thrift
 from tailrace.bmv2.thrift import ThriftError
 
 REFUSES = """#!/bin/sh
@@ -35,7 +35,7 @@ def thrift(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 def test_it_starts_and_says_what_is_missing(thrift: bool, tmp_path: Path) -> None:
     """The option is given where it is taken; a connection is refused in one line either way."""
     assert thrift == has_thrift()
-    with (tmp_path / "log").open("wb") as log, Process(log, priority_queues=8) as switch:
+    with (tmp_path / "log").open("wb") as log, Bmv2Process(log, priority_queues=8) as switch:
         with pytest.raises(ThriftError, match=NO_THRIFT):
             switch.thrift()
         words = switch.command

@@ -108,21 +108,21 @@ class Conjunct:
     tokens: int
 
 
-class _Token(NamedTuple):
+class _ConstraintToken(NamedTuple):
     kind: str
     text: str
     at: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Node:
+class _Expression:
     """An expression: its type, what it is for given values, its tokens; `literal`: a number of the text."""
 
     type: Type
     value: Callable[[Values], Value]
     first: int
     last: int
-    parts: tuple[_Node, ...] = ()
+    parts: tuple[_Expression, ...] = ()
     literal: int | None = None
 
 
@@ -135,10 +135,10 @@ def parse(text: str, scope: Scope, what: str) -> list[Conjunct]:
     Raises:
         P4RtError: INVALID_ARGUMENT, with the place of the error and what is allowed there.
     """
-    return list(_Parser(text, scope, what).conjuncts())
+    return list(_ConstraintParser(text, scope, what).conjuncts())
 
 
-class _Parser:
+class _ConstraintParser:
     def __init__(self, text: str, scope: Scope, what: str) -> None:
         self._text, self._scope, self._what = text, scope, what
         self._tokens = list(self._split())
@@ -147,7 +147,7 @@ class _Parser:
 
     # ---- tokens ----
 
-    def _split(self) -> Iterator[_Token]:
+    def _split(self) -> Iterator[_ConstraintToken]:
         at = count = 0
         while at < len(self._text):
             found = _TOKEN.match(self._text, at)
@@ -158,9 +158,9 @@ class _Parser:
                 count += 1
                 if count > MAX_TOKENS:
                     raise self._error(at, f"more than {MAX_TOKENS} tokens")
-                yield _Token(kind, found[0], at)
+                yield _ConstraintToken(kind, found[0], at)
             at = found.end()
-        yield _Token("end", "the end", at)
+        yield _ConstraintToken("end", "the end", at)
 
     def _error(self, at: int, message: str) -> P4RtError:
         before = self._text[:at].splitlines() or [""]
@@ -168,14 +168,14 @@ class _Parser:
             before.append("")
         return invalid(f"{self._what}, line {len(before)}, column {len(before[-1]) + 1}: {message}")
 
-    def _unexpected(self, token: _Token, expected: str) -> P4RtError:
+    def _unexpected(self, token: _ConstraintToken, expected: str) -> P4RtError:
         return self._error(token.at, f"expected {expected}, not '{token.text[:40]}'")
 
     @property
-    def _next(self) -> _Token:
+    def _next(self) -> _ConstraintToken:
         return self._tokens[self._at]
 
-    def _take(self) -> _Token:
+    def _take(self) -> _ConstraintToken:
         token = self._next
         if token.kind != "end":
             self._at += 1
@@ -209,13 +209,13 @@ class _Parser:
             names = dict.fromkeys(name for _, name in self._named[begin:end])
             yield Conjunct(self._shown(part), tuple(names), part.value, part.last - part.first + 1)
 
-    def _shown(self, node: _Node) -> str:
+    def _shown(self, node: _Expression) -> str:
         """The text of a node without comments."""
         tokens = self._tokens[node.first : node.last]
         spaced = (f" {t.text} " if t.kind == "sign" and t.text in _LEVELS else t.text for t in tokens)
         return "".join(spaced)
 
-    def _expression(self, above: int) -> _Node:
+    def _expression(self, above: int) -> _Expression:
         left = self._unary()
         while self._next.kind == "sign" and (level := _LEVELS.get(self._next.text, 0)) > above:
             sign = self._take()
@@ -235,7 +235,7 @@ class _Parser:
     def _ends(self) -> bool:
         return self._next.kind == "end" or self._sees(")")
 
-    def _chain(self, left: _Node, sign: str, level: int) -> _Node:
+    def _chain(self, left: _Expression, sign: str, level: int) -> _Expression:
         """Operands with the same operator between them, in one node, however many they are."""
         parts = [left, self._expression(level)]
         while self._sees(sign):
@@ -247,18 +247,18 @@ class _Parser:
             self._want(BOOL, part)
         values = tuple(part.value for part in parts)
         if sign == "||":
-            return _Node(BOOL, lambda v: any(value(v) for value in values), left.first, parts[-1].last)
-        return _Node(
+            return _Expression(BOOL, lambda v: any(value(v) for value in values), left.first, parts[-1].last)
+        return _Expression(
             BOOL, lambda v: all(value(v) for value in values), left.first, parts[-1].last, tuple(parts)
         )
 
-    def _implies(self, left: _Node, right: _Node) -> _Node:
+    def _implies(self, left: _Expression, right: _Expression) -> _Expression:
         self._want(BOOL, left)
         self._want(BOOL, right)
         if_, then = left.value, right.value
-        return _Node(BOOL, lambda v: not if_(v) or then(v), left.first, right.last)
+        return _Expression(BOOL, lambda v: not if_(v) or then(v), left.first, right.last)
 
-    def _unary(self) -> _Node:
+    def _unary(self) -> _Expression:
         first, signs = self._at, []
         while self._sees("!") or self._sees("-"):
             signs.append(self._take().text)
@@ -269,11 +269,11 @@ class _Parser:
             return node
         value = node.value
         if signs[0] == "!":
-            return _Node(BOOL, lambda v: not value(v), first, node.last)
+            return _Expression(BOOL, lambda v: not value(v), first, node.last)
         literal = None if node.literal is None else -node.literal
-        return _Node(INT, lambda v: -value(v), first, node.last, literal=literal)
+        return _Expression(INT, lambda v: -value(v), first, node.last, literal=literal)
 
-    def _postfix(self) -> _Node:
+    def _postfix(self) -> _Expression:
         node = self._primary()
         while self._sees("::"):
             at = self._take().at
@@ -285,10 +285,10 @@ class _Parser:
             index, kind = parts[name]
             value = node.value
             type_ = Type(kind, node.type.bits if kind == "bit" else 0)
-            node = _Node(type_, _part(value, index), node.first, self._at)
+            node = _Expression(type_, _part(value, index), node.first, self._at)
         return node
 
-    def _primary(self) -> _Node:
+    def _primary(self) -> _Expression:
         first, token = self._at, self._take()
         if token.kind == "number":
             return self._constant(INT, self._number(token), first)
@@ -306,22 +306,22 @@ class _Parser:
             node = self._expression(0)
             self._expect(")")
             self._nesting -= 1
-            return _Node(node.type, node.value, first, self._at, node.parts, node.literal)
+            return _Expression(node.type, node.value, first, self._at, node.parts, node.literal)
         raise self._unexpected(
             token, f"a {self._scope.what}, a number, 'true', 'false', '(', '!', '-' or '::'"
         )
 
-    def _constant(self, type_: Type, constant: int, first: int) -> _Node:
+    def _constant(self, type_: Type, constant: int, first: int) -> _Expression:
         literal = constant if type_ == INT else None
-        return _Node(type_, lambda _: constant, first, self._at, literal=literal)
+        return _Expression(type_, lambda _: constant, first, self._at, literal=literal)
 
-    def _number(self, token: _Token) -> int:
+    def _number(self, token: _ConstraintToken) -> int:
         if len(token.text) > MAX_DIGITS:
             raise self._error(token.at, f"a number of more than {MAX_DIGITS} digits")
         base = _BASES.get(token.text[:2].lower())
         return int(token.text[2:], base) if base else int(token.text)
 
-    def _name(self, token: _Token, first: int) -> _Node:
+    def _name(self, token: _ConstraintToken, first: int) -> _Expression:
         words = [token.text]
         while self._sees("."):
             self._take()
@@ -329,16 +329,16 @@ class _Parser:
         return self._found(".".join(words), self._scope.names, self._scope.what, token, first)
 
     def _found(
-        self, name: str, known: Mapping[str, tuple[int, Type]], what: str, token: _Token, first: int
-    ) -> _Node:
+        self, name: str, known: Mapping[str, tuple[int, Type]], what: str, token: _ConstraintToken, first: int
+    ) -> _Expression:
         if name not in known:
             allowed = f"one of {', '.join(known)}" if known else "there is none"
             raise self._error(token.at, f"no {what} '{name}': {allowed}")
         index, type_ = known[name]
         self._named.append((first, name if token.kind == "word" else f"::{name}"))
-        return _Node(type_, lambda v: v[index], first, self._at)
+        return _Expression(type_, lambda v: v[index], first, self._at)
 
-    def _address(self, token: _Token, first: int) -> _Node:
+    def _address(self, token: _ConstraintToken, first: int) -> _Expression:
         self._take()
         text = self._take()
         if text.kind != "string":
@@ -360,13 +360,13 @@ class _Parser:
 
     # ---- types ----
 
-    def _want(self, type_: Type, node: _Node) -> None:
+    def _want(self, type_: Type, node: _Expression) -> None:
         if node.type != type_:
             raise self._error(
                 self._tokens[node.first].at, f"expected a {type_}, not a value of type {node.type}"
             )
 
-    def _compare(self, left: _Node, sign: _Token, right: _Node) -> _Node:
+    def _compare(self, left: _Expression, sign: _ConstraintToken, right: _Expression) -> _Expression:
         compare = _COMPARISONS[sign.text]
         if left.type.kind in _STRINGS or right.type.kind in _STRINGS:
             return self._compare_string(left, sign, right)
@@ -376,9 +376,9 @@ class _Parser:
         if sign.text not in ("==", "!=") and common.kind not in _ORDERED:
             raise self._error(sign.at, f"'{sign.text}' between values of type {common}, which have no order")
         one, other = _cast(left, common), _cast(right, common)
-        return _Node(BOOL, lambda v: compare(one(v), other(v)), left.first, right.last)
+        return _Expression(BOOL, lambda v: compare(one(v), other(v)), left.first, right.last)
 
-    def _compare_string(self, left: _Node, sign: _Token, right: _Node) -> _Node:
+    def _compare_string(self, left: _Expression, sign: _ConstraintToken, right: _Expression) -> _Expression:
         string, zero = (left, right) if left.type.kind in _STRINGS else (right, left)
         if zero.literal != 0 or sign.text not in ("==", "!="):
             raise self._error(
@@ -386,8 +386,8 @@ class _Parser:
             )
         value, kind, equal = string.value, string.type.kind, sign.text == "=="
         if kind == "string":
-            return _Node(BOOL, lambda v: (value(v) == b"") is equal, left.first, right.last)
-        return _Node(
+            return _Expression(BOOL, lambda v: (value(v) == b"") is equal, left.first, right.last)
+        return _Expression(
             BOOL, lambda v: (value(v)[0] == b"" and value(v)[1] != 0) is equal, left.first, right.last
         )
 
@@ -408,7 +408,7 @@ def _common(left: Type, right: Type) -> Type | None:
     return None
 
 
-def _cast(node: _Node, target: Type) -> Callable[[Values], Value]:
+def _cast(node: _Expression, target: Type) -> Callable[[Values], Value]:
     value = node.value
     if node.type == target:
         return value
@@ -422,7 +422,7 @@ def _cast(node: _Node, target: Type) -> Callable[[Values], Value]:
     return lambda v: (value(v) & full, second)
 
 
-def _flat(node: _Node) -> Iterator[_Node]:
+def _flat(node: _Expression) -> Iterator[_Expression]:
     if not node.parts:
         yield node
     for part in node.parts:

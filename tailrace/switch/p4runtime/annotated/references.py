@@ -22,7 +22,7 @@ from finsy.proto import p4i, p4r
 from tailrace.p4rt.status import P4RtError, invalid
 from tailrace.switch.p4runtime.annotated.annotations import Annotated, names
 from tailrace.switch.p4runtime.entities.bytestring import encode, shortest
-from tailrace.switch.p4runtime.entities.match import Kind, MatchField, NamedField, PackedKey
+from tailrace.switch.p4runtime.entities.match import MatchField, MatchKind, NamedField, PackedKey
 
 if TYPE_CHECKING:
     from tailrace.switch.p4runtime.entities.actions import ActionSpec
@@ -52,7 +52,7 @@ class Reference(NamedTuple):
 References = tuple[Reference, ...]
 
 
-class _Part(NamedTuple):
+class _ReferencePart(NamedTuple):
     """A field or parameter at `place` of its key or action, and the field that it refers to."""
 
     place: int
@@ -68,7 +68,7 @@ class _Target:
     shapes: set[tuple[int, ...]] = field(default_factory=set)
 
 
-def _grouped(parts: Iterable[tuple[_Part, bytes]]) -> References:
+def _grouped(parts: Iterable[tuple[_ReferencePart, bytes]]) -> References:
     """What an entry refers to: for each table one reference, or as many as it names one field."""
     groups: dict[int, list[dict[int, bytes]]] = {}
     for part, value in parts:
@@ -89,9 +89,9 @@ def _grouped(parts: Iterable[tuple[_Part, bytes]]) -> References:
 class ReferencePlan:
     """The references of one pipeline, by P4Info id of table and action."""
 
-    keys: dict[int, tuple[_Part, ...]] = field(default_factory=dict)
-    actions: dict[int, tuple[_Part, ...]] = field(default_factory=dict)
-    replicas: tuple[_Part, ...] = ()
+    keys: dict[int, tuple[_ReferencePart, ...]] = field(default_factory=dict)
+    actions: dict[int, tuple[_ReferencePart, ...]] = field(default_factory=dict)
+    replicas: tuple[_ReferencePart, ...] = ()
     targets: dict[int, _Target] = field(default_factory=dict)
     fields: dict[int, tuple[MatchField, ...]] = field(default_factory=dict)
 
@@ -121,7 +121,7 @@ class ReferencePlan:
         """What an action refers to where no key is known: of members, and of default entries."""
         return _grouped(self._of_action(spec))
 
-    def _of_action(self, spec: ActionSpec) -> Iterator[tuple[_Part, bytes]]:
+    def _of_action(self, spec: ActionSpec) -> Iterator[tuple[_ReferencePart, bytes]]:
         for part in self.actions.get(spec.plan.id, ()):
             number, names_ = spec.call.data[part.place], spec.plan.ordered[part.place].names
             yield part, encode(number) if names_ is None else names_.to_sdn(number)
@@ -224,7 +224,7 @@ class ReferenceIndex:
 
 
 def _is_given(one: MatchField, packed: PackedKey) -> bool:
-    return one.kind is Kind.EXACT or any(packed.mask[one.offset : one.offset + one.nbytes])
+    return one.kind is MatchKind.EXACT or any(packed.mask[one.offset : one.offset + one.nbytes])
 
 
 def _value(one: MatchField, packed: PackedKey) -> bytes:
@@ -245,10 +245,10 @@ def reference_plan(schema: Schema) -> ReferencePlan | None:
     Raises:
         P4RtError: INVALID_ARGUMENT: an annotation names what there is not, or what cannot be referred to.
     """
-    return _Reader(schema).read()
+    return _AnnotationReader(schema).read()
 
 
-class _Reader:
+class _AnnotationReader:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self._plan = ReferencePlan()
@@ -288,12 +288,12 @@ class _Reader:
 
     def _read_key(self, table: p4i.Table, found: TablePlan) -> None:
         what = f"table '{table.preamble.name}'"
-        parts: list[_Part] = []
+        parts: list[_ReferencePart] = []
         for place, (match, one) in enumerate(zip(table.match_fields, found.key.fields, strict=True)):
             of_field = f"{what}, field '{match.name}'"
             string = isinstance(one, NamedField)
             refers = list(self._parts(match, place, of_field, string))
-            if refers and one.kind not in (Kind.EXACT, Kind.OPTIONAL):
+            if refers and one.kind not in (MatchKind.EXACT, MatchKind.OPTIONAL):
                 raise invalid(f"P4Info: {of_field}: @refers_to is for exact and optional fields")
             parts += refers
             for target, name in self._arguments(match, "referenced_by", of_field):
@@ -306,9 +306,9 @@ class _Reader:
                 if name == "replica.instance" and string:
                     raise invalid(f"P4Info: {of_field}: instances are numbers, and this is a string")
                 self._check_target(found, place, of_field)
-                replica = _Part(_REPLICA.index(name), found.id, place)
+                replica = _ReferencePart(_REPLICA.index(name), found.id, place)
                 self._plan.replicas += (replica,)
-        optional = sum(found.key.fields[part.place].kind is Kind.OPTIONAL for part in parts)
+        optional = sum(found.key.fields[part.place].kind is MatchKind.OPTIONAL for part in parts)
         if optional > MAX_OPTIONAL:
             raise invalid(
                 f"P4Info: {what} refers with {optional} optional fields; the limit is {MAX_OPTIONAL}"
@@ -317,7 +317,7 @@ class _Reader:
             self._plan.keys[found.id] = self._bounded(parts, what)
 
     @staticmethod
-    def _bounded(parts: Sequence[_Part], what: str) -> tuple[_Part, ...]:
+    def _bounded(parts: Sequence[_ReferencePart], what: str) -> tuple[_ReferencePart, ...]:
         if len(parts) > MAX_REFERENCES:
             raise invalid(f"P4Info: {what} has {len(parts)} references; the limit is {MAX_REFERENCES}")
         return tuple(parts)
@@ -331,7 +331,7 @@ class _Reader:
                 )
             yield given[0], given[1]
 
-    def _parts(self, entity: Annotated, place: int, what: str, string: bool) -> Iterator[_Part]:
+    def _parts(self, entity: Annotated, place: int, what: str, string: bool) -> Iterator[_ReferencePart]:
         for name, of_target in self._arguments(entity, "refers_to", what):
             if name == MULTICAST_TABLE:
                 if of_target != "multicast_group_id" or string:
@@ -339,7 +339,7 @@ class _Reader:
                 self._plan.targets.setdefault(
                     MULTICAST, _Target(MULTICAST_TABLE, ("multicast_group_id",), frozenset())
                 )
-                yield _Part(place, MULTICAST, 0)
+                yield _ReferencePart(place, MULTICAST, 0)
                 continue
             table = self._tables.get(name)
             if table is None:
@@ -355,11 +355,11 @@ class _Reader:
                 raise invalid(
                     f"P4Info: {what}: @refers_to between a string and a number ('{name}.{of_target}')"
                 )
-            yield _Part(place, found.id, position)
+            yield _ReferencePart(place, found.id, position)
 
     def _check_target(self, table: TablePlan, position: int, what: str) -> None:
         fields = table.key.fields
-        if fields[position].kind is not Kind.EXACT:
+        if fields[position].kind is not MatchKind.EXACT:
             raise invalid(f"P4Info: {what}: only exact fields can be referred to")
         if table.id not in self._plan.targets:
             strings = frozenset(n for n, one in enumerate(fields) if isinstance(one, NamedField))
@@ -379,14 +379,14 @@ class _Reader:
             self._note(action)
         self._note(plan.replicas)
 
-    def _keys_of(self, table: TablePlan) -> Iterator[tuple[_Part, ...]]:
+    def _keys_of(self, table: TablePlan) -> Iterator[tuple[_ReferencePart, ...]]:
         parts, fields = self._plan.keys.get(table.id, ()), table.key.fields
-        optional = sorted({p.place for p in parts if fields[p.place].kind is Kind.OPTIONAL})
+        optional = sorted({p.place for p in parts if fields[p.place].kind is MatchKind.OPTIONAL})
         for count in range(len(optional) + 1):
             for left_out in combinations(optional, count):
                 yield tuple(part for part in parts if part.place not in left_out)
 
-    def _note(self, parts: Iterable[_Part]) -> None:
+    def _note(self, parts: Iterable[_ReferencePart]) -> None:
         for one in _grouped((part, b"") for part in parts):
             target = self._plan.targets[one.target]
             target.shapes.add(one.fields)

@@ -17,8 +17,8 @@ from tailrace.switch.p4runtime.annotated import constraints
 from tailrace.switch.p4runtime.annotated.annotations import Annotated, texts
 from tailrace.switch.p4runtime.annotated.constraints import INT, STRING, Conjunct, Scope, Type, Value
 from tailrace.switch.p4runtime.entities.bytestring import encode
-from tailrace.switch.p4runtime.entities.match import KeyPlan, Kind, MatchField, NamedField, PackedKey
-from tailrace.switch.p4runtime.entities.translation import Names
+from tailrace.switch.p4runtime.entities.match import KeyPlan, MatchField, MatchKind, NamedField, PackedKey
+from tailrace.switch.p4runtime.entities.translation import SdnStrings
 
 MAX_BYTES = 1 << 18
 """Of all constraints of a pipeline: they are parsed while others wait."""
@@ -33,7 +33,7 @@ MAX_SHOWN = 120
 
 
 @dataclass(slots=True)
-class Texts:
+class ConstraintSet:
     """The constraints of one pipeline: as they are read, and what has been evaluated of them.
 
     `asked` is in tokens, of the update that is under way.
@@ -94,7 +94,7 @@ class EntryRestriction:
     fields: tuple[MatchField, ...]
     conjuncts: tuple[Conjunct, ...]
     places: Mapping[str, int]
-    texts: Texts
+    texts: ConstraintSet
 
     def check(self, packed: PackedKey, priority: int) -> None:
         """Refuses an entry.
@@ -125,10 +125,10 @@ class ActionRestriction:
     """What the parameters of one action have to satisfy."""
 
     what: str
-    names: tuple[Names | None, ...]
+    names: tuple[SdnStrings | None, ...]
     conjuncts: tuple[Conjunct, ...]
     places: Mapping[str, int]
-    texts: Texts
+    texts: ConstraintSet
 
     def check(self, data: Sequence[int]) -> None:
         """Refuses the parameters of a call.
@@ -146,7 +146,7 @@ class ActionRestriction:
             raise _violation(self.what, "action_restriction", violated, shown)
 
 
-def entry_restriction(table: p4i.Table, key: KeyPlan, found: Texts) -> EntryRestriction | None:
+def entry_restriction(table: p4i.Table, key: KeyPlan, found: ConstraintSet) -> EntryRestriction | None:
     """The restriction of a table, whose fields `key` has in P4Info's order.
 
     Raises:
@@ -167,7 +167,7 @@ def entry_restriction(table: p4i.Table, key: KeyPlan, found: Texts) -> EntryRest
 
 
 def action_restriction(
-    action: p4i.Action, params: Sequence[tuple[str, int, Names | None]], found: Texts
+    action: p4i.Action, params: Sequence[tuple[str, int, SdnStrings | None]], found: ConstraintSet
 ) -> ActionRestriction | None:
     """The restriction of an action; of each parameter `params` has name, bits, and its strings.
 
@@ -180,7 +180,7 @@ def action_restriction(
 
 
 def _action_restriction(
-    action: p4i.Action, params: Sequence[tuple[str, int, Names | None]], found: Texts
+    action: p4i.Action, params: Sequence[tuple[str, int, SdnStrings | None]], found: ConstraintSet
 ) -> ActionRestriction | None:
     what = f"action '{action.preamble.name}'"
     known = {
@@ -199,7 +199,7 @@ def _action_restriction(
 def _match_type(one: MatchField) -> Type:
     if not isinstance(one, NamedField):
         return Type(one.kind.value, one.bits)
-    if one.kind is Kind.EXACT:
+    if one.kind is MatchKind.EXACT:
         return Type(constraints.EXACT_STRING, one.bits)
     return Type(constraints.OPTIONAL_STRING, one.bits)
 
@@ -214,21 +214,21 @@ def _match_value(one: MatchField, packed: PackedKey) -> tuple[Value, int]:
     if isinstance(one, NamedField):
         return (one.sdn(octets) if mask else b""), mask & full
     number = int.from_bytes(octets, "big")
-    if one.kind is Kind.LPM:
+    if one.kind is MatchKind.LPM:
         return number, max(mask.bit_count() - one.above, 0)
     return number, mask & full
 
 
 def _match_shown(one: MatchField, value: tuple[Value, int]) -> str:
     number, second = value
-    if one.kind is Kind.RANGE:
+    if one.kind is MatchKind.RANGE:
         return f"is {_shown(number)}..{_shown(second)}"
-    if one.kind is not Kind.EXACT and not second:
+    if one.kind is not MatchKind.EXACT and not second:
         return "is not given"
     shown = f"is {_shown(number)}"
-    if one.kind is Kind.LPM:
+    if one.kind is MatchKind.LPM:
         return f"{shown}/{second}"
-    return f"{shown} &&& {_shown(second)}" if one.kind is Kind.TERNARY else shown
+    return f"{shown} &&& {_shown(second)}" if one.kind is MatchKind.TERNARY else shown
 
 
 def _shown(value: Value) -> str:

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from tailrace.p4rt.status import exhausted
 from tailrace.switch.p4runtime.memory import ELEMENT
 
-MAX_INTAKE = 256 << 20
+MAX_REQUEST_BYTES = 256 << 20
 """Bytes of all requests under way: their octets, of which one may have 36 MiB, and their elements."""
 
 
-class Intake:
+class AdmissionControl:
     """Bytes of the requests that are being handled or wait."""
 
     def __init__(self) -> None:
@@ -31,8 +31,8 @@ class Intake:
         def hold(more: int) -> None:
             nonlocal own
             others = self._bytes - own
-            if others and self._bytes + more > MAX_INTAKE:
-                raise exhausted(f"requests of {others} bytes are under way; the limit is {MAX_INTAKE}")
+            if others and self._bytes + more > MAX_REQUEST_BYTES:
+                raise exhausted(f"requests of {others} bytes are under way; the limit is {MAX_REQUEST_BYTES}")
             self._bytes += more
             own += more
 

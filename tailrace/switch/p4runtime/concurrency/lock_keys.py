@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from finsy.proto import p4r
 
 from tailrace.switch.p4runtime.annotated.roles import owner_of
-from tailrace.switch.p4runtime.concurrency.locks import Part
+from tailrace.switch.p4runtime.concurrency.locks import LockKey
 from tailrace.switch.p4runtime.entities.schema import Schema
 
 REPLICATION = "replication"
@@ -18,14 +18,14 @@ _REFERRING = "referring"
 """Tables, where entries of one may have to be in another."""
 
 
-class Parts:
+class LockKeys:
     """Of one pipeline: a table with its direct resources, a profile with its tables, each array by itself;
     all tables and what else can be referred to together where there are references.
     """
 
     def __init__(self, schema: Schema) -> None:
         referring = schema.references is not None
-        self._replication: Part = _REFERRING if referring else REPLICATION
+        self._replication: LockKey = _REFERRING if referring else REPLICATION
         profiles = {number: _REFERRING if referring else number for number in schema.profiles}
         tables = {
             plan.id: _REFERRING if referring else plan.id if plan.profile is None else plan.profile.id
@@ -38,14 +38,14 @@ class Parts:
             "value_set_entry": dict.fromkeys(schema.value_sets),
             "digest_entry": dict.fromkeys(schema.digests),
         }
-        of_kind: dict[str, dict[int, Part]] = {
+        of_kind: dict[str, dict[int, LockKey]] = {
             kind: {one: one for one in ids} for kind, ids in arrays.items()
         }
         of_kind |= {key: {**tables} for key in ("table_entry", "direct_counter_entry", "direct_meter_entry")}
         of_kind |= {key: {**profiles} for key in ("action_profile_member", "action_profile_group")}
         self._of_kind = of_kind
 
-    def of(self, entity: p4r.Entity) -> Iterable[Part]:
+    def of(self, entity: p4r.Entity) -> Iterable[LockKey]:
         """The parts that an update or a request concerns: one, or all of its kind; none if it is no good."""
         kind = entity.WhichOneof("entity")
         if kind == "packet_replication_engine_entry":

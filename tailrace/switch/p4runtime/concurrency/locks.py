@@ -12,32 +12,32 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Hashable
 from contextlib import asynccontextmanager
 
-Part = Hashable
+LockKey = Hashable
 
 
-class Claim:
+class LockRequest:
     """Parts of somebody's, alone or shared; `when_wanted` and `leave` are for who has them."""
 
     __slots__ = ("_alone", "_leave", "_missing", "_wanted", "_when_wanted", "parts", "ready")
 
     def __init__(
-        self, alone: Collection[Part], shared: Collection[Part], leave: Callable[[Claim], None]
+        self, alone: Collection[LockKey], shared: Collection[LockKey], leave: Callable[[LockRequest], None]
     ) -> None:
         self._alone = frozenset(alone)
         self.parts = self._alone.union(shared)
         self._missing = set(self.parts)
-        self._leave: Callable[[Claim], None] | None = leave
+        self._leave: Callable[[LockRequest], None] | None = leave
         self._wanted = False
         self._when_wanted: Callable[[], None] | None = None
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if not self._missing:
             self.ready.set_result(None)
 
-    def alone(self, part: Part) -> bool:
+    def alone(self, part: LockKey) -> bool:
         """Whether nobody else may have it meanwhile."""
         return part in self._alone
 
-    def grant(self, part: Part) -> None:
+    def grant(self, part: LockKey) -> None:
         """It has the part, if it had it not."""
         self._missing.discard(part)
         if not self._missing and not self.ready.done():
@@ -63,18 +63,18 @@ class Claim:
             leave(self)
 
 
-class Claims:
+class LockManager:
     """Of one device. Use it inside its event loop."""
 
     def __init__(self) -> None:
-        self._queues: dict[Part, dict[Claim, None]] = {}
+        self._queues: dict[LockKey, dict[LockRequest, None]] = {}
 
     @asynccontextmanager
     async def claim(
-        self, alone: Collection[Part] = (), shared: Collection[Part] = (), most_s: float | None = None
-    ) -> AsyncIterator[Claim]:
+        self, alone: Collection[LockKey] = (), shared: Collection[LockKey] = (), most_s: float | None = None
+    ) -> AsyncIterator[LockRequest]:
         """Around what is done with some parts; it begins when all of them are there, or after `most_s`."""
-        claim = Claim(alone, shared, self._left)
+        claim = LockRequest(alone, shared, self._left)
         for part in claim.parts:
             self._queues.setdefault(part, {})[claim] = None
             self._serve(part)
@@ -89,7 +89,7 @@ class Claims:
         """Whether somebody waits for a part."""
         return any(not claim.ready.done() for queue in self._queues.values() for claim in queue)
 
-    def _left(self, claim: Claim) -> None:
+    def _left(self, claim: LockRequest) -> None:
         for part in claim.parts:
             queue = self._queues[part]
             del queue[claim]
@@ -98,10 +98,10 @@ class Claims:
             else:
                 del self._queues[part]
 
-    def _serve(self, part: Part) -> None:
+    def _serve(self, part: LockKey) -> None:
         """Those that are first have it; if others wait, they are told."""
         queue = self._queues[part]
-        having: list[Claim] = []
+        having: list[LockRequest] = []
         for claim in queue:
             if having and (claim.alone(part) or having[0].alone(part)):
                 break

@@ -17,9 +17,9 @@ import grpc.aio
 from tailrace.p4rt.status import Code, P4RtError, exhausted, forgetful, invalid
 from tailrace.switch.p4runtime.calls import refuse, seen, undisturbed
 
-ARRIVES_S = 60.0
+ARRIVAL_S = 60.0
 """How long a request may be on its way; those of streams may come at any time."""
-MAX_ARRIVING = 256
+MAX_PENDING = 256
 """Requests on their way at a time; the oldest call gives way to one more. Each may keep a connection open."""
 
 LARGE = 1 << 20
@@ -30,7 +30,7 @@ _Behaviour = Callable[[Any, Any], Coroutine[Any, Any, Any]]
 _T = TypeVar("_T")
 
 
-class Arriving:
+class PendingRequests:
     """The first messages of calls that have not come."""
 
     def __init__(self) -> None:
@@ -45,23 +45,23 @@ class Arriving:
         reading = asyncio.ensure_future(message)
         reading.add_done_callback(seen)
         gives_way = asyncio.get_running_loop().create_future()
-        if len(self._calls) >= MAX_ARRIVING:
+        if len(self._calls) >= MAX_PENDING:
             oldest = next(iter(self._calls))
             del self._calls[oldest]
             oldest.set_result(None)
         self._calls[gives_way] = None
         try:
-            await asyncio.wait({reading, gives_way}, timeout=ARRIVES_S, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({reading, gives_way}, timeout=ARRIVAL_S, return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._calls.pop(gives_way, None)
         if reading.done():
             return reading.result()
         if gives_way.done():
-            raise exhausted(f"{MAX_ARRIVING} requests have not arrived; the limit is {MAX_ARRIVING}")
-        raise P4RtError(Code.DEADLINE_EXCEEDED, f"the request has not arrived within {ARRIVES_S:g} s")
+            raise exhausted(f"{MAX_PENDING} requests have not arrived; the limit is {MAX_PENDING}")
+        raise P4RtError(Code.DEADLINE_EXCEEDED, f"the request has not arrived within {ARRIVAL_S:g} s")
 
 
-class InTime(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # only the stubs know of arguments
+class DeadlineHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # only the stubs know of arguments
     """The calls of other handlers, all of them coroutines that take octets."""
 
     def __init__(
@@ -70,7 +70,7 @@ class InTime(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # only the stub
         """Takes what is called when memory is free: see spec.heap.Trimmer."""
         self._handlers = handlers
         self._freed = freed
-        self._arriving = Arriving()
+        self._arriving = PendingRequests()
 
     def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[Any, Any] | None:
         """What handles a call that has begun."""

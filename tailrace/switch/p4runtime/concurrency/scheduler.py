@@ -13,13 +13,13 @@ import time
 from tailrace.p4rt.status import P4RtError
 from tailrace.switch.p4runtime.context import Work
 
-OTHERS_PART = 8
+YIELD_DIVISOR = 8
 """After a slice others have a part of the time that it took: a call takes several rounds of the loop."""
-MOST_S = 0.05
+MAX_YIELD_S = 0.05
 """Of that."""
 
 
-class Turns:
+class Scheduler:
     """The slices of one server."""
 
     def __init__(self) -> None:
@@ -33,9 +33,9 @@ class Turns:
         """
         async with self._lock:  # first come, first served
             slice_s = time.thread_time() - self._worked_s
-            is_long = slice_s > OTHERS_PART / 1000
+            is_long = slice_s > YIELD_DIVISOR / 1000
             in_real_time = type(asyncio.get_running_loop()).time is asyncio.BaseEventLoop.time
-            await asyncio.sleep(min(slice_s / OTHERS_PART, MOST_S) if is_long and in_real_time else 0)
+            await asyncio.sleep(min(slice_s / YIELD_DIVISOR, MAX_YIELD_S) if is_long and in_real_time else 0)
             self._worked_s = time.thread_time()
 
     async def all(self, steps: Work) -> None:

@@ -14,21 +14,21 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code, P4RtError
-from tailrace.switch.p4runtime.concurrency.locks import Claim
-from tailrace.switch.p4runtime.concurrency.scheduler import Turns
+from tailrace.switch.p4runtime.concurrency.locks import LockRequest
+from tailrace.switch.p4runtime.concurrency.scheduler import Scheduler
 
 REST_S = 5.0
 """How long a Write waits for rests of Reads."""
 
 
-class Answer:
+class SnapshotRead:
     """One answer."""
 
     def __init__(
         self,
         slices: Iterator[p4r.ReadResponse | None],
-        turns: Turns,
-        claim: Claim,
+        turns: Scheduler,
+        claim: LockRequest,
         keep: Callable[[int], None],
     ) -> None:
         """Args:

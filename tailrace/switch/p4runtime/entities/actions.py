@@ -14,7 +14,7 @@ from tailrace.switch.p4runtime.entities.bytestring import decode, encode
 from tailrace.switch.p4runtime.entities.schema import ABSENT, GROUP_ACTION, ActionPlan, absent
 
 
-class Use(Enum):
+class ActionUse(Enum):
     """What a table does with an action."""
 
     ENTRY = "in entries"
@@ -23,9 +23,9 @@ class Use(Enum):
 
     def denies(self, scope: int) -> bool:
         """Whether an action of this scope (P4Info's ActionRef.Scope) must not be used so."""
-        if self is Use.GROUP:
+        if self is ActionUse.GROUP:
             return scope != GROUP_ACTION
-        other = p4i.ActionRef.TABLE_ONLY if self is Use.DEFAULT else p4i.ActionRef.DEFAULT_ONLY
+        other = p4i.ActionRef.TABLE_ONLY if self is ActionUse.DEFAULT else p4i.ActionRef.DEFAULT_ONLY
         return scope in (GROUP_ACTION, other)
 
 
@@ -49,7 +49,7 @@ class ActionSpec(NamedTuple):
 
 
 def parse_action(
-    action: p4r.Action, actions: dict[int, ActionPlan], owner: str, use: Use = Use.ENTRY
+    action: p4r.Action, actions: dict[int, ActionPlan], owner: str, use: ActionUse = ActionUse.ENTRY
 ) -> ActionSpec:
     """The call that an Action message asks for; `owner` is the table or profile that has `actions`.
 
@@ -63,7 +63,11 @@ def parse_action(
     if plan.index == ABSENT:
         raise absent(f"action '{plan.name}' of {owner}")
     if use.denies(plan.scope):
-        why = f": its scope is {plan.scope}, not {GROUP_ACTION} (@groupaction)" if use is Use.GROUP else ""
+        why = (
+            f": its scope is {plan.scope}, not {GROUP_ACTION} (@groupaction)"
+            if use is ActionUse.GROUP
+            else ""
+        )
         raise P4RtError(
             Code.PERMISSION_DENIED, f"action '{plan.name}' must not be used {use.value} of {owner}{why}"
         )

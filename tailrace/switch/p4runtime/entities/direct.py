@@ -8,12 +8,12 @@ from finsy.proto import p4r
 from tailrace.p4rt.status import Code, P4RtError
 from tailrace.switch.core import ColourCounts, MeterRates
 from tailrace.switch.p4runtime.context import Undo
-from tailrace.switch.p4runtime.entities.entry import DEFAULT_HANDLE, Entry
-from tailrace.switch.p4runtime.entities.entry_store import Filled
+from tailrace.switch.p4runtime.entities.entry import DEFAULT_HANDLE, StoredEntry
+from tailrace.switch.p4runtime.entities.entry_store import EntryStore
 from tailrace.switch.p4runtime.entities.meters import NOTHING_COUNTED
 
 
-class Direct(Filled):
+class DirectResources(EntryStore):
     """The entries of a table, with their counters and meters; changes are noted for `undo`."""
 
     def no_direct(self) -> P4RtError:
@@ -21,11 +21,11 @@ class Direct(Filled):
         return P4RtError(Code.UNIMPLEMENTED, f"{self._what}: a miss runs no action, and is not counted")
 
     @staticmethod
-    def has_direct(entry: Entry) -> bool:
+    def has_direct(entry: StoredEntry) -> bool:
         """Whether an entry can have direct resources: the program gives indirect tables no default entry."""
         return entry.handle != DEFAULT_HANDLE or entry.target is not None
 
-    def reset_direct(self, entry: Entry, undo: Undo | None) -> None:
+    def reset_direct(self, entry: StoredEntry, undo: Undo | None) -> None:
         """Makes all direct resources of an entry as they are in the beginning."""
         self.set_meter(entry, None, undo)
         if self.plan.counter:
@@ -33,7 +33,7 @@ class Direct(Filled):
         if self.plan.meter is not None:
             self.set_colours(entry, NOTHING_COUNTED, undo)
 
-    def set_counter(self, entry: Entry, data: p4r.CounterData, undo: Undo | None) -> None:
+    def set_counter(self, entry: StoredEntry, data: p4r.CounterData, undo: Undo | None) -> None:
         """Sets the direct counter of an entry."""
         index, switch = self.plan.index, self._switch
         if undo is not None:
@@ -41,7 +41,7 @@ class Direct(Filled):
             undo.append(lambda: switch.entry_counter_set(index, entry.handle, *old))
         switch.entry_counter_set(index, entry.handle, data.byte_count, data.packet_count)
 
-    def set_meter(self, entry: Entry, rates: MeterRates | None, undo: Undo | None) -> None:
+    def set_meter(self, entry: StoredEntry, rates: MeterRates | None, undo: Undo | None) -> None:
         """Configures the direct meter of an entry; None: every packet is green."""
         if rates == entry.meter:
             return
@@ -51,18 +51,18 @@ class Direct(Filled):
         self._switch.entry_meter_set(self.plan.index, entry.handle, rates)
         entry.meter = rates
 
-    def colours(self, entry: Entry) -> ColourCounts:
+    def colours(self, entry: StoredEntry) -> ColourCounts:
         """What the direct meter of an entry has counted."""
         return self._switch.entry_colours(self.plan.index, entry.handle)
 
-    def set_colours(self, entry: Entry, counts: ColourCounts, undo: Undo | None) -> None:
+    def set_colours(self, entry: StoredEntry, counts: ColourCounts, undo: Undo | None) -> None:
         """Sets what the direct meter of an entry has counted."""
         if undo is not None:
             old = self.colours(entry)
             undo.append(lambda: self.set_colours(entry, old, None))
         self._switch.entry_colours_set(self.plan.index, entry.handle, counts)
 
-    def set_counts(self, entry: Entry, message: p4r.TableEntry, undo: Undo | None) -> None:
+    def set_counts(self, entry: StoredEntry, message: p4r.TableEntry, undo: Undo | None) -> None:
         """Sets the counts that a write of an entry names."""
         if message.HasField("counter_data"):
             self.set_counter(entry, message.counter_data, undo)

@@ -9,7 +9,7 @@ from tailrace.switch.core import MeterRates
 from tailrace.switch.p4runtime import memory
 from tailrace.switch.p4runtime.annotated.references import References
 from tailrace.switch.p4runtime.entities.actions import ActionSpec
-from tailrace.switch.p4runtime.entities.interned import Form
+from tailrace.switch.p4runtime.entities.interned import InternedEntry
 from tailrace.switch.p4runtime.entities.match import PackedKey
 from tailrace.switch.p4runtime.entities.members import IndirectSpec, OneShotSpec
 
@@ -20,7 +20,7 @@ Identity = bytes | tuple[bytes, bytes, int]
 
 
 @dataclass(slots=True)
-class Entry:
+class StoredEntry:
     """An entry as the client sees it; `handle` is the switch's name for it.
 
     `form` is what it was inserted as; its target may have been replaced since. `keys` is what
@@ -36,7 +36,7 @@ class Entry:
     timeout_ns: int = 0
     meter: MeterRates | None = None
     is_const: bool = False
-    form: Form | None = None
+    form: InternedEntry | None = None
     keys: References = ()
     needs: References = ()
 
@@ -53,7 +53,7 @@ class Entry:
             size += memory.reference_bytes(self.keys) + memory.reference_bytes(self.needs)
         return size
 
-    def plain_form(self) -> Form | None:
+    def plain_form(self) -> InternedEntry | None:
         """The form, where the entry still has its target and nothing beside key, priority and target."""
         form = self.form
         if form is None or form.target is not self.target:

@@ -12,33 +12,33 @@ from collections.abc import Iterator
 from tailrace.p4rt.status import Code, P4RtError
 from tailrace.switch.core import Row, RowTarget, StateError, Switch
 from tailrace.switch.p4runtime.context import Context, from_state_error
-from tailrace.switch.p4runtime.entities.entry import Entry, Identity
-from tailrace.switch.p4runtime.entities.interned import Form, Plain
+from tailrace.switch.p4runtime.entities.entry import Identity, StoredEntry
+from tailrace.switch.p4runtime.entities.interned import BulkEntry, InternedEntry
 from tailrace.switch.p4runtime.entities.match import PackedKey
 from tailrace.switch.p4runtime.entities.schema import TablePlan
 from tailrace.switch.p4runtime.memory import entry_bytes
 
 
-class Filled:
+class EntryStore:
     """Entries by match and priority, and by handle."""
 
     def __init__(self, plan: TablePlan, what: str, context: Context) -> None:
         self.plan = plan
         self._what = what
         self._context = context
-        self._entries: dict[Identity, Entry] = {}
-        self._by_handle: dict[int, Entry] = {}
-        self._filled: list[tuple[list[Plain], list[int]]] = []
+        self._entries: dict[Identity, StoredEntry] = {}
+        self._by_handle: dict[int, StoredEntry] = {}
+        self._filled: list[tuple[list[BulkEntry], list[int]]] = []
         self._top = 0  # above all handles
 
     @property
-    def entries(self) -> dict[Identity, Entry]:
+    def entries(self) -> dict[Identity, StoredEntry]:
         """All entries but the default one."""
         self._make_filled()
         return self._entries
 
     @property
-    def by_handle(self) -> dict[int, Entry]:
+    def by_handle(self) -> dict[int, StoredEntry]:
         """The same by handle."""
         self._make_filled()
         return self._by_handle
@@ -51,13 +51,13 @@ class Filled:
         """What an entry is found by."""
         return packed.key if self.plan.key.only_exact else (packed.key, packed.mask, priority)
 
-    def new_plain(self, form: Form, priority: int, target: RowTarget) -> Plain:
+    def new_plain(self, form: InternedEntry, priority: int, target: RowTarget) -> BulkEntry:
         """What `fill` takes, for this table of every switch with the same pipeline."""
         packed = form.packed
         row = Row(packed.key, packed.mask, packed.prefix_bits, priority, target)
-        return Plain(self.plan.id, self.identity(packed, priority), priority, form, row)
+        return BulkEntry(self.plan.id, self.identity(packed, priority), priority, form, row)
 
-    def fill(self, found: list[Plain]) -> None:
+    def fill(self, found: list[BulkEntry]) -> None:
         """Adds entries, all or none.
 
         Raises:
@@ -87,7 +87,9 @@ class Filled:
         while self._filled:
             for one, handle in zip(*self._filled.pop(), strict=True):
                 form = one.form
-                entry = Entry(form.packed, one.priority, form.target, handle, meter=form.rates, form=form)
+                entry = StoredEntry(
+                    form.packed, one.priority, form.target, handle, meter=form.rates, form=form
+                )
                 self._entries[one.identity] = self._by_handle[handle] = entry
 
     def forget(self) -> Iterator[None]:

@@ -15,7 +15,7 @@ from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 from tailrace.switch.core import StateError, Switch
 from tailrace.switch.core.externs import Raw, slices
 from tailrace.switch.p4runtime import memory
-from tailrace.switch.p4runtime.context import ENTITY, MODIFY, SLICE, Context, Responses, Undo, Work
+from tailrace.switch.p4runtime.context import ENTITY, MODIFY, QUANTUM, Context, Responses, Undo, Work
 from tailrace.switch.p4runtime.entities.counts import check_counter, fill_counter
 from tailrace.switch.p4runtime.entities.match import PackedKey
 from tailrace.switch.p4runtime.entities.meters import (
@@ -81,7 +81,7 @@ _Indexed = p4r.CounterEntry | p4r.MeterEntry | p4r.RegisterEntry
 
 def parts(cells: range) -> Iterator[tuple[int, int]]:
     """(first, number) of the parts of some cells that are handled at one time, each a slice of work."""
-    for first, count in slices(len(cells), SLICE // ENTITY):
+    for first, count in slices(len(cells), QUANTUM // ENTITY):
         yield cells.start + first, count
 
 
@@ -101,7 +101,7 @@ class _Arrays(Generic[_P]):
         if not self._context.strict:
             for first, count in parts(cells):
                 write(first, count)
-                yield SLICE
+                yield QUANTUM
             return
         with self._switch.between_packets():
             for first, count in parts(cells):
@@ -168,7 +168,7 @@ class Counters(_Arrays[ArrayPlan]):
                 self._switch.counter_store(
                     plan.index, first, old._switch.counter_raw(theirs.index, first, count)
                 )
-                yield SLICE
+                yield QUANTUM
 
 
 class Meters(_Arrays[MeterPlan]):
@@ -249,7 +249,7 @@ class Meters(_Arrays[MeterPlan]):
             for first, count in parts(cells):
                 counted = old._switch.colours_raw(theirs.index, first, count)
                 self._switch.colours_store(plan.index, first, counted)
-                yield SLICE
+                yield QUANTUM
 
 
 class Registers(_Arrays[RegisterPlan]):
@@ -305,7 +305,7 @@ class Registers(_Arrays[RegisterPlan]):
                     self._switch.register_store(plan.index, first, raw)
                 elif any(raw):
                     raise invalid(f"register '{plan.name}' has cells of another width, and is not all zero")
-                yield SLICE
+                yield QUANTUM
 
 
 def _split(value: int, widths: tuple[int, ...]) -> list[int]:
@@ -319,14 +319,14 @@ def _split(value: int, widths: tuple[int, ...]) -> list[int]:
     return scalars[::-1]
 
 
-class _Members(NamedTuple):
+class _ValueSetMembers(NamedTuple):
     """The members of a value set as they were given, and as the parser compares with them."""
 
     given: Sequence[PackedKey] = ()
     masked: Sequence[tuple[bytes, bytes]] = ()
 
 
-_NONE = _Members()
+_NONE = _ValueSetMembers()
 
 
 class ValueSets:
@@ -338,7 +338,7 @@ class ValueSets:
     def __init__(self, schema: Schema, context: Context) -> None:
         self._plans = schema.value_sets
         self._context = context
-        self._members: dict[int, _Members] = {}
+        self._members: dict[int, _ValueSetMembers] = {}
 
     def write(self, kind: int, message: p4r.ValueSetEntry, undo: Undo | None) -> None:
         """Applies one update."""
@@ -357,13 +357,13 @@ class ValueSets:
             raise exhausted(
                 f"value set '{plan.name}': the ranges are more than {self.MOST_MEMBERS} prefixes together"
             )
-        held = _Members(members, masked)
+        held = _ValueSetMembers(members, masked)
         if undo is not None:
             old = self._members.get(plan.id, _NONE)
             undo.append(lambda: self._set(plan, old))
         self._set(plan, held)
 
-    def _set(self, plan: ValueSetPlan, held: _Members) -> None:
+    def _set(self, plan: ValueSetPlan, held: _ValueSetMembers) -> None:
         more = memory.SET_MEMBER * (len(held.masked) - len(self._members.get(plan.id, _NONE).masked))
         self._context.memory.take(more, f"value set '{plan.name}'")
         try:

@@ -20,15 +20,15 @@ MOST_BYTES = 512
 MOST_KEPT = 1 << 14
 """Forms of one table that are kept; beyond, all are forgotten."""
 
-PLAIN = {"table_id", "match", "action", "priority", "meter_config"}
+BULK_FIELDS = {"table_id", "match", "action", "priority", "meter_config"}
 """All that a plain entry says."""
 
-MOST_MET = 1 << 20
+MOST_SHARED = 1 << 20
 """Messages that are kept; beyond, all are forgotten."""
 
 
 @dataclass(slots=True)
-class Form:
+class InternedEntry:
     """What a TableEntry says, in a table whose entries have actions of their own.
 
     `shown` is what a Read answers for key, priority and action alone, once one has asked.
@@ -41,28 +41,28 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class BulkEntry:
     """An entry with nothing beside key, priority, action and meter, as its table and the switch take it."""
 
     table: int
     identity: bytes | tuple[bytes, bytes, int]
     priority: int
-    form: Form
+    form: InternedEntry
     row: Row
 
 
-Met = tuple[p4r.Entity, Plain | None]
+SharedMessage = tuple[p4r.Entity, BulkEntry | None]
 """A message that the switches of a network share and nobody changes, and what it says if it is plain."""
 
 
-class Forms:
+class InternTable:
     """The forms of one table, by the octets of the TableEntry, all of which have been checked."""
 
     def __init__(self) -> None:
-        self._kept: dict[bytes, Form] = {}
+        self._kept: dict[bytes, InternedEntry] = {}
         self._calls: dict[bytes, tuple[ActionSpec, RowTarget]] = {}
 
-    def find(self, octets: bytes) -> Form | None:
+    def find(self, octets: bytes) -> InternedEntry | None:
         """The form of a message that was met before."""
         return self._kept.get(octets)
 
@@ -83,7 +83,7 @@ class Forms:
         self._kept.clear()
         self._calls.clear()
 
-    def keep(self, octets: bytes, form: Form) -> None:
+    def keep(self, octets: bytes, form: InternedEntry) -> None:
         """Remembers a form."""
         if len(octets) > MOST_BYTES:
             return

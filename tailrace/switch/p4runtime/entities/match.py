@@ -18,7 +18,7 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.status import P4RtError, invalid
 from tailrace.switch.p4runtime.entities.bytestring import Width, shortest
-from tailrace.switch.p4runtime.entities.translation import Names
+from tailrace.switch.p4runtime.entities.translation import SdnStrings
 
 if TYPE_CHECKING:
     from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     FieldMatches = RepeatedCompositeFieldContainer[p4r.FieldMatch]
 
 
-class Kind(Enum):
+class MatchKind(Enum):
     """Match kinds of P4Info."""
 
     EXACT = "exact"
@@ -37,7 +37,13 @@ class Kind(Enum):
 
 
 # read as module constants: looking members up in the enum costs time for every field of every entry
-_EXACT, _LPM, _TERNARY, _RANGE, _OPTIONAL = Kind.EXACT, Kind.LPM, Kind.TERNARY, Kind.RANGE, Kind.OPTIONAL
+_EXACT, _LPM, _TERNARY, _RANGE, _OPTIONAL = (
+    MatchKind.EXACT,
+    MatchKind.LPM,
+    MatchKind.TERNARY,
+    MatchKind.RANGE,
+    MatchKind.OPTIONAL,
+)
 
 
 class PackedKey(NamedTuple):
@@ -58,7 +64,7 @@ class MatchField(Width):
     __slots__ = ("above", "full", "highest", "id", "kind", "offset", "sdn", "zero")
 
     def __init__(
-        self, field_id: int, name: str, bits: int, offset: int, kind: Kind, wire_bits: int = 0
+        self, field_id: int, name: str, bits: int, offset: int, kind: MatchKind, wire_bits: int = 0
     ) -> None:
         super().__init__(f"field '{name}'", bits, wire_bits)
         self.id = field_id
@@ -85,7 +91,7 @@ class NamedField(MatchField):
 
     __slots__ = ("names",)
 
-    def __init__(self, field_id: int, name: str, names: Names, offset: int, kind: Kind) -> None:
+    def __init__(self, field_id: int, name: str, names: SdnStrings, offset: int, kind: MatchKind) -> None:
         super().__init__(field_id, name, names.bits, offset, kind)
         self.names = names
         self.sdn = lambda packed: names.to_sdn(int.from_bytes(packed, "big"))

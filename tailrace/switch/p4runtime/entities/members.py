@@ -16,7 +16,7 @@ from tailrace.switch.p4runtime.entities.group_action import write_group_action
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class WatchPort:
     """The port that a member's liveness depends on, and how the client wrote it."""
 
     port: int | None = None
@@ -31,11 +31,11 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighted:
+class WeightedMember:
     """A member of a group: its weight as the client gave it, and how many copies of it that makes."""
 
     weight: int
-    watch: Watch
+    watch: WatchPort
 
     @property
     def copies(self) -> int:
@@ -44,7 +44,7 @@ class Weighted:
 
 
 @dataclass(slots=True)
-class Member:
+class StoredMember:
     """A member; `handles` are its copies in the switch, of which there is always one.
 
     `uses` counts the groups that want so many copies of it.
@@ -57,12 +57,12 @@ class Member:
 
 
 @dataclass(slots=True)
-class Group:
+class StoredGroup:
     """A group; `members` by member id in ascending order, as PI handles them."""
 
     handle: int
     max_size: int
-    members: dict[int, Weighted] = field(default_factory=dict)
+    members: dict[int, WeightedMember] = field(default_factory=dict)
     references: int = 0
     order: tuple[int, ...] = ()
 
@@ -116,7 +116,7 @@ class OneShotSpec(IndirectSpec):
     def __init__(
         self,
         message: p4r.ActionProfileActionSet,
-        actions: list[tuple[ActionSpec, Weighted]],
+        actions: list[tuple[ActionSpec, WeightedMember]],
         first: ActionSpec | None,
         size: int,
     ) -> None:

@@ -58,7 +58,7 @@ class _Stored:
         return size + memory.reference_bytes(self.keys) + memory.reference_bytes(self.needs)
 
 
-class Replication:
+class ReplicationState:
     """All multicast groups and clone sessions."""
 
     def __init__(self, context: Context) -> None:

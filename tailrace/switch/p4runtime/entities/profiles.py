@@ -19,28 +19,28 @@ from tailrace.switch.core import StateError, Switch
 from tailrace.switch.p4runtime import memory
 from tailrace.switch.p4runtime.annotated.references import References
 from tailrace.switch.p4runtime.context import DELETE, INSERT, Context, Undo, from_state_error
-from tailrace.switch.p4runtime.entities.actions import ActionSpec, Use, parse_action
+from tailrace.switch.p4runtime.entities.actions import ActionSpec, ActionUse, parse_action
 from tailrace.switch.p4runtime.entities.group_action import read_group_action
 from tailrace.switch.p4runtime.entities.members import (
-    Group,
     GroupSpec,
     IndirectSpec,
-    Member,
     MemberSpec,
     OneShotSpec,
-    Watch,
-    Weighted,
+    StoredGroup,
+    StoredMember,
+    WatchPort,
+    WeightedMember,
 )
 from tailrace.switch.p4runtime.entities.schema import ActionPlan, ProfilePlan
 
 
-class Profile:
+class ProfileState:
     """All of one action profile or selector."""
 
     def __init__(self, plan: ProfilePlan, context: Context) -> None:
         self.plan = plan
-        self.members: dict[int, Member] = {}
-        self.groups: dict[int, Group] = {}
+        self.members: dict[int, StoredMember] = {}
+        self.groups: dict[int, StoredGroup] = {}
         self.one_shots: dict[int, OneShotSpec] = {}
         self._what = f"action profile '{plan.name}'"
         self.in_groups = 0  # groups and their members
@@ -86,7 +86,7 @@ class Profile:
         shot = action.action_profile_action_set
         before, first = read_group_action(shot, table), None
         if before is not None:
-            first = parse_action(before, actions, table, Use.GROUP)
+            first = parse_action(before, actions, table, ActionUse.GROUP)
         target = self._parse_one_shot(shot, first)
         self._check_size(target.size - (instead.size if isinstance(instead, OneShotSpec) else 0))
         return target
@@ -233,7 +233,7 @@ class Profile:
         size = memory.MEMBER + memory.reference_bytes(needs)
         self._context.memory.take(size, self._what)
         try:
-            self.members[member_id] = Member(action, self._new_copies(action, 1))
+            self.members[member_id] = StoredMember(action, self._new_copies(action, 1))
         except P4RtError:
             self._context.memory.give(size)
             raise
@@ -246,7 +246,7 @@ class Profile:
         self._refer(needs, ())
         self._context.memory.give(memory.MEMBER + memory.reference_bytes(needs))
 
-    def _set_action(self, member: Member, action: ActionSpec) -> None:
+    def _set_action(self, member: StoredMember, action: ActionSpec) -> None:
         before, after = self._needs(member.action), self._needs(action)
         self._context.memory.take(memory.reference_bytes(after) - memory.reference_bytes(before), self._what)
         self._switch.members_modify(self.plan.index, member.handles, action.call)
@@ -326,7 +326,7 @@ class Profile:
         if max_size > most:
             raise exhausted(f"{self._what}: max_size is {max_size}; groups of at most {most} are possible")
 
-    def _size_of(self, members: dict[int, Weighted]) -> int:
+    def _size_of(self, members: dict[int, WeightedMember]) -> int:
         """The size of a group (P4Runtime specification, selector_size_semantics)."""
         if self.plan.sum_of_members:
             return len(members)
@@ -342,8 +342,8 @@ class Profile:
 
     def _group_members(
         self, message: p4r.ActionProfileGroup, max_size: int, before: int
-    ) -> dict[int, Weighted]:
-        members: dict[int, Weighted] = {}
+    ) -> dict[int, WeightedMember]:
+        members: dict[int, WeightedMember] = {}
         self._check_copies(len(message.members))
         for item in sorted(message.members, key=lambda m: m.member_id):
             if item.member_id not in self.members:
@@ -365,7 +365,7 @@ class Profile:
         if total > limit:
             raise exhausted(f"{self._what}: the sum of weights is {total}; at most {limit} are possible")
 
-    def _weighted(self, item: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction) -> Weighted:
+    def _weighted(self, item: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction) -> WeightedMember:
         if self.plan.weights_allowed:
             if item.weight <= 0:
                 raise invalid(f"{self._what}: weight {item.weight} is not positive")
@@ -374,27 +374,27 @@ class Profile:
         limit = self.plan.max_member_weight
         if limit and item.weight > limit:
             raise invalid(f"{self._what}: weight {item.weight} exceeds {limit}")
-        return Weighted(item.weight, self._watch(item))
+        return WeightedMember(item.weight, self._watch(item))
 
-    def _watch(self, item: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction) -> Watch:
+    def _watch(self, item: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction) -> WatchPort:
         kind = item.WhichOneof("watch_kind")
         if kind is None or (kind == "watch_port" and not item.watch_port):
-            return Watch()
+            return WatchPort()
         if kind == "watch":
             # 0 is the SDN port that means "unknown": no port is watched
-            watch = Watch(item.watch or None, item.watch)
+            watch = WatchPort(item.watch or None, item.watch)
         else:
-            watch = Watch(*self._context.port(item.watch_port, "watch_port"))
+            watch = WatchPort(*self._context.port(item.watch_port, "watch_port"))
         if watch.port is not None and not self._context.ports.exists(watch.port):
             raise invalid(f"{self._what}: port {watch.port} to watch does not exist")
         return watch
 
-    def _add_group(self, group_id: int, max_size: int, members: dict[int, Weighted]) -> None:
+    def _add_group(self, group_id: int, max_size: int, members: dict[int, WeightedMember]) -> None:
         self._context.memory.take(memory.GROUP, self._what)
         handle = -1
         try:
             handle = self._new_group()
-            group = Group(handle, max_size)
+            group = StoredGroup(handle, max_size)
             self._set_members(group, members)
         except P4RtError:
             if handle >= 0:
@@ -413,14 +413,14 @@ class Profile:
         self._context.memory.give(memory.GROUP + memory.GROUP_MEMBER * len(group.members))
         self.in_groups -= 1 + len(group.members)
 
-    def _set_members(self, group: Group, members: dict[int, Weighted]) -> None:
+    def _set_members(self, group: StoredGroup, members: dict[int, WeightedMember]) -> None:
         """Replaces the members of a group, or changes nothing.
 
         Raises:
             P4RtError: RESOURCE_EXHAUSTED.
         """
         before, more = group.members, len(members) - len(group.members)
-        used: dict[int, Weighted] = {}
+        used: dict[int, WeightedMember] = {}
         self._context.memory.take(memory.GROUP_MEMBER * more, self._what)
         try:
             for member_id, weighted in members.items():
@@ -443,7 +443,7 @@ class Profile:
         self._drop_uses(before)
         self._purge(sorted({*before, *members}))
 
-    def _drop_uses(self, members: dict[int, Weighted]) -> None:
+    def _drop_uses(self, members: dict[int, WeightedMember]) -> None:
         self._context.copies += len(members)
         for member_id, weighted in members.items():
             uses = self.members[member_id].uses
@@ -461,15 +461,15 @@ class Profile:
 
     # ---- which members are alive ----
 
-    def _is_up(self, watch: Watch) -> bool:
+    def _is_up(self, watch: WatchPort) -> bool:
         return watch.port is None or self._context.ports.is_up(watch.port)
 
-    def _alive(self, group: Group) -> Iterator[int]:
+    def _alive(self, group: StoredGroup) -> Iterator[int]:
         for member_id, weighted in group.members.items():
             if self._is_up(weighted.watch):
                 yield from self.members[member_id].handles[: weighted.copies]
 
-    def _apply(self, group: Group) -> None:
+    def _apply(self, group: StoredGroup) -> None:
         order = tuple(sorted(self._alive(group)))
         self._context.copies += len(order)
         self._switch.group_set(self.plan.index, group.handle, order)

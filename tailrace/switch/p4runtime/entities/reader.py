@@ -11,10 +11,10 @@ from tailrace.p4rt.status import P4RtError, invalid, not_found
 from tailrace.switch.core import Switch
 from tailrace.switch.p4runtime.context import ENTITY, LOOKED_AT, Context, Responses, Work
 from tailrace.switch.p4runtime.entities.counts import fill_counter
-from tailrace.switch.p4runtime.entities.entry import DEFAULT_HANDLE, Entry
+from tailrace.switch.p4runtime.entities.entry import DEFAULT_HANDLE, StoredEntry
 from tailrace.switch.p4runtime.entities.meters import fill_colours, fill_config
-from tailrace.switch.p4runtime.entities.profiles import Profile
-from tailrace.switch.p4runtime.entities.tables import Table
+from tailrace.switch.p4runtime.entities.profiles import ProfileState
+from tailrace.switch.p4runtime.entities.tables import TableState
 
 
 def no_table(table_id: int) -> P4RtError:
@@ -22,13 +22,13 @@ def no_table(table_id: int) -> P4RtError:
     return not_found(f"there is no table with id {table_id}")
 
 
-_Found = tuple[Table, Entry | None]
+_Found = tuple[TableState, StoredEntry | None]
 
 
 class TableReader:
     """Reads entries of tables and what hangs on them."""
 
-    def __init__(self, tables: dict[int, Table], context: Context) -> None:
+    def __init__(self, tables: dict[int, TableState], context: Context) -> None:
         self._tables = tables
         self._context = context
 
@@ -45,7 +45,7 @@ class TableReader:
             return 0 if table is None else table.demand(message)
         return sum(len(table.entries) for table in self._tables.values())
 
-    def _chosen(self, message: p4r.TableEntry) -> Iterator[Table]:
+    def _chosen(self, message: p4r.TableEntry) -> Iterator[TableState]:
         if message.table_id == 0:
             if message.match:
                 raise invalid("a match without a table_id cannot be read")
@@ -74,7 +74,7 @@ class TableReader:
                 self.fill(table, entry, message, out.add())
                 yield ENTITY * entry.weight
 
-    def fill(self, table: Table, entry: Entry, message: p4r.TableEntry, out: p4r.Entity) -> None:
+    def fill(self, table: TableState, entry: StoredEntry, message: p4r.TableEntry, out: p4r.Entity) -> None:
         """Writes an entry into an empty message, with the direct resources that `message` asks for."""
         plan = table.plan
         self._fill(table, entry, out)
@@ -92,7 +92,7 @@ class TableReader:
             hit_ns = self._switch.entry_last_hit_ns(plan.index, entry.handle)
             item.time_since_last_hit.elapsed_ns = max(0, self._context.now_ns() - hit_ns)
 
-    def _fill(self, table: Table, entry: Entry, out: p4r.Entity) -> None:
+    def _fill(self, table: TableState, entry: StoredEntry, out: p4r.Entity) -> None:
         """Writes what a client wrote into an empty message."""
         form = entry.plain_form()
         if form is not None and form.shown is not None:
@@ -109,7 +109,7 @@ class TableReader:
             form.shown.CopyFrom(out)
 
     @staticmethod
-    def fill_key(table: Table, entry: Entry, out: p4r.TableEntry) -> None:
+    def fill_key(table: TableState, entry: StoredEntry, out: p4r.TableEntry) -> None:
         """Writes what identifies an entry, its metadata and its timeout into an empty message."""
         _fill_identity(table, entry, out)
         if entry.metadata:
@@ -119,10 +119,10 @@ class TableReader:
         if entry.timeout_ns:
             out.idle_timeout_ns = entry.timeout_ns
 
-    def _fill_counter(self, table: Table, entry: Entry, data: p4r.CounterData) -> None:
+    def _fill_counter(self, table: TableState, entry: StoredEntry, data: p4r.CounterData) -> None:
         fill_counter(*self._switch.entry_counter(table.plan.index, entry.handle), data)
 
-    def _direct(self, message: p4r.TableEntry, has: Callable[[Table], bool]) -> Iterator[_Found]:
+    def _direct(self, message: p4r.TableEntry, has: Callable[[TableState], bool]) -> Iterator[_Found]:
         """The entries that a direct resource request names; one that it names fully must exist.
 
         None stands for one that was looked at and passed over.
@@ -166,7 +166,7 @@ class TableReader:
             yield ENTITY
 
 
-def _fill_identity(table: Table, entry: Entry, out: p4r.TableEntry) -> None:
+def _fill_identity(table: TableState, entry: StoredEntry, out: p4r.TableEntry) -> None:
     out.table_id = table.plan.id
     if entry.handle == DEFAULT_HANDLE:
         out.is_default_action = True
@@ -175,7 +175,7 @@ def _fill_identity(table: Table, entry: Entry, out: p4r.TableEntry) -> None:
         out.priority = entry.priority
 
 
-def read_members(profiles: dict[int, Profile], message: p4r.ActionProfileMember, out: Responses) -> Work:
+def read_members(profiles: dict[int, ProfileState], message: p4r.ActionProfileMember, out: Responses) -> Work:
     """Answers an ActionProfileMember request; id 0 is all."""
     for profile in chosen_profiles(profiles, message.action_profile_id):
         for member_id in (message.member_id,) if message.member_id else tuple(profile.members):
@@ -184,7 +184,7 @@ def read_members(profiles: dict[int, Profile], message: p4r.ActionProfileMember,
                 yield ENTITY
 
 
-def read_groups(profiles: dict[int, Profile], message: p4r.ActionProfileGroup, out: Responses) -> Work:
+def read_groups(profiles: dict[int, ProfileState], message: p4r.ActionProfileGroup, out: Responses) -> Work:
     """Answers an ActionProfileGroup request; id 0 is all."""
     for profile in chosen_profiles(profiles, message.action_profile_id):
         for group_id in (message.group_id,) if message.group_id else tuple(profile.groups):
@@ -194,14 +194,14 @@ def read_groups(profiles: dict[int, Profile], message: p4r.ActionProfileGroup, o
                 yield ENTITY * (1 + len(item.members))
 
 
-def demand_of_members(profiles: dict[int, Profile], message: p4r.ActionProfileMember) -> int:
+def demand_of_members(profiles: dict[int, ProfileState], message: p4r.ActionProfileMember) -> int:
     """How many members a request of a Read names."""
     if message.member_id:
         return 1
     return sum(len(profile.members) for profile in _known(profiles, message.action_profile_id))
 
 
-def demand_of_groups(profiles: dict[int, Profile], message: p4r.ActionProfileGroup) -> int:
+def demand_of_groups(profiles: dict[int, ProfileState], message: p4r.ActionProfileGroup) -> int:
     """How many groups a request of a Read names, counting their members as such."""
     found = _known(profiles, message.action_profile_id)
     if not message.group_id:
@@ -210,11 +210,11 @@ def demand_of_groups(profiles: dict[int, Profile], message: p4r.ActionProfileGro
     return sum(1 + len(group.members) for group in groups if group is not None)
 
 
-def _known(profiles: dict[int, Profile], profile_id: int) -> list[Profile]:
+def _known(profiles: dict[int, ProfileState], profile_id: int) -> list[ProfileState]:
     return [p for p in profiles.values() if profile_id in (0, p.plan.id)]
 
 
-def chosen_profiles(profiles: dict[int, Profile], profile_id: int) -> list[Profile]:
+def chosen_profiles(profiles: dict[int, ProfileState], profile_id: int) -> list[ProfileState]:
     """The profile with an id, or all for id 0.
 
     Raises:

@@ -19,18 +19,18 @@ from tailrace.switch.compiler.model import Model
 from tailrace.switch.p4runtime.annotated.references import ReferencePlan, reference_plan
 from tailrace.switch.p4runtime.annotated.restrictions import (
     ActionRestriction,
+    ConstraintSet,
     EntryRestriction,
-    Texts,
     action_restriction,
     entry_restriction,
 )
 from tailrace.switch.p4runtime.annotated.roles import Roles, roles_of
-from tailrace.switch.p4runtime.entities.match import KeyPlan, Kind, MatchField, NamedField, key_plan
+from tailrace.switch.p4runtime.entities.match import KeyPlan, MatchField, MatchKind, NamedField, key_plan
 from tailrace.switch.p4runtime.entities.p4types import TypePlan, plan_of
-from tailrace.switch.p4runtime.entities.translation import Names, Sdn, Translations
+from tailrace.switch.p4runtime.entities.translation import Sdn, SdnStrings, Translations
 
 if TYPE_CHECKING:
-    from tailrace.switch.p4runtime.entities.interned import Forms, Met
+    from tailrace.switch.p4runtime.entities.interned import InternTable, SharedMessage
 
 
 ABSENT = -1
@@ -39,7 +39,7 @@ GROUP_ACTION = 3
 MAX_SIZE = (1 << 31) - 1
 """Entries of a table."""
 
-_E = TypeVar("_E", bound="_HasPreamble")
+_E = TypeVar("_E", bound="_P4InfoObject")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class ParamPlan:
     name: str
     position: int
     bits: int
-    names: Names | None = None
+    names: SdnStrings | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +177,9 @@ class Schema:
     digests: dict[int, DigestPlan] = field(default_factory=dict)
     value_sets: dict[int, ValueSetPlan] = field(default_factory=dict)
     absent: dict[int, str] = field(default_factory=dict)
-    forms: dict[int, Forms] = field(default_factory=dict)
-    met: dict[int, Met] = field(default_factory=dict)
-    texts: Texts = field(default_factory=Texts)
+    forms: dict[int, InternTable] = field(default_factory=dict)
+    met: dict[int, SharedMessage] = field(default_factory=dict)
+    texts: ConstraintSet = field(default_factory=ConstraintSet)
     roles: Roles | None = None
     references: ReferencePlan | None = None
 
@@ -265,7 +265,7 @@ class _Named(Protocol):
     def name(self) -> str: ...
 
 
-class _HasPreamble(Protocol):
+class _P4InfoObject(Protocol):
     @property
     def preamble(self) -> p4i.Preamble: ...
 
@@ -291,7 +291,7 @@ def _mismatch(what: str, message: str) -> P4RtError:
 
 def _check_ids(info: p4i.P4Info) -> None:
     seen: dict[int, str] = {}
-    groups: tuple[Iterable[_HasPreamble], ...] = (
+    groups: tuple[Iterable[_P4InfoObject], ...] = (
         info.tables,
         info.actions,
         info.action_profiles,
@@ -363,18 +363,18 @@ def _scope(ref: p4i.ActionRef) -> int:
 
 
 _KINDS = {
-    p4i.MatchField.EXACT: Kind.EXACT,
-    p4i.MatchField.LPM: Kind.LPM,
-    p4i.MatchField.TERNARY: Kind.TERNARY,
-    p4i.MatchField.RANGE: Kind.RANGE,
-    p4i.MatchField.OPTIONAL: Kind.OPTIONAL,
+    p4i.MatchField.EXACT: MatchKind.EXACT,
+    p4i.MatchField.LPM: MatchKind.LPM,
+    p4i.MatchField.TERNARY: MatchKind.TERNARY,
+    p4i.MatchField.RANGE: MatchKind.RANGE,
+    p4i.MatchField.OPTIONAL: MatchKind.OPTIONAL,
 }
 _PROGRAM_KINDS = {
-    Kind.EXACT: "exact",
-    Kind.LPM: "lpm",
-    Kind.TERNARY: "ternary",
-    Kind.RANGE: "range",
-    Kind.OPTIONAL: "ternary",
+    MatchKind.EXACT: "exact",
+    MatchKind.LPM: "lpm",
+    MatchKind.TERNARY: "ternary",
+    MatchKind.RANGE: "range",
+    MatchKind.OPTIONAL: "ternary",
 }
 
 
@@ -387,7 +387,7 @@ def _match_field(
         raise invalid(f"{what}: P4Info gives no known match type")
     sdn = _sdn(what, match.bitwidth, match.type_name.name, types, bits)
     if sdn.names is not None:
-        if kind not in (Kind.EXACT, Kind.OPTIONAL):
+        if kind not in (MatchKind.EXACT, MatchKind.OPTIONAL):
             raise invalid(f"P4Info: {what}: strings are matched exact or optional, not {kind.value}")
         return NamedField(match.id, match.name, sdn.names, offset, kind)
     return MatchField(match.id, match.name, sdn.bits, offset, kind, bits)

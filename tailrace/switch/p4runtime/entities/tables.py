@@ -20,19 +20,19 @@ from tailrace.switch.p4runtime.context import (
     check_metadata,
     from_state_error,
 )
-from tailrace.switch.p4runtime.entities.actions import ActionSpec, Use, parse_action
+from tailrace.switch.p4runtime.entities.actions import ActionSpec, ActionUse, parse_action
 from tailrace.switch.p4runtime.entities.counts import check_counter
-from tailrace.switch.p4runtime.entities.direct import Direct, says_direct
-from tailrace.switch.p4runtime.entities.entry import DEFAULT_HANDLE, Entry, Identity, TargetSpec
-from tailrace.switch.p4runtime.entities.interned import PLAIN, Form, Forms, Plain
+from tailrace.switch.p4runtime.entities.direct import DirectResources, says_direct
+from tailrace.switch.p4runtime.entities.entry import DEFAULT_HANDLE, Identity, StoredEntry, TargetSpec
+from tailrace.switch.p4runtime.entities.interned import BULK_FIELDS, BulkEntry, InternedEntry, InternTable
 from tailrace.switch.p4runtime.entities.match import PackedKey
 from tailrace.switch.p4runtime.entities.members import IndirectSpec, OneShotSpec
 from tailrace.switch.p4runtime.entities.meters import check_reset, parse_rates
-from tailrace.switch.p4runtime.entities.profiles import Profile
+from tailrace.switch.p4runtime.entities.profiles import ProfileState
 from tailrace.switch.p4runtime.entities.schema import Schema, TablePlan
 from tailrace.switch.p4runtime.memory import reference_bytes
 
-EXPIRED_SLICES = 16
+EXPIRED_SCANS = 16
 """Slices of a table in which one call looks for entries that have run out; the next goes on behind them."""
 
 
@@ -40,25 +40,27 @@ _Values = tuple[TargetSpec | None, bytes, int, int, References]
 """What MODIFY changes of an entry: target, metadata, cookie, timeout, and what it refers to."""
 
 
-class Table(Direct):
+class TableState(DirectResources):
     """One table: every entry of the switch, by match and priority."""
 
-    def __init__(self, plan: TablePlan, schema: Schema, context: Context, profile: Profile | None) -> None:
+    def __init__(
+        self, plan: TablePlan, schema: Schema, context: Context, profile: ProfileState | None
+    ) -> None:
         self.profile = profile
         super().__init__(plan, f"table '{plan.name}'", context)
         self._next_expired = 0
         self._model = schema.model
         plan_ = schema.references
         self._references = context.references if plan_ is not None and plan_.involves(plan) else None
-        self._forms = schema.forms.setdefault(plan.id, Forms())
+        self._forms = schema.forms.setdefault(plan.id, InternTable())
         if plan.size > schema.model.tables[plan.index].max_size:
             self._switch.table_resize(plan.index, plan.size)
-        self.default: Entry = self.initial_default()
+        self.default: StoredEntry = self.initial_default()
         self._load_initial_entries()
 
     # ---- finding entries ----
 
-    def find(self, message: p4r.TableEntry) -> Entry:
+    def find(self, message: p4r.TableEntry) -> StoredEntry:
         """The entry (perhaps the default entry) that a message names.
 
         Raises:
@@ -74,7 +76,7 @@ class Table(Direct):
             raise not_found(f"{self._what} has no such entry")
         return entry
 
-    def find_direct(self, message: p4r.TableEntry) -> Entry:
+    def find_direct(self, message: p4r.TableEntry) -> StoredEntry:
         """The same for its counter or meter.
 
         Raises:
@@ -85,7 +87,7 @@ class Table(Direct):
             raise self.no_direct()
         return entry
 
-    def all(self) -> Iterator[Entry | None]:
+    def all(self) -> Iterator[StoredEntry | None]:
         """All entries; None for a place where there is none.
 
         The table may change between two steps: what is there all the time is found once.
@@ -103,11 +105,11 @@ class Table(Direct):
             return 1
         return len(self.entries)
 
-    def select(self, message: p4r.TableEntry) -> Iterator[Entry | None]:
+    def select(self, message: p4r.TableEntry) -> Iterator[StoredEntry | None]:
         """The entries that pass the filter of a Read; None for one that was looked at and does not."""
         if message.is_default_action:
             self._check_default_key(message)
-            candidates: Iterator[Entry | None] = iter((self.default,))
+            candidates: Iterator[StoredEntry | None] = iter((self.default,))
         elif message.match:
             candidates = self._matching(message)
         else:
@@ -116,7 +118,7 @@ class Table(Direct):
             yield entry if entry is not None and self._passes(entry, message) else None
 
     @staticmethod
-    def _passes(entry: Entry, message: p4r.TableEntry) -> bool:
+    def _passes(entry: StoredEntry, message: p4r.TableEntry) -> bool:
         if message.priority and entry.priority != message.priority:
             return False
         if message.controller_metadata and entry.controller_metadata != message.controller_metadata:
@@ -127,7 +129,7 @@ class Table(Direct):
         target = entry.target
         return not action_id or (isinstance(target, ActionSpec) and target.plan.id == action_id)
 
-    def _matching(self, message: p4r.TableEntry) -> Iterator[Entry | None]:
+    def _matching(self, message: p4r.TableEntry) -> Iterator[StoredEntry | None]:
         packed = self.plan.key.look_up(message.match)
         if packed is None:
             return
@@ -137,10 +139,10 @@ class Table(Direct):
         for entry in self.all():
             yield entry if entry is not None and entry.packed[:2] == packed[:2] else None
 
-    def expired(self, now_ns: int, most: int) -> list[Entry]:
+    def expired(self, now_ns: int, most: int) -> list[StoredEntry]:
         """Some entries that were not hit for their timeout; further calls go on where this one ended."""
-        found: list[Entry] = []
-        for _ in range(EXPIRED_SLICES):
+        found: list[StoredEntry] = []
+        for _ in range(EXPIRED_SCANS):
             handles, self._next_expired = self._switch.table_expired(
                 self.plan.index, now_ns, self._next_expired, most=most - len(found)
             )
@@ -151,10 +153,15 @@ class Table(Direct):
 
     # ---- writes ----
 
-    def plain(self, message: p4r.TableEntry) -> Plain | None:
+    def plain(self, message: p4r.TableEntry) -> BulkEntry | None:
         """What an entry says that could be filled in; None: it is none, or no good."""
         said = {field.name for field, _ in message.ListFields()}
-        if said - PLAIN or self.plan.is_const or not self.plan.key.fields or self._references is not None:
+        if (
+            said - BULK_FIELDS
+            or self.plan.is_const
+            or not self.plan.key.fields
+            or self._references is not None
+        ):
             return None
         try:
             packed = self.plan.key.pack(message.match)
@@ -169,7 +176,7 @@ class Table(Direct):
                     return None
                 known = spec, self._switch.row_target(spec.call)
                 self._forms.keep_call(octets, *known)
-            return self.new_plain(Form(packed, known[0], rates), message.priority, known[1])
+            return self.new_plain(InternedEntry(packed, known[0], rates), message.priority, known[1])
         except (P4RtError, StateError):
             return None
 
@@ -218,12 +225,12 @@ class Table(Direct):
             if plan.restriction is not None:
                 plan.restriction.check(packed, priority)
             if isinstance(target, ActionSpec):
-                form = Form(packed, target, rates)
+                form = InternedEntry(packed, target, rates)
                 self._forms.keep(octets, form)
         else:
             target, rates = form.target, form.rates
         keys, needs = self._references_of(packed, target)
-        entry = Entry(
+        entry = StoredEntry(
             packed,
             priority,
             target,
@@ -302,7 +309,7 @@ class Table(Direct):
         if message.HasField("action"):
             if message.action.WhichOneof("type") != "action":
                 raise invalid(f"{self._what}: a default entry takes an action")
-            spec = parse_action(message.action.action, self.plan.actions, self._what, Use.DEFAULT)
+            spec = parse_action(message.action.action, self.plan.actions, self._what, ActionUse.DEFAULT)
             needs: References = ()
             if self._references is not None:
                 needs = self._references.plan.of_action(spec)
@@ -403,7 +410,7 @@ class Table(Direct):
     def _reference(self, target: TargetSpec) -> ActionCall | MemberRef | GroupRef:
         return target.call if isinstance(target, ActionSpec) else target.reference()
 
-    def _add(self, identity: Identity, entry: Entry) -> None:
+    def _add(self, identity: Identity, entry: StoredEntry) -> None:
         target = cast(TargetSpec, entry.target)
         packed = entry.packed
         self._context.memory.take(entry.bytes, self._what)
@@ -440,11 +447,11 @@ class Table(Direct):
         if self._references is not None:
             self._references.add(entry.keys, entry.needs)
 
-    def _give_up(self, entry: Entry) -> None:
+    def _give_up(self, entry: StoredEntry) -> None:
         self._release(entry.target)
         self._context.memory.give(entry.bytes)
 
-    def _remove(self, entry: Entry) -> None:
+    def _remove(self, entry: StoredEntry) -> None:
         self._switch.table_delete(self.plan.index, entry.handle)
         del self.by_handle[entry.handle]
         del self.entries[self.identity(entry.packed, entry.priority)]
@@ -452,14 +459,16 @@ class Table(Direct):
             self._references.remove(entry.keys, entry.needs)
         self._give_up(entry)
 
-    def _restore(self, entry: Entry, counter: tuple[int, int] | None, colours: ColourCounts | None) -> None:
+    def _restore(
+        self, entry: StoredEntry, counter: tuple[int, int] | None, colours: ColourCounts | None
+    ) -> None:
         self._add(self.identity(entry.packed, entry.priority), entry)
         if counter is not None:
             self._switch.entry_counter_set(self.plan.index, entry.handle, *counter)
         if colours is not None:
             self.set_colours(entry, colours, None)
 
-    def _retarget(self, entry: Entry, values: _Values) -> None:
+    def _retarget(self, entry: StoredEntry, values: _Values) -> None:
         """As _assign, for an entry that may point into an action profile."""
         new, old = values[0], entry.target
         used = self.profile is not None and new is not old and new is not None
@@ -474,7 +483,7 @@ class Table(Direct):
         if new is not old:
             self._release(old)
 
-    def _assign(self, entry: Entry, values: _Values) -> None:
+    def _assign(self, entry: StoredEntry, values: _Values) -> None:
         """Sets target, metadata, cookie and timeout of an entry, also in the switch where it matters."""
         target, timeout_ns = values[0], values[3]
         more = len(values[1]) - len(entry.metadata)
@@ -504,13 +513,13 @@ class Table(Direct):
                 return ActionSpec(plan, ActionCall(action, data))
         return None
 
-    def initial_default(self) -> Entry:
+    def initial_default(self) -> StoredEntry:
         """The default entry as the program declares it."""
         table = self._model.tables[self.plan.index]
         target = (
             None if table.default_action is None else self._spec_of(table.default_action, table.default_data)
         )
-        return Entry(PackedKey(b"", b"", 0), 0, target, DEFAULT_HANDLE)
+        return StoredEntry(PackedKey(b"", b"", 0), 0, target, DEFAULT_HANDLE)
 
     def _load_initial_entries(self) -> None:
         # the switch installs them at load: handles are 0, 1, … in order, and of equal entries only the first
@@ -524,7 +533,7 @@ class Table(Direct):
             identity = self.identity(packed, priority)
             if identity not in self.entries:
                 target = self._spec_of(const.action, const.data)
-                entry = Entry(packed, priority, target, len(self.entries), is_const=plan.is_const)
+                entry = StoredEntry(packed, priority, target, len(self.entries), is_const=plan.is_const)
                 if self._references is not None:
                     entry.keys = self._references.plan.keys_of(plan.id, packed)
                     self._references.add(entry.keys, ())

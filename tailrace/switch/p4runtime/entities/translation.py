@@ -31,21 +31,21 @@ MAX_NAMES = 1 << 18
 
 
 @dataclass(slots=True)
-class Room:
+class StringQuota:
     """For how many more strings there is room; `full`: one was refused."""
 
     left: int = MAX_NAMES
     full: bool = False
 
 
-class Names:
+class SdnStrings:
     """The strings of one type and their numbers, of `bits` in the data plane."""
 
     __slots__ = ("_free", "_marked", "_names", "_numbers", "_room", "bits", "type_name")
 
-    def __init__(self, type_name: str, bits: int, room: Room | None = None) -> None:
+    def __init__(self, type_name: str, bits: int, room: StringQuota | None = None) -> None:
         self.type_name = type_name
-        self._room = room or Room()
+        self._room = room or StringQuota()
         self.bits = bits
         self._numbers: dict[bytes, int] = {}
         self._names: dict[int, bytes] = {}
@@ -131,7 +131,7 @@ class Names:
             last = next(reversed(self._numbers))
             self._forget(last, self._numbers[last])
 
-    def adopt(self, other: Names) -> None:
+    def adopt(self, other: SdnStrings) -> None:
         """Takes over the strings of another pipeline's type, as long as there are none of its own."""
         if not self._numbers and other.bits == self.bits:
             self._numbers, self._names, self._free = dict(other._numbers), dict(other._names), other._free
@@ -166,7 +166,7 @@ class Sdn:
     """What controllers write: numbers of `bits`, at most those of the data plane, or strings."""
 
     bits: int
-    names: Names | None = None
+    names: SdnStrings | None = None
 
     def to_wire(self, data: bytes, what: str) -> int:
         """The data plane's value.
@@ -181,7 +181,7 @@ class Sdn:
         return encode(number) if self.names is None else self.names.to_sdn(number)
 
 
-class Mark(NamedTuple):
+class Savepoint(NamedTuple):
     """How far the strings were when something began: the number of its first write, and strings by type."""
 
     write: int
@@ -202,8 +202,8 @@ class Translations:
     states: int = 0
     batches: int = 0
     stale: bool = False
-    _names: dict[str, Names] = field(default_factory=dict)
-    _room: Room = field(default_factory=Room)
+    _names: dict[str, SdnStrings] = field(default_factory=dict)
+    _room: StringQuota = field(default_factory=StringQuota)
     _writes: int = 0
 
     def has_strings(self) -> bool:
@@ -244,12 +244,12 @@ class Translations:
         for names in self._names.values():
             names.sweep(none=True)
 
-    def begin(self) -> Mark:
+    def begin(self) -> Savepoint:
         """Notes that somebody writes, who may give strings their numbers."""
         self._writes += 1
-        return Mark(self._writes, tuple(names.count for names in self._names.values()))
+        return Savepoint(self._writes, tuple(names.count for names in self._names.values()))
 
-    def take_back(self, mark: Mark, within: int = 0) -> bool:
+    def take_back(self, mark: Savepoint, within: int = 0) -> bool:
         """Takes the numbers from strings that got theirs since then, by a write that came to nothing.
 
         Args:
@@ -291,7 +291,7 @@ class Translations:
                 raise invalid(
                     f"P4Info: type {type_name} has {bits} bits; strings stand for {MAX_BITS} at most"
                 )
-            names = self._names.setdefault(type_name, Names(type_name, bits, self._room))
+            names = self._names.setdefault(type_name, SdnStrings(type_name, bits, self._room))
             if names.bits != bits:
                 raise invalid(
                     "P4Info does not match the program: "
