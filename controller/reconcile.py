@@ -236,7 +236,7 @@ async def _install(
     changes = diff_by_key(program, by_key(others), fresh[program])
     written, refused = await _write(endpoint, stages(program, changes))
     try:
-        await endpoint.fill(entries)
+        await endpoint.bulk_insert(entries)
     except WriteError as error:
         refused = error
     if refused is None:

@@ -78,7 +78,7 @@ class Disturbed(LiveController):
         # programs are pushed at once here: nobody need wait hundreds of rounds for an answer that was lost
         self.timing = replace(self.timing, push_s=self.timing.call_s)
         self._latency_ns = round(LISTENS * self.interval_ns)
-        self.memory.ways = ChannelModel(self._disturbed_delay_s, self._mishap, self._done)
+        self.memory.model = ChannelModel(self._disturbed_delay_s, self._mishap, self._done)
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self.controllers = {number: self._nth(number) for number in range(chaos.controllers)}
         self.controller = self.controllers[0]
@@ -125,7 +125,13 @@ class Disturbed(LiveController):
         chaos = self._chaos
         if not self._disturbs or method == "StreamChannel":
             return RpcFault.NONE
-        kinds = (RpcFault.REQUEST_LOST, RpcFault.ANSWER_LOST, RpcFault.SILENCE, RpcFault.TWICE, RpcFault.NONE)
+        kinds = (
+            RpcFault.REQUEST_LOST,
+            RpcFault.RESPONSE_LOST,
+            RpcFault.NO_RESPONSE,
+            RpcFault.DUPLICATED,
+            RpcFault.NONE,
+        )
         shares = (chaos.lost, chaos.answers, chaos.silent, chaos.twice)
         return self._mishaps.choices(kinds, (*shares, max(0.0, 1 - sum(shares))))[0]
 

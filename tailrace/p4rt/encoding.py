@@ -25,20 +25,20 @@ MOST_KEPT = 1 << 20
 _PROGRAMS_KEPT = 16
 
 _NAMED = ("table_id", "match", "action", "is_default_action", "priority", "meter_config")
-_others = attrgetter(*(field.name for field in fields(P4TableEntry) if field.name not in _NAMED))
-_NO_OTHERS = _others(P4TableEntry())
+_unnamed_fields = attrgetter(*(field.name for field in fields(P4TableEntry) if field.name not in _NAMED))
+_UNSET_FIELDS = _unnamed_fields(P4TableEntry())
 """What an entry has beside `_NAMED`, where nothing of it is set."""
 
 
 @lru_cache(_PROGRAMS_KEPT)
-def _kept(program: P4Program) -> dict[Hashable, p4r.Entity]:
+def _cache(program: P4Program) -> dict[Hashable, p4r.Entity]:
     """The messages of a program, by what `_said` says; of each key and of each action of a table one."""
     del program  # a dictionary of its own is all that it needs
     return {}
 
 
 @lru_cache(_PROGRAMS_KEPT)
-def _met(program: P4Program) -> dict[int, tuple[P4Entity, p4r.Entity]]:
+def _shared(program: P4Program) -> dict[int, tuple[P4Entity, p4r.Entity]]:
     """The messages of entities that never change, by `id`; with each, so that no other one gets that."""
     del program
     return {}
@@ -48,9 +48,9 @@ _KEY = 5
 """So many of what `_said` says come before the action."""
 
 
-def _said(entity: P4Entity) -> tuple[Hashable, ...] | None:
+def _cache_key(entity: P4Entity) -> tuple[Hashable, ...] | None:
     """All that an entity says, as something to look up; None for kinds that are rare."""
-    if type(entity) is not P4TableEntry or _others(entity) != _NO_OTHERS:
+    if type(entity) is not P4TableEntry or _unnamed_fields(entity) != _UNSET_FIELDS:
         return None
     action = entity.action
     if type(action) is not P4TableAction:
@@ -69,13 +69,13 @@ def _said(entity: P4Entity) -> tuple[Hashable, ...] | None:
 
 def encode(program: P4Program, entities: Iterable[P4Entity]) -> list[p4r.Entity]:
     """Entities as P4Runtime messages, which are shared: nobody may change them."""
-    kept = _kept(program)
+    kept = _cache(program)
     return [_encoded(entity, kept, program) for entity in entities]
 
 
 def encode_shared(program: P4Program, entities: Iterable[P4Entity]) -> list[p4r.Entity]:
     """The same of entities that nobody may change either: what was met before needs no look."""
-    kept, met = _kept(program), _met(program)
+    kept, met = _cache(program), _shared(program)
     found = []
     for entity in entities:
         known = met.get(id(entity))
@@ -88,7 +88,7 @@ def encode_shared(program: P4Program, entities: Iterable[P4Entity]) -> list[p4r.
 
 
 def _encoded(entity: P4Entity, kept: dict[Hashable, p4r.Entity], program: P4Program) -> p4r.Entity:
-    said = _said(entity)
+    said = _cache_key(entity)
     if said is None:
         return entity.encode(program.schema)
     message = kept.get(said)

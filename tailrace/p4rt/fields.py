@@ -33,18 +33,18 @@ PeerOf = Callable[[int], "str | None"]
 
 PORT_BITS = 9
 _JSON_BITS = 64
-ADDRESS_WORDS = frozenset(
+ADDRESS_TERMS = frozenset(
     {"addr", "address", "dest", "destination", "dip", "dmac", "dst", "gateway", "gw", "ip", "ipv4", "ipv6"}
     | {"mac", "nexthop", "nhop", "sip", "smac", "source", "src"}
 )
-OTHER_WORDS = frozenset(
+NON_ADDRESS_TERMS = frozenset(
     {"bytes", "checksum", "count", "csum", "hash", "id", "index", "label", "latency", "len", "length", "port"}
     | {"proto", "protocol", "size", "time", "ttl", "type"}
 )
 _ADDRESS_BITS = {32: "IPV4", 48: "MAC", 128: "IPV6"}
 _MOST_DEPTH = 32
 """Names that a type may have had one after the other."""
-_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+_NAME_PART = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _FORMATS = {"IPV4_ADDRESS": "IPV4", "IPV6_ADDRESS": "IPV6", "MAC_ADDRESS": "MAC"}
 
 
@@ -82,7 +82,7 @@ class TypedField:
             return self.members.get(number, str(number))
         if self.kind is FieldKind.PORT:
             return SwitchPort(number, peer_of(number))
-        return _PLAIN.get(self.kind, _as_number)(number)
+        return _CONVERSIONS.get(self.kind, _as_number)(number)
 
     def from_bytes(self, data: bytes, peer_of: PeerOf) -> Value:
         """The typed value of a P4Runtime bytestring."""
@@ -132,7 +132,7 @@ def _as_number(number: int) -> Value:
     return number
 
 
-_PLAIN: Mapping[FieldKind, Callable[[int], Value]] = {
+_CONVERSIONS: Mapping[FieldKind, Callable[[int], Value]] = {
     FieldKind.IPV4: IPv4Address,
     FieldKind.IPV6: IPv6Address,
     FieldKind.MAC: Mac,
@@ -184,10 +184,10 @@ def _kind(name: str, width: int, annotations: tuple[str, ...]) -> FieldKind:
 
 def _speaks_of_address(name: str) -> bool:
     last = re.sub(r"\[.*\]$", "", name).rsplit(".", 1)[-1]
-    words = {word.lower() for word in _WORD.findall(last)}
-    if words & OTHER_WORDS:
+    parts = {part.lower() for part in _NAME_PART.findall(last)}
+    if parts & NON_ADDRESS_TERMS:
         return False
-    return bool(words & ADDRESS_WORDS) or {"next", "hop"} <= words
+    return bool(parts & ADDRESS_TERMS) or {"next", "hop"} <= parts
 
 
 def enum_members(types: p4t.P4TypeInfo | None, type_name: str) -> Mapping[int, str]:

@@ -37,11 +37,11 @@ class RpcFault(Enum):
     NONE = "none"
     REQUEST_LOST = "request lost"
     """It never arrives, and the client learns that the connection broke: nothing was done."""
-    ANSWER_LOST = "answer lost"
+    RESPONSE_LOST = "answer lost"
     """It is carried out, and the client learns that the connection broke."""
-    SILENCE = "silence"
+    NO_RESPONSE = "silence"
     """It is carried out, and no answer comes until the client gives up."""
-    TWICE = "twice"
+    DUPLICATED = "twice"
     """It is carried out two times, as by something between that repeats calls; the second answer comes."""
 
 
@@ -55,12 +55,12 @@ class ChannelModel:
     """
 
     delay_s: Callable[[str], float] = lambda _address: 0.0
-    mishap: Callable[[str, str], RpcFault] = lambda _address, _method: RpcFault.NONE
+    fault: Callable[[str, str], RpcFault] = lambda _address, _method: RpcFault.NONE
     done: Callable[[str, str], None] = lambda _address, _method: None
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
+class _CallStatus:
     """How a call ended, as its client learns it."""
 
     code: grpc.StatusCode
@@ -73,7 +73,7 @@ class _End:
 
 
 _EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # which the stubs do not know
-_DONE = _End(grpc.StatusCode.OK)
+_DONE = _CallStatus(grpc.StatusCode.OK)
 
 
 class _Pipe:
@@ -83,62 +83,62 @@ class _Pipe:
         self._delay_s = delay_s
         self._loop = asyncio.get_running_loop()
         self._last_s = 0.0
-        self._under_way: deque[bytes | _End] = deque()
-        self._there: deque[bytes | _End] = deque()
-        self._filled, self._emptied = asyncio.Event(), asyncio.Event()
+        self._in_flight: deque[bytes | _CallStatus] = deque()
+        self._arrived: deque[bytes | _CallStatus] = deque()
+        self._readable, self._writable = asyncio.Event(), asyncio.Event()
         self._cut = False
 
-    def send(self, item: bytes | _End) -> None:
+    def send(self, item: bytes | _CallStatus) -> None:
         self._last_s = max(self._last_s, self._loop.time() + self._delay_s())
-        self._under_way.append(item)
+        self._in_flight.append(item)
         self._loop.call_at(self._last_s, self._arrive)
 
     def _arrive(self) -> None:
-        item = self._under_way.popleft()  # timers of one time fire in any order
+        item = self._in_flight.popleft()  # timers of one time fire in any order
         if not self._cut:
-            self._there.append(item)
-            self._filled.set()
+            self._arrived.append(item)
+            self._readable.set()
 
-    def cut(self, end: _End) -> None:
+    def cut(self, end: _CallStatus) -> None:
         """Ends it now: what is under way is lost, what has arrived can still be taken."""
         if not self._cut:
             self._cut = True
-            self._there.append(end)
-            self._filled.set()
-            self._emptied.set()
+            self._arrived.append(end)
+            self._readable.set()
+            self._writable.set()
 
     async def room(self) -> None:
         """Waits while too many messages have not been taken."""
-        while not self._cut and len(self._under_way) + len(self._there) >= WINDOW:
-            self._emptied.clear()
-            await self._emptied.wait()
+        while not self._cut and len(self._in_flight) + len(self._arrived) >= WINDOW:
+            self._writable.clear()
+            await self._writable.wait()
 
-    async def take(self) -> bytes | _End:
+    async def take(self) -> bytes | _CallStatus:
         """The next message; an end stays, whoever asks again learns the same."""
-        while not self._there:
-            self._filled.clear()
-            await self._filled.wait()
-        item = self._there[0]
-        if not isinstance(item, _End):
-            self._there.popleft()
-            self._emptied.set()
+        while not self._arrived:
+            self._readable.clear()
+            await self._readable.wait()
+        item = self._arrived[0]
+        if not isinstance(item, _CallStatus):
+            self._arrived.popleft()
+            self._writable.set()
         return item
 
 
 class _Context:
     """What a handler sees of its call: the part of grpc.aio.ServicerContext that handlers use."""
 
-    def __init__(self, answers: _Pipe, serialize: Callable[[Any], bytes] | None, *, mute: bool) -> None:
-        self._answers = answers
+    def __init__(self, responses: _Pipe, serialize: Callable[[Any], bytes] | None, *, mute: bool) -> None:
+        self._responses = responses
         self._serialize = serialize
         self._mute = mute
         self._trailing: tuple[tuple[str, str | bytes], ...] = ()
         self._code, self._details = grpc.StatusCode.OK, ""
-        self.end: _End | None = None
+        self.end: _CallStatus | None = None
         self.callbacks: list[Callable[[Any], None]] = []
 
     async def abort(self, code: grpc.StatusCode, details: str = "", trailing_metadata: Any = ()) -> None:
-        self.end = _End(code, details, tuple(trailing_metadata) or self._trailing)
+        self.end = _CallStatus(code, details, tuple(trailing_metadata) or self._trailing)
         raise grpc.aio.AbortError
 
     def set_code(self, code: grpc.StatusCode) -> None:
@@ -150,11 +150,11 @@ class _Context:
     def set_trailing_metadata(self, trailing_metadata: Any) -> None:
         self._trailing = tuple(trailing_metadata)
 
-    def status(self) -> _End | None:
+    def status(self) -> _CallStatus | None:
         """The status that the handler has set; None: the call is done."""
         if self._code == grpc.StatusCode.OK:
             return None
-        return _End(self._code, self._details, self._trailing)
+        return _CallStatus(self._code, self._details, self._trailing)
 
     def add_done_callback(self, callback: Callable[[Any], None]) -> None:
         self.callbacks.append(callback)
@@ -162,8 +162,8 @@ class _Context:
     async def write(self, message: Any) -> None:
         if self._mute:
             return
-        await self._answers.room()
-        self._answers.send(message if self._serialize is None else self._serialize(message))
+        await self._responses.room()
+        self._responses.send(message if self._serialize is None else self._serialize(message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,22 +181,22 @@ class _Call:
         self, channel: _Channel, method: str, serialize: Callable[[Any], bytes], timeout_s: float | None
     ) -> None:
         address = channel.address
-        ways = channel.memory.ways
+        model = channel.memory.model
         self._channel = channel
         self._method = method
         self._serialize = serialize
-        self._mishap = ways.mishap(address, method.rpartition("/")[2])
+        self._fault = model.fault(address, method.rpartition("/")[2])
         self._loop = asyncio.get_running_loop()
-        self._requests = _Pipe(lambda: ways.delay_s(address))
-        self._answers = _Pipe(lambda: ways.delay_s(address))
+        self._requests = _Pipe(lambda: model.delay_s(address))
+        self._responses = _Pipe(lambda: model.delay_s(address))
         self._server: asyncio.Task[None] | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self.over = False
         channel.calls[self] = None
         if timeout_s is not None:
-            late = _End(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")
+            late = _CallStatus(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")
             self._deadline = self._loop.call_later(timeout_s, self.finish, late)
-        self._loop.call_later(ways.delay_s(address), self._reach)
+        self._loop.call_later(model.delay_s(address), self._reach)
 
     # ---- the client's side ----
 
@@ -212,7 +212,7 @@ class _Call:
         Raises:
             grpc.aio.AioRpcError: the call has failed.
         """
-        item = await self._answers.take()
+        item = await self._responses.take()
         if isinstance(item, bytes):
             return item
         self.finish(item)
@@ -220,7 +220,7 @@ class _Call:
             return None
         raise item.error()
 
-    def finish(self, end: _End) -> None:
+    def finish(self, end: _CallStatus) -> None:
         """The call is over for the client, who learns of `end`; the server hears of it later."""
         if self.over:
             return
@@ -228,8 +228,8 @@ class _Call:
         if self._deadline is not None:
             self._deadline.cancel()
         self._channel.calls.pop(self, None)
-        self._answers.cut(end)
-        self._loop.call_later(self._channel.memory.ways.delay_s(self._channel.address), self.stop)
+        self._responses.cut(end)
+        self._loop.call_later(self._channel.memory.model.delay_s(self._channel.address), self.stop)
 
     # ---- the server's side ----
 
@@ -237,9 +237,9 @@ class _Call:
         """The call has come to where the server should be."""
         server = self._channel.memory.servers.get(self._channel.address)
         if server is None or self.over:
-            self._answers.send(_End(grpc.StatusCode.UNAVAILABLE, "failed to connect"))
-        elif self._mishap is RpcFault.REQUEST_LOST:
-            self._answers.send(_End(grpc.StatusCode.UNAVAILABLE, _LOST))
+            self._responses.send(_CallStatus(grpc.StatusCode.UNAVAILABLE, "failed to connect"))
+        elif self._fault is RpcFault.REQUEST_LOST:
+            self._responses.send(_CallStatus(grpc.StatusCode.UNAVAILABLE, _LOST))
         else:
             self._server = self._loop.create_task(self._serve(server))
             server.tasks[self._server] = None
@@ -253,48 +253,48 @@ class _Call:
     async def _serve(self, server: _Server) -> None:
         handler = server.handler(self._method)
         serialize = None if handler is None else handler.response_serializer
-        mute = self._mishap in (RpcFault.ANSWER_LOST, RpcFault.SILENCE)
-        context = _Context(self._answers, serialize, mute=mute)
-        end = _End(grpc.StatusCode.UNAVAILABLE, _LOST)
+        mute = self._fault in (RpcFault.RESPONSE_LOST, RpcFault.NO_RESPONSE)
+        context = _Context(self._responses, serialize, mute=mute)
+        end = _CallStatus(grpc.StatusCode.UNAVAILABLE, _LOST)
         try:
             if handler is None:
-                end = _End(grpc.StatusCode.UNIMPLEMENTED, "Method not found!")
+                end = _CallStatus(grpc.StatusCode.UNIMPLEMENTED, "Method not found!")
             else:
                 await self._handle(handler, context)
                 end = context.status() or _DONE
                 if end is _DONE:
-                    self._channel.memory.ways.done(self._channel.address, self._method.rpartition("/")[2])
+                    self._channel.memory.model.done(self._channel.address, self._method.rpartition("/")[2])
         except grpc.aio.AbortError:
             end = context.end or end
         except Exception as error:  # noqa: BLE001 - as gRPC answers what a handler does not catch
-            end = _End(grpc.StatusCode.UNKNOWN, f"Unexpected {type(error)}: {error}")
+            end = _CallStatus(grpc.StatusCode.UNKNOWN, f"Unexpected {type(error)}: {error}")
         finally:
             self._requests.cut(_DONE)
             for callback in context.callbacks:
                 callback(context)
-            if self._mishap is RpcFault.ANSWER_LOST:
-                end = _End(grpc.StatusCode.UNAVAILABLE, _LOST)
-            if self._mishap is not RpcFault.SILENCE:
-                self._answers.send(end)
+            if self._fault is RpcFault.RESPONSE_LOST:
+                end = _CallStatus(grpc.StatusCode.UNAVAILABLE, _LOST)
+            if self._fault is not RpcFault.NO_RESPONSE:
+                self._responses.send(end)
 
     async def _handle(self, handler: Any, context: _Context) -> None:
         if handler.request_streaming:
             await handler.stream_stream(self._messages(handler), context)
             return
         octets = await self._requests.take()
-        if isinstance(octets, _End):
+        if isinstance(octets, _CallStatus):
             return
         request = octets if handler.request_deserializer is None else handler.request_deserializer(octets)
         if handler.response_streaming:
             await handler.unary_stream(request, context)
         else:
-            if self._mishap is RpcFault.TWICE:
+            if self._fault is RpcFault.DUPLICATED:
                 with contextlib.suppress(grpc.aio.AbortError):
                     await handler.unary_unary(request, context)
                 context.set_code(grpc.StatusCode.OK)
-            answer = await handler.unary_unary(request, context)
+            response = await handler.unary_unary(request, context)
             if context.status() is None:
-                await context.write(answer)
+                await context.write(response)
 
     async def _messages(self, handler: grpc.RpcMethodHandler[Any, Any]) -> AsyncIterator[Any]:
         while isinstance(octets := await self._requests.take(), bytes):
@@ -330,17 +330,17 @@ class _Unary:
         self._call, self._parse = call, parse
 
     def __await__(self) -> Generator[Any, None, Any]:
-        return self._answer().__await__()
+        return self._response().__await__()
 
-    async def _answer(self) -> Any:
+    async def _response(self) -> Any:
         try:
-            answer = await self._call.take()
+            response = await self._call.take()
             await self._call.take()  # its status
         except asyncio.CancelledError:
-            self._call.finish(_End(grpc.StatusCode.CANCELLED, _CLOSED))
+            self._call.finish(_CallStatus(grpc.StatusCode.CANCELLED, _CLOSED))
             raise
-        assert answer is not None
-        return self._parse(answer)
+        assert response is not None
+        return self._parse(response)
 
 
 class _Many:
@@ -370,7 +370,7 @@ class _Many:
 
     def cancel(self) -> None:
         """Ends the call."""
-        self._call.finish(_End(grpc.StatusCode.CANCELLED, _CLOSED))
+        self._call.finish(_CallStatus(grpc.StatusCode.CANCELLED, _CLOSED))
 
 
 class _Channel:
@@ -386,9 +386,9 @@ class _Channel:
 
     async def __aexit__(self, *_error: object) -> None:
         self.memory.channels.pop(self, None)
-        self.end(_End(grpc.StatusCode.CANCELLED, _CLOSED))
+        self.end(_CallStatus(grpc.StatusCode.CANCELLED, _CLOSED))
 
-    def end(self, end: _End) -> None:
+    def end(self, end: _CallStatus) -> None:
         """Ends all calls."""
         for call in tuple(self.calls):
             call.finish(end)
@@ -419,8 +419,8 @@ class _Server:
 class InMemoryGrpc:
     """All servers and channels of one event loop. It stands where `grpc.aio` does when channels are made."""
 
-    def __init__(self, ways: ChannelModel | None = None) -> None:
-        self.ways = ways or ChannelModel()
+    def __init__(self, model: ChannelModel | None = None) -> None:
+        self.model = model or ChannelModel()
         self.servers: dict[str, _Server] = {}
         self.channels: dict[_Channel, None] = {}
 
@@ -441,7 +441,7 @@ class InMemoryGrpc:
         """Breaks all connections with an address; its server stays."""
         for channel in tuple(self.channels):
             if channel.address == address:
-                channel.end(_End(grpc.StatusCode.UNAVAILABLE, _LOST))
+                channel.end(_CallStatus(grpc.StatusCode.UNAVAILABLE, _LOST))
 
     def insecure_channel(self, address: str, options: object = None) -> _Channel:  # noqa: ARG002
         """A channel to an address, whether anybody answers there or not."""

@@ -29,7 +29,7 @@ class InProcessSwitch(Protocol):
         """Carries out a Write."""
         ...
 
-    def fill(self, entities: Iterable[p4r.Entity]) -> None:
+    def bulk_insert(self, entities: Iterable[p4r.Entity]) -> None:
         """Inserts entities that nobody changes any more."""
         ...
 
@@ -78,14 +78,14 @@ class InProcess:
         except P4RtError as error:
             raise WriteError(self.name, str(error), error.code.name) from error
 
-    async def fill(self, entities: Iterable[p4r.Entity]) -> None:
+    async def bulk_insert(self, entities: Iterable[p4r.Entity]) -> None:
         """Inserts entities, in little time; nobody may change them any more.
 
         Raises:
             WriteError: one was refused; some may have been inserted.
         """
         try:
-            self._switch.fill(entities)
+            self._switch.bulk_insert(entities)
         except P4RtError as error:
             raise WriteError(self.name, str(error), error.code.name) from error
 

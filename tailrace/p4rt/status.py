@@ -71,7 +71,7 @@ def exhausted(message: str) -> P4RtError:
 _E = TypeVar("_E", bound=BaseException)
 
 
-def forgetful(error: _E) -> _E:
+def without_frames(error: _E) -> _E:
     """An error that has been caught, without the frames through which it came.
 
     They hold the request that was refused. Where one of them holds the error, too, that is a reference cycle,

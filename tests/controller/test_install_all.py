@@ -149,12 +149,12 @@ def test_a_table_is_filled_or_stays_as_it_was() -> None:
     used = switch.device.memory.used
     for refused, code in ((routes, Code.RESOURCE_EXHAUSTED), ([routes[0]] * 2, Code.ALREADY_EXISTS)):
         with pytest.raises(P4RtError) as raised:
-            switch.fill(refused)
+            switch.bulk_insert(refused)
         assert raised.value.code == code
         assert (switch.device.memory.used, _routes(switch)) == (used, 0)
-    switch.fill(routes[:-1])
+    switch.bulk_insert(routes[:-1])
     with pytest.raises(P4RtError):
-        switch.fill(routes[:1])
+        switch.bulk_insert(routes[:1])
     assert _routes(switch) == len(routes) - 1
 
 
@@ -181,7 +181,7 @@ def test_what_is_no_plain_entry_is_refused_as_a_write_of_it() -> None:
             switch.set_pipeline(requests.push(ECMP))
             with pytest.raises(P4RtError) as raised:
                 if call == "fill":
-                    switch.fill([bad])
+                    switch.bulk_insert([bad])
                 else:
                     switch.write(p4r.WriteRequest(updates=[p4r.Update(type=p4r.Update.INSERT, entity=bad)]))
             said.append(str(raised.value).rpartition("1 of 1: ")[2])

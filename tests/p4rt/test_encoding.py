@@ -165,7 +165,7 @@ def test_halves_are_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for size in (3, 6):
         asked = 0
-        encoding._kept.cache_clear()
+        encoding._cache.cache_clear()
         pairs = [_route(f"10.{size}.{i}.0/24", j) for i in range(size) for j in range(1, size)]
         with monkeypatch.context() as patched:
             patched.setattr(P4TableEntry, "encode", counted)

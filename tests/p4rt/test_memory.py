@@ -186,14 +186,14 @@ def test_deadline() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mishap", "carried_out", "code"),
+    ("fault", "carried_out", "code"),
     [
         (RpcFault.REQUEST_LOST, 0, grpc.StatusCode.UNAVAILABLE),
-        (RpcFault.ANSWER_LOST, 1, grpc.StatusCode.UNAVAILABLE),
-        (RpcFault.SILENCE, 1, grpc.StatusCode.DEADLINE_EXCEEDED),
+        (RpcFault.RESPONSE_LOST, 1, grpc.StatusCode.UNAVAILABLE),
+        (RpcFault.NO_RESPONSE, 1, grpc.StatusCode.DEADLINE_EXCEEDED),
     ],
 )
-def test_mishaps(mishap: RpcFault, carried_out: int, code: grpc.StatusCode) -> None:
+def test_faults(fault: RpcFault, carried_out: int, code: grpc.StatusCode) -> None:
     """What was done, and what the client learns of it."""
 
     async def body(bench: Bench) -> None:
@@ -201,7 +201,7 @@ def test_mishaps(mishap: RpcFault, carried_out: int, code: grpc.StatusCode) -> N
         await asyncio.sleep(1)
         assert len(bench.server.done) == carried_out
 
-    Bench(mishap=lambda _address, _method: mishap).run(body)
+    Bench(fault=lambda _address, _method: fault).run(body)
 
 
 @pytest.mark.parametrize("kind", ["end", "break_off"])

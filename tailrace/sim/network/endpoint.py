@@ -159,7 +159,7 @@ class Endpoint:
         if any(result is not None for result in results):
             raise BatchError("write", results)
 
-    def fill(self, entities: Iterable[p4r.Entity]) -> None:
+    def bulk_insert(self, entities: Iterable[p4r.Entity]) -> None:
         """Inserts entities, which are kept and which nobody may change: the switches of a network share them.
 
         Raises:
@@ -167,7 +167,7 @@ class Endpoint:
         """
         mine = p4r.WriteRequest()
         self._own(mine)
-        self.device.fill(mine, entities)
+        self.device.bulk_insert(mine, entities)
 
     def read(self, request: p4r.ReadRequest) -> Iterator[p4r.ReadResponse]:
         """Carries out a Read: the responses, all made before the first is handed out.

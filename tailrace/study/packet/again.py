@@ -163,7 +163,7 @@ class _Watching:
     def _watch(self, network: Network, switch: str) -> None:
         self._left -= 1
         if switch not in self._active:
-            written = network.p4rt(switch).device.described
+            written = network.p4rt(switch).device.entity_text
             self._active[switch] = Following(network.switch(switch), self._arrivals[switch], written)
         if not self._looking:
             self._looking = True

@@ -388,12 +388,12 @@ def _watch(switch: Switch, options: SwitchOptions) -> Watch | None:
 
     logs = PacketLogs(switch.config.drop_port, options.dump_packet_data)
 
-    def tell(_: Program, number: int, step: Event) -> None:
+    def log_event(_: Program, number: int, step: Event) -> None:
         for level, text in logs.lines(number, step):
             log.log(_LEVELS[level], "%s", printable(text))
 
     return Watch(
-        switch, tell if _logs_packets(options) else None, lambda text: log.warning("%s", one_line(text))
+        switch, log_event if _logs_packets(options) else None, lambda text: log.warning("%s", one_line(text))
     )
 
 

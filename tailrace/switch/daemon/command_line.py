@@ -307,7 +307,7 @@ def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], ob
 
 
 def parse_options(
-    parser: argparse.ArgumentParser, words: Sequence[str]
+    parser: argparse.ArgumentParser, arguments: Sequence[str]
 ) -> tuple[argparse.Namespace, SwitchOptions]:
     """The options on a command line.
 
@@ -315,7 +315,7 @@ def parse_options(
         OptionError: it makes no sense, or asks for something that cannot be done.
     """
     # target options may stand before or after `--`, so the separator itself means nothing
-    given = parser.parse_intermixed_args([word for word in words if word != "--"])
+    given = parser.parse_intermixed_args([argument for argument in arguments if argument != "--"])
     if given.help or given.version or given.json_version:
         return given, SwitchOptions(None, {})
     for name, reason in _REFUSED.items():

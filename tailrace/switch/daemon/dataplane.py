@@ -21,7 +21,7 @@ from google.protobuf.message import DecodeError
 from tailrace.p4rt.dataplane import DOWN, SERVICE, SET_STATUS, STREAM, UP, Packet, PortStatus, PortStatusSet
 from tailrace.p4rt.status import exhausted, invalid
 from tailrace.switch.core.types import PortError
-from tailrace.switch.p4runtime.calls import answering
+from tailrace.switch.p4runtime.calls import with_status
 
 KEPT_IDS = 1 << 20
 """Of packets: one that is older than so many others has none any more."""
@@ -84,8 +84,8 @@ class DataplaneService:
     def handler(self) -> grpc.GenericRpcHandler[Any, Any]:
         """The service as a gRPC server takes it."""
         handlers = {
-            STREAM: grpc.stream_stream_rpc_method_handler(answering(self._stream)),
-            SET_STATUS: grpc.unary_unary_rpc_method_handler(answering(self._set_status)),
+            STREAM: grpc.stream_stream_rpc_method_handler(with_status(self._stream)),
+            SET_STATUS: grpc.unary_unary_rpc_method_handler(with_status(self._set_status)),
         }
         handler: grpc.GenericRpcHandler[Any, Any] = grpc.method_handlers_generic_handler(SERVICE, handlers)
         return handler

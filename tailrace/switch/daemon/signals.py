@@ -36,9 +36,9 @@ class SignalHandlers:
         self._last_resort = last_resort
         self._ended: Callable[[], None] | None = None
         self._got = self._left = False
-        self._come, self._told = os.pipe()
-        os.set_blocking(self._told, False)
-        self._told_before = signal.set_wakeup_fd(self._told, warn_on_full_buffer=False)
+        self._wakeup_read, self._wakeup_write = os.pipe()
+        os.set_blocking(self._wakeup_write, False)
+        self._wakeup_before = signal.set_wakeup_fd(self._wakeup_write, warn_on_full_buffer=False)
         threading.Thread(target=self._wait, name="signals", daemon=True).start()
         self._before = {number: signal.getsignal(number) for number in (*ENDING, *IGNORED)}
         for number in ENDING:
@@ -54,18 +54,18 @@ class SignalHandlers:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._left = True
-        signal.set_wakeup_fd(self._told_before)
-        os.close(self._told)
+        signal.set_wakeup_fd(self._wakeup_before)
+        os.close(self._wakeup_write)
 
     def _wait(self) -> None:
         """Ends the process LATEST_S after the first signal, unless it has ended or is left before."""
-        while (number := os.read(self._come, 1)) and number[0] not in ENDING:
+        while (number := os.read(self._wakeup_read, 1)) and number[0] not in ENDING:
             pass
         if number:
             time.sleep(LATEST_S)
         if number and not self._left:
             self._last_resort()
-        os.close(self._come)
+        os.close(self._wakeup_read)
 
     def _end(self, _number: int, _frame: FrameType | None) -> None:
         if self._got:

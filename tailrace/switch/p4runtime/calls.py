@@ -24,7 +24,7 @@ from weakref import WeakSet, ref
 
 import grpc
 
-from tailrace.p4rt.status import DETAILS, Code, P4RtError, exhausted, forgetful
+from tailrace.p4rt.status import DETAILS, Code, P4RtError, exhausted, without_frames
 from tailrace.spec.text import one_line
 from tailrace.switch.core import StateError
 from tailrace.switch.p4runtime.context import from_state_error
@@ -47,7 +47,7 @@ that are given to a future when a batch has failed. Others could not begin.
 """
 
 
-def answering(behaviour: Behaviour) -> Behaviour:
+def with_status(behaviour: Behaviour) -> Behaviour:
     """The same, where an exception ends the call with a canonical code and one line; see above."""
 
     async def call(request: Any, context: Any) -> Any:
@@ -56,14 +56,14 @@ def answering(behaviour: Behaviour) -> Behaviour:
         except Exception as error:  # noqa: BLE001 - a call must not end without a status
             if type(error).__name__ in (_ERROR, _STOPPED):
                 raise asyncio.CancelledError from None  # the client or the server has gone
-            refuse(context, _as_refusal(error))
-            forgetful(error)
+            set_status(context, _as_refusal(error))
+            without_frames(error)
         return b""
 
     return call
 
 
-def refuse(context: Any, error: P4RtError) -> None:
+def set_status(context: Any, error: P4RtError) -> None:
     """Sets the status with which a call ends when its handler returns."""
     context.set_code(_STATUS[error.code])
     context.set_details(error.message)
@@ -117,14 +117,14 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     return _Loop()
 
 
-async def undisturbed(call: Awaitable[_T]) -> _T:
+async def shielded(call: Awaitable[_T]) -> _T:
     """What one operation of a call gives. It goes on to its end if who waits is cancelled.
 
     Raises:
         CancelledError: who waits was cancelled; or the call is over, and nothing may be sent any more.
     """
     task = asyncio.ensure_future(call)
-    task.add_done_callback(seen)
+    task.add_done_callback(retrieve_exception)
     try:
         found = await asyncio.shield(task)
     except Exception as error:
@@ -136,7 +136,7 @@ async def undisturbed(call: Awaitable[_T]) -> _T:
     return found
 
 
-def received(messages: AsyncIterator[_T]) -> AsyncIterator[_T]:
+def shielded_messages(messages: AsyncIterator[_T]) -> AsyncIterator[_T]:
     """The messages of a client, each awaited so."""
     return _Received(messages)
 
@@ -148,7 +148,7 @@ class _Received(AsyncIterator[_T]):
         self._messages = messages
 
     async def __anext__(self) -> _T:
-        message = await undisturbed(self._next())
+        message = await shielded(self._next())
         if message is None:
             raise StopAsyncIteration
         return message
@@ -160,7 +160,7 @@ class _Received(AsyncIterator[_T]):
             return None
 
 
-def seen(task: asyncio.Future[Any]) -> None:
+def retrieve_exception(task: asyncio.Future[Any]) -> None:
     """Nobody may be left to look at the error."""
     if not task.cancelled():
         task.exception()

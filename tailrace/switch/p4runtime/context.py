@@ -99,7 +99,7 @@ class Undo(list[Callable[[], None]]):
         super().__init__()
         self._cells = self._copies = self._tokens = 0
 
-    def keep_cells(self, count: int, what: str) -> None:
+    def reserve_cells(self, count: int, what: str) -> None:
         """Makes room for the old values of cells.
 
         Raises:
@@ -112,7 +112,7 @@ class Undo(list[Callable[[], None]]):
             )
         self._cells += count
 
-    def touch_copies(self, count: int) -> None:
+    def count_copies(self, count: int) -> None:
         """Notes copies of members that have been touched.
 
         Raises:
@@ -125,7 +125,7 @@ class Undo(list[Callable[[], None]]):
                 f"at most, not {self._copies}: a member of weight N is N copies"
             )
 
-    def ask(self, tokens: int) -> None:
+    def count_tokens(self, tokens: int) -> None:
         """Notes tokens of constraints that have been evaluated.
 
         Raises:
@@ -138,7 +138,7 @@ class Undo(list[Callable[[], None]]):
                 f"{self.MOST_TOKENS} tokens"
             )
 
-    def take_back(self) -> None:
+    def roll_back(self) -> None:
         """Takes back everything, whatever happens to one step: what is behind it is as it was, at least.
 
         Raises:

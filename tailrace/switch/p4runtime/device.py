@@ -16,7 +16,7 @@ from typing import Literal
 from finsy.proto import p4r
 
 from tailrace.p4rt.requests import TraceNeeds, election_of
-from tailrace.p4rt.status import Code, P4RtError, forgetful, invalid, not_found
+from tailrace.p4rt.status import Code, P4RtError, invalid, not_found, without_frames
 from tailrace.switch.compiler import Program, ProgramError
 from tailrace.switch.core import StateError, Switch
 from tailrace.switch.p4runtime.annotated.roles import Roles
@@ -33,7 +33,7 @@ from tailrace.switch.p4runtime.context import (
 )
 from tailrace.switch.p4runtime.device_config import program_json, refusal
 from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
-from tailrace.switch.p4runtime.entity_text import all_entries, described
+from tailrace.switch.p4runtime.entity_text import all_entries, entity_text
 from tailrace.switch.p4runtime.memory import MemoryAccount, MemoryBudget, array_bytes
 from tailrace.switch.p4runtime.packetio import PacketIo
 from tailrace.switch.p4runtime.pipeline import ForwardingPipeline, Prepared, config_response
@@ -133,9 +133,9 @@ class Device:
             raise _no_pipeline()
         return pipeline.state
 
-    def parts(self) -> LockKeys:
+    def lock_keys(self) -> LockKeys:
         """The parts of the state that Writes and Reads concern."""
-        return self._state().parts
+        return self._state().lock_keys
 
     # ---- pipeline configuration ----
 
@@ -175,7 +175,7 @@ class Device:
             raise refusal(error) from error
         if program.model.unread:
             _log.warning("p4_device_config: %s", program.model.unread)
-        self.memory.fits(array_bytes(program.model), _ARRAYS)
+        self.memory.check_fits(array_bytes(program.model), _ARRAYS)
         config = p4r.ForwardingPipelineConfig()
         config.CopyFrom(given)
         config.DiscardUnknownFields()
@@ -190,12 +190,12 @@ class Device:
             P4RtError: NOT_FOUND when nothing is saved; INVALID_ARGUMENT when state cannot be kept;
                 RESOURCE_EXHAUSTED.
         """
-        finish(self.configuring(action, prepared))
+        finish(self.configure_steps(action, prepared))
         for pipeline in self.dropped():
             pipeline.free()
             finish(pipeline.forget())
 
-    def configuring(self, action: int, prepared: Prepared | None) -> Work:
+    def configure_steps(self, action: int, prepared: Prepared | None) -> Work:
         """The same in steps, between which nobody may write; what it replaces is then in `dropped`.
 
         The new pipeline is made beside the live one, with all its state, and takes its place in one step that
@@ -220,7 +220,7 @@ class Device:
         except ProgramError as error:
             raise refusal(error) from error
 
-    def answer(self, response_type: int) -> bytes:
+    def config_response(self, response_type: int) -> bytes:
         """The octets of the answer to GetForwardingPipelineConfig, made once for each pipeline.
 
         Raises:
@@ -232,10 +232,10 @@ class Device:
             raise _no_pipeline()
         if pipeline is None:
             return self.pipeline_config(response_type).SerializeToString()
-        answer = pipeline.answers.get(response_type)
+        answer = pipeline.responses.get(response_type)
         if answer is None:
             answer = self.pipeline_config(response_type).SerializeToString()
-            pipeline.answers[response_type] = answer
+            pipeline.responses[response_type] = answer
         return answer
 
     def _build(
@@ -247,7 +247,7 @@ class Device:
         try:
             # what replaces the live pipeline may be as large as that: both are there for a moment only
             size = array_bytes(prepared.program.model)
-            account.take(size, _ARRAYS) if beside_live else account.note(size, _ARRAYS)
+            account.reserve(size, _ARRAYS) if beside_live else account.reserve_replacement(size, _ARRAYS)
             switch.clock(self._now_ns())
             switch.load(prepared.program)
             packet_io = self._packet_io(prepared.schema)
@@ -328,10 +328,10 @@ class Device:
             P4RtError: the whole request is refused.
         """
         results: list[Result] = []
-        finish(self.writing(request, results))
+        finish(self.write_steps(request, results))
         return results
 
-    def fill(self, request: p4r.WriteRequest, entities: Iterable[p4r.Entity]) -> None:
+    def bulk_insert(self, request: p4r.WriteRequest, entities: Iterable[p4r.Entity]) -> None:
         """Adds entities that the switches of a network share: a Write without an update for each.
 
         Args:
@@ -342,9 +342,9 @@ class Device:
             P4RtError: the request is refused, or an entity; some may have been added.
         """
         self.authorize(request)
-        self._state().fill(entities, request.role)
+        self._state().bulk_insert(entities, request.role)
 
-    def begun(self, request: p4r.WriteRequest) -> int:
+    def write_term(self, request: p4r.WriteRequest) -> int:
         """The term of who may write, in which a Write begins.
 
         Raises:
@@ -353,14 +353,14 @@ class Device:
         self.authorize(request)
         return self.arbiter.term(request.role)
 
-    def writing(self, request: p4r.WriteRequest, results: Results, term: int | None = None) -> Work:
+    def write_steps(self, request: p4r.WriteRequest, results: Results, term: int | None = None) -> Work:
         """The same in steps, between which others may write, unless the batch is one to be taken back.
 
         Args:
             results: gets what became of each update.
             term: in which it has begun; None: it begins now.
         """
-        term = self.begun(request) if term is None else term
+        term = self.write_term(request) if term is None else term
         self._still_in(term, request.role)
         state = self._state()
         if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
@@ -385,7 +385,7 @@ class Device:
         except P4RtError as error:
             if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR or not results:
                 raise
-            results.extend([forgetful(error)] * (len(request.updates) - len(results)))
+            results.extend([without_frames(error)] * (len(request.updates) - len(results)))
         finally:
             steps.close()
 
@@ -407,10 +407,10 @@ class Device:
             P4RtError: the whole request is refused.
         """
         results: list[Result] = []
-        responses = [response for response in self.reading(request, results) if response is not None]
+        responses = [response for response in self.read_steps(request, results) if response is not None]
         return responses, results
 
-    def reading(self, request: p4r.ReadRequest, results: Results) -> Iterator[p4r.ReadResponse | None]:
+    def read_steps(self, request: p4r.ReadRequest, results: Results) -> Iterator[p4r.ReadResponse | None]:
         """The same in slices, between which others may write; None after one that found nothing.
 
         Args:
@@ -474,11 +474,11 @@ class Device:
         """The switch that packets meet, and the time there in ns; for any thread."""
         return self._switch, self._now_ns()
 
-    def described(self, kind: Literal["entry", "member", "group"], name: str, handle: int) -> str:
+    def entity_text(self, kind: Literal["entry", "member", "group"], name: str, handle: int) -> str:
         """What a controller has written to what packets meet (switch.p4runtime.entity_text)."""
         if self._live is None:
             return ""
-        return described(self._live.state, self._live.prepared.config.p4info, kind, name, handle)
+        return entity_text(self._live.state, self._live.prepared.config.p4info, kind, name, handle)
 
     def needs(self, told: Told, now_ns: int) -> TraceNeeds:
         """What another switch needs for the same trace as one of what packets meet.

@@ -17,7 +17,7 @@ from tailrace.switch.p4runtime.state import ForwardingState
 from tailrace.switch.trace.coverage import Entry
 
 
-def described(
+def entity_text(
     state: ForwardingState,
     p4info: p4i.P4Info,
     kind: Literal["entry", "member", "group"],

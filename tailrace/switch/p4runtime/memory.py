@@ -75,7 +75,7 @@ class MemoryBudget:
         self.limit = default_limit() if limit is None else limit
         self.used = 0
 
-    def fits(self, size: int, what: str) -> None:
+    def check_fits(self, size: int, what: str) -> None:
         """Refuses what would never fit, whatever else there is.
 
         Raises:
@@ -91,49 +91,49 @@ class MemoryAccount:
     def __init__(self, memory: MemoryBudget) -> None:
         self._memory = memory
         self._used = 0
-        self._unasked = False
+        self._unlimited = False
 
     @contextmanager
-    def unasked(self) -> Iterator[None]:
+    def unlimited(self) -> Iterator[None]:
         """Within, nothing is refused: for what puts back what was there before.
 
         Others may have taken the room meanwhile, so more than the limit may be in use afterwards: what one
         batch had freed. Then nobody else takes any until there is room again.
         """
-        self._unasked = True
+        self._unlimited = True
         try:
             yield
         finally:
-            self._unasked = False
+            self._unlimited = False
 
-    def take(self, size: int, what: str) -> None:
+    def reserve(self, size: int, what: str) -> None:
         """Notes that bytes are about to be used; for a negative number, that they are free again.
 
         Raises:
             P4RtError: RESOURCE_EXHAUSTED: there are not so many left.
         """
         memory = self._memory
-        if size > 0 and memory.used + size > memory.limit and not self._unasked:
+        if size > 0 and memory.used + size > memory.limit and not self._unlimited:
             raise exhausted(
                 f"{what} needs {size} bytes more; {memory.used} of {memory.limit} are in use (--memory)"
             )
         memory.used += size
         self._used += size
 
-    def note(self, size: int, what: str) -> None:
+    def reserve_replacement(self, size: int, what: str) -> None:
         """Notes bytes of what takes the place of something as large; only what would never fit is refused.
 
         Raises:
             P4RtError: RESOURCE_EXHAUSTED.
         """
-        self._memory.fits(size, what)
+        self._memory.check_fits(size, what)
         self._memory.used += size
         self._used += size
 
-    def give(self, size: int) -> None:
+    def release(self, size: int) -> None:
         """Notes that bytes are free again."""
-        self.take(-size, "")
+        self.reserve(-size, "")
 
     def close(self) -> None:
         """Gives everything back."""
-        self.give(self._used)
+        self.release(self._used)

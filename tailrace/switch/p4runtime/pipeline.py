@@ -32,7 +32,7 @@ class ForwardingPipeline:
     state: ForwardingState
     packet_io: PacketIo
     context: Context
-    answers: dict[int, bytes] = field(default_factory=dict)
+    responses: dict[int, bytes] = field(default_factory=dict)
 
     def free(self) -> None:
         """Frees the switch of a pipeline that was replaced; any thread may do that."""

@@ -45,7 +45,7 @@ _T = TypeVar("_T")
 _gone: ContextVar[threading.Event | None] = ContextVar("gone", default=None)
 
 
-def until(gone: threading.Event, call: Callable[..., _T], *arguments: object) -> _T:
+def cancellable(gone: threading.Event, call: Callable[..., _T], *arguments: object) -> _T:
     """Calls something in which a program may be compiled: which ends when its client has gone."""
     token = _gone.set(gone)
     try:
@@ -141,7 +141,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
                 process.wait(_END_S)
 
 
-def _answer(text: bytes, *, tracing: bool) -> tuple[int, bytes]:
+def _compile_reply(text: bytes, *, tracing: bool) -> tuple[int, bytes]:
     try:
         loaded = load_program(text, source="")
         if tracing:
@@ -185,7 +185,7 @@ def main() -> None:
     threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # only the answer may be written there
-    kind, answer = _answer(sys.stdin.buffer.read(), tracing="tracing" in sys.argv)
+    kind, answer = _compile_reply(sys.stdin.buffer.read(), tracing="tracing" in sys.argv)
     with contextlib.suppress(BrokenPipeError):
         answers.write(bytes([kind]) + answer)
         answers.close()

@@ -76,13 +76,13 @@ class ReadSet:
         self._groups: dict[tuple[int, int], set[int]] = {}
         self._shots: dict[tuple[int, int], set[int]] = {}
         self._registers: dict[tuple[str, int], p4r.Entity | None] = {}
-        self._others: dict[tuple[str, object], p4r.Entity] = {}
+        self._other_entities: dict[tuple[str, object], p4r.Entity] = {}
         self._table: tuple[int, int] = 0, 0
         """The last entry that was hit: that of which the next member is."""
         self._choices: list[Callable[[], int | None]] = []
         self._choice: events.Choice | None = None
         for _, step in told:
-            look = self._LOOKS.get(type(step))
+            look = self._HANDLERS.get(type(step))
             if look is not None:
                 look(self, step)
 
@@ -102,7 +102,7 @@ class ReadSet:
         # a group has its members in the order in which they were made
         found = [self._member(self._members[key], key[1]) for key in sorted(self._members)]
         found += [self._group(*key, self._groups[key]) for key in sorted(self._groups)]
-        found += self._others.values()
+        found += self._other_entities.values()
         found += filter(None, self._registers.values())
         for key, (table, entry) in self._entries.items():
             if not entry.is_const:
@@ -206,14 +206,14 @@ class ReadSet:
         plan = self._meter_plans.get(step.name)
         if step.index is None or plan is None or step.index >= plan.size:
             return
-        if ("meter", (plan.id, step.index)) in self._others:
+        if ("meter", (plan.id, step.index)) in self._other_entities:
             return
         asked = p4r.Entity()
         asked.meter_entry.meter_id = plan.id
         asked.meter_entry.index.index = step.index
         found = next(self._state.entities(asked))
         if found.meter_entry.HasField("config"):
-            self._others["meter", (plan.id, step.index)] = found
+            self._other_entities["meter", (plan.id, step.index)] = found
 
     def _see_select(self, step: events.Select) -> None:
         if not step.case.startswith(IN_VALUE_SET):
@@ -222,7 +222,7 @@ class ReadSet:
         for plan in self._state.schema.value_sets.values():
             if plan.name == name:
                 asked = p4r.Entity(value_set_entry=p4r.ValueSetEntry(value_set_id=plan.id))
-                self._others["value set", plan.id] = next(self._state.entities(asked))
+                self._other_entities["value set", plan.id] = next(self._state.entities(asked))
 
     def _see_multicast(self, step: events.Multicast) -> None:
         self._replicated(
@@ -242,11 +242,11 @@ class ReadSet:
     def _replicated(self, asked: p4r.PacketReplicationEngineEntry) -> None:
         found = self._state.replication.in_force(asked)
         if found is not None:
-            self._others["replicas", asked.SerializeToString()] = p4r.Entity(
+            self._other_entities["replicas", asked.SerializeToString()] = p4r.Entity(
                 packet_replication_engine_entry=found
             )
 
-    _LOOKS: ClassVar[dict[type, Callable[..., None]]] = {
+    _HANDLERS: ClassVar[dict[type, Callable[..., None]]] = {
         events.Table: _see_table,
         events.Choice: _see_choice,
         events.Random: _see_random,

@@ -44,7 +44,7 @@ def transfer(old: ForwardingState, new: ForwardingState) -> Work:
             error = new.apply(update, None)
             if error is not None:
                 raise error
-        asked = new.schema.texts.asked // TOKENS_OF_WORK
+        asked = new.schema.constraints.evaluated // TOKENS_OF_WORK
         yield ENTITY + asked + (new.context.copies - copies) // COPIES_OF_WORK
     if references is not None:
         references.deferred = False

@@ -28,7 +28,7 @@ from tailrace.p4rt.requests import election_of
 from tailrace.p4rt.status import BatchStatus, Code, P4RtError, exhausted
 from tailrace.switch.core.types import PortError
 from tailrace.switch.p4runtime.arbitration import DEFAULT_ROLE, ArbitrationClient, Notices
-from tailrace.switch.p4runtime.calls import answering, received, undisturbed
+from tailrace.switch.p4runtime.calls import shielded, shielded_messages, with_status
 from tailrace.switch.p4runtime.concurrency.admission import AdmissionControl
 from tailrace.switch.p4runtime.concurrency.locks import LockKey, LockManager
 from tailrace.switch.p4runtime.concurrency.scheduler import Scheduler
@@ -36,7 +36,7 @@ from tailrace.switch.p4runtime.concurrency.snapshot_read import SnapshotRead
 from tailrace.switch.p4runtime.context import QUANTUM, in_quanta
 from tailrace.switch.p4runtime.device import Device, capabilities
 from tailrace.switch.p4runtime.pipeline import ForwardingPipeline, Prepared
-from tailrace.switch.p4runtime.program_compiler import until
+from tailrace.switch.p4runtime.program_compiler import cancellable
 from tailrace.switch.p4runtime.requests import elements_of, parsed, parsed_config, parsing
 from tailrace.switch.p4runtime.streams import ClientStream
 
@@ -112,13 +112,13 @@ class P4RuntimeService:
         self._data_plane = data_plane
         self._executor = executor
         self.streams: dict[ArbitrationClient, ClientStream] = {}
-        self._turns = Scheduler()
-        self._claims = LockManager()
+        self._scheduler = Scheduler()
+        self._locks = LockManager()
         self._reads = 0
-        self._answering = 0
+        self._response_bytes = 0
         self._dropped = 0
         self._frames: deque[bytes] = deque()
-        self._burials: set[asyncio.Task[None]] = set()
+        self._frees: set[asyncio.Task[None]] = set()
         self._pushes: dict[threading.Event, p4r.SetForwardingPipelineConfigRequest] = {}
         self.freed: Callable[[], None] = lambda: None
         """Is called when much memory may be free."""
@@ -131,11 +131,13 @@ class P4RuntimeService:
         results = self._results()
         if len(request.updates) > MANY:
             self.freed()
-        async with self._claims.claim(shared=(_PIPELINE, _primary(request.role))):
-            term = self.device.begun(request)  # others may have had their turn
-            parts = await self._parts(update.entity for update in request.updates)
-            async with self._claims.claim(alone=parts):
-                await self._turns.to_the_end(self.device.writing(request, results, term), TAKEOVER_S)
+        async with self._locks.acquire(shared=(_PIPELINE, _primary(request.role))):
+            term = self.device.write_term(request)  # others may have had their turn
+            parts = await self._lock_keys(update.entity for update in request.updates)
+            async with self._locks.acquire(exclusive=parts):
+                await self._scheduler.run_shielded(
+                    self.device.write_steps(request, results, term), TAKEOVER_S
+                )
         if results.failures:
             raise results.error("write failed")
         return p4r.WriteResponse()
@@ -144,13 +146,13 @@ class P4RuntimeService:
         """What becomes of a batch, of which all is told with --strict, however much that is."""
         return BatchStatus(None if self.device.settings.strict else MAX_DETAILS)
 
-    async def _parts(self, entities: Iterable[p4r.Entity]) -> set[LockKey]:
+    async def _lock_keys(self, entities: Iterable[p4r.Entity]) -> set[LockKey]:
         """What updates or requests concern."""
-        parts, found = self.device.parts(), set[LockKey]()
+        parts, found = self.device.lock_keys(), set[LockKey]()
         for number, entity in enumerate(entities, 1):
             found.update(parts.of(entity))
             if number % QUANTUM == 0:
-                await self._turns.next()
+                await self._scheduler.pause()
         return found
 
     async def read(self, request: p4r.ReadRequest, _context: _AnyContext) -> AsyncIterator[p4r.ReadResponse]:
@@ -163,10 +165,10 @@ class P4RuntimeService:
         assert task is not None
         try:
             self.device.check_device(request.device_id)
-            parts = await self._parts(request.entities)
-            async with self._claims.claim(shared=parts) as claim:
-                slices = self.device.reading(request, results)
-                answer = SnapshotRead(slices, self._turns, claim, self._keeps)
+            parts = await self._lock_keys(request.entities)
+            async with self._locks.acquire(shared=parts) as claim:
+                slices = self.device.read_steps(request, results)
+                answer = SnapshotRead(slices, self._scheduler, claim, self._count_response)
                 with contextlib.closing(answer):
                     async for response in answer.responses():
                         # who takes nothing for so long holds a place that others want
@@ -175,21 +177,22 @@ class P4RuntimeService:
                             yield response
                         finally:
                             timer.cancel()
-                if answer.slices > 1:
+                if answer.quanta > 1:
                     self.freed()
         finally:
             self._reads -= 1
         if results.failures:
             raise results.error("read failed")
 
-    def _keeps(self, more: int) -> None:
+    def _count_response(self, more: int) -> None:
         """So many more bytes of answers are kept for clients."""
-        if more > 0 and self._answering + more > MAX_RESPONSE_BYTES:
+        if more > 0 and self._response_bytes + more > MAX_RESPONSE_BYTES:
             raise exhausted(
-                f"{self._answering} bytes of answers wait for clients, and a Write for the rest of this one; "
+                f"{self._response_bytes} bytes of answers wait for clients, "
+                "and a Write for the rest of this one; "
                 f"the limit is {MAX_RESPONSE_BYTES}: read it again"
             )
-        self._answering += more
+        self._response_bytes += more
 
     async def set_config(
         self, request: p4r.SetForwardingPipelineConfigRequest, _context: _AnyContext
@@ -197,14 +200,14 @@ class P4RuntimeService:
         """Specification 14."""
         self.device.authorize(request)
         prepared = await self._prepare(request)
-        async with self._claims.claim(alone=(_PIPELINE,)):
+        async with self._locks.acquire(exclusive=(_PIPELINE,)):
             # the client may have lost its role while the program was compiled
             self.device.authorize(request)
-            await self._turns.all(in_quanta(self.device.configuring(request.action, prepared)))
+            await self._scheduler.run(in_quanta(self.device.configure_steps(request.action, prepared)))
         for pipeline in self.device.dropped():
-            burial = asyncio.create_task(self._bury(pipeline))
-            self._burials.add(burial)
-            burial.add_done_callback(self._burials.discard)
+            free = asyncio.create_task(self._free(pipeline))
+            self._frees.add(free)
+            free.add_done_callback(self._frees.discard)
         return p4r.SetForwardingPipelineConfigResponse()
 
     async def _prepare(self, request: p4r.SetForwardingPipelineConfigRequest) -> Prepared | None:
@@ -212,7 +215,7 @@ class P4RuntimeService:
         gone, loop = threading.Event(), asyncio.get_running_loop()
         self._pushes[gone] = request
         try:
-            return await loop.run_in_executor(self._executor, until, gone, self.device.prepare, request)
+            return await loop.run_in_executor(self._executor, cancellable, gone, self.device.prepare, request)
         except P4RtError:
             self.device.authorize(request)  # a client that has lost its role gets that error
             raise
@@ -220,25 +223,25 @@ class P4RuntimeService:
             gone.set()
             del self._pushes[gone]
 
-    async def _bury(self, pipeline: ForwardingPipeline) -> None:
+    async def _free(self, pipeline: ForwardingPipeline) -> None:
         """Frees a pipeline, which may hold a million entries, beside everything else."""
         await asyncio.get_running_loop().run_in_executor(None, pipeline.free)
-        await self._turns.all(pipeline.forget())
+        await self._scheduler.run(pipeline.forget())
         self.freed()
 
     async def get_config(self, request: p4r.GetForwardingPipelineConfigRequest, context: _AnyContext) -> None:
         """Specification 15. The answer counts until its client has taken it."""
         self.device.check_device(request.device_id)
-        answer = self.device.answer(request.response_type)
-        if self._answering and self._answering + len(answer) > MAX_RESPONSE_BYTES:
+        answer = self.device.config_response(request.response_type)
+        if self._response_bytes and self._response_bytes + len(answer) > MAX_RESPONSE_BYTES:
             raise exhausted(
-                f"{self._answering} bytes of answers wait for clients; the limit is {MAX_RESPONSE_BYTES}"
+                f"{self._response_bytes} bytes of answers wait for clients; the limit is {MAX_RESPONSE_BYTES}"
             )
-        self._answering += len(answer)
+        self._response_bytes += len(answer)
         try:
-            await undisturbed(context.write(answer))
+            await shielded(context.write(answer))
         finally:
-            self._answering -= len(answer)
+            self._response_bytes -= len(answer)
 
     async def capabilities(
         self, request: p4r.CapabilitiesRequest, _context: _AnyContext
@@ -264,7 +267,7 @@ class P4RuntimeService:
                     self._make_room(message.arbitration)
                 if self._takes_over(stream, message):
                     others = (_primary(message.arbitration.role.name),)
-                    async with self._claims.claim(alone=others, most_s=TAKEOVER_S):
+                    async with self._locks.acquire(exclusive=others, most_s=TAKEOVER_S):
                         self._handle(stream, message)
                 else:
                     self._handle(stream, message)
@@ -287,7 +290,7 @@ class P4RuntimeService:
             if stream.dropped:
                 _log.warning("%d packet-ins and notifications were lost to a slow primary", stream.dropped)
             del self.streams[stream.client]
-            self._tell(self.device.arbiter.disconnect(stream.client))
+            self._notify(self.device.arbiter.disconnect(stream.client))
             await asyncio.gather(writer, return_exceptions=True)
             self.freed()
 
@@ -336,7 +339,7 @@ class P4RuntimeService:
         choices = announced if role == DEFAULT_ROLE and len(of_role) < arbiter.max_streams else of_role
         last = min(choices, key=lambda each: (arbiter.is_primary(each.client), each.client.election_id or 0))
         last.fail(exhausted("all places are taken, and this one goes to a new primary"))
-        self._tell(arbiter.disconnect(last.client))
+        self._notify(arbiter.disconnect(last.client))
 
     @staticmethod
     async def _finish(stream: ClientStream, writer: asyncio.Task[None]) -> None:
@@ -354,7 +357,7 @@ class P4RuntimeService:
     def _handle(self, stream: ClientStream, message: p4r.StreamMessageRequest) -> None:
         kind = message.WhichOneof("update")
         if kind == "arbitration":
-            self._tell(self.device.arbiter.update(stream.client, message.arbitration))
+            self._notify(self.device.arbiter.update(stream.client, message.arbitration))
             for gone, request in self._pushes.items():
                 with contextlib.suppress(P4RtError):
                     self.device.authorize(request)
@@ -398,7 +401,7 @@ class P4RuntimeService:
         else:
             raise P4RtError(Code.INVALID_ARGUMENT, "the stream message is empty")
 
-    def _tell(self, notices: Notices) -> None:
+    def _notify(self, notices: Notices) -> None:
         for client, update in notices:
             stream = self.streams.get(client)
             if stream is not None:
@@ -471,32 +474,32 @@ class Behaviours(Protocol):
 
 def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
     """The service as a gRPC server takes it: bounds requests, and answers errors with canonical codes."""
-    turns, intake = Scheduler(), AdmissionControl()
+    scheduler, admission = Scheduler(), AdmissionControl()
 
     def unary(
         call: Callable[..., Any], parse: Callable[[bytes, Callable[[int], None]], Awaitable[Any]]
     ) -> grpc.RpcMethodHandler[Any, Any]:
         async def handle(octets: bytes, context: _AnyContext) -> Any:
-            with intake.of(len(octets)) as elements:
+            with admission.admit(len(octets)) as elements:
                 request = await parse(octets, elements)
                 del octets  # which may be as large as the request made of them
                 return await call(request, context)
 
-        return grpc.unary_unary_rpc_method_handler(answering(handle), response_serializer=_serialize)
+        return grpc.unary_unary_rpc_method_handler(with_status(handle), response_serializer=_serialize)
 
     async def read(octets: bytes, context: _AnyContext) -> None:
-        with intake.of(len(octets)) as elements:
-            request = await _in_parts(p4r.ReadRequest, octets, turns, elements)
+        with admission.admit(len(octets)) as elements:
+            request = await _parsed_batch(p4r.ReadRequest, octets, scheduler, elements)
             del octets
             async with contextlib.aclosing(service.read(request, context)) as responses:
                 async for response in responses:
-                    await undisturbed(context.write(response))
+                    await shielded(context.write(response))
 
     async def stream_channel(octets: AsyncIterator[bytes], context: _AnyContext) -> None:
         await service.stream_channel(_messages(octets), context)
 
     async def write(octets: bytes, elements: Callable[[int], None]) -> p4r.WriteRequest:
-        return await _in_parts(p4r.WriteRequest, octets, turns, elements)
+        return await _parsed_batch(p4r.WriteRequest, octets, scheduler, elements)
 
     async def set_config(octets: bytes, _: object) -> p4r.SetForwardingPipelineConfigRequest:
         return parsed_config(octets)
@@ -509,14 +512,14 @@ def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
 
     handlers = {
         "Write": unary(service.write, write),
-        "Read": grpc.unary_stream_rpc_method_handler(answering(read), response_serializer=_serialize),
+        "Read": grpc.unary_stream_rpc_method_handler(with_status(read), response_serializer=_serialize),
         "SetForwardingPipelineConfig": unary(service.set_config, set_config),
         # it writes its answer itself: a callback at the end of the call would be kept for ever
         "GetForwardingPipelineConfig": grpc.unary_stream_rpc_method_handler(
-            answering(get_config), response_serializer=_serialize
+            with_status(get_config), response_serializer=_serialize
         ),
         "StreamChannel": grpc.stream_stream_rpc_method_handler(
-            answering(stream_channel), response_serializer=_serialize
+            with_status(stream_channel), response_serializer=_serialize
         ),
         "Capabilities": unary(service.capabilities, capabilities),
     }
@@ -528,14 +531,14 @@ def _full(streams: int) -> P4RtError:
 
 
 async def _messages(stream: AsyncIterator[bytes]) -> AsyncIterator[p4r.StreamMessageRequest]:
-    async for octets in received(stream):
+    async for octets in shielded_messages(stream):
         message = parsed(p4r.StreamMessageRequest, octets)
         del octets
         yield message
 
 
-async def _in_parts(
-    kind: type[_Batch], octets: bytes, turns: Scheduler, elements: Callable[[int], None]
+async def _parsed_batch(
+    kind: type[_Batch], octets: bytes, scheduler: Scheduler, elements: Callable[[int], None]
 ) -> _Batch:
     steps = parsing(kind, octets)
     while True:
@@ -545,7 +548,7 @@ async def _in_parts(
             message: _Batch = end.value
             elements(elements_of(message))
             return message
-        await turns.next()
+        await scheduler.pause()
 
 
 def _serialize(message: Message | bytes) -> bytes:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from finsy.proto import p4r
 
-from tailrace.p4rt.status import Code, P4RtError, exhausted, forgetful, invalid, not_found
+from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found, without_frames
 from tailrace.switch.core import StateError
 from tailrace.switch.p4runtime.annotated import restrictions
 from tailrace.switch.p4runtime.annotated.references import ReferenceIndex
@@ -69,7 +69,7 @@ MAX_IDLE = 1000
 
 _BYTES_OF_WORK = 2
 """Bytes of a message, of a group for one, that are a unit of work beyond that of the entity."""
-_ANSWER_BYTES = 48
+_ENTITY_BYTES = 48
 """What an entity, or a member or replica within one, takes of an answer; reckoned before it is read."""
 
 _WITH_STRINGS = (
@@ -90,7 +90,7 @@ class ForwardingState:
     def __init__(self, schema: Schema, context: Context) -> None:
         self.schema = schema
         self.context = context
-        self.parts = LockKeys(schema)
+        self.lock_keys = LockKeys(schema)
         self._strings = schema.types if schema.types.has_strings() else None
         schema.types.states += 1
         if schema.references is not None:
@@ -201,13 +201,13 @@ class ForwardingState:
         """
         asked = 0
         for update in updates:
-            if asked >= restrictions.MAX_ASKED_IN_WRITE:
-                most = restrictions.MAX_ASKED_IN_WRITE
+            if asked >= restrictions.MAX_EVALUATED_IN_WRITE:
+                most = restrictions.MAX_EVALUATED_IN_WRITE
                 results.append(exhausted(f"a Write asks constraints of at most {most} tokens"))
                 yield ENTITY
                 continue
             result, work = yield from self._apply(update, None, role)
-            asked += self.schema.texts.asked
+            asked += self.schema.constraints.evaluated
             results.append(result)  # before others' turn, which may be the end of this Write
             yield work
 
@@ -246,19 +246,19 @@ class ForwardingState:
         finally:
             self.schema.types.keep(-1)
             if not done:
-                with self.context.memory.unasked():
-                    undo.take_back()
-                self._take_back(mark, tried)
+                with self.context.memory.unlimited():
+                    undo.roll_back()
+                self._roll_back(mark, tried)
 
-    def _take_back(self, mark: Savepoint | None, within: int = 0) -> None:
+    def _roll_back(self, mark: Savepoint | None, within: int = 0) -> None:
         """Takes the numbers from strings that a write has named which came to nothing."""
-        if mark is not None and self._strings is not None and self._strings.take_back(mark, within):
-            self._forget_forms()
+        if mark is not None and self._strings is not None and self._strings.roll_back(mark, within):
+            self._forget_interned()
 
-    def _forget_forms(self) -> None:
+    def _forget_interned(self) -> None:
         """Forgets which messages were found good: they name strings."""
-        self.schema.met.clear()
-        for forms in self.schema.forms.values():
+        self.schema.shared.clear()
+        for forms in self.schema.interned.values():
             forms.forget()
 
     def make_room(self) -> Work:
@@ -272,7 +272,7 @@ class ForwardingState:
         Whatever reads, writes or only asks for a string meanwhile marks it as used.
         """
         assert self._strings is not None
-        self._forget_forms()
+        self._forget_interned()
         with self._strings.marking():
             for entity in self._everything():
                 if self.context.port_names is not None:
@@ -286,14 +286,14 @@ class ForwardingState:
             for entry in itertools.chain(table.all(), [table.default]):
                 entity = p4r.Entity()
                 if entry is not None:
-                    if entry.form is not None:
-                        entry.form.shown = None  # it is what its numbers stood for
+                    if entry.interned is not None:
+                        entry.interned.shown = None  # it is what its numbers stood for
                     self.reader.fill(table, entry, p4r.TableEntry(), entity)
                 yield entity
         for request in map(all_of, _WITH_STRINGS):
             yield from self.entities(request)
 
-    def fill(self, entities: Iterable[p4r.Entity], role: str = "") -> None:
+    def bulk_insert(self, entities: Iterable[p4r.Entity], role: str = "") -> None:
         """Adds entities as a Write that inserts them does, the plain entries of each table at once.
 
         Args:
@@ -303,14 +303,14 @@ class ForwardingState:
         Raises:
             P4RtError: one is refused; some may have been added.
         """
-        met, plain = self.schema.met, dict[int, list[BulkEntry]]()
+        met, plain = self.schema.shared, dict[int, list[BulkEntry]]()
         if self._strings is not None:
             self._strings.begin()
         roles = self.schema.roles
         for entity in entities:
             if roles is not None:
                 roles.check(role, owner_of(entity))
-            found = (met.get(id(entity)) or self._meet(entity))[1]
+            found = (met.get(id(entity)) or self._share(entity))[1]
             if found is not None:
                 plain.setdefault(found.table, []).append(found)
                 continue
@@ -318,16 +318,16 @@ class ForwardingState:
             if error is not None:
                 raise error
         for table, entries in plain.items():
-            self.tables[table].fill(entries)
+            self.tables[table].bulk_insert(entries)
 
-    def _meet(self, entity: p4r.Entity) -> SharedMessage:
-        met = self.schema.met
+    def _share(self, entity: p4r.Entity) -> SharedMessage:
+        met = self.schema.shared
         if len(met) >= MOST_SHARED:
             met.clear()
-        self.schema.texts.asked = 0
+        self.schema.constraints.evaluated = 0
         table = self.tables.get(entity.table_entry.table_id)
         # with the message, so that no other one gets its number
-        found = met[id(entity)] = (entity, None if table is None else table.plain(entity.table_entry))
+        found = met[id(entity)] = (entity, None if table is None else table.bulk_entry(entity.table_entry))
         return found
 
     def apply(self, update: p4r.Update, undo: Undo | None) -> Result:
@@ -344,24 +344,24 @@ class ForwardingState:
         self, update: p4r.Update, undo: Undo | None, role: str = ""
     ) -> Generator[int, None, tuple[Result, int]]:
         """Applies one update in steps; the error it ends with, and the work that no step has told."""
-        result, work = yield from self._try(update, undo, role)
+        result, work = yield from self._apply_once(update, undo, role)
         strings = self._strings
         if strings is not None and result is None:
             strings.stale = strings.stale or update.type != INSERT
         elif strings is not None and strings.refused() and strings.may_sweep():
             yield from self._sweep()
-            result, work = yield from self._try(update, undo, role)
+            result, work = yield from self._apply_once(update, undo, role)
         return result, work
 
-    def _try(
+    def _apply_once(
         self, update: p4r.Update, undo: Undo | None, role: str
     ) -> Generator[int, None, tuple[Result, int]]:
         kind = update.type
         entity = update.entity
         which = entity.WhichOneof("entity")
         work, copies = ENTITY, self.context.copies
-        constraints = self.schema.texts
-        constraints.asked = 0
+        constraints = self.schema.constraints
+        constraints.evaluated = 0
         result: Result = None
         mark = None if self._strings is None else self._strings.begin()
         try:
@@ -384,15 +384,15 @@ class ForwardingState:
                     yield from steps
                     copies = self.context.copies
             if undo is not None:
-                undo.touch_copies(self.context.copies - copies)
-                undo.ask(constraints.asked)
+                undo.count_copies(self.context.copies - copies)
+                undo.count_tokens(constraints.evaluated)
         except P4RtError as error:
-            result = forgetful(error)
+            result = without_frames(error)
         except StateError as error:
             result = from_state_error(error)
         if result is not None:
-            self._take_back(mark)
-        work += constraints.asked // TOKENS_OF_WORK
+            self._roll_back(mark)
+        work += constraints.evaluated // TOKENS_OF_WORK
         return result, work + (self.context.copies - copies) // COPIES_OF_WORK
 
     def _apply_other(
@@ -485,7 +485,7 @@ class ForwardingState:
         Raises:
             P4RtError: RESOURCE_EXHAUSTED: the answer would be too large; nothing was read.
         """
-        yield from self._reckon(requests)
+        yield from self._check_response_size(requests)
         out = Responses()
         most, size, done = self.context.limits.read_bytes, 0, 0
         for request in requests:
@@ -498,7 +498,7 @@ class ForwardingState:
                     done += LOOKED_AT
                     break
                 except P4RtError as error:
-                    results.append(forgetful(error))
+                    results.append(without_frames(error))
                     done += ENTITY
                     break
                 except StateError as error:
@@ -521,18 +521,18 @@ class ForwardingState:
         if not out.empty:
             yield self._taken(out, role)
 
-    def _reckon(self, requests: Sequence[p4r.Entity]) -> Iterator[None]:
+    def _check_response_size(self, requests: Sequence[p4r.Entity]) -> Iterator[None]:
         """Adds up what the requests ask for, before anything is answered."""
         most, size = self.context.limits.read_bytes, 0
         for number, request in enumerate(requests, 1):
             reader = self._readers.get(request.WhichOneof("entity"))
             if reader is not None:
-                size += _ANSWER_BYTES * reader[1](request)
+                size += _ENTITY_BYTES * reader[1](request)
             if number % QUANTUM == 0:
                 yield None
         if size > most:
             raise exhausted(
-                f"the Read asks for {size // _ANSWER_BYTES} entities, some {size} bytes, in {len(requests)} "
+                f"the Read asks for {size // _ENTITY_BYTES} entities, some {size} bytes, in {len(requests)} "
                 f"requests; the limit is {most} bytes"
             )
 

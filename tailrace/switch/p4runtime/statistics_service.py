@@ -15,7 +15,7 @@ import grpc.aio
 
 from tailrace.p4rt.requests import STATISTICS
 from tailrace.p4rt.status import not_found
-from tailrace.switch.p4runtime.calls import answering
+from tailrace.switch.p4runtime.calls import with_status
 
 _MAX_ID = 20
 """Digits of a device id."""
@@ -34,6 +34,6 @@ def statistics_handler(devices: Mapping[int, Statistics]) -> grpc.GenericRpcHand
         return json.dumps(found()).encode()
 
     service, method = STATISTICS
-    handlers = {method: grpc.unary_unary_rpc_method_handler(answering(get))}
+    handlers = {method: grpc.unary_unary_rpc_method_handler(with_status(get))}
     handler: grpc.GenericRpcHandler[Any, Any] = grpc.method_handlers_generic_handler(service, handlers)
     return handler

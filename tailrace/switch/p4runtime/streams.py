@@ -12,7 +12,7 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.status import P4RtError, exhausted
 from tailrace.switch.p4runtime.arbitration import ArbitrationClient
-from tailrace.switch.p4runtime.calls import undisturbed
+from tailrace.switch.p4runtime.calls import shielded
 
 _log = logging.getLogger(__name__)
 
@@ -37,17 +37,17 @@ class ClientStream:
         self._task = asyncio.current_task()
         self._queue: deque[bytes | p4r.StreamMessageResponse] = deque()
         self._bytes = 0
-        self._answers = 0
+        self._must_arrive = 0
         self._closing = False
-        self._filled = asyncio.Event()
+        self._readable = asyncio.Event()
         self._taken = asyncio.Event()
 
     def send(self, message: p4r.StreamMessageResponse) -> None:
         """Queues a message that must arrive; a client for which too many wait is cut off."""
-        if self._answers >= MAX_QUEUED_RESPONSES:
-            self.fail(exhausted(f"the client has not taken {self._answers} messages of its stream"))
+        if self._must_arrive >= MAX_QUEUED_RESPONSES:
+            self.fail(exhausted(f"the client has not taken {self._must_arrive} messages of its stream"))
             return
-        self._answers += 1
+        self._must_arrive += 1
         self._put(message)
 
     def offer(self, octets: bytes) -> bool:
@@ -67,7 +67,7 @@ class ClientStream:
 
     def _put(self, message: bytes | p4r.StreamMessageResponse) -> None:
         self._queue.append(message)
-        self._filled.set()
+        self._readable.set()
 
     def fail(self, error: P4RtError) -> None:
         """Ends the stream with an error."""
@@ -81,24 +81,24 @@ class ClientStream:
             while self._queue:
                 message = self._queue.popleft()
                 if not isinstance(message, bytes):
-                    await undisturbed(context.write(message))
-                    self._answers -= 1
+                    await shielded(context.write(message))
+                    self._must_arrive -= 1
                 elif not self._closing:
-                    await undisturbed(context.write(message))
+                    await shielded(context.write(message))
                     self._bytes -= len(message)
                 self._taken.set()
             if self._closing:
                 return
-            self._filled.clear()
-            await self._filled.wait()
+            self._readable.clear()
+            await self._readable.wait()
 
     def close(self) -> None:
         """Ends `write_all`, once it has written what has to arrive."""
         self._closing = True
-        self._filled.set()
+        self._readable.set()
 
     async def room(self) -> None:
         """Waits until the client has taken most of what must arrive."""
-        while self._answers >= RESUME_RESPONSES:
+        while self._must_arrive >= RESUME_RESPONSES:
             self._taken.clear()
             await self._taken.wait()

@@ -26,7 +26,7 @@ from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 from tailrace.switch.compiler.errors import ProgramError
 from tailrace.switch.core.lib import C
 from tailrace.switch.core.types import PortError
-from tailrace.switch.p4runtime.calls import answering, undisturbed
+from tailrace.switch.p4runtime.calls import shielded, with_status
 from tailrace.switch.p4runtime.device import Device
 from tailrace.switch.p4runtime.service import STALLED_S
 from tailrace.switch.trace import Trace, TraceError, outcomes
@@ -65,7 +65,7 @@ class TraceService:
     def handler(self) -> grpc.GenericRpcHandler[Any, Any]:
         """The service as a gRPC server takes it."""
         service, method = TRACE
-        handlers = {method: grpc.unary_stream_rpc_method_handler(answering(self._try))}
+        handlers = {method: grpc.unary_stream_rpc_method_handler(with_status(self._trace))}
         handler: grpc.GenericRpcHandler[Any, Any] = grpc.method_handlers_generic_handler(service, handlers)
         return handler
 
@@ -74,7 +74,7 @@ class TraceService:
         self._ended.set()
         self._sender.shutdown(wait=True, cancel_futures=True)
 
-    async def _try(self, octets: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> None:
+    async def _trace(self, octets: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> None:
         try:
             if len(octets) > _MOST_REQUEST_BYTES:
                 raise TraceError(
@@ -103,7 +103,7 @@ class TraceService:
         self.under_way += 1
         self._sent += request.send
         try:
-            last = await self._give(self._found(device, request, frame), context)
+            last = await self._give(self._results(device, request, frame), context)
         except (TraceError, ProgramError, PortError) as error:
             raise P4RtError(Code.FAILED_PRECONDITION, str(error)) from None
         finally:
@@ -123,13 +123,13 @@ class TraceService:
         """Gives the client all traces; of one who takes nothing what it has not taken."""
         async with contextlib.aclosing(traces):
             async for found in traces:
-                written = asyncio.ensure_future(undisturbed(context.write(msgspec.json.encode(found))))
+                written = asyncio.ensure_future(shielded(context.write(msgspec.json.encode(found))))
                 if not (await asyncio.wait({written}, timeout=STALLED_S))[0]:
                     return written
                 await written
         return None
 
-    async def _found(
+    async def _results(
         self, device: Device, request: TraceRequest, frame: bytes
     ) -> AsyncGenerator[Trace | TraceNeeds, None]:
         loop = asyncio.get_running_loop()
@@ -142,7 +142,7 @@ class TraceService:
             return asyncio.run_coroutine_threadsafe(asked(), loop).result(_LOOP_S)
 
         def written(kind: Literal["entry", "member", "group"], name: str, handle: int) -> str:
-            return in_loop(lambda: device.described(kind, name, handle))
+            return in_loop(lambda: device.entity_text(kind, name, handle))
 
         def made() -> Iterator[Trace | TraceNeeds]:
             switch, now_ns = device.running()

@@ -79,7 +79,7 @@ class SwitchCopy:
     def traces(self, port: int, frame: bytes, *, every: bool) -> list[Trace]:
         """What the switch would do with a frame, or each way that it could take. Raises TraceError."""
         most = MOST_OUTCOMES if every else 1
-        return list(outcomes(self._switch, port, frame, most=most, written=self._device.described))
+        return list(outcomes(self._switch, port, frame, most=most, written=self._device.entity_text))
 
     def needs(self, port: int, frame: bytes) -> tuple[Trace, TraceNeeds]:
         """What it would do with a frame, and what another switch needs for the same.
@@ -87,7 +87,7 @@ class SwitchCopy:
         Raises:
             TraceError: as `traces`, or there is too much.
         """
-        trace, events = try_in_order(self._switch, port, frame, written=self._device.described)
+        trace, events = try_in_order(self._switch, port, frame, written=self._device.entity_text)
         if trace.cut:
             raise TraceError("more happens to the packet than there is room to tell: it cannot be saved")
         return trace, self._device.needs(events, 0)

@@ -185,11 +185,21 @@ def test_requests_under_way_are_bounded_in_bytes() -> None:
     """One may always come in; with others only as many as there is room for, and room comes back."""
     under_way = admission.AdmissionControl()
     most = admission.MAX_REQUEST_BYTES
-    with under_way.of(most + 1), pytest.raises(P4RtError, match=f"the limit is {most}"), under_way.of(1):
+    with (
+        under_way.admit(most + 1),
+        pytest.raises(P4RtError, match=f"the limit is {most}"),
+        under_way.admit(1),
+    ):
         pass
-    with under_way.of(1), under_way.of(most - 1), under_way.of(0), pytest.raises(P4RtError), under_way.of(1):
+    with (
+        under_way.admit(1),
+        under_way.admit(most - 1),
+        under_way.admit(0),
+        pytest.raises(P4RtError),
+        under_way.admit(1),
+    ):
         pass
-    with under_way.of(most):
+    with under_way.admit(most):
         pass
 
 
@@ -197,14 +207,14 @@ def test_elements_of_requests_count_as_bytes() -> None:
     """An empty one has two octets, and takes far more memory; of one request alone as much as there is."""
     under_way = admission.AdmissionControl()
     many = admission.MAX_REQUEST_BYTES // ELEMENT
-    with under_way.of(100) as elements:
+    with under_way.admit(100) as elements:
         elements(2 * many)
         elements(many // 2)
-        with under_way.of(100) as others:
+        with under_way.admit(100) as others:
             others(many // 4)
             with pytest.raises(P4RtError, match=f"the limit is {admission.MAX_REQUEST_BYTES}"):
                 others(many)
-    with under_way.of(admission.MAX_REQUEST_BYTES):
+    with under_way.admit(admission.MAX_REQUEST_BYTES):
         pass
 
 
@@ -260,7 +270,7 @@ def test_memory_is_counted_and_given_back(make_rig: RigMaker) -> None:
             request.ClearField("config")
         rig.stub.SetForwardingPipelineConfig(request)
     rig.advance(0)
-    while rig.in_server(lambda: len(rig.server.service._burials)):
+    while rig.in_server(lambda: len(rig.server.service._frees)):
         pass
     assert rig.in_server(lambda: rig.device.memory.used) == start
 
@@ -282,7 +292,7 @@ def test_a_fault_of_ours_is_one_line_too(rig: Rig, monkeypatch: pytest.MonkeyPat
     def broken(*_: object) -> None:
         raise KeyError("secret\nthing")
 
-    monkeypatch.setattr(rig.device, "reading", broken)
+    monkeypatch.setattr(rig.device, "read_steps", broken)
     with pytest.raises(grpc.RpcError) as failed:
         rig.read(p4r.Entity())
     assert failed.value.code() == grpc.StatusCode.INTERNAL

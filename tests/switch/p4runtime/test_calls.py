@@ -17,7 +17,7 @@ import grpc.aio
 import pytest
 
 from tailrace.spec import heap
-from tailrace.switch.p4runtime.calls import new_event_loop, received, undisturbed
+from tailrace.switch.p4runtime.calls import new_event_loop, shielded, shielded_messages
 from tests.eventually import LONG_S
 from tests.long import long
 
@@ -56,14 +56,14 @@ asyncio.run(main())
 
 async def echo(messages: AsyncIterator[bytes], context: Any) -> None:
     """Answers each message."""
-    async for message in received(messages):
-        await undisturbed(context.write(message))
+    async for message in shielded_messages(messages):
+        await shielded(context.write(message))
 
 
 async def flood(messages: AsyncIterator[bytes], context: Any) -> None:
     """Answers with more than is under way to a client that does not read."""
-    async for _ in received(messages):
-        await undisturbed(context.write(LARGE))
+    async for _ in shielded_messages(messages):
+        await shielded(context.write(LARGE))
 
 
 class _MallInfo2(ctypes.Structure):
@@ -142,7 +142,7 @@ def test_who_is_cancelled_leaves_the_call_alone() -> None:
         done.append(True)
 
     async def run() -> None:
-        task = asyncio.ensure_future(undisturbed(call()))
+        task = asyncio.ensure_future(shielded(call()))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -160,7 +160,7 @@ def test_errors_of_a_call_are_told() -> None:
 
     loop = new_event_loop()
     with pytest.raises(KeyError, match="mine"):
-        loop.run_until_complete(undisturbed(call()))
+        loop.run_until_complete(shielded(call()))
     loop.close()
 
 

@@ -43,7 +43,7 @@ def test_claims(asked: list[tuple[frozenset[str], frozenset[str], int, str]]) ->
         ours = ours - mine
         for part in mine | ours:
             came[part].append(number)
-        async with claims.claim(mine, ours) as claim:
+        async with claims.acquire(mine, ours) as claim:
             for part in mine:
                 assert not alone[part] and not shared[part]
                 had[part].append(number)
@@ -60,7 +60,7 @@ def test_claims(asked: list[tuple[frozenset[str], frozenset[str], int, str]]) ->
                 alone.subtract(mine)
                 shared.subtract(ours)
             if how == "early":
-                claim.leave()
+                claim.release()
                 await asyncio.sleep(0)
 
     async def run() -> None:
@@ -74,7 +74,7 @@ def test_claims(asked: list[tuple[frozenset[str], frozenset[str], int, str]]) ->
             assert end is None or isinstance(end, asyncio.CancelledError | RuntimeError)
 
     asyncio.run(run())
-    assert not claims.waits()
+    assert not claims.has_waiters()
     assert claims._queues == {}
     for part in PARTS:  # who has it alone has it in the order of coming
         assert had[part] == [number for number in came[part] if number in set(had[part])]
@@ -87,17 +87,17 @@ def test_who_has_a_part_hears_that_others_wait() -> None:
         claims, told = LockManager(), list[str]()
 
         async def wait(*, alone: bool) -> None:
-            async with claims.claim("a" if alone else (), () if alone else "a"):
+            async with claims.acquire("a" if alone else (), () if alone else "a"):
                 pass
 
-        async with claims.claim(shared="a") as claim:
-            claim.when_wanted(lambda: told.append("first"))
+        async with claims.acquire(shared="a") as claim:
+            claim.when_contended(lambda: told.append("first"))
             await asyncio.create_task(wait(alone=False))
             assert told == []
             waiting = [asyncio.create_task(wait(alone=True)) for _ in range(3)]
             await asyncio.sleep(0)
             assert told == ["first"]
-            claim.when_wanted(lambda: told.append("late"))
+            claim.when_contended(lambda: told.append("late"))
             assert told == ["first", "late"]
         await asyncio.gather(*waiting)
 
@@ -108,7 +108,7 @@ def test_the_parts_of_a_pipeline() -> None:
     """A table has its own, with its direct resources; a profile shares that of its tables; without an id all."""
     state = states.new_state(*program())
     try:
-        parts, schema = state.parts, state.schema
+        parts, schema = state.keys, state.schema
         tables = {plan.name.rpartition(".")[2]: plan for plan in schema.tables.values()}
 
         def of(**fields: object) -> set[object]:
@@ -139,10 +139,10 @@ def test_a_claim_is_left_once() -> None:
     async def run() -> None:
         left: list[LockRequest] = []
         claim = LockRequest((), "a", left.append)
-        claim.leave()
-        claim.leave()
+        claim.release()
+        claim.release()
         assert left == [claim]
-        claim.when_wanted(lambda: left.append(claim))
+        claim.when_contended(lambda: left.append(claim))
         claim.want()
         assert left == [claim]
 

@@ -12,7 +12,7 @@ import pytest
 
 from tailrace.switch.compiler.errors import ProgramError
 from tailrace.switch.core import Switch, SwitchConfig
-from tailrace.switch.p4runtime.program_compiler import ProgramCompiler, until
+from tailrace.switch.p4runtime.program_compiler import ProgramCompiler, cancellable
 from tests.eventually import LONG_S, eventually
 from tests.processes import running
 from tests.switch.bmv2_builder import Builder
@@ -62,7 +62,7 @@ def test_nobody_wants_it_any_more(
 
     def compile_slowly() -> None:
         with pytest.raises(ProgramError, match="the compiler ended"):
-            until(gone, compiler, Builder([("slow", 8)]).text())
+            cancellable(gone, compiler, Builder([("slow", 8)]).text())
 
     thread = threading.Thread(target=compile_slowly)
     thread.start()

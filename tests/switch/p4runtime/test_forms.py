@@ -105,13 +105,13 @@ def shown(state: ForwardingState, *, whole: bool) -> list[bytes]:
 
 def check(batches: list[tuple[bool, list[p4r.Update]]], shared: Schema) -> None:
     """A switch whose pipeline has been used before does as one that remembers nothing."""
-    used, fresh = state_of(shared), state_of(replace(shared, forms={}))
+    used, fresh = state_of(shared), state_of(replace(shared, interned={}))
     try:
         for whole, batch in batches:
             assert written(fresh, batch, whole=whole) == written(used, batch, whole=whole)
             for table in fresh.tables.values():
                 for entry in table.entries.values():
-                    entry.form = None
+                    entry.interned = None
             for everything in (False, True):
                 assert shown(fresh, whole=everything) == shown(used, whole=everything)
     finally:
@@ -149,7 +149,7 @@ def mac(number: int, **more: Any) -> p4r.Update:
 @pytest.mark.parametrize("keeps_action", [True, False])
 def test_attributes(more: dict[str, Any], keeps_action: bool) -> None:
     """What hangs on an entry goes with it, and goes when a change of the entry takes it away or brings it."""
-    schema = replace(program()[1], forms={})
+    schema = replace(program()[1], interned={})
     plain, decked = mac(1), mac(1, **more)
     for first, then in ((plain, decked), (decked, plain)):
         change = p4r.Update()
@@ -165,7 +165,7 @@ def test_attributes(more: dict[str, Any], keeps_action: bool) -> None:
 def test_more_than_is_kept(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """Entries stay right where there are more than are kept."""
     monkeypatch.setattr(interned, "MOST_KEPT", most)
-    schema = replace(program()[1], forms={})
+    schema = replace(program()[1], interned={})
     batch = [mac(number % 7 + 1) for number in range(20)]
     for _ in range(2):
         check([(False, batch)], schema)

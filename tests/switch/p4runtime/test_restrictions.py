@@ -248,7 +248,7 @@ def test_the_tokens_of_a_pipeline_are_bounded(rig):
 def test_an_update_asks_a_bounded_number_of_tokens(rig, monkeypatch):
     """Of a one-shot each action asks its own; a batch that may be taken back has a bound of its own."""
     push(rig, {"actions/send": f'{ACTION}("{"port != 500 && " * 30}true")'})
-    monkeypatch.setattr(restrictions, "MAX_ASKED", 1000)
+    monkeypatch.setattr(restrictions, "MAX_EVALUATED", 1000)
     shots = [hop(rig, one_shot=[(1, 1, 0)] * count, prefix=count) for count in (8, 9)]
     assert rig.write(*shots) == [OK, Code.RESOURCE_EXHAUSTED]
     assert message_of(rig, shots[1]) == (
@@ -265,7 +265,7 @@ def test_an_update_asks_a_bounded_number_of_tokens(rig, monkeypatch):
 def test_a_write_asks_a_bounded_number_of_tokens(rig, monkeypatch):
     """Whoever wants the same table waits for all of it; what is refused can be sent again."""
     push(rig, {"tables/mac": f'{ENTRY}("{"dst != 0 && " * 30}true")'})
-    monkeypatch.setattr(restrictions, "MAX_ASKED_IN_WRITE", 1000)
+    monkeypatch.setattr(restrictions, "MAX_EVALUATED_IN_WRITE", 1000)
     entries = [mac_entry(number) for number in range(1, 21)]
     results = rig.write(*entries)
     written = results.count(OK)

@@ -88,7 +88,7 @@ def test_others_have_a_part_of_the_time(
         waiting = scheduler.Scheduler()
         for slice_s in (0.001, 0.008, 0.08, 10):
             clock += slice_s
-            await waiting.next()
+            await waiting.pause()
 
     monkeypatch.setattr(scheduler.time, "thread_time", lambda: clock)
     monkeypatch.setattr(scheduler.asyncio, "sleep", pause)

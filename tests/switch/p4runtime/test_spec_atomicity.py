@@ -195,7 +195,7 @@ def test_who_reads_slowly_holds_up_no_write(
         assert caught.value.code() == code
     assert len(read(rig, "mac")) == count - 1
     assert rig.in_server(lambda: rig.server.service._answering) == 0
-    assert not rig.in_server(lambda: rig.server.service._claims._queues)
+    assert not rig.in_server(lambda: rig.server.service._locks._queues)
 
 
 def test_a_reader_that_goes_leaves_nothing(rig: Rig) -> None:
@@ -215,7 +215,7 @@ def test_a_reader_that_goes_leaves_nothing(rig: Rig) -> None:
             cancel()
     assert rig.write(mac(rig, count)) == [OK]
     end = time.monotonic() + TIMEOUT_S
-    while rig.in_server(lambda: rig.server.service._claims._queues) and time.monotonic() < end:
+    while rig.in_server(lambda: rig.server.service._locks._queues) and time.monotonic() < end:
         time.sleep(0.01)
-    assert not rig.in_server(lambda: rig.server.service._claims._queues)
+    assert not rig.in_server(lambda: rig.server.service._locks._queues)
     assert rig.in_server(lambda: rig.server.service._answering) == 0

@@ -248,12 +248,12 @@ def test_strings_that_others_may_have_used_stay():
     found.begin()  # somebody else's
     names.to_wire(b"somebody else's", "x")
     found.begin()
-    assert not found.take_back(batch, within=2)
+    assert not found.roll_back(batch, within=2)
     assert names.count == 2
     batch = found.begin()
     found.begin()
     names.to_wire(b"another", "x")
-    assert found.take_back(batch, within=1)
+    assert found.roll_back(batch, within=1)
     assert names.count == 2
     assert names.to_wire(b"one more", "x") == 3
 

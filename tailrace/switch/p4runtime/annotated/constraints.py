@@ -189,7 +189,7 @@ class _ConstraintParser:
             raise self._unexpected(self._next, f"'{sign}'")
         self._take()
 
-    def _word(self, expected: str) -> str:
+    def _identifier(self, expected: str) -> str:
         token = self._take()
         if token.kind != "word":
             raise self._unexpected(token, expected)
@@ -278,7 +278,7 @@ class _ConstraintParser:
         while self._sees("::"):
             at = self._take().at
             parts = _PARTS.get(node.type.kind, {})
-            name = self._word("the name of a part")
+            name = self._identifier("the name of a part")
             if name not in parts:
                 has = f"has {', '.join(parts)}" if parts else "has no parts"
                 raise self._error(at, f"a value of type {node.type} {has}, not '{name}'")
@@ -297,8 +297,8 @@ class _ConstraintParser:
                 return self._constant(BOOL, token.text == "true", first)
             return self._address(token, first) if self._sees("(") else self._name(token, first)
         if token.kind == "sign" and token.text == "::":
-            name = self._word("the name of an attribute")
-            return self._found(name, self._scope.attributes, "attribute", token, first)
+            name = self._identifier("the name of an attribute")
+            return self._resolved(name, self._scope.attributes, "attribute", token, first)
         if token.kind == "sign" and token.text == "(":
             self._nesting += 1
             if self._nesting > MAX_NESTING:
@@ -325,10 +325,10 @@ class _ConstraintParser:
         words = [token.text]
         while self._sees("."):
             self._take()
-            words.append(self._word("a name behind '.'"))
-        return self._found(".".join(words), self._scope.names, self._scope.what, token, first)
+            words.append(self._identifier("a name behind '.'"))
+        return self._resolved(".".join(words), self._scope.names, self._scope.what, token, first)
 
-    def _found(
+    def _resolved(
         self, name: str, known: Mapping[str, tuple[int, Type]], what: str, token: _ConstraintToken, first: int
     ) -> _Expression:
         if name not in known:

@@ -24,9 +24,9 @@ MAX_BYTES = 1 << 18
 """Of all constraints of a pipeline: they are parsed while others wait."""
 MAX_TOKENS = 1 << 14
 """Of all constraints of a pipeline: all of them may be asked of each entry that is written."""
-MAX_ASKED = 1 << 19
+MAX_EVALUATED = 1 << 19
 """Tokens of the constraints that one update asks, of a one-shot with many actions for one: some 0.1 s."""
-MAX_ASKED_IN_WRITE = 1 << 24
+MAX_EVALUATED_IN_WRITE = 1 << 24
 """The same of all updates of a Write; the rest is refused. Others wait who want the same table."""
 MAX_SHOWN = 120
 """Characters of a constraint in an error, which has room for the values as well."""
@@ -41,7 +41,7 @@ class ConstraintSet:
 
     left: int = MAX_BYTES
     tokens: int = 0
-    asked: int = 0
+    evaluated: int = 0
     actions: dict[int, ActionRestriction | None] = field(default_factory=dict)
     """By id: many tables have the same action."""
 
@@ -69,17 +69,18 @@ class ConstraintSet:
             found += parsed
         return found
 
-    def ask(self, conjuncts: Sequence[Conjunct], values: Sequence[Value]) -> Conjunct | None:
+    def first_violated(self, conjuncts: Sequence[Conjunct], values: Sequence[Value]) -> Conjunct | None:
         """The first of some constraints that does not hold.
 
         Raises:
             P4RtError: RESOURCE_EXHAUSTED: the update has asked too many.
         """
         for conjunct in conjuncts:
-            self.asked += conjunct.tokens
-            if self.asked > MAX_ASKED:
+            self.evaluated += conjunct.tokens
+            if self.evaluated > MAX_EVALUATED:
                 raise exhausted(
-                    f"an update asks constraints of at most {MAX_ASKED} tokens, for all actions of a one-shot"
+                    f"an update asks constraints of at most {MAX_EVALUATED} tokens, "
+                    "for all actions of a one-shot"
                 )
             if not conjunct.holds(values):
                 return conjunct
@@ -94,7 +95,7 @@ class EntryRestriction:
     fields: tuple[MatchField, ...]
     conjuncts: tuple[Conjunct, ...]
     places: Mapping[str, int]
-    texts: ConstraintSet
+    constraints: ConstraintSet
 
     def check(self, packed: PackedKey, priority: int) -> None:
         """Refuses an entry.
@@ -104,7 +105,7 @@ class EntryRestriction:
         """
         values: list[Value] = [_match_value(one, packed) for one in self.fields]
         values.append(priority)
-        violated = self.texts.ask(self.conjuncts, values)
+        violated = self.constraints.first_violated(self.conjuncts, values)
         if violated is not None:
             raise self._violated(violated, values)
 
@@ -128,7 +129,7 @@ class ActionRestriction:
     names: tuple[SdnStrings | None, ...]
     conjuncts: tuple[Conjunct, ...]
     places: Mapping[str, int]
-    texts: ConstraintSet
+    constraints: ConstraintSet
 
     def check(self, data: Sequence[int]) -> None:
         """Refuses the parameters of a call.
@@ -140,7 +141,7 @@ class ActionRestriction:
             number if names is None else names.to_sdn(number)
             for number, names in zip(data, self.names, strict=True)
         ]
-        violated = self.texts.ask(self.conjuncts, values)
+        violated = self.constraints.first_violated(self.conjuncts, values)
         if violated is not None:
             shown = [f"{name} is {_shown(values[self.places[name]])}" for name in violated.names]
             raise _violation(self.what, "action_restriction", violated, shown)

@@ -20,7 +20,7 @@ class AdmissionControl:
         self._bytes = 0
 
     @contextlib.contextmanager
-    def of(self, octets: int) -> Iterator[Callable[[int], None]]:
+    def admit(self, octets: int) -> Iterator[Callable[[int], None]]:
         """Counts a request for as long as it takes; gives what is told how many elements it has by now.
 
         Raises:

@@ -18,49 +18,52 @@ LockKey = Hashable
 class LockRequest:
     """Parts of somebody's, alone or shared; `when_wanted` and `leave` are for who has them."""
 
-    __slots__ = ("_alone", "_leave", "_missing", "_wanted", "_when_wanted", "parts", "ready")
+    __slots__ = ("_contended", "_exclusive", "_missing", "_release", "_when_contended", "keys", "ready")
 
     def __init__(
-        self, alone: Collection[LockKey], shared: Collection[LockKey], leave: Callable[[LockRequest], None]
+        self,
+        exclusive: Collection[LockKey],
+        shared: Collection[LockKey],
+        release: Callable[[LockRequest], None],
     ) -> None:
-        self._alone = frozenset(alone)
-        self.parts = self._alone.union(shared)
-        self._missing = set(self.parts)
-        self._leave: Callable[[LockRequest], None] | None = leave
-        self._wanted = False
-        self._when_wanted: Callable[[], None] | None = None
+        self._exclusive = frozenset(exclusive)
+        self.keys = self._exclusive.union(shared)
+        self._missing = set(self.keys)
+        self._release: Callable[[LockRequest], None] | None = release
+        self._contended = False
+        self._when_contended: Callable[[], None] | None = None
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if not self._missing:
             self.ready.set_result(None)
 
-    def alone(self, part: LockKey) -> bool:
+    def exclusive(self, key: LockKey) -> bool:
         """Whether nobody else may have it meanwhile."""
-        return part in self._alone
+        return key in self._exclusive
 
-    def grant(self, part: LockKey) -> None:
+    def grant(self, key: LockKey) -> None:
         """It has the part, if it had it not."""
-        self._missing.discard(part)
+        self._missing.discard(key)
         if not self._missing and not self.ready.done():
             self.ready.set_result(None)
 
-    def want(self) -> None:
+    def notify_waiter(self) -> None:
         """Somebody waits for one of its parts."""
-        if not self._wanted and self._leave is not None:
-            self._wanted = True
-            if self._when_wanted is not None:
-                self._when_wanted()
+        if not self._contended and self._release is not None:
+            self._contended = True
+            if self._when_contended is not None:
+                self._when_contended()
 
-    def when_wanted(self, call: Callable[[], None]) -> None:
+    def when_contended(self, call: Callable[[], None]) -> None:
         """Calls this once when somebody waits for one of these parts, or now."""
-        self._when_wanted = call
-        if self._wanted:
+        self._when_contended = call
+        if self._contended:
             call()
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Others may have the parts."""
-        leave, self._leave = self._leave, None
-        if leave is not None:
-            leave(self)
+        release, self._release = self._release, None
+        if release is not None:
+            release(self)
 
 
 class LockManager:
@@ -70,43 +73,46 @@ class LockManager:
         self._queues: dict[LockKey, dict[LockRequest, None]] = {}
 
     @asynccontextmanager
-    async def claim(
-        self, alone: Collection[LockKey] = (), shared: Collection[LockKey] = (), most_s: float | None = None
+    async def acquire(
+        self,
+        exclusive: Collection[LockKey] = (),
+        shared: Collection[LockKey] = (),
+        most_s: float | None = None,
     ) -> AsyncIterator[LockRequest]:
         """Around what is done with some parts; it begins when all of them are there, or after `most_s`."""
-        claim = LockRequest(alone, shared, self._left)
-        for part in claim.parts:
-            self._queues.setdefault(part, {})[claim] = None
-            self._serve(part)
+        claim = LockRequest(exclusive, shared, self._released)
+        for key in claim.keys:
+            self._queues.setdefault(key, {})[claim] = None
+            self._grant_next(key)
         try:
             if not claim.ready.done():
                 await asyncio.wait({claim.ready}, timeout=most_s)
             yield claim
         finally:
-            claim.leave()
+            claim.release()
 
-    def waits(self) -> bool:
+    def has_waiters(self) -> bool:
         """Whether somebody waits for a part."""
         return any(not claim.ready.done() for queue in self._queues.values() for claim in queue)
 
-    def _left(self, claim: LockRequest) -> None:
-        for part in claim.parts:
-            queue = self._queues[part]
+    def _released(self, claim: LockRequest) -> None:
+        for key in claim.keys:
+            queue = self._queues[key]
             del queue[claim]
             if queue:
-                self._serve(part)
+                self._grant_next(key)
             else:
-                del self._queues[part]
+                del self._queues[key]
 
-    def _serve(self, part: LockKey) -> None:
+    def _grant_next(self, key: LockKey) -> None:
         """Those that are first have it; if others wait, they are told."""
-        queue = self._queues[part]
+        queue = self._queues[key]
         having: list[LockRequest] = []
         for claim in queue:
-            if having and (claim.alone(part) or having[0].alone(part)):
+            if having and (claim.exclusive(key) or having[0].exclusive(key)):
                 break
             having.append(claim)
-            claim.grant(part)
+            claim.grant(key)
         if len(queue) > len(having):
             for claim in having:
-                claim.want()
+                claim.notify_waiter()

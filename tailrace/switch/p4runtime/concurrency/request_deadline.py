@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import grpc
 import grpc.aio
 
-from tailrace.p4rt.status import Code, P4RtError, exhausted, forgetful, invalid
-from tailrace.switch.p4runtime.calls import refuse, seen, undisturbed
+from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, without_frames
+from tailrace.switch.p4runtime.calls import retrieve_exception, set_status, shielded
 
 ARRIVAL_S = 60.0
 """How long a request may be on its way; those of streams may come at any time."""
@@ -43,7 +43,7 @@ class PendingRequests:
             P4RtError: DEADLINE_EXCEEDED: it took too long; RESOURCE_EXHAUSTED: there are too many others.
         """
         reading = asyncio.ensure_future(message)
-        reading.add_done_callback(seen)
+        reading.add_done_callback(retrieve_exception)
         gives_way = asyncio.get_running_loop().create_future()
         if len(self._calls) >= MAX_PENDING:
             oldest = next(iter(self._calls))
@@ -70,7 +70,7 @@ class DeadlineHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # only
         """Takes what is called when memory is free: see spec.heap.Trimmer."""
         self._handlers = handlers
         self._freed = freed
-        self._arriving = PendingRequests()
+        self._pending = PendingRequests()
 
     def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[Any, Any] | None:
         """What handles a call that has begun."""
@@ -100,13 +100,13 @@ class DeadlineHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # only
     def _with_request(self, behaviour: _Behaviour) -> _Behaviour:
         async def handle(_: object, context: Any) -> Any:
             try:
-                octets = await self._arriving.first(undisturbed(context.read()))
+                octets = await self._pending.first(shielded(context.read()))
             except P4RtError as error:
                 self._freed()
-                refuse(context, forgetful(error))
+                set_status(context, without_frames(error))
                 return b""
             if octets is _EOF:
-                refuse(context, invalid("the call has no request"))
+                set_status(context, invalid("the call has no request"))
                 return b""
             large = len(octets) > LARGE
             handled = behaviour(octets, context)

@@ -26,7 +26,7 @@ class Scheduler:
         self._lock = asyncio.Lock()
         self._worked_s = time.thread_time()
 
-    async def next(self) -> None:
+    async def pause(self) -> None:
         """Lets others work: for a round of the loop, and after a long slice for a part of its time.
 
         A loop with another clock than the machine's is a simulation, in which work takes no time.
@@ -38,15 +38,15 @@ class Scheduler:
             await asyncio.sleep(min(slice_s / YIELD_DIVISOR, MAX_YIELD_S) if is_long and in_real_time else 0)
             self._worked_s = time.thread_time()
 
-    async def all(self, steps: Work) -> None:
+    async def run(self, steps: Work) -> None:
         """Does all steps, each in a turn of its own."""
         try:
             for _ in steps:
-                await self.next()
+                await self.pause()
         finally:
             steps.close()
 
-    async def to_the_end(self, steps: Work, most_s: float) -> None:
+    async def run_shielded(self, steps: Work, most_s: float) -> None:
         """The same, and who waits may be cancelled: the steps go on, for `most_s` at most.
 
         Raises:
@@ -59,7 +59,7 @@ class Scheduler:
                 if ends_s is not None and time_s() > ends_s:
                     break
                 try:
-                    await self.next()
+                    await self.pause()
                 except asyncio.CancelledError:
                     ends_s = ends_s or time_s() + most_s
         except P4RtError:

@@ -26,9 +26,9 @@ class SnapshotRead:
 
     def __init__(
         self,
-        slices: Iterator[p4r.ReadResponse | None],
-        turns: Scheduler,
-        claim: LockRequest,
+        quanta: Iterator[p4r.ReadResponse | None],
+        scheduler: Scheduler,
+        request: LockRequest,
         keep: Callable[[int], None],
     ) -> None:
         """Args:
@@ -36,12 +36,12 @@ class SnapshotRead:
         claim: of what is read; left when all of it is.
         keep: is told how many bytes are kept, less than 0: no longer; P4RtError: too many are.
         """
-        self._slices, self._turns, self._claim, self._keep = slices, turns, claim, keep
+        self._responses, self._scheduler, self._request, self._keep = quanta, scheduler, request, keep
         self._kept: deque[p4r.ReadResponse] = deque()
-        self.slices = 0
+        self.quanta = 0
         """How many have been made."""
         self._rest: asyncio.Task[None] | None = None
-        claim.when_wanted(self._make_rest)
+        request.when_contended(self._make_rest)
 
     async def responses(self) -> AsyncIterator[p4r.ReadResponse]:
         """All of it, in slices between which others have their turn.
@@ -50,13 +50,13 @@ class SnapshotRead:
             P4RtError: what the slices raise, or too much is kept.
         """
         while self._rest is None:
-            response = next(self._slices, _END)
+            response = next(self._responses, _END)
             if response is _END:
-                self._claim.leave()
+                self._request.release()
                 return
-            if self.slices:
-                await self._turns.next()
-            self.slices += 1
+            if self.quanta:
+                await self._scheduler.pause()
+            self.quanta += 1
             if isinstance(response, p4r.ReadResponse):
                 yield response
         try:
@@ -78,7 +78,7 @@ class SnapshotRead:
             self._rest.cancel()
         while self._kept:
             self._forget(self._kept.popleft())
-        self._claim.leave()
+        self._request.release()
 
     def _forget(self, response: p4r.ReadResponse) -> None:
         self._keep(-response.ByteSize())
@@ -92,7 +92,7 @@ class SnapshotRead:
         loop = asyncio.get_running_loop()
         ends_s = loop.time() + REST_S
         try:
-            for response in self._slices:
+            for response in self._responses:
                 if loop.time() > ends_s:
                     raise P4RtError(
                         Code.ABORTED,
@@ -101,10 +101,10 @@ class SnapshotRead:
                 if response is not None:
                     self._keep(response.ByteSize())
                     self._kept.append(response)
-                self.slices += 1
-                await self._turns.next()
+                self.quanta += 1
+                await self._scheduler.pause()
         finally:
-            self._claim.leave()
+            self._request.release()
 
 
 _END = object()

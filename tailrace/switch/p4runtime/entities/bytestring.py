@@ -53,14 +53,14 @@ def decode_signed(data: bytes, bits: int, what: str) -> int:
 class Width:
     """Packs bytestrings of one width into fixed-size, left-padded strings; made once for each key field."""
 
-    __slots__ = ("_whole", "bits", "high_bits", "name", "nbytes")
+    __slots__ = ("_value_bytes", "bits", "high_bits", "name", "nbytes")
 
     def __init__(self, name: str, bits: int, packed_bits: int = 0) -> None:
         """Values have `bits`, and are packed as those of `packed_bits` are, where these are more."""
         self.name = name
         self.bits = bits
         self.nbytes = (max(bits, packed_bits) + 7) // 8
-        self._whole = (bits + 7) // 8  # bytes of a value
+        self._value_bytes = (bits + 7) // 8  # bytes of a value
         # bits used in the most significant byte, 8 when it is full, 0 when there are none
         self.high_bits = max(bits - 8 * (self.nbytes - 1), 0)
 
@@ -74,6 +74,6 @@ class Width:
         if size == nbytes:
             if self.high_bits == 8 or (self.high_bits and not data[0] >> self.high_bits):
                 return data
-        elif 0 < size < self._whole:
+        elif 0 < size < self._value_bytes:
             return data.rjust(nbytes, b"\0")
         return decode(data, self.bits, self.name).to_bytes(nbytes, "big")

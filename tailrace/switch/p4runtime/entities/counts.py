@@ -11,7 +11,7 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.status import invalid
 
-_TOLD = (1 << 63) - 1
+_COUNTER_MASK = (1 << 63) - 1
 """The bits of a count that are told."""
 
 
@@ -29,4 +29,4 @@ def check_counter(data: p4r.CounterData, what: str) -> None:
 def fill_counter(byte_count: int, packet_count: int, data: p4r.CounterData) -> None:
     """Writes counts of the core into an empty message, which is then set even when both are zero."""
     data.SetInParent()
-    data.byte_count, data.packet_count = byte_count & _TOLD, packet_count & _TOLD
+    data.byte_count, data.packet_count = byte_count & _COUNTER_MASK, packet_count & _COUNTER_MASK

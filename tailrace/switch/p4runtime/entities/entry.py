@@ -36,7 +36,7 @@ class StoredEntry:
     timeout_ns: int = 0
     meter: MeterRates | None = None
     is_const: bool = False
-    form: InternedEntry | None = None
+    interned: InternedEntry | None = None
     keys: References = ()
     needs: References = ()
 
@@ -53,9 +53,9 @@ class StoredEntry:
             size += memory.reference_bytes(self.keys) + memory.reference_bytes(self.needs)
         return size
 
-    def plain_form(self) -> InternedEntry | None:
+    def unchanged_interned(self) -> InternedEntry | None:
         """The form, where the entry still has its target and nothing beside key, priority and target."""
-        form = self.form
-        if form is None or form.target is not self.target:
+        interned = self.interned
+        if interned is None or interned.target is not self.target:
             return None
-        return None if self.metadata or self.controller_metadata or self.timeout_ns else form
+        return None if self.metadata or self.controller_metadata or self.timeout_ns else interned

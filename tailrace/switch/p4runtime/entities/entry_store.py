@@ -28,19 +28,19 @@ class EntryStore:
         self._context = context
         self._entries: dict[Identity, StoredEntry] = {}
         self._by_handle: dict[int, StoredEntry] = {}
-        self._filled: list[tuple[list[BulkEntry], list[int]]] = []
+        self._unmaterialised: list[tuple[list[BulkEntry], list[int]]] = []
         self._top = 0  # above all handles
 
     @property
     def entries(self) -> dict[Identity, StoredEntry]:
         """All entries but the default one."""
-        self._make_filled()
+        self._materialise()
         return self._entries
 
     @property
     def by_handle(self) -> dict[int, StoredEntry]:
         """The same by handle."""
-        self._make_filled()
+        self._materialise()
         return self._by_handle
 
     @property
@@ -51,13 +51,13 @@ class EntryStore:
         """What an entry is found by."""
         return packed.key if self.plan.key.only_exact else (packed.key, packed.mask, priority)
 
-    def new_plain(self, form: InternedEntry, priority: int, target: RowTarget) -> BulkEntry:
+    def new_bulk_entry(self, interned: InternedEntry, priority: int, target: RowTarget) -> BulkEntry:
         """What `fill` takes, for this table of every switch with the same pipeline."""
-        packed = form.packed
+        packed = interned.packed
         row = Row(packed.key, packed.mask, packed.prefix_bits, priority, target)
-        return BulkEntry(self.plan.id, self.identity(packed, priority), priority, form, row)
+        return BulkEntry(self.plan.id, self.identity(packed, priority), priority, interned, row)
 
-    def fill(self, found: list[BulkEntry]) -> None:
+    def bulk_insert(self, found: list[BulkEntry]) -> None:
         """Adds entries, all or none.
 
         Raises:
@@ -67,34 +67,39 @@ class EntryStore:
         if len(identities) < len(found) or not identities.isdisjoint(self.entries):
             raise P4RtError(Code.ALREADY_EXISTS, f"{self._what} has such an entry already")
         index, switch = self.plan.index, self._switch
-        size = sum(entry_bytes(one.form.packed.key) for one in found)
-        self._context.memory.take(size, self._what)
+        size = sum(entry_bytes(one.interned.packed.key) for one in found)
+        self._context.memory.reserve(size, self._what)
         handles: list[int] = []
         try:
             handles = switch.table_fill(index, (one.row for one in found), self._context.now_ns())
             for one, handle in zip(found, handles, strict=True):
-                if one.form.rates is not None:
-                    switch.entry_meter_set(index, handle, one.form.rates)
+                if one.interned.rates is not None:
+                    switch.entry_meter_set(index, handle, one.interned.rates)
         except StateError as error:
             for handle in handles:
                 switch.table_delete(index, handle)
-            self._context.memory.give(size)
+            self._context.memory.release(size)
             raise from_state_error(error) from error
-        self._filled.append((found, handles))
+        self._unmaterialised.append((found, handles))
         self._top = max(self._top, max(handles) + 1)
 
-    def _make_filled(self) -> None:
-        while self._filled:
-            for one, handle in zip(*self._filled.pop(), strict=True):
-                form = one.form
+    def _materialise(self) -> None:
+        while self._unmaterialised:
+            for one, handle in zip(*self._unmaterialised.pop(), strict=True):
+                interned = one.interned
                 entry = StoredEntry(
-                    form.packed, one.priority, form.target, handle, meter=form.rates, form=form
+                    interned.packed,
+                    one.priority,
+                    interned.target,
+                    handle,
+                    meter=interned.rates,
+                    interned=interned,
                 )
                 self._entries[one.identity] = self._by_handle[handle] = entry
 
     def forget(self) -> Iterator[None]:
         """Forgets all entries, one at a time."""
-        self._filled.clear()
+        self._unmaterialised.clear()
         self._by_handle.clear()
         while self._entries:
             self._entries.popitem()

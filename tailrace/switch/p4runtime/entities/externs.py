@@ -137,7 +137,7 @@ class Counters(_Arrays[ArrayPlan]):
             return
         check_counter(message.data, f"counter '{plan.name}'")
         if undo is not None:
-            undo.keep_cells(len(cells), f"counter '{plan.name}'")
+            undo.reserve_cells(len(cells), f"counter '{plan.name}'")
             for first, count in parts(cells):
                 undo.append(self._put_back(plan, first, self._switch.counter_raw(plan.index, first, count)))
         value = (message.data.byte_count, message.data.packet_count)
@@ -184,7 +184,7 @@ class Meters(_Arrays[MeterPlan]):
         check_reset(message.counter_data, what)
         rates = parse_rates(message.config, plan) if message.HasField("config") else None
         if undo is not None:
-            undo.keep_cells(len(cells), what)
+            undo.reserve_cells(len(cells), what)
 
         def write(first: int, count: int) -> None:
             if undo is not None:
@@ -267,7 +267,7 @@ class Registers(_Arrays[RegisterPlan]):
         for scalar, bits in zip(scalars, plan.type.widths, strict=True):
             value = value << bits | scalar
         if undo is not None:
-            undo.keep_cells(len(cells), f"register '{plan.name}'")
+            undo.reserve_cells(len(cells), f"register '{plan.name}'")
 
         def write(first: int, count: int) -> None:
             if undo is not None:
@@ -365,11 +365,11 @@ class ValueSets:
 
     def _set(self, plan: ValueSetPlan, held: _ValueSetMembers) -> None:
         more = memory.SET_MEMBER * (len(held.masked) - len(self._members.get(plan.id, _NONE).masked))
-        self._context.memory.take(more, f"value set '{plan.name}'")
+        self._context.memory.reserve(more, f"value set '{plan.name}'")
         try:
             self._context.switch.vset_set(plan.index, held.masked)
         except StateError:
-            self._context.memory.give(more)
+            self._context.memory.release(more)
             raise
         self._members[plan.id] = held
 

@@ -47,7 +47,7 @@ class BulkEntry:
     table: int
     identity: bytes | tuple[bytes, bytes, int]
     priority: int
-    form: InternedEntry
+    interned: InternedEntry
     row: Row
 
 

@@ -154,7 +154,7 @@ class ReplicationState:
         groups = stored is self._groups
         before = stored.get(key)
         more = (0 if value is None else value.bytes) - (0 if before is None else before.bytes)
-        self._context.memory.take(more, "multicast group" if groups else "clone session")
+        self._context.memory.reserve(more, "multicast group" if groups else "clone session")
         sizes = [0 if one is None else 1 + len(one.replicas) for one in (before, value)]
         if value is None:
             del stored[key]
@@ -168,7 +168,7 @@ class ReplicationState:
         try:
             self._program(key, value)
         except StateError:
-            self._context.memory.give(more)
+            self._context.memory.release(more)
             raise
         stored[key] = value
         self._note(before, value)

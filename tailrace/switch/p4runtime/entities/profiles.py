@@ -140,7 +140,7 @@ class ProfileState:
         Raises:
             P4RtError: RESOURCE_EXHAUSTED.
         """
-        self._context.memory.take(target.bytes, self._what)
+        self._context.memory.reserve(target.bytes, self._what)
         target.handles, target.handle = [], -1
         try:
             for spec, weighted in target.actions:
@@ -159,7 +159,7 @@ class ProfileState:
             self._switch.group_delete(self.plan.index, target.handle)
         for handles in target.handles:
             self._drop_copies(handles)
-        self._context.memory.give(target.bytes)
+        self._context.memory.release(target.bytes)
 
     def release(self, target: IndirectSpec) -> None:
         """Takes back one use."""
@@ -231,11 +231,11 @@ class ProfileState:
     def _add_member(self, member_id: int, action: ActionSpec) -> None:
         needs = self._needs(action)
         size = memory.MEMBER + memory.reference_bytes(needs)
-        self._context.memory.take(size, self._what)
+        self._context.memory.reserve(size, self._what)
         try:
             self.members[member_id] = StoredMember(action, self._new_copies(action, 1))
         except P4RtError:
-            self._context.memory.give(size)
+            self._context.memory.release(size)
             raise
         self._refer((), needs)
 
@@ -244,11 +244,13 @@ class ProfileState:
         self._drop_copies(member.handles)
         needs = self._needs(member.action)
         self._refer(needs, ())
-        self._context.memory.give(memory.MEMBER + memory.reference_bytes(needs))
+        self._context.memory.release(memory.MEMBER + memory.reference_bytes(needs))
 
     def _set_action(self, member: StoredMember, action: ActionSpec) -> None:
         before, after = self._needs(member.action), self._needs(action)
-        self._context.memory.take(memory.reference_bytes(after) - memory.reference_bytes(before), self._what)
+        self._context.memory.reserve(
+            memory.reference_bytes(after) - memory.reference_bytes(before), self._what
+        )
         self._switch.members_modify(self.plan.index, member.handles, action.call)
         self._context.copies += len(member.handles)
         member.action = action
@@ -256,19 +258,19 @@ class ProfileState:
 
     def _new_copies(self, action: ActionSpec, count: int) -> list[int]:
         """Copies of an action's member, all of them or none."""
-        self._context.memory.take(memory.COPY * count, self._what)
+        self._context.memory.reserve(memory.COPY * count, self._what)
         self._context.copies += count
         try:
             return self._switch.members_add(self.plan.index, action.call, count)
         except StateError as error:
-            self._context.memory.give(memory.COPY * count)
+            self._context.memory.release(memory.COPY * count)
             raise from_state_error(error) from error
 
     def _drop_copies(self, handles: Sequence[int]) -> None:
         for handle in handles:
             self._switch.member_delete(self.plan.index, handle)
         self._context.copies += len(handles)
-        self._context.memory.give(memory.COPY * len(handles))
+        self._context.memory.release(memory.COPY * len(handles))
 
     def _new_group(self, *, drawn: bool = False, first: ActionSpec | None = None) -> int:
         call = None if first is None else first.call
@@ -390,7 +392,7 @@ class ProfileState:
         return watch
 
     def _add_group(self, group_id: int, max_size: int, members: dict[int, WeightedMember]) -> None:
-        self._context.memory.take(memory.GROUP, self._what)
+        self._context.memory.reserve(memory.GROUP, self._what)
         handle = -1
         try:
             handle = self._new_group()
@@ -399,7 +401,7 @@ class ProfileState:
         except P4RtError:
             if handle >= 0:
                 self._switch.group_delete(self.plan.index, handle)
-            self._context.memory.give(memory.GROUP)
+            self._context.memory.release(memory.GROUP)
             raise
         self.groups[group_id] = group
         self.in_groups += 1
@@ -410,7 +412,7 @@ class ProfileState:
         self._drop_uses(group.members)
         self._purge(group.members)
         self._size -= self._size_of(group.members)
-        self._context.memory.give(memory.GROUP + memory.GROUP_MEMBER * len(group.members))
+        self._context.memory.release(memory.GROUP + memory.GROUP_MEMBER * len(group.members))
         self.in_groups -= 1 + len(group.members)
 
     def _set_members(self, group: StoredGroup, members: dict[int, WeightedMember]) -> None:
@@ -421,7 +423,7 @@ class ProfileState:
         """
         before, more = group.members, len(members) - len(group.members)
         used: dict[int, WeightedMember] = {}
-        self._context.memory.take(memory.GROUP_MEMBER * more, self._what)
+        self._context.memory.reserve(memory.GROUP_MEMBER * more, self._what)
         try:
             for member_id, weighted in members.items():
                 member = self.members[member_id]
@@ -436,7 +438,7 @@ class ProfileState:
             group.members = before
             self._drop_uses(used)
             self._purge(members)
-            self._context.memory.give(memory.GROUP_MEMBER * more)
+            self._context.memory.release(memory.GROUP_MEMBER * more)
             raise from_state_error(error) if isinstance(error, StateError) else error from None
         self.in_groups += more
         self._size += self._size_of(members) - self._size_of(before)

@@ -22,7 +22,7 @@ def no_table(table_id: int) -> P4RtError:
     return not_found(f"there is no table with id {table_id}")
 
 
-_Found = tuple[TableState, StoredEntry | None]
+_TableEntry = tuple[TableState, StoredEntry | None]
 
 
 class TableReader:
@@ -94,9 +94,9 @@ class TableReader:
 
     def _fill(self, table: TableState, entry: StoredEntry, out: p4r.Entity) -> None:
         """Writes what a client wrote into an empty message."""
-        form = entry.plain_form()
-        if form is not None and form.shown is not None:
-            out.CopyFrom(form.shown)
+        interned = entry.unchanged_interned()
+        if interned is not None and interned.shown is not None:
+            out.CopyFrom(interned.shown)
             return
         item = out.table_entry
         self.fill_key(table, entry, item)
@@ -104,9 +104,9 @@ class TableReader:
             entry.target.fill(item.action)
         elif entry.handle == DEFAULT_HANDLE:
             item.ClearField("action")
-        if form is not None:
-            form.shown = p4r.Entity()
-            form.shown.CopyFrom(out)
+        if interned is not None:
+            interned.shown = p4r.Entity()
+            interned.shown.CopyFrom(out)
 
     @staticmethod
     def fill_key(table: TableState, entry: StoredEntry, out: p4r.TableEntry) -> None:
@@ -122,7 +122,7 @@ class TableReader:
     def _fill_counter(self, table: TableState, entry: StoredEntry, data: p4r.CounterData) -> None:
         fill_counter(*self._switch.entry_counter(table.plan.index, entry.handle), data)
 
-    def _direct(self, message: p4r.TableEntry, has: Callable[[TableState], bool]) -> Iterator[_Found]:
+    def _direct(self, message: p4r.TableEntry, has: Callable[[TableState], bool]) -> Iterator[_TableEntry]:
         """The entries that a direct resource request names; one that it names fully must exist.
 
         None stands for one that was looked at and passed over.

@@ -177,9 +177,9 @@ class Schema:
     digests: dict[int, DigestPlan] = field(default_factory=dict)
     value_sets: dict[int, ValueSetPlan] = field(default_factory=dict)
     absent: dict[int, str] = field(default_factory=dict)
-    forms: dict[int, InternTable] = field(default_factory=dict)
-    met: dict[int, SharedMessage] = field(default_factory=dict)
-    texts: ConstraintSet = field(default_factory=ConstraintSet)
+    interned: dict[int, InternTable] = field(default_factory=dict)
+    shared: dict[int, SharedMessage] = field(default_factory=dict)
+    constraints: ConstraintSet = field(default_factory=ConstraintSet)
     roles: Roles | None = None
     references: ReferencePlan | None = None
 
@@ -352,7 +352,7 @@ def _action_plan(
     by_id = {param.id: param for param in params}
     if len(by_id) != len(params):
         raise invalid(f"P4Info: action '{name}' has parameters with the same id")
-    restriction = action_restriction(action, [(p.name, p.bits, p.names) for p in params], schema.texts)
+    restriction = action_restriction(action, [(p.name, p.bits, p.names) for p in params], schema.constraints)
     return ActionPlan(ref.id, name, index, _scope(ref), by_id, tuple(params), restriction)
 
 
@@ -450,7 +450,7 @@ def _table(
         idle_timeout=table.idle_timeout_behavior == p4i.Table.NOTIFY_CONTROL,
         counter=counter,
         meter=meter,
-        restriction=entry_restriction(table, plan, schema.texts),
+        restriction=entry_restriction(table, plan, schema.constraints),
     )
 
 

@@ -52,7 +52,7 @@ class TableState(DirectResources):
         self._model = schema.model
         plan_ = schema.references
         self._references = context.references if plan_ is not None and plan_.involves(plan) else None
-        self._forms = schema.forms.setdefault(plan.id, InternTable())
+        self._interned = schema.interned.setdefault(plan.id, InternTable())
         if plan.size > schema.model.tables[plan.index].max_size:
             self._switch.table_resize(plan.index, plan.size)
         self.default: StoredEntry = self.initial_default()
@@ -153,7 +153,7 @@ class TableState(DirectResources):
 
     # ---- writes ----
 
-    def plain(self, message: p4r.TableEntry) -> BulkEntry | None:
+    def bulk_entry(self, message: p4r.TableEntry) -> BulkEntry | None:
         """What an entry says that could be filled in; None: it is none, or no good."""
         said = {field.name for field, _ in message.ListFields()}
         if (
@@ -169,14 +169,14 @@ class TableState(DirectResources):
             rates, octets = self._check_attributes(message), message.action.SerializeToString()
             if self.plan.restriction is not None:
                 self.plan.restriction.check(packed, message.priority)
-            known = self._forms.call(octets)
+            known = self._interned.call(octets)
             if known is None:
                 spec = self._target(message)
                 if not isinstance(spec, ActionSpec):
                     return None
                 known = spec, self._switch.row_target(spec.call)
-                self._forms.keep_call(octets, *known)
-            return self.new_plain(InternedEntry(packed, known[0], rates), message.priority, known[1])
+                self._interned.keep_call(octets, *known)
+            return self.new_bulk_entry(InternedEntry(packed, known[0], rates), message.priority, known[1])
         except (P4RtError, StateError):
             return None
 
@@ -207,17 +207,17 @@ class TableState(DirectResources):
             self._check_keyless()
         # the same octets were found good before, here or on another switch; room for them is another matter
         octets, priority = message.SerializeToString(), message.priority
-        form = self._forms.find(octets)
-        if form is None:
+        interned = self._interned.find(octets)
+        if interned is None:
             packed = plan.key.pack(message.match)
             self._check_priority(priority)
         else:
-            packed = form.packed
+            packed = interned.packed
         identity = packed.key if plan.key.only_exact else (packed.key, packed.mask, priority)
         if identity in self.entries:
             raise P4RtError(Code.ALREADY_EXISTS, f"{self._what} has such an entry already")
         target: TargetSpec | None
-        if form is None:
+        if interned is None:
             rates = self._check_attributes(message)
             target = self._target(message)
             if target is None:
@@ -225,10 +225,10 @@ class TableState(DirectResources):
             if plan.restriction is not None:
                 plan.restriction.check(packed, priority)
             if isinstance(target, ActionSpec):
-                form = InternedEntry(packed, target, rates)
-                self._forms.keep(octets, form)
+                interned = InternedEntry(packed, target, rates)
+                self._interned.keep(octets, interned)
         else:
-            target, rates = form.target, form.rates
+            target, rates = interned.target, interned.rates
         keys, needs = self._references_of(packed, target)
         entry = StoredEntry(
             packed,
@@ -239,7 +239,7 @@ class TableState(DirectResources):
             message.controller_metadata,
             message.idle_timeout_ns,
             rates,
-            form=form,
+            interned=interned,
             keys=keys,
             needs=needs,
         )
@@ -413,12 +413,12 @@ class TableState(DirectResources):
     def _add(self, identity: Identity, entry: StoredEntry) -> None:
         target = cast(TargetSpec, entry.target)
         packed = entry.packed
-        self._context.memory.take(entry.bytes, self._what)
+        self._context.memory.reserve(entry.bytes, self._what)
         try:
             if self.profile is not None:
                 self.profile.use(cast(IndirectSpec, target))
         except (P4RtError, StateError):
-            self._context.memory.give(entry.bytes)
+            self._context.memory.release(entry.bytes)
             raise
         try:
             entry.handle = handle = self._switch.table_insert(
@@ -449,7 +449,7 @@ class TableState(DirectResources):
 
     def _give_up(self, entry: StoredEntry) -> None:
         self._release(entry.target)
-        self._context.memory.give(entry.bytes)
+        self._context.memory.release(entry.bytes)
 
     def _remove(self, entry: StoredEntry) -> None:
         self._switch.table_delete(self.plan.index, entry.handle)
@@ -490,7 +490,7 @@ class TableState(DirectResources):
         needs = values[4]
         if needs is not entry.needs:
             more += reference_bytes(needs) - reference_bytes(entry.needs)
-        self._context.memory.take(more, self._what)
+        self._context.memory.reserve(more, self._what)
         try:
             if entry.handle == DEFAULT_HANDLE:
                 call = target.call if isinstance(target, ActionSpec) else None
@@ -498,7 +498,7 @@ class TableState(DirectResources):
             elif target is not None and (target is not entry.target or timeout_ns != entry.timeout_ns):
                 self._switch.table_modify(self.plan.index, entry.handle, self._reference(target), timeout_ns)
         except StateError:
-            self._context.memory.give(more)
+            self._context.memory.release(more)
             raise
         if needs is not entry.needs and self._references is not None:
             self._references.remove((), entry.needs)
@@ -538,5 +538,5 @@ class TableState(DirectResources):
                     entry.keys = self._references.plan.keys_of(plan.id, packed)
                     self._references.add(entry.keys, ())
                 self.entries[identity] = self.by_handle[entry.handle] = entry
-                self._context.memory.take(entry.bytes, self._what)
+                self._context.memory.reserve(entry.bytes, self._what)
         self._top = len(self.by_handle)

@@ -79,7 +79,7 @@ class SdnStrings:
         """The number of a string, which must have one, or be one: for what asks, and writes nothing."""
         found = self._numbers.get(name)
         if found is None and len(name) <= MAX_NAME:
-            found = self._own(name)
+            found = self._preferred(name)
             return None if found in self._names else found
         return found if found is None else self._used(found)
 
@@ -98,7 +98,7 @@ class SdnStrings:
             name.decode()
         except UnicodeDecodeError as error:
             raise invalid(f"{what}: the string is not UTF-8") from error
-        number = self._own(name)
+        number = self._preferred(name)
         if number is None or number in self._names:
             number = self._lowest_free(what)
         if self._room.left <= 0:
@@ -125,7 +125,7 @@ class SdnStrings:
         """How many strings have a number."""
         return len(self._numbers)
 
-    def take_back(self, count: int) -> None:
+    def roll_back(self, count: int) -> None:
         """Takes their numbers from all strings but the first `count`, which nobody may use."""
         while len(self._numbers) > count:
             last = next(reversed(self._numbers))
@@ -137,7 +137,7 @@ class SdnStrings:
             self._numbers, self._names, self._free = dict(other._numbers), dict(other._names), other._free
             self._room.left -= len(self._numbers)
 
-    def _own(self, name: bytes) -> int | None:
+    def _preferred(self, name: bytes) -> int | None:
         """The number that a string asks for by itself."""
         if not name:
             return 0
@@ -249,7 +249,7 @@ class Translations:
         self._writes += 1
         return Savepoint(self._writes, tuple(names.count for names in self._names.values()))
 
-    def take_back(self, mark: Savepoint, within: int = 0) -> bool:
+    def roll_back(self, mark: Savepoint, within: int = 0) -> bool:
         """Takes the numbers from strings that got theirs since then, by a write that came to nothing.
 
         Args:
@@ -263,7 +263,7 @@ class Translations:
         if self._writes != mark.write + within or now == mark.strings:
             return False
         for names, count in zip(self._names.values(), mark.strings, strict=True):
-            names.take_back(count)
+            names.roll_back(count)
         return True
 
     def adopt(self, other: Translations) -> None:
