@@ -51,12 +51,12 @@ def free_ports(count: int) -> list[int]:
     """TCP ports on loopback that nobody listens on now."""
     sockets = [socket.socket() for _ in range(count)]
     try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+        for sock in sockets:
+            sock.bind(("127.0.0.1", 0))
+        return [sock.getsockname()[1] for sock in sockets]
     finally:
-        for one in sockets:
-            one.close()
+        for sock in sockets:
+            sock.close()
 
 
 class Bmv2Process:

@@ -100,7 +100,7 @@ class LoopChannel(Channel):
         return await call
 
     async def all(self, call: Any) -> list[Any]:
-        return [answer async for answer in call]
+        return [response async for response in call]
 
     def stream(self) -> MessageStream:
         return _LoopStream(self.stub.StreamChannel())
@@ -199,13 +199,13 @@ class _BlockingStream:
 
     async def receive(self, timeout_s: float | None) -> p4r.StreamMessageResponse | None:
         try:
-            found = self._received.get(timeout=timeout_s if timeout_s is None else max(timeout_s, 0.0))
+            message = self._received.get(timeout=timeout_s if timeout_s is None else max(timeout_s, 0.0))
         except queue.Empty:
             return None
-        if isinstance(found, Exception):
-            self._received.put(found)  # whoever asks again learns the same
-            raise found
-        return found
+        if isinstance(message, Exception):
+            self._received.put(message)  # whoever asks again learns the same
+            raise message
+        return message
 
     async def close(self) -> None:
         self._call.cancel()

@@ -86,10 +86,10 @@ class Client:
         if what is _STREAM and code is grpc.StatusCode.INVALID_ARGUMENT:  # P4Runtime §5.3
             return ElectionError(self._name, f"another client has the election id {self.election_id}")
         refused = refusals(error.trailing_metadata() or ())
-        failures = {index: f"{one.code.name}: {one.message}" for index, one in refused.items()}
+        failures = {index: f"{failed.code.name}: {failed.message}" for index, failed in refused.items()}
         first = next(iter(failures.values()), f"{code.name}: {details or 'no reason given'}")
         more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
-        name = next((one.code.name for one in refused.values()), code.name)
+        name = next((failed.code.name for failed in refused.values()), code.name)
         return kind(self._name, f"{what} was refused: {first}{more}", name, failures)
 
     def _election(self) -> p4r.Uint128:
@@ -102,12 +102,12 @@ class Client:
     async def read(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
         request = p4r.ReadRequest(device_id=self._device_id, entities=entities)
         try:
-            answers = await self._channel.all(self._channel.stub.Read(request, timeout=self._call_s))
+            responses = await self._channel.all(self._channel.stub.Read(request, timeout=self._call_s))
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.FAILED_PRECONDITION:
                 raise NotOfferedError(self._name, _NO_PIPELINE) from error
             raise self._failure(error, "read", ReadError) from error
-        return [entity for answer in answers for entity in answer.entities]
+        return [entity for response in responses for entity in response.entities]
 
     def write_request(self, updates: Sequence[p4r.Update]) -> p4r.WriteRequest:
         """What `carry_out` takes."""
@@ -129,13 +129,13 @@ class Client:
         request.response_type = wanted  # type: ignore[assignment]
         call = self._channel.stub.GetForwardingPipelineConfig
         try:
-            answer = await self._channel.one(call(request, timeout=self._call_s))
+            response = await self._channel.one(call(request, timeout=self._call_s))
         except grpc.RpcError as error:
             if error.code() is grpc.StatusCode.FAILED_PRECONDITION:  # how BMv2 says that it runs none
                 return p4r.ForwardingPipelineConfig()
             raise self._failure(error, f"reading the {what}") from error
-        found: p4r.ForwardingPipelineConfig = answer.config
-        return found
+        config: p4r.ForwardingPipelineConfig = response.config
+        return config
 
     async def cookie(self) -> int | None:
         config = await self._pipeline("pipeline's cookie", p4r.GetForwardingPipelineConfigRequest.COOKIE_ONLY)
@@ -192,8 +192,8 @@ class Client:
             if isinstance(failure, RefusedError) and failure.code == Code.UNIMPLEMENTED.name:
                 return None
             raise failure from error
-        found: dict[str, Any] = json.loads(text)
-        return found
+        counts: dict[str, Any] = json.loads(text)
+        return counts
 
     async def traces(self, request: requests.TraceRequest) -> list[bytes] | None:
         """What the switch would do with a packet, as JSON of switch.trace.Trace, each way that was asked for;
@@ -204,15 +204,15 @@ class Client:
         """
         call = self._channel.raw.unary_stream(f"/{'/'.join(requests.TRACE)}", bytes, bytes)
         try:
-            answers = await self._channel.all(call(msgspec.json.encode(request), timeout=self._push_s))
+            traces = await self._channel.all(call(msgspec.json.encode(request), timeout=self._push_s))
         except grpc.RpcError as error:
             failure = self._failure(error, "tracing a packet")
             if isinstance(failure, RefusedError) and failure.code == Code.UNIMPLEMENTED.name:
                 return None
             raise failure from error
-        if not answers:
+        if not traces:
             raise RefusedError(self._name, "tracing a packet: expected a trace, the answer is empty")
-        return answers
+        return traces
 
     # ---- stream ----
 
@@ -268,10 +268,10 @@ class Client:
         """
         while True:
             self.announce(election_id)
-            answer = await self.receive(self._call_s)
-            while not answer.HasField("arbitration"):
-                answer = await self.receive(self._call_s)
-            update = answer.arbitration
+            response = await self.receive(self._call_s)
+            while not response.HasField("arbitration"):
+                response = await self.receive(self._call_s)
+            update = response.arbitration
             if update.status.code == Code.OK:
                 return
             highest = requests.election_of(update.election_id)

@@ -42,22 +42,22 @@ def cells(program: P4Program, entities: Iterable[p4r.Entity]) -> Iterator[Cell]:
         yield names[entry.counter_id], entry.index.index, entry.data.packet_count
 
 
-def sums(program: P4Program, found_cells: Iterable[Cell]) -> dict[str, int]:
+def sums(program: P4Program, counted: Iterable[Cell]) -> dict[str, int]:
     """Packets by counter name; drop reasons that never happened are left out. Cells without packets may be
     missing.
     """
     aliases = [counter.preamble.alias for counter in program.p4info.counters]
-    found = {name: 0 for name in aliases if name != DROPS}
-    if RECIRCULATIONS in found:
-        found[MOST_RECIRCULATIONS] = 0
-    for name, index, packets in found_cells:
+    packets_by_name = {name: 0 for name in aliases if name != DROPS}
+    if RECIRCULATIONS in packets_by_name:
+        packets_by_name[MOST_RECIRCULATIONS] = 0
+    for name, index, packets in counted:
         if name == RECIRCULATIONS and packets:
-            found[MOST_RECIRCULATIONS] = max(found[MOST_RECIRCULATIONS], index + 1)
+            packets_by_name[MOST_RECIRCULATIONS] = max(packets_by_name[MOST_RECIRCULATIONS], index + 1)
         if name != DROPS:
-            found[name] += packets
+            packets_by_name[name] += packets
         elif packets:
-            found[f"{DROPS}.{drop_reason(program, index)}"] = packets
-    return found
+            packets_by_name[f"{DROPS}.{drop_reason(program, index)}"] = packets
+    return packets_by_name
 
 
 def drop_reason(program: P4Program, index: int) -> str:
@@ -67,8 +67,8 @@ def drop_reason(program: P4Program, index: int) -> str:
 
 def trimmed(switches: Iterable[Mapping[str, int]]) -> int | None:
     """Packets whose payload these switches cut off; None where their program never does."""
-    found = [values[TRIMS] for values in switches if TRIMS in values]
-    return sum(found) if found else None
+    trims = [values[TRIMS] for values in switches if TRIMS in values]
+    return sum(trims) if trims else None
 
 
 def dropped(switches: Iterable[Mapping[str, int]]) -> int:

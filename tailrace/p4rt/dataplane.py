@@ -46,8 +46,8 @@ def _classes() -> dict[str, Any]:
             message.field.add(name=field, number=number, type=kind, label=_Kind.LABEL_OPTIONAL)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    found = pool.FindFileByName(file.name).message_types_by_name
-    return {name: message_factory.GetMessageClass(found[name]) for name in _MESSAGES}
+    messages = pool.FindFileByName(file.name).message_types_by_name
+    return {name: message_factory.GetMessageClass(messages[name]) for name in _MESSAGES}
 
 
 _CLASSES = _classes()

@@ -37,11 +37,11 @@ class EntityChange:
 
 def by_key(entities: Iterable[p4r.Entity]) -> ByKey:
     """Entities by what names them; the last one where several have the same name."""
-    found = {}
+    entities_by_key = {}
     for entity in entities:
         key, value = canonical(entity)
-        found[key] = (value, entity)
-    return found
+        entities_by_key[key] = (value, entity)
+    return entities_by_key
 
 
 def diff(
@@ -85,25 +85,25 @@ def _identity(entity: p4r.Entity) -> p4r.Entity:
     if entity.WhichOneof("entity") != "table_entry":
         return entity
     entry = entity.table_entry
-    found = p4r.Entity()
-    found.table_entry.table_id = entry.table_id
-    found.table_entry.priority = entry.priority
-    found.table_entry.match.extend(entry.match)
-    return found
+    identity = p4r.Entity()
+    identity.table_entry.table_id = entry.table_id
+    identity.table_entry.priority = entry.priority
+    identity.table_entry.match.extend(entry.match)
+    return identity
 
 
 @lru_cache
 def _initial_defaults(program: P4Program) -> dict[Key, Value]:
     """The default actions that the program itself has, by key."""
-    found: dict[Key, Value] = {}
+    defaults: dict[Key, Value] = {}
     for table in program.p4info.tables:
         if table.HasField("initial_default_action"):
             initial = table.initial_default_action
             action = p4r.Action(action_id=initial.action_id)
             for argument in initial.arguments:
                 action.params.add(param_id=argument.param_id, value=argument.value)
-            found["default", table.preamble.id] = ("action", *action_value(action))
-    return found
+            defaults["default", table.preamble.id] = ("action", *action_value(action))
+    return defaults
 
 
 def stages(program: P4Program, changes: Iterable[EntityChange]) -> list[list[p4r.Update]]:

@@ -46,8 +46,8 @@ def decode(program: P4Program, switch: str, message: p4r.DigestList) -> list[Dig
     """The messages of a list; none where the program has no such digest, for it may be an older one's."""
     if message.digest_id not in {digest.preamble.id for digest in program.p4info.digests}:
         return []
-    found = P4DigestList.decode(p4r.StreamMessageResponse(digest=message), program.schema)
-    return [DigestMessage(switch, found.digest_id, _by_name(data), message.timestamp) for data in found.data]
+    batch = P4DigestList.decode(p4r.StreamMessageResponse(digest=message), program.schema)
+    return [DigestMessage(switch, batch.digest_id, _by_name(data), message.timestamp) for data in batch.data]
 
 
 def _by_name(data: object) -> dict[str, Any]:

@@ -69,32 +69,32 @@ def _cache_key(entity: P4Entity) -> tuple[Hashable, ...] | None:
 
 def encode(program: P4Program, entities: Iterable[P4Entity]) -> list[p4r.Entity]:
     """Entities as P4Runtime messages, which are shared: nobody may change them."""
-    kept = _cache(program)
-    return [_encoded(entity, kept, program) for entity in entities]
+    cache = _cache(program)
+    return [_encoded(entity, cache, program) for entity in entities]
 
 
 def encode_shared(program: P4Program, entities: Iterable[P4Entity]) -> list[p4r.Entity]:
     """The same of entities that nobody may change either: what was met before needs no look."""
-    kept, met = _cache(program), _shared(program)
-    found = []
+    cache, shared = _cache(program), _shared(program)
+    messages = []
     for entity in entities:
-        known = met.get(id(entity))
+        known = shared.get(id(entity))
         if known is None:
-            if len(met) >= MOST_KEPT:
-                met.clear()
-            known = met[id(entity)] = entity, _encoded(entity, kept, program)
-        found.append(known[1])
-    return found
+            if len(shared) >= MOST_KEPT:
+                shared.clear()
+            known = shared[id(entity)] = entity, _encoded(entity, cache, program)
+        messages.append(known[1])
+    return messages
 
 
-def _encoded(entity: P4Entity, kept: dict[Hashable, p4r.Entity], program: P4Program) -> p4r.Entity:
-    said = _cache_key(entity)
-    if said is None:
+def _encoded(entity: P4Entity, cache: dict[Hashable, p4r.Entity], program: P4Program) -> p4r.Entity:
+    cache_key = _cache_key(entity)
+    if cache_key is None:
         return entity.encode(program.schema)
-    message = kept.get(said)
+    message = cache.get(cache_key)
     if message is None:
-        key, call = said[:_KEY], said[:1] + said[_KEY:]
-        same_key, same_call = kept.get(key), kept.get(call)
+        key, call = cache_key[:_KEY], cache_key[:1] + cache_key[_KEY:]
+        same_key, same_call = cache.get(key), cache.get(call)
         if same_key is None or same_call is None:
             message = _message(entity, program)
         else:
@@ -102,9 +102,9 @@ def _encoded(entity: P4Entity, kept: dict[Hashable, p4r.Entity], program: P4Prog
             message = p4r.Entity()
             message.CopyFrom(same_key)
             message.table_entry.action.CopyFrom(same_call.table_entry.action)
-        if len(kept) >= MOST_KEPT:
-            kept.clear()
-        kept[said] = kept[key] = kept[call] = message
+        if len(cache) >= MOST_KEPT:
+            cache.clear()
+        cache[cache_key] = cache[key] = cache[call] = message
     return message
 
 

@@ -36,7 +36,7 @@ def structured(event: Event) -> dict[str, Any]:
     return {"event": event.kind, "subject": event.subject, "text": event.text, **event.facts}
 
 
-def event_of(said: dict[str, Any]) -> Event:
+def event_of(message: dict[str, Any]) -> Event:
     """The event that `p4rt.events.structured` made an object of; KeyError where it did not."""
-    facts = dict(said)
+    facts = dict(message)
     return Event(facts.pop("event"), facts.pop("subject"), facts.pop("text"), facts)

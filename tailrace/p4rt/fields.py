@@ -103,8 +103,8 @@ class TypedField:
         if which == "optional":
             return self.from_bytes(match.optional.value, peer_of)
         if which == "lpm":
-            ones = (1 << match.lpm.prefix_len) - 1
-            mask = ones << (self.width - match.lpm.prefix_len)
+            low_bits = (1 << match.lpm.prefix_len) - 1
+            mask = low_bits << (self.width - match.lpm.prefix_len)
             return self._masked(match.lpm.value, mask, peer_of, prefix=True)
         if which == "ternary":
             mask = int.from_bytes(match.ternary.mask, "big")
@@ -117,14 +117,14 @@ class TypedField:
 
     def _masked(self, data: bytes, mask: int, peer_of: PeerOf, *, prefix: bool) -> Value:
         """Addresses under a mask of leading ones become networks; a ternary value under all ones is plain."""
-        number, ones = int.from_bytes(data, "big"), mask.bit_count()
+        number, prefix_bits = int.from_bytes(data, "big"), mask.bit_count()
         if mask == (1 << self.width) - 1 and not prefix:
             return self.value(number, peer_of)
-        leading = mask == ((1 << ones) - 1) << (self.width - ones)
+        leading = mask == ((1 << prefix_bits) - 1) << (self.width - prefix_bits)
         if leading and self.kind is FieldKind.IPV4:
-            return IPv4Network((number, ones))
+            return IPv4Network((number, prefix_bits))
         if leading and self.kind is FieldKind.IPV6:
-            return IPv6Network((number, ones))
+            return IPv6Network((number, prefix_bits))
         return Masked(self.value(number, peer_of), mask, self.width)
 
 

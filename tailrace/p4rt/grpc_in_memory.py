@@ -412,8 +412,8 @@ class _Server:
         self.tasks: dict[asyncio.Task[None], None] = {}
 
     def handler(self, method: str) -> grpc.RpcMethodHandler[Any, Any] | None:
-        found = (handler.service(_Details(method)) for handler in self._handlers)
-        return next((handler for handler in found if handler is not None), None)
+        handlers = (handler.service(_Details(method)) for handler in self._handlers)
+        return next((handler for handler in handlers if handler is not None), None)
 
 
 class InMemoryGrpc:

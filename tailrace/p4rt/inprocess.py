@@ -95,14 +95,14 @@ class InProcess:
         Raises:
             SwitchError: it refuses.
         """
-        found = []
+        received = []
         try:
             for message in self._switch.digest_lists():
-                found += digests.decode(program, self.name, message)
+                received += digests.decode(program, self.name, message)
                 self._switch.acknowledge(digests.acknowledgement(message))
         except P4RtError as error:
             raise RefusedError(self.name, str(error), error.code.name) from error
-        return found
+        return received
 
     async def cookie(self) -> int | None:
         response = self._switch.pipeline(p4r.GetForwardingPipelineConfigRequest.COOKIE_ONLY)

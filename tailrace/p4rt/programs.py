@@ -44,16 +44,16 @@ class P4Program:
         Raises:
             P4ProgramError: the program has no such member.
         """
-        for found in self.p4info.type_info.serializable_enums[type_name].members:
-            if found.name == member:
-                return int.from_bytes(found.value, "big")
+        for candidate in self.p4info.type_info.serializable_enums[type_name].members:
+            if candidate.name == member:
+                return int.from_bytes(candidate.value, "big")
         raise P4ProgramError(f"program {self.name}: P4Info has no {type_name}.{member}")
 
     def enum_name(self, type_name: str, value: int) -> str:
         """The member of an enum that has a value; the value itself as text where none has."""
-        for found in self.p4info.type_info.serializable_enums[type_name].members:
-            if int.from_bytes(found.value, "big") == value:
-                return found.name
+        for member in self.p4info.type_info.serializable_enums[type_name].members:
+            if int.from_bytes(member.value, "big") == value:
+                return member.name
         return str(value)
 
     def constant(self, key: str) -> int:
@@ -89,9 +89,9 @@ class P4Program:
         Raises:
             P4ProgramError: there is no such parameter.
         """
-        for found in self.p4info.actions:
-            if found.preamble.alias == action:
-                for candidate in found.params:
+        for declared in self.p4info.actions:
+            if declared.preamble.alias == action:
+                for candidate in declared.params:
                     if candidate.name == param:
                         return (1 << candidate.bitwidth) - 1
         raise P4ProgramError(f"program {self.name}: P4Info has no parameter {action}.{param}")
@@ -114,7 +114,7 @@ class P4Program:
             P4ProgramError: a register is of structs, of which none is known.
         """
         enums = self.p4info.type_info.serializable_enums
-        found = {}
+        registers = {}
         for register in self.p4info.registers:
             spec = register.type_spec
             if spec.HasField("serializable_enum"):
@@ -125,8 +125,8 @@ class P4Program:
                 raise P4ProgramError(
                     f"program {self.name}: register {register.preamble.alias} is not of bits"
                 )
-            found[register.preamble.alias] = (register.size, bits)
-        return found
+            registers[register.preamble.alias] = (register.size, bits)
+        return registers
 
 
 def load(name: str, build: Path | None = None) -> P4Program:
@@ -139,12 +139,12 @@ def load(name: str, build: Path | None = None) -> P4Program:
         P4ProgramError: a file is missing or no good, or several folders have one of that name.
     """
     if build is None:
-        found = [folder for folder in (P4_BUILD, *plugins.builds()) if (folder / f"{name}.json").exists()]
-        if len(found) > 1:
-            raise P4ProgramError(f"program {name}: there is one in {found[0]}, and one in {found[1]}")
-        if not found and plugins.builds():
+        folders = [folder for folder in (P4_BUILD, *plugins.builds()) if (folder / f"{name}.json").exists()]
+        if len(folders) > 1:
+            raise P4ProgramError(f"program {name}: there is one in {folders[0]}, and one in {folders[1]}")
+        if not folders and plugins.builds():
             raise P4ProgramError(_not_compiled(name, plugins.builds()))
-        build = found[0] if found else P4_BUILD
+        build = folders[0] if folders else P4_BUILD
     return read(build / f"{name}.json")
 
 

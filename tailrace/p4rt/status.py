@@ -173,16 +173,16 @@ class BatchStatus:
 
 def refusals(trailers: Iterable[tuple[str, str | bytes]]) -> dict[int, P4RtError]:
     """What failed, by index, as `BatchStatus` puts it into the trailers of an answer; empty without one."""
-    found: dict[int, P4RtError] = {}
+    errors: dict[int, P4RtError] = {}
     for packed in (value for key, value in trailers if key == DETAILS and isinstance(value, bytes)):
         try:
             for index, element in enumerate(rpc_status.Status.FromString(packed).details):
                 detail = p4r.Error()
                 if element.Unpack(detail) and detail.canonical_code:
-                    found[index] = P4RtError(_code(detail.canonical_code), detail.message)
+                    errors[index] = P4RtError(_code(detail.canonical_code), detail.message)
         except DecodeError:
             continue  # the status itself is told all the same
-    return found
+    return errors
 
 
 def _code(number: int) -> Code:

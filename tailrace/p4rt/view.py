@@ -177,7 +177,7 @@ class ProgramView:
 
     def register_size(self, name: str) -> int:
         """The cells of a register; 0 where there is none."""
-        return next((found.size for found in self.info.registers if found.preamble.alias == name), 0)
+        return next((register.size for register in self.info.registers if register.preamble.alias == name), 0)
 
     def index_field(self, owner: str) -> TypedField:
         """What the index of a counter, register or meter counts.

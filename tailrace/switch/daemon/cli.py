@@ -142,11 +142,11 @@ def _run(options: SwitchOptions, signals: SignalHandlers) -> None:
 
 def _rates_bps(options: SwitchOptions) -> dict[int, int]:
     """The rate of each port, 0: no limit; what comes later wins."""
-    found = dict.fromkeys(options.ports, 0)
+    rates_bps = dict.fromkeys(options.ports, 0)
     for port, rate in options.port_rates:
         if not rate.pps:
-            found |= dict.fromkeys(_numbers(port, options), rate.bps)
-    return found
+            rates_bps |= dict.fromkeys(_numbers(port, options), rate.bps)
+    return rates_bps
 
 
 def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCompiler) -> None:
@@ -182,9 +182,9 @@ def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCom
         print(f"{PROGRAM}: compiling the core, once", file=sys.stderr, flush=True)
     with Switch(program, config) as switch:
         _configure_ports(switch, options)
-        for port, own in pfc.items():
+        for port, port_config in pfc.items():
             if port is not None:
-                switch.port_pfc(port, own)
+                switch.port_pfc(port, port_config)
         _configure_log(switch, options)
         watch = _watch(switch, options)
         if program is not None and program.model.unread:
@@ -401,10 +401,10 @@ def _write_coverage(options: SwitchOptions, watch: Watch, device: Device) -> Non
     from tailrace.switch.trace.coverage import write
 
     assert options.coverage is not None
-    found = watch.coverage(lambda _, was_hit: device.entries_hit(was_hit))
+    coverage = watch.coverage(lambda _, was_hit: device.entries_hit(was_hit))
     path = options.coverage / f"{os.getpid()}-{time.time_ns()}.json"
     try:
-        write(found, path)
+        write(coverage, path)
     except OSError as error:
         print(f"{PROGRAM}: {path}: {error.strerror}", file=sys.stderr)
 

@@ -116,7 +116,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("program", nargs="*", metavar="JSON", help="compiled P4 program (BMv2 JSON)")
     _add_bmv2_options(parser, number)
     _add_target_options(parser, number)
-    _add_own_options(parser, number)
+    _add_extension_options(parser, number)
     for name in _IGNORED_WITH_VALUE:
         parser.add_argument(f"--{name}", metavar="X", help="accepted, without effect")
     for name in _IGNORED_FLAGS:
@@ -213,9 +213,9 @@ def _add_target_options(parser: argparse.ArgumentParser, number: Callable[[str],
     add("--max-mc-groups", type=number, metavar="N", help="multicast groups (default: 4096)")
 
 
-def _add_own_options(parser: argparse.ArgumentParser, number: Callable[[str], object]) -> None:
-    own = parser.add_argument_group("options that simple_switch_grpc does not have")
-    add = own.add_argument
+def _add_extension_options(parser: argparse.ArgumentParser, number: Callable[[str], object]) -> None:
+    group = parser.add_argument_group("options that simple_switch_grpc does not have")
+    add = group.add_argument
     add(
         "--p4info",
         type=Path,

@@ -100,8 +100,8 @@ class DataplaneService:
         except PortError as error:
             raise invalid(str(error)) from None
         self._port_changed(request.port, up)
-        answer: bytes = PortStatusSet().SerializeToString()
-        return answer
+        response: bytes = PortStatusSet().SerializeToString()
+        return response
 
     def _parsed(self, message: Any, octets: bytes) -> Any:
         try:
@@ -197,12 +197,12 @@ class _PacketSender:
 
     async def run(self) -> None:
         while True:
-            found = self._frames.taken(_AT_ONCE)
-            for port, origin, data in found:
+            frames = self._frames.taken(_AT_ONCE)
+            for port, origin, data in frames:
                 packet = Packet(id=self._ids.id(origin), device_id=self._device_id, port=port, packet=data)
                 await self._context.write(packet.SerializeToString())
             self._room.set()
-            if found:
+            if frames:
                 continue
             if self._ended and self._frames.idle():
                 return

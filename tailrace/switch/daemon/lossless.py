@@ -96,11 +96,11 @@ def parse_port_watchdog(text: str) -> WatchdogSpec:
     Raises:
         ValueError: it is none; UnitError where words are.
     """
-    numbers, colon, words = text.rpartition(":")
+    numbers, colon, settings = text.rpartition(":")
     ports = tuple(int(number) for number in numbers.split(",")) if colon else None
-    kind, comma, rest = words.partition(",")
+    kind, comma, rest = settings.partition(",")
     if kind != HOST:
-        return WatchdogSpec(ports, parse_watchdog(words))
+        return WatchdogSpec(ports, parse_watchdog(settings))
     if comma and not rest.startswith("action="):
         raise UnitError(f"{rest!r}: a host's port has only an action of its own")
     return WatchdogSpec(ports, parse_watchdog(rest) if comma else Watchdog(), host=True)
@@ -135,22 +135,22 @@ def pfc_configs(
         rates_bps: of the ports that there are, 0: no limit; only watchdogs of hosts depend on them.
     """
     rates_bps = rates_bps or {}
-    found: dict[int | None, PfcConfig] = {}
+    configs: dict[int | None, PfcConfig] = {}
     common = [spec for spec in specs if spec.port is None]
     if common:
-        found[None] = _config(common)
-    own = {spec.port for spec in specs if spec.port is not None}
-    for port in sorted(own | _watched(watchdogs, rates_bps)):
+        configs[None] = _config(common)
+    named_ports = {spec.port for spec in specs if spec.port is not None}
+    for port in sorted(named_ports | _watched(watchdogs, rates_bps)):
         of_port = [*common, *(spec for spec in specs if spec.port == port)]
         if not of_port:
             continue
         config = _config(of_port)
-        asked = [spec for spec in watchdogs if spec.ports is None or port in spec.ports]
-        if asked:
-            watchdog = asked[-1].of(rates_bps.get(port, 0), config.least_xoff_bytes)
+        watching = [spec for spec in watchdogs if spec.ports is None or port in spec.ports]
+        if watching:
+            watchdog = watching[-1].of(rates_bps.get(port, 0), config.least_xoff_bytes)
             config = replace(config, watchdog=watchdog)
-        found[port] = config
-    return found
+        configs[port] = config
+    return configs
 
 
 def _watched(watchdogs: Sequence[WatchdogSpec], ports: Mapping[int, int]) -> set[int]:
@@ -161,14 +161,14 @@ def _watched(watchdogs: Sequence[WatchdogSpec], ports: Mapping[int, int]) -> set
 def _config(specs: Sequence[PfcSpec]) -> PfcConfig:
     from tailrace.switch.core import PfcConfig, PfcLimits
 
-    own = {
+    limits = {
         priority: PfcLimits(spec.xoff_bytes, spec.xon_bytes, spec.headroom_bytes)
         for spec in specs
         for priority in spec.priorities
     }
     last = specs[-1]
     thresholds = (last.xoff_bytes, last.xon_bytes, last.headroom_bytes)
-    return PfcConfig(tuple(sorted(own)), *thresholds, last.quanta, own, rise=last.rise)
+    return PfcConfig(tuple(sorted(limits)), *thresholds, last.quanta, limits, rise=last.rise)
 
 
 def packet_bytes(memory_bytes: int, buffer: BufferSpec | None) -> int:

@@ -72,8 +72,8 @@ class Arbiter:
         name = self._check(client, message)
         election_id = self._election_id(message)
         role = self._roles.setdefault(name, _Role())
-        others = (c.election_id for c in role.clients if c is not client)
-        if election_id is not None and election_id in others:
+        used = (c.election_id for c in role.clients if c is not client)
+        if election_id is not None and election_id in used:
             raise invalid(f"election id {election_id} is already used by another client")
         if client.role is None:
             if len(role.clients) >= self.max_streams:

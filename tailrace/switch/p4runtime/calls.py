@@ -126,14 +126,14 @@ async def shielded(call: Awaitable[_T]) -> _T:
     task = asyncio.ensure_future(call)
     task.add_done_callback(retrieve_exception)
     try:
-        found = await asyncio.shield(task)
+        result = await asyncio.shield(task)
     except Exception as error:
         if type(error).__name__ == _ERROR:
             raise asyncio.CancelledError from None
         raise
     if task in getattr(task.get_loop(), "failed", ()):
         raise asyncio.CancelledError
-    return found
+    return result
 
 
 def shielded_messages(messages: AsyncIterator[_T]) -> AsyncIterator[_T]:

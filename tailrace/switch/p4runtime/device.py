@@ -232,11 +232,11 @@ class Device:
             raise _no_pipeline()
         if pipeline is None:
             return self.pipeline_config(response_type).SerializeToString()
-        answer = pipeline.responses.get(response_type)
-        if answer is None:
-            answer = self.pipeline_config(response_type).SerializeToString()
-            pipeline.responses[response_type] = answer
-        return answer
+        response = pipeline.responses.get(response_type)
+        if response is None:
+            response = self.pipeline_config(response_type).SerializeToString()
+            pipeline.responses[response_type] = response
+        return response
 
     def _build(
         self, prepared: Prepared, keep: ForwardingState | None, *, beside_live: bool = False
@@ -297,8 +297,8 @@ class Device:
 
     def dropped(self) -> list[ForwardingPipeline]:
         """Takes the pipelines that were replaced, which have to be closed."""
-        found, self._dropped = self._dropped, []
-        return found
+        replaced, self._dropped = self._dropped, []
+        return replaced
 
     def close(self) -> None:
         """Frees what the device made itself; the switch that it was given stays open."""
@@ -480,7 +480,7 @@ class Device:
             return ""
         return entity_text(self._live.state, self._live.prepared.config.p4info, kind, name, handle)
 
-    def needs(self, told: Told, now_ns: int) -> TraceNeeds:
+    def needs(self, trace_steps: Told, now_ns: int) -> TraceNeeds:
         """What another switch needs for the same trace as one of what packets meet.
 
         Raises:
@@ -489,7 +489,7 @@ class Device:
         if self._live is None:
             raise TraceError("the switch has no program")
         config = self._live.prepared.config
-        return needs(self._live.state, told, config.p4_device_config, self._switch.config, now_ns)
+        return needs(self._live.state, trace_steps, config.p4_device_config, self._switch.config, now_ns)
 
     def entries_hit(self, was_hit: Callable[[int, int], bool]) -> Iterator[EntryUse]:
         """The entries of what packets meet, and whether one was hit (switch.trace.coverage)."""

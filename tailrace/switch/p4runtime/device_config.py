@@ -56,7 +56,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _unwrap(data: bytes) -> bytes:
-    at, found = 0, b""
+    at, device_data = 0, b""
     while at < len(data):
         tag, at = _varint(data, at)
         number, kind = tag >> 3, tag & 7
@@ -72,9 +72,9 @@ def _unwrap(data: bytes) -> bytes:
         if number == 0 or at + size > len(data):
             raise _not_a_config()
         if number == _DEVICE_DATA and kind == _BYTES:
-            found = data[at : at + size]
+            device_data = data[at : at + size]
         at += size
-    return found
+    return device_data
 
 
 def refusal(error: ProgramError) -> P4RtError:

@@ -36,10 +36,12 @@ def entity_text(
     if profile is None:
         return ""
     if kind == "group":
-        found = next((number for number, group in profile.groups.items() if group.handle == handle), None)
+        number = next((key for key, group in profile.groups.items() if group.handle == handle), None)
     else:
-        found = next((number for number, member in profile.members.items() if handle in member.handles), None)
-    return "" if found is None else f"{kind} {found}"
+        number = next(
+            (number for number, member in profile.members.items() if handle in member.handles), None
+        )
+    return "" if number is None else f"{kind} {number}"
 
 
 def all_entries(

@@ -35,13 +35,13 @@ _CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory
 
 def default_limit() -> int:
     """Half of the machine's memory, or of what the control group allows, in bytes."""
-    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for path in _CGROUP_LIMITS:
         try:
-            whole = min(whole, int(path.read_text("ascii")))
+            total = min(total, int(path.read_text("ascii")))
         except (OSError, ValueError):
             continue  # no such controller, or "max"
-    return whole // 2
+    return total // 2
 
 
 def entry_bytes(key: bytes) -> int:

@@ -53,7 +53,7 @@ def _joined(name: str, metadata: Sequence[Metadata], schema: Schema) -> _PacketH
     """
     wire = _layout(metadata, schema)
     nbytes = (sum(bits for _, bits in wire) + 7) // 8
-    left, found = 8 * nbytes, []
+    left, fields = 8 * nbytes, []
     by_name = {item.name: item for item in metadata}
     for field_name, bits in wire:
         left -= bits
@@ -63,17 +63,17 @@ def _joined(name: str, metadata: Sequence[Metadata], schema: Schema) -> _PacketH
         if bits <= 0:
             raise invalid(f"P4Info: '{name}.{field_name}' has no width in bits")
         sdn = schema.types.sdn(item.type_name.name, bits) or Sdn(bits)
-        found.append(_MetadataField(item.id, field_name, bits, left, sdn))
-    return _PacketHeader(nbytes, tuple(found))
+        fields.append(_MetadataField(item.id, field_name, bits, left, sdn))
+    return _PacketHeader(nbytes, tuple(fields))
 
 
 def _layout(metadata: Sequence[Metadata], schema: Schema) -> list[tuple[str, int]]:
     """Names and widths on the wire: of the program's header with these fields, or as P4Info has it."""
-    own = [(item.name, item.bitwidth) for item in metadata]
+    declared = [(item.name, item.bitwidth) for item in metadata]
     translated = {item.name for item in metadata if schema.types.translated(item.type_name.name) is not None}
     # of translated types P4Info does not tell the width
-    wanted = [(name, 0 if name in translated else bits) for name, bits in own]
-    names = {name for name, _ in own}
+    wanted = [(name, 0 if name in translated else bits) for name, bits in declared]
+    names = {name for name, _ in declared}
     fits = []
     for header in schema.model.header_types:
         fields = [(each.name, each.bits) for each in header.fields if not each.hidden]
@@ -81,7 +81,7 @@ def _layout(metadata: Sequence[Metadata], schema: Schema) -> list[tuple[str, int
         if mine == wanted:
             fits.append(fields)
     # the header with the least besides: what is left are paddings
-    return min(fits, key=len, default=own)
+    return min(fits, key=len, default=declared)
 
 
 class PacketIo:

@@ -81,15 +81,15 @@ class ProgramCompiler:
             process = self._start(file)
         with process:
             try:
-                answer = self._wait(process)
+                reply = self._wait(process)
             finally:
                 _end(process)
                 self._processes.discard(process)
-        if not answer:
+        if not reply:
             raise ProgramError(f"the compiler ended or took longer than {MOST_S:.0f} s")
-        if answer[0] != _MADE:
-            raise _ERRORS[answer[0]](answer[1:].decode(errors="replace"))
-        program = pickle.loads(memoryview(answer)[1:])  # noqa: S301 - from our own process, made below
+        if reply[0] != _MADE:
+            raise _ERRORS[reply[0]](reply[1:].decode(errors="replace"))
+        program = pickle.loads(memoryview(reply)[1:])  # noqa: S301 - from our own process, made below
         assert isinstance(program, Program)
         return program
 
@@ -183,12 +183,12 @@ def main() -> None:
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
-    answers = os.fdopen(os.dup(1), "wb")
+    output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # only the answer may be written there
-    kind, answer = _compile_reply(sys.stdin.buffer.read(), tracing="tracing" in sys.argv)
+    kind, reply = _compile_reply(sys.stdin.buffer.read(), tracing="tracing" in sys.argv)
     with contextlib.suppress(BrokenPipeError):
-        answers.write(bytes([kind]) + answer)
-        answers.close()
+        output.write(bytes([kind]) + reply)
+        output.close()
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 

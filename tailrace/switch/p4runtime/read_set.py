@@ -33,14 +33,14 @@ _GONE = "the switch's entries have changed while the packet was tried: trace it 
 
 
 def needs(
-    state: ForwardingState, told: Told, device_config: bytes, config: SwitchConfig, time_ns: int
+    state: ForwardingState, trace_steps: Told, device_config: bytes, config: SwitchConfig, time_ns: int
 ) -> TraceNeeds:
     """What another switch needs for the same trace: what the packet has touched, the program, the settings.
 
     Raises:
         TraceError: the state has changed since, or has something that cannot be said.
     """
-    touched = ReadSet(state, told)
+    read_set = ReadSet(state, trace_steps)
     return TraceNeeds(
         program=hashlib.sha256(device_config).hexdigest(),
         time_ns=time_ns,
@@ -48,15 +48,15 @@ def needs(
         cpu_port=config.cpu_port,
         drop_port=config.drop_port,
         priority_queues=config.priority_queues,
-        entities=tuple(entity.SerializeToString() for entity in touched.entities),
-        choices=tuple(touched.choices),
+        entities=tuple(entity.SerializeToString() for entity in read_set.entities),
+        choices=tuple(read_set.choices),
     )
 
 
 class ReadSet:
     """Of one try, its entities, and its choices on a switch that has nothing else."""
 
-    def __init__(self, state: ForwardingState, told: Told) -> None:
+    def __init__(self, state: ForwardingState, trace_steps: Told) -> None:
         """Looks everything up.
 
         Raises:
@@ -81,16 +81,16 @@ class ReadSet:
         """The last entry that was hit: that of which the next member is."""
         self._choices: list[Callable[[], int | None]] = []
         self._choice: events.Choice | None = None
-        for _, step in told:
-            look = self._HANDLERS.get(type(step))
-            if look is not None:
-                look(self, step)
+        for _, step in trace_steps:
+            handler = self._HANDLERS.get(type(step))
+            if handler is not None:
+                handler(self, step)
 
     @property
     def choices(self) -> list[int]:
         """The outcomes of choices as `switch.trace.trying` takes them."""
-        found = (choice() for choice in self._choices)
-        return [taken for taken in found if taken is not None]
+        outcomes = (choice() for choice in self._choices)
+        return [taken for taken in outcomes if taken is not None]
 
     @property
     def entities(self) -> list[p4r.Entity]:
@@ -100,20 +100,20 @@ class ReadSet:
             TraceError: something cannot be said.
         """
         # a group has its members in the order in which they were made
-        found = [self._member(self._members[key], key[1]) for key in sorted(self._members)]
-        found += [self._group(*key, self._groups[key]) for key in sorted(self._groups)]
-        found += self._other_entities.values()
-        found += filter(None, self._registers.values())
+        entities = [self._member(self._members[key], key[1]) for key in sorted(self._members)]
+        entities += [self._group(*key, self._groups[key]) for key in sorted(self._groups)]
+        entities += self._other_entities.values()
+        entities += filter(None, self._registers.values())
         for key, (table, entry) in self._entries.items():
             if not entry.is_const:
-                found.append(self._entry(table, entry, self._shots.get(key)))
+                entities.append(self._entry(table, entry, self._shots.get(key)))
             elif entry.meter is not None:
                 raise TraceError(f"table '{table.plan.name}': the meter of a constant entry cannot be saved")
-        return found + [e for table in self._defaults.values() for e in self._default(table)]
+        return entities + [e for table in self._defaults.values() for e in self._default(table)]
 
     # ---- steps ----
 
-    def _see_table(self, step: events.Table) -> None:
+    def _add_table(self, step: events.Table) -> None:
         table = self._tables.get(step.name)
         if table is None:  # p4c's, of which no controller knows
             return
@@ -126,24 +126,24 @@ class ReadSet:
         self._table = table.plan.id, step.entry
         self._entries[self._table] = table, entry
 
-    def _see_choice(self, step: events.Choice) -> None:
+    def _add_choice(self, step: events.Choice) -> None:
         if step.what == "colour":
             self._choices.append(lambda: step.taken)
         else:  # what follows says which
             self._choice = step
 
-    def _see_random(self, step: events.Random) -> None:
+    def _add_random(self, step: events.Random) -> None:
         choice, self._choice = self._choice, None
         if choice is not None:
             asked = step.value - step.low + (NUMBER if choice.of == NUMBER else 0)
             self._choices.append(lambda: asked)
 
-    def _see_member(self, step: events.Member) -> None:
+    def _add_member(self, step: events.Member) -> None:
         self._choice = None
         profile = self._profiles[step.profile]
         shot = profile.one_shots.get(-1 if step.group is None else step.group)
         if shot is not None:
-            self._see_action_of_set(step, shot)
+            self._add_one_shot(step, shot)
             return
         member = None if step.member is None else self._number("member", profile, step.member)
         if member is not None:
@@ -159,33 +159,33 @@ class ReadSet:
     def _number(self, what: Literal["member", "group"], profile: ProfileState, handle: int) -> int:
         """The controller's number for a member or group."""
         key = what, profile.plan.id, handle
-        found = self._numbers.get(key)
-        if found is None:
+        number = self._numbers.get(key)
+        if number is None:
             if what == "member":
-                found = next((n for n, one in profile.members.items() if handle in one.handles), None)
+                number = next((n for n, item in profile.members.items() if handle in item.handles), None)
             else:
-                found = next((n for n, one in profile.groups.items() if one.handle == handle), None)
-            if found is None:
+                number = next((n for n, item in profile.groups.items() if item.handle == handle), None)
+            if number is None:
                 raise TraceError(_GONE)
-            self._numbers[key] = found
-        return found
+            self._numbers[key] = number
+        return number
 
-    def _see_action_of_set(self, step: events.Member, shot: OneShotSpec) -> None:
+    def _add_one_shot(self, step: events.Member, shot: OneShotSpec) -> None:
         chosen = self._shots.setdefault(self._table, set())
         if step.member is None:
             return
-        found = (at for at, handles in enumerate(shot.handles) if step.member in handles)
-        at = next(found, None)
+        positions = (at for at, handles in enumerate(shot.handles) if step.member in handles)
+        at = next(positions, None)
         if at is None:
             raise TraceError(_GONE)
         chosen.add(at)
         self._choose(chosen, at)
 
-    def _choose(self, chosen: set[int], one: int) -> None:
+    def _choose(self, chosen: set[int], member: int) -> None:
         """Of a group of one there is no choice; how many there are is known in the end."""
-        self._choices.append(lambda: sorted(chosen).index(one) if len(chosen) > 1 else None)
+        self._choices.append(lambda: sorted(chosen).index(member) if len(chosen) > 1 else None)
 
-    def _see_register(self, step: events.Register) -> None:
+    def _add_register(self, step: events.Register) -> None:
         cell = step.name, step.index
         if not step.inside or cell in self._registers:
             return
@@ -202,7 +202,7 @@ class ReadSet:
         plan.type.encode(iter((unsigned,)), message.register_entry.data)
         self._registers[cell] = message
 
-    def _see_meter(self, step: events.Meter) -> None:
+    def _add_meter(self, step: events.Meter) -> None:
         plan = self._meter_plans.get(step.name)
         if step.index is None or plan is None or step.index >= plan.size:
             return
@@ -211,11 +211,11 @@ class ReadSet:
         asked = p4r.Entity()
         asked.meter_entry.meter_id = plan.id
         asked.meter_entry.index.index = step.index
-        found = next(self._state.entities(asked))
-        if found.meter_entry.HasField("config"):
-            self._other_entities["meter", (plan.id, step.index)] = found
+        entity = next(self._state.entities(asked))
+        if entity.meter_entry.HasField("config"):
+            self._other_entities["meter", (plan.id, step.index)] = entity
 
-    def _see_select(self, step: events.Select) -> None:
+    def _add_value_set(self, step: events.Select) -> None:
         if not step.case.startswith(IN_VALUE_SET):
             return
         name = step.case.removeprefix(IN_VALUE_SET)
@@ -224,14 +224,14 @@ class ReadSet:
                 asked = p4r.Entity(value_set_entry=p4r.ValueSetEntry(value_set_id=plan.id))
                 self._other_entities["value set", plan.id] = next(self._state.entities(asked))
 
-    def _see_multicast(self, step: events.Multicast) -> None:
+    def _add_multicast(self, step: events.Multicast) -> None:
         self._replicated(
             p4r.PacketReplicationEngineEntry(
                 multicast_group_entry=p4r.MulticastGroupEntry(multicast_group_id=step.group)
             )
         )
 
-    def _see_clone(self, step: events.Clone) -> None:
+    def _add_clone(self, step: events.Clone) -> None:
         if step.known:
             self._replicated(
                 p4r.PacketReplicationEngineEntry(
@@ -240,22 +240,22 @@ class ReadSet:
             )
 
     def _replicated(self, asked: p4r.PacketReplicationEngineEntry) -> None:
-        found = self._state.replication.in_force(asked)
-        if found is not None:
+        effective = self._state.replication.in_force(asked)
+        if effective is not None:
             self._other_entities["replicas", asked.SerializeToString()] = p4r.Entity(
-                packet_replication_engine_entry=found
+                packet_replication_engine_entry=effective
             )
 
     _HANDLERS: ClassVar[dict[type, Callable[..., None]]] = {
-        events.Table: _see_table,
-        events.Choice: _see_choice,
-        events.Random: _see_random,
-        events.Member: _see_member,
-        events.Register: _see_register,
-        events.Meter: _see_meter,
-        events.Select: _see_select,
-        events.Multicast: _see_multicast,
-        events.Clone: _see_clone,
+        events.Table: _add_table,
+        events.Choice: _add_choice,
+        events.Random: _add_random,
+        events.Member: _add_member,
+        events.Register: _add_register,
+        events.Meter: _add_meter,
+        events.Select: _add_value_set,
+        events.Multicast: _add_multicast,
+        events.Clone: _add_clone,
     }
 
     # ---- entities ----

@@ -133,8 +133,8 @@ class P4RuntimeService:
             self.freed()
         async with self._locks.acquire(shared=(_PIPELINE, _primary(request.role))):
             term = self.device.write_term(request)  # others may have had their turn
-            parts = await self._lock_keys(update.entity for update in request.updates)
-            async with self._locks.acquire(exclusive=parts):
+            keys = await self._lock_keys(update.entity for update in request.updates)
+            async with self._locks.acquire(exclusive=keys):
                 await self._scheduler.run_shielded(
                     self.device.write_steps(request, results, term), TAKEOVER_S
                 )
@@ -148,12 +148,12 @@ class P4RuntimeService:
 
     async def _lock_keys(self, entities: Iterable[p4r.Entity]) -> set[LockKey]:
         """What updates or requests concern."""
-        parts, found = self.device.lock_keys(), set[LockKey]()
+        lock_keys, keys = self.device.lock_keys(), set[LockKey]()
         for number, entity in enumerate(entities, 1):
-            found.update(parts.of(entity))
+            keys.update(lock_keys.of(entity))
             if number % QUANTUM == 0:
                 await self._scheduler.pause()
-        return found
+        return keys
 
     async def read(self, request: p4r.ReadRequest, _context: _AnyContext) -> AsyncIterator[p4r.ReadResponse]:
         """Specification 13: what could be read, and then the status of every request."""
@@ -165,19 +165,19 @@ class P4RuntimeService:
         assert task is not None
         try:
             self.device.check_device(request.device_id)
-            parts = await self._lock_keys(request.entities)
-            async with self._locks.acquire(shared=parts) as claim:
-                slices = self.device.read_steps(request, results)
-                answer = SnapshotRead(slices, self._scheduler, claim, self._count_response)
-                with contextlib.closing(answer):
-                    async for response in answer.responses():
+            keys = await self._lock_keys(request.entities)
+            async with self._locks.acquire(shared=keys) as locks:
+                steps = self.device.read_steps(request, results)
+                snapshot = SnapshotRead(steps, self._scheduler, locks, self._count_response)
+                with contextlib.closing(snapshot):
+                    async for response in snapshot.responses():
                         # who takes nothing for so long holds a place that others want
                         timer = loop.call_later(STALLED_S, task.cancel)
                         try:
                             yield response
                         finally:
                             timer.cancel()
-                if answer.quanta > 1:
+                if snapshot.quanta > 1:
                     self.freed()
         finally:
             self._reads -= 1
@@ -232,16 +232,16 @@ class P4RuntimeService:
     async def get_config(self, request: p4r.GetForwardingPipelineConfigRequest, context: _AnyContext) -> None:
         """Specification 15. The answer counts until its client has taken it."""
         self.device.check_device(request.device_id)
-        answer = self.device.config_response(request.response_type)
-        if self._response_bytes and self._response_bytes + len(answer) > MAX_RESPONSE_BYTES:
+        response = self.device.config_response(request.response_type)
+        if self._response_bytes and self._response_bytes + len(response) > MAX_RESPONSE_BYTES:
             raise exhausted(
                 f"{self._response_bytes} bytes of answers wait for clients; the limit is {MAX_RESPONSE_BYTES}"
             )
-        self._response_bytes += len(answer)
+        self._response_bytes += len(response)
         try:
-            await shielded(context.write(answer))
+            await shielded(context.write(response))
         finally:
-            self._response_bytes -= len(answer)
+            self._response_bytes -= len(response)
 
     async def capabilities(
         self, request: p4r.CapabilitiesRequest, _context: _AnyContext
@@ -266,8 +266,8 @@ class P4RuntimeService:
                     late.cancel()
                     self._make_room(message.arbitration)
                 if self._takes_over(stream, message):
-                    others = (_primary(message.arbitration.role.name),)
-                    async with self._locks.acquire(exclusive=others, most_s=TAKEOVER_S):
+                    primary = (_primary(message.arbitration.role.name),)
+                    async with self._locks.acquire(exclusive=primary, most_s=TAKEOVER_S):
                         self._handle(stream, message)
                 else:
                     self._handle(stream, message)
@@ -439,10 +439,10 @@ class P4RuntimeService:
     def deliver_idle(self) -> None:
         """Sends the idle timeouts that have run out."""
         entries = self.device.idle_entries(self._data_plane.now_ns())
-        for table_id, found in groupby(entries, key=lambda entry: entry.table_id if self.device.roles else 0):
+        for table_id, group in groupby(entries, key=lambda entry: entry.table_id if self.device.roles else 0):
             response = p4r.StreamMessageResponse()
             response.idle_timeout_notification.timestamp = self._clock()
-            response.idle_timeout_notification.table_entry.extend(found)
+            response.idle_timeout_notification.table_entry.extend(group)
             self._offer(response, table_id)
 
 

@@ -199,15 +199,15 @@ class ForwardingState:
             results: gets what became of each update.
             role: of whom writes.
         """
-        asked = 0
+        evaluated = 0
         for update in updates:
-            if asked >= restrictions.MAX_EVALUATED_IN_WRITE:
+            if evaluated >= restrictions.MAX_EVALUATED_IN_WRITE:
                 most = restrictions.MAX_EVALUATED_IN_WRITE
                 results.append(exhausted(f"a Write asks constraints of at most {most} tokens"))
                 yield ENTITY
                 continue
             result, work = yield from self._apply(update, None, role)
-            asked += self.schema.constraints.evaluated
+            evaluated += self.schema.constraints.evaluated
             results.append(result)  # before others' turn, which may be the end of this Write
             yield work
 
@@ -227,19 +227,19 @@ class ForwardingState:
         if len(updates) > most:
             raise exhausted(f"a ROLLBACK_ON_ERROR batch has {most} updates at most, not {len(updates)}")
         undo = Undo()
-        done, tried = False, 0
+        done, attempted = False, 0
         mark = None if self._strings is None else self._strings.begin()
         self.schema.types.keep()
         try:
             for position, update in enumerate(updates):
-                tried += 1
+                attempted += 1
                 error, work = yield from self._apply(update, undo, role)
                 yield work
                 if error is not None:
-                    others = P4RtError(Code.ABORTED, "rolled back: another update failed")
-                    results.extend([others] * position)
+                    aborted = P4RtError(Code.ABORTED, "rolled back: another update failed")
+                    results.extend([aborted] * position)
                     results.append(error)
-                    results.extend([others] * (len(updates) - position - 1))
+                    results.extend([aborted] * (len(updates) - position - 1))
                     return
             done = True
             results.extend([None] * len(updates))
@@ -248,7 +248,7 @@ class ForwardingState:
             if not done:
                 with self.context.memory.unlimited():
                     undo.roll_back()
-                self._roll_back(mark, tried)
+                self._roll_back(mark, attempted)
 
     def _roll_back(self, mark: Savepoint | None, within: int = 0) -> None:
         """Takes the numbers from strings that a write has named which came to nothing."""
@@ -258,8 +258,8 @@ class ForwardingState:
     def _forget_interned(self) -> None:
         """Forgets which messages were found good: they name strings."""
         self.schema.shared.clear()
-        for forms in self.schema.interned.values():
-            forms.forget()
+        for table in self.schema.interned.values():
+            table.forget()
 
     def make_room(self) -> Work:
         """Sweeps where few strings are left, before a batch that may be taken back, as it cannot itself."""
@@ -303,32 +303,33 @@ class ForwardingState:
         Raises:
             P4RtError: one is refused; some may have been added.
         """
-        met, plain = self.schema.shared, dict[int, list[BulkEntry]]()
+        shared, rows = self.schema.shared, dict[int, list[BulkEntry]]()
         if self._strings is not None:
             self._strings.begin()
         roles = self.schema.roles
         for entity in entities:
             if roles is not None:
                 roles.check(role, owner_of(entity))
-            found = (met.get(id(entity)) or self._share(entity))[1]
-            if found is not None:
-                plain.setdefault(found.table, []).append(found)
+            row = (shared.get(id(entity)) or self._share(entity))[1]
+            if row is not None:
+                rows.setdefault(row.table, []).append(row)
                 continue
             error = self.apply(p4r.Update(type=p4r.Update.INSERT, entity=entity), None)
             if error is not None:
                 raise error
-        for table, entries in plain.items():
+        for table, entries in rows.items():
             self.tables[table].bulk_insert(entries)
 
     def _share(self, entity: p4r.Entity) -> SharedMessage:
-        met = self.schema.shared
-        if len(met) >= MOST_SHARED:
-            met.clear()
+        shared = self.schema.shared
+        if len(shared) >= MOST_SHARED:
+            shared.clear()
         self.schema.constraints.evaluated = 0
         table = self.tables.get(entity.table_entry.table_id)
         # with the message, so that no other one gets its number
-        found = met[id(entity)] = (entity, None if table is None else table.bulk_entry(entity.table_entry))
-        return found
+        bulk = None if table is None else table.bulk_entry(entity.table_entry)
+        message = shared[id(entity)] = entity, bulk
+        return message
 
     def apply(self, update: p4r.Update, undo: Undo | None) -> Result:
         """Applies one update at once; the error it ends with."""
@@ -579,15 +580,15 @@ class ForwardingState:
 
         Of many at most `most` are found, and further ones with the next call.
         """
-        found: list[p4r.TableEntry] = []
+        messages: list[p4r.TableEntry] = []
         for table in self.tables.values():
-            if not table.plan.idle_timeout or len(found) >= most:
+            if not table.plan.idle_timeout or len(messages) >= most:
                 continue
-            for entry in table.expired(now_ns, most - len(found)):
+            for entry in table.expired(now_ns, most - len(messages)):
                 message = p4r.TableEntry()
                 self.reader.fill_key(table, entry, message)
-                found.append(message)
-        return found
+                messages.append(message)
+        return messages
 
 
 def all_of(name: str) -> p4r.Entity:

@@ -26,10 +26,10 @@ def statistics(switch: Switch, ports: Iterable[int], now_ns: int) -> dict[str, o
     Args:
         ports: of which; none: of those that have counted something.
     """
-    found = sorted(ports) or [port for port in range(C.TR_MAX_PORTS) if _counted(switch, port)]
+    numbers = sorted(ports) or [port for port in range(C.TR_MAX_PORTS) if _counted(switch, port)]
     return {
         "time_ns": now_ns,
-        "ports": {str(port): _port(switch, port, now_ns) for port in found},
+        "ports": {str(port): _port(switch, port, now_ns) for port in numbers},
         "buffer": asdict(switch.buffer()),
         "drops": switch.drops(),
     }
@@ -40,8 +40,8 @@ def _counted(switch: Switch, port: int) -> bool:
 
 
 def _port(switch: Switch, port: int, now_ns: int) -> dict[str, object]:
-    touched = {str(priority): asdict(one) for priority, one in switch.pfc_touched(port, now_ns).items()}
-    return {**asdict(switch.port_stats(port)), "pfc": touched}
+    pfc = {str(priority): asdict(counts) for priority, counts in switch.pfc_touched(port, now_ns).items()}
+    return {**asdict(switch.port_stats(port)), "pfc": pfc}
 
 
 def write_statistics(path: Path, switch: Switch, ports: Iterable[int], now_ns: int) -> None:

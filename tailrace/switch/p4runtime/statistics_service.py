@@ -28,10 +28,10 @@ def statistics_handler(devices: Mapping[int, Statistics]) -> grpc.GenericRpcHand
 
     async def get(request: bytes, _context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
         text = request[:_MAX_ID].decode(errors="replace")
-        found = devices.get(int(text)) if text.isdecimal() and len(request) <= _MAX_ID else None
-        if found is None:
+        statistics = devices.get(int(text)) if text.isdecimal() and len(request) <= _MAX_ID else None
+        if statistics is None:
             raise not_found(f"device {text!r} is not known")
-        return json.dumps(found()).encode()
+        return json.dumps(statistics()).encode()
 
     service, method = STATISTICS
     handlers = {method: grpc.unary_unary_rpc_method_handler(with_status(get))}

@@ -122,8 +122,8 @@ class TraceService:
     ) -> asyncio.Future[None] | None:
         """Gives the client all traces; of one who takes nothing what it has not taken."""
         async with contextlib.aclosing(traces):
-            async for found in traces:
-                written = asyncio.ensure_future(shielded(context.write(msgspec.json.encode(found))))
+            async for trace in traces:
+                written = asyncio.ensure_future(shielded(context.write(msgspec.json.encode(trace))))
                 if not (await asyncio.wait({written}, timeout=STALLED_S))[0]:
                     return written
                 await written
@@ -153,17 +153,17 @@ class TraceService:
             if request.every:
                 yield from outcomes(switch, request.port, frame, at_ns=now_ns, written=written)
                 return
-            trace, told = try_in_order(switch, request.port, frame, at_ns=now_ns, written=written)
+            trace, steps = try_in_order(switch, request.port, frame, at_ns=now_ns, written=written)
             yield trace
             if request.needs and not trace.cut:
-                yield in_loop(lambda: device.needs(told, now_ns))
+                yield in_loop(lambda: device.needs(steps, now_ns))
 
-        found, executor = made(), self._sender if request.send else self._executor
+        traces, executor = made(), self._sender if request.send else self._executor
         while True:
-            one = await loop.run_in_executor(executor, next, found, _END)
-            if not isinstance(one, Trace | TraceNeeds):
+            trace = await loop.run_in_executor(executor, next, traces, _END)
+            if not isinstance(trace, Trace | TraceNeeds):
                 return
-            yield one
+            yield trace
 
     def _put(self, device: Device, port: int) -> Put:
         put = self.put.get(device.settings.device_id)

@@ -49,11 +49,11 @@ void tri_box_free(tri_box *b)
 
 void tri_box_signal(tri_box *b)
 {
-    uint64_t one = 1;
+    uint64_t increment = 1;
     ssize_t n;
 
     /* Fails only when the count is at its limit: readable all the same. */
-    n = write(b->fd, &one, sizeof one);
+    n = write(b->fd, &increment, sizeof increment);
     (void)n;
 }
 

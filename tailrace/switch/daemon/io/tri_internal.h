@@ -80,7 +80,7 @@ typedef struct tri_rx_frame {
     uint32_t len;             /* 0 is a length, too */
     uint16_t tpid, tci;
     bool tagged;              /* a VLAN tag lies beside it */
-    bool own;                 /* it left this host */
+    bool outgoing;            /* it left this host */
     bool queued;              /* whole in the socket's queue only */
     bool lost, too_long;      /* not whole */
     bool skip;                /* nothing more to be said of it */
@@ -252,7 +252,7 @@ void tri_box_clear(tri_box *b);
 /* Lock of the core, given up first to control calls that wait for it. */
 void tri_enter(tri_loop *l);
 /* Lets the core work and collects its frames. Lock held. */
-void tri_turn(tri_loop *l);
+void tri_run_core(tri_loop *l);
 /* Has the loop look for work. */
 void tri_wake(tri_loop *l);
 

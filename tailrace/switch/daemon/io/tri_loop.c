@@ -62,7 +62,7 @@ void tri_enter(tri_loop *l)
     tr_switch_lock(l->core);
 }
 
-void tri_turn(tri_loop *l)
+void tri_run_core(tri_loop *l)
 {
     uint64_t now = tri_now(l);
     bool packet_in = false;
@@ -178,7 +178,7 @@ static void *run(void *arg)
 
     while (!atomic_load_explicit(&l->stop, memory_order_acquire)) {
         tri_enter(l);
-        tri_turn(l);
+        tri_run_core(l);
         tr_switch_unlock(l->core);
         due = tri_tx_flush(l);
         if (l->core_next_ns < due)
@@ -320,8 +320,8 @@ int tri_start(tri_loop *l, char *err)
 
 void tri_wake(tri_loop *l)
 {
-    uint64_t one = 1;
-    ssize_t n = write(l->wake_fd, &one, sizeof one);
+    uint64_t increment = 1;
+    ssize_t n = write(l->wake_fd, &increment, sizeof increment);
 
     (void)n;                  /* at its limit it is readable all the same */
 }

@@ -75,7 +75,7 @@ int tri_add_port(tri_loop *l, uint32_t port, const char *ifname, char *err);
  * tri_start. */
 int tri_by_hand(tri_loop *l, char *err);
 int tri_start(tri_loop *l, char *err);
-/* Ends the thread and gives all frames back to the core. Harmless when the
+/* Stops the thread and gives all frames back to the core. Harmless when the
  * loop does not run. */
 void tri_stop(tri_loop *l);
 /* Stops, closes every socket and file, frees l. The core stays. */

@@ -82,7 +82,7 @@ uint32_t tri_ring_look(const tri_ring *r, tri_rx_frame *frames, uint32_t most)
         *f = (tri_rx_frame){
             .data = base + h->tp_mac,
             .len = h->tp_snaplen,
-            .own = from->sll_pkttype == PACKET_OUTGOING,
+            .outgoing = from->sll_pkttype == PACKET_OUTGOING,
             .queued = (status & TP_STATUS_COPY) != 0,
             .lost = h->tp_len > h->tp_snaplen,
         };

@@ -92,7 +92,7 @@ static void from_message(const tri_rx *rx, uint32_t i, tri_rx_frame *f)
     *f = (tri_rx_frame){
         .vnet = s->vnet,
         .data = s->iov[1].iov_base,
-        .own = s->from.sll_pkttype == PACKET_OUTGOING,
+        .outgoing = s->from.sll_pkttype == PACKET_OUTGOING,
         .too_long = (m->msg_hdr.msg_flags & MSG_TRUNC)
                     || m->msg_len < sizeof s->vnet,
     };
@@ -110,7 +110,7 @@ static bool prepare(tri_port *p, tri_rx_frame *f)
 {
     if (f->skip)
         return false;
-    if (f->own) {
+    if (f->outgoing) {
         TRI_COUNT(p, rx_own, 1);
         return false;
     }
@@ -220,13 +220,13 @@ static uint32_t receive_queued(tri_loop *l, tri_port *p, uint32_t n,
 
     for (uint32_t i = 0; i < n; i++) {
         tri_rx_frame *f = &l->rx.frames[i];
-        bool own = f->own;
+        bool outgoing = f->outgoing;
 
         if (!f->queued)
             continue;
         if (next < taken) {
             from_message(&l->rx, (uint32_t)next++, f);
-            f->own = own;     /* the queue does not know */
+            f->outgoing = outgoing; /* the queue does not know */
         } else if (gone) {
             f->skip = true;
             gone = false;
@@ -280,6 +280,6 @@ void tri_rx_port(tri_loop *l, tri_port *p)
     }
     if (p->ring.memory)
         tri_ring_release(&p->ring, n);
-    tri_turn(l);
+    tri_run_core(l);
     tr_switch_unlock(l->core);
 }

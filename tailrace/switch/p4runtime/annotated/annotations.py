@@ -39,7 +39,7 @@ def _structured(entity: Annotated, name: str) -> Iterator[list[tuple[str, str]]]
     for annotation in entity.structured_annotations:
         if annotation.name == name:
             pairs = [(pair.key, pair.value.string_value) for pair in annotation.kv_pair_list.kv_pairs]
-            yield pairs or [("", one.string_value) for one in annotation.expression_list.expressions]
+            yield pairs or [("", item.string_value) for item in annotation.expression_list.expressions]
 
 
 def texts(entity: Annotated, name: str) -> Iterator[str | None]:
@@ -57,11 +57,11 @@ def _text(body: str) -> str | None:
     lines, at = [], 0
     body = body.strip()
     while at < len(body):
-        found = _STRING.match(body, at)
-        if found is None:
+        string = _STRING.match(body, at)
+        if string is None:
             return None
-        lines.append(_ESCAPE.sub(lambda m: _ESCAPED.get(m[1], m[1]), found[1]))
-        at = found.end()
+        lines.append(_ESCAPE.sub(lambda m: _ESCAPED.get(m[1], m[1]), string[1]))
+        at = string.end()
     return "\n".join(lines) if lines else None
 
 

@@ -150,16 +150,16 @@ class _ConstraintParser:
     def _split(self) -> Iterator[_ConstraintToken]:
         at = count = 0
         while at < len(self._text):
-            found = _TOKEN.match(self._text, at)
-            if found is None:
+            match = _TOKEN.match(self._text, at)
+            if match is None:
                 raise self._error(at, f"unexpected '{self._text[at]}'")
-            kind = found.lastgroup
+            kind = match.lastgroup
             if kind != "skip" and kind is not None:
                 count += 1
                 if count > MAX_TOKENS:
                     raise self._error(at, f"more than {MAX_TOKENS} tokens")
-                yield _ConstraintToken(kind, found[0], at)
-            at = found.end()
+                yield _ConstraintToken(kind, match[0], at)
+            at = match.end()
         yield _ConstraintToken("end", "the end", at)
 
     def _error(self, at: int, message: str) -> P4RtError:
@@ -199,11 +199,11 @@ class _ConstraintParser:
 
     def conjuncts(self) -> Iterator[Conjunct]:
         """Parses everything."""
-        whole = self._expression(0)
+        root = self._expression(0)
         if self._next.kind != "end":
             raise self._unexpected(self._next, "an operator or the end")
-        self._want(BOOL, whole)
-        for part in _flat(whole):
+        self._want(BOOL, root)
+        for part in _flat(root):
             begin = bisect_left(self._named, (part.first, ""))
             end = bisect_left(self._named, (part.last, ""))
             names = dict.fromkeys(name for _, name in self._named[begin:end])
@@ -322,11 +322,11 @@ class _ConstraintParser:
         return int(token.text[2:], base) if base else int(token.text)
 
     def _name(self, token: _ConstraintToken, first: int) -> _Expression:
-        words = [token.text]
+        names = [token.text]
         while self._sees("."):
             self._take()
-            words.append(self._identifier("a name behind '.'"))
-        return self._resolved(".".join(words), self._scope.names, self._scope.what, token, first)
+            names.append(self._identifier("a name behind '.'"))
+        return self._resolved(".".join(names), self._scope.names, self._scope.what, token, first)
 
     def _resolved(
         self, name: str, known: Mapping[str, tuple[int, Type]], what: str, token: _ConstraintToken, first: int
@@ -375,8 +375,8 @@ class _ConstraintParser:
             raise self._error(sign.at, f"'{sign.text}' between {left.type} and {right.type}, which differ")
         if sign.text not in ("==", "!=") and common.kind not in _ORDERED:
             raise self._error(sign.at, f"'{sign.text}' between values of type {common}, which have no order")
-        one, other = _cast(left, common), _cast(right, common)
-        return _Expression(BOOL, lambda v: compare(one(v), other(v)), left.first, right.last)
+        left_value, right_value = _cast(left, common), _cast(right, common)
+        return _Expression(BOOL, lambda v: compare(left_value(v), right_value(v)), left.first, right.last)
 
     def _compare_string(self, left: _Expression, sign: _ConstraintToken, right: _Expression) -> _Expression:
         string, zero = (left, right) if left.type.kind in _STRINGS else (right, left)

@@ -73,7 +73,7 @@ def _grouped(parts: Iterable[tuple[_ReferencePart, bytes]]) -> References:
     groups: dict[int, list[dict[int, bytes]]] = {}
     for part, value in parts:
         of_target = groups.setdefault(part.target, [])
-        group = next((one for one in of_target if part.field not in one), None)
+        group = next((group for group in of_target if part.field not in group), None)
         if group is None:
             of_target.append({part.field: value})
         else:
@@ -100,7 +100,7 @@ class ReferencePlan:
         ids = (
             table.id in self.keys,
             table.id in self.targets,
-            *(one in self.actions for one in table.actions),
+            *(action_id in self.actions for action_id in table.actions),
         )
         return any(ids)
 
@@ -114,8 +114,8 @@ class ReferencePlan:
         ]
         if not actions:
             return _grouped(key)
-        found = (one for spec in actions for one in _grouped([*key, *self._of_action(spec)]))
-        return tuple(dict.fromkeys(found))
+        references = (reference for spec in actions for reference in _grouped([*key, *self._of_action(spec)]))
+        return tuple(dict.fromkeys(references))
 
     def of_action(self, spec: ActionSpec) -> References:
         """What an action refers to where no key is known: of members, and of default entries."""
@@ -135,11 +135,13 @@ class ReferencePlan:
             with_bytes = replica.WhichOneof("port_kind") == "port"
             port = shortest(replica.port) if with_bytes else encode(replica.egress_port)
             pairs.append((port, encode(replica.instance)))
-            pairs += [(shortest(one.port), encode(one.instance)) for one in replica.backup_replicas]
-        found = (
-            one for pair in pairs for one in _grouped((part, pair[part.place]) for part in self.replicas)
+            pairs += [(shortest(backup.port), encode(backup.instance)) for backup in replica.backup_replicas]
+        references = (
+            reference
+            for pair in pairs
+            for reference in _grouped((part, pair[part.place]) for part in self.replicas)
         )
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(references))
 
     def keys_of(self, table_id: int, packed: PackedKey) -> References:
         """What an entry can be referred to by."""
@@ -148,7 +150,7 @@ class ReferencePlan:
             return ()
         fields = self.fields[table_id]
         return tuple(
-            Reference(table_id, shape, tuple(_value(fields[one], packed) for one in shape))
+            Reference(table_id, shape, tuple(_value(fields[place], packed) for place in shape))
             for shape in sorted(target.shapes)
         )
 
@@ -156,12 +158,12 @@ class ReferencePlan:
         """What a multicast group can be referred to by."""
         return (Reference(MULTICAST, (0,), (encode(group_id),)),) if MULTICAST in self.targets else ()
 
-    def shown(self, one: Reference) -> str:
+    def shown(self, reference: Reference) -> str:
         """The table and the values of a reference, for an error."""
-        target = self.targets[one.target]
+        target = self.targets[reference.target]
         parts = (
             f"{target.fields[place]} {_shown(value, string=place in target.strings)}"
-            for place, value in zip(one.fields, one.values, strict=True)
+            for place, value in zip(reference.fields, reference.values, strict=True)
         )
         return f"'{target.name}' with {', '.join(parts)}"
 
@@ -183,9 +185,9 @@ class ReferenceIndex:
         Raises:
             P4RtError: INVALID_ARGUMENT, naming table, fields and values.
         """
-        for one in needs if not self.deferred else ():
-            if one not in self._counts or not self._counts[one][0]:
-                raise invalid(f"{what}: @refers_to: there is no entry in {self.plan.shown(one)}")
+        for reference in needs if not self.deferred else ():
+            if reference not in self._counts or not self._counts[reference][0]:
+                raise invalid(f"{what}: @refers_to: there is no entry in {self.plan.shown(reference)}")
 
     def check_leaving(self, keys: References, needs: References, what: str) -> None:
         """Refuses to delete what others refer to; what it refers to itself does not count.
@@ -193,11 +195,12 @@ class ReferenceIndex:
         Raises:
             P4RtError: INVALID_ARGUMENT.
         """
-        for one in keys:
-            has, wanted = self._counts[one]
-            others = wanted - needs.count(one)
-            if has == 1 and others > 0:
-                raise invalid(f"{what}: {others} refer (@refers_to) to the entry in {self.plan.shown(one)}")
+        for reference in keys:
+            has, wanted = self._counts[reference]
+            referring = wanted - needs.count(reference)
+            if has == 1 and referring > 0:
+                shown = self.plan.shown(reference)
+                raise invalid(f"{what}: {referring} refer (@refers_to) to the entry in {shown}")
 
     def add(self, keys: References, needs: References) -> None:
         """Notes an entry."""
@@ -210,26 +213,27 @@ class ReferenceIndex:
         self._count(needs, 1, -1)
 
     def _count(self, references: References, place: int, more: int) -> None:
-        for one in references:
-            counts = self._counts.setdefault(one, [0, 0])
+        for reference in references:
+            counts = self._counts.setdefault(reference, [0, 0])
             counts[place] += more
             if counts == [0, 0]:
-                del self._counts[one]
+                del self._counts[reference]
 
     def unmet(self) -> Iterator[P4RtError | None]:
         """Looks for something that is referred to and not there; None for what is in order."""
-        for one, (has, wanted) in self._counts.items():
+        for reference, (has, wanted) in self._counts.items():
             missing = wanted and not has
-            yield invalid(f"@refers_to: there is no entry in {self.plan.shown(one)}") if missing else None
+            shown = self.plan.shown
+            yield invalid(f"@refers_to: there is no entry in {shown(reference)}") if missing else None
 
 
-def _is_given(one: MatchField, packed: PackedKey) -> bool:
-    return one.kind is MatchKind.EXACT or any(packed.mask[one.offset : one.offset + one.nbytes])
+def _is_given(key: MatchField, packed: PackedKey) -> bool:
+    return key.kind is MatchKind.EXACT or any(packed.mask[key.offset : key.offset + key.nbytes])
 
 
-def _value(one: MatchField, packed: PackedKey) -> bytes:
+def _value(key: MatchField, packed: PackedKey) -> bytes:
     """A value as controllers write it: those of different widths can be the same."""
-    return one.sdn(packed.key[one.offset : one.offset + one.nbytes])
+    return key.sdn(packed.key[key.offset : key.offset + key.nbytes])
 
 
 def _shown(value: bytes, *, string: bool) -> str:
@@ -264,10 +268,10 @@ class _AnnotationReader:
             action.id: action.ordered for table in schema.tables.values() for action in table.actions.values()
         }
         for table in schema.info.tables:
-            found = schema.tables.get(table.preamble.id)
-            if found is not None:
-                plan.fields[found.id] = found.key.fields
-                self._read_key(table, found)
+            table_plan = schema.tables.get(table.preamble.id)
+            if table_plan is not None:
+                plan.fields[table_plan.id] = table_plan.key.fields
+                self._read_key(table, table_plan)
         for action in schema.info.actions:
             given = zip(action.params, params.get(action.preamble.id, ()), strict=False)
             what = f"action '{action.preamble.name}'"
@@ -286,14 +290,14 @@ class _AnnotationReader:
         self._find_shapes()
         return plan
 
-    def _read_key(self, table: p4i.Table, found: TablePlan) -> None:
+    def _read_key(self, table: p4i.Table, plan: TablePlan) -> None:
         what = f"table '{table.preamble.name}'"
         parts: list[_ReferencePart] = []
-        for place, (match, one) in enumerate(zip(table.match_fields, found.key.fields, strict=True)):
+        for place, (match, field_) in enumerate(zip(table.match_fields, plan.key.fields, strict=True)):
             of_field = f"{what}, field '{match.name}'"
-            string = isinstance(one, NamedField)
+            string = isinstance(field_, NamedField)
             refers = list(self._parts(match, place, of_field, string))
-            if refers and one.kind not in (MatchKind.EXACT, MatchKind.OPTIONAL):
+            if refers and field_.kind not in (MatchKind.EXACT, MatchKind.OPTIONAL):
                 raise invalid(f"P4Info: {of_field}: @refers_to is for exact and optional fields")
             parts += refers
             for target, name in self._arguments(match, "referenced_by", of_field):
@@ -305,16 +309,16 @@ class _AnnotationReader:
                     )
                 if name == "replica.instance" and string:
                     raise invalid(f"P4Info: {of_field}: instances are numbers, and this is a string")
-                self._check_target(found, place, of_field)
-                replica = _ReferencePart(_REPLICA.index(name), found.id, place)
+                self._check_target(plan, place, of_field)
+                replica = _ReferencePart(_REPLICA.index(name), plan.id, place)
                 self._plan.replicas += (replica,)
-        optional = sum(found.key.fields[part.place].kind is MatchKind.OPTIONAL for part in parts)
+        optional = sum(plan.key.fields[part.place].kind is MatchKind.OPTIONAL for part in parts)
         if optional > MAX_OPTIONAL:
             raise invalid(
                 f"P4Info: {what} refers with {optional} optional fields; the limit is {MAX_OPTIONAL}"
             )
         if parts:
-            self._plan.keys[found.id] = self._bounded(parts, what)
+            self._plan.keys[plan.id] = self._bounded(parts, what)
 
     @staticmethod
     def _bounded(parts: Sequence[_ReferencePart], what: str) -> tuple[_ReferencePart, ...]:
@@ -346,32 +350,34 @@ class _AnnotationReader:
                 raise invalid(f"P4Info: {what}: @refers_to: there is no table '{name}'")
             if table.preamble.id in self._schema.absent:
                 continue  # the program has it not, so that nobody can write what would be referred to
-            found = self._schema.tables[table.preamble.id]
-            position = next((n for n, one in enumerate(table.match_fields) if one.name == of_target), None)
+            target = self._schema.tables[table.preamble.id]
+            position = next(
+                (n for n, match in enumerate(table.match_fields) if match.name == of_target), None
+            )
             if position is None:
                 raise invalid(f"P4Info: {what}: @refers_to: table '{name}' has no field '{of_target}'")
-            self._check_target(found, position, what)
-            if isinstance(found.key.fields[position], NamedField) is not string:
+            self._check_target(target, position, what)
+            if isinstance(target.key.fields[position], NamedField) is not string:
                 raise invalid(
                     f"P4Info: {what}: @refers_to between a string and a number ('{name}.{of_target}')"
                 )
-            yield _ReferencePart(place, found.id, position)
+            yield _ReferencePart(place, target.id, position)
 
     def _check_target(self, table: TablePlan, position: int, what: str) -> None:
         fields = table.key.fields
         if fields[position].kind is not MatchKind.EXACT:
             raise invalid(f"P4Info: {what}: only exact fields can be referred to")
         if table.id not in self._plan.targets:
-            strings = frozenset(n for n, one in enumerate(fields) if isinstance(one, NamedField))
+            strings = frozenset(n for n, key in enumerate(fields) if isinstance(key, NamedField))
             self._plan.targets[table.id] = _Target(
-                table.name, [one.name for one in self._tables[table.name].match_fields], strings
+                table.name, [match.name for match in self._tables[table.name].match_fields], strings
             )
 
     def _find_shapes(self) -> None:
         """Notes which fields can be referred to together, by all keys with all actions."""
         plan = self._plan
         for table in self._schema.tables.values():
-            actions = {plan.actions.get(one, ()) for one in table.actions} | {()}
+            actions = {plan.actions.get(action_id, ()) for action_id in table.actions} | {()}
             for key in self._keys_of(table):
                 for action in actions:
                     self._note((*key, *action))
@@ -387,9 +393,9 @@ class _AnnotationReader:
                 yield tuple(part for part in parts if part.place not in left_out)
 
     def _note(self, parts: Iterable[_ReferencePart]) -> None:
-        for one in _grouped((part, b"") for part in parts):
-            target = self._plan.targets[one.target]
-            target.shapes.add(one.fields)
+        for reference in _grouped((part, b"") for part in parts):
+            target = self._plan.targets[reference.target]
+            target.shapes.add(reference.fields)
             if len(target.shapes) > MAX_SHAPES:
                 raise invalid(
                     f"P4Info: @refers_to: more than {MAX_SHAPES} sets of fields refer to '{target.name}'"

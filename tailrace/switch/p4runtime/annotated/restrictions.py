@@ -51,7 +51,7 @@ class ConstraintSet:
         Raises:
             P4RtError: INVALID_ARGUMENT: it is malformed, or the constraints are too long.
         """
-        found: list[Conjunct] = []
+        conjuncts: list[Conjunct] = []
         what = f"P4Info: {owner}, @{annotation}"
         for text in texts(entity, annotation):
             if text is None:
@@ -66,8 +66,8 @@ class ConstraintSet:
                     f"{what}: all constraints of a pipeline have {MAX_TOKENS} tokens at most; "
                     f"with this one they have {self.tokens}"
                 )
-            found += parsed
-        return found
+            conjuncts += parsed
+        return conjuncts
 
     def first_violated(self, conjuncts: Sequence[Conjunct], values: Sequence[Value]) -> Conjunct | None:
         """The first of some constraints that does not hold.
@@ -103,7 +103,7 @@ class EntryRestriction:
         Raises:
             P4RtError: INVALID_ARGUMENT, with the part of the constraint that does not hold, and the values.
         """
-        values: list[Value] = [_match_value(one, packed) for one in self.fields]
+        values: list[Value] = [_match_value(field_, packed) for field_ in self.fields]
         values.append(priority)
         violated = self.constraints.first_violated(self.conjuncts, values)
         if violated is not None:
@@ -147,89 +147,89 @@ class ActionRestriction:
             raise _violation(self.what, "action_restriction", violated, shown)
 
 
-def entry_restriction(table: p4i.Table, key: KeyPlan, found: ConstraintSet) -> EntryRestriction | None:
+def entry_restriction(table: p4i.Table, key: KeyPlan, parser: ConstraintSet) -> EntryRestriction | None:
     """The restriction of a table, whose fields `key` has in P4Info's order.
 
     Raises:
         P4RtError: INVALID_ARGUMENT: the constraint is malformed.
     """
     names = {}
-    for place, (match, one) in enumerate(zip(table.match_fields, key.fields, strict=True)):
-        names[match.name] = (place, _match_type(one))
+    for place, (match, field_) in enumerate(zip(table.match_fields, key.fields, strict=True)):
+        names[match.name] = (place, _match_type(field_))
     attributes = {"priority": (len(key.fields), INT)}
     scope = Scope("key", names, attributes)
-    conjuncts = found.parse(table.preamble, "entry_restriction", scope, key.what)
+    conjuncts = parser.parse(table.preamble, "entry_restriction", scope, key.what)
     if not conjuncts:
         return None
     if len(names) < len(key.fields):
         raise invalid(f"P4Info: {key.what} has @entry_restriction, and fields with the same name")
     places = {name: place for name, (place, _) in names.items()}
-    return EntryRestriction(key.what, key.fields, tuple(conjuncts), places, found)
+    return EntryRestriction(key.what, key.fields, tuple(conjuncts), places, parser)
 
 
 def action_restriction(
-    action: p4i.Action, params: Sequence[tuple[str, int, SdnStrings | None]], found: ConstraintSet
+    action: p4i.Action, params: Sequence[tuple[str, int, SdnStrings | None]], parser: ConstraintSet
 ) -> ActionRestriction | None:
     """The restriction of an action; of each parameter `params` has name, bits, and its strings.
 
     Raises:
         P4RtError: INVALID_ARGUMENT: the constraint is malformed.
     """
-    if action.preamble.id not in found.actions:
-        found.actions[action.preamble.id] = _action_restriction(action, params, found)
-    return found.actions[action.preamble.id]
+    if action.preamble.id not in parser.actions:
+        parser.actions[action.preamble.id] = _action_restriction(action, params, parser)
+    return parser.actions[action.preamble.id]
 
 
 def _action_restriction(
-    action: p4i.Action, params: Sequence[tuple[str, int, SdnStrings | None]], found: ConstraintSet
+    action: p4i.Action, params: Sequence[tuple[str, int, SdnStrings | None]], parser: ConstraintSet
 ) -> ActionRestriction | None:
     what = f"action '{action.preamble.name}'"
     known = {
         name: (place, Type("bit", bits) if names is None else STRING)
         for place, (name, bits, names) in enumerate(params)
     }
-    conjuncts = found.parse(action.preamble, "action_restriction", Scope("parameter", known, {}), what)
+    conjuncts = parser.parse(action.preamble, "action_restriction", Scope("parameter", known, {}), what)
     if not conjuncts:
         return None
     if len(known) < len(params):
         raise invalid(f"P4Info: {what} has @action_restriction, and parameters with the same name")
     places = {name: place for name, (place, _) in known.items()}
-    return ActionRestriction(what, tuple(names for _, _, names in params), tuple(conjuncts), places, found)
+    return ActionRestriction(what, tuple(names for _, _, names in params), tuple(conjuncts), places, parser)
 
 
-def _match_type(one: MatchField) -> Type:
-    if not isinstance(one, NamedField):
-        return Type(one.kind.value, one.bits)
-    if one.kind is MatchKind.EXACT:
-        return Type(constraints.EXACT_STRING, one.bits)
-    return Type(constraints.OPTIONAL_STRING, one.bits)
+def _match_type(field_: MatchField) -> Type:
+    if not isinstance(field_, NamedField):
+        return Type(field_.kind.value, field_.bits)
+    if field_.kind is MatchKind.EXACT:
+        return Type(constraints.EXACT_STRING, field_.bits)
+    return Type(constraints.OPTIONAL_STRING, field_.bits)
 
 
-def _match_value(one: MatchField, packed: PackedKey) -> tuple[Value, int]:
+def _match_value(field_: MatchField, packed: PackedKey) -> tuple[Value, int]:
     """The two values of a field, as constraints have them; of one not given, those of "don't care"."""
-    end = one.offset + one.nbytes
-    octets = packed.key[one.offset : end]
-    mask = int.from_bytes(packed.mask[one.offset : end], "big")
+    end = field_.offset + field_.nbytes
+    octets = packed.key[field_.offset : end]
+    mask = int.from_bytes(packed.mask[field_.offset : end], "big")
     # what lies above the bits of controllers' values is the data plane's alone
-    full = (1 << one.bits) - 1
-    if isinstance(one, NamedField):
-        return (one.sdn(octets) if mask else b""), mask & full
+    full = (1 << field_.bits) - 1
+    if isinstance(field_, NamedField):
+        return (field_.sdn(octets) if mask else b""), mask & full
     number = int.from_bytes(octets, "big")
-    if one.kind is MatchKind.LPM:
-        return number, max(mask.bit_count() - one.above, 0)
+    if field_.kind is MatchKind.LPM:
+        return number, max(mask.bit_count() - field_.above, 0)
     return number, mask & full
 
 
-def _match_shown(one: MatchField, value: tuple[Value, int]) -> str:
+def _match_shown(field_: MatchField, value: tuple[Value, int]) -> str:
     number, second = value
-    if one.kind is MatchKind.RANGE:
+    if field_.kind is MatchKind.RANGE:
         return f"is {_shown(number)}..{_shown(second)}"
-    if one.kind is not MatchKind.EXACT and not second:
+    if field_.kind is not MatchKind.EXACT and not second:
         return "is not given"
     shown = f"is {_shown(number)}"
-    if one.kind is MatchKind.LPM:
+    if field_.kind is MatchKind.LPM:
         return f"{shown}/{second}"
-    return f"{shown} &&& {_shown(second)}" if one.kind is MatchKind.TERNARY else shown
+    return f"{shown} &&& {_shown(second)}" if field_.kind is MatchKind.TERNARY else shown
 
 
 def _shown(value: Value) -> str:

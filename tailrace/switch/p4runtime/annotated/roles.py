@@ -40,10 +40,10 @@ def owner_of(entity: p4r.Entity) -> int:
     which = entity.WhichOneof("entity")
     if which is None or which not in _OWNER_IDS:
         return 0
-    found: Any = getattr(entity, which)
+    value: Any = getattr(entity, which)
     for step in _OWNER_IDS[which]:
-        found = getattr(found, step)
-    return int(found)
+        value = getattr(value, step)
+    return int(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Roles:
             P4RtError: PERMISSION_DENIED: it is another role's.
         """
         if not self.allows(role, owner):
-            owners = ", ".join(f"'{one}'" for one in sorted(self.owners[owner])) or "the default role"
+            owners = ", ".join(f"'{name}'" for name in sorted(self.owners[owner])) or "the default role"
             raise P4RtError(
                 Code.PERMISSION_DENIED, f"role '{role}' has no access to '{self.names[owner]}', but {owners}"
             )
@@ -89,17 +89,17 @@ def roles_of(info: p4i.P4Info) -> Roles | None:
         P4RtError: INVALID_ARGUMENT: an annotation has no string in it.
     """
     preambles = [
-        *(one.preamble for one in info.tables),
-        *(one.preamble for one in info.action_profiles),
-        *(one.preamble for one in info.counters),
-        *(one.preamble for one in info.meters),
-        *(one.preamble for one in info.registers),
-        *(one.preamble for one in info.value_sets),
-        *(one.preamble for one in info.digests),
+        *(item.preamble for item in info.tables),
+        *(item.preamble for item in info.action_profiles),
+        *(item.preamble for item in info.counters),
+        *(item.preamble for item in info.meters),
+        *(item.preamble for item in info.registers),
+        *(item.preamble for item in info.value_sets),
+        *(item.preamble for item in info.digests),
     ]
-    headers = [one.preamble for one in info.controller_packet_metadata]
+    headers = [item.preamble for item in info.controller_packet_metadata]
     preambles += headers
-    owners = {preamble.id: found for preamble in preambles if (found := _named(preamble))}
+    owners = {preamble.id: roles for preamble in preambles if (roles := _named(preamble))}
     if not owners:
         return None
     default: frozenset[str] = frozenset()
@@ -114,11 +114,11 @@ def roles_of(info: p4i.P4Info) -> Roles | None:
 
 
 def _named(preamble: p4i.Preamble) -> frozenset[str]:
-    found = set()
+    role_names = set()
     for role in texts(preamble, "p4runtime_role"):
         if role is None:
             raise invalid(
                 f"P4Info: '{preamble.name}', @p4runtime_role: expected a role's name in double quotes"
             )
-        found.add(role)
-    return frozenset(found)
+        role_names.add(role)
+    return frozenset(role_names)

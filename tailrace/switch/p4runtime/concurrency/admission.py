@@ -26,18 +26,18 @@ class AdmissionControl:
         Raises:
             P4RtError: RESOURCE_EXHAUSTED: too many others are there. What is given raises it, too.
         """
-        own = 0
+        admitted = 0
 
         def hold(more: int) -> None:
-            nonlocal own
-            others = self._bytes - own
-            if others and self._bytes + more > MAX_REQUEST_BYTES:
-                raise exhausted(f"requests of {others} bytes are under way; the limit is {MAX_REQUEST_BYTES}")
+            nonlocal admitted
+            queued = self._bytes - admitted
+            if queued and self._bytes + more > MAX_REQUEST_BYTES:
+                raise exhausted(f"requests of {queued} bytes are under way; the limit is {MAX_REQUEST_BYTES}")
             self._bytes += more
-            own += more
+            admitted += more
 
         hold(octets)
         try:
-            yield lambda elements: hold(octets + ELEMENT * elements - own)
+            yield lambda elements: hold(octets + ELEMENT * elements - admitted)
         finally:
-            self._bytes -= own
+            self._bytes -= admitted

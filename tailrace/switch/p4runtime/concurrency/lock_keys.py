@@ -39,7 +39,7 @@ class LockKeys:
             "digest_entry": dict.fromkeys(schema.digests),
         }
         of_kind: dict[str, dict[int, LockKey]] = {
-            kind: {one: one for one in ids} for kind, ids in arrays.items()
+            kind: {key: key for key in ids} for kind, ids in arrays.items()
         }
         of_kind |= {key: {**tables} for key in ("table_entry", "direct_counter_entry", "direct_meter_entry")}
         of_kind |= {key: {**profiles} for key in ("action_profile_member", "action_profile_group")}

@@ -80,25 +80,25 @@ class LockManager:
         most_s: float | None = None,
     ) -> AsyncIterator[LockRequest]:
         """Around what is done with some parts; it begins when all of them are there, or after `most_s`."""
-        claim = LockRequest(exclusive, shared, self._released)
-        for key in claim.keys:
-            self._queues.setdefault(key, {})[claim] = None
+        request = LockRequest(exclusive, shared, self._released)
+        for key in request.keys:
+            self._queues.setdefault(key, {})[request] = None
             self._grant_next(key)
         try:
-            if not claim.ready.done():
-                await asyncio.wait({claim.ready}, timeout=most_s)
-            yield claim
+            if not request.ready.done():
+                await asyncio.wait({request.ready}, timeout=most_s)
+            yield request
         finally:
-            claim.release()
+            request.release()
 
     def has_waiters(self) -> bool:
         """Whether somebody waits for a part."""
-        return any(not claim.ready.done() for queue in self._queues.values() for claim in queue)
+        return any(not request.ready.done() for queue in self._queues.values() for request in queue)
 
-    def _released(self, claim: LockRequest) -> None:
-        for key in claim.keys:
+    def _released(self, request: LockRequest) -> None:
+        for key in request.keys:
             queue = self._queues[key]
-            del queue[claim]
+            del queue[request]
             if queue:
                 self._grant_next(key)
             else:
@@ -107,12 +107,12 @@ class LockManager:
     def _grant_next(self, key: LockKey) -> None:
         """Those that are first have it; if others wait, they are told."""
         queue = self._queues[key]
-        having: list[LockRequest] = []
-        for claim in queue:
-            if having and (claim.exclusive(key) or having[0].exclusive(key)):
+        holders: list[LockRequest] = []
+        for request in queue:
+            if holders and (request.exclusive(key) or holders[0].exclusive(key)):
                 break
-            having.append(claim)
-            claim.grant(key)
-        if len(queue) > len(having):
-            for claim in having:
-                claim.notify_waiter()
+            holders.append(request)
+            request.grant(key)
+        if len(queue) > len(holders):
+            for request in holders:
+                request.notify_waiter()

@@ -75,19 +75,19 @@ class DeadlineHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # only
     def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[Any, Any] | None:
         """What handles a call that has begun."""
         served = (handler.service(details) for handler in self._handlers)
-        found: Any = next(filter(None, served), None)
-        if found is None:
+        method: Any = next(filter(None, served), None)
+        if method is None:
             return None
-        if found.request_streaming:
+        if method.request_streaming:
             return grpc.stream_stream_rpc_method_handler(
-                self._with_messages(found.stream_stream), response_serializer=found.response_serializer
+                self._with_messages(method.stream_stream), response_serializer=method.response_serializer
             )
-        if found.response_streaming:
+        if method.response_streaming:
             return grpc.stream_stream_rpc_method_handler(
-                self._with_request(found.unary_stream), response_serializer=found.response_serializer
+                self._with_request(method.unary_stream), response_serializer=method.response_serializer
             )
         return grpc.stream_unary_rpc_method_handler(
-            self._with_request(found.unary_unary), response_serializer=found.response_serializer
+            self._with_request(method.unary_unary), response_serializer=method.response_serializer
         )
 
     @staticmethod

@@ -57,45 +57,45 @@ class EntryStore:
         row = Row(packed.key, packed.mask, packed.prefix_bits, priority, target)
         return BulkEntry(self.plan.id, self.identity(packed, priority), priority, interned, row)
 
-    def bulk_insert(self, found: list[BulkEntry]) -> None:
+    def bulk_insert(self, entries: list[BulkEntry]) -> None:
         """Adds entries, all or none.
 
         Raises:
             P4RtError: one is there already, or there is no room.
         """
-        identities = {one.identity for one in found}
-        if len(identities) < len(found) or not identities.isdisjoint(self.entries):
+        identities = {entry.identity for entry in entries}
+        if len(identities) < len(entries) or not identities.isdisjoint(self.entries):
             raise P4RtError(Code.ALREADY_EXISTS, f"{self._what} has such an entry already")
         index, switch = self.plan.index, self._switch
-        size = sum(entry_bytes(one.interned.packed.key) for one in found)
+        size = sum(entry_bytes(entry.interned.packed.key) for entry in entries)
         self._context.memory.reserve(size, self._what)
         handles: list[int] = []
         try:
-            handles = switch.table_fill(index, (one.row for one in found), self._context.now_ns())
-            for one, handle in zip(found, handles, strict=True):
-                if one.interned.rates is not None:
-                    switch.entry_meter_set(index, handle, one.interned.rates)
+            handles = switch.table_fill(index, (entry.row for entry in entries), self._context.now_ns())
+            for entry, handle in zip(entries, handles, strict=True):
+                if entry.interned.rates is not None:
+                    switch.entry_meter_set(index, handle, entry.interned.rates)
         except StateError as error:
             for handle in handles:
                 switch.table_delete(index, handle)
             self._context.memory.release(size)
             raise from_state_error(error) from error
-        self._unmaterialised.append((found, handles))
+        self._unmaterialised.append((entries, handles))
         self._top = max(self._top, max(handles) + 1)
 
     def _materialise(self) -> None:
         while self._unmaterialised:
-            for one, handle in zip(*self._unmaterialised.pop(), strict=True):
-                interned = one.interned
+            for bulk, handle in zip(*self._unmaterialised.pop(), strict=True):
+                interned = bulk.interned
                 entry = StoredEntry(
                     interned.packed,
-                    one.priority,
+                    bulk.priority,
                     interned.target,
                     handle,
                     meter=interned.rates,
                     interned=interned,
                 )
-                self._entries[one.identity] = self._by_handle[handle] = entry
+                self._entries[bulk.identity] = self._by_handle[handle] = entry
 
     def forget(self) -> Iterator[None]:
         """Forgets all entries, one at a time."""

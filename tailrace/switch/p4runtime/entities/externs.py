@@ -45,10 +45,10 @@ def chosen(plans: dict[int, _Q], plan_id: int, what: str) -> list[_Q]:
     """
     if plan_id == 0:
         return list(plans.values())
-    return [one(plans, plan_id, what)]
+    return [find_plan(plans, plan_id, what)]
 
 
-def one(plans: dict[int, _Q], plan_id: int, what: str) -> _Q:
+def find_plan(plans: dict[int, _Q], plan_id: int, what: str) -> _Q:
     """The plan with an id.
 
     Raises:
@@ -130,7 +130,7 @@ class Counters(_Arrays[ArrayPlan]):
 
     def write(self, kind: int, message: p4r.CounterEntry, undo: Undo | None) -> Work:
         """Applies one update."""
-        plan = one(self._plans, message.counter_id, "counter")
+        plan = find_plan(self._plans, message.counter_id, "counter")
         only_modify(kind, "a counter")
         cells = indexes(plan, message)
         if not message.HasField("data"):
@@ -176,7 +176,7 @@ class Meters(_Arrays[MeterPlan]):
 
     def write(self, kind: int, message: p4r.MeterEntry, undo: Undo | None) -> Work:
         """Applies one update."""
-        plan = one(self._plans, message.meter_id, "meter")
+        plan = find_plan(self._plans, message.meter_id, "meter")
         only_modify(kind, "a meter")
         cells = indexes(plan, message)
         what = f"meter '{plan.name}'"
@@ -257,7 +257,7 @@ class Registers(_Arrays[RegisterPlan]):
 
     def write(self, kind: int, message: p4r.RegisterEntry, undo: Undo | None) -> Work:
         """Applies one update."""
-        plan = one(self._plans, message.register_id, "register")
+        plan = find_plan(self._plans, message.register_id, "register")
         only_modify(kind, "a register")
         cells = indexes(plan, message)
         if not message.HasField("data"):
@@ -342,7 +342,7 @@ class ValueSets:
 
     def write(self, kind: int, message: p4r.ValueSetEntry, undo: Undo | None) -> None:
         """Applies one update."""
-        plan = one(self._plans, message.value_set_id, "value set")
+        plan = find_plan(self._plans, message.value_set_id, "value set")
         only_modify(kind, "a value set")
         size = min(plan.size, self.MOST_MEMBERS)
         if len(message.members) > size:

@@ -44,14 +44,14 @@ def read_group_action(message: p4r.ActionProfileActionSet, what: str) -> p4r.Act
         P4RtError: INVALID_ARGUMENT: what stands there is no Action.
     """
     try:
-        found = _GroupActionSet.FromString(message.SerializeToString())
+        action_set = _GroupActionSet.FromString(message.SerializeToString())
     except DecodeError:
         raise invalid(f"{what}: group_action (field {NUMBER}) is no Action") from None
-    others = UnknownFieldSet(found)
-    if any(others[i].field_number == NUMBER for i in range(len(others))):
+    unknown_fields = UnknownFieldSet(action_set)
+    if any(unknown_fields[i].field_number == NUMBER for i in range(len(unknown_fields))):
         raise invalid(f"{what}: group_action (field {NUMBER}) is no message")
-    action: p4r.Action = found.group_action
-    return action if found.HasField("group_action") else None
+    action: p4r.Action = action_set.group_action
+    return action if action_set.HasField("group_action") else None
 
 
 def write_group_action(action: p4r.Action, message: p4r.ActionProfileActionSet) -> None:

@@ -83,10 +83,10 @@ class InternTable:
         self._kept.clear()
         self._calls.clear()
 
-    def keep(self, octets: bytes, form: InternedEntry) -> None:
+    def keep(self, octets: bytes, entry: InternedEntry) -> None:
         """Remembers a form."""
         if len(octets) > MOST_BYTES:
             return
         if len(self._kept) >= MOST_KEPT:
             self._kept.clear()
-        self._kept[octets] = form
+        self._kept[octets] = entry

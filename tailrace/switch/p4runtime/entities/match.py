@@ -128,11 +128,11 @@ class KeyPlan:
     full_mask: bytes
     required: int
 
-    def pack(self, matches: Iterable[p4r.FieldMatch], *, asked: bool = False) -> PackedKey:
+    def pack(self, matches: Iterable[p4r.FieldMatch], *, lookup: bool = False) -> PackedKey:
         """The packed key of an entry.
 
         Args:
-            asked: by who writes nothing, so that no string gets a number: see `look_up`.
+            lookup: nothing is written, so no string gets a number: see `look_up`.
 
         Raises:
             P4RtError: INVALID_ARGUMENT or OUT_OF_RANGE, naming the field.
@@ -142,10 +142,10 @@ class KeyPlan:
         seen = prefix_bits = 0
         by_id = self.by_id
         for match in matches:
-            found = by_id.get(match.field_id)
-            if found is None:
+            placed = by_id.get(match.field_id)
+            if placed is None:
                 raise invalid(f"{self.what} has no field with id {match.field_id}")
-            position, field = found
+            position, field = placed
             if seen >> position & 1:
                 raise invalid(f"{field.name} is given twice")
             seen |= 1 << position
@@ -154,7 +154,7 @@ class KeyPlan:
                 value = match.exact.value
                 if not value and not match.HasField("exact"):
                     raise _wrong_kind(field)
-                keys[position] = field.ask(value) if asked else field.pack(value)
+                keys[position] = field.ask(value) if lookup else field.pack(value)
                 masks[position] = field.full
             elif kind is _LPM:
                 prefix_bits, keys[position], masks[position] = _lpm(field, match)
@@ -166,7 +166,7 @@ class KeyPlan:
                 if not match.HasField("optional"):
                     raise _wrong_kind(field)
                 value = match.optional.value
-                keys[position] = field.ask(value) if asked else field.pack(value)
+                keys[position] = field.ask(value) if lookup else field.pack(value)
                 masks[position] = field.full
         if self.required & ~seen:
             raise self._missing(seen)
@@ -181,7 +181,7 @@ class KeyPlan:
             P4RtError: as `pack`.
         """
         try:
-            return self.pack(matches, asked=True)
+            return self.pack(matches, lookup=True)
         except _UnknownError:
             return None
 

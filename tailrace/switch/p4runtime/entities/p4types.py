@@ -189,9 +189,9 @@ class _Planner:
             new_type = info.new_types[spec.new_type.name]
             if new_type.WhichOneof("representation") == "original_type":
                 return self.plan(new_type.original_type, depth + 1)
-        found = self._scalar(spec, kind)
-        self._scalars += len(found.widths)
-        return found
+        scalar = self._scalar(spec, kind)
+        self._scalars += len(scalar.widths)
+        return scalar
 
     def _count(self, parts: int) -> None:
         """Notes parts that are about to be made."""

@@ -155,7 +155,7 @@ class ReplicationState:
         before = stored.get(key)
         more = (0 if value is None else value.bytes) - (0 if before is None else before.bytes)
         self._context.memory.reserve(more, "multicast group" if groups else "clone session")
-        sizes = [0 if one is None else 1 + len(one.replicas) for one in (before, value)]
+        sizes = [0 if state is None else 1 + len(state.replicas) for state in (before, value)]
         if value is None:
             del stored[key]
             self._note(before, None)
@@ -217,16 +217,16 @@ class ReplicationState:
             stored = self._sessions.get(asked.clone_session_entry.session_id)
         if stored is None:
             return None
-        found = p4r.PacketReplicationEngineEntry()
-        found.CopyFrom(stored.message)
-        replicas = (found.multicast_group_entry if groups else found.clone_session_entry).replicas
+        effective = p4r.PacketReplicationEngineEntry()
+        effective.CopyFrom(stored.message)
+        replicas = (effective.multicast_group_entry if groups else effective.clone_session_entry).replicas
         del replicas[:]
         for plan in stored.replicas:
             copy = plan.effective(self._context)
             replicas.add(egress_port=copy.port, instance=copy.instance)
         if groups:
-            found.multicast_group_entry.ClearField("metadata")
-        return found
+            effective.multicast_group_entry.ClearField("metadata")
+        return effective
 
     def demand(self, message: p4r.PacketReplicationEngineEntry) -> int:
         """How many entities a request of a Read names, counting replicas as such."""
@@ -236,8 +236,8 @@ class ReplicationState:
         )
         which = message.WhichOneof("type")
         if group or session:
-            found = self._groups.get(group) if group else self._sessions.get(session)
-            return 0 if found is None else 1 + len(found.replicas)
+            stored = self._groups.get(group) if group else self._sessions.get(session)
+            return 0 if stored is None else 1 + len(stored.replicas)
         return (self._in_groups if which != "clone_session_entry" else 0) + (
             self._in_sessions if which != "multicast_group_entry" else 0
         )
@@ -257,8 +257,8 @@ class ReplicationState:
     def _read(stored: dict[int, _Stored], key: int, what: str, out: Responses) -> Work:
         if key and key not in stored:
             raise not_found(f"{what} {key} does not exist")
-        for found in (key,) if key else tuple(stored):
-            value = stored.get(found)  # others may have removed it between two slices
+        for number in (key,) if key else tuple(stored):
+            value = stored.get(number)  # others may have removed it between two slices
             if value is not None:
                 out.add().packet_replication_engine_entry.CopyFrom(value.message)
                 yield ENTITY * (1 + len(value.replicas))

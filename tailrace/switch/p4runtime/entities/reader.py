@@ -203,10 +203,10 @@ def demand_of_members(profiles: dict[int, ProfileState], message: p4r.ActionProf
 
 def demand_of_groups(profiles: dict[int, ProfileState], message: p4r.ActionProfileGroup) -> int:
     """How many groups a request of a Read names, counting their members as such."""
-    found = _known(profiles, message.action_profile_id)
+    named = _known(profiles, message.action_profile_id)
     if not message.group_id:
-        return sum(profile.in_groups for profile in found)
-    groups = (profile.groups.get(message.group_id) for profile in found)
+        return sum(profile.in_groups for profile in named)
+    groups = (profile.groups.get(message.group_id) for profile in named)
     return sum(1 + len(group.members) for group in groups if group is not None)
 
 

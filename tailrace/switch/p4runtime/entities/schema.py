@@ -209,9 +209,9 @@ def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Sc
         schema.tables[table.preamble.id] = _table(table, schema, actions, direct, meters)
     for counter in _present(schema, info.counters, model.counters, "counter"):
         name = counter.preamble.name
-        found = _find(model.counters, name, "counter")
-        _same(f"counter '{name}'", "size", counter.size, found.size)
-        schema.counters[counter.preamble.id] = ArrayPlan(counter.preamble.id, name, found.index, found.size)
+        cells = _find(model.counters, name, "counter")
+        _same(f"counter '{name}'", "size", counter.size, cells.size)
+        schema.counters[counter.preamble.id] = ArrayPlan(counter.preamble.id, name, cells.index, cells.size)
     for meter in _present(schema, info.meters, model.meters, "meter"):
         name = meter.preamble.name
         array = _find(model.meters, name, "meter")
@@ -316,9 +316,9 @@ def _check_ids(info: p4i.P4Info) -> None:
 
 def _sdn(what: str, bitwidth: int, type_name: str, types: Translations, bits: int) -> Sdn:
     """How controllers write what has `bits` in the program, and `bitwidth` in P4Info."""
-    found = types.sdn(type_name, bits)
-    if found is not None:
-        return found
+    sdn = types.sdn(type_name, bits)
+    if sdn is not None:
+        return sdn
     # `error` has no width in P4Info
     if bitwidth and not (type_name and bitwidth > bits):
         _same(what, "width", bitwidth, bits)
@@ -342,10 +342,10 @@ def _action_plan(
             break
     else:
         return ActionPlan(ref.id, name, ABSENT, _scope(ref), {}, ())
-    found = model.actions[index]
-    _same(f"action '{name}'", "number of parameters", len(action.params), len(found.params))
+    program_action = model.actions[index]
+    _same(f"action '{name}'", "number of parameters", len(action.params), len(program_action.params))
     params = []
-    for position, (param, ours) in enumerate(zip(action.params, found.params, strict=True)):
+    for position, (param, ours) in enumerate(zip(action.params, program_action.params, strict=True)):
         what = f"action '{name}', parameter '{param.name}'"
         sdn = _sdn(what, param.bitwidth, param.type_name.name, types, ours.bits)
         params.append(ParamPlan(param.id, param.name, position, sdn.bits, sdn.names))
@@ -401,17 +401,17 @@ def _table(
     meters: dict[int, p4i.DirectMeter],
 ) -> TablePlan:
     model, name = schema.model, table.preamble.name
-    found = _find(model.tables, name, "table")
+    program_table = _find(model.tables, name, "table")
     what = f"table '{name}'"
-    _same(what, "number of key fields", len(table.match_fields), len(found.key))
+    _same(what, "number of key fields", len(table.match_fields), len(program_table.key))
     # p4c's two outputs differ by themselves where the size is left to it (1024) or follows from the entries
-    if 1024 not in (table.size, found.max_size) and not found.entries:
-        _same(what, "size", table.size, found.max_size)
-    for size in (table.size, found.max_size):
+    if 1024 not in (table.size, program_table.max_size) and not program_table.entries:
+        _same(what, "size", table.size, program_table.max_size)
+    for size in (table.size, program_table.max_size):
         if not 0 <= size <= MAX_SIZE:
             raise invalid(f"{what}: size {size} is not in 0..{MAX_SIZE}")
     fields = []
-    for match, key in zip(table.match_fields, found.key, strict=True):
+    for match, key in zip(table.match_fields, program_table.key, strict=True):
         field_ = _match_field(match, what, schema.types, key.bits, key.offset)
         if _PROGRAM_KINDS[field_.kind] != key.kind:
             raise _mismatch(f"{what}, field '{match.name}'", f"matches {key.kind} in the program")
@@ -419,34 +419,34 @@ def _table(
     profile = None
     if table.implementation_id:
         profile = schema.profiles.get(table.implementation_id)
-        if profile is None or profile.index != found.profile:
+        if profile is None or profile.index != program_table.profile:
             raise _mismatch(what, "its action profile is another one in the program")
-    elif found.profile is not None:
+    elif program_table.profile is not None:
         raise _mismatch(
-            what, f"P4Info does not give it action profile '{model.profiles[found.profile].name}'"
+            what, f"P4Info does not give it action profile '{model.profiles[program_table.profile].name}'"
         )
     counter, meter = 0, None
     for resource in table.direct_resource_ids:
         if resource in direct:
-            counter = resource if found.with_counters else 0
+            counter = resource if program_table.with_counters else 0
         elif resource not in meters:
             raise invalid(f"P4Info: {what} names direct resource {resource}, which P4Info does not have")
-        elif found.meter is not None:
+        elif program_table.meter is not None:
             spec = meters[resource]
-            meter = MeterPlan(resource, spec.preamble.name, found.meter, 0, spec.spec.type)
-    refs = (_action_plan(ref, name, schema, found.actions, actions) for ref in table.action_refs)
+            meter = MeterPlan(resource, spec.preamble.name, program_table.meter, 0, spec.spec.type)
+    refs = (_action_plan(ref, name, schema, program_table.actions, actions) for ref in table.action_refs)
     plan = key_plan(what, fields)
     return TablePlan(
         id=table.preamble.id,
         name=name,
-        index=found.index,
+        index=program_table.index,
         # p4c sizes a table with initial entries by their number, P4Info as the program says
-        size=max(table.size, found.max_size) if found.entries else found.max_size,
+        size=max(table.size, program_table.max_size) if program_table.entries else program_table.max_size,
         key=plan,
         actions={ref.id: ref for ref in refs},
         profile=profile,
         is_const=table.is_const_table,
-        const_default=table.const_default_action_id != 0 or found.default_const,
+        const_default=table.const_default_action_id != 0 or program_table.default_const,
         idle_timeout=table.idle_timeout_behavior == p4i.Table.NOTIFY_CONTROL,
         counter=counter,
         meter=meter,
@@ -456,10 +456,10 @@ def _table(
 
 def _profile(profile: p4i.ActionProfile, schema: Schema, actions: dict[int, p4i.Action]) -> ProfilePlan:
     info, model, name = schema.info, schema.model, profile.preamble.name
-    found = _find(model.profiles, name, "action profile")
+    program_profile = _find(model.profiles, name, "action profile")
     what = f"action profile '{name}'"
-    _same(what, "size", profile.size, found.max_size)
-    if profile.with_selector != found.with_selector:
+    _same(what, "size", profile.size, program_profile.max_size)
+    if profile.with_selector != program_profile.with_selector:
         raise _mismatch(what, "only one of the two has a selector")
     plans: dict[int, ActionPlan] = {}
     for table in info.tables:
@@ -472,7 +472,7 @@ def _profile(profile: p4i.ActionProfile, schema: Schema, actions: dict[int, p4i.
     return ProfilePlan(
         id=profile.preamble.id,
         name=name,
-        index=found.index,
+        index=program_profile.index,
         size=profile.size,
         with_selector=profile.with_selector,
         max_group_size=profile.max_group_size,
@@ -487,11 +487,11 @@ def _profile(profile: p4i.ActionProfile, schema: Schema, actions: dict[int, p4i.
 def _register(register: p4i.Register, types: Translations, model: Model) -> RegisterPlan:
     name = register.preamble.name
     what = f"register '{name}'"
-    found = _find(model.registers, name, "register")
-    _same(what, "size", register.size, found.size)
-    plan = plan_of(register.type_spec, types, (found.bits,), what)
-    _same(what, "width", sum(plan.widths), found.bits)
-    return RegisterPlan(register.preamble.id, name, found.index, found.size, plan)
+    array = _find(model.registers, name, "register")
+    _same(what, "size", register.size, array.size)
+    plan = plan_of(register.type_spec, types, (array.bits,), what)
+    _same(what, "width", sum(plan.widths), array.bits)
+    return RegisterPlan(register.preamble.id, name, array.index, array.size, plan)
 
 
 def _digest(digest: p4i.Digest, schema: Schema) -> DigestPlan:
@@ -500,24 +500,25 @@ def _digest(digest: p4i.Digest, schema: Schema) -> DigestPlan:
     what = f"digest '{name}'"
     names = [d.name for d in model.digests]
     if name not in names and len(names) == len(info.digests):
-        found = model.digests[list(info.digests).index(digest)]
+        program_digest = model.digests[list(info.digests).index(digest)]
     else:
-        found = _find(model.digests, name, "digest")
-    plan = plan_of(digest.type_spec, schema.types, found.field_bits, what)
-    if plan.widths != found.field_bits:
+        program_digest = _find(model.digests, name, "digest")
+    plan = plan_of(digest.type_spec, schema.types, program_digest.field_bits, what)
+    if plan.widths != program_digest.field_bits:
         raise _mismatch(
-            what, f"fields are {plan.widths} bits wide in P4Info, {found.field_bits} in the program"
+            what, f"fields are {plan.widths} bits wide in P4Info, {program_digest.field_bits} in the program"
         )
-    return DigestPlan(digest.preamble.id, name, found.index, plan)
+    return DigestPlan(digest.preamble.id, name, program_digest.index, plan)
 
 
 def _value_set(value_set: p4i.ValueSet, types: Translations, model: Model) -> ValueSetPlan:
     name = value_set.preamble.name
     what = f"value set '{name}'"
-    found = _find(model.vsets, name, "value set")
-    _same(what, "number of fields", len(value_set.match), len(found.field_bits))
+    program_set = _find(model.vsets, name, "value set")
+    _same(what, "number of fields", len(value_set.match), len(program_set.field_bits))
     fields, offset = [], 0
-    for match, bits in zip(value_set.match, found.field_bits, strict=True):
+    for match, bits in zip(value_set.match, program_set.field_bits, strict=True):
         fields.append(_match_field(match, what, types, bits, offset))
         offset += (bits + 7) // 8
-    return ValueSetPlan(value_set.preamble.id, name, found.index, value_set.size, key_plan(what, fields))
+    key = key_plan(what, fields)
+    return ValueSetPlan(value_set.preamble.id, name, program_set.index, value_set.size, key)

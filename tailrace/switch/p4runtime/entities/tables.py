@@ -141,23 +141,23 @@ class TableState(DirectResources):
 
     def expired(self, now_ns: int, most: int) -> list[StoredEntry]:
         """Some entries that were not hit for their timeout; further calls go on where this one ended."""
-        found: list[StoredEntry] = []
+        entries: list[StoredEntry] = []
         for _ in range(EXPIRED_SCANS):
             handles, self._next_expired = self._switch.table_expired(
-                self.plan.index, now_ns, self._next_expired, most=most - len(found)
+                self.plan.index, now_ns, self._next_expired, most=most - len(entries)
             )
-            found += [self.by_handle[handle] for handle in handles]
-            if self._next_expired == 0 or len(found) >= most:
+            entries += [self.by_handle[handle] for handle in handles]
+            if self._next_expired == 0 or len(entries) >= most:
                 break
-        return found
+        return entries
 
     # ---- writes ----
 
     def bulk_entry(self, message: p4r.TableEntry) -> BulkEntry | None:
         """What an entry says that could be filled in; None: it is none, or no good."""
-        said = {field.name for field, _ in message.ListFields()}
+        fields = {field.name for field, _ in message.ListFields()}
         if (
-            said - BULK_FIELDS
+            fields - BULK_FIELDS
             or self.plan.is_const
             or not self.plan.key.fields
             or self._references is not None

@@ -77,11 +77,11 @@ class SdnStrings:
 
     def known(self, name: bytes) -> int | None:
         """The number of a string, which must have one, or be one: for what asks, and writes nothing."""
-        found = self._numbers.get(name)
-        if found is None and len(name) <= MAX_NAME:
-            found = self._preferred(name)
-            return None if found in self._names else found
-        return found if found is None else self._used(found)
+        number = self._numbers.get(name)
+        if number is None and len(name) <= MAX_NAME:
+            number = self._preferred(name)
+            return None if number in self._names else number
+        return number if number is None else self._used(number)
 
     def to_wire(self, name: bytes, what: str) -> int:
         """The number of a string, which it keeps.
@@ -89,9 +89,9 @@ class SdnStrings:
         Raises:
             P4RtError: INVALID_ARGUMENT: it is no UTF-8 or too long; RESOURCE_EXHAUSTED: no number is free.
         """
-        found = self._numbers.get(name)
-        if found is not None:
-            return self._used(found)
+        known = self._numbers.get(name)
+        if known is not None:
+            return self._used(known)
         if len(name) > MAX_NAME:
             raise invalid(f"{what}: the string has {len(name)} bytes, at most {MAX_NAME} are taken")
         try:
@@ -283,10 +283,10 @@ class Translations:
 
     def sdn(self, type_name: str, bits: int) -> Sdn | None:
         """How values of a type are written that has `bits` in the data plane; None: it is not translated."""
-        found = self.translated(type_name)
-        if found is None:
+        translation = self.translated(type_name)
+        if translation is None:
             return None
-        if found.WhichOneof("sdn_type") == "sdn_string":
+        if translation.WhichOneof("sdn_type") == "sdn_string":
             if bits > MAX_BITS:
                 raise invalid(
                     f"P4Info: type {type_name} has {bits} bits; strings stand for {MAX_BITS} at most"
@@ -298,6 +298,6 @@ class Translations:
                     f"type {type_name} has {names.bits} and {bits} bits in the program"
                 )
             return Sdn(bits, names)
-        if not found.sdn_bitwidth:
+        if not translation.sdn_bitwidth:
             raise invalid(f"P4Info: type {type_name} is translated to numbers of no width")
-        return Sdn(min(found.sdn_bitwidth, bits))
+        return Sdn(min(translation.sdn_bitwidth, bits))
