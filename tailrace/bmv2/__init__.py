@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What simple_switch_grpc alone needs: its Thrift server, for all that its P4Runtime server refuses."""
+"""BMv2: a simple_switch_grpc process, its Thrift server and its gRPC data plane."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets into and out of simple_switch_grpc over its gRPC data plane: no interfaces, no privileges, no
-losses. The native switch has it, too.
+"""Client of simple_switch_grpc's gRPC data plane: packets without interfaces, privileges or losses. The
+native switch has it, too.
 
-The service takes a stream of packets and answers with every packet sent, each with the id of the one that
-caused it. When the client ends its half of the stream, the server answers until no packet is left in the
-switch, and only then ends its own half. So one call is one window, and its results are complete.
+The service takes a stream of packets and returns each packet sent, with the id of the packet that caused it.
+When the client closes its half of the stream, the server sends until the switch is empty, and then closes its
+half. So one call is one window, and its results are complete.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Outputs = list[tuple[int, bytes]]
 
 
 class DataplaneError(Error, OSError):
-    """The switch is gone, or does not come to an end with its packets. One line."""
+    """The switch is unreachable, or still has packets after the timeout. One line."""
 
 
 class Dataplane:
@@ -47,14 +47,13 @@ class Dataplane:
         self.channel.close()
 
     def window(self, packets: Sequence[tuple[int, bytes]], timeout_s: float | None = None) -> list[Outputs]:
-        """Send packets, each a port and bytes, in order; what each of them caused, likewise, in the order of
-        arrival.
+        """Sends packets (port, bytes) in order; the packets that each of them caused, in order of arrival.
 
         Args:
-            timeout_s: for all of them; None: that of all calls.
+            timeout_s: of the call; None: the default.
 
         Raises:
-            DataplaneError: the switch is gone, or has packets after the time-out.
+            DataplaneError: the switch is unreachable, or has packets after the timeout.
         """
         first = self.next_id
         self.next_id += len(packets)
@@ -69,11 +68,11 @@ class Dataplane:
         while True:
             try:
                 for message in self.call(requests(), timeout=most_s):
-                    # what none of them has caused, a pause for one, has no id, or another one
+                    # other packets, such as PFC pauses, have no id, or another one
                     if first <= message.id < first + len(packets):
                         results[message.id - first].append((message.port, message.packet))
             except grpc.RpcError as error:
-                # it serves P4Runtime a moment before packets, and has taken none then
+                # P4Runtime is served a moment before the data plane, which has taken no packet then
                 if error.details() == _NOT_READY and time.monotonic() < end:
                     time.sleep(_POLL_S)
                     continue

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simple_switch_grpc process on loopback ports of its own, without interfaces and without privileges."""
+"""A simple_switch_grpc process on free loopback ports, without interfaces and privileges."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_THRIFT = f"{EXECUTABLE} is built without Thrift, over which registers, value 
 
 
 class ProcessError(Error, OSError):
-    """The switch is not there, or has ended. One line."""
+    """The switch is not installed, or has ended. One line."""
 
 
 def available() -> bool:
@@ -33,7 +33,7 @@ def available() -> bool:
 
 
 def has_thrift(executable: str = EXECUTABLE) -> bool:
-    """Whether it takes --thrift-port, which a build without Thrift refuses.
+    """Whether it takes --thrift-port, which a build without Thrift rejects.
 
     Raises:
         ProcessError: there is no such program.
@@ -48,7 +48,7 @@ def has_thrift(executable: str = EXECUTABLE) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """TCP ports on loopback that nobody listens on now."""
+    """Free TCP ports on loopback."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for sock in sockets:
@@ -60,7 +60,7 @@ def free_ports(count: int) -> list[int]:
 
 
 class Bmv2Process:
-    """The process; a context, whose end ends it. Its packets come and go by `bmv2.dataplane`.
+    """The process, a context manager; `bmv2.dataplane` sends and receives its packets.
 
     address: of P4Runtime, dataplane: of the data plane, both HOST:PORT; command: its command line
     """
@@ -69,8 +69,8 @@ class Bmv2Process:
         """Starts it without a program.
 
         Args:
-            log: gets what it prints.
-            options: numbers of simple_switch_grpc's own options, such as priority_queues.
+            log: of its output.
+            options: numeric options of simple_switch_grpc, such as priority_queues.
 
         Raises:
             ProcessError: there is no simple_switch_grpc on PATH.
@@ -126,11 +126,11 @@ class Bmv2Process:
             if self._thrift_port is not None:
                 return ThriftClient(self._thrift_port)
         except ConnectionRefusedError:
-            pass  # the option is taken, and nothing listens: so are builds of the target alone without Thrift
+            pass  # builds of the target alone without Thrift take the option, too
         raise ThriftError(NO_THRIFT)
 
     def stop(self) -> None:
-        """Ends it, and waits for its end."""
+        """Terminates the process."""
         self._process.terminate()
         try:
             self._process.wait(_STOP_S)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of BMv2's Thrift services: value sets, registers, rates and depths of queues, ports.
 
-Thrift's binary protocol, unframed, with the service name before the method name (multiplexed): a message
-header, then fields as (type byte, 16-bit id, value) up to a zero byte. All integers are big-endian. Uses the
-standard library only, so that both Python environments can import it.
+Thrift's binary protocol, unframed and multiplexed (the service name before the method name): a message
+header, then fields as (type byte, 16-bit id, value) up to a zero byte. All integers are big-endian. It uses
+the standard library only, so that both Python environments can import it.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _MOST_REASON_BYTES = 400
 
 
 class ThriftError(Error, OSError):
-    """The switch refused a call, or ended the connection. One line."""
+    """The switch rejected a call, or closed the connection. One line."""
 
 
 class _UnknownServiceError(ThriftError):
-    """The service is not registered, or not yet; the server ends the connection after saying so."""
+    """The service is not registered, or not yet; the server closes the connection after this error."""
 
 
 def _i32(number: int, value: int) -> bytes:
@@ -51,11 +51,11 @@ def _string(number: int, value: bytes) -> bytes:
 
 
 class ThriftClient:
-    """A connection to the Thrift server of one simple_switch_grpc; a context.
+    """A connection to the Thrift server of one simple_switch_grpc; a context manager.
 
     The switch listens before all its services are registered (bm_runtime::start_server, then add_service):
-    connecting and calls are tried again until START_S after the client was made. Every method raises
-    ThriftError when the switch does not do it.
+    connections and calls are retried until START_S after the client was made. Every method raises
+    ThriftError when the switch rejects the call.
     """
 
     def __init__(self, port: int, start_s: float = START_S) -> None:
@@ -112,7 +112,7 @@ class ThriftClient:
         self._do(_SIMPLE_SWITCH, "set_egress_queue_rate", _i32(1, port) + _i64(2, packets_per_s))
 
     def set_queue_rate(self, port: int, priority: int, packets_per_s: int) -> None:
-        """Set the rate of one priority queue of a port; it is kept apart from those of the others."""
+        """Set the rate of one priority queue of a port, apart from the other queues."""
         fields = _i32(1, port) + _i32(2, priority) + _i64(3, packets_per_s)
         self._do(_SIMPLE_SWITCH, "set_egress_priority_queue_rate", fields)
 
@@ -121,7 +121,7 @@ class ThriftClient:
         self._do(_STANDARD, "bm_dev_mgr_add_port", fields)
 
     def remove_port(self, port: int) -> None:
-        """Take the interface off a port, which then neither sends nor receives."""
+        """Remove the interface of a port, which then neither sends nor receives."""
         self._do(_STANDARD, "bm_dev_mgr_remove_port", _i32(1, port))
 
     def register_read_all(self, name: str) -> list[int]:
@@ -136,7 +136,7 @@ class ThriftClient:
         return cells
 
     def _do(self, service: str, method: str, fields: bytes) -> None:
-        """A call that is answered by nothing, or by a number that is always 0."""
+        """A call without a result, or with a number that is always 0."""
         if self._call(service, method, fields) != _STOP:
             self._read(struct.calcsize(">iB"))
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entities as keys and values that compare: what names an entity, and what it says.
+"""Canonical keys and values of entities, for comparison.
 
-Two messages that mean the same have the same key and value, however a switch orders their fields or pads
-their numbers. The rates of an entry's meter are part of what it says. Counters, idle times and other things
-that a switch adds to what it is asked for are left out.
+Equivalent messages have the same key and value, however a switch orders fields or pads numbers. The value
+includes the rates of an entry's meter. It excludes counters, idle times and other fields that a switch adds.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ Key = tuple[object, ...]
 Value = tuple[object, ...]
 
 _KEPT = 1 << 16
-"""Entities whose key and value are remembered; switches of one network hold much the same."""
+"""Entities whose key and value are cached; switches of one network have many equal entities."""
 
 _field_id = attrgetter("field_id")
 
@@ -44,7 +43,7 @@ def _match(field: p4r.FieldMatch) -> Key:
 
 
 def action_value(action: p4r.Action) -> Value:
-    """What an action says."""
+    """The canonical value of an action."""
     params = [(param.param_id, _number(param.value)) for param in action.params]
     if len(params) > 1:
         params.sort()
@@ -74,7 +73,7 @@ def _replicas(replicas: list[p4r.Replica]) -> Value:
 
 
 def table_key(entry: p4r.TableEntry) -> Key:
-    """What names a table entry; that of a default entry is the table alone."""
+    """The key of a table entry; of a default entry it is the table alone."""
     if entry.is_default_action:
         return ("default", entry.table_id)
     fields = entry.match if len(entry.match) == 1 else sorted(entry.match, key=_field_id)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gRPC channels to one switch, for code in an event loop and for code that waits itself.
+"""gRPC channels to one switch, asynchronous and blocking.
 
-What is called and how errors are read is the same for both (client.py). Here is what is not: how an answer is
-waited for, and the stream.
+Calls and errors are the same for both (client.py); awaiting responses and the stream differ.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from finsy.proto import p4r, p4r_grpc
 from tailrace.p4rt.tls import Tls
 
 MOST_WAITING = 1024
-"""Messages for the stream that may wait; more means that the switch reads none."""
+"""Messages queued for the stream; more means that the switch is stalled."""
 
 _OPTIONS: list[tuple[str, int]] = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     # errors of a batch travel in trailers
     ("grpc.max_metadata_size", 1 << 20),
-    # a switch that comes back is to be found soon, whatever its channel has learned before
+    # reconnects soon to a switch that has restarted
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
     ("grpc.use_local_subchannel_pool", 1),
@@ -40,8 +39,8 @@ _CLOSE_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class SwitchAddress:
-    """Where a switch is: a gRPC target such as `127.0.0.1:50051` or `unix:/tmp/leaf1.sock`, and its device
-    id.
+    """The address of a switch: a gRPC target such as `127.0.0.1:50051` or `unix:/tmp/leaf1.sock`, and its
+    device id.
     """
 
     address: str
@@ -49,25 +48,25 @@ class SwitchAddress:
 
 
 class StreamEndedError(Exception):
-    """The stream is over, and no error says why."""
+    """The stream has ended without an error."""
 
 
 class MessageStream(Protocol):
     """An open StreamChannel. Both calls raise StreamEndedError when it has ended."""
 
     def send(self, message: p4r.StreamMessageRequest) -> None:
-        """Has a message on its way when this returns. Raises queue.Full when the switch reads none."""
+        """Queues a message. Raises queue.Full when the switch is stalled."""
         ...
 
     async def receive(self, timeout_s: float | None) -> p4r.StreamMessageResponse | None:
-        """The next message; None after the time. Raises grpc.RpcError when the switch ends the stream."""
+        """The next message; None after the timeout. Raises grpc.RpcError when the switch ends the stream."""
         ...
 
     async def close(self) -> None: ...
 
 
 class Channel(ABC):
-    """An open channel of grpc or grpc.aio. `stub` gives what `one` and `all` wait for."""
+    """An open channel of grpc or grpc.aio. `one` and `all` await the calls of `stub`."""
 
     def __init__(self, kind: Any, address: str, tls: Tls | None) -> None:
         if tls is None:
@@ -79,11 +78,11 @@ class Channel(ABC):
 
     @abstractmethod
     async def one(self, call: Any) -> Any:
-        """The answer of a call. Raises grpc.RpcError."""
+        """The response of a unary call. Raises grpc.RpcError."""
 
     @abstractmethod
     async def all(self, call: Any) -> list[Any]:
-        """The answers of a call that has several. Raises grpc.RpcError."""
+        """The responses of a streaming call. Raises grpc.RpcError."""
 
     @abstractmethod
     def stream(self) -> MessageStream:
@@ -91,7 +90,7 @@ class Channel(ABC):
 
 
 class LoopChannel(Channel):
-    """For code in an event loop."""
+    """A channel in an event loop."""
 
     def __init__(self, address: str, tls: Tls | None, kind: Any = grpc.aio) -> None:
         super().__init__(kind, address, tls)
@@ -107,7 +106,7 @@ class LoopChannel(Channel):
 
 
 class BlockingChannel(Channel):
-    """For code without an event loop: nothing here waits for one, so `run_at_once` can run what uses it."""
+    """A blocking channel; no coroutine here suspends, so `run_at_once` can run its users."""
 
     def __init__(self, address: str, tls: Tls | None) -> None:
         super().__init__(grpc, address, tls)
@@ -138,19 +137,19 @@ class _LoopStream:
             raise queue.Full from None
 
     async def _write_out(self) -> None:
-        """Writes message after message. Alone: gRPC allows one write at a time, and a write that is
-        cancelled, say with the question that it is for, would take the stream with it.
+        """Writes the queued messages. gRPC allows one write at a time, and a cancelled write would cancel the
+        stream.
         """
         try:
             while True:
                 await self._call.write(await self._waiting.get())
         except (grpc.RpcError, grpc.aio.UsageError, asyncio.InvalidStateError):
-            self._call.cancel()  # so that who receives learns of it
+            self._call.cancel()  # ends `receive`, too
 
     async def receive(self, timeout_s: float | None) -> p4r.StreamMessageResponse | None:
         if timeout_s is None and self._reading is None:
             return self._message(await self._read())
-        # a read that is cancelled would take the stream with it, too, so it goes on after the time
+        # a cancelled read would cancel the stream, too, so it continues after the timeout
         reading = self._reading = self._reading or asyncio.ensure_future(self._read())
         done, _ = await asyncio.wait({reading}, timeout=timeout_s)
         if not done:
@@ -203,12 +202,12 @@ class _BlockingStream:
         except queue.Empty:
             return None
         if isinstance(message, Exception):
-            self._received.put(message)  # whoever asks again learns the same
+            self._received.put(message)  # for further calls
             raise message
         return message
 
     async def close(self) -> None:
         self._call.cancel()
-        with suppress(queue.Full):  # who takes them waits only where there are none
+        with suppress(queue.Full):  # the writer only waits for an empty queue
             self._requests.put_nowait(None)
         self._reader.join(_CLOSE_S)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P4Runtime of one switch over gRPC: its calls and the stream, and how their errors are told.
+"""P4Runtime client of one switch over gRPC: its calls, the stream, and their errors.
 
     async with connect("leaf1", address) as client:     in an event loop
     connection = GrpcConnection("leaf1", …)             without one (connection.py); the same code
 
-finsy's own client holds every call to ten seconds; a native switch may take longer to compile a program that
-it meets for the first time.
+finsy's client limits every call to ten seconds; a native switch may take longer to compile a new program.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _STREAM = "stream"
 
 
 class Client:
-    """An open channel to one switch. `election_id` goes with whatever changes the switch."""
+    """A client of one switch. Requests that change the switch have `election_id`."""
 
     def __init__(
         self,
@@ -76,7 +75,7 @@ class Client:
         return self._name
 
     def _failure(self, error: Any, what: str, kind: type[RefusedError] = RefusedError) -> SwitchError:
-        """The error of a call: an RpcError that is a Call too, a class that gRPC's stubs do not know."""
+        """The error of a call: an RpcError that is also a Call, a class that gRPC's stubs do not know."""
         code, details = error.code(), _line(error.details() or "")
         if code is grpc.StatusCode.UNAVAILABLE:
             why = f": {details}" if self._encrypted else ""
@@ -110,11 +109,11 @@ class Client:
         return [entity for response in responses for entity in response.entities]
 
     def write_request(self, updates: Sequence[p4r.Update]) -> p4r.WriteRequest:
-        """What `carry_out` takes."""
+        """The request for `carry_out`."""
         return p4r.WriteRequest(device_id=self._device_id, election_id=self._election(), updates=updates)
 
     async def carry_out(self, request: p4r.WriteRequest) -> None:
-        """Carries out a request that is ready. Raises as `write`."""
+        """Sends a Write request. Raises as `write`."""
         try:
             await self._channel.one(self._channel.stub.Write(request, timeout=self._call_s))
         except grpc.RpcError as error:
@@ -124,14 +123,14 @@ class Client:
         await self.carry_out(self.write_request(updates))
 
     async def _pipeline(self, what: str, wanted: int) -> p4r.ForwardingPipelineConfig:
-        """The configuration; an empty one where the switch runs no program."""
+        """The configuration; empty: the switch runs no program."""
         request = p4r.GetForwardingPipelineConfigRequest(device_id=self._device_id)
         request.response_type = wanted  # type: ignore[assignment]
         call = self._channel.stub.GetForwardingPipelineConfig
         try:
             response = await self._channel.one(call(request, timeout=self._call_s))
         except grpc.RpcError as error:
-            if error.code() is grpc.StatusCode.FAILED_PRECONDITION:  # how BMv2 says that it runs none
+            if error.code() is grpc.StatusCode.FAILED_PRECONDITION:  # BMv2 without a program
                 return p4r.ForwardingPipelineConfig()
             raise self._failure(error, f"reading the {what}") from error
         config: p4r.ForwardingPipelineConfig = response.config
@@ -142,19 +141,19 @@ class Client:
         return config.cookie.cookie if config.HasField("cookie") else None
 
     async def config(self) -> p4r.ForwardingPipelineConfig:
-        """The pipeline's configuration; an empty one where the switch runs no program.
+        """The pipeline's configuration; empty: the switch runs no program.
 
         Raises:
-            SwitchError: the switch is gone, or refuses.
+            SwitchError: the switch is unreachable, or rejects the call.
         """
         return await self._pipeline("program", p4r.GetForwardingPipelineConfigRequest.ALL)
 
     async def p4info(self) -> p4i.P4Info:
-        """The program's description.
+        """The program's P4Info.
 
         Raises:
             NotOfferedError: no program is loaded.
-            SwitchError: the switch is gone.
+            SwitchError: the switch is unreachable.
         """
         wanted = p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE
         info = (await self._pipeline("program's P4Info", wanted)).p4info
@@ -166,9 +165,7 @@ class Client:
         await self.set_pipeline(requests.push(program), program.name)
 
     async def set_pipeline(self, request: p4r.SetForwardingPipelineConfigRequest, name: str) -> None:
-        """Carries out a request that says neither device nor election id; `name`: of the program. Raises as
-        `push`.
-        """
+        """Sends a request without device and election id; `name`: of the program. Raises as `push`."""
         request.device_id = self._device_id
         requests.set_election(request.election_id, self.election_id)
         try:
@@ -179,10 +176,10 @@ class Client:
             raise self._failure(error, f"program {name}") from error
 
     async def statistics(self) -> dict[str, Any] | None:
-        """What the traffic manager has counted; None where the switch is another one than ours.
+        """The traffic manager's counts; None: the switch is not a native one.
 
         Raises:
-            SwitchError: the switch is gone, or refuses.
+            SwitchError: the switch is unreachable, or rejects the call.
         """
         call = self._channel.raw.unary_unary(f"/{'/'.join(requests.STATISTICS)}", bytes, bytes)
         try:
@@ -196,11 +193,10 @@ class Client:
         return counts
 
     async def traces(self, request: requests.TraceRequest) -> list[bytes] | None:
-        """What the switch would do with a packet, as JSON of switch.trace.Trace, each way that was asked for;
-        None where the switch is another one than ours.
+        """The traces of a packet, each a switch.trace.Trace as JSON; None: the switch is not a native one.
 
         Raises:
-            SwitchError: the switch is gone, or refuses.
+            SwitchError: the switch is unreachable, or rejects the call.
         """
         call = self._channel.raw.unary_stream(f"/{'/'.join(requests.TRACE)}", bytes, bytes)
         try:
@@ -217,10 +213,10 @@ class Client:
     # ---- stream ----
 
     def send(self, message: p4r.StreamMessageRequest) -> None:
-        """Sends a message on the stream, which the first one opens; it is on its way when this returns.
+        """Queues a message on the stream; the first one opens it.
 
         Raises:
-            UnreachableError: the stream has ended, or the switch takes nothing any more.
+            UnreachableError: the stream has ended, or the switch is stalled.
         """
         if self._stream is None:
             self._stream = self._channel.stream()
@@ -232,10 +228,10 @@ class Client:
             raise UnreachableError(self._name, f"the switch at {self._address} takes no messages") from None
 
     async def receive(self, timeout_s: float | None = None) -> p4r.StreamMessageResponse:
-        """The next message of the stream, on which something has been sent.
+        """The next message of the stream, which `send` has opened.
 
         Raises:
-            NoResponseError: there is none in the time.
+            NoResponseError: none arrives before the timeout.
             ElectionError: another client has the election id.
             SwitchError: the stream has ended.
         """
@@ -251,7 +247,7 @@ class Client:
         return message
 
     def announce(self, election_id: int) -> None:
-        """Asks to be the primary controller with an election id; the answer comes on the stream."""
+        """Requests to be the primary controller; the response comes on the stream."""
         self.election_id = election_id
         message = p4r.StreamMessageRequest()
         message.arbitration.device_id = self._device_id
@@ -259,12 +255,12 @@ class Client:
         self.send(message)
 
     async def become_primary(self, election_id: int) -> None:
-        """Waits until this client is primary: with this election id, or the highest one that the switch
-        remembers of a controller which has gone (P4Runtime §5.3).
+        """Waits until this client is primary: with this election id, or with the highest one that the switch
+        has seen of a disconnected controller (P4Runtime §5.3).
 
         Raises:
             ElectionError: another controller is primary, or has the id.
-            SwitchError: the switch is gone, or does not answer.
+            SwitchError: the switch is unreachable, or does not respond.
         """
         while True:
             self.announce(election_id)
@@ -280,7 +276,7 @@ class Client:
             election_id = highest
 
     async def close(self) -> None:
-        """Ends the stream, and with it this client's part in the election."""
+        """Closes the stream, which withdraws from the election."""
         stream, self._stream = self._stream, None
         if stream is not None:
             await stream.close()
@@ -303,11 +299,11 @@ async def connect(
     """A client of the switch at an address; nothing is sent yet.
 
     Args:
-        calls: what the channel is made by: gRPC, or p4rt.grpc_in_memory.InMemoryGrpc.
-        call_s: how long a call may take, and `push_s` the setting of a program.
+        calls: makes the channel: grpc.aio, or p4rt.grpc_in_memory.InMemoryGrpc.
+        call_s: timeout of calls, `push_s` of setting a program.
 
     Raises:
-        TlsError: TLS files are no good.
+        TlsError: TLS files are invalid.
     """
     channel = LoopChannel(address.address, tls, calls)
     async with channel.raw:

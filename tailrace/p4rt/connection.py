@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One switch over P4Runtime, without an event loop. Reads need no stream and no election (P4Runtime §13)."""
+"""Blocking connection to one switch. Reads need no stream and no election (P4Runtime §13)."""
 
 from __future__ import annotations
 
@@ -24,27 +24,25 @@ from tailrace.spec.words import check_text
 
 TIMEOUT_S = 10.0
 BATCH = 500
-"""Updates in a Write, whose messages have 4 MiB at most at simple_switch_grpc."""
+"""Updates in a Write; simple_switch_grpc limits messages to 4 MiB."""
 
 
 class Connection(Protocol):
-    """How inspection reaches a switch. Both calls raise SwitchError."""
+    """A switch for inspection. Both calls raise SwitchError."""
 
     name: str
 
     def p4info(self) -> p4i.P4Info:
-        """The program's description."""
+        """The program's P4Info."""
         ...
 
     def read(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
-        """Everything that the patterns match."""
+        """The entities that match the patterns."""
         ...
 
 
 class GrpcConnection:
-    """A channel to one switch. `client` has all calls; its coroutines never wait for an event loop, so
-    `run_at_once` runs them.
-    """
+    """A blocking channel to one switch. `client` has all calls; `run_at_once` runs its coroutines."""
 
     def __init__(
         self,
@@ -58,15 +56,15 @@ class GrpcConnection:
         """Prepares the channel; nothing is sent yet.
 
         Args:
-            name: what messages call the switch.
+            name: the switch's, for messages.
             address: host:port.
             device_id: of P4Runtime.
             tls: None: not encrypted.
-            p4info: None: the switch is asked.
+            p4info: None: read from the switch.
 
         Raises:
-            SpecError: there can be no such address or device id.
-            TlsError: TLS files are no good.
+            SpecError: the address or the device id is invalid.
+            TlsError: TLS files are invalid.
         """
         check_text(address, f"{name}: address")
         if not 0 <= device_id <= MOST_DEVICE_ID:
@@ -88,7 +86,7 @@ class GrpcConnection:
         self._channel.raw.close()
 
     def wait(self, most_s: float) -> bool:
-        """Waits until a server listens at the address, `most_s` at most; whether one does."""
+        """Waits until a server listens at the address, `most_s` at most; whether it does."""
         try:
             grpc.channel_ready_future(self._channel.raw).result(most_s)
         except grpc.FutureTimeoutError:
@@ -96,21 +94,21 @@ class GrpcConnection:
         return True
 
     def p4info(self) -> p4i.P4Info:
-        """The program's description, from the switch where none was given."""
+        """The program's P4Info, from the switch if none was given."""
         if self._p4info is None:
             self._p4info = run_at_once(self.client.p4info())
         return self._p4info
 
     def read(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
-        """Everything that the patterns match, in the order of the switch."""
+        """The entities that match the patterns, in the switch's order."""
         return run_at_once(self.client.read(entities))
 
     def write(self, updates: Sequence[p4r.Update]) -> None:
-        """Carries out updates in their order, as the primary (`client.become_primary`).
+        """Writes updates in order, as the primary (`client.become_primary`).
 
         Raises:
-            WriteError: some were refused, which `failures` names; the others are carried out.
-            SwitchError: the rest was not carried out, from the first of some batch on.
+            WriteError: the updates in `failures` were rejected; the others are written.
+            SwitchError: the updates from some batch on were not written.
         """
         failures: dict[int, str] = {}
         for first in range(0, len(updates), BATCH):
@@ -128,11 +126,11 @@ class GrpcConnection:
             raise WriteError(self.name, f"{len(failures)} updates were refused", failures=failures)
 
     def statistics(self) -> dict[str, Any] | None:
-        """What the traffic manager has counted, as our switch counts it (switch.p4runtime.statistics)."""
+        """The traffic manager's counts of a native switch (switch.p4runtime.statistics)."""
         return run_at_once(self.client.statistics())
 
     def traces(self, request: TraceRequest) -> list[bytes] | None:
-        """What the native switch would do with a packet, each way as JSON (switch.trace.Trace)."""
+        """The traces of a packet on a native switch, as JSON (switch.trace.Trace)."""
         return run_at_once(self.client.traces(request))
 
 

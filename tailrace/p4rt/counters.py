@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The counters of a switch as sums by name: `port_tx`, `flowcut_created`, `drops.NO_ROUTE`.
 
-A counter with one cell keeps its name; one with a cell for each port is summed; the drops are kept apart by
-reason. Of RLB's recirculations there is also how often the packet went round that did so most often.
+A counter with a cell for each port is summed; drops are counted by reason. Of RLB's recirculations there is
+also the maximum of a packet.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from tailrace.p4rt.programs import P4Program
 DROPS = "drops"
 TRIMS = "trims"
 RECIRCULATIONS = "recirculations"
-"""A cell for each number of times that a packet had gone round before."""
+"""A cell for each number of earlier recirculations of a packet."""
 
 MOST_RECIRCULATIONS = "recirculations_most"
 _REASONS = "DropReason_t"
 
 
 def requests(program: P4Program) -> list[p4r.Entity]:
-    """What to read from a switch that runs this program: all cells of all its indexed counters."""
+    """Read requests for all cells of a program's indexed counters."""
     return [
         p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=counter.preamble.id))
         for counter in program.p4info.counters
@@ -35,7 +35,7 @@ Cell = tuple[str, int, int]
 
 
 def cells(program: P4Program, entities: Iterable[p4r.Entity]) -> Iterator[Cell]:
-    """The counters' cells that are among a switch's answers to a read of all of them."""
+    """The counters' cells among the entities that a switch has returned."""
     names = {counter.preamble.id: counter.preamble.alias for counter in program.p4info.counters}
     for entity in entities:
         entry = entity.counter_entry
@@ -43,9 +43,7 @@ def cells(program: P4Program, entities: Iterable[p4r.Entity]) -> Iterator[Cell]:
 
 
 def sums(program: P4Program, counted: Iterable[Cell]) -> dict[str, int]:
-    """Packets by counter name; drop reasons that never happened are left out. Cells without packets may be
-    missing.
-    """
+    """Packets by counter name, without drop reasons of 0. Cells without packets may be missing."""
     aliases = [counter.preamble.alias for counter in program.p4info.counters]
     packets_by_name = {name: 0 for name in aliases if name != DROPS}
     if RECIRCULATIONS in packets_by_name:
@@ -61,12 +59,12 @@ def sums(program: P4Program, counted: Iterable[Cell]) -> dict[str, int]:
 
 
 def drop_reason(program: P4Program, index: int) -> str:
-    """The reason of a drop that is counted in this cell of DROPS."""
+    """The drop reason of a cell of DROPS."""
     return program.enum_name(_REASONS, index)
 
 
 def trimmed(switches: Iterable[Mapping[str, int]]) -> int | None:
-    """Packets whose payload these switches cut off; None where their program never does."""
+    """Packets trimmed by these switches; None: their programs do not trim."""
     trims = [values[TRIMS] for values in switches if TRIMS in values]
     return sum(trims) if trims else None
 

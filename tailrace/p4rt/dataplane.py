@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The messages of BMv2's gRPC data plane, of which nobody publishes Python classes.
+"""The messages of BMv2's gRPC data plane, as no package has their Python classes.
 
 Source: behavioral-model services/p4/bm/dataplane_interface.proto.
 """

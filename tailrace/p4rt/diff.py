@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least updates that turn what a switch holds into what it should hold, and the order in which to make
-them.
+"""The minimal updates from the actual to the intended entities of a switch, and their order.
 
-No packet may meet a route to a group that is not there. So groups and all else are written before routes, and
-what is no longer wanted is deleted in the reverse order. P4Runtime promises no order within one write, so
-every stage is a write of its own.
+No packet may meet a route to a missing group. So groups and all else are written before routes, and deletions
+have the reverse order. P4Runtime promises no order within one Write, so every stage is a Write.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from tailrace.p4rt.canonical import Key, Value, action_value, canonical
 from tailrace.p4rt.programs import P4Program
 
 _LAST = "ipv4_routes"
-"""The table whose entries refer to others."""
+"""The table whose entries refer to groups."""
 
 
 ByKey = dict[Key, tuple[Value, p4r.Entity]]
@@ -28,7 +26,7 @@ ByKey = dict[Key, tuple[Value, p4r.Entity]]
 
 @dataclass(frozen=True, slots=True)
 class EntityChange:
-    """One difference: `update` is what to do, `before` what the switch holds, `after` what it should hold."""
+    """One difference: its update, the actual and the intended entity."""
 
     update: p4r.Update
     before: p4r.Entity | None
@@ -36,7 +34,7 @@ class EntityChange:
 
 
 def by_key(entities: Iterable[p4r.Entity]) -> ByKey:
-    """Entities by what names them; the last one where several have the same name."""
+    """Entities by key; the last one of several with the same key."""
     entities_by_key = {}
     for entity in entities:
         key, value = canonical(entity)
@@ -47,9 +45,9 @@ def by_key(entities: Iterable[p4r.Entity]) -> ByKey:
 def diff(
     program: P4Program, intended: Iterable[p4r.Entity], actual: Iterable[p4r.Entity]
 ) -> list[EntityChange]:
-    """The differences, in no order that matters: see `stages`.
+    """The differences, unordered: see `stages`.
 
-    Default actions that nobody intends count as wrong where they are not those of the program.
+    Default actions without an intent are differences if they are not the program's.
     """
     return diff_by_key(program, by_key(intended), by_key(actual))
 
@@ -81,7 +79,7 @@ def diff_by_key(program: P4Program, wanted: ByKey, held: ByKey) -> list[EntityCh
 
 
 def _identity(entity: p4r.Entity) -> p4r.Entity:
-    """The part of an entity that a delete names."""
+    """The key fields of an entity, for a deletion."""
     if entity.WhichOneof("entity") != "table_entry":
         return entity
     entry = entity.table_entry
@@ -94,7 +92,7 @@ def _identity(entity: p4r.Entity) -> p4r.Entity:
 
 @lru_cache
 def _initial_defaults(program: P4Program) -> dict[Key, Value]:
-    """The default actions that the program itself has, by key."""
+    """The program's initial default actions, by key."""
     defaults: dict[Key, Value] = {}
     for table in program.p4info.tables:
         if table.HasField("initial_default_action"):
@@ -107,7 +105,7 @@ def _initial_defaults(program: P4Program) -> dict[Key, Value]:
 
 
 def stages(program: P4Program, changes: Iterable[EntityChange]) -> list[list[p4r.Update]]:
-    """The updates of some changes, as writes to be made one after the other."""
+    """The updates of some changes, as consecutive Writes."""
     last = program.table(_LAST).preamble.id
     order: tuple[list[p4r.Update], ...] = ([], [], [], [])
     for change in changes:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Digests: messages of the data plane to the controller (P4Runtime §9.8, §16.3).
 
-Every digest that a program declares is enabled, each message sent at once and by itself: they are rare and
-urgent. A switch does not repeat a message that says the same before the last one was acknowledged.
+All digests of a program are enabled, and each message is sent at once, in a list by itself: they are rare and
+urgent. A switch does not repeat an equal message before the last one was acknowledged.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from finsy.proto import p4r
 from tailrace.p4rt.programs import P4Program
 
 ACK_TIMEOUT_NS = 1_000_000_000
-"""After so long without an acknowledgement a switch may send the same again."""
+"""After so long without an acknowledgement a switch may repeat a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class DigestMessage:
-    """A message of a switch.
+    """A digest message of a switch.
 
-    name: of the digest, as P4Info has it
-    fields: what it says by name, in the order of the declaration; bits are numbers
-    time_ns: when the switch sent it, by the switch's clock; 0: it does not say
+    name: of the digest in P4Info
+    fields: values by name, in the order of the declaration; bits are numbers
+    time_ns: when the switch sent it, by the switch's clock; 0: unknown
     """
 
     switch: str
@@ -37,13 +37,13 @@ class DigestMessage:
 
 
 def entries(program: P4Program) -> Iterator[P4Entity]:
-    """What enables every digest of a program."""
+    """The entities that enable all digests of a program."""
     for digest in program.p4info.digests:
         yield P4DigestEntry(digest.preamble.name, max_list_size=1, ack_timeout_ns=ACK_TIMEOUT_NS)
 
 
 def decode(program: P4Program, switch: str, message: p4r.DigestList) -> list[DigestMessage]:
-    """The messages of a list; none where the program has no such digest, for it may be an older one's."""
+    """The messages of a list; none for a digest that the program does not have: it may be of an older one."""
     if message.digest_id not in {digest.preamble.id for digest in program.p4info.digests}:
         return []
     batch = P4DigestList.decode(p4r.StreamMessageResponse(digest=message), program.schema)
@@ -51,7 +51,7 @@ def decode(program: P4Program, switch: str, message: p4r.DigestList) -> list[Dig
 
 
 def _by_name(data: object) -> dict[str, Any]:
-    """The fields of a struct by name; of anything else by their places."""
+    """The fields of a struct by name; of other types by position."""
     if isinstance(data, dict):
         return {str(name): value for name, value in data.items()}
     values = data if isinstance(data, tuple) else (data,)
@@ -59,5 +59,5 @@ def _by_name(data: object) -> dict[str, Any]:
 
 
 def acknowledgement(message: p4r.DigestList) -> p4r.DigestListAck:
-    """What says that a list was received."""
+    """The acknowledgement of a list."""
     return p4r.DigestListAck(digest_id=message.digest_id, list_id=message.list_id)

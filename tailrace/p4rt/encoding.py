@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entities as P4Runtime messages: finsy's encoding, made once for all entities that say the same.
+"""Entities as P4Runtime messages: finsy's encoding, cached for equal entities.
 
-The switches of a network hold much the same: a route by the same port to the same leaf is one of a few
+The switches of a network have many equal entities: a route by the same port to the same leaf is one of a few
 thousand, however many switches have it.
 """
 
@@ -20,36 +20,36 @@ from tailrace.p4rt.by_name.entries import Entries
 from tailrace.p4rt.programs import P4Program
 
 MOST_KEPT = 1 << 20
-"""Messages that are kept for each program; beyond, all are forgotten."""
+"""Messages that are cached for each program; one more clears the cache."""
 
 _PROGRAMS_KEPT = 16
 
 _NAMED = ("table_id", "match", "action", "is_default_action", "priority", "meter_config")
 _unnamed_fields = attrgetter(*(field.name for field in fields(P4TableEntry) if field.name not in _NAMED))
 _UNSET_FIELDS = _unnamed_fields(P4TableEntry())
-"""What an entry has beside `_NAMED`, where nothing of it is set."""
+"""Values of the other fields of an entry, if unset."""
 
 
 @lru_cache(_PROGRAMS_KEPT)
 def _cache(program: P4Program) -> dict[Hashable, p4r.Entity]:
-    """The messages of a program, by what `_said` says; of each key and of each action of a table one."""
-    del program  # a dictionary of its own is all that it needs
+    """The messages of a program by `_cache_key`; also one for each key, and for each action of a table."""
+    del program  # one dictionary a program
     return {}
 
 
 @lru_cache(_PROGRAMS_KEPT)
 def _shared(program: P4Program) -> dict[int, tuple[P4Entity, p4r.Entity]]:
-    """The messages of entities that never change, by `id`; with each, so that no other one gets that."""
+    """The messages of immutable entities by `id`, with the entity, so that its id stays unique."""
     del program
     return {}
 
 
 _KEY = 5
-"""So many of what `_said` says come before the action."""
+"""Elements of `_cache_key` before the action."""
 
 
 def _cache_key(entity: P4Entity) -> tuple[Hashable, ...] | None:
-    """All that an entity says, as something to look up; None for kinds that are rare."""
+    """The key of an entity in the cache; None: rare kinds are not cached."""
     if type(entity) is not P4TableEntry or _unnamed_fields(entity) != _UNSET_FIELDS:
         return None
     action = entity.action
@@ -68,13 +68,13 @@ def _cache_key(entity: P4Entity) -> tuple[Hashable, ...] | None:
 
 
 def encode(program: P4Program, entities: Iterable[P4Entity]) -> list[p4r.Entity]:
-    """Entities as P4Runtime messages, which are shared: nobody may change them."""
+    """Entities as P4Runtime messages, which are shared and immutable."""
     cache = _cache(program)
     return [_encoded(entity, cache, program) for entity in entities]
 
 
 def encode_shared(program: P4Program, entities: Iterable[P4Entity]) -> list[p4r.Entity]:
-    """The same of entities that nobody may change either: what was met before needs no look."""
+    """As `encode`, for immutable entities, which are cached by identity."""
     cache, shared = _cache(program), _shared(program)
     messages = []
     for entity in entities:
@@ -98,7 +98,7 @@ def _encoded(entity: P4Entity, cache: dict[Hashable, p4r.Entity], program: P4Pro
         if same_key is None or same_call is None:
             message = _message(entity, program)
         else:
-            # many routes, and many groups to which they lead, but most pairs of them once
+            # many keys and many actions, but most pairs of them once
             message = p4r.Entity()
             message.CopyFrom(same_key)
             message.table_entry.action.CopyFrom(same_call.table_entry.action)
@@ -114,7 +114,7 @@ def _entries(program: P4Program) -> Entries:
 
 
 def _message(entity: P4Entity, program: P4Program) -> p4r.Entity:
-    """The message of a table entry with a plain action; of a program that finsy does not take, without it."""
+    """The message of a table entry with an action; without finsy, if it does not support the program."""
     if len(program.schema.tables) == len(program.p4info.tables):
         return entity.encode(program.schema)
     assert isinstance(entity, P4TableEntry) and isinstance(entity.action, P4TableAction)

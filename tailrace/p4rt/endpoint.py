@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the control plane reaches one switch, over gRPC or within the process."""
+"""The control plane's interface to one switch, over gRPC or within the process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 
 class Readable(Protocol):
-    """A switch that can be read, which needs no election."""
+    """A switch that can be read, without an election."""
 
     @property
     def name(self) -> str:
@@ -25,28 +25,28 @@ class Readable(Protocol):
         """The entities that match the patterns.
 
         Raises:
-            SwitchError: the read was refused, or the switch is gone.
+            SwitchError: the read was rejected, or the switch is unreachable.
         """
         ...
 
 
 class Endpoint(Readable, Protocol):
-    """P4Runtime of one switch, of which the caller is the primary controller where it writes."""
+    """P4Runtime of one switch; a caller that writes is the primary controller."""
 
     async def write(self, updates: Sequence[p4r.Update]) -> None:
-        """Carries out the updates; those that can be are carried out even where others cannot.
+        """Writes the updates; valid ones are written even if others are rejected.
 
         Raises:
-            WriteError: some were refused.
-            SwitchError: the switch is gone.
+            WriteError: some were rejected.
+            SwitchError: the switch is unreachable.
         """
         ...
 
     async def cookie(self) -> int | None:
-        """What identifies the pipeline that the switch runs; None where it runs none.
+        """The cookie of the switch's pipeline; None: it runs none.
 
         Raises:
-            SwitchError: the switch is gone.
+            SwitchError: the switch is unreachable.
         """
         ...
 
@@ -54,13 +54,13 @@ class Endpoint(Readable, Protocol):
         """Makes the switch run a program, with empty tables.
 
         Raises:
-            SwitchError: it was refused, or the switch is gone.
+            SwitchError: it was rejected, or the switch is unreachable.
         """
         ...
 
 
 def run_at_once(coroutine: Coroutine[Any, Any, _T]) -> _T:
-    """The result of a coroutine that never waits, such as anything over an endpoint within the process."""
+    """The result of a coroutine that never suspends, such as calls of an endpoint within the process."""
     try:
         coroutine.send(None)
     except StopIteration as stop:

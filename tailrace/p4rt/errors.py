@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong in the control plane; every text is one line for the user.
+"""Errors of the control plane; every text is one line for the user.
 
 ControllerError          a run fails (exit status 1)
-├── P4ProgramError       a compiled program is missing or no good
+├── P4ProgramError       a compiled program is missing or invalid
 ├── TlsError             TLS files cannot be used (exit status 2)
 └── SwitchError          something about one switch, which it names
-    ├── UnreachableError     nobody answers, or the switch went away
+    ├── UnreachableError     no server responds, or the connection broke
     ├── ElectionError        another controller is primary, or has our election id
-    ├── RefusedError         the switch answers with an error
+    ├── RefusedError         the switch responds with an error
     │   ├── ReadError        to a read
     │   └── WriteError       to some updates
-    ├── NotOfferedError      the program or the target has no such thing (registers on BMv2, no flow table)
-    ├── NoResponseError      something was asked by a packet or on the stream, nothing came back in time
-    └── ReconcileError       the switch does not keep what is written
+    ├── NotOfferedError      the program or the target does not support it (registers on BMv2, no flow table)
+    ├── NoResponseError      no response to an in-band query, or on the stream, before the timeout
+    └── ReconcileError       the switch does not keep the entities that are written
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class ControllerError(Error):
 
 
 class P4ProgramError(ControllerError):
-    """A compiled program is missing, or is no good."""
+    """A compiled program is missing or invalid."""
 
 
 class TlsError(ControllerError, SpecError):
-    """A TLS file cannot be used, which is bad input (exit status 2)."""
+    """A TLS file is invalid: bad input (exit status 2)."""
 
 
 class SwitchError(ControllerError):
-    """Something about one switch. Its text begins with the switch's name; `problem` is what follows."""
+    """An error of one switch. Its text is the switch's name and `problem`."""
 
     def __init__(self, switch: str, problem: str) -> None:
         super().__init__(f"{switch}: {problem}")
@@ -42,7 +42,7 @@ class SwitchError(ControllerError):
 
 
 class UnreachableError(SwitchError):
-    """Nobody answers, or the switch went away."""
+    """No server responds, or the connection broke."""
 
 
 class ElectionError(SwitchError):
@@ -52,10 +52,10 @@ class ElectionError(SwitchError):
 
 
 class RefusedError(SwitchError):
-    """The switch answers with an error.
+    """The switch responds with an error.
 
-    code: the canonical name of the (first) reason, empty where it is not known
-    failures: of a batch, which (by index) and why
+    code: the canonical name of the (first) error, empty: unknown
+    failures: of a batch, errors by index
     """
 
     def __init__(
@@ -67,20 +67,20 @@ class RefusedError(SwitchError):
 
 
 class ReadError(RefusedError):
-    """A read was refused."""
+    """A read was rejected."""
 
 
 class WriteError(RefusedError):
-    """Updates were refused; those that `failures` does not name were carried out where it names any."""
+    """Updates were rejected: those in `failures`, if it has any, else all."""
 
 
 class NotOfferedError(SwitchError):
-    """The program or its target does not have what was asked for."""
+    """The program or its target does not support the request."""
 
 
 class NoResponseError(SwitchError):
-    """Nothing came back in time."""
+    """No response before the timeout."""
 
 
 class ReconcileError(SwitchError):
-    """The switch does not keep what is written."""
+    """The switch does not keep the entities that are written."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Something that happened in a network, as its controller tells it: a line for people, and what is in it."""
+"""Events of a network, as its controller reports them: a line of text, and structured facts."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 
 LINK_DOWN, LATE = "link-down", "late"
 CONTROLLER = "controller"
-"""The subject of what the controller tells of itself."""
+"""The subject of events about the controller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened.
+    """An event.
 
-    kind: switch-ready, switch-lost, backup, link-down, link-up, late (a switch or the controller did not keep
-        up with the watching of links), miswired, relay (questions cannot be relayed), digest, failure-alert
-        (RLB §IV-B.2), path-out (found so) or path-back, pfc-storm or pfc-restored (pauses hold a port for too
-        long), deadlock (switches pause each other in a circle)
+    kind: switch-ready, switch-lost, backup, link-down, link-up, late (link probes of a switch or the
+        controller are late), miswired, relay (in-band queries cannot be relayed), digest, failure-alert (RLB
+        §IV-B.2), path-out or path-back, pfc-storm or pfc-restored (a port is paused for too long), deadlock
+        (a cycle of paused switches)
     subject: the switch, the link as `leaf1-spine2`, `controller`, or the relay's socket
-    text: one line for people
-    facts: what the line says, by name, as JSON knows it; units are in the names
+    text: one line
+    facts: values of the text by name, as in JSON; names have units
     """
 
     kind: str
@@ -37,6 +37,6 @@ def structured(event: Event) -> dict[str, Any]:
 
 
 def event_of(message: dict[str, Any]) -> Event:
-    """The event that `p4rt.events.structured` made an object of; KeyError where it did not."""
+    """The event of an object made by `structured`; KeyError: it was not."""
     facts = dict(message)
     return Event(facts.pop("event"), facts.pop("subject"), facts.pop("text"), facts)

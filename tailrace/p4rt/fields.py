@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a P4Info field holds, and its value from P4Runtime's bytes.
+"""The kind of a P4Info field, and its typed value from P4Runtime's bytestrings.
 
-P4Info tells a width, sometimes a type, rarely a format. The kind of a field is the first of these that
-applies:
+P4Info has a width, sometimes a type, rarely a format. The kind of a field is the first of these that applies:
 
 1. its type is a serializable enum: the member's name;
 2. annotation @format(IPV4_ADDRESS), @format(IPV6_ADDRESS) or @format(MAC_ADDRESS);
 3. width 0 (P4Runtime's SDN strings): text; a number where P4Info names no type, as for `error`;
 4. width 9: a port (v1model's PortId_t is the only 9-bit type that programs use);
-5. width 32, 48 or 128 and a name that speaks of an address: IPv4, MAC or IPv6;
+5. width 32, 48 or 128 and a name of an address: IPv4, MAC or IPv6;
 6. width above 64: hexadecimal; otherwise a number.
 
-A name speaks of an address when one of its words is in ADDRESS_WORDS, or two are "next" and "hop", and none
-in OTHER_WORDS. Only the last part of a name counts (`dstAddr` of `hdr.ipv4.dstAddr`); its words are split
-at underscores and capitals.
+Names of addresses have a term in ADDRESS_TERMS, or "next" and "hop", and none in NON_ADDRESS_TERMS. Only the
+last component of a name counts (`dstAddr` of `hdr.ipv4.dstAddr`), split at underscores and capitals.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from finsy.proto import p4i, p4r, p4t
 from tailrace.p4rt.values import Interval, Mac, Masked, SwitchPort, Value, Wide
 
 PeerOf = Callable[[int], "str | None"]
-"""Name of the neighbour at a port of the switch that is being read."""
+"""Name of the neighbour at a port of the switch."""
 
 PORT_BITS = 9
 _JSON_BITS = 64
@@ -43,13 +41,13 @@ NON_ADDRESS_TERMS = frozenset(
 )
 _ADDRESS_BITS = {32: "IPV4", 48: "MAC", 128: "IPV6"}
 _MOST_DEPTH = 32
-"""Names that a type may have had one after the other."""
+"""Depth of nested type names."""
 _NAME_PART = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _FORMATS = {"IPV4_ADDRESS": "IPV4", "IPV6_ADDRESS": "IPV6", "MAC_ADDRESS": "MAC"}
 
 
 class FieldKind(enum.Enum):
-    """How a field's bits are shown."""
+    """How a field's value is shown."""
 
     NUMBER = "number"
     WIDE = "wide number"
@@ -77,7 +75,7 @@ class TypedField:
     signed: bool = False
 
     def value(self, number: int, peer_of: PeerOf) -> Value:
-        """The typed value of the field's bits."""
+        """The typed value of a number."""
         if self.kind is FieldKind.ENUM:
             return self.members.get(number, str(number))
         if self.kind is FieldKind.PORT:
@@ -96,7 +94,7 @@ class TypedField:
         return number.to_bytes((bits + 7) // 8 or 1, "big", signed=self.signed)
 
     def from_match(self, match: p4r.FieldMatch, peer_of: PeerOf) -> Value:
-        """The typed value of what an entry matches the field with."""
+        """The typed value of a match."""
         which = match.WhichOneof("field_match_type")
         if which == "exact":
             return self.from_bytes(match.exact.value, peer_of)
@@ -116,7 +114,7 @@ class TypedField:
         return None
 
     def _masked(self, data: bytes, mask: int, peer_of: PeerOf, *, prefix: bool) -> Value:
-        """Addresses under a mask of leading ones become networks; a ternary value under all ones is plain."""
+        """Addresses with a prefix mask become networks; ternary values with a full mask become values."""
         number, prefix_bits = int.from_bytes(data, "big"), mask.bit_count()
         if mask == (1 << self.width) - 1 and not prefix:
             return self.value(number, peer_of)
@@ -148,14 +146,14 @@ def make_field(
     type_name: str = "",
     types: p4t.P4TypeInfo | None = None,
 ) -> TypedField:
-    """Decides what a field holds, by the rules at the top of this file.
+    """A field of the kind that the rules at the top of this file give.
 
     Args:
         name: as P4Info has it, with or without the headers before it.
         width: in bits.
         annotations: P4Info's, as text.
         type_name: name of the P4 type, if it has one.
-        types: P4Info's types, to look the name up.
+        types: P4Info's types.
     """
     members = enum_members(types, type_name)
     if members:
@@ -201,7 +199,7 @@ def enum_members(types: p4t.P4TypeInfo | None, type_name: str) -> Mapping[int, s
 def fields_of(
     members: Iterable[p4i.MatchField | p4i.Action.Param], types: p4t.P4TypeInfo
 ) -> dict[int, TypedField]:
-    """The key of a table, or the parameters of an action, by id; one without a name is called by its id."""
+    """The key of a table, or the parameters of an action, by id; unnamed ones have the id as name."""
     return {
         member.id: make_field(
             member.name or str(member.id),
@@ -215,7 +213,7 @@ def fields_of(
 
 
 def data_field(name: str, spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo) -> TypedField:
-    """What a scalar of P4Data holds: a bitstring, a serializable enum, or a type that is translated."""
+    """The field of a P4Data scalar: a bitstring, a serializable enum, or a translated type."""
     which = spec.bitstring.WhichOneof("type_spec")
     if which is None:
         enum_name = spec.serializable_enum.name
@@ -229,7 +227,7 @@ def data_field(name: str, spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo) -> Ty
 
 
 def original(spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo) -> p4t.P4DataTypeSpec:
-    """The type behind names that P4's `type` gives to others, as far as P4Info does not translate it."""
+    """The type behind `type` declarations, up to a translated type."""
     for _ in range(_MOST_DEPTH):
         name = spec.new_type.name
         if name not in types.new_types or not types.new_types[name].HasField("original_type"):

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gRPC within one event loop: servers and channels that are joined by memory, with delays and mishaps.
+"""gRPC within one event loop: servers and channels connected by memory, with delays and faults.
 
     memory = Memory(Ways(delay_s=lambda address: 0.001))
     memory.serve("leaf1", [rpc_handler(service)])
     async with connect("leaf1", Address("leaf1", 1), calls=memory) as client: ...
 
-Handlers are those of a real server, and get the octets that it would get; clients find what grpc.aio has.
-Messages of one call and direction stay in order, as HTTP/2 keeps them; calls may overtake each other. There
-is no thread and no socket, so with an event loop in virtual time every run of a seed is the same; what ends
-several things at once does so in the order in which they began, which sets would not keep.
+Handlers are those of a real server and get the same octets; clients have the interface of grpc.aio. Messages
+of one call and direction stay in order, as with HTTP/2; calls may overtake each other. There is no thread and
+no socket, so a run in virtual time is deterministic: dictionaries keep the order of calls, which sets would
+not.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ import grpc
 import grpc.aio
 
 WINDOW = 256
-"""Messages of one call and direction that may be under way or unread; who sends more waits, as by HTTP/2."""
+"""Flow control: messages of one call and direction that may be in flight or unread, as with HTTP/2."""
 
 _CLOSED = "the channel was closed"
 _LOST = "the connection was lost"
 
 
 class RpcFault(Enum):
-    """What may become of a call."""
+    """A fault of a call."""
 
     NONE = "none"
     REQUEST_LOST = "request lost"
-    """It never arrives, and the client learns that the connection broke: nothing was done."""
+    """The request is lost, and the client gets a connection error: nothing was done."""
     RESPONSE_LOST = "answer lost"
-    """It is carried out, and the client learns that the connection broke."""
+    """The call is executed, and the client gets a connection error."""
     NO_RESPONSE = "silence"
-    """It is carried out, and no answer comes until the client gives up."""
+    """The call is executed, and the client's deadline expires."""
     DUPLICATED = "twice"
-    """It is carried out two times, as by something between that repeats calls; the second answer comes."""
+    """The call is executed twice, as by a proxy that retries; the client gets the second response."""
 
 
 @dataclass(slots=True)
 class ChannelModel:
-    """How messages travel, by the address of the server.
+    """Delays and faults, by the address of the server.
 
     delay_s: of the next message, seconds.
-    mishap: of the next call, by the name of its method, such as `Write`.
-    done: told of each call that a server has carried out without an error, before its answer goes.
+    fault: of the next call, by the name of its method, such as `Write`.
+    done: called for each call that a server has executed without an error, before its response.
     """
 
     delay_s: Callable[[str], float] = lambda _address: 0.0
@@ -61,7 +61,7 @@ class ChannelModel:
 
 @dataclass(frozen=True, slots=True)
 class _CallStatus:
-    """How a call ended, as its client learns it."""
+    """The status of a call."""
 
     code: grpc.StatusCode
     details: str = ""
@@ -77,7 +77,7 @@ _DONE = _CallStatus(grpc.StatusCode.OK)
 
 
 class _Pipe:
-    """One direction of a call: messages arrive in order, each after its delay; after an end nothing does."""
+    """One direction of a call: messages arrive in order, each after its delay; a status is the last."""
 
     def __init__(self, delay_s: Callable[[], float]) -> None:
         self._delay_s = delay_s
@@ -100,7 +100,7 @@ class _Pipe:
             self._readable.set()
 
     def cut(self, end: _CallStatus) -> None:
-        """Ends it now: what is under way is lost, what has arrived can still be taken."""
+        """Closes it now: messages in flight are lost, those that have arrived can still be taken."""
         if not self._cut:
             self._cut = True
             self._arrived.append(end)
@@ -108,13 +108,13 @@ class _Pipe:
             self._writable.set()
 
     async def room(self) -> None:
-        """Waits while too many messages have not been taken."""
+        """Waits while the window is full."""
         while not self._cut and len(self._in_flight) + len(self._arrived) >= WINDOW:
             self._writable.clear()
             await self._writable.wait()
 
     async def take(self) -> bytes | _CallStatus:
-        """The next message; an end stays, whoever asks again learns the same."""
+        """The next message; a status is returned again by further calls."""
         while not self._arrived:
             self._readable.clear()
             await self._readable.wait()
@@ -126,7 +126,7 @@ class _Pipe:
 
 
 class _Context:
-    """What a handler sees of its call: the part of grpc.aio.ServicerContext that handlers use."""
+    """The part of grpc.aio.ServicerContext that handlers use."""
 
     def __init__(self, responses: _Pipe, serialize: Callable[[Any], bytes] | None, *, mute: bool) -> None:
         self._responses = responses
@@ -151,7 +151,7 @@ class _Context:
         self._trailing = tuple(trailing_metadata)
 
     def status(self) -> _CallStatus | None:
-        """The status that the handler has set; None: the call is done."""
+        """The error status that the handler has set; None: OK."""
         if self._code == grpc.StatusCode.OK:
             return None
         return _CallStatus(self._code, self._details, self._trailing)
@@ -168,14 +168,14 @@ class _Context:
 
 @dataclass(frozen=True, slots=True)
 class _Details(grpc.HandlerCallDetails):
-    """What a handler is chosen by."""
+    """The method for which a handler is looked up."""
 
     method: str
     invocation_metadata: tuple[tuple[str, str | bytes], ...] = ()
 
 
 class _Call:
-    """One call from both sides."""
+    """One call, client and server side."""
 
     def __init__(
         self, channel: _Channel, method: str, serialize: Callable[[Any], bytes], timeout_s: float | None
@@ -198,7 +198,7 @@ class _Call:
             self._deadline = self._loop.call_later(timeout_s, self.finish, late)
         self._loop.call_later(model.delay_s(address), self._reach)
 
-    # ---- the client's side ----
+    # ---- client side ----
 
     def send(self, request: Any) -> None:
         self._requests.send(self._serialize(request))
@@ -207,7 +207,7 @@ class _Call:
         await self._requests.room()
 
     async def take(self) -> bytes | None:
-        """The next answer; None after the last.
+        """The next response; None after the last.
 
         Raises:
             grpc.aio.AioRpcError: the call has failed.
@@ -221,7 +221,7 @@ class _Call:
         raise item.error()
 
     def finish(self, end: _CallStatus) -> None:
-        """The call is over for the client, who learns of `end`; the server hears of it later."""
+        """Finishes the call with a status for the client; the server is notified after a delay."""
         if self.over:
             return
         self.over = True
@@ -231,10 +231,10 @@ class _Call:
         self._responses.cut(end)
         self._loop.call_later(self._channel.memory.model.delay_s(self._channel.address), self.stop)
 
-    # ---- the server's side ----
+    # ---- server side ----
 
     def _reach(self) -> None:
-        """The call has come to where the server should be."""
+        """The call arrives at the address of the server."""
         server = self._channel.memory.servers.get(self._channel.address)
         if server is None or self.over:
             self._responses.send(_CallStatus(grpc.StatusCode.UNAVAILABLE, "failed to connect"))
@@ -246,7 +246,7 @@ class _Call:
             self._server.add_done_callback(server.tasks.pop)
 
     def stop(self) -> None:
-        """Ends the server's part."""
+        """Cancels the handler."""
         if self._server is not None:
             self._server.cancel()
 
@@ -266,7 +266,7 @@ class _Call:
                     self._channel.memory.model.done(self._channel.address, self._method.rpartition("/")[2])
         except grpc.aio.AbortError:
             end = context.end or end
-        except Exception as error:  # noqa: BLE001 - as gRPC answers what a handler does not catch
+        except Exception as error:  # noqa: BLE001 - gRPC's status for uncaught exceptions
             end = _CallStatus(grpc.StatusCode.UNKNOWN, f"Unexpected {type(error)}: {error}")
         finally:
             self._requests.cut(_DONE)
@@ -302,7 +302,7 @@ class _Call:
 
 
 class _Method:
-    """A method of a channel: calling it begins a call."""
+    """A method of a channel: calling it starts a call."""
 
     def __init__(
         self,
@@ -324,7 +324,7 @@ class _Method:
 
 
 class _Unary:
-    """A call with one answer, which is waited for."""
+    """A call with one response, which is awaited."""
 
     def __init__(self, call: _Call, parse: Callable[[bytes], Any]) -> None:
         self._call, self._parse = call, parse
@@ -344,7 +344,7 @@ class _Unary:
 
 
 class _Many:
-    """A call with many answers; of a stream also what is sent."""
+    """A call with many responses, and requests of a stream."""
 
     def __init__(self, call: _Call, parse: Callable[[bytes], Any]) -> None:
         self._call, self._parse = call, parse
@@ -369,12 +369,12 @@ class _Many:
         self._call.send(message)
 
     def cancel(self) -> None:
-        """Ends the call."""
+        """Cancels the call."""
         self._call.finish(_CallStatus(grpc.StatusCode.CANCELLED, _CLOSED))
 
 
 class _Channel:
-    """A client's way to one address: what stubs, and those who use them, need of grpc.aio.Channel."""
+    """A channel to one address: the part of grpc.aio.Channel that clients use."""
 
     def __init__(self, memory: InMemoryGrpc, address: str) -> None:
         self.memory, self.address = memory, address
@@ -389,23 +389,23 @@ class _Channel:
         self.end(_CallStatus(grpc.StatusCode.CANCELLED, _CLOSED))
 
     def end(self, end: _CallStatus) -> None:
-        """Ends all calls."""
+        """Finishes all calls with a status."""
         for call in tuple(self.calls):
             call.finish(end)
 
     def unary_unary(self, method: str, *serializers: Any, **options: Any) -> _Method:
-        """A call with one answer; arguments as grpc.aio has them."""
+        """A call with one response; arguments as in grpc.aio."""
         return _Method(self, method, _Unary, *serializers, **options)
 
     def unary_stream(self, method: str, *serializers: Any, **options: Any) -> _Method:
-        """A call with many answers; `stream_stream` sends many messages, too."""
+        """A call with many responses; `stream_stream` has many requests, too."""
         return _Method(self, method, _Many, *serializers, **options)
 
     stream_stream = unary_stream
 
 
 class _Server:
-    """What answers at one address."""
+    """The server at one address."""
 
     def __init__(self, handlers: Sequence[grpc.GenericRpcHandler[Any, Any]]) -> None:
         self._handlers = handlers
@@ -417,7 +417,7 @@ class _Server:
 
 
 class InMemoryGrpc:
-    """All servers and channels of one event loop. It stands where `grpc.aio` does when channels are made."""
+    """All servers and channels of one event loop, in place of `grpc.aio`."""
 
     def __init__(self, model: ChannelModel | None = None) -> None:
         self.model = model or ChannelModel()
@@ -425,12 +425,12 @@ class InMemoryGrpc:
         self.channels: dict[_Channel, None] = {}
 
     def serve(self, address: str, handlers: Sequence[grpc.GenericRpcHandler[Any, Any]]) -> None:
-        """From now on these handlers answer at an address; whatever was there has ended."""
+        """Starts a server at an address, in place of an earlier one."""
         self.end(address)
         self.servers[address] = _Server(handlers)
 
     def end(self, address: str) -> None:
-        """Whoever answers at an address is killed: calls break, and new ones find nobody."""
+        """Kills the server at an address: calls break, and new ones are not connected."""
         server = self.servers.pop(address, None)
         if server is not None:
             for task in tuple(server.tasks):
@@ -444,5 +444,5 @@ class InMemoryGrpc:
                 channel.end(_CallStatus(grpc.StatusCode.UNAVAILABLE, _LOST))
 
     def insecure_channel(self, address: str, options: object = None) -> _Channel:  # noqa: ARG002
-        """A channel to an address, whether anybody answers there or not."""
+        """A channel to an address, with or without a server."""
         return _Channel(self, address)

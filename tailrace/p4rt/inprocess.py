@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switches within the process, such as those of the virtual network: everything happens at once.
+"""Switches within the process, such as those of the virtual network: calls take no time.
 
 install_all(network.p4rt, intent(topology, scheme, target))
 """
@@ -19,43 +19,41 @@ from tailrace.p4rt.status import P4RtError
 
 
 class InProcessSwitch(Protocol):
-    """P4Runtime of a switch as plain calls, which raise P4RtError where a server would answer with an error:
-    sim.network.endpoint.Endpoint is one.
-    """
+    """P4Runtime of a switch as function calls, which raise P4RtError (sim.network.endpoint.Endpoint)."""
 
     name: str
 
     def write(self, request: p4r.WriteRequest) -> None:
-        """Carries out a Write."""
+        """Executes a Write."""
         ...
 
     def bulk_insert(self, entities: Iterable[p4r.Entity]) -> None:
-        """Inserts entities that nobody changes any more."""
+        """Bulk insert of immutable entities."""
         ...
 
     def read(self, request: p4r.ReadRequest) -> Iterator[p4r.ReadResponse]:
-        """Carries out a Read."""
+        """Executes a Read."""
         ...
 
     def set_pipeline(self, request: p4r.SetForwardingPipelineConfigRequest) -> None:
-        """Carries out a SetForwardingPipelineConfig."""
+        """Executes a SetForwardingPipelineConfig."""
         ...
 
     def digest_lists(self) -> list[p4r.DigestList]:
-        """Takes the digests that wait."""
+        """Takes the queued digest lists."""
         ...
 
     def acknowledge(self, message: p4r.DigestListAck) -> None:
-        """Says that a list was received."""
+        """Acknowledges a list."""
         ...
 
     def pipeline(self, response_type: int, /) -> p4r.GetForwardingPipelineConfigResponse:
-        """Answers a GetForwardingPipelineConfig."""
+        """Executes a GetForwardingPipelineConfig."""
         ...
 
 
 class InProcess:
-    """The endpoint of such a switch. Nothing waits, so `run_at_once` can run what uses it."""
+    """The endpoint of such a switch. Its coroutines never suspend, so `run_at_once` can run them."""
 
     def __init__(self, switch: InProcessSwitch) -> None:
         self._switch = switch
@@ -79,10 +77,10 @@ class InProcess:
             raise WriteError(self.name, str(error), error.code.name) from error
 
     async def bulk_insert(self, entities: Iterable[p4r.Entity]) -> None:
-        """Inserts entities, in little time; nobody may change them any more.
+        """Bulk insert of entities, which are immutable from now on.
 
         Raises:
-            WriteError: one was refused; some may have been inserted.
+            WriteError: one was rejected; some may have been inserted.
         """
         try:
             self._switch.bulk_insert(entities)
@@ -90,10 +88,10 @@ class InProcess:
             raise WriteError(self.name, str(error), error.code.name) from error
 
     def digests(self, program: P4Program) -> list[DigestMessage]:
-        """Takes the digests that wait, and acknowledges them; the switch runs the program.
+        """Takes and acknowledges the queued digests; the switch runs the program.
 
         Raises:
-            SwitchError: it refuses.
+            SwitchError: the switch rejects a call.
         """
         received = []
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch must hold, whoever says so."""
+"""The intended state of a switch."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from finsy.p4entity import P4Entity
 
 @dataclass(frozen=True, slots=True)
 class SwitchIntent:
-    """A program, and entities in the order in which they are written; nobody may change them any more.
+    """A program and immutable entities, in the order in which they are written.
 
-    Default actions of tables without a key hold the configuration.
+    Default actions of tables without a key are the configuration.
     """
 
     switch: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled P4 programs: their P4Info, their BMv2 JSON, and the numbers that the P4 source decides."""
+"""Compiled P4 programs: P4Info, BMv2 JSON, and constants of the P4 source."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tailrace.spec.files import MOST_TEXT_BYTES, read_bytes, unmarked
 from tailrace.spec.text import one_line
 
 _P4INFO = (".p4info.txtpb", ".p4.p4info.txtpb", ".p4info.txt", ".p4.p4info.txt")
-"""P4Info beside NAME.json: our name, that of the p4lang tutorials, and both as p4c had them before 2024."""
+"""P4Info beside NAME.json: ours, of the p4lang tutorials, and both as p4c wrote them before 2024."""
 _NOT_THERE = "with id="
-"""Part of finsy's message where P4Info refers to an id that it does not have."""
+"""Part of finsy's message for a missing id in P4Info."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class P4Program:
-    """A compiled program. `schema` is finsy's view of `p4info`; `cookie` identifies the pair of files."""
+    """A compiled program. `schema`: finsy's view of `p4info`; `cookie` identifies the pair of files."""
 
     name: str
     path: Path
@@ -50,14 +50,14 @@ class P4Program:
         raise P4ProgramError(f"program {self.name}: P4Info has no {type_name}.{member}")
 
     def enum_name(self, type_name: str, value: int) -> str:
-        """The member of an enum that has a value; the value itself as text where none has."""
+        """The name of an enum's value; the value as text if it has none."""
         for member in self.p4info.type_info.serializable_enums[type_name].members:
             if int.from_bytes(member.value, "big") == value:
                 return member.name
         return str(value)
 
     def constant(self, key: str) -> int:
-        """A number of the annotation `@switch[...]` of the P4 source's main, such as `cpu_port`.
+        """A constant of the annotation `@switch[...]` of the P4 source's main, such as `cpu_port`.
 
         Raises:
             P4ProgramError: it is not there.
@@ -111,7 +111,7 @@ class P4Program:
         """The cells of each register, and the bits of a cell.
 
         Raises:
-            P4ProgramError: a register is of structs, of which none is known.
+            P4ProgramError: a register has structs.
         """
         enums = self.p4info.type_info.serializable_enums
         registers = {}
@@ -136,7 +136,7 @@ def load(name: str, build: Path | None = None) -> P4Program:
         build: the folder; None: ours, or that of a plug-in.
 
     Raises:
-        P4ProgramError: a file is missing or no good, or several folders have one of that name.
+        P4ProgramError: a file is missing or invalid, or several folders have it.
     """
     if build is None:
         folders = [folder for folder in (P4_BUILD, *plugins.builds()) if (folder / f"{name}.json").exists()]
@@ -149,8 +149,8 @@ def load(name: str, build: Path | None = None) -> P4Program:
 
 
 def _not_compiled(name: str, builds: Sequence[Path]) -> str:
-    """That no folder has a program, and how one of a plug-in is compiled."""
-    # of several plug-ins the one that has its source
+    """The error for a missing program, with the command that compiles a plug-in's."""
+    # the plug-in that has its source
     build = next((build for build in builds if (build.parent / f"{name}.p4").exists()), builds[0])
     looked = ", ".join(map(str, (P4_BUILD, *builds)))
     command = f"python scripts/compile_p4.py -I p4src {build.parent} {build}"
@@ -166,7 +166,7 @@ def read(json_path: Path, info_path: Path | None = None) -> P4Program:
             p4lang tutorials.
 
     Raises:
-        P4ProgramError: a file is missing or no good.
+        P4ProgramError: a file is missing or invalid.
     """
     name = json_path.name.removesuffix(".json")
     if info_path is None:
@@ -176,12 +176,12 @@ def read(json_path: Path, info_path: Path | None = None) -> P4Program:
 
 
 def schema_of(p4info: p4i.P4Info) -> P4Schema:
-    """P4Info as finsy sees it. Action profiles without a table, as p4c writes them for unused ones, are left
-    out, as finsy asks each for its first table. Of P4Info in which two names end alike, which finsy does not
-    take, it sees all but tables and actions: `encoding` needs no schema for these.
+    """P4Info for finsy. Unused action profiles, which p4c writes without tables, are left out, as finsy needs
+    each one's first table. P4Info with equal aliases, which finsy rejects, is without tables and actions:
+    `encoding` needs no schema for these.
 
     Raises:
-        LookupError, ValueError: it names what is not there.
+        LookupError, ValueError: an id in P4Info is missing.
     """
     used = p4i.P4Info()
     used.CopyFrom(p4info)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What both sides of P4Runtime say alike: election ids, the request of a push, the call beside P4Runtime."""
+"""Messages of client and server: election ids, the request of a push, and the services beside P4Runtime."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from finsy.proto import p4r
 from tailrace.p4rt.programs import P4Program
 
 STATISTICS = ("tailrace.Statistics", "Get")
-"""Service and method beside P4Runtime, which has no place for counts of the traffic manager: a device id as
-text -> JSON as switch.p4runtime.statistics has it. Switches of others do not know it.
+"""Service and method beside P4Runtime, for counts of the traffic manager: a device id as text -> JSON of
+switch.p4runtime.statistics. Only native switches have it.
 """
 
 
 TRACE = ("tailrace.Trace", "Try")
-"""Service and method beside P4Runtime: a `TraceRequest` as JSON -> a stream of `switch.trace.Trace`, as JSON,
-and where it asks for them `TraceNeeds`. Switches of others do not know it.
+"""Service and method beside P4Runtime: a `TraceRequest` as JSON -> a stream of `switch.trace.Trace` as JSON,
+and `TraceNeeds` on request. Only native switches have it.
 """
 
 
 class TraceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a switch would do with a packet that came in by a port.
+    """A trace of a packet that a port receives.
 
-    every: each way it could take
-    needs: of the one that it would take now also what that needs elsewhere, where all of it could be told
-    send: what it does, for the packet is sent for real; not with the two above
-    election_id: with `send`, where the switch has a primary controller: under whose id it is sent
+    every: all possible outcomes
+    needs: also the read set of the current outcome, if the trace is complete
+    send: the packet is sent, not a dry run; excludes the two above
+    election_id: with `send`: of the primary controller, if the switch has one
 
     `frame` is in base 16.
     """
@@ -44,9 +44,9 @@ class TraceNeeds(msgspec.Struct, frozen=True):
     """What another switch needs for the same trace.
 
     program: SHA-256 of the p4_device_config, in base 16
-    time_ns: of the switch, when the packet came in; a tick of its time stamps is `tick_ns`
-    entities: each a p4.v1.Entity, as octets; in the order in which they can be written
-    choices: outcomes, as switch.trace.trying takes them
+    time_ns: of the switch, when it received the packet; `tick_ns`: unit of its timestamps
+    entities: each a serialized p4.v1.Entity, in the order in which they can be written
+    choices: outcomes of choices, as in switch.trace.trying
     """
 
     program: str
@@ -71,7 +71,7 @@ def set_election(message: p4r.Uint128, election_id: int) -> None:
 
 
 def push(program: P4Program) -> p4r.SetForwardingPipelineConfigRequest:
-    """Makes a switch run a program; whose device id and election id are not in it yet."""
+    """The request that sets a program, without device id and election id."""
     request = p4r.SetForwardingPipelineConfigRequest()
     request.action = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
     request.config.p4info.CopyFrom(program.p4info)

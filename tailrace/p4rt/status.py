@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one error type of P4Runtime servers, and how errors travel in gRPC trailers."""
+"""The error type of P4Runtime servers, and its encoding in gRPC trailers."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ MAX_MESSAGE = 300
 
 
 class P4RtError(Error):
-    """A request that the server refuses: a canonical code and one line for the developer of the client.
+    """A rejected request: a canonical code and one line for the developer of the client.
 
-    Whatever names or texts of others are in it, the message is one line of at most MAX_MESSAGE characters,
-    without control characters: nothing is told to a client but through here.
+    The message may contain untrusted text: it is one line of at most MAX_MESSAGE characters without control
+    characters.
     """
 
     def __init__(self, code: Code, message: str, status: bytes | None = None) -> None:
@@ -72,10 +72,10 @@ _E = TypeVar("_E", bound=BaseException)
 
 
 def without_frames(error: _E) -> _E:
-    """An error that has been caught, without the frames through which it came.
+    """A caught error, without the frames of its traceback.
 
-    They hold the request that was refused. Where one of them holds the error, too, that is a reference cycle,
-    and the request stays until somebody searches for cycles.
+    The frames hold the request. If one also holds the error, that is a reference cycle, and the request stays
+    until the next garbage collection.
     """
     cause: BaseException | None = error
     while cause is not None:
@@ -90,7 +90,7 @@ DETAILS = "grpc-status-details-bin"
 
 
 def _detail(error: P4RtError | None) -> bytes:
-    """One more detail of a status, which is a message of many parts: they can come one after the other."""
+    """One detail of a serialized status; serialized messages are merged by concatenation."""
     detail, status = p4r.Error(), rpc_status.Status()
     if error is not None:
         detail.canonical_code = error.code
@@ -103,15 +103,15 @@ _GOOD = _detail(None)
 
 
 class BatchStatus:
-    """The status of a batch as its elements are done: UNKNOWN with one p4.v1.Error for each, in order.
+    """The status of a batch: UNKNOWN with one p4.v1.Error for each element, in order.
 
-    Errors are kept as what is told of them, and no longer than that can be told.
+    Errors are kept serialized, up to the size limit.
 
     Source: P4Runtime specification 1.5, 10 and 12.3.
     """
 
     def __init__(self, most_bytes: int | None = None) -> None:
-        """Takes the size of the status beyond which its details are left out; None: they never are."""
+        """`most_bytes`: a larger status has no details; None: no limit."""
         self._most = most_bytes
         self._details: bytearray | None = bytearray()
         self._good = 0  # since the last failure
@@ -125,7 +125,7 @@ class BatchStatus:
         return self._count
 
     def append(self, error: P4RtError | None, /) -> None:
-        """Notes what became of the next element; None is success."""
+        """Adds the result of the next element; None is success."""
         self._count += 1
         if error is None:
             self._good += 1
@@ -145,15 +145,15 @@ class BatchStatus:
         self._good = 0
 
     def extend(self, errors: Iterable[P4RtError | None], /) -> None:
-        """Notes what became of the next elements."""
+        """Adds the results of the next elements."""
         for error in errors:
             self.append(error)
 
     def error(self, what: str) -> P4RtError:
-        """The error of a batch in which something failed."""
+        """The error of a batch with failures."""
         status = self.packed(what)
         if status is None:
-            # what each became is more than a client may take: say how many failed, and the first of them
+            # the details are too large: the message has the number of failures, and the first one
             assert self.first is not None
             number, first = self.first
             what += f": {self.failures} of {len(self)}; the first, number {number}: "
@@ -161,7 +161,7 @@ class BatchStatus:
         return P4RtError(Code.UNKNOWN, what, status)
 
     def packed(self, message: str) -> bytes | None:
-        """The status in octets; None where the details of all elements are more than it may have."""
+        """The serialized status; None: the details are too large."""
         if self._details is None:
             return None
         head = rpc_status.Status(code=Code.UNKNOWN, message=message).SerializeToString()
@@ -172,7 +172,7 @@ class BatchStatus:
 
 
 def refusals(trailers: Iterable[tuple[str, str | bytes]]) -> dict[int, P4RtError]:
-    """What failed, by index, as `BatchStatus` puts it into the trailers of an answer; empty without one."""
+    """The errors of a batch by index, from the trailers of a response (`BatchStatus`)."""
     errors: dict[int, P4RtError] = {}
     for packed in (value for key, value in trailers if key == DETAILS and isinstance(value, bytes)):
         try:
@@ -181,7 +181,7 @@ def refusals(trailers: Iterable[tuple[str, str | bytes]]) -> dict[int, P4RtError
                 if element.Unpack(detail) and detail.canonical_code:
                     errors[index] = P4RtError(_code(detail.canonical_code), detail.message)
         except DecodeError:
-            continue  # the status itself is told all the same
+            continue  # the caller reports the status all the same
     return errors
 
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch of a target is like, as far as the controller must know: ticks, PFC that it lacks, and
-channels of PFC that it has.
-"""
+"""Properties of targets for the controller: timestamp ticks, emulated PFC, and lossless channels."""
 
 from __future__ import annotations
 
@@ -11,14 +9,14 @@ from tailrace.spec import SpecError
 from tailrace.spec.watchdog import Watchdog
 
 MOST_DEVICE_ID = (1 << 64) - 1
-"""P4Runtime has 64 bits for it."""
+"""P4Runtime has 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmulatedPfc:
-    """Thresholds, in bytes of what one port brought and still waits, of PFC that the program itself does.
+    """Thresholds of PFC in the P4 program, in buffered bytes of an ingress port.
 
-    watchdog: of pauses between switches, as spec.watchdog has it
+    watchdog: spec of spec.watchdog, for links between switches
     """
 
     xoff_bytes: int
@@ -30,9 +28,9 @@ class EmulatedPfc:
 class Target:
     """A target. `tick_ns` is the unit of v1model's timestamps there, in ns.
 
-    pfc: where the traffic manager has none and the program stands in for it; else None
-    channels: lossless priorities of links between switches, of which a packet takes one after the other; 0:
-        there is one, and it keeps that
+    pfc: emulated by the program, for traffic managers without PFC; else None
+    channels: lossless priorities of links between switches, which a packet ascends hop by hop; 0: it keeps
+        one
     """
 
     tick_ns: int
@@ -41,7 +39,7 @@ class Target:
     channels: int = 0
 
     def ticks(self, time_ns: int) -> int:
-        """The ticks that are not shorter than a time."""
+        """A time in ticks, rounded up."""
         return -(-time_ns // self.tick_ns)
 
 
@@ -51,10 +49,10 @@ _TICK_NS = {"bmv2": 1_000, "native": 1_000, "virtual": 1}
 def target(
     name: str, tick_ns: int | None = None, pfc: EmulatedPfc | None = None, channels: int = 0
 ) -> Target:
-    """The target with a name; `tick_ns` where its switches are started with another tick than usual.
+    """The target with a name; `tick_ns`: of its switches, None: the default.
 
     Raises:
-        SpecError: the name is not known, or BMv2 is to have another tick than its own.
+        SpecError: the name is unknown, or the tick is not BMv2's.
     """
     usual = _TICK_NS.get(name)
     if usual is None:

@@ -12,13 +12,13 @@ from tailrace.p4rt.errors import TlsError
 from tailrace.spec.files import read_bytes, unmarked
 
 _MOST_BYTES = 1 << 20
-"""Of a certificate with those that vouch for it, or of a key."""
+"""Of a certificate chain, or of a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """PEM files. `ca` signs the switches' certificates (None: the system's authorities); `cert` and `key` are
-    the client's own, both or neither.
+    """PEM files. `ca` signs the switches' certificates (None: the system's authorities); `cert` and `key`: of
+    the client, both or neither.
     """
 
     ca: Path | None = None
@@ -26,7 +26,7 @@ class Tls:
     key: Path | None = None
 
     def credentials(self) -> GRPCCredentialsTLS:
-        """What gRPC needs.
+        """Credentials for gRPC.
 
         Raises:
             TlsError: a file cannot be read, or only one of certificate and key is given.

@@ -35,7 +35,7 @@ Value = Union[
 """Anything a row may hold."""
 
 ABSENT = "-"
-"""Text of a value that is not there; a field left out of a match is ANY instead."""
+"""Text of an absent value; a field omitted in a match is ANY instead."""
 ANY = "*"
 _MAC = re.compile(r"[0-9a-fA-F]{1,2}([:-][0-9a-fA-F]{1,2}){5}")
 
@@ -59,7 +59,7 @@ class Mac:
 
 @dataclass(frozen=True, slots=True, order=True)
 class SwitchPort:
-    """A port of a switch, and who is at its other end (None: not known)."""
+    """A port of a switch, and its neighbour (None: unknown)."""
 
     number: int
     peer: str | None = None
@@ -70,7 +70,7 @@ class SwitchPort:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Wide:
-    """A number of more than 64 bits, too long for JSON's readers: shown in hexadecimal."""
+    """A number of more than 64 bits, which JSON parsers may truncate: shown in hexadecimal."""
 
     number: int
 
@@ -80,7 +80,7 @@ class Wide:
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A value of which only the bits of the mask count.
+    """A value under a mask.
 
     width: of the field, in bits
     """
@@ -101,14 +101,14 @@ class Masked:
     def __str__(self) -> str:
         value = hex(self.value) if isinstance(self.value, int) else text_of(self.value)
         inverse = ~self.mask & (1 << self.width) - 1
-        if inverse & (inverse + 1) == 0:  # ones first: a prefix
+        if inverse & (inverse + 1) == 0:  # a prefix mask
             return f"{value}/{self.mask.bit_count()}"
         return f"{value}&&&{self.mask:#x}"
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A range with both ends in it."""
+    """A closed range."""
 
     low: Value
     high: Value
@@ -122,7 +122,7 @@ class Interval:
 
 
 def number_of(value: Value) -> int:
-    """The bits of a plain value as an integer. Raises TypeError for a value that has none."""
+    """The bits of a value as an integer. Raises TypeError for other kinds of values."""
     if isinstance(value, (Mac, SwitchPort, Wide, Masked)):
         return value.number
     if isinstance(value, (int, IPv4Address, IPv6Address)):
@@ -131,7 +131,7 @@ def number_of(value: Value) -> int:
 
 
 def text_of(value: Value, absent: str = ABSENT) -> str:
-    """What a cell of a table or of CSV shows."""
+    """The text of a value in a table or CSV file."""
     if value is None:
         return absent
     if isinstance(value, bool):
@@ -141,13 +141,13 @@ def text_of(value: Value, absent: str = ABSENT) -> str:
     if isinstance(value, tuple):
         return " ".join(text_of(item) for item in value) or absent
     if isinstance(value, Mapping):
-        # a field left out of a match
+        # a field omitted in a match
         return " ".join(f"{name}={text_of(item, ANY)}" for name, item in value.items()) or absent
     return str(value)
 
 
 def json_of(value: Value) -> Any:
-    """What JSON shows: numbers, booleans and null as such, ports as {"port", "peer"}, the rest as text."""
+    """A value for JSON: numbers, booleans and null as such, ports as {"port", "peer"}, the rest as text."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, SwitchPort):
@@ -160,9 +160,7 @@ def json_of(value: Value) -> Any:
 
 
 def sort_key(value: Value) -> tuple[int, Any]:
-    """A total order over values of mixed kinds: absent, numbers, addresses, prefixes, then by natural text
-    order.
-    """
+    """A total order of values: absent, numbers and addresses, prefixes, texts in natural order."""
     if value is None:
         return (0, 0)
     if isinstance(value, (bool, int, float)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program as its P4Info describes it, ready for decoding: names, fields and actions by id."""
+"""A program's P4Info, indexed for decoding: names, fields and actions by id."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ ENUM_FIELDS = {
     ("set_flowcut", "first_path"): "FirstPath_t",
     ("set_flowcut", "mode"): "FlowcutMode_t",
 }
-"""(action or counter, field) -> enum. p4c leaves the type of these fields out of P4Info; a program without
-the enum shows numbers."""
+"""(action or counter, field) -> enum; p4c omits these in P4Info. A program without the enum shows numbers."""
 
 PORT_COUNTERS = frozenset(
     {
@@ -32,7 +31,7 @@ PORT_COUNTERS = frozenset(
         *("pfc_sent", "pfc_pauses_sent", "pfc_received", "pfc_waits"),
     }
 )
-"""Counters with a cell for each port, whose names do not say so."""
+"""Counters with a cell for each port, without "port" in the name."""
 
 _SPECIAL_PORTS = {
     "cpu_port": "CPU",
@@ -63,7 +62,7 @@ class ActionView:
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """A table: its key by field id, and what an entry may have.
+    """A table: its key by field id, actions and direct resources.
 
     counts: whether it has a direct counter
     meters: whether it has a direct meter
@@ -81,7 +80,7 @@ class TableView:
     profile_id: int
 
     def key(self, match: tuple[p4r.FieldMatch, ...], peer_of: PeerOf) -> dict[str, Value]:
-        """Typed key by field name, in the order of the declaration; None where the entry does not care."""
+        """Typed key by field name, in the order of the declaration; None: don't care."""
         given = {field.field_id: field for field in match}
         return {
             field.name: field.from_match(given[number], peer_of) if number in given else None
@@ -90,10 +89,10 @@ class TableView:
 
 
 class ProgramView:
-    """Everything by id, from one P4Info message."""
+    """The objects of one P4Info message by id."""
 
     def __init__(self, info: p4i.P4Info) -> None:
-        """Reads the message; nothing of it can be wrong, only unknown."""
+        """Indexes the message; unknown types are shown as numbers."""
         self.info = info
         types = info.type_info
         self._names = entities("table", info.tables)
@@ -134,23 +133,23 @@ class ProgramView:
             if annotation.name == _SWITCH_ANNOTATION
             for pair in annotation.kv_pair_list.kv_pairs
         }
-        """Numbers of the annotation @switch[cpu_port=...] of the program."""
+        """Constants of the annotation @switch[cpu_port=...] of the program."""
         self.special_ports = {
             number: _SPECIAL_PORTS[key] for key, number in self.constants.items() if key in _SPECIAL_PORTS
         }
-        """Ports that are no interfaces."""
+        """Ports without interfaces."""
 
     @property
     def name(self) -> str:
-        """The program's name, empty where P4Info does not tell."""
+        """The program's name; empty: P4Info has none."""
         return self.info.pkg_info.name
 
     def shown(self, kind: str) -> list[str]:
-        """The names that are shown for all tables, counters or registers."""
+        """The shown names of all tables, counters or registers."""
         return [names.shown(number) for names in self._of_kind(kind) for number in names.by_id]
 
     def named(self, kind: str, name: str) -> list[str]:
-        """The shown names of all tables, counters or registers that a name means."""
+        """The shown names of all tables, counters or registers that match a name."""
         return [names.shown(number) for names in self._of_kind(kind) for number in names.meanings(name)]
 
     def _of_kind(self, kind: str) -> Sequence[NameIndex[Any]]:
@@ -162,28 +161,28 @@ class ProgramView:
         return of_kind[kind]
 
     def table(self, name: str) -> TableView | None:
-        """The table that a name means; None: none, or several."""
+        """The table with a name; None: none, or several."""
         try:
             return self.tables[self._names.id_of(name)]
         except SpecError:
             return None
 
     def enum(self, name: str) -> Mapping[int, str]:
-        """Names of an enum's values; empty where there is no such enum."""
+        """Names of an enum's values; empty: no such enum."""
         return enum_members(self.info.type_info, name)
 
     def enum_value(self, name: str, member: str) -> int | None:
         return next((number for number, text in self.enum(name).items() if text == member), None)
 
     def register_size(self, name: str) -> int:
-        """The cells of a register; 0 where there is none."""
+        """The cells of a register; 0: no such register."""
         return next((register.size for register in self.info.registers if register.preamble.alias == name), 0)
 
     def index_field(self, owner: str) -> TypedField:
-        """What the index of a counter, register or meter counts.
+        """The index field of a counter, register or meter.
 
-        A port where the owner's name speaks of ports, or it is one of our counters of ports; else a number.
-        The part before a dot names the instance, and does not count.
+        It is a port if the owner's name has "port" in it, or is in PORT_COUNTERS; else a number. The part
+        before a dot names the instance, and does not count.
         """
         owner = owner.rpartition(".")[2]
         by_port = owner in PORT_COUNTERS or "port" in owner.lower().split("_")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries as people write them, by names and values, as P4Runtime messages."""
+"""Entries by names and values to P4Runtime messages."""

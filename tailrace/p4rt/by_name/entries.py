@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Entries by name and value -> P4Runtime messages, with the P4Info of a program alone.
 
-Every name that P4Info holds can be used (`names`), and every value as people write it (`parse`).
+All names of P4Info can be used (`names`), and values in the usual notations (`parse`).
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ class TableNames:
 
 
 class Entries:
-    """Makes the messages of one program's entries. All methods raise SpecError for what P4Info has not, and
-    for values that do not fit.
-    """
+    """Encodes one program's entries. Methods raise SpecError for unknown names and values that do not fit."""
 
     def __init__(self, p4info: p4i.P4Info) -> None:
         self.p4info = p4info
@@ -46,14 +44,14 @@ class Entries:
         self._params: dict[int, tuple[NameIndex[p4i.Action.Param], dict[int, TypedField]]] = {}
 
     def table(self, name: str) -> TableNames:
-        """The table that a name means."""
+        """The table with a name."""
         number = self.tables.id_of(name)
         if number not in self._tables:
             self._tables[number] = TableNames(self.tables.by_id[number], self._actions, self.p4info)
         return self._tables[number]
 
     def key(self, table: TableNames, values: Mapping[str, Any]) -> list[p4r.FieldMatch]:
-        """The key of an entry; fields that may have any value can be left out."""
+        """The key of an entry; don't-care fields can be omitted."""
         given = {}
         for name, value in values.items():
             number = table.key.id_of(name)
@@ -116,7 +114,7 @@ class Entries:
         entry = p4r.TableEntry(table_id=table.info.preamble.id, priority=priority, is_default_action=default)
         entry.match.extend([] if default and not key else self.key(table, key))
         if table.info.implementation_id:
-            # a group of its own with this action alone, for P4Runtime has no plain actions there
+            # a one-shot with this action alone, as indirect tables take no actions
             entry.action.action_profile_action_set.action_profile_actions.add(action=call, weight=1)
         else:
             entry.action.action.CopyFrom(call)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names in P4Info: full names, aliases, and the ends of full names that only one object has.
+"""Name lookup in P4Info: full names, aliases, and unique suffixes of full names.
 
-A full name (`ingress.acl`, `hdr.eth.src`) always means its object. P4Info's alias, or the last parts of a
-full name (`acl`, `eth.src`), mean it where they mean no other one. `isValid()` and p4c's older `$valid$` are
-the same.
+A full name (`ingress.acl`, `hdr.eth.src`) always identifies its object. P4Info's alias, or a suffix of a full
+name (`acl`, `eth.src`), identifies it if unique. `isValid()` and p4c's older `$valid$` are equal.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class NameIndex(Generic[_T]):
     """Objects of one kind, by name and by id."""
 
     def __init__(self, kind: str, objects: Iterable[tuple[int, str, str, _T]]) -> None:
-        """Takes id, full name, alias ("": none) and object of each; `kind` is for messages."""
+        """`objects`: id, full name, alias ("": none) and object of each; `kind`: for messages."""
         self._kind = kind
         self.by_id: dict[int, _T] = {}
         self._full: dict[int, str] = {}
@@ -41,7 +40,7 @@ class NameIndex(Generic[_T]):
             self._aliased[_same(alias)].append(number)
 
     def id_of(self, text: str) -> int:
-        """The id of what a name means. Raises SpecError: it means none, or several."""
+        """The id of a name. Raises SpecError: it identifies none, or several."""
         ids = self._meanings.get(text)
         if ids is None:
             ids = self._meanings[text] = self._find(_same(text))
@@ -54,11 +53,11 @@ class NameIndex(Generic[_T]):
         raise SpecError(f"{self._kind} {text[:_SHOWN]!r} means {len(ids)}: {full}; give the full name")
 
     def meanings(self, text: str) -> list[int]:
-        """The ids of all that a name means, in the order of P4Info."""
+        """The ids of all objects that a name matches, in P4Info's order."""
         return self._find(_same(text))
 
     def named(self, text: str) -> _T:
-        """The object that a name means. Raises SpecError as `id_of`."""
+        """The object of a name. Raises SpecError as `id_of`."""
         return self.by_id[self.id_of(text)]
 
     def _find(self, text: str) -> list[int]:
@@ -75,7 +74,7 @@ class NameIndex(Generic[_T]):
         return self._full[number]
 
     def shown(self, number: int) -> str:
-        """The alias of an id where it means no other object, else the full name."""
+        """The alias of an id if it is unique, else the full name."""
         alias = self._alias[number]
         return alias if alias and self._find(_same(alias)) == [number] else self._full[number]
 
@@ -94,12 +93,12 @@ _M = TypeVar("_M", p4i.MatchField, p4i.Action.Param)
 
 
 def entities(kind: str, objects: Iterable[_E]) -> NameIndex[_E]:
-    """Tables, actions and whatever else has a preamble in P4Info."""
+    """Objects with a preamble in P4Info, such as tables and actions."""
     return NameIndex(kind, ((e.preamble.id, e.preamble.name, e.preamble.alias, e) for e in objects))
 
 
 def members(kind: str, fields: Iterable[_M]) -> NameIndex[_M]:
-    """Match fields of a table, or parameters of an action; one without a name is called by its id."""
+    """Match fields of a table, or parameters of an action; unnamed ones have the id as name."""
     return NameIndex(kind, ((m.id, m.name or str(m.id), _last(m.name), m) for m in fields))
 
 

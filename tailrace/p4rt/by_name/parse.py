@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values as people write them, as P4Runtime's bytestrings and matches (specification 8.3 and 9.1.1).
+"""Parses values to P4Runtime's bytestrings and matches (specification 8.3 and 9.1.1).
 
-A value is an integer, or a text: decimal, hexadecimal (0x), an IPv4, IPv6 or MAC address where the width is
-that of one, the name of an enum's member, or the string itself of a type that P4Info translates to strings.
-A list of one value is that value. A negative integer is its two's complement, as in p4lang's tutorials.
+A value is an integer, or a text: decimal, hexadecimal (0x), an IPv4, IPv6 or MAC address for fields of that
+width, the name of an enum's member, or the string of a type with sdn_string. A list of one value is that
+value. A negative integer is its two's complement, as in p4lang's tutorials.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ADDRESSES: Mapping[int, tuple[str, str, Callable[[str], int]]] = {
     48: (":", "a MAC address", lambda text: Mac.parse(text).number),
     128: (":", "an IPv6 address", lambda text: int(IPv6Address(text))),
 }
-"""By width: what such addresses have in them, what they are called, and their numbers."""
+"""By width: separator, name and parser of addresses."""
 _DIGITS = re.compile(r"-?(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|0+|[1-9][0-9]*)", re.ASCII)
 _MOST_DIGITS = 1 << 12
 _SHOWN = 60
@@ -104,13 +104,13 @@ def _shown(value: object) -> str:
 
 
 def match(field: TypedField, info: p4i.MatchField, value: Any) -> p4r.FieldMatch | None:
-    """What an entry matches a field with; None where every value matches, which P4Runtime leaves out.
+    """The match of a field; None: don't care, which P4Runtime omits.
 
     Beside one value: of LPM fields [value, length] or "value/length", of ternary ones [value, mask],
     "value&&&mask" or what LPM fields take, of ranges [low, high], "low->high" or "low..high".
 
     Raises:
-        SpecError: it is none for the field.
+        SpecError: the value is no match of the field.
     """
     kind = info.match_type
     field_match = p4r.FieldMatch(field_id=info.id)
@@ -154,7 +154,7 @@ def _pair(value: Any, *separators: str) -> Sequence[Any]:
 
 
 def _prefix(field: TypedField, pair: Sequence[Any]) -> tuple[int, int]:
-    """A value without the bits behind its prefix, and the length of that."""
+    """A value without the bits behind its prefix, and the prefix length."""
     length = field.width
     if len(pair) == 2:
         text = str(pair[1]).strip()

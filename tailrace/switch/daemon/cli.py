@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `tailrace_switch_grpc`: a v1model switch on network interfaces with a P4Runtime server.
 
-What takes long to import is imported only when the command line has been understood.
+Modules that are slow to import are imported after the command line has been parsed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _MAX_MESSAGE = 1000
 _MOST_FILES = 4096
-"""Descriptors: twice as many as there may be connections, and as many again."""
+"""File descriptors: four times the connections."""
 _SWITCH_INTERVAL_S = 0.001
 _GC_THRESHOLD = (2_000, 10, 1_000_000)
 
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the switch until SIGTERM or SIGINT.
 
     Args:
-        argv: words of the command line; None: those of the process.
+        argv: arguments of the command line; None: those of the process.
 
     Returns:
         the exit code: 0 done, 2 bad input.
@@ -74,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{PROGRAM}: warning: {warning}", file=sys.stderr)
     heap.one_heap()
     _raise_descriptors()
-    logging.raiseExceptions = False  # nobody may read standard output any more
+    logging.raiseExceptions = False  # standard output may be closed
     from tailrace.switch.daemon.signals import EndedError, SignalHandlers
 
     try:
@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _raise_descriptors() -> None:
-    """Lets this process have as many descriptors as it needs at most, where it may."""
+    """Raises the limit of file descriptors, as far as allowed."""
     least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MOST_FILES if most == resource.RLIM_INFINITY else min(most, _MOST_FILES)
     if least != resource.RLIM_INFINITY and least < wanted:
@@ -96,7 +96,7 @@ def _raise_descriptors() -> None:
 
 
 def _leave_at_once() -> None:
-    """Ends the process without freeing what the system frees as well, and faster."""
+    """Exits the process without freeing memory, which the system does faster."""
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
     os._exit(0)
@@ -123,7 +123,7 @@ def _json_version() -> str:
 
 
 def _run(options: SwitchOptions, signals: SignalHandlers) -> None:
-    # gRPC writes several lines of its own about an address in use
+    # gRPC logs several lines about an address in use
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from tailrace.switch.compiler import ProgramError
     from tailrace.switch.core import BuildError, StateError
@@ -141,7 +141,7 @@ def _run(options: SwitchOptions, signals: SignalHandlers) -> None:
 
 
 def _rates_bps(options: SwitchOptions) -> dict[int, int]:
-    """The rate of each port, 0: no limit; what comes later wins."""
+    """The rate of each port, 0: no limit; the last option wins."""
     rates_bps = dict.fromkeys(options.ports, 0)
     for port, rate in options.port_rates:
         if not rate.pps:
@@ -174,8 +174,8 @@ def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCom
         pfc=pfc.get(None),
         buffer=buffer_config(options.buffer),
     )
-    # threads share the interpreter in small portions; what requests leave behind is freed at once, as a
-    # search for cycles among a million entries would stop everybody
+    # threads switch often; garbage of requests is collected at once, as a full collection among a million
+    # entries would stop all clients
     sys.setswitchinterval(_SWITCH_INTERVAL_S)
     gc.set_threshold(*_GC_THRESHOLD)
     if not is_compiled():
@@ -205,10 +205,10 @@ def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCom
             if options.p4info is not None and options.program is not None:
                 _commit(device, options.program, options.p4info)
             loop.start()
-            gc.freeze()  # what there is now is there until the end
+            gc.freeze()  # these objects live until the end
             report = _reporter(options, switch, loop)
             try:
-                # a loop that is not closed: calls of clients who take nothing would have to be waited for
+                # the loop is not closed: that would wait for calls of stalled clients
                 new_event_loop().run_until_complete(_serving(options, signals, device, loop, tls, report))
             finally:
                 signals.served()
@@ -248,7 +248,7 @@ async def _serving(
 
 
 def _reporter(options: SwitchOptions, switch: Switch, loop: IoLoop) -> Callable[[], None] | None:
-    """Writes the statistics, if anybody wants them."""
+    """Writes the statistics; None: without --statistics."""
     from tailrace.switch.p4runtime.statistics import write_statistics
 
     path = options.statistics
@@ -265,12 +265,12 @@ def _reporter(options: SwitchOptions, switch: Switch, loop: IoLoop) -> Callable[
 
 
 def _ready(options: SwitchOptions) -> None:
-    with contextlib.suppress(OSError):  # nobody may read it
+    with contextlib.suppress(OSError):  # standard output may be closed
         print(f"Server listening on {options.address}", flush=True)
 
 
 def _load(path: Path | None) -> Program | None:
-    """The program of the command line, compiled in a process that ends here: in time, or with a signal."""
+    """The program of the command line, compiled in a process that a signal stops."""
     from tailrace.switch.compiler import ProgramError
     from tailrace.switch.compiler.errors import at
     from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
@@ -338,11 +338,11 @@ def _numbers(port: int | None, options: SwitchOptions) -> list[int]:
 
 
 def _configure_log(switch: Switch, options: SwitchOptions) -> None:
-    """Sends what the switch and its server tell to where the command line says, from its level on.
+    """Sets up the log of the switch and its server.
 
-    Without a log, warnings and errors go to standard error; with -L off nothing goes anywhere.
+    Without a log, warnings and errors go to standard error; with -L off nothing is logged.
     """
-    everything = logging.getLogger("tailrace")  # modules of the server have loggers of their own below it
+    everything = logging.getLogger("tailrace")  # the parent of the server's loggers
     everything.setLevel(_LEVELS[options.log_level])
     if not options.logs("error"):
         return
@@ -365,7 +365,7 @@ def _configure_log(switch: Switch, options: SwitchOptions) -> None:
     log = logging.getLogger("tailrace.switch")
     switch.set_log(lambda level, text: log.log(_LEVELS[level], "%s", printable(text)))
     if options.log_file is not None:
-        # the log explains why a tool waits, for example; standard error may not be kept
+        # for example why a tool waits; standard error may not be kept
         for warning in options.warnings:
             log.warning("%s", warning)
 
@@ -379,7 +379,7 @@ def _watches(options: SwitchOptions) -> bool:
 
 
 def _watch(switch: Switch, options: SwitchOptions) -> Watch | None:
-    """Who follows all packets, where the log tells of them or coverage is asked for."""
+    """Tracks all packets, for the log or coverage; None: neither needs it."""
     if not _watches(options):
         return None
     log = logging.getLogger("tailrace.switch")

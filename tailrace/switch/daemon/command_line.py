@@ -21,7 +21,7 @@ from tailrace.switch.daemon.units import parse_depth, parse_rate
 
 PROGRAM = "tailrace_switch_grpc"
 
-# accepted because scripts give them, and without meaning here
+# accepted for scripts, without effect
 _IGNORED_WITH_VALUE = (
     "nanolog",
     "notifications-addr",
@@ -49,7 +49,7 @@ _REFUSED = {
 _BY_GRPC = "with --dp-grpc-server-addr ports have no interfaces, as with BMv2"
 
 _MOST_NUMBER = MOST_DEVICE_ID
-"""All other numbers are smaller."""
+"""The largest number of any option."""
 
 _COPIED = {f.name for f in fields(SwitchOptions)} - {
     "program",
@@ -58,7 +58,7 @@ _COPIED = {f.name for f in fields(SwitchOptions)} - {
     "recirc_rate_bps",
     "warnings",
 }
-"""What an option of that name, or with that `dest`, gives as it is."""
+"""Attributes that are copied from the option of that name or `dest`."""
 
 
 class _ArgumentParser(argparse.ArgumentParser):
@@ -312,9 +312,9 @@ def parse_options(
     """The options on a command line.
 
     Raises:
-        OptionError: it makes no sense, or asks for something that cannot be done.
+        OptionError: it is invalid, or not supported.
     """
-    # target options may stand before or after `--`, so the separator itself means nothing
+    # target options may stand before or after `--`, so the separator has no meaning
     given = parser.parse_intermixed_args([argument for argument in arguments if argument != "--"])
     if given.help or given.version or given.json_version:
         return given, SwitchOptions(None, {})
@@ -343,7 +343,7 @@ def _program(given: argparse.Namespace) -> Path | None:
         and given.pcap.endswith(".json")
         and not Path(given.pcap).is_dir()
     ):
-        # `--pcap X.json` means the option without its value
+        # `--pcap X.json` is the option without a value
         names, given.pcap = [given.pcap], "."
     if len(names) > 1:
         raise OptionError(f"'{names[1]}' is one argument too many")

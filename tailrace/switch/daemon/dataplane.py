@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets over gRPC instead of interfaces, as simple_switch_grpc has it: `--dp-grpc-server-addr`.
+"""The gRPC data plane, packets without interfaces, as in simple_switch_grpc: `--dp-grpc-server-addr`.
 
-One client at a time hands packets in and is given all that leave the switch, each with the id of the packet
-that it comes from, copies too. When the client has no more to send it is given the rest, and the call ends as
-soon as nothing is left in the switch. A client that takes nothing makes ports wait, as a busy link does.
+One client at a time sends packets and receives all packets that leave the switch, each with the id of the
+packet that caused it. When the client closes its half, it receives the rest, and the call ends when the
+switch is empty. A slow client exerts backpressure on the ports, as a busy link does.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from tailrace.switch.core.types import PortError
 from tailrace.switch.p4runtime.calls import with_status
 
 KEPT_IDS = 1 << 20
-"""Of packets: one that is older than so many others has none any more."""
+"""Packets whose ids are kept; an older packet has none."""
 
 MOST_WAITING = 1024
-"""With so many packets that the client has not taken yet none of its is taken in."""
+"""Packets that the client has not taken; with so many, none of its packets is received."""
 
 _MOST_ORIGIN = (1 << 32) - 1
 _AT_ONCE = 64
 _LOOK_S = 0.002
-"""Between two looks at a switch that has to become empty."""
+"""Polling interval until the switch is empty."""
 
 _Context = grpc.aio.ServicerContext[bytes, bytes]
 
 
 class Frames(Protocol):
-    """Ports without interfaces: see switch.daemon.ports.IoLoop."""
+    """The ports without interfaces: see switch.daemon.ports.IoLoop."""
 
     @property
     def taken_fd(self) -> int:
@@ -46,11 +46,11 @@ class Frames(Protocol):
         ...
 
     def give(self, port: int, data: bytes, origin: int = 0) -> None:
-        """A frame comes in by a port now; PortError where it cannot."""
+        """A port receives a frame now; PortError: it cannot."""
         ...
 
     def listen(self, on: bool) -> None:
-        """Whether somebody takes frames: else they are lost."""
+        """Whether a client takes frames, else they are dropped."""
         ...
 
     def taken(self, most: int) -> list[tuple[int, int, bytes]]:
@@ -58,15 +58,15 @@ class Frames(Protocol):
         ...
 
     def waiting(self) -> int:
-        """How many `taken` has."""
+        """The number of frames that `taken` has."""
         ...
 
     def idle(self) -> bool:
-        """Whether there are none, and none in the switch."""
+        """Whether neither `taken` nor the switch has frames."""
         ...
 
     def set_port(self, port: int, up: bool) -> None:
-        """A port goes up or down; PortError where there is none."""
+        """Sets a port up or down; PortError: there is none."""
         ...
 
 
@@ -74,7 +74,7 @@ class DataplaneService:
     """The service for one device."""
 
     def __init__(self, frames: Frames, device_id: int, port_changed: Callable[[int, bool], None]) -> None:
-        """Takes who is told of ports that go up or down, whatever they were before."""
+        """`port_changed` is called with the status of ports that are set."""
         self._frames = frames
         self._device_id = device_id
         self._port_changed = port_changed
@@ -82,7 +82,7 @@ class DataplaneService:
         self._ids: PacketIds | None = None
 
     def handler(self) -> grpc.GenericRpcHandler[Any, Any]:
-        """The service as a gRPC server takes it."""
+        """The gRPC handler of the service."""
         handlers = {
             STREAM: grpc.stream_stream_rpc_method_handler(with_status(self._stream)),
             SET_STATUS: grpc.unary_unary_rpc_method_handler(with_status(self._set_status)),
@@ -124,7 +124,7 @@ class DataplaneService:
         try:
             async for octets in requests:
                 request = self._parsed(Packet, octets)
-                # as BMv2 has it: none
+                # empty packets are ignored, as in BMv2
                 if not request.packet:
                     continue
                 await sending.room()
@@ -135,20 +135,20 @@ class DataplaneService:
             sending.end()
             await sender
         finally:
-            # the next client may come when this one's sender has gone, which watches the same descriptor
+            # the next client needs the descriptor that this sender watches
             sender.add_done_callback(self._gone)
             sender.cancel()
 
     def _gone(self, sender: asyncio.Task[None]) -> None:
         if not sender.cancelled():
-            sender.exception()  # of a client or a switch that has gone, too: nobody else asks
+            sender.exception()  # retrieved, so that asyncio logs none
         self._taken = False
         with contextlib.suppress(PortError):  # the switch ends
             self._frames.listen(False)
 
 
 class PacketIds:
-    """What the switch knows packets by, which has 32 bits, and their clients' ids of 64."""
+    """The clients' 64-bit ids of packets, by the switch's 32-bit origins."""
 
     def __init__(self) -> None:
         self._ids = array("Q", bytes(8 * KEPT_IDS))
@@ -156,24 +156,24 @@ class PacketIds:
         self.forget()
 
     def forget(self) -> None:
-        """Of what is in the switch now the next client knows nothing."""
+        """Forgets the ids of the packets in the switch, for the next client."""
         self._origins = array("I", bytes(4 * KEPT_IDS))
 
     def origin(self, packet_id: int) -> int:
-        """A new one for a packet."""
+        """A new origin for a packet."""
         self._last = self._last % _MOST_ORIGIN + 1
         place = self._last % KEPT_IDS
         self._ids[place], self._origins[place] = packet_id, self._last
         return self._last
 
     def id(self, origin: int) -> int:
-        """The packet's; 0: it has none, or none any more."""
+        """The id of a packet; 0: it has none any more."""
         place = origin % KEPT_IDS
         return self._ids[place] if self._origins[place] == origin else 0
 
 
 class _PacketSender:
-    """What gives a client the packets that leave."""
+    """Sends a client the packets that leave the switch."""
 
     def __init__(self, frames: Frames, device_id: int, ids: PacketIds, context: _Context) -> None:
         self._frames = frames
@@ -185,13 +185,13 @@ class _PacketSender:
         self._ended = False
 
     async def room(self) -> None:
-        """Until the client has taken most of what waits for it."""
+        """Waits until the client has taken most packets."""
         while self._frames.waiting() >= MOST_WAITING:
             self._room.clear()
             await self._room.wait()
 
     def end(self) -> None:
-        """Nothing more comes in: `run` returns when nothing is left."""
+        """The client sends no more: `run` returns when the switch is empty."""
         self._ended = True
         self._some.set()
 
@@ -212,8 +212,8 @@ class _PacketSender:
                 await self._more()
 
     async def _more(self) -> None:
-        """Until there may be frames, or `end`."""
-        # only meanwhile, as nobody makes it unreadable while the client takes nothing
+        """Waits for frames, or for `end`."""
+        # only meanwhile, as the descriptor stays readable while the client is stalled
         loop, readable = asyncio.get_running_loop(), self._frames.taken_fd
         self._some.clear()
         loop.add_reader(readable, self._some.set)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PFC, its watchdog and the shared buffer, as the command line has them, and as the switch takes them."""
+"""PFC, its watchdog and the shared buffer: specs of the command line, and configurations of the switch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 1 << 40
 HOST = "host"
 PACKET_BYTES = 128 << 20
-"""Memory for packets, unless a larger buffer needs more."""
+"""Memory for packets; a large buffer needs more."""
 
 _PACKET_OVERHEAD = 16
 """Bytes of memory for each byte of small packets in a buffer, at most."""
@@ -30,9 +30,8 @@ _SIZES = ("xoff", "xon", "headroom")
 
 @dataclass(frozen=True, slots=True)
 class PfcSpec:
-    """Thresholds of some priorities of a port, None: of all ports; `quanta` is the pause asked for.
-
-    What comes in by the port waits `rise` priorities above that with which it was sent.
+    """Thresholds of some priorities of a port, None: of all ports; `quanta`: of pause frames; `rise`: how
+    many priorities above their own received packets are queued.
     """
 
     port: int | None
@@ -46,7 +45,7 @@ class PfcSpec:
 
 @dataclass(frozen=True, slots=True)
 class BufferSpec:
-    """The shared buffer; `alpha` None: thresholds are as they were given; as in BufferConfig."""
+    """The shared buffer, as in BufferConfig; `alpha` None: thresholds are static."""
 
     size_bytes: int
     alpha: Fraction | None = None
@@ -55,7 +54,7 @@ class BufferSpec:
 
 @dataclass(frozen=True, slots=True)
 class WatchdogSpec:
-    """The watchdog of some ports, None: of all. With `host` it is what suits a host at that port."""
+    """The watchdog of some ports, None: of all. With `host` its times suit a port with a host."""
 
     ports: tuple[int, ...] | None
     watchdog: Watchdog
@@ -91,10 +90,10 @@ def parse_pfc(text: str) -> PfcSpec:
 
 
 def parse_port_watchdog(text: str) -> WatchdogSpec:
-    """A watchdog as [PORT,PORT,...:]WORDS, words as spec.watchdog has them, or host[,action=ACTION].
+    """A watchdog as [PORT,PORT,...:]SPEC, a spec of spec.watchdog, or host[,action=ACTION].
 
     Raises:
-        ValueError: it is none; UnitError where words are.
+        ValueError: it is none; UnitError: a part of the spec is invalid.
     """
     numbers, colon, settings = text.rpartition(":")
     ports = tuple(int(number) for number in numbers.split(",")) if colon else None
@@ -127,9 +126,9 @@ def pfc_configs(
     watchdogs: Sequence[WatchdogSpec] = (),
     rates_bps: Mapping[int, int] | None = None,
 ) -> dict[int | None, PfcConfig]:
-    """PFC of all ports (None) and of each port that has something of its own; what comes later wins.
+    """PFC of all ports (None) and of each port with a spec; the last spec wins.
 
-    What is said of a port is added to what is said of all.
+    The specs of a port are added to those of all ports.
 
     Args:
         rates_bps: of the ports that there are, 0: no limit; only watchdogs of hosts depend on them.
@@ -154,7 +153,7 @@ def pfc_configs(
 
 
 def _watched(watchdogs: Sequence[WatchdogSpec], ports: Mapping[int, int]) -> set[int]:
-    """The ports that some watchdog is for."""
+    """The ports with a watchdog."""
     return {port for spec in watchdogs for port in (ports if spec.ports is None else spec.ports)}
 
 
@@ -172,13 +171,13 @@ def _config(specs: Sequence[PfcSpec]) -> PfcConfig:
 
 
 def packet_bytes(memory_bytes: int, buffer: BufferSpec | None) -> int:
-    """Memory for packets of a switch with such a `--memory`: at most a quarter of that."""
+    """Memory for packets of a switch: at most a quarter of `--memory`."""
     buffer_bytes = 0 if buffer is None else buffer.size_bytes
     return min(memory_bytes // 4, max(PACKET_BYTES, _PACKET_OVERHEAD * buffer_bytes))
 
 
 def buffer_config(spec: BufferSpec | None) -> BufferConfig | None:
-    """The same for the switch."""
+    """The shared buffer's configuration of the switch."""
     from tailrace.switch.core import BufferConfig
 
     return None if spec is None else BufferConfig(spec.size_bytes, spec.alpha, spec.port_bytes)

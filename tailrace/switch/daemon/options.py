@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command line of the switch asks for, and whether it makes sense."""
+"""Options of the switch, and their validation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailrace.switch.core.lib import MAX_PORT
 from tailrace.switch.daemon.lossless import BufferSpec, PfcSpec, WatchdogSpec
 from tailrace.switch.daemon.units import Rate
 
-# simple_switch_grpc listens on every interface; who wants that says so.
+# simple_switch_grpc listens on every interface; here that needs the option.
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 LEVELS = ("trace", "debug", "info", "warn", "error", "off")
 
@@ -20,12 +20,12 @@ _MOST_GROUPS = (1 << 32) - 1
 
 
 class OptionError(Error):
-    """A bad command line; one line for the user."""
+    """An invalid command line; one line for the user."""
 
 
 @dataclass(slots=True)
 class SwitchOptions:
-    """What the command line asks for; times in ns, rates as units.Rate, depths in packets and bytes."""
+    """The options; times in ns, rates as units.Rate, depths in packets and bytes."""
 
     program: Path | None
     interfaces: dict[int, str]
@@ -66,7 +66,7 @@ class SwitchOptions:
 
     @property
     def ports(self) -> Collection[int]:
-        """The numbers of the switch's ports, but for that of the controller."""
+        """The numbers of the switch's ports, without the CPU port."""
         if self.packets_address is None:
             return self.interfaces.keys()
         return [port for port in range(MAX_PORT + 1) if port != self.cpu_port]
@@ -105,7 +105,7 @@ def _check_watchdogs(options: SwitchOptions) -> None:
 
 
 def _check_address(name: str, text: str | None) -> None:
-    """Refuses ports that gRPC would take for others; names are its own matter."""
+    """Rejects port numbers that gRPC would misread; gRPC checks host names."""
     if text is None:
         return
     host, _, port = text.rpartition(":")
@@ -129,10 +129,10 @@ def _check_values(options: SwitchOptions) -> None:
 
 
 def check(options: SwitchOptions) -> None:
-    """Adds warnings of what will do nothing.
+    """Adds warnings for options without effect.
 
     Raises:
-        OptionError: what is asked for makes no sense, or cannot be done.
+        OptionError: an option is invalid, or not supported.
     """
     cpu_port = options.cpu_port
     if cpu_port is not None:

@@ -1,7 +1,7 @@
-"""Ports of the native switch: starts and stops the C thread that moves frames, and speaks with it.
+"""Ports of the native switch: controls the C thread that sends and receives frames.
 
-The thread itself is `switch/daemon/io/*.c`; this module only opens ports, hands frames of the control plane
-in and out, and reads counters. No call here holds the interpreter lock while it waits.
+The thread is in `switch/daemon/io/*.c`; this module opens ports, injects and takes frames of the control
+plane, and reads counters. No call holds the interpreter lock while it waits.
 """
 
 # SPDX-License-Identifier: Apache-2.0
@@ -34,14 +34,14 @@ __all__ = ["IoLoop", "PortError", "PortStatus", "SwitchHandle", "io_library", "i
 
 _HERE = Path(__file__).resolve().parent
 _RING_SLOTS = 8192
-"""Of all ports of a switch; each of 2 KiB, resident from the beginning."""
+"""Ring slots of all ports of a switch, 2 KiB each, resident from the start."""
 
 ffi = headers.declared([_HERE / "io" / "tri_loop.h"], lib.ffi)
 C = headers.numbers(ffi)
 
 
 class SwitchHandle(Protocol):
-    """What the loop needs of a switch: the address of its `tr_switch`."""
+    """A switch for the loop: the address of its `tr_switch`."""
 
     @property
     def handle(self) -> Any:
@@ -50,9 +50,9 @@ class SwitchHandle(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PortStatus:
-    """State and counters of one port since the start; the names are those of `tri_port_info` (tri_loop.h).
+    """State and counters of one port since the start, named as in `tri_port_info` (tri_loop.h).
 
-    Frames are counted one by one; `_bytes` without frame check sequence. Drops stand under their reason.
+    Frames are counted one by one; `_bytes` without frame check sequence. Drops are counted by reason.
     """
 
     up: int
@@ -85,21 +85,21 @@ def io_sources() -> tuple[list[Path], list[Path]]:
 
 
 def open_library(path: Path) -> Any:
-    """A build of the loop: its functions (tri_loop.h)."""
+    """The functions of a build of the loop (tri_loop.h)."""
     return headers.bound(ctypes.CDLL(str(path)), ffi)
 
 
 @functools.cache
 def io_library(sanitize: bool = False) -> Any:
-    """The loop for the real switch core, compiled where that has not been done yet.
+    """The loop for the real switch core, compiled if needed.
 
     Args:
-        sanitize: the build with sanitizers; must be that of the core.
+        sanitize: the build with sanitizers, as of the core.
 
     Raises:
-        BuildError: no C compiler, or no place for what it makes.
+        BuildError: no C compiler, or no build cache.
     """
-    runtime_library(sanitize)  # its symbols are what the loop calls
+    runtime_library(sanitize)  # the loop calls its symbols
     return headers.bound(_io_recipe(sanitize).load(), ffi)
 
 
@@ -109,7 +109,7 @@ def _io_recipe(sanitize: bool = False) -> Recipe:
 
 
 def is_compiled() -> bool:
-    """Whether the core and the loop are in the cache.
+    """Whether the core and the loop are in the build cache.
 
     Raises:
         BuildError: there is no cache.
@@ -118,10 +118,8 @@ def is_compiled() -> bool:
 
 
 class IoLoop:
-    """The ports of one switch and the thread that serves them.
-
-    Every method may be called from any thread; after close() all of them raise PortError. The switch must
-    outlive the loop.
+    """The ports of one switch and their thread. Methods are thread-safe; after close() they raise PortError.
+    The switch must outlive the loop.
     """
 
     def __init__(
@@ -142,7 +140,7 @@ class IoLoop:
             ports: 0 to 511 each, interfaces of this network namespace, none twice; may be empty.
             cpu_port: port whose frames go to packet_ins(); None: there is none.
             pcap_dir: folder for `<interface>_in.pcap` and `<interface>_out.pcap`; None: no captures.
-            by_hand: all ports that are left have no interface: `give` and `taken` move their frames.
+            by_hand: all other ports have no interface: `give` and `taken` move their frames.
             ring_slots: frames that each port can keep in memory shared with the kernel, 2 KiB each; 0: none,
                 each batch is a system call; None: what all ports together keep within 16 MiB, 256 to 2048.
             library: another build of the C code (tests).
@@ -209,11 +207,11 @@ class IoLoop:
             self._started = True
 
     def stop(self) -> None:
-        """Ends the thread and closes all sockets and files: the same as close()."""
+        """The same as close()."""
         self.close()
 
     def close(self) -> None:
-        """Ends the thread, closes everything, leaves nothing behind. Harmless when repeated."""
+        """Stops the thread and closes all sockets and files; idempotent."""
         with self._lock:
             loop, self._loop = self._loop, None
             if loop is not None:
@@ -235,12 +233,12 @@ class IoLoop:
         return dict(self._ports)
 
     def now_ns(self) -> int:
-        """The clock that the core is called with: ns since this object was made, never runs backwards."""
+        """The core's clock: ns since this object was made, monotonic."""
         with self._lock:
             return int(self._lib.tri_now(self._open()))
 
     def inject(self, port: int, data: bytes) -> None:
-        """Hands `data` to the core as received on `port` now.
+        """The core receives a frame on `port` now.
 
         Raises:
             PortError: no such port number, or the core has no memory left.
@@ -252,7 +250,7 @@ class IoLoop:
             raise PortError(f"port {port} takes no frame of {len(data)} bytes")
 
     def send_packet_out(self, data: bytes) -> None:
-        """Hands `data` to the core as received on the CPU port now.
+        """The core receives a frame on the CPU port now.
 
         Raises:
             PortError: there is no CPU port.
@@ -268,10 +266,9 @@ class IoLoop:
             return int(self._lib.tri_events_fd(self._open()))
 
     def packet_ins(self) -> list[bytes]:
-        """Frames that the core sent to the CPU port and nobody has fetched, oldest first.
+        """Takes frames that the core sent to the CPU port, oldest first, at most TRI_BOX_FRAMES.
 
-        At most TRI_BOX_FRAMES, as more may come as fast as they are fetched. Makes events_fd unreadable
-        first, so fetch digests after this call: then no event is ever missed.
+        Makes events_fd unreadable first: fetch digests after this call, and no event is missed.
         """
         frames: list[bytes] = []
         with self._lock:
@@ -285,11 +282,10 @@ class IoLoop:
         return frames
 
     def give(self, port: int, data: bytes, origin: int = 0) -> None:
-        """Hands `data` to the core as received on a port by hand, or the CPU port, now; one that is down
-        loses it.
+        """The core receives a frame on a port by hand, or the CPU port, now; a port that is down drops it.
 
         Args:
-            origin: what all frames that come of it are known by, from 0 to 2^32 - 1; 0: nothing.
+            origin: id of the frame and of all frames that it causes, from 0 to 2^32 - 1; 0: none.
 
         Raises:
             PortError: no such port, or the core has no memory left.
@@ -301,7 +297,7 @@ class IoLoop:
                 raise PortError(f"port {port} takes no frame of {len(data)} bytes")
 
     def listen(self, on: bool) -> None:
-        """Whether somebody takes frames of ports by hand: else they are lost. What waits is thrown away."""
+        """Whether frames of ports by hand are queued, or dropped. Drops the queued ones."""
         with self._lock:
             self._lib.tri_hand_listen(self._open(), on)
 
@@ -312,7 +308,7 @@ class IoLoop:
             return int(self._lib.tri_hand_fd(self._open()))
 
     def taken(self, most: int) -> list[tuple[int, int, bytes]]:
-        """Frames that ports by hand have sent, oldest first, at most so many: port, origin and bytes.
+        """Takes frames sent by ports by hand, oldest first, at most so many: port, origin and bytes.
 
         Makes taken_fd unreadable first; call it until there are none.
         """
@@ -330,17 +326,17 @@ class IoLoop:
         return frames
 
     def waiting(self) -> int:
-        """How many frames `taken` would give."""
+        """The number of frames that `taken` has."""
         with self._lock:
             return int(self._lib.tri_hand_waiting(self._open()))
 
     def idle(self) -> bool:
-        """Whether there are none, and none in the switch that might become one."""
+        """Whether `taken` has no frames, and the switch none that might be sent."""
         with self._lock:
             return bool(self._lib.tri_hand_idle(self._open()))
 
     def set_port(self, port: int, up: bool) -> None:
-        """A port by hand goes up or down.
+        """Sets a port by hand up or down.
 
         Raises:
             PortError: there is no such port.
@@ -352,7 +348,7 @@ class IoLoop:
             raise PortError(f"there is no port {port} without an interface")
 
     def packet_in_drops(self) -> int:
-        """Frames for the CPU port that were lost because there was no room for more."""
+        """Frames for the CPU port that were dropped as its queue was full."""
         with self._lock:
             return int(self._lib.tri_packet_in_drops(self._open()))
 
@@ -370,5 +366,5 @@ class IoLoop:
         return PortStatus(**headers.fields(ffi, info))
 
     def port_up(self, port: int) -> bool:
-        """Whether the interface of `port` is up and has carrier. KeyError when there is no such port."""
+        """Whether the interface of `port` is up and has carrier. KeyError: no such port."""
         return bool(self.status(port).up)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the process does at signals, from its first moment to its last.
+"""Signal handlers of the process, from its start to its exit.
 
-SIGTERM, SIGINT and SIGHUP end it, once and within a moment, whatever is under way; more change nothing.
-SIGUSR1 writes the statistics where they are wanted. SIGUSR2 and SIGPIPE do nothing.
+SIGTERM, SIGINT and SIGHUP stop it within LATEST_S; further ones change nothing. SIGUSR1 writes the
+statistics, if configured. SIGUSR2 and SIGPIPE are ignored.
 
-Python's handlers wait for the main thread, which may wait for the data plane, and that for a packet's end.
-So a thread of its own is told of each signal as it comes, and ends the process where nothing else does.
+Python runs handlers in the main thread, which may wait for the data plane, and that for a packet. So another
+thread reads each signal from a pipe, and exits the process if the main thread does not.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from types import FrameType
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 IGNORED = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
 LATEST_S = 0.8
-"""So long after the first signal the process ends, come what may."""
+"""Longest time from the first signal to the exit."""
 
 
 class EndedError(BaseException):
-    """A signal came while the switch was starting; no Exception, so that nobody takes it for a failure."""
+    """A signal during the start; no Exception, so that no handler takes it for a failure."""
 
 
 class SignalHandlers:
     """The signals of this process. Make it in the main thread."""
 
     def __init__(self, last_resort: Callable[[], None]) -> None:
-        """`last_resort` ends the process when it does not end by itself; it is called in another thread."""
+        """`last_resort` exits the process if the main thread does not; it is called in another thread."""
         self._last_resort = last_resort
         self._ended: Callable[[], None] | None = None
         self._got = self._left = False
@@ -50,7 +50,7 @@ class SignalHandlers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Leaves the signals as they were before, for whoever called the command from Python."""
+        """Restores the handlers, for callers from Python."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._left = True
@@ -58,7 +58,7 @@ class SignalHandlers:
         os.close(self._wakeup_write)
 
     def _wait(self) -> None:
-        """Ends the process LATEST_S after the first signal, unless it has ended or is left before."""
+        """Exits the process LATEST_S after the first signal, unless the context is left before."""
         while (number := os.read(self._wakeup_read, 1)) and number[0] not in ENDING:
             pass
         if number:
@@ -86,11 +86,11 @@ class SignalHandlers:
         return ended
 
     def served(self) -> None:
-        """From now on the process is ending anyway."""
+        """The process is stopping: further signals are ignored."""
         self._got = True
 
     def report_with(self, report: Callable[[], None]) -> None:
         """Calls `report` at SIGUSR1, between two of the event loop's callbacks."""
         loop = asyncio.get_running_loop()
-        # not the loop's own way, which would have the descriptor to which signals are told
+        # not by add_signal_handler, which would replace the wakeup descriptor
         signal.signal(signal.SIGUSR1, lambda *_: loop.call_soon_threadsafe(report))

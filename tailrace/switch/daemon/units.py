@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantities that only the switch's command line has; those that all share are in spec.units."""
+"""Units of the switch's command line; spec.units has those of all rooms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tailrace.spec.units import parse_bytes, parse_rate_bps, split, whole
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A rate in bits/s or in packets/s; the other one is 0."""
+    """A rate in bits/s or in packets/s; the other is 0."""
 
     bps: int = 0
     pps: int = 0

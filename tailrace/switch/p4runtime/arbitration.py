@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Client arbitration of one device, without any I/O (P4Runtime specification 5.3, 5.4 and 16.2).
 
-For each role the server remembers the highest election id that it has ever seen: that of the default role for
-ever, that of another one as long as it has a stream. The live client that holds
-this id is the primary of the role; every other client is a backup. When the primary goes away nobody is
-promoted: the role has no primary until a client announces an id that is at least as high. (`lenient`: below.)
+The server remembers the highest election id of each role: of the default role for ever, of another role as
+long as it has a stream. The live client with this id is the primary, all others are backups. When the primary
+disconnects, no backup is promoted: a client must announce an id that is at least as high.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ MAX_ROLE_BYTES = 256
 
 @dataclass(eq=False, slots=True)
 class ArbitrationClient:
-    """One stream. `role` is None until its first arbitration; an `election_id` of None is never primary."""
+    """The client of one stream; `role` is None until its first update. Without an id it is never primary."""
 
     role: str | None = None
     election_id: int | None = None
@@ -32,7 +31,7 @@ class ArbitrationClient:
 
 @dataclass(slots=True)
 class _Role:
-    """`term` is the number of the last takeover, of those of all roles; what has begun before is refused."""
+    """`term` numbers the last takeover, counted over all roles; a Write of an earlier term is rejected."""
 
     highest: int | None = None
     primary: ArbitrationClient | None = None
@@ -40,7 +39,7 @@ class _Role:
     clients: list[ArbitrationClient] = field(default_factory=list)
 
     def elect_live(self) -> None:
-        """The live client with the highest id becomes primary, whatever ids there have been."""
+        """Makes the live client with the highest election id primary."""
         live = {c.election_id: c for c in self.clients if c.election_id is not None}
         self.highest = max(live, default=None)
         self.primary = None if self.highest is None else live[self.highest]
@@ -50,10 +49,10 @@ Notices = list[tuple[ArbitrationClient, p4r.MasterArbitrationUpdate]]
 
 
 class Arbiter:
-    """Who may write to one device, by role.
+    """The primary client of each role of one device.
 
-    With `lenient`, as by simple_switch_grpc, role.config is ignored: every role has the full pipeline. Ids
-    are remembered as long as their clients live, and the next highest one is promoted. No id is 0.
+    `lenient` follows simple_switch_grpc: role.config is ignored, election ids are forgotten with their
+    clients, the client with the next highest id is promoted, and a missing election id is 0.
     """
 
     def __init__(self, device_id: int, max_streams: int, *, lenient: bool = False) -> None:
@@ -64,7 +63,7 @@ class Arbiter:
         self._terms = 0
 
     def update(self, client: ArbitrationClient, message: p4r.MasterArbitrationUpdate) -> Notices:
-        """Handles an arbitration message of `client`; returns whom to tell what, in this order.
+        """Handles an arbitration update of `client`; the notifications to send, in this order.
 
         Raises:
             P4RtError: the stream has to end with this error.
@@ -94,11 +93,11 @@ class Arbiter:
             role.term = self._terms
         if role.primary is not client and role.primary is before:
             return self._notices(name, [client])
-        # a new primary hears last, when everyone else knows (specification 5.3)
+        # the new primary is notified last (specification 5.3)
         return self._notices(name, sorted(role.clients, key=lambda c: c is role.primary))
 
     def takes_over(self, client: ArbitrationClient, message: p4r.MasterArbitrationUpdate) -> bool:
-        """Whether `update` would make the client primary instead of another one, which may be gone."""
+        """Whether `update` would make the client primary instead of another client, connected or not."""
         election_id = self._election_id(message)
         if election_id is None or message.device_id != self.device_id:
             return False
@@ -113,9 +112,9 @@ class Arbiter:
         return known is None or election_id >= known
 
     def term(self, role: str) -> int:
-        """The number of the role's last takeover; 0: there is none that is known.
+        """The number of the role's last takeover; 0: none.
 
-        What the primary has begun goes on when it is gone, or has another id, but not beyond a takeover.
+        Writes continue when their primary disconnects or changes its id, and stop at a takeover.
         """
         state = self._roles.get(role)
         return 0 if state is None else state.term
@@ -125,14 +124,14 @@ class Arbiter:
         return election_of(message.election_id) if given else None
 
     def disconnect(self, client: ArbitrationClient) -> Notices:
-        """Forgets a client whose stream has ended; returns whom to tell what."""
+        """Removes a client whose stream has ended; the notifications to send."""
         if client.role is None:
             return []
         name, client.role = client.role, None
         role = self._roles[name]
         role.clients.remove(client)
         if not role.clients and name != DEFAULT_ROLE:
-            del self._roles[name]  # names are the clients': nothing is kept for those who may never come back
+            del self._roles[name]  # clients choose the names: memory stays bounded
             return []
         if role.primary is not client:
             return []
@@ -154,7 +153,7 @@ class Arbiter:
         return self._roles[DEFAULT_ROLE].highest
 
     def no_streams(self) -> bool:
-        """Whether no client has a live session with the device."""
+        """Whether the device has no client with a stream."""
         return not any(role.clients for role in self._roles.values())
 
     def authorize(self, role: str, election_id: int | None) -> None:

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of gRPC clients: errors become statuses, and nothing is kept of a call that has ended.
+"""RPC handlers: errors become statuses, and calls leave no memory behind.
 
-`context.abort` raises an exception that the call's context keeps, and the traceback of that exception keeps
-the context and every frame with its request: a reference cycle. An error that a frame keeps in a variable is
-another one. So handlers raise P4RtError, `answering` clears the frames of its traceback, and gRPC sees no
-exception.
+`context.abort` raises an exception that the call's context keeps. The traceback of that exception keeps the
+context and every frame with its request: a reference cycle. An error in a variable of a frame is another one.
+So handlers raise P4RtError, `with_status` clears the frames of its traceback, and gRPC gets no exception.
 
-What a batch of operations holds, a message to be sent among it, is freed by whoever waits for the batch when
-it ends (https://github.com/grpc/grpc/issues/43360). It never is where that one was cancelled, as gRPC does to
-handlers when their client goes, or where the batch fails: 100 to 300 bytes a stream, as often as a client
-likes, and each of them keeps a page from going back to the system. So nobody who waits is cancelled, and for
-gRPC no batch fails: `undisturbed` tells who has asked.
+The task that awaits a batch of operations frees the batch and its message
+(https://github.com/grpc/grpc/issues/43360). It does not when the task was cancelled, as gRPC cancels handlers
+of clients that disconnect, or when the batch failed: 100 to 300 bytes leak a stream, and each of them pins a
+page. So these tasks are never cancelled and batches never fail for gRPC: `shielded` reports both.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ _log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 Behaviour = Callable[[Any, Any], Coroutine[Any, Any, Any]]
-"""What handles a call: a coroutine of its request, or of an iterator of them, and its context."""
+"""An RPC handler: a coroutine of a request, or of an iterator of requests, and of the call's context."""
 
 MAX_LOG = 1000
 
@@ -42,20 +40,20 @@ _STATUS = {code.value[0]: code for code in grpc.StatusCode}
 _STOPPED = "_ServerStoppedError"
 _ERROR = "ExecuteBatchError"
 _FAILED = 'Failed "execute_batch"'
-"""The classes of gRPC's errors of a server that ends and of batches, which are private, and how those begin
-that are given to a future when a batch has failed. Others could not begin.
+"""gRPC's private classes of errors: of a stopped server and of batches. The third constant is how messages
+begin of batches that failed; other errors are of batches that could not start.
 """
 
 
 def with_status(behaviour: Behaviour) -> Behaviour:
-    """The same, where an exception ends the call with a canonical code and one line; see above."""
+    """The handler, where exceptions end the call with a canonical code and one line."""
 
     async def call(request: Any, context: Any) -> Any:
         try:
             return await behaviour(request, context)
         except Exception as error:  # noqa: BLE001 - a call must not end without a status
             if type(error).__name__ in (_ERROR, _STOPPED):
-                raise asyncio.CancelledError from None  # the client or the server has gone
+                raise asyncio.CancelledError from None  # the client disconnected or the server stopped
             set_status(context, _as_refusal(error))
             without_frames(error)
         return b""
@@ -64,7 +62,7 @@ def with_status(behaviour: Behaviour) -> Behaviour:
 
 
 def set_status(context: Any, error: P4RtError) -> None:
-    """Sets the status with which a call ends when its handler returns."""
+    """Sets the status of a call, sent when its handler returns."""
     context.set_code(_STATUS[error.code])
     context.set_details(error.message)
     if error.status is not None:
@@ -88,7 +86,7 @@ class _Future(asyncio.Future[Any]):
     def __init__(self, loop: _Loop) -> None:
         super().__init__(loop=loop)
         task = asyncio.current_task(loop)
-        # a reference would be a cycle, and those stay for long (daemon/cli.py)
+        # a strong reference would be a cycle, and cycles are collected late (daemon/cli.py)
         self._waits = None if task is None else ref(task)
         self._failed = loop.failed
 
@@ -106,22 +104,22 @@ class _Loop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         super().__init__()
         self.failed: WeakSet[Any] = WeakSet()
-        """Tasks that have waited for a batch that failed."""
+        """Tasks whose batch has failed."""
 
     def create_future(self) -> asyncio.Future[Any]:
         return _Future(self)
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """A loop for gRPC servers that frees what batches hold that fail."""
+    """An event loop for gRPC servers, in which failed batches are freed."""
     return _Loop()
 
 
 async def shielded(call: Awaitable[_T]) -> _T:
-    """What one operation of a call gives. It goes on to its end if who waits is cancelled.
+    """The result of one operation of a call, which continues when the awaiting task is cancelled.
 
     Raises:
-        CancelledError: who waits was cancelled; or the call is over, and nothing may be sent any more.
+        CancelledError: the task was cancelled, or the call has ended.
     """
     task = asyncio.ensure_future(call)
     task.add_done_callback(retrieve_exception)
@@ -137,12 +135,12 @@ async def shielded(call: Awaitable[_T]) -> _T:
 
 
 def shielded_messages(messages: AsyncIterator[_T]) -> AsyncIterator[_T]:
-    """The messages of a client, each awaited so."""
+    """The messages of a client, each awaited by `shielded`."""
     return _Received(messages)
 
 
 class _Received(AsyncIterator[_T]):
-    """A generator would keep the last message until the next comes."""
+    """No generator: that would keep the last message until the next one arrives."""
 
     def __init__(self, messages: AsyncIterator[_T]) -> None:
         self._messages = messages
@@ -161,6 +159,6 @@ class _Received(AsyncIterator[_T]):
 
 
 def retrieve_exception(task: asyncio.Future[Any]) -> None:
-    """Nobody may be left to look at the error."""
+    """Retrieves the error of a task that no task awaits, so that asyncio logs none."""
     if not task.cancelled():
         task.exception()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all kinds of entities share: the switch, the clock, the ports, memory, undoing, and slices of work."""
+"""What all kinds of entities share: switch, clock, ports, memory accounts, undo logs, and quanta of work."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _PORT_BITS = 32
-"""Of ports as controllers number them."""
+"""Width of port numbers in messages."""
 
 INSERT: int = p4r.Update.INSERT
 MODIFY: int = p4r.Update.MODIFY
 DELETE: int = p4r.Update.DELETE
 
 QUANTUM = 512
-"""Work that is done between two turns of other clients, in units of LOOKED_AT: some milliseconds.
+"""Work of a scheduler's quantum, in units of SKIPPED: some milliseconds.
 
-A call takes about eight turns of the event loop from its arrival to its answer, so it waits for as many.
+A short call takes about eight iterations of the event loop, so it waits for as many quanta.
 """
-LOOKED_AT = 1
-"""The work of passing an entry over."""
+SKIPPED = 1
+"""The work of skipping an entry."""
 ENTITY = 8
 """The work of reading or writing an entity."""
 COPIES_OF_WORK = 8
-"""Copies of members touched that are as much work as LOOKED_AT."""
+"""Copies of members changed that are as much work as SKIPPED."""
 TOKENS_OF_WORK = 40
-"""Tokens of constraints evaluated that are as much work as LOOKED_AT."""
+"""Tokens of constraints evaluated that are as much work as SKIPPED."""
 
 Work = Generator[int, None, None]
-"""Something that is done in steps: the work of each, when it is done. Between steps others may be served."""
+"""A request in steps; each yields its work when done. The scheduler serves other calls between steps."""
 
 
 def in_quanta(steps: Work) -> Work:
-    """The same in fewer steps, each of a slice of work."""
+    """The same work in fewer steps, of a quantum each."""
     done = 0
     try:
         for work in steps:
@@ -62,13 +62,13 @@ def in_quanta(steps: Work) -> Work:
 
 
 def finish(steps: Work) -> None:
-    """Does all steps at once."""
+    """Runs all steps at once."""
     for _ in steps:
         pass
 
 
 MAX_METADATA_BYTES = 4096
-"""What a client may have kept beside an entity."""
+"""Bytes of an entity's metadata."""
 
 _STATE_CODES = {
     "exists": Code.ALREADY_EXISTS,
@@ -81,26 +81,26 @@ _STATE_CODES = {
 
 
 def from_state_error(error: StateError) -> P4RtError:
-    """The P4Runtime error for one of the switch."""
+    """The P4Runtime error for an error of the switch core."""
     return P4RtError(_STATE_CODES[error.code], str(error))
 
 
 class Undo(list[Callable[[], None]]):
-    """What takes back the updates of a batch, in reverse order; None where nothing is ever taken back."""
+    """Undo log of a batch, rolled back in reverse order; None: the batch is never rolled back."""
 
     MOST_CELLS = 1 << 16
     """Cells of arrays whose old values are kept for one batch."""
     MOST_COPIES = 1 << 17
-    """Copies of members that one batch may touch (see Context.copies): packets may wait for all of it."""
+    """Copies of members that one batch may change (see Context.copies): packets may wait for all of it."""
     MOST_TOKENS = 1 << 21
-    """Tokens of the constraints that one batch may ask: likewise."""
+    """Tokens of constraints that one batch may evaluate: likewise."""
 
     def __init__(self) -> None:
         super().__init__()
         self._cells = self._copies = self._tokens = 0
 
     def reserve_cells(self, count: int, what: str) -> None:
-        """Makes room for the old values of cells.
+        """Counts cells whose old values are kept.
 
         Raises:
             P4RtError: RESOURCE_EXHAUSTED: they are too many for one batch.
@@ -113,7 +113,7 @@ class Undo(list[Callable[[], None]]):
         self._cells += count
 
     def count_copies(self, count: int) -> None:
-        """Notes copies of members that have been touched.
+        """Counts copies of members that have changed.
 
         Raises:
             P4RtError: RESOURCE_EXHAUSTED: they are too many for one batch.
@@ -126,7 +126,7 @@ class Undo(list[Callable[[], None]]):
             )
 
     def count_tokens(self, tokens: int) -> None:
-        """Notes tokens of constraints that have been evaluated.
+        """Counts tokens of constraints that have been evaluated.
 
         Raises:
             P4RtError: RESOURCE_EXHAUSTED: they are too many for one batch.
@@ -139,16 +139,16 @@ class Undo(list[Callable[[], None]]):
             )
 
     def roll_back(self) -> None:
-        """Takes back everything, whatever happens to one step: what is behind it is as it was, at least.
+        """Rolls everything back; steps that fail are logged and skipped.
 
         Raises:
-            P4RtError: INTERNAL: a step has failed, which the log tells.
+            P4RtError: INTERNAL: a step has failed.
         """
         failed = 0
         for step in reversed(self):
             try:
                 step()
-            except Exception as error:  # noqa: BLE001 - whatever it is, the others are to be taken back
+            except Exception as error:  # noqa: BLE001 - the other steps are rolled back all the same
                 failed += 1
                 _log.error("an update stays: %s: %s", type(error).__name__, one_line(str(error)))
         if failed:
@@ -159,26 +159,26 @@ class Undo(list[Callable[[], None]]):
 
 @dataclass(slots=True)
 class DevicePorts:
-    """The ports of the device and which of them are down. With no known ports, every number is one."""
+    """The ports of the device, and the ports that are down. Without known ports, every number is a port."""
 
     known: frozenset[int] = frozenset()
     down: set[int] = field(default_factory=set)
 
     def exists(self, port: int) -> bool:
-        """Whether the device has that port."""
+        """Whether the device has the port."""
         return port in self.known if self.known else 0 <= port <= MAX_PORT
 
     def is_up(self, port: int) -> bool:
-        """Whether the port can carry packets."""
+        """Whether the port is up."""
         return port not in self.down
 
 
 @dataclass(frozen=True, slots=True)
 class EntityLimits:
-    """Sizes that P4Info does not give.
+    """Limits that P4Info does not give.
 
-    `replicas` are those of one multicast group or clone session, `rollback` the updates of a batch that can
-    be taken back: other clients' writes wait for all of it. `read_bytes` is what one Read may answer.
+    `replicas`: of one multicast group or clone session. `rollback`: updates of a batch that can be rolled
+    back, as other clients' Writes wait for all of it. `read_bytes`: of the responses to one Read.
     """
 
     multicast_groups: int = 4096
@@ -190,14 +190,13 @@ class EntityLimits:
 
 @dataclass(slots=True)
 class Context:
-    """One switch as the entities see it; `now_ns` is the clock that the switch is called with.
+    """The switch of one pipeline, for its entities; `now_ns` is the clock that the switch is called with.
 
-    `switch` is another one from the moment on that the pipeline is live. `lenient`: where simple_switch_grpc
-    takes more than the specification allows, so do the entities. `strict`: an array is written all at once,
-    while packets wait. `references`: None without any in P4Info.
-    `selector_sizes`: the size of an action selector in P4Info bounds all its groups together.
-    `port_names`: the strings by which controllers call ports; None where they have numbers. `copies`: of
-    members of action profiles, how many have been made, changed, dropped, or put into groups up to now.
+    `switch` is replaced when the pipeline becomes live. `lenient`: accepts what simple_switch_grpc accepts
+    beyond the specification. `strict`: an array is written at once, while packets wait.
+    `selector_sizes`: P4Info's size of an action selector bounds the sum of its groups. `port_names`: the
+    strings of ports (sdn_string); None: ports are numbers. `copies`: counts copies of action profile members
+    that were made, changed, deleted or put into groups.
     """
 
     switch: Switch
@@ -213,7 +212,7 @@ class Context:
     copies: int = 0
 
     def port(self, data: bytes, what: str) -> tuple[int, bytes]:
-        """A port as controllers write it in bytes: its number, and the bytes in their canonical form.
+        """The number of a port given as bytes, and its canonical bytestring.
 
         Raises:
             P4RtError: INVALID_ARGUMENT, OUT_OF_RANGE, or RESOURCE_EXHAUSTED.
@@ -224,25 +223,25 @@ class Context:
 
 
 class Responses:
-    """Collects the entities of a Read in messages of bounded size: one for each slice of work."""
+    """Collects the entities of a Read in messages of bounded size, one for each quantum."""
 
     def __init__(self) -> None:
         self._message = p4r.ReadResponse()
         self.empty = True
 
     def add(self) -> p4r.Entity:
-        """A new, empty entity at the end."""
+        """Appends an empty entity."""
         self.empty = False
         return self._message.entities.add()
 
     def take(self) -> p4r.ReadResponse:
-        """The message with all entities since the last call."""
+        """The message with the entities since the last call."""
         message, self._message, self.empty = self._message, p4r.ReadResponse(), True
         return message
 
 
 def check_metadata(metadata: bytes, what: str) -> None:
-    """Refuses more than a client may have kept.
+    """Rejects metadata that is too long.
 
     Raises:
         P4RtError: RESOURCE_EXHAUSTED.

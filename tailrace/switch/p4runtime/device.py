@@ -62,15 +62,14 @@ def _no_pipeline() -> P4RtError:
 class DeviceSettings:
     """How the device behaves.
 
-    `bmv2_compat` does what simple_switch_grpc does where it departs from the specification: with no stream
-    open, requests without an election id may write; metadata missing in a packet-out is zero; a group's
-    max_size of 0 is P4Info's limit; P4Info's size of a selector bounds nothing; a table without a key takes
-    one entry; role.config is ignored; the live client with the highest election id is primary, and no
+    `bmv2_compat` follows simple_switch_grpc where it departs from the specification: with no stream open,
+    requests without an election id may write; metadata missing in a packet-out is zero; a group's max_size
+    of 0 is P4Info's limit; P4Info's size of a selector bounds nothing; a table without a key takes one
+    entry; role.config is ignored; the live client with the highest election id is primary, and a missing
     election id is 0; GetForwardingPipelineConfig without a pipeline fails.
-    `strict` does what the specification asks although it costs others: packets wait while all cells of an
-    array are written; a batch's errors are told however many they are; device id 0 is none.
-    `memory_limit` is what programs and clients may make the switch use, in bytes; None: half of the
-    machine's.
+    `strict` follows the specification at the cost of other clients: packets wait while all cells of an array
+    are written; all errors of a batch are reported; device id 0 is invalid.
+    `memory_limit`: bytes of programs and entities; None: half of the machine's memory.
     """
 
     device_id: int = 0
@@ -82,7 +81,7 @@ class DeviceSettings:
 
 
 class Device:
-    """One device. Not safe for threads, but for `prepare`, which touches nothing."""
+    """One device. Not thread-safe, but for `prepare`, which changes nothing."""
 
     def __init__(
         self,
@@ -109,12 +108,12 @@ class Device:
     # ---- checks ----
 
     def check_device(self, device_id: int) -> None:
-        """Refuses a device id that is not this device's, with NOT_FOUND."""
+        """Rejects the id of another device, with NOT_FOUND."""
         if device_id != self.settings.device_id:
             raise not_found(f"device {device_id} is not known")
 
     def authorize(self, request: p4r.WriteRequest | _SetRequest) -> None:
-        """Refuses a client that may not change the device (specification 12 and 14, in this order)."""
+        """Rejects a client that may not change the device (specification 12 and 14, in this order)."""
         self.check_device(request.device_id)
         election_id = election_of(request.election_id) if request.HasField("election_id") else None
         if self.settings.bmv2_compat and election_id is None:
@@ -134,13 +133,13 @@ class Device:
         return pipeline.state
 
     def lock_keys(self) -> LockKeys:
-        """The parts of the state that Writes and Reads concern."""
+        """The lock keys of the active pipeline's state."""
         return self._state().lock_keys
 
     # ---- pipeline configuration ----
 
     def prepare(self, request: _SetRequest) -> Prepared | None:
-        """Verifies the configuration in a request, compiling its program; None where the action needs none.
+        """Verifies the configuration in a request and compiles its program; None: the action takes none.
 
         Raises:
             P4RtError: INVALID_ARGUMENT: the action, or the configuration, which cannot be realised.
@@ -184,7 +183,7 @@ class Device:
         return Prepared(config, program, schema)
 
     def configure(self, action: int, prepared: Prepared | None) -> None:
-        """Carries out an action of SetForwardingPipelineConfig that was prepared, or changes nothing.
+        """Executes a prepared action of SetForwardingPipelineConfig, or changes nothing.
 
         Raises:
             P4RtError: NOT_FOUND when nothing is saved; INVALID_ARGUMENT when state cannot be kept;
@@ -196,10 +195,10 @@ class Device:
             finish(pipeline.forget())
 
     def configure_steps(self, action: int, prepared: Prepared | None) -> Work:
-        """The same in steps, between which nobody may write; what it replaces is then in `dropped`.
+        """`configure` in steps, during which no client may write; `dropped` has the pipelines it replaced.
 
-        The new pipeline is made beside the live one, with all its state, and takes its place in one step that
-        cannot fail. So a push works, or everything is as it was.
+        The new pipeline is built beside the live one, with all its state, and replaces it in one step that
+        cannot fail. So a push succeeds, or changes nothing.
         """
         try:
             if prepared is None:
@@ -221,7 +220,7 @@ class Device:
             raise refusal(error) from error
 
     def config_response(self, response_type: int) -> bytes:
-        """The octets of the answer to GetForwardingPipelineConfig, made once for each pipeline.
+        """The serialized GetForwardingPipelineConfigResponse, made once for each pipeline.
 
         Raises:
             P4RtError: INVALID_ARGUMENT for an unknown response type.
@@ -241,11 +240,11 @@ class Device:
     def _build(
         self, prepared: Prepared, keep: ForwardingState | None, *, beside_live: bool = False
     ) -> Generator[int, None, ForwardingPipeline]:
-        """Makes a pipeline on a switch of its own, with the state of another one if it is to be kept."""
+        """Builds a pipeline on a scratch switch, with the state of `keep`."""
         account = MemoryAccount(self.memory)
         switch = Switch(None, self._switch.config)
         try:
-            # what replaces the live pipeline may be as large as that: both are there for a moment only
+            # for a moment the new pipeline exists beside the live one, and may be as large
             size = array_bytes(prepared.program.model)
             account.reserve(size, _ARRAYS) if beside_live else account.reserve_replacement(size, _ARRAYS)
             switch.clock(self._now_ns())
@@ -267,7 +266,7 @@ class Device:
                     if error.code == Code.RESOURCE_EXHAUSTED:
                         raise
                     raise invalid(f"the forwarding state cannot be kept: {error.message}") from None
-        except BaseException:  # also when nobody waits for it any more
+        except BaseException:  # also when the steps are closed early
             if self._building is not None:
                 prepared.schema.types.states -= 1
             switch.close()
@@ -278,7 +277,7 @@ class Device:
         return pipeline
 
     def _make_live(self, pipeline: ForwardingPipeline) -> None:
-        """Puts a pipeline in the place of the live one: nothing here can fail."""
+        """Replaces the live pipeline; nothing here can fail."""
         aside = pipeline.context.switch
         self._switch.exchange(aside)
         pipeline.context.switch = self._switch
@@ -296,12 +295,12 @@ class Device:
             self._dropped.append(pipeline)
 
     def dropped(self) -> list[ForwardingPipeline]:
-        """Takes the pipelines that were replaced, which have to be closed."""
+        """Takes the pipelines that were replaced, to be closed."""
         replaced, self._dropped = self._dropped, []
         return replaced
 
     def close(self) -> None:
-        """Frees what the device made itself; the switch that it was given stays open."""
+        """Frees the saved and replaced pipelines; the live switch stays open."""
         self._drop(self._saved)
         self._saved = None
         for pipeline in self.dropped():
@@ -311,7 +310,7 @@ class Device:
         return PacketIo(schema, lenient=self.settings.bmv2_compat)
 
     def pipeline_config(self, response_type: int) -> p4r.GetForwardingPipelineConfigResponse:
-        """Answers GetForwardingPipelineConfig; `config` is unset while there is none (specification 15).
+        """The GetForwardingPipelineConfigResponse; without a pipeline `config` is unset (specification 15).
 
         Raises:
             P4RtError: INVALID_ARGUMENT for an unknown response type.
@@ -322,30 +321,30 @@ class Device:
     # ---- entities ----
 
     def write(self, request: p4r.WriteRequest) -> list[Result]:
-        """Carries out a Write; what became of each update.
+        """Executes a Write; the result of each update.
 
         Raises:
-            P4RtError: the whole request is refused.
+            P4RtError: the request as such is rejected.
         """
         results: list[Result] = []
         finish(self.write_steps(request, results))
         return results
 
     def bulk_insert(self, request: p4r.WriteRequest, entities: Iterable[p4r.Entity]) -> None:
-        """Adds entities that the switches of a network share: a Write without an update for each.
+        """Bulk insert of entities that the switches of a network share, without a message for each update.
 
         Args:
-            request: names who writes.
-            entities: kept, and never to be changed.
+            request: has role and election id.
+            entities: kept, and immutable from now on.
 
         Raises:
-            P4RtError: the request is refused, or an entity; some may have been added.
+            P4RtError: the request or an entity is rejected; some entities may have been added.
         """
         self.authorize(request)
         self._state().bulk_insert(entities, request.role)
 
     def write_term(self, request: p4r.WriteRequest) -> int:
-        """The term of who may write, in which a Write begins.
+        """Authorizes a Write; the term of its primary.
 
         Raises:
             P4RtError: as `authorize`.
@@ -354,11 +353,11 @@ class Device:
         return self.arbiter.term(request.role)
 
     def write_steps(self, request: p4r.WriteRequest, results: Results, term: int | None = None) -> Work:
-        """The same in steps, between which others may write, unless the batch is one to be taken back.
+        """`write` in steps.
 
         Args:
-            results: gets what became of each update.
-            term: in which it has begun; None: it begins now.
+            results: takes the result of each update.
+            term: of `write_term`; None: authorizes now.
         """
         term = self.write_term(request) if term is None else term
         self._still_in(term, request.role)
@@ -390,31 +389,31 @@ class Device:
             steps.close()
 
     def _still_in(self, term: int, role: str) -> None:
-        """Refuses what has begun before a takeover; not what its client has begun and is gone since."""
+        """Rejects a Write of before a takeover; it continues when its client has only disconnected."""
         if self.arbiter.term(role) > term:
             raise P4RtError(Code.PERMISSION_DENIED, "another client has become the primary of this role")
 
     def _at_once(self, state: ForwardingState, request: p4r.WriteRequest, results: Results) -> Work:
-        """All updates or none, between two packets."""
+        """All updates or none, atomically for packets."""
         with state.context.switch.between_packets():
             work = sum(state.write_all_or_none(request.updates, results, request.role))
         yield work
 
     def read(self, request: p4r.ReadRequest) -> tuple[list[p4r.ReadResponse], list[Result]]:
-        """Carries out a Read: the responses, and what became of each request in it.
+        """Executes a Read: the responses, and the result of each request in it.
 
         Raises:
-            P4RtError: the whole request is refused.
+            P4RtError: the request as such is rejected.
         """
         results: list[Result] = []
         responses = [response for response in self.read_steps(request, results) if response is not None]
         return responses, results
 
     def read_steps(self, request: p4r.ReadRequest, results: Results) -> Iterator[p4r.ReadResponse | None]:
-        """The same in slices, between which others may write; None after one that found nothing.
+        """`read` in quanta; None for a quantum without entities.
 
         Args:
-            results: gets what became of each request.
+            results: takes the result of each request.
         """
         self.check_device(request.device_id)
         state = self._state()
@@ -431,11 +430,11 @@ class Device:
 
     @property
     def roles(self) -> Roles | None:
-        """Who is told what; None: everyone everything."""
+        """The roles of the live pipeline; None: every role has everything."""
         return None if self._live is None else self._live.prepared.schema.roles
 
     def port_changed(self, port: int, *, up: bool) -> None:
-        """Notes that a port went up or down."""
+        """Handles a port that went up or down."""
         if self.ports.is_up(port) == up:
             return
         if up:
@@ -446,19 +445,19 @@ class Device:
             state.port_changed(port)
 
     def _states(self) -> list[ForwardingState]:
-        """All states that there are, that of a pipeline in the making included."""
+        """The states of all pipelines, also of one that is being built."""
         made = [pipeline.state for pipeline in (self._live, self._saved) if pipeline is not None]
         return made if self._building is None else [*made, self._building]
 
     def packet_in(self, frame: bytes) -> p4r.PacketIn | None:
-        """The message for a frame on the CPU port; None without a pipeline or when it is too short."""
+        """The message for a frame on the CPU port; None: no pipeline, or the frame is too short."""
         return None if self._live is None else self._live.packet_io.packet_in(frame)
 
     def packet_out(self, message: p4r.PacketOut) -> bytes:
         """The frame to inject on the CPU port for a packet-out.
 
         Raises:
-            P4RtError: the message is not what P4Info asks for, or there is no CPU port or no pipeline.
+            P4RtError: the message does not match P4Info, or there is no CPU port or no pipeline.
         """
         if self._switch.config.cpu_port is None:
             raise P4RtError(Code.FAILED_PRECONDITION, "the switch has no CPU port")
@@ -467,24 +466,24 @@ class Device:
         return self._live.packet_io.packet_out(message)
 
     def has_port(self, port: int) -> bool:
-        """Whether packets come in by a port: one of the switch's, or the CPU port."""
+        """Whether the switch receives packets on a port, the CPU port included."""
         return port == self._switch.config.cpu_port or self.ports.exists(port)
 
     def running(self) -> tuple[Switch, int]:
-        """The switch that packets meet, and the time there in ns; for any thread."""
+        """The live switch, and its time in ns; thread-safe."""
         return self._switch, self._now_ns()
 
     def entity_text(self, kind: Literal["entry", "member", "group"], name: str, handle: int) -> str:
-        """What a controller has written to what packets meet (switch.p4runtime.entity_text)."""
+        """An entity of the live pipeline as text (entity_text.py)."""
         if self._live is None:
             return ""
         return entity_text(self._live.state, self._live.prepared.config.p4info, kind, name, handle)
 
     def needs(self, trace_steps: Told, now_ns: int) -> TraceNeeds:
-        """What another switch needs for the same trace as one of what packets meet.
+        """What another switch needs to reproduce a trace of the live pipeline.
 
         Raises:
-            TraceError: the state has changed since, or has something that cannot be said.
+            TraceError: the state has changed since, or has something that cannot be saved.
         """
         if self._live is None:
             raise TraceError("the switch has no program")
@@ -492,18 +491,18 @@ class Device:
         return needs(self._live.state, trace_steps, config.p4_device_config, self._switch.config, now_ns)
 
     def entries_hit(self, was_hit: Callable[[int, int], bool]) -> Iterator[EntryUse]:
-        """The entries of what packets meet, and whether one was hit (switch.trace.coverage)."""
+        """The entries of the live pipeline, and whether each was hit (switch.trace.coverage)."""
         if self._live is not None:
             yield from all_entries(self._live.state, self._live.prepared.config.p4info, was_hit)
 
     def statistics(self) -> dict[str, object]:
-        """What the switch's ports and memory have counted up to now."""
+        """The counts of the switch's ports and buffer up to now."""
         return statistics(self._switch, self.ports.known, self._now_ns())
 
     def digest_lists(self, now_ns: int) -> list[p4r.DigestList]:
-        """Takes the digest messages that wait in the switch; the lists that are to be sent now.
+        """Takes the switch's digest messages; the lists to send now.
 
-        Their time is when the switch made their first message, by its own clock.
+        A list's timestamp is that of its first message, by the switch's clock.
         """
         records = self._switch.digests()
         if self._live is None:
@@ -513,7 +512,7 @@ class Device:
         return [message for message in full if message is not None] + digests.due(now_ns)
 
     def digests_forgotten(self) -> int:
-        """Digest messages that were sent, never acknowledged, and too many to be remembered."""
+        """Digest messages sent and not acknowledged that left the cache early."""
         return 0 if self._live is None else self._live.state.digests.forgotten()
 
     def acknowledge(self, message: p4r.DigestListAck) -> None:
@@ -523,10 +522,10 @@ class Device:
         self._live.state.digests.acknowledge(message)
 
     def idle_entries(self, now_ns: int) -> list[p4r.TableEntry]:
-        """The entries whose idle timeout has run out."""
+        """The entries whose idle timeout has expired."""
         return [] if self._live is None else self._live.state.idle(now_ns)
 
 
 def capabilities() -> p4r.CapabilitiesResponse:
-    """What the server can do."""
+    """The response to Capabilities."""
     return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""p4_device_config: its two encodings, and what a client is told of one whose program cannot be loaded.
+"""p4_device_config: its two encodings, and the error for a program that cannot be loaded.
 
-It is BMv2 JSON as it is, or wrapped in a p4.tmp.P4DeviceConfig message.
-
-P4DeviceConfig (p4lang/PI, proto/p4/tmp/p4config.proto) has a bool `reassign` (1), a message `extras` (2) and
-bytes `device_data` (3); only the last one matters here. The message is read by hand: its module is in no
-package registry.
+It is BMv2 JSON, or BMv2 JSON in a p4.tmp.P4DeviceConfig message. P4DeviceConfig (p4lang/PI,
+proto/p4/tmp/p4config.proto) has a bool `reassign` (1), a message `extras` (2) and bytes `device_data` (3);
+only the last one matters here. It is decoded by hand, as no package registry has its module.
 """
 
 from __future__ import annotations
@@ -78,7 +76,7 @@ def _unwrap(data: bytes) -> bytes:
 
 
 def refusal(error: ProgramError) -> P4RtError:
-    """The answer to a client. What the C compiler said, and where things lie, goes to the log only."""
+    """The error for a client. The C compiler's output and paths go to the log only."""
     if not isinstance(error, NotCompiledError):
         return invalid(f"p4_device_config: {error}")
     _log.error("%s", error)

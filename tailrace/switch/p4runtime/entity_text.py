@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a controller has written, in one line, for those who look at a packet's way."""
+"""Entities that controllers have written as one line of text, for packet traces."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def entity_text(
     name: str,
     handle: int,
 ) -> str:
-    """An entry with its key, priority and action, a member or group by its id; "" where it is gone.
+    """An entry with its key, priority and action, a member or group by its id; "": it was deleted.
 
     Args:
         name: of the table or action profile, in the program.
@@ -47,7 +47,7 @@ def entity_text(
 def all_entries(
     state: ForwardingState, p4info: p4i.P4Info, was_hit: Callable[[int, int], bool]
 ) -> Iterator[Entry]:
-    """All entries of all tables, and whether a packet has hit them."""
+    """All entries of all tables, and whether a packet has hit each."""
     texts = _Texts(p4info)
     for table in state.tables.values():
         for entry in table.all():
@@ -71,7 +71,7 @@ def _message(state: ForwardingState, table: TableState, entry: StoredEntry) -> p
 
 
 class _Texts:
-    """Entries as text, with the names and types of one P4Info."""
+    """Formats entries with the names and types of one P4Info."""
 
     def __init__(self, p4info: p4i.P4Info) -> None:
         self._types = p4info.type_info
@@ -82,7 +82,7 @@ class _Texts:
         self._params: dict[int, Mapping[int, TypedField]] = {}
 
     def entry(self, entry: p4r.TableEntry) -> str:
-        """Key, priority and action; numbers are in base 16, as they are in packets."""
+        """Key, priority and action; numbers in base 16."""
         table = self._tables[entry.table_id]
         given = {match.field_id: match for match in entry.match}
         key = [
@@ -131,7 +131,7 @@ _ADDRESSES = (FieldKind.IPV4, FieldKind.IPV6, FieldKind.MAC)
 def _shown_as(
     members: Iterable[p4i.MatchField | p4i.Action.Param], types: p4t.P4TypeInfo
 ) -> dict[int, TypedField]:
-    """Fields, of which those are addresses that P4Info says so of; names alone do not count here."""
+    """Fields by id; addresses are those with @format in P4Info, whatever the names."""
     fields = fields_of(members, types)
     for member in members:
         field, formatted = fields[member.id], any(text.startswith("@format") for text in member.annotations)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that clients may make the switch use: reckoned before it is taken, as the machine would not say no.
+"""Memory accounting: the memory of programs and entities is estimated and reserved against one limit.
 
-The kernel gives more than there is and ends the process when it is used, so what a program declares and what
-clients write is counted here against one limit.
+The kernel overcommits memory and kills the process when it is used, so allocations do not fail in time.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from pathlib import Path
 from tailrace.p4rt.status import exhausted
 from tailrace.switch.compiler.model import Model
 
-# Bytes of what is kept for one of them, measured on CPython 3.11 with the core's part, rounded up.
+# Bytes of each object, measured on CPython 3.11 with the core's part, rounded up.
 ENTRY = 2048
-KEY_BYTE = 8  # of an entry: copies in the message, the entry, and slots of which a part is free
-ELEMENT = 256  # of a request, when it has nearly nothing in it
+KEY_BYTE = 8  # of an entry: copies in the message and the entry, and hash table slots
+ELEMENT = 256  # of a request, nearly empty
 MEMBER = 1024
 COPY = 192
 GROUP = 1024
@@ -26,7 +25,7 @@ GROUP_MEMBER = 384
 REPLICA = 512
 REPLICATED = 1024
 SET_MEMBER = 512
-REFERENCE = 512  # that an entry has or can be found by: the tuples, and a place in the index
+REFERENCE = 512  # from or to an entry: the tuples, and a place in the index
 
 _COUNTER_CELL = 16
 _METER_CELL = 128
@@ -45,17 +44,17 @@ def default_limit() -> int:
 
 
 def entry_bytes(key: bytes) -> int:
-    """What a table's entry with such a key needs, without its metadata."""
+    """Bytes of a table entry with such a key, without its metadata."""
     return ENTRY + KEY_BYTE * len(key)
 
 
 def reference_bytes(references: Iterable[tuple[int, tuple[int, ...], tuple[bytes, ...]]]) -> int:
-    """What the references of an entry need, of others to it or of it to others."""
+    """Bytes of references from or to an entry."""
     return sum(REFERENCE + sum(map(len, values)) for _, _, values in references)
 
 
 def array_bytes(model: Model) -> int:
-    """What the arrays of a program need from the beginning."""
+    """Bytes of a program's arrays."""
     return (
         sum(_COUNTER_CELL * counter.size for counter in model.counters)
         + sum(_METER_CELL * meter.size for meter in model.meters)
@@ -69,14 +68,14 @@ def _cell_bytes(bits: int) -> int:
 
 
 class MemoryBudget:
-    """The bytes that all pipelines of a device may take together."""
+    """The memory limit of a device, over all its pipelines."""
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit = default_limit() if limit is None else limit
         self.used = 0
 
     def check_fits(self, size: int, what: str) -> None:
-        """Refuses what would never fit, whatever else there is.
+        """Rejects what exceeds the limit by itself.
 
         Raises:
             P4RtError: RESOURCE_EXHAUSTED, with both figures.
@@ -86,7 +85,7 @@ class MemoryBudget:
 
 
 class MemoryAccount:
-    """What one pipeline has taken of it."""
+    """The memory that one pipeline has reserved."""
 
     def __init__(self, memory: MemoryBudget) -> None:
         self._memory = memory
@@ -95,10 +94,10 @@ class MemoryAccount:
 
     @contextmanager
     def unlimited(self) -> Iterator[None]:
-        """Within, nothing is refused: for what puts back what was there before.
+        """Lifts the limit within, for rollbacks.
 
-        Others may have taken the room meanwhile, so more than the limit may be in use afterwards: what one
-        batch had freed. Then nobody else takes any until there is room again.
+        Other pipelines may have reserved what the batch had freed, so memory may exceed the limit
+        afterwards; then all reservations fail until enough is released.
         """
         self._unlimited = True
         try:
@@ -107,10 +106,10 @@ class MemoryAccount:
             self._unlimited = False
 
     def reserve(self, size: int, what: str) -> None:
-        """Notes that bytes are about to be used; for a negative number, that they are free again.
+        """Reserves bytes; a negative number releases them.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED: there are not so many left.
+            P4RtError: RESOURCE_EXHAUSTED: fewer are left.
         """
         memory = self._memory
         if size > 0 and memory.used + size > memory.limit and not self._unlimited:
@@ -121,7 +120,7 @@ class MemoryAccount:
         self._used += size
 
     def reserve_replacement(self, size: int, what: str) -> None:
-        """Notes bytes of what takes the place of something as large; only what would never fit is refused.
+        """Reserves bytes of what will replace something; rejects only what exceeds the limit by itself.
 
         Raises:
             P4RtError: RESOURCE_EXHAUSTED.
@@ -131,9 +130,9 @@ class MemoryAccount:
         self._used += size
 
     def release(self, size: int) -> None:
-        """Notes that bytes are free again."""
+        """Releases bytes."""
         self.reserve(-size, "")
 
     def close(self) -> None:
-        """Gives everything back."""
+        """Releases all bytes."""
         self.release(self._used)

@@ -19,7 +19,7 @@ from tailrace.switch.p4runtime.entities.schema import Schema
 from tailrace.switch.p4runtime.entities.translation import Sdn, SdnStrings
 
 _PORTS = ("ingress_port", "egress_port")
-"""Metadata that are ports."""
+"""Names of metadata fields that hold ports."""
 
 Metadata = p4i.ControllerPacketMetadata.Metadata
 
@@ -47,9 +47,9 @@ def _header(schema: Schema, name: str) -> _PacketHeader:
 
 
 def _joined(name: str, metadata: Sequence[Metadata], schema: Schema) -> _PacketHeader:
-    """The header of P4Info with the widths of the program's.
+    """P4Info's header with the widths of the program's.
 
-    P4Info tells controllers' widths of translated types, and leaves out what is annotated @padding.
+    P4Info has the controllers' widths of translated types, and omits fields annotated @padding.
     """
     wire = _layout(metadata, schema)
     nbytes = (sum(bits for _, bits in wire) + 7) // 8
@@ -68,10 +68,10 @@ def _joined(name: str, metadata: Sequence[Metadata], schema: Schema) -> _PacketH
 
 
 def _layout(metadata: Sequence[Metadata], schema: Schema) -> list[tuple[str, int]]:
-    """Names and widths on the wire: of the program's header with these fields, or as P4Info has it."""
+    """Names and widths of the fields in frames: of the program's header with these fields, or P4Info's."""
     declared = [(item.name, item.bitwidth) for item in metadata]
     translated = {item.name for item in metadata if schema.types.translated(item.type_name.name) is not None}
-    # of translated types P4Info does not tell the width
+    # P4Info does not have the width of translated types
     wanted = [(name, 0 if name in translated else bits) for name, bits in declared]
     names = {name for name, _ in declared}
     fits = []
@@ -80,15 +80,15 @@ def _layout(metadata: Sequence[Metadata], schema: Schema) -> list[tuple[str, int
         mine = [(name, 0 if name in translated else bits) for name, bits in fields if name in names]
         if mine == wanted:
             fits.append(fields)
-    # the header with the least besides: what is left are paddings
+    # the header with the fewest other fields, which are padding
     return min(fits, key=len, default=declared)
 
 
 class PacketIo:
     """The controller headers of one pipeline.
 
-    With `lenient`, metadata that a packet-out leaves out is zero, and of a field that is given twice the last
-    value counts, as in simple_switch_grpc.
+    `lenient` follows simple_switch_grpc: missing metadata of a packet-out is zero, and of duplicates the last
+    value counts.
     """
 
     def __init__(self, schema: Schema, *, lenient: bool = False) -> None:
@@ -98,16 +98,16 @@ class PacketIo:
 
     @property
     def port_names(self) -> SdnStrings | None:
-        """The strings by which controllers call ports; None where they have numbers.
+        """The strings of ports (sdn_string); None: ports are numbers.
 
-        P4Info does not say which type ports have in replicas and where they are watched: it is that of the
-        port by which packets come or go.
+        P4Info does not give the type of ports in replicas and of watch ports: it is that of the ports in
+        packet-ins and packet-outs.
         """
         of_ports = (field for field in (*self._in.fields, *self._out.fields) if field.name in _PORTS)
         return next((field.sdn.names for field in of_ports if field.sdn.names is not None), None)
 
     def packet_in(self, frame: bytes) -> p4r.PacketIn | None:
-        """The message for a frame that went to the CPU port; None when it is shorter than its header."""
+        """The message for a frame to the CPU port; None: the frame is shorter than its header."""
         header = self._in
         if len(frame) < header.nbytes:
             return None
@@ -123,8 +123,8 @@ class PacketIo:
         """The frame to inject for a packet-out.
 
         Raises:
-            P4RtError: INVALID_ARGUMENT or OUT_OF_RANGE: the metadata is not what P4Info says, or the frame is
-                longer than switches take.
+            P4RtError: INVALID_ARGUMENT or OUT_OF_RANGE: the metadata does not match P4Info, or the frame is
+                too long.
         """
         header = self._out
         given: dict[int, bytes] = {}
@@ -149,7 +149,7 @@ class PacketIo:
             raise _unknown(unknown)
         frame = value.to_bytes(header.nbytes, "big") + message.payload
         if len(frame) > C.TR_MAX_FRAME:
-            # the core would count it as lost, and nobody would be told
+            # the core would drop and count it, and the client would get no error
             raise invalid(
                 f"packet_out: the frame has {len(frame)} bytes with its header; "
                 f"at most {C.TR_MAX_FRAME} are taken"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A forwarding pipeline of a device: its configuration, and what was written to it."""
+"""A forwarding pipeline of a device: its configuration and its forwarding state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailrace.switch.p4runtime.state import ForwardingState
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A configuration that was found to be possible."""
+    """A verified configuration."""
 
     config: p4r.ForwardingPipelineConfig
     program: Program
@@ -26,7 +26,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class ForwardingPipeline:
-    """A pipeline with its state; `context.switch` is the device's own for the live one."""
+    """A pipeline with its state; the live one has the device's switch in `context.switch`."""
 
     prepared: Prepared
     state: ForwardingState
@@ -35,11 +35,11 @@ class ForwardingPipeline:
     responses: dict[int, bytes] = field(default_factory=dict)
 
     def free(self) -> None:
-        """Frees the switch of a pipeline that was replaced; any thread may do that."""
+        """Frees the switch of a replaced pipeline; thread-safe."""
         self.context.switch.close()
 
     def forget(self) -> Work:
-        """Frees all else, in steps, after `free`."""
+        """Frees everything else, in steps, after `free`."""
         yield from in_quanta(self.state.close())
         self.context.memory.close()
 
@@ -47,7 +47,7 @@ class ForwardingPipeline:
 def config_response(
     stored: p4r.ForwardingPipelineConfig | None, response_type: int
 ) -> p4r.GetForwardingPipelineConfigResponse:
-    """What GetForwardingPipelineConfig answers where this configuration is stored, or none.
+    """The GetForwardingPipelineConfigResponse for a configuration, or for none.
 
     Raises:
         P4RtError: INVALID_ARGUMENT for an unknown response type.

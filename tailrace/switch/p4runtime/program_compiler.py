@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles programs in processes of their own, so that no large JSON and no C compiler holds others up.
+"""Compiles each program in a process, so that neither JSON nor the C compiler blocks the event loop.
 
-Python's JSON reader keeps the interpreter to itself for as long as it takes, and a compiler that runs in a
-thread cannot be stopped. Each program that is not in the cache has a process, which ends with the program,
-with the call that asked for it, or with the switch.
+Python's JSON parser holds the interpreter lock, and a compiler in a thread cannot be stopped. Each program
+that is not in the cache gets a process. It ends with the program, with its call, or with the switch.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ from tailrace.switch.compiler.errors import NotCompiledError, ProgramError
 from tailrace.switch.compiler.program import Program, known_program, load_program
 
 MOST_S = 300.0
-"""Longest time for one program."""
+"""Timeout of one program."""
 MAX_PROGRAM_BYTES = 32 << 20
-"""Size of a program as it comes back; what is larger is no P4 program."""
+"""Largest compiled program."""
 
 _MADE, _REFUSED, _NOT_COMPILED, _UNABLE = range(4)
 _ERRORS: dict[int, Callable[[str], ProgramError]] = {
@@ -38,27 +37,24 @@ _ERRORS: dict[int, Callable[[str], ProgramError]] = {
     _UNABLE: functools.partial(NotCompiledError, refused=False),
 }
 _LOOK_S = 0.05
-"""Between two looks at whether the program is still wanted."""
+"""Polling interval of cancellation."""
 _END_S = 0.3
 
 _T = TypeVar("_T")
-_gone: ContextVar[threading.Event | None] = ContextVar("gone", default=None)
+_cancelled: ContextVar[threading.Event | None] = ContextVar("cancelled", default=None)
 
 
-def cancellable(gone: threading.Event, call: Callable[..., _T], *arguments: object) -> _T:
-    """Calls something in which a program may be compiled: which ends when its client has gone."""
-    token = _gone.set(gone)
+def cancellable(cancelled: threading.Event, call: Callable[..., _T], *arguments: object) -> _T:
+    """Calls a function whose compilations stop when `cancelled` is set: the client has disconnected."""
+    token = _cancelled.set(cancelled)
     try:
         return call(*arguments)
     finally:
-        _gone.reset(token)
+        _cancelled.reset(token)
 
 
 class ProgramCompiler:
-    """Compiles for one switch. Any thread may call; `stop` may be called while others wait.
-
-    With `tracing`, the tracing build is compiled as well.
-    """
+    """Compiles programs for one switch; thread-safe. With `tracing`, it compiles the tracing build, too."""
 
     def __init__(self, *, tracing: bool = False) -> None:
         self._tracing = tracing
@@ -70,7 +66,8 @@ class ProgramCompiler:
         """The program of a BMv2 JSON.
 
         Raises:
-            ProgramError: the JSON is bad, the C compiler failed, its client has gone, or the switch ends.
+            ProgramError: the JSON is invalid, the C compiler failed, the client disconnected, or the switch
+                stops.
         """
         known = None if self._tracing else known_program(text, source="")
         if known is not None:
@@ -108,22 +105,22 @@ class ProgramCompiler:
                     **os.environ,
                     "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
                 },
-                start_new_session=True,  # it is ended together with the C compiler that it has started
+                start_new_session=True,  # to stop it together with its C compiler
             )
             self._processes.add(process)
             return process
 
     @staticmethod
     def _wait(process: subprocess.Popen[bytes]) -> bytes:
-        """The answer of the process; empty where it ended without one, or has to end."""
-        gone, ends_s = _gone.get(), time.monotonic() + MOST_S
-        while time.monotonic() < ends_s and not (gone is not None and gone.is_set()):
+        """The reply of the process; empty: it ended without one, or has to stop."""
+        cancelled, ends_s = _cancelled.get(), time.monotonic() + MOST_S
+        while time.monotonic() < ends_s and not (cancelled is not None and cancelled.is_set()):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 return process.communicate(timeout=_LOOK_S)[0]
         return b""
 
     def stop(self) -> None:
-        """Ends all processes, whatever they do, and leaves nothing behind."""
+        """Stops all processes."""
         with self._lock:
             self._stopped = True
             processes = tuple(self._processes)
@@ -132,7 +129,7 @@ class ProgramCompiler:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends a process with its children; who waits for it finds its output at an end."""
+    """Stops a process with its children, which closes its output."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         if process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
@@ -151,7 +148,7 @@ def _compile_reply(text: bytes, *, tracing: bool) -> tuple[int, bytes]:
         return _NOT_COMPILED if error.refused else _UNABLE, str(error).encode()
     except ProgramError as error:
         return _REFUSED, str(error).encode()
-    except Exception as error:  # noqa: BLE001 - the switch is told, whatever it is
+    except Exception as error:  # noqa: BLE001 - any error is reported to the switch
         return _UNABLE, one_line(f"{type(error).__name__}: {error}").encode()
     if len(program) > MAX_PROGRAM_BYTES:
         message = f"the program takes {len(program)} bytes; the limit is {MAX_PROGRAM_BYTES}"
@@ -160,10 +157,10 @@ def _compile_reply(text: bytes, *, tracing: bool) -> tuple[int, bytes]:
 
 
 def _end_with(parent: int) -> None:
-    """Ends this process, whatever it does, once the switch has ended; SIGKILL gives that no time to do so."""
+    """Stops this process once the switch has ended, also by SIGKILL."""
     try:
         ended: int | None = os.pidfd_open(parent)
-    except OSError:  # it has, or this machine does not allow it
+    except OSError:  # it has ended, or pidfds are not allowed
         ended = None
     while os.getppid() == parent:
         if ended is None:
@@ -174,17 +171,17 @@ def _end_with(parent: int) -> None:
 
 
 def main() -> None:
-    """The process, for one program on its input. Its first argument is the switch's process id."""
+    """Compiles the program on standard input. The first argument is the switch's process id."""
 
     def end(_number: int, _frame: object) -> NoReturn:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
-        sys.exit(0)  # what is being built is cleaned up on the way
+        sys.exit(0)  # removes temporary files of the build
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(int(sys.argv[1]),), daemon=True).start()
     output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # only the answer may be written there
+    os.dup2(2, 1)  # standard output is for the reply only
     kind, reply = _compile_reply(sys.stdin.buffer.read(), tracing="tracing" in sys.argv)
     with contextlib.suppress(BrokenPipeError):
         output.write(bytes([kind]) + reply)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a packet that was tried has touched of a pipeline's state: all that the same packet needs elsewhere.
+"""The read set of a traced packet: the entities that another switch needs for the same trace.
 
-An entry that was hit is hit again where it is alone, and where it missed nothing is needed but the default
-action. Of a group only the members that were selected are kept, so that no hash matters; of replicas those
-whose ports are up. Counters are left out: no program can read them. What ages or is only for the controller
-(idle timeouts, metadata) is left out, too, and cells of registers that are 0.
+Of a table it has the entries that were hit, or the default action; of a group only the selected members, so
+that the hash does not matter; of replicas those whose ports are up. It leaves out counters, which programs
+cannot read, idle timeouts, metadata, and register cells that are 0.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ from tailrace.switch.trace.trying import NUMBER
 _WITH_METER = p4r.TableEntry(meter_config=p4r.MeterConfig())
 _M = TypeVar("_M", p4r.ActionProfileGroup.Member, p4r.ActionProfileAction)
 
-_GONE = "the switch's entries have changed while the packet was tried: trace it again"
+_GONE = "the switch's entries have changed during the trace: trace the packet again"
 
 
 def needs(
     state: ForwardingState, trace_steps: Told, device_config: bytes, config: SwitchConfig, time_ns: int
 ) -> TraceNeeds:
-    """What another switch needs for the same trace: what the packet has touched, the program, the settings.
+    """What another switch needs for the same trace: the read set, the program, the settings.
 
     Raises:
-        TraceError: the state has changed since, or has something that cannot be said.
+        TraceError: the state has changed since, or has something that cannot be saved.
     """
     read_set = ReadSet(state, trace_steps)
     return TraceNeeds(
@@ -54,31 +53,31 @@ def needs(
 
 
 class ReadSet:
-    """Of one try, its entities, and its choices on a switch that has nothing else."""
+    """The entities of one trace, and its choices on a switch with these entities alone."""
 
     def __init__(self, state: ForwardingState, trace_steps: Told) -> None:
-        """Looks everything up.
+        """Looks up all entities.
 
         Raises:
-            TraceError: the state has changed meanwhile, or has something that cannot be said.
+            TraceError: the state has changed meanwhile, or has something that cannot be saved.
         """
         self._state = state
         self._tables = {table.plan.name: table for table in state.tables.values()}
         self._profiles = {profile.plan.name: profile for profile in state.profiles.values()}
         self._register_plans = {plan.name: plan for plan in state.schema.registers.values()}
         self._meter_plans = {plan.name: plan for plan in state.schema.meters.values()}
-        # what was found already: a packet may meet one thing as often as there is room to tell
+        # looked up already: a packet may read an entity many times
         self._numbers: dict[tuple[Literal["member", "group"], int, int], int] = {}
         self._entries: dict[tuple[int, int], tuple[TableState, StoredEntry]] = {}
         self._defaults: dict[int, TableState] = {}
         self._members: dict[tuple[int, int], ProfileState] = {}
-        # of each group, and of each entry with a set of actions, the members that were selected
+        # the selected members of each group, and of each entry with an action set
         self._groups: dict[tuple[int, int], set[int]] = {}
         self._shots: dict[tuple[int, int], set[int]] = {}
         self._registers: dict[tuple[str, int], p4r.Entity | None] = {}
         self._other_entities: dict[tuple[str, object], p4r.Entity] = {}
         self._table: tuple[int, int] = 0, 0
-        """The last entry that was hit: that of which the next member is."""
+        """The last entry that was hit: the next member belongs to it."""
         self._choices: list[Callable[[], int | None]] = []
         self._choice: events.Choice | None = None
         for _, step in trace_steps:
@@ -88,18 +87,18 @@ class ReadSet:
 
     @property
     def choices(self) -> list[int]:
-        """The outcomes of choices as `switch.trace.trying` takes them."""
+        """Outcomes of choices, as `switch.trace.trying` takes them."""
         outcomes = (choice() for choice in self._choices)
         return [taken for taken in outcomes if taken is not None]
 
     @property
     def entities(self) -> list[p4r.Entity]:
-        """What is written first comes first.
+        """In the order in which they can be written.
 
         Raises:
-            TraceError: something cannot be said.
+            TraceError: something cannot be saved.
         """
-        # a group has its members in the order in which they were made
+        # groups order their members by creation
         entities = [self._member(self._members[key], key[1]) for key in sorted(self._members)]
         entities += [self._group(*key, self._groups[key]) for key in sorted(self._groups)]
         entities += self._other_entities.values()
@@ -115,7 +114,7 @@ class ReadSet:
 
     def _add_table(self, step: events.Table) -> None:
         table = self._tables.get(step.name)
-        if table is None:  # p4c's, of which no controller knows
+        if table is None:  # p4c made it, P4Info has it not
             return
         if step.entry is None:
             self._defaults[table.plan.id] = table
@@ -129,7 +128,7 @@ class ReadSet:
     def _add_choice(self, step: events.Choice) -> None:
         if step.what == "colour":
             self._choices.append(lambda: step.taken)
-        else:  # what follows says which
+        else:  # the next step has its outcome
             self._choice = step
 
     def _add_random(self, step: events.Random) -> None:
@@ -157,7 +156,7 @@ class ReadSet:
             self._choose(chosen, member)
 
     def _number(self, what: Literal["member", "group"], profile: ProfileState, handle: int) -> int:
-        """The controller's number for a member or group."""
+        """The id of a member or group."""
         key = what, profile.plan.id, handle
         number = self._numbers.get(key)
         if number is None:
@@ -182,7 +181,7 @@ class ReadSet:
         self._choose(chosen, at)
 
     def _choose(self, chosen: set[int], member: int) -> None:
-        """Of a group of one there is no choice; how many there are is known in the end."""
+        """Notes a choice; there is none in a group of one, which is known in the end."""
         self._choices.append(lambda: sorted(chosen).index(member) if len(chosen) > 1 else None)
 
     def _add_register(self, step: events.Register) -> None:
@@ -191,7 +190,7 @@ class ReadSet:
             return
         self._registers[cell] = None
         plan = self._register_plans.get(step.name)
-        if step.access == "write" or not step.value or plan is None:  # of a new switch they are 0
+        if step.access == "write" or not step.value or plan is None:  # a new switch has 0
             return
         message = p4r.Entity()
         message.register_entry.register_id = plan.id
@@ -289,7 +288,7 @@ class ReadSet:
         return message
 
     def _default(self, table: TableState) -> list[p4r.Entity]:
-        """None where it is as the program has it."""
+        """The default entry; empty: it is the program's."""
         if table.plan.const_default or table.plan.profile is not None:
             return []
         message, initial = (
@@ -299,7 +298,7 @@ class ReadSet:
 
 
 def _alone(member: _M) -> _M:
-    """A member whose weight and port do not matter any more."""
+    """A member without weight and watch port."""
     member.weight = min(member.weight, 1)  # 0 where the program allows no weights
     member.ClearField("watch_kind")
     return member

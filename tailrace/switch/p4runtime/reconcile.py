@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Carries forwarding state from one pipeline to another (COMMIT and RECONCILE_AND_COMMIT, specification 14).
 
-What clients wrote is turned into the updates that write it again. Counter values and register contents
-belong to the data plane: they move where the other pipeline has the same array, and are dropped where it has
-not. They are those of the moment at which they are copied, a little before the new pipeline's first packet.
+Entities are written again by updates. Counter values and register contents belong to the data plane: they are
+copied where the other pipeline has the same array, and dropped where it has not. They are copied a little
+before the new pipeline's first packet.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tailrace.switch.p4runtime.context import (
     DELETE,
     ENTITY,
     INSERT,
-    LOOKED_AT,
     MODIFY,
+    SKIPPED,
     TOKENS_OF_WORK,
     Work,
 )
@@ -28,16 +28,16 @@ from tailrace.switch.p4runtime.state import ForwardingState, all_of
 
 
 def transfer(old: ForwardingState, new: ForwardingState) -> Work:
-    """Brings a freshly loaded pipeline to the state of another, to which nobody may write meanwhile.
+    """Copies the state of a pipeline, to which no client may write meanwhile, to a freshly loaded one.
 
     Raises:
-        P4RtError: something cannot be kept; the new pipeline is then of no use, the old one as it was.
+        P4RtError: something cannot be kept; the new pipeline is then unusable, the old one unchanged.
     """
     clear_initial(new)
     new.schema.types.adopt(old.schema.types)
     references = new.context.references
     if references is not None:
-        references.deferred = True  # what refers may come before what it refers to
+        references.deferred = True  # references may be written before their targets
     for update in _updates(old):
         copies = new.context.copies
         if update is not None and _belongs(update, new):
@@ -51,7 +51,7 @@ def transfer(old: ForwardingState, new: ForwardingState) -> Work:
         for unmet in references.unmet():
             if unmet is not None:
                 raise unmet
-            yield LOOKED_AT
+            yield SKIPPED
     yield from new.counters.carry(old.counters)
     yield from new.meters.carry(old.meters)
     yield from new.registers.carry(old.registers)
@@ -59,9 +59,9 @@ def transfer(old: ForwardingState, new: ForwardingState) -> Work:
 
 
 def _carry_colours(old: ForwardingState, new: ForwardingState) -> Work:
-    """Takes over what direct meters have counted, of entries that are in both pipelines.
+    """Copies the counts of direct meters, for entries of both pipelines.
 
-    No update says it: clients may set these counts to zero only.
+    There is no update for them: clients can only set these counts to zero.
     """
     for theirs in old.tables.values():
         ours = new.tables.get(theirs.plan.id)
@@ -72,13 +72,13 @@ def _carry_colours(old: ForwardingState, new: ForwardingState) -> Work:
                 continue
             message = p4r.TableEntry()
             old.reader.fill_key(theirs, entry, message)
-            with suppress(P4RtError):  # an entry that the other program does not declare
+            with suppress(P4RtError):  # the other program does not declare the entry
                 ours.set_colours(ours.find_direct(message), theirs.colours(entry), None)
             yield ENTITY
 
 
 def clear_initial(state: ForwardingState) -> None:
-    """Removes the entries that the program declares and clients may delete."""
+    """Deletes the program's initial entries that are not constant."""
     for table in state.tables.values():
         for entry in list(table.entries.values()):
             if not entry.is_const:
@@ -88,11 +88,11 @@ def clear_initial(state: ForwardingState) -> None:
 
 
 def _belongs(update: p4r.Update, state: ForwardingState) -> bool:
-    """Whether the data-plane state of an update has a place in the pipeline."""
+    """Whether the pipeline has the object of an update."""
     entity = update.entity
     which = entity.WhichOneof("entity")
     if which == "direct_counter_entry":
-        # constant entries are the program's own: their counters move if the entry is still there
+        # constant entries are the program's: their counters are copied if the entry still exists
         table = state.tables.get(entity.direct_counter_entry.table_entry.table_id)
         if table is None or not table.plan.counter:
             return False
@@ -104,7 +104,7 @@ def _belongs(update: p4r.Update, state: ForwardingState) -> bool:
 
 
 def _updates(state: ForwardingState) -> Iterator[p4r.Update | None]:
-    """What has to be written again; None for what need not."""
+    """The updates to write; None: an entity needs none."""
     for kind, entity in _entities(state):
         update = p4r.Update(type=kind)
         update.entity.CopyFrom(entity)
@@ -112,7 +112,7 @@ def _updates(state: ForwardingState) -> Iterator[p4r.Update | None]:
 
 
 def _entities(state: ForwardingState) -> Iterator[tuple[p4r.Update.Type.ValueType, p4r.Entity]]:
-    """All entities, in an order in which they can be written again."""
+    """All entities, in an order in which they can be written."""
     insert, modify = p4r.Update.INSERT, p4r.Update.MODIFY
     for name in ("action_profile_member", "action_profile_group"):
         yield from ((insert, entity) for entity in state.entities(all_of(name)))
@@ -136,7 +136,7 @@ def _entities(state: ForwardingState) -> Iterator[tuple[p4r.Update.Type.ValueTyp
 
 
 def _worth(update: p4r.Update, state: ForwardingState) -> bool:
-    """Whether an update differs from what a fresh pipeline has, and is one that clients may send."""
+    """Whether an update changes a fresh pipeline, and clients may send it."""
     entity = update.entity
     which = entity.WhichOneof("entity")
     if which == "table_entry":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests from the octets that clients send: bounded, and parsed in parts, as large ones hold others up.
+"""Parses requests from octets: sizes are bounded, and large requests are parsed in steps.
 
-A message is the sum of its parts, wherever it is cut between two fields (protobuf encoding guide, "Last One
-Wins"), so a large one is parsed field by field.
+A message can be cut between any two fields and its parts merged (protobuf encoding guide, "Last One Wins"),
+so a large one is parsed field by field.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from google.protobuf.message import DecodeError, Message
 from tailrace.p4rt.status import P4RtError, exhausted, invalid
 
 MAX_PART = 1 << 20
-"""Octets of one field of a request: of an update with a large group for one."""
+"""Octets of one field of a request, such as an update of a large group."""
 MAX_ELEMENTS = 1 << 18
-"""Updates or entities of one request, each of which takes more memory and time than its few octets say.
-Tables with more entries are written by several Writes.
+"""Updates or entities of one request: parsed, each takes far more memory than its octets. Larger tables are
+written by several Writes.
 """
 MAX_SMALL = 1 << 18
-"""Octets of a message of a stream, or of a request that holds a few numbers."""
+"""Octets of a stream message, or of a small request."""
 MAX_P4INFO = 2 << 20
-"""Octets of a SetForwardingPipelineConfigRequest beside the program."""
+"""Octets of a SetForwardingPipelineConfigRequest without the program."""
 MAX_PROGRAM = 32 << 20
 """Octets of p4_device_config."""
 
 _AT_ONCE = 1 << 16
 _FIELDS_AT_ONCE = 1 << 11
-"""Octets and fields of a large request between which others may be served."""
+"""Octets and fields of a large request that are parsed in one step."""
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _CONFIG, _DEVICE_CONFIG = (
     p4r.SetForwardingPipelineConfigRequest.CONFIG_FIELD_NUMBER,
@@ -42,7 +42,7 @@ _Batch = TypeVar("_Batch", p4r.WriteRequest, p4r.ReadRequest)
 
 
 def parsed(kind: type[_M], octets: bytes, most: int = MAX_SMALL) -> _M:
-    """A message that is not large.
+    """Parses a small message.
 
     Raises:
         P4RtError: RESOURCE_EXHAUSTED; INVALID_ARGUMENT: it is not such a message.
@@ -72,8 +72,7 @@ def parsed_config(octets: bytes) -> p4r.SetForwardingPipelineConfigRequest:
 
 
 def parsing(kind: type[_Batch], octets: bytes) -> Generator[int, None, _Batch]:
-    """A request of many elements, none of them large; in steps, between which others may be served: how many
-    elements there are by then.
+    """Parses a request of many elements in steps; each yields the number of elements so far.
 
     Raises:
         P4RtError: RESOURCE_EXHAUSTED; INVALID_ARGUMENT: it is not such a message.
@@ -94,7 +93,7 @@ def parsing(kind: type[_Batch], octets: bytes) -> Generator[int, None, _Batch]:
 
 
 def elements_of(message: p4r.WriteRequest | p4r.ReadRequest) -> int:
-    """How many updates or entities a request has.
+    """The number of updates or entities of a request.
 
     Raises:
         P4RtError: RESOURCE_EXHAUSTED: too many.
@@ -120,7 +119,7 @@ def _decoded(kind: type[_M], message: _M, octets: bytes) -> _M:
 
 
 def _fields(kind: type[Message], octets: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Number, begin and end of every field's value between two places."""
+    """Number, begin and end of every field's value between two offsets."""
     while at < end:
         tag, at = _varint(kind, octets, at, end)
         wire, begin = tag & 7, at

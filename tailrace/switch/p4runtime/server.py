@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gRPC server of the switch: assembly, TLS, and the tasks that carry events from the data plane to
-clients.
-"""
+"""The gRPC server of the switch: its services, TLS, and the tasks that deliver events of the data plane."""
 
 from __future__ import annotations
 
@@ -32,29 +30,24 @@ from tailrace.switch.trace.sending import Put
 _log = logging.getLogger(__name__)
 
 TICK_S = 0.05
-"""How often timeouts and the status of ports are looked at."""
+"""Polling interval of timeouts and port status."""
 
 STOP_S = 0.3
-"""How long calls may take to end when the server does."""
+"""Grace period of calls when the server stops."""
 
 MAX_MESSAGE_BYTES = MAX_PROGRAM + 2 * MAX_P4INFO
-"""A program that is a bit too large is told so. gRPC keeps so much of a request before anybody sees it."""
+"""Larger than the largest program, so that a client gets our error. gRPC buffers so much of a request."""
 MAX_METADATA_BYTES = 1 << 20
 MAX_CALLS = 128
-"""Calls of one connection to one device at a time; further ones wait in the client. HTTP/2 asks for 100 at
-least.
-"""
+"""Concurrent calls of one connection to one device; further ones wait. HTTP/2 recommends 100 or more."""
 MAX_CONNECTIONS = 1024
-"""Connections for one device at a time; further ones are closed at once: several for each stream that there
-can be, so that one client too many gets an error on its stream. Each takes a descriptor; half of those of the
-process are left for all else.
+"""Connections for one device; further ones are closed at once. There are several for each stream, so that one
+client too many gets an error on its stream. Each takes a file descriptor; half of the process's are reserved.
 """
 IDLE_S = 5
-"""After so long without a call, or without the beginning of HTTP/2, a connection is closed; clients make
-a new one for the next call.
-"""
+"""A connection without a call, or without an HTTP/2 handshake, is closed after so long."""
 KEEPALIVE_S = 60
-"""After so long without a word a connection's peer is asked for one, and given up after as long again."""
+"""Interval and timeout of keepalive pings on idle connections."""
 
 _OPTIONS = (
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
@@ -66,7 +59,7 @@ _OPTIONS = (
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.max_connection_idle_ms", IDLE_S * 1000),
     ("grpc.server_handshake_timeout_ms", IDLE_S * 1000),
-    # without this a second server on the same address would start and take half of the clients
+    # otherwise a second server could listen on the same address and take half of the clients
     ("grpc.so_reuseport", 0),
 )
 
@@ -77,7 +70,7 @@ class ServerError(Error):
 
 @dataclass(frozen=True, slots=True)
 class ServerTls:
-    """PEM-encoded TLS material; with `client_auth` clients need a certificate that `root` has signed."""
+    """PEM-encoded TLS files; with `client_auth` clients need a certificate signed by `root`."""
 
     key: bytes
     certificate: bytes
@@ -98,13 +91,13 @@ class RealTimePlane(DataPlane, Protocol):
         ...
 
     def inject(self, port: int, data: bytes) -> None:
-        """Gives the switch a frame that came in by a port now; PortError when that is not possible."""
+        """The switch receives a frame on a port now; PortError: it cannot."""
         ...
 
 
 def new_server(devices: int = 1) -> grpc.aio.Server:
-    """A gRPC server with room for large messages, for the connections to so many devices, and for the calls
-    of one of them to all devices: all clients of a process may share it. Make it inside an event loop.
+    """A gRPC server with limits for large messages, and for the connections and calls of so many devices: all
+    clients of a process may share a connection. Make it inside an event loop.
     """
     descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     connections = MAX_CONNECTIONS * devices
@@ -118,10 +111,10 @@ def new_server(devices: int = 1) -> grpc.aio.Server:
 
 
 def listen(server: grpc.aio.Server, address: str, tls: ServerTls | None = None) -> int:
-    """Binds a server that has not started to `address` (HOST:PORT); the port, which matters for port 0.
+    """Binds a server that has not started to `address` (HOST:PORT); the port, also for port 0.
 
     Raises:
-        ServerError: the address cannot be used, or the TLS material is no good.
+        ServerError: the address cannot be used, or the TLS files are invalid.
     """
     try:
         if tls is None:
@@ -137,7 +130,7 @@ def listen(server: grpc.aio.Server, address: str, tls: ServerTls | None = None) 
 
 
 class Server:
-    """The gRPC server around one device. Make and use it inside an event loop."""
+    """The gRPC server of one device. Make and use it inside an event loop."""
 
     def __init__(self, device: Device, data_plane: DataPlane) -> None:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="compile")
@@ -152,27 +145,25 @@ class Server:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, address: str, tls: ServerTls | None = None) -> int:
-        """Listens on `address` (HOST:PORT); the port, which matters for port 0.
+        """Listens on `address` (HOST:PORT); the port, also for port 0.
 
         Raises:
-            ServerError: the address cannot be used, or the TLS material is no good.
+            ServerError: the address cannot be used, or the TLS files are invalid.
         """
         port = listen(self._server, address, tls)
         await self._server.start()
         return port
 
     def statistics(self) -> dict[str, object]:
-        """What the device's ports and memory have counted, and what was lost on the way to clients."""
+        """The counts of the device's ports and buffer, and of notifications dropped for slow clients."""
         return {**self.service.device.statistics(), "clients": self.service.statistics()}
 
     def takes(self, put: Put) -> None:
-        """Packets may be sent for a trace, from a thread of the server's."""
+        """Enables traces of sent packets; `put` is called in a thread."""
         self._traces.put[self.service.device.settings.device_id] = put
 
     def watch(self, plane: RealTimePlane, ports: Iterable[int]) -> None:
-        """Carries events, timeouts and port status from a real-time data plane until `stop`, and packets that
-        are sent for a trace to it.
-        """
+        """Delivers events, timeouts and port status until `stop`; enables traces of sent packets."""
         self.takes(plane.inject)
         asyncio.get_running_loop().add_reader(plane.events_fd, self.service.deliver_events)
         self._tasks.append(asyncio.create_task(self._tick(plane, tuple(ports))))
@@ -185,24 +176,24 @@ class Server:
                 self.service.deliver_events()
                 self.service.deliver_idle()
             except (P4RtError, StateError) as error:
-                _log.error("ports and timeouts: %s", error)  # the next tick finds the rest
+                _log.error("ports and timeouts: %s", error)  # the next tick continues
             await asyncio.sleep(TICK_S)
 
     async def stop(self) -> None:
-        """Ends all streams and calls at once."""
+        """Cancels all streams and calls."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._server.stop(None), STOP_S)
         self._executor.shutdown(wait=False, cancel_futures=True)
-        # who looks into the switch must have gone before it is closed, and may ask this loop for names
+        # traces must end before the switch is closed, and may ask this loop for names
         await asyncio.to_thread(self._traces.stop)
         await asyncio.to_thread(self._tracer.shutdown, wait=True, cancel_futures=True)
 
 
 def _listen_problem(tls: ServerTls | None) -> str:
-    """What gRPC, which gives no reason, may have found wrong."""
+    """The likely reason; gRPC gives none."""
     problem = "the address is in use or not one of this machine"
     return problem if tls is None else f"{problem}, or the TLS files are no good"
 
@@ -220,7 +211,7 @@ async def serve(
     """Serves until `ended`; `on_ready` is called with the port once clients can connect.
 
     Args:
-        packets: an address where packets come and go, and what moves them; None: there is none.
+        packets: address and handler of the gRPC data plane; None: there is none.
 
     Raises:
         ServerError: the server cannot start.

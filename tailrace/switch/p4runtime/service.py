@@ -43,49 +43,49 @@ from tailrace.switch.p4runtime.streams import ClientStream
 _log = logging.getLogger(__name__)
 
 MAX_STREAMS = 256
-"""Streams of one device that have announced themselves. One place more is always there for a new primary."""
+"""Streams of one device after their first arbitration update. A new primary replaces a backup."""
 MAX_SILENT = 64
-"""Streams that have not yet; the oldest gives way to one more."""
+"""Streams before it; one more closes the oldest."""
 ANNOUNCED_S = 60.0
 ANNOUNCED_WHEN_FULL_S = 2.0
-"""How long they may take."""
+"""Deadlines of a stream's first arbitration update."""
 MAX_READS = 256
-"""Reads under way."""
+"""Concurrent Reads."""
 MAX_RESPONSE_BYTES = 512 << 20
-"""Bytes of answers that clients have asked for and not taken yet: pipeline configurations, rests of Reads."""
+"""Bytes of responses buffered for clients: pipeline configurations, remainders of Reads."""
 STALLED_S = 60.0
-"""How long a Read waits for a client that does not take its answers."""
+"""Timeout of a Read whose client takes no responses."""
 TAKEOVER_S = 10.0
-"""How long Writes go on without their client, and a new primary waits for them; their rest is refused."""
+"""How long Writes continue without their client, and a new primary waits for them; the rest is rejected."""
 FLUSH_S = 5.0
-"""How long a stream that ends with an error waits for its client to take what was sent before."""
+"""How long a stream that ends with an error waits for its client to take earlier messages."""
 PACKETS_AT_ONCE = 256
-"""Packet-ins between two turns of others."""
+"""Packet-ins in one iteration of the event loop."""
 MANY = 64
-"""Updates of a Write whose memory is worth giving back."""
+"""Updates of a Write after which freed memory is trimmed."""
 MAX_DETAILS = 512 << 10
-"""Bytes of what became of the elements of a batch; clients refuse more metadata than they were set up for."""
+"""Bytes of the errors of a batch; clients reject metadata above a limit of theirs."""
 _PIPELINE: LockKey = "pipeline"
-"""What has been set; Writes share it."""
+"""The key of the pipeline; Writes share it."""
 
 _AnyContext = grpc.aio.ServicerContext[Any, Any]
 _Batch = TypeVar("_Batch", p4r.WriteRequest, p4r.ReadRequest)
 
 
 def _primary(role: str) -> LockKey:
-    """Who is primary of a role; Writes share it."""
+    """The key of a role's primary; Writes share it."""
     return "primary", role
 
 
 class DataPlane(Protocol):
-    """What the service needs of the ports: see switch.daemon.ports.IoLoop."""
+    """The data plane's ports: see switch.daemon.ports.IoLoop."""
 
     def now_ns(self) -> int:
         """The clock that the switch is called with."""
         ...
 
     def send_packet_out(self, data: bytes) -> None:
-        """Injects a frame on the CPU port; PortError when that is not possible."""
+        """Injects a frame on the CPU port; PortError: it cannot."""
         ...
 
     def packet_ins(self) -> list[bytes]:
@@ -105,7 +105,7 @@ class P4RuntimeService:
     ) -> None:
         """Args:
         executor: compiles programs; None: the event loop's.
-        clock: since the epoch, for what is told of digests and timeouts.
+        clock: since the epoch, for the timestamps of digests and timeouts.
         """
         self.device = device
         self._clock = clock
@@ -121,7 +121,7 @@ class P4RuntimeService:
         self._frees: set[asyncio.Task[None]] = set()
         self._pushes: dict[threading.Event, p4r.SetForwardingPipelineConfigRequest] = {}
         self.freed: Callable[[], None] = lambda: None
-        """Is called when much memory may be free."""
+        """Called when much memory may be free."""
 
     # ---- unary calls ----
 
@@ -132,7 +132,7 @@ class P4RuntimeService:
         if len(request.updates) > MANY:
             self.freed()
         async with self._locks.acquire(shared=(_PIPELINE, _primary(request.role))):
-            term = self.device.write_term(request)  # others may have had their turn
+            term = self.device.write_term(request)  # the primary may have changed
             keys = await self._lock_keys(update.entity for update in request.updates)
             async with self._locks.acquire(exclusive=keys):
                 await self._scheduler.run_shielded(
@@ -143,11 +143,11 @@ class P4RuntimeService:
         return p4r.WriteResponse()
 
     def _results(self) -> BatchStatus:
-        """What becomes of a batch, of which all is told with --strict, however much that is."""
+        """The status of a batch; with --strict it reports all errors."""
         return BatchStatus(None if self.device.settings.strict else MAX_DETAILS)
 
     async def _lock_keys(self, entities: Iterable[p4r.Entity]) -> set[LockKey]:
-        """What updates or requests concern."""
+        """The lock keys of updates or read requests."""
         lock_keys, keys = self.device.lock_keys(), set[LockKey]()
         for number, entity in enumerate(entities, 1):
             keys.update(lock_keys.of(entity))
@@ -156,7 +156,7 @@ class P4RuntimeService:
         return keys
 
     async def read(self, request: p4r.ReadRequest, _context: _AnyContext) -> AsyncIterator[p4r.ReadResponse]:
-        """Specification 13: what could be read, and then the status of every request."""
+        """Specification 13: the entities, and then the status of every request."""
         if self._reads >= MAX_READS:
             raise exhausted(f"{self._reads} Reads are under way; the limit is {MAX_READS}")
         self._reads += 1
@@ -171,7 +171,7 @@ class P4RuntimeService:
                 snapshot = SnapshotRead(steps, self._scheduler, locks, self._count_response)
                 with contextlib.closing(snapshot):
                     async for response in snapshot.responses():
-                        # who takes nothing for so long holds a place that others want
+                        # a stalled client must not keep its place
                         timer = loop.call_later(STALLED_S, task.cancel)
                         try:
                             yield response
@@ -185,7 +185,7 @@ class P4RuntimeService:
             raise results.error("read failed")
 
     def _count_response(self, more: int) -> None:
-        """So many more bytes of answers are kept for clients."""
+        """Counts bytes of responses that are buffered; below 0: freed."""
         if more > 0 and self._response_bytes + more > MAX_RESPONSE_BYTES:
             raise exhausted(
                 f"{self._response_bytes} bytes of answers wait for clients, "
@@ -211,26 +211,28 @@ class P4RuntimeService:
         return p4r.SetForwardingPipelineConfigResponse()
 
     async def _prepare(self, request: p4r.SetForwardingPipelineConfigRequest) -> Prepared | None:
-        """Verifies a configuration, as long as its client is there and may set it."""
-        gone, loop = threading.Event(), asyncio.get_running_loop()
-        self._pushes[gone] = request
+        """Verifies a configuration, until its client disconnects or loses its role."""
+        cancelled, loop = threading.Event(), asyncio.get_running_loop()
+        self._pushes[cancelled] = request
         try:
-            return await loop.run_in_executor(self._executor, cancellable, gone, self.device.prepare, request)
+            return await loop.run_in_executor(
+                self._executor, cancellable, cancelled, self.device.prepare, request
+            )
         except P4RtError:
-            self.device.authorize(request)  # a client that has lost its role gets that error
+            self.device.authorize(request)  # this error comes first
             raise
         finally:
-            gone.set()
-            del self._pushes[gone]
+            cancelled.set()
+            del self._pushes[cancelled]
 
     async def _free(self, pipeline: ForwardingPipeline) -> None:
-        """Frees a pipeline, which may hold a million entries, beside everything else."""
+        """Frees a pipeline in the background: it may hold a million entries."""
         await asyncio.get_running_loop().run_in_executor(None, pipeline.free)
         await self._scheduler.run(pipeline.forget())
         self.freed()
 
     async def get_config(self, request: p4r.GetForwardingPipelineConfigRequest, context: _AnyContext) -> None:
-        """Specification 15. The answer counts until its client has taken it."""
+        """Specification 15. The response counts until its client has taken it."""
         self.device.check_device(request.device_id)
         response = self.device.config_response(request.response_type)
         if self._response_bytes and self._response_bytes + len(response) > MAX_RESPONSE_BYTES:
@@ -246,7 +248,7 @@ class P4RuntimeService:
     async def capabilities(
         self, request: p4r.CapabilitiesRequest, _context: _AnyContext
     ) -> p4r.CapabilitiesResponse:
-        """Specification 17: of the server where no device is named."""
+        """Specification 17: of the server if no device is named."""
         if request.device_id:
             self.device.check_device(request.device_id)
         return capabilities()
@@ -256,7 +258,7 @@ class P4RuntimeService:
     async def stream_channel(
         self, request_iterator: AsyncIterator[p4r.StreamMessageRequest], context: _AnyContext
     ) -> None:
-        """Specification 5 and 16: one client's session, which lasts as long as the stream."""
+        """Specification 5 and 16: the session of one client."""
         stream = ClientStream()
         late = self._begin(stream)
         writer = asyncio.create_task(stream.write_all(context))
@@ -295,7 +297,7 @@ class P4RuntimeService:
             self.freed()
 
     def _begin(self, stream: ClientStream) -> asyncio.TimerHandle:
-        """Takes in a stream; what ends it unless it announces itself in time."""
+        """Adds a stream; the timer that ends it without an arbitration update."""
         silent = [other for other in self._open() if other.client.role is None]
         if len(silent) >= MAX_SILENT:
             silent[0].fail(
@@ -313,9 +315,9 @@ class P4RuntimeService:
         return [stream for stream in self.streams.values() if stream.error is None]
 
     def _make_room(self, message: p4r.MasterArbitrationUpdate) -> None:
-        """Where all places are taken a new primary, and no other client, gets one.
+        """Evicts a backup for a new primary when all places are taken; other clients get none.
 
-        It is that of a backup with a low election id; the default role's primary gets it of any role.
+        The backup has the lowest election id of its role; for the default role's primary, of all roles.
 
         Raises:
             P4RtError: RESOURCE_EXHAUSTED.
@@ -335,7 +337,7 @@ class P4RuntimeService:
         ):
             if full:
                 raise _full(len(announced))
-            return  # the arbiter says that the role has too many
+            return  # the arbiter rejects it: the role has too many
         choices = announced if role == DEFAULT_ROLE and len(of_role) < arbiter.max_streams else of_role
         last = min(choices, key=lambda each: (arbiter.is_primary(each.client), each.client.election_id or 0))
         last.fail(exhausted("all places are taken, and this one goes to a new primary"))
@@ -343,14 +345,14 @@ class P4RuntimeService:
 
     @staticmethod
     async def _finish(stream: ClientStream, writer: asyncio.Task[None]) -> None:
-        """Lets what was sent arrive: no status can follow a message that is still on its way."""
+        """Flushes the stream: no status can follow a message that is under way."""
         stream.close()
         done, _ = await asyncio.wait({writer}, timeout=FLUSH_S)
         if not done:
-            raise asyncio.CancelledError  # the client takes nothing, this neither
+            raise asyncio.CancelledError  # the client takes no messages, so no status either
 
     def _takes_over(self, stream: ClientStream, message: p4r.StreamMessageRequest) -> bool:
-        """Whether a client would be primary instead of another one."""
+        """Whether a message makes a client primary instead of another one."""
         arbitration = message.WhichOneof("update") == "arbitration"
         return arbitration and self.device.arbiter.takes_over(stream.client, message.arbitration)
 
@@ -358,11 +360,11 @@ class P4RuntimeService:
         kind = message.WhichOneof("update")
         if kind == "arbitration":
             self._notify(self.device.arbiter.update(stream.client, message.arbitration))
-            for gone, request in self._pushes.items():
+            for cancelled, request in self._pushes.items():
                 with contextlib.suppress(P4RtError):
                     self.device.authorize(request)
                     continue
-                gone.set()
+                cancelled.set()
             return
         try:
             self._handle_other(stream, kind, message)
@@ -408,7 +410,7 @@ class P4RuntimeService:
                 stream.send(p4r.StreamMessageResponse(arbitration=update))
 
     def _offer(self, message: p4r.StreamMessageResponse, owner: int = 0) -> None:
-        """Sends a notification to the primaries of all roles that have what it is about."""
+        """Sends a notification to the primaries of all roles that have access to its object."""
         octets, roles = message.SerializeToString(), self.device.roles
         for client in self.device.arbiter.primaries():
             if roles is None or roles.allows(client.role or DEFAULT_ROLE, owner):
@@ -417,7 +419,7 @@ class P4RuntimeService:
     # ---- events ----
 
     def deliver_events(self) -> None:
-        """Sends the packet-ins and the digest lists that wait in the data plane; of many, some later."""
+        """Sends packet-ins and digest lists of the data plane; of many packet-ins, some later."""
         roles = self.device.roles
         if not self._frames:
             self._frames.extend(self._data_plane.packet_ins())
@@ -432,12 +434,12 @@ class P4RuntimeService:
             asyncio.get_running_loop().call_soon(self.deliver_events)
 
     def statistics(self) -> dict[str, int]:
-        """What was lost on the way to clients."""
+        """Counts of notifications that were lost."""
         dropped = self._dropped + sum(stream.dropped for stream in self.streams.values())
         return {"notifications_dropped": dropped, "digests_forgotten": self.device.digests_forgotten()}
 
     def deliver_idle(self) -> None:
-        """Sends the idle timeouts that have run out."""
+        """Sends idle timeout notifications."""
         entries = self.device.idle_entries(self._data_plane.now_ns())
         for table_id, group in groupby(entries, key=lambda entry: entry.table_id if self.device.roles else 0):
             response = p4r.StreamMessageResponse()
@@ -447,7 +449,7 @@ class P4RuntimeService:
 
 
 class Behaviours(Protocol):
-    """The calls of the service: of one device, or of many behind one address (sim.network.serve)."""
+    """The methods of the service, for one device or for several at one address (sim.network.serve)."""
 
     @property
     def write(self) -> Callable[..., Any]: ...
@@ -473,7 +475,7 @@ class Behaviours(Protocol):
 
 
 def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
-    """The service as a gRPC server takes it: bounds requests, and answers errors with canonical codes."""
+    """The gRPC handler of the service: bounds requests, and reports errors with canonical codes."""
     scheduler, admission = Scheduler(), AdmissionControl()
 
     def unary(
@@ -482,7 +484,7 @@ def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
         async def handle(octets: bytes, context: _AnyContext) -> Any:
             with admission.admit(len(octets)) as elements:
                 request = await parse(octets, elements)
-                del octets  # which may be as large as the request made of them
+                del octets  # may be as large as the parsed request
                 return await call(request, context)
 
         return grpc.unary_unary_rpc_method_handler(with_status(handle), response_serializer=_serialize)
@@ -514,7 +516,7 @@ def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
         "Write": unary(service.write, write),
         "Read": grpc.unary_stream_rpc_method_handler(with_status(read), response_serializer=_serialize),
         "SetForwardingPipelineConfig": unary(service.set_config, set_config),
-        # it writes its answer itself: a callback at the end of the call would be kept for ever
+        # writes its response itself: a callback at the end of the call would leak
         "GetForwardingPipelineConfig": grpc.unary_stream_rpc_method_handler(
             with_status(get_config), response_serializer=_serialize
         ),

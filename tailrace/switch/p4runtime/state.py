@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forwarding state of one pipeline: every entity, the batches of Write, the requests of Read."""
+"""The forwarding state of one pipeline: all entities, batches of Write, requests of Read."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from tailrace.switch.p4runtime.context import (
     DELETE,
     ENTITY,
     INSERT,
-    LOOKED_AT,
     MODIFY,
     QUANTUM,
+    SKIPPED,
     TOKENS_OF_WORK,
     Context,
     Responses,
@@ -51,11 +51,11 @@ from tailrace.switch.p4runtime.entities.tables import TableState
 from tailrace.switch.p4runtime.entities.translation import Savepoint
 
 Result = P4RtError | None
-"""What became of one update or request: None is success."""
+"""The result of one update or request: None is success."""
 
 
 class Results(Protocol):
-    """Where it is noted: a list, or the status of a batch (tailrace.p4rt.status)."""
+    """Collects results: a list, or the status of a batch (tailrace.p4rt.status)."""
 
     def append(self, result: Result, /) -> None: ...
 
@@ -68,9 +68,9 @@ MAX_IDLE = 1000
 """Entries in one idle timeout notification."""
 
 _BYTES_OF_WORK = 2
-"""Bytes of a message, of a group for one, that are a unit of work beyond that of the entity."""
+"""Bytes of a large message, such as a group, that are a unit of work."""
 _ENTITY_BYTES = 48
-"""What an entity, or a member or replica within one, takes of an answer; reckoned before it is read."""
+"""Estimated bytes of an entity, or a member or replica within one, in a response."""
 
 _WITH_STRINGS = (
     *("action_profile_member", "action_profile_group", "value_set_entry", "register_entry"),
@@ -78,14 +78,14 @@ _WITH_STRINGS = (
 )
 
 _Writer = Callable[[int, p4r.Entity, Undo | None], Work | None]
-"""What applies an update, or says in which steps."""
+"""Applies an update at once, or in steps."""
 
 _Reader = tuple[Callable[[p4r.Entity, Responses], Work], Callable[[p4r.Entity], int]]
-"""What answers a request, and what says for how many entities it asks."""
+"""Reads the entities of a request, and estimates their number."""
 
 
 class ForwardingState:
-    """All entities of one pipeline on one switch, which must just have loaded the program of `schema`."""
+    """All entities of one pipeline on one switch, which has just loaded the program of `schema`."""
 
     def __init__(self, schema: Schema, context: Context) -> None:
         self.schema = schema
@@ -177,18 +177,18 @@ class ForwardingState:
         }
 
     def close(self) -> Work:
-        """Forgets everything; in steps, as there may be a million entries. It must not be used any more."""
+        """Frees all entities, in steps, as there may be a million."""
         self.schema.types.states -= 1
         self._writers.clear()  # they point here
         self._readers.clear()
         for table in self.tables.values():
             for _ in table.forget():
-                yield LOOKED_AT
+                yield SKIPPED
         for profile in self.profiles.values():
             for stored in (profile.one_shots, profile.groups, profile.members):
                 while stored:
                     stored.popitem()
-                    yield LOOKED_AT
+                    yield SKIPPED
 
     # ---- Write ----
 
@@ -196,8 +196,8 @@ class ForwardingState:
         """Applies each update on its own, in order (CONTINUE_ON_ERROR).
 
         Args:
-            results: gets what became of each update.
-            role: of whom writes.
+            results: takes the result of each update.
+            role: of the client.
         """
         evaluated = 0
         for update in updates:
@@ -208,20 +208,20 @@ class ForwardingState:
                 continue
             result, work = yield from self._apply(update, None, role)
             evaluated += self.schema.constraints.evaluated
-            results.append(result)  # before others' turn, which may be the end of this Write
+            results.append(result)  # before other calls run, which may end this Write
             yield work
 
     def write_all_or_none(self, updates: Sequence[p4r.Update], results: Results, role: str = "") -> Work:
         """Applies the updates in order; when one fails, the state is as before (ROLLBACK_ON_ERROR).
 
-        Also when it is closed before its end. What was taken back, or not tried, is reported as ABORTED.
+        It also rolls back when it is closed early. The other updates of a failed batch are ABORTED.
 
         Args:
-            results: gets what became of each update, at the end.
-            role: of whom writes.
+            results: takes the result of each update, at the end.
+            role: of the client.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED: too many updates. INTERNAL: not all could be taken back.
+            P4RtError: RESOURCE_EXHAUSTED: too many updates. INTERNAL: the rollback failed in part.
         """
         most = self.context.limits.rollback
         if len(updates) > most:
@@ -251,25 +251,25 @@ class ForwardingState:
                 self._roll_back(mark, attempted)
 
     def _roll_back(self, mark: Savepoint | None, within: int = 0) -> None:
-        """Takes the numbers from strings that a write has named which came to nothing."""
+        """Frees the numbers of strings of a Write that failed."""
         if mark is not None and self._strings is not None and self._strings.roll_back(mark, within):
             self._forget_interned()
 
     def _forget_interned(self) -> None:
-        """Forgets which messages were found good: they name strings."""
+        """Drops interned entries: they refer to strings."""
         self.schema.shared.clear()
         for table in self.schema.interned.values():
             table.forget()
 
     def make_room(self) -> Work:
-        """Sweeps where few strings are left, before a batch that may be taken back, as it cannot itself."""
+        """Sweeps strings, if few are left, before a batch that may be rolled back: it cannot sweep itself."""
         if self._strings is not None and self._strings.short() and self._strings.may_sweep():
             yield from self._sweep()
 
     def _sweep(self) -> Work:
-        """Takes their numbers from the strings that no entity has any more.
+        """Frees the numbers of strings that no entity has (mark and sweep).
 
-        Whatever reads, writes or only asks for a string meanwhile marks it as used.
+        Any use of a string meanwhile marks it.
         """
         assert self._strings is not None
         self._forget_interned()
@@ -281,27 +281,27 @@ class ForwardingState:
                 yield ENTITY
 
     def _everything(self) -> Iterator[p4r.Entity]:
-        """All entities that may have strings; others may write meanwhile."""
+        """All entities that may have strings; clients may write meanwhile."""
         for table in self.tables.values():
             for entry in itertools.chain(table.all(), [table.default]):
                 entity = p4r.Entity()
                 if entry is not None:
                     if entry.interned is not None:
-                        entry.interned.shown = None  # it is what its numbers stood for
+                        entry.interned.shown = None  # has the old strings
                     self.reader.fill(table, entry, p4r.TableEntry(), entity)
                 yield entity
         for request in map(all_of, _WITH_STRINGS):
             yield from self.entities(request)
 
     def bulk_insert(self, entities: Iterable[p4r.Entity], role: str = "") -> None:
-        """Adds entities as a Write that inserts them does, the plain entries of each table at once.
+        """Bulk insert: inserts entities, the simple entries of each table at once.
 
         Args:
-            entities: kept, and never to be changed.
-            role: of whom writes.
+            entities: kept, and immutable from now on.
+            role: of the client.
 
         Raises:
-            P4RtError: one is refused; some may have been added.
+            P4RtError: an entity is rejected; some may have been added.
         """
         shared, rows = self.schema.shared, dict[int, list[BulkEntry]]()
         if self._strings is not None:
@@ -326,13 +326,13 @@ class ForwardingState:
             shared.clear()
         self.schema.constraints.evaluated = 0
         table = self.tables.get(entity.table_entry.table_id)
-        # with the message, so that no other one gets its number
+        # the entry keeps the message alive, so its id stays unique
         bulk = None if table is None else table.bulk_entry(entity.table_entry)
         message = shared[id(entity)] = entity, bulk
         return message
 
     def apply(self, update: p4r.Update, undo: Undo | None) -> Result:
-        """Applies one update at once; the error it ends with."""
+        """Applies one update at once; its result."""
         steps = self._apply(update, undo)
         while True:
             try:
@@ -344,7 +344,7 @@ class ForwardingState:
     def _apply(
         self, update: p4r.Update, undo: Undo | None, role: str = ""
     ) -> Generator[int, None, tuple[Result, int]]:
-        """Applies one update in steps; the error it ends with, and the work that no step has told."""
+        """Applies one update in steps; its result, and the work that no step has yielded."""
         result, work = yield from self._apply_once(update, undo, role)
         strings = self._strings
         if strings is not None and result is None:
@@ -381,7 +381,7 @@ class ForwardingState:
             else:
                 work += entity.ByteSize() // _BYTES_OF_WORK
                 steps = self._apply_other(kind, which, entity, undo)
-                if steps is not None:  # of arrays, and meanwhile others may touch copies
+                if steps is not None:  # of arrays; other clients may change copies meanwhile
                     yield from steps
                     copies = self.context.copies
             if undo is not None:
@@ -422,7 +422,7 @@ class ForwardingState:
         return chosen_profiles(self.profiles, profile_id)[0]
 
     def _no_extern(self, message: p4r.ExternEntry) -> P4RtError:
-        """The error for an extern, of which v1model has none but those that have entities of their own."""
+        """The error for an ExternEntry: v1model has no externs without entities of their own."""
         type_id = message.extern_type_id
         if any(extern.extern_type_id == type_id for extern in self.schema.info.externs):
             return P4RtError(
@@ -431,7 +431,7 @@ class ForwardingState:
         return not_found(f"there is no type of externs with id {type_id}")
 
     def _refuse_absent(self, entity: p4r.Entity) -> None:
-        """Refuses what names an object that only P4Info has."""
+        """Rejects entities of an object that only P4Info has."""
         owner = owner_of(entity)
         if owner in self.schema.absent:
             raise absent(self.schema.absent[owner])
@@ -471,20 +471,20 @@ class ForwardingState:
     def read(
         self, requests: Sequence[p4r.Entity], results: Results, role: str = ""
     ) -> Iterator[p4r.ReadResponse | None]:
-        """Answers every request that makes sense, a slice of work at a time.
+        """Reads the entities of all valid requests, a quantum at a time.
 
-        Each slice is consistent. What is written between two slices may or may not be seen; what was there
-        all the time is answered once.
+        Each quantum is consistent. Entities written between two quanta may or may not be read; all others are
+        read once.
 
         Args:
-            results: gets what became of each request.
-            role: of whom reads; of what it asks for in general it gets what it may have.
+            results: takes the result of each request.
+            role: of the client; wildcard reads are filtered by it.
 
         Returns:
-            the answers; None after a slice that found none.
+            the responses; None for a quantum without entities.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED: the answer would be too large; nothing was read.
+            P4RtError: RESOURCE_EXHAUSTED: the response would be too large; nothing was read.
         """
         yield from self._check_response_size(requests)
         out = Responses()
@@ -496,7 +496,7 @@ class ForwardingState:
                     done += next(steps)
                 except StopIteration:
                     results.append(None)
-                    done += LOOKED_AT
+                    done += SKIPPED
                     break
                 except P4RtError as error:
                     results.append(without_frames(error))
@@ -523,7 +523,7 @@ class ForwardingState:
             yield self._taken(out, role)
 
     def _check_response_size(self, requests: Sequence[p4r.Entity]) -> Iterator[None]:
-        """Adds up what the requests ask for, before anything is answered."""
+        """Rejects requests whose estimated response is too large."""
         most, size = self.context.limits.read_bytes, 0
         for number, request in enumerate(requests, 1):
             reader = self._readers.get(request.WhichOneof("entity"))
@@ -538,7 +538,7 @@ class ForwardingState:
             )
 
     def _taken(self, out: Responses, role: str) -> p4r.ReadResponse | None:
-        """What the requests of a role have answered since the last call."""
+        """The entities for a role since the last call."""
         roles = self.schema.roles
         if out.empty or roles is None:
             return None if out.empty else out.take()
@@ -552,7 +552,7 @@ class ForwardingState:
         if self.schema.roles is not None:
             self.schema.roles.check(role, owner_of(request))
         if which == "extern_entry":
-            # as with every other entity: without an id all of them are meant, and there are none
+            # as for all entities, no id is a wildcard, and there are none
             if request.extern_entry.extern_type_id or request.extern_entry.extern_id:
                 raise self._no_extern(request.extern_entry)
             return
@@ -562,7 +562,7 @@ class ForwardingState:
         yield from reader[0](request, out)
 
     def entities(self, request: p4r.Entity) -> Iterator[p4r.Entity]:
-        """What a Read of one request answers, entity by entity; nothing may be written meanwhile."""
+        """The entities of one read request; nothing may be written meanwhile."""
         out = Responses()
         for _ in self._read(request, out):
             yield from out.take().entities
@@ -570,15 +570,15 @@ class ForwardingState:
     # ---- events ----
 
     def port_changed(self, port: int) -> None:
-        """Applies the status of a port to groups and replicas that depend on it."""
+        """Updates the groups and replicas that depend on a port."""
         for profile in self.profiles.values():
             profile.port_changed(port)
         self.replication.port_changed(port)
 
     def idle(self, now_ns: int, most: int = MAX_IDLE) -> list[p4r.TableEntry]:
-        """Entries that were not hit for their timeout, each again only after another timeout.
+        """Entries whose idle timeout has expired, each reported once a timeout.
 
-        Of many at most `most` are found, and further ones with the next call.
+        Of many at most `most`; the next call continues.
         """
         messages: list[p4r.TableEntry] = []
         for table in self.tables.values():
@@ -592,14 +592,14 @@ class ForwardingState:
 
 
 def all_of(name: str) -> p4r.Entity:
-    """The request for all entities of a kind."""
+    """The wildcard read request of a kind."""
     entity = p4r.Entity()
     getattr(entity, name).SetInParent()
     return entity
 
 
 def _ports(entity: p4r.Entity) -> Iterator[bytes]:
-    """The ports that an entity names as its client wrote them: of replicas, and those to watch."""
+    """The port bytestrings of an entity: of replicas, and watch ports."""
     for replica in (
         *entity.packet_replication_engine_entry.multicast_group_entry.replicas,
         *entity.packet_replication_engine_entry.clone_session_entry.replicas,

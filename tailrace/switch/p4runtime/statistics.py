@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of a running switch as a JSON file, for those who look at it from outside.
+"""Counts of a running switch as a JSON file.
 
     {"time_ns": ..., "ports": {"1": {"rx_packets": ..., "pfc": {"0": {"xoff_sent": ...}}}},
      "buffer": {"shared_most_bytes": ...}, "drops": {"pfc_headroom": ...}}
 
-Fields are those of switch.core's PortStats, PfcStats and BufferState; of priorities that PFC never touched
-there is nothing.
+Fields are those of switch.core's PortStats, PfcStats and BufferState; priorities without PFC are left out.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ def statistics(switch: Switch, ports: Iterable[int], now_ns: int) -> dict[str, o
     """All counts up to a time.
 
     Args:
-        ports: of which; none: of those that have counted something.
+        ports: of which; empty: of those with a count above 0.
     """
     numbers = sorted(ports) or [port for port in range(C.TR_MAX_PORTS) if _counted(switch, port)]
     return {
@@ -45,7 +44,7 @@ def _port(switch: Switch, port: int, now_ns: int) -> dict[str, object]:
 
 
 def write_statistics(path: Path, switch: Switch, ports: Iterable[int], now_ns: int) -> None:
-    """Replaces a file by one with all counts, so that nobody reads half of one.
+    """Writes all counts to a file, atomically.
 
     Raises:
         OSError: it cannot be written.

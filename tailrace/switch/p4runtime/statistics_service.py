@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts of the traffic manager over gRPC, beside P4Runtime, which has no place for them.
+"""Counts of the traffic manager over gRPC: a service beside P4Runtime, which has no message for them.
 
-Anybody may ask: it changes nothing.
+It needs no election, as it changes nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Statistics = Callable[[], dict[str, object]]
 
 
 def statistics_handler(devices: Mapping[int, Statistics]) -> grpc.GenericRpcHandler[Any, Any]:
-    """The service as a gRPC server takes it, for the devices with these ids."""
+    """The gRPC handler of the service, for devices by id."""
 
     async def get(request: bytes, _context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
         text = request[:_MAX_ID].decode(errors="replace")

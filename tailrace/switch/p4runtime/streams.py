@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What waits for one client's stream, which may take it slowly or never."""
+"""The queue of one client's stream, bounded for slow and dead clients."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _log = logging.getLogger(__name__)
 
 QUEUED_MESSAGES = 4096
 QUEUED_BYTES = 8 << 20
-"""Packet-ins and notifications that wait for a slow client before new ones are dropped."""
+"""Packet-ins and notifications in the queue; further ones are dropped."""
 MAX_QUEUED_RESPONSES = 256
-"""Messages that must arrive and wait: beyond, the client is taken for dead."""
+"""Queued messages that must arrive; one more ends the stream."""
 RESUME_RESPONSES = 32
-"""So many of them, and nothing more is read from the client."""
+"""With so many queued, no message is read from the client."""
 
 Context = grpc.aio.ServicerContext[bytes, bytes | p4r.StreamMessageResponse]
 
 
 class ClientStream:
-    """One StreamChannel: a client and the messages that wait for it. Make it in the task that serves it."""
+    """One StreamChannel: a client and its queue. Make it in the task that serves it."""
 
     def __init__(self) -> None:
         self.client = ArbitrationClient()
@@ -43,7 +43,7 @@ class ClientStream:
         self._taken = asyncio.Event()
 
     def send(self, message: p4r.StreamMessageResponse) -> None:
-        """Queues a message that must arrive; a client for which too many wait is cut off."""
+        """Queues a message that must arrive; a full queue ends the stream."""
         if self._must_arrive >= MAX_QUEUED_RESPONSES:
             self.fail(exhausted(f"the client has not taken {self._must_arrive} messages of its stream"))
             return
@@ -51,10 +51,10 @@ class ClientStream:
         self._put(message)
 
     def offer(self, octets: bytes) -> bool:
-        """Queues a message that may be lost when the client is slow; whether it was queued.
+        """Queues a message that may be dropped; whether it was queued.
 
         Args:
-            octets: of the message, the same object for all clients: many that are slow keep it once.
+            octets: of the message, shared by the queues of all clients.
         """
         if len(self._queue) < QUEUED_MESSAGES and self._bytes + len(octets) <= QUEUED_BYTES:
             self._bytes += len(octets)
@@ -70,13 +70,13 @@ class ClientStream:
         self._readable.set()
 
     def fail(self, error: P4RtError) -> None:
-        """Ends the stream with an error."""
+        """Fails the stream with an error."""
         if self.error is None and self._task is not None:
             self.error = error
             self._task.cancel()
 
     async def write_all(self, context: Context) -> None:
-        """Writes messages until `close`, and then what has to arrive."""
+        """Writes messages until `close`, then those that must arrive."""
         while True:
             while self._queue:
                 message = self._queue.popleft()
@@ -93,12 +93,12 @@ class ClientStream:
             await self._readable.wait()
 
     def close(self) -> None:
-        """Ends `write_all`, once it has written what has to arrive."""
+        """Has `write_all` return, once it has written what must arrive."""
         self._closing = True
         self._readable.set()
 
     async def room(self) -> None:
-        """Waits until the client has taken most of what must arrive."""
+        """Waits until the client has taken most messages that must arrive."""
         while self._must_arrive >= RESUME_RESPONSES:
             self._taken.clear()
             await self._taken.wait()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces over gRPC, beside P4Runtime, which has no place for them: what the switch would do with a packet.
+"""Packet traces over gRPC: a service beside P4Runtime, which has no message for them.
 
-Anybody may ask: it changes nothing. A trace is made while packets wait for some microseconds, one at a time;
-of somebody who asks for many the next one when the one before has been taken, and others' in between.
-A packet that is sent for real is another matter: it goes in under the election id of the primary controller,
-if the switch has one, and is followed for as long as it is in the switch, in a thread of its own.
+A dry run needs no election, as it changes nothing. It stops packets for some microseconds, one trace at a
+time; a client gets its next trace when it has taken the last one, and other clients are served in between.
+A packet that is sent needs the election id of the primary controller, if there is one. It is tracked while it
+is in the switch, in another thread.
 """
 
 from __future__ import annotations
@@ -34,43 +34,43 @@ from tailrace.switch.trace.sending import Put, send_packet
 from tailrace.switch.trace.trying import try_in_order
 
 MAX_TRACES = 64
-"""Requests under way. A client that takes nothing keeps its place for STALLED_S, as one of a Read does."""
+"""Concurrent requests. A stalled client keeps its place for STALLED_S, as that of a Read does."""
 
 MAX_SENT = 4
-"""Packets that are sent at a time, of which one is followed and the others wait."""
+"""Packets that are sent at a time; one is tracked, the others wait."""
 
 _MOST_REQUEST_BYTES = 2 * C.TR_MAX_FRAME + 1024
 _LOOP_S = 10.0
-"""Longest wait for the loop, which may have ended with the server."""
+"""Longest wait for the event loop, which may have ended with the server."""
 _END = object()
 _T = TypeVar("_T")
 
 
 class TraceService:
-    """The service for some devices, by their ids."""
+    """The service for devices by id."""
 
     def __init__(
         self, devices: Mapping[int, Device], executor: Executor, freed: Callable[[], None] = lambda: None
     ) -> None:
-        """Takes an executor of one thread, where traces are made, and what is called when memory is free."""
+        """`executor`: one thread, for dry runs; `freed` is called when much memory is free."""
         self._devices = devices
         self._freed = freed
         self._executor = executor
         self._sender = ThreadPoolExecutor(max_workers=1, thread_name_prefix="send")
         self.under_way = self._sent = 0
         self.put: dict[int, Put] = {}
-        """Gives a frame to a device that runs in real time, by its id."""
+        """Injects a frame into a device that runs in real time, by device id."""
         self._ended = threading.Event()
 
     def handler(self) -> grpc.GenericRpcHandler[Any, Any]:
-        """The service as a gRPC server takes it."""
+        """The gRPC handler of the service."""
         service, method = TRACE
         handlers = {method: grpc.unary_stream_rpc_method_handler(with_status(self._trace))}
         handler: grpc.GenericRpcHandler[Any, Any] = grpc.method_handlers_generic_handler(service, handlers)
         return handler
 
     def stop(self) -> None:
-        """Packets that were sent are followed no longer."""
+        """Stops tracking sent packets."""
         self._ended.set()
         self._sender.shutdown(wait=True, cancel_futures=True)
 
@@ -87,7 +87,7 @@ class TraceService:
             if request.send and (request.every or request.needs):
                 raise TraceError("a packet that is sent takes one way, and none can be repeated")
         except (binascii.Error, ValueError, TraceError) as error:
-            # of msgspec, of base 16, or ours
+            # of msgspec, of base 16, or of this service
             raise invalid(f"trace: {error}") from None
         device = self._devices.get(request.device_id)
         if device is None:
@@ -111,7 +111,7 @@ class TraceService:
             self._sent -= request.send
             self._freed()
         if last is not None:
-            await last  # no status can come before it
+            await last  # the status can only follow it
             message = f"the client has taken no trace for {STALLED_S:g} s"
             raise P4RtError(Code.DEADLINE_EXCEEDED, message)
 
@@ -120,7 +120,7 @@ class TraceService:
         traces: AsyncGenerator[Trace | TraceNeeds, None],
         context: grpc.aio.ServicerContext[bytes, bytes],
     ) -> asyncio.Future[None] | None:
-        """Gives the client all traces; of one who takes nothing what it has not taken."""
+        """Sends all traces; the pending write if the client has stalled."""
         async with contextlib.aclosing(traces):
             async for trace in traces:
                 written = asyncio.ensure_future(shielded(context.write(msgspec.json.encode(trace))))
@@ -138,7 +138,7 @@ class TraceService:
             async def asked() -> _T:
                 return ask()
 
-            # the entities belong to the loop's thread
+            # entities are not thread-safe
             return asyncio.run_coroutine_threadsafe(asked(), loop).result(_LOOP_S)
 
         def written(kind: Literal["entry", "member", "group"], name: str, handle: int) -> str:

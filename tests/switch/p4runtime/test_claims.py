@@ -108,7 +108,7 @@ def test_the_parts_of_a_pipeline() -> None:
     """A table has its own, with its direct resources; a profile shares that of its tables; without an id all."""
     state = states.new_state(*program())
     try:
-        parts, schema = state.keys, state.schema
+        parts, schema = state.lock_keys, state.schema
         tables = {plan.name.rpartition(".")[2]: plan for plan in schema.tables.values()}
 
         def of(**fields: object) -> set[object]:
@@ -143,7 +143,7 @@ def test_a_claim_is_left_once() -> None:
         claim.release()
         assert left == [claim]
         claim.when_contended(lambda: left.append(claim))
-        claim.want()
+        claim.notify_waiter()
         assert left == [claim]
 
     asyncio.run(run())

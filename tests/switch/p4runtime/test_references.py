@@ -300,7 +300,7 @@ def test_reconciling_checks_in_the_end(rig):
 def test_entries_that_are_filled_in(rig):
     push(rig, TO_MAC)
     request = rig.write_request()
-    rig.in_server(lambda: rig.device.fill(request, [mac(rig, 5).entity, rewrite(rig, 5).entity]))
+    rig.in_server(lambda: rig.device.bulk_insert(request, [mac(rig, 5).entity, rewrite(rig, 5).entity]))
     assert rig.write(mac(rig, 5, kind=DELETE)) == [INVALID]
 
 

@@ -194,7 +194,7 @@ def test_who_reads_slowly_holds_up_no_write(
         assert isinstance(caught.value, grpc.Call)
         assert caught.value.code() == code
     assert len(read(rig, "mac")) == count - 1
-    assert rig.in_server(lambda: rig.server.service._answering) == 0
+    assert rig.in_server(lambda: rig.server.service._response_bytes) == 0
     assert not rig.in_server(lambda: rig.server.service._locks._queues)
 
 
@@ -218,4 +218,4 @@ def test_a_reader_that_goes_leaves_nothing(rig: Rig) -> None:
     while rig.in_server(lambda: rig.server.service._locks._queues) and time.monotonic() < end:
         time.sleep(0.01)
     assert not rig.in_server(lambda: rig.server.service._locks._queues)
-    assert rig.in_server(lambda: rig.server.service._answering) == 0
+    assert rig.in_server(lambda: rig.server.service._response_bytes) == 0

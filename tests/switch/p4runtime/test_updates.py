@@ -92,7 +92,7 @@ BROKEN: dict[str, Broken] = {
     "weights may be anything": replaced(
         profiles.ProfileState,
         "_weighted",
-        lambda self, item: profiles.Weighted(max(item.weight, 0), self._watch(item)),
+        lambda self, item: profiles.WeightedMember(max(item.weight, 0), self._watch(item)),
     ),
     "members in use can go": takes_a_member_in_use,
     "a batch is not taken back": keeps_what_it_takes_back,
@@ -101,7 +101,7 @@ BROKEN: dict[str, Broken] = {
         tables.TableState,
         "initial_default",
         lambda self: (
-            getattr(self, "default", None) or tables.Entry(match.PackedKey(b"", b"", 0), 0, None, -1)
+            getattr(self, "default", None) or tables.StoredEntry(match.PackedKey(b"", b"", 0), 0, None, -1)
         ),
     ),
     "a digest is enabled twice": replaced(digests.Digests, "write", lambda self, kind, message, undo: None),

@@ -1,10 +1,9 @@
-/* Ports without interfaces, whose frames a caller hands in and takes.
+/* Ports by hand, without interfaces: a caller gives and takes their frames.
  * SPDX-License-Identifier: Apache-2.0
  *
- * Such a port keeps to the times of the core, and to what has room: where
- * nobody takes its frames it waits, so that its queues build, as a port does
- * whose link is busy. While nobody listens its frames are lost, as on a cable
- * that ends nowhere.
+ * Such a port follows the core's times. While its frames are not taken it
+ * waits and its queues build, as with a busy link. Without a listener its
+ * frames are dropped, as on an open cable.
  */
 #define _GNU_SOURCE 1
 #include <errno.h>

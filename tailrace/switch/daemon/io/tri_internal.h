@@ -165,7 +165,7 @@ struct tri_loop {
     tri_box cpu;              /* its fd tells of digests, too */
     tri_counter cpu_drops;
     tri_box hand;             /* from ports by hand */
-    atomic_bool listens;      /* somebody takes these */
+    atomic_bool listens;      /* a client takes these */
     atomic_uint in_hand;      /* frames in the rings of such ports */
 };
 

@@ -25,8 +25,8 @@
 #define YIELD_NS UINT64_C(200000)
 /* Longest time that the loop looks for work without sleeping. Being woken
  * costs some 30 us, so where the last pause was shorter than this, the next is
- * sat out awake; one that turns out longer ends that. While awake it yields
- * the processor to whoever else wants it. */
+ * polled; a longer pause ends that. While polling it yields the processor to
+ * other threads. */
 #define SPIN_NS UINT64_C(50000)
 #define EVENTS 64
 
@@ -104,7 +104,7 @@ static void drain(int fd)
     uint64_t count;
     ssize_t n = read(fd, &count, sizeof count);
 
-    (void)n;                  /* EAGAIN: somebody else was faster */
+    (void)n;                  /* EAGAIN: another thread was faster */
 }
 
 /* Handles one thing that epoll reported. */

@@ -92,7 +92,7 @@ void tri_events_clear(tri_loop *l);
 /* Takes the oldest frame that the core sent to the CPU port: its length, at
  * most cap bytes copied to buf; -1 when there is none. */
 int64_t tri_packet_in(tri_loop *l, uint8_t *buf, uint32_t cap);
-/* Frames for the CPU port lost because nobody fetched them. */
+/* Frames for the CPU port dropped as its queue was full. */
 uint64_t tri_packet_in_drops(tri_loop *l);
 /* Fills out; -1 when port was not added. */
 int tri_port_read(tri_loop *l, uint32_t port, tri_port_info *out);
@@ -102,8 +102,7 @@ int tri_port_read(tri_loop *l, uint32_t port, tri_port_info *out);
  * nothing). Returns the core's result, TR_ERANGE when there is no such port. */
 int tri_hand_give(tri_loop *l, uint32_t port, const uint8_t *data,
                   uint32_t len, uint32_t origin);
-/* Whether somebody takes the frames that leave: else they are lost. What waits
- * is thrown away. */
+/* Whether frames that leave are queued, or dropped. Drops the queued ones. */
 void tri_hand_listen(tri_loop *l, int on);
 /* eventfd, readable while such frames may wait. */
 int tri_hand_fd(const tri_loop *l);
@@ -112,11 +111,11 @@ void tri_hand_clear(tri_loop *l);
 /* Takes the oldest one as tri_packet_in does, with its port and origin. */
 int64_t tri_hand_take(tri_loop *l, uint8_t *buf, uint32_t cap, uint32_t *port,
                       uint32_t *origin);
-/* How many there are. */
+/* The number of frames that tri_hand_take has. */
 uint32_t tri_hand_waiting(tri_loop *l);
-/* 1: there are none, and none in the switch that might become one. */
+/* 1: there are none, and the switch has none that might be sent. */
 int tri_hand_idle(tri_loop *l);
-/* The port goes up or down; -1 when there is no such port. */
+/* Sets the port up or down; -1 when there is no such port. */
 int tri_hand_set(tri_loop *l, uint32_t port, int up);
 
 #endif

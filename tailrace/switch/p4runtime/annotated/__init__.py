@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What annotations in P4Info ask beyond the specification: p4-constraints, references, roles."""
+"""P4Info annotations beyond the specification: p4-constraints, references, roles."""

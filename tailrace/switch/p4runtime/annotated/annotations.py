@@ -16,7 +16,7 @@ _NAME = re.compile(r'\s*(?:"[\w$\[\].:]+"|[\w$\[\]]+(?:\s*(?:\.|:\s*:)\s*[\w$\[\
 
 
 class Annotated(Protocol):
-    """A preamble, a match field, a parameter: what can be annotated."""
+    """An object with annotations: a preamble, a match field, a parameter."""
 
     @property
     def annotations(self) -> Iterable[str]: ...
@@ -26,7 +26,7 @@ class Annotated(Protocol):
 
 
 def _bodies(entity: Annotated, name: str) -> Iterator[tuple[str, str | None]]:
-    """What follows each annotation of that name, and what its parentheses hold; None: it lacks one."""
+    """The text after each annotation of a name, and the text within its parentheses; None: one is missing."""
     for annotation in entity.annotations:
         text = annotation.strip()
         rest = text[len(name) + 1 :]
@@ -43,10 +43,7 @@ def _structured(entity: Annotated, name: str) -> Iterator[list[tuple[str, str]]]
 
 
 def texts(entity: Annotated, name: str) -> Iterator[str | None]:
-    """The text of each annotation whose argument is one; strings side by side are its lines.
-
-    None: it has another argument.
-    """
+    """The string argument of each annotation; adjacent strings are lines. None: another argument."""
     for _, body in _bodies(entity, name):
         yield None if body is None else _text(body)
     for pairs in _structured(entity, name):
@@ -68,8 +65,8 @@ def _text(body: str) -> str | None:
 def names(entity: Annotated, name: str, keys: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """The arguments of each annotation that takes names; of a structured one `keys` gives their order.
 
-    p4c puts blanks between the tokens of a name, and quotes around it or not. Of an annotation that is
-    malformed all that follows its name is the one argument, of a structured one its keys.
+    p4c writes blanks between the tokens of a name, and may quote it. A malformed annotation has one argument:
+    the text after its name, or the keys of a structured annotation.
     """
     for rest, body in _bodies(entity, name):
         parts = [] if body is None else body.split(",")

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The language of @entry_restriction and @action_restriction: parsed and typed once, then asked of entries.
+"""The language of @entry_restriction and @action_restriction: parsed once, evaluated for each entry.
 
-Source: p4lang/p4-constraints, docs/language-specification.md; what that leaves open (conversions, a `;` at
-the end) is as its type checker and interpreter have it. Loosest first: `;`, `->`, `||`, `&&`, comparisons,
-`!` and `-`, `::`. Integers of the text are of any size; compared with a bit<W> they are taken modulo 2^W, and
-compared with a key they are the exact match of it. Beyond that, a string (sdn_string) compares with 0, the
-empty one: p4-constraints reads strings as numbers of no width, and SAI's programs write `vrf_id != 0`.
+Source: p4lang/p4-constraints, docs/language-specification.md; conversions and a `;` at the end, which it
+leaves open, follow its type checker and interpreter. Lowest precedence first: `;`, `->`, `||`, `&&`,
+comparisons, `!` and `-`, `::`. Integer literals have any size: compared with a bit<W> they are taken modulo
+2^W, compared with a key they are an exact match. An extension: a string (sdn_string) compares with 0, the
+empty string, as SAI's programs write `vrf_id != 0`.
 
-Whoever sets the pipeline writes the text: nesting, tokens and digits are bounded, and nothing is evaluated
-but the closures made here.
+The text is untrusted: nesting, tokens and digits are bounded, and only the closures made here are evaluated.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from typing import Any, NamedTuple
 from tailrace.p4rt.status import P4RtError, invalid
 
 MAX_TOKENS = 4096
-"""Of one constraint: it is asked of every entry that is written."""
+"""Of one constraint, which is evaluated for each entry that is written."""
 MAX_NESTING = 32
-"""Parentheses within each other."""
+"""Depth of nested parentheses."""
 MAX_DIGITS = 1024
-"""Of a number; decimal numbers of thousands of digits take Python long, or it refuses them."""
+"""Of a number; Python is slow with thousands of decimal digits, or rejects them."""
 
 _TOKEN = re.compile(
     r"(?P<skip>[ \t\r\n\f]+|//[^\r\n]*|/\*.*?\*/)"
@@ -53,12 +52,12 @@ _IMPLIES, _COMPARES, _TIGHTEST = 2, 5, 6
 _LEVELS = {";": 1, "->": _IMPLIES, "||": 3, "&&": 4, **dict.fromkeys(_COMPARISONS, _COMPARES)}
 
 Value = Any
-"""What a node has: a bool, an int, the bytes of a string, or the two parts of a match."""
+"""The value of an expression: a bool, an int, the bytes of a string, or the two parts of a match."""
 Values = Sequence[Value]
 
 
 class Type(NamedTuple):
-    """A type of the language: bool, int, bit or string; or a match of W bits or of strings."""
+    """A type of the language: bool, int, bit or string, or a match of W bits or of strings."""
 
     kind: str
     bits: int = 0
@@ -83,12 +82,12 @@ _PARTS: dict[str, dict[str, tuple[int, str]]] = {
     EXACT_STRING: {"value": (0, "string")},
     OPTIONAL_STRING: {"value": (0, "string"), "mask": (1, "bit")},
 }
-"""What `::` finds in a match: which of its two values, of which type."""
+"""The fields of matches, selected by `::`: which of the two values, and its type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a constraint may name: keys or parameters (`what`), and attributes; by name: place and type."""
+    """Names in a constraint: keys or parameters (`what`), and attributes; by name: position and type."""
 
     what: str
     names: Mapping[str, tuple[int, Type]]
@@ -97,9 +96,9 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Conjunct:
-    """A part of a constraint, all of which have to hold; `names` it speaks of, attributes with `::`.
+    """A conjunct of a constraint; `names`: used in it, attributes with `::`.
 
-    To evaluate it takes time by its `tokens`, with the operator behind it: some 0.25 µs each.
+    Evaluation takes some 0.25 µs for each of its `tokens`.
     """
 
     text: str
@@ -116,7 +115,7 @@ class _ConstraintToken(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Expression:
-    """An expression: its type, what it is for given values, its tokens; `literal`: a number of the text."""
+    """An expression: its type, its value for given keys, its tokens; `literal`: of an integer literal."""
 
     type: Type
     value: Callable[[Values], Value]
@@ -127,13 +126,13 @@ class _Expression:
 
 
 def parse(text: str, scope: Scope, what: str) -> list[Conjunct]:
-    """The parts of a constraint.
+    """The conjuncts of a constraint.
 
     Args:
         what: names the constraint in errors.
 
     Raises:
-        P4RtError: INVALID_ARGUMENT, with the place of the error and what is allowed there.
+        P4RtError: INVALID_ARGUMENT, with line, column and the expected tokens.
     """
     return list(_ConstraintParser(text, scope, what).conjuncts())
 
@@ -143,7 +142,7 @@ class _ConstraintParser:
         self._text, self._scope, self._what = text, scope, what
         self._tokens = list(self._split())
         self._at = self._nesting = 0
-        self._named: list[tuple[int, str]] = []  # by their first token
+        self._named: list[tuple[int, str]] = []  # names by their first token
 
     # ---- tokens ----
 
@@ -198,7 +197,7 @@ class _ConstraintParser:
     # ---- the grammar ----
 
     def conjuncts(self) -> Iterator[Conjunct]:
-        """Parses everything."""
+        """Parses the constraint."""
         root = self._expression(0)
         if self._next.kind != "end":
             raise self._unexpected(self._next, "an operator or the end")
@@ -210,7 +209,7 @@ class _ConstraintParser:
             yield Conjunct(self._shown(part), tuple(names), part.value, part.last - part.first + 1)
 
     def _shown(self, node: _Expression) -> str:
-        """The text of a node without comments."""
+        """The text of an expression without comments."""
         tokens = self._tokens[node.first : node.last]
         spaced = (f" {t.text} " if t.kind == "sign" and t.text in _LEVELS else t.text for t in tokens)
         return "".join(spaced)
@@ -236,7 +235,7 @@ class _ConstraintParser:
         return self._next.kind == "end" or self._sees(")")
 
     def _chain(self, left: _Expression, sign: str, level: int) -> _Expression:
-        """Operands with the same operator between them, in one node, however many they are."""
+        """A chain of operands with the same operator, as one expression."""
         parts = [left, self._expression(level)]
         while self._sees(sign):
             self._take()
@@ -265,7 +264,7 @@ class _ConstraintParser:
         node = self._postfix()
         for sign in reversed(signs):
             self._want(BOOL if sign == "!" else INT, node)
-        if len(signs) % 2 == 0:  # all are the same, for the types fit
+        if len(signs) % 2 == 0:  # all signs are the same, as the types fit
             return node
         value = node.value
         if signs[0] == "!":
@@ -397,7 +396,7 @@ def _part(match: Callable[[Values], Value], index: int) -> Callable[[Values], Va
 
 
 def _common(left: Type, right: Type) -> Type | None:
-    """The type to which both can be converted: int to any number, bit<W> to a match of W bits."""
+    """The common type: int converts to any number, bit<W> to a match of W bits."""
     if left == right:
         return left
     for low, high in ((left, right), (right, left)):

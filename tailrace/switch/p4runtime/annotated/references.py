@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""@refers_to and @referenced_by: what an entry refers to has to be there, as long as the entry is.
+"""@refers_to and @referenced_by: referential integrity between entries.
 
-Beyond P4Runtime's specification, as SAI's programs have it (sonic-pins, p4_pdpi/references.cc). All that an
-entry says of one other table, in its key and in one action, has to be found in one entry of that table. Where
-it says two things of one field, the second begins a reference of its own. Optional fields that are left out
-refer to nothing. What the program declares itself can be referred to, and refers to nothing.
+This is beyond P4Runtime's specification and follows SAI's programs (sonic-pins, p4_pdpi/references.cc). All
+values of an entry's key and of one action that refer to a table must be in one entry of that table. A second
+value for the same field starts another reference. Omitted optional fields refer to nothing. The program's
+initial entries can be referred to, and refer to nothing.
 
-An index counts, for each set of values that can be referred to, the entries that have them and those that
-refer to them: so neither writing nor deleting looks through a table.
+An index counts, for each tuple of values, the entries that have it and the entries that refer to it. So
+neither inserts nor deletions scan a table.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from tailrace.switch.p4runtime.entities.schema import ParamPlan, Schema, TablePlan
 
 MULTICAST = 0
-"""Stands for the id of the table of multicast groups, which P4Info has not."""
+"""Id of the table of multicast groups, which P4Info does not have."""
 MULTICAST_TABLE = "builtin::multicast_group_table"
 MAX_REFERENCES = 16
-"""Of one key, or one action."""
+"""References of one key, or one action."""
 MAX_OPTIONAL = 4
-"""References of optional fields of one key: each may be left out."""
+"""References of optional fields of one key."""
 MAX_SHAPES = 16
 """Sets of fields of one table that are referred to together: each entry is counted for all."""
 
@@ -42,7 +42,7 @@ _REPLICA = ("replica.port", "replica.instance")
 
 
 class Reference(NamedTuple):
-    """Values of fields of a table, by their positions, that one of its entries has, or has to have."""
+    """Values of a table's fields, by position, that one of its entries must have."""
 
     target: int
     fields: tuple[int, ...]
@@ -53,7 +53,7 @@ References = tuple[Reference, ...]
 
 
 class _ReferencePart(NamedTuple):
-    """A field or parameter at `place` of its key or action, and the field that it refers to."""
+    """A field or parameter, at `place` of its key or action, and the field that it refers to."""
 
     place: int
     target: int
@@ -69,7 +69,7 @@ class _Target:
 
 
 def _grouped(parts: Iterable[tuple[_ReferencePart, bytes]]) -> References:
-    """What an entry refers to: for each table one reference, or as many as it names one field."""
+    """The references of an entry: one for each table, or as many as there are values for a field."""
     groups: dict[int, list[dict[int, bytes]]] = {}
     for part, value in parts:
         of_target = groups.setdefault(part.target, [])
@@ -87,7 +87,7 @@ def _grouped(parts: Iterable[tuple[_ReferencePart, bytes]]) -> References:
 
 @dataclass(slots=True)
 class ReferencePlan:
-    """The references of one pipeline, by P4Info id of table and action."""
+    """The annotations of one pipeline, by P4Info id of table and action."""
 
     keys: dict[int, tuple[_ReferencePart, ...]] = field(default_factory=dict)
     actions: dict[int, tuple[_ReferencePart, ...]] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class ReferencePlan:
     fields: dict[int, tuple[MatchField, ...]] = field(default_factory=dict)
 
     def involves(self, table: TablePlan) -> bool:
-        """Whether entries of a table refer or can be referred to."""
+        """Whether entries of a table have references or are targets."""
         ids = (
             table.id in self.keys,
             table.id in self.targets,
@@ -105,7 +105,7 @@ class ReferencePlan:
         return any(ids)
 
     def of_entry(self, table_id: int, packed: PackedKey, actions: Sequence[ActionSpec]) -> References:
-        """What an entry refers to, with one action, none, or some of which each packet meets one."""
+        """The references of an entry with one action, none, or a set of actions."""
         fields = self.fields.get(table_id, ())
         key = [
             (part, _value(fields[part.place], packed))
@@ -118,7 +118,7 @@ class ReferencePlan:
         return tuple(dict.fromkeys(references))
 
     def of_action(self, spec: ActionSpec) -> References:
-        """What an action refers to where no key is known: of members, and of default entries."""
+        """The references of an action without a key: of members, and of default entries."""
         return _grouped(self._of_action(spec))
 
     def _of_action(self, spec: ActionSpec) -> Iterator[tuple[_ReferencePart, bytes]]:
@@ -127,7 +127,7 @@ class ReferencePlan:
             yield part, encode(number) if names_ is None else names_.to_sdn(number)
 
     def of_group(self, group: p4r.MulticastGroupEntry) -> References:
-        """What a multicast group refers to with its replicas, those that stand in included."""
+        """The references of a multicast group with its replicas, backups included."""
         if not self.replicas:
             return ()
         pairs = []
@@ -144,7 +144,7 @@ class ReferencePlan:
         return tuple(dict.fromkeys(references))
 
     def keys_of(self, table_id: int, packed: PackedKey) -> References:
-        """What an entry can be referred to by."""
+        """The tuples by which an entry is referred to."""
         target = self.targets.get(table_id)
         if target is None:
             return ()
@@ -155,11 +155,11 @@ class ReferencePlan:
         )
 
     def keys_of_group(self, group_id: int) -> References:
-        """What a multicast group can be referred to by."""
+        """The tuples by which a multicast group is referred to."""
         return (Reference(MULTICAST, (0,), (encode(group_id),)),) if MULTICAST in self.targets else ()
 
     def shown(self, reference: Reference) -> str:
-        """The table and the values of a reference, for an error."""
+        """A reference as text, for errors."""
         target = self.targets[reference.target]
         parts = (
             f"{target.fields[place]} {_shown(value, string=place in target.strings)}"
@@ -169,18 +169,18 @@ class ReferencePlan:
 
 
 class ReferenceIndex:
-    """Who has and who refers to what, in one forwarding state.
+    """The targets and references of one forwarding state.
 
-    While it is `deferred`, nothing is refused: of entries that come in any order `unmet` tells in the end.
+    While it is `deferred`, nothing is rejected, so entries come in any order; `unmet` has the errors.
     """
 
     def __init__(self, plan: ReferencePlan) -> None:
         self.plan = plan
         self.deferred = False
-        self._counts: dict[Reference, list[int]] = {}  # those that have it, those that refer to it
+        self._counts: dict[Reference, list[int]] = {}  # targets, references
 
     def check(self, needs: References, what: str) -> None:
-        """Refuses what refers to something that is not there.
+        """Rejects references without a target.
 
         Raises:
             P4RtError: INVALID_ARGUMENT, naming table, fields and values.
@@ -190,7 +190,7 @@ class ReferenceIndex:
                 raise invalid(f"{what}: @refers_to: there is no entry in {self.plan.shown(reference)}")
 
     def check_leaving(self, keys: References, needs: References, what: str) -> None:
-        """Refuses to delete what others refer to; what it refers to itself does not count.
+        """Rejects the deletion of an entry that other entries refer to.
 
         Raises:
             P4RtError: INVALID_ARGUMENT.
@@ -203,12 +203,12 @@ class ReferenceIndex:
                 raise invalid(f"{what}: {referring} refer (@refers_to) to the entry in {shown}")
 
     def add(self, keys: References, needs: References) -> None:
-        """Notes an entry."""
+        """Counts an entry."""
         self._count(keys, 0, 1)
         self._count(needs, 1, 1)
 
     def remove(self, keys: References, needs: References) -> None:
-        """Forgets an entry."""
+        """Uncounts an entry."""
         self._count(keys, 0, -1)
         self._count(needs, 1, -1)
 
@@ -220,7 +220,7 @@ class ReferenceIndex:
                 del self._counts[reference]
 
     def unmet(self) -> Iterator[P4RtError | None]:
-        """Looks for something that is referred to and not there; None for what is in order."""
+        """Looks for references without a target; None: the reference has one."""
         for reference, (has, wanted) in self._counts.items():
             missing = wanted and not has
             shown = self.plan.shown
@@ -232,7 +232,7 @@ def _is_given(key: MatchField, packed: PackedKey) -> bool:
 
 
 def _value(key: MatchField, packed: PackedKey) -> bytes:
-    """A value as controllers write it: those of different widths can be the same."""
+    """A value as in messages, which does not depend on the field's width."""
     return key.sdn(packed.key[key.offset : key.offset + key.nbytes])
 
 
@@ -240,14 +240,14 @@ def _shown(value: bytes, *, string: bool) -> str:
     return f"'{value.decode(errors='replace')}'" if string else f"0x{value.hex()}"
 
 
-# ---- what P4Info says ----
+# ---- P4Info ----
 
 
 def reference_plan(schema: Schema) -> ReferencePlan | None:
     """The references of a pipeline whose tables are known; None: it has none.
 
     Raises:
-        P4RtError: INVALID_ARGUMENT: an annotation names what there is not, or what cannot be referred to.
+        P4RtError: INVALID_ARGUMENT: an annotation names an object that is unknown or no valid target.
     """
     return _AnnotationReader(schema).read()
 
@@ -349,7 +349,7 @@ class _AnnotationReader:
             if table is None:
                 raise invalid(f"P4Info: {what}: @refers_to: there is no table '{name}'")
             if table.preamble.id in self._schema.absent:
-                continue  # the program has it not, so that nobody can write what would be referred to
+                continue  # the program does not have the table, so it has no entries
             target = self._schema.tables[table.preamble.id]
             position = next(
                 (n for n, match in enumerate(table.match_fields) if match.name == of_target), None
@@ -374,7 +374,7 @@ class _AnnotationReader:
             )
 
     def _find_shapes(self) -> None:
-        """Notes which fields can be referred to together, by all keys with all actions."""
+        """Collects the sets of fields that are referred to together, for all keys with all actions."""
         plan = self._plan
         for table in self._schema.tables.values():
             actions = {plan.actions.get(action_id, ()) for action_id in table.actions} | {()}

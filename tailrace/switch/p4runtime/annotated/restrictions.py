@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""@entry_restriction of tables and @action_restriction of actions: what may be written to them at all.
+"""@entry_restriction of tables and @action_restriction of actions (p4lang/p4-constraints).
 
-Beyond P4Runtime's specification, as p4lang/p4-constraints has it: asked of the entries and actions that
-clients write, so neither of what the program declares itself nor of deletions. The language: constraints.py.
+They are beyond P4Runtime's specification. They apply to entries and actions that clients insert or modify,
+not to the program's initial entries or to deletions. The language: constraints.py.
 """
 
 from __future__ import annotations
@@ -21,32 +21,29 @@ from tailrace.switch.p4runtime.entities.match import KeyPlan, MatchField, MatchK
 from tailrace.switch.p4runtime.entities.translation import SdnStrings
 
 MAX_BYTES = 1 << 18
-"""Of all constraints of a pipeline: they are parsed while others wait."""
+"""Of all constraints of a pipeline, which are parsed in one quantum."""
 MAX_TOKENS = 1 << 14
-"""Of all constraints of a pipeline: all of them may be asked of each entry that is written."""
+"""Of all constraints of a pipeline: an entry may need them all."""
 MAX_EVALUATED = 1 << 19
-"""Tokens of the constraints that one update asks, of a one-shot with many actions for one: some 0.1 s."""
+"""Tokens that one update may evaluate, for example of a one-shot with many actions: some 0.1 s."""
 MAX_EVALUATED_IN_WRITE = 1 << 24
-"""The same of all updates of a Write; the rest is refused. Others wait who want the same table."""
+"""The same for a Write, whose further updates are rejected: it holds locks meanwhile."""
 MAX_SHOWN = 120
-"""Characters of a constraint in an error, which has room for the values as well."""
+"""Characters of a constraint in an error."""
 
 
 @dataclass(slots=True)
 class ConstraintSet:
-    """The constraints of one pipeline: as they are read, and what has been evaluated of them.
-
-    `asked` is in tokens, of the update that is under way.
-    """
+    """The constraints of one pipeline; `evaluated`: tokens evaluated for the current update."""
 
     left: int = MAX_BYTES
     tokens: int = 0
     evaluated: int = 0
     actions: dict[int, ActionRestriction | None] = field(default_factory=dict)
-    """By id: many tables have the same action."""
+    """By action id, shared by tables."""
 
     def parse(self, entity: Annotated, annotation: str, scope: Scope, owner: str) -> list[Conjunct]:
-        """The constraint of a table or an action; where it has several, all hold.
+        """The conjuncts of a table's or an action's constraints.
 
         Raises:
             P4RtError: INVALID_ARGUMENT: it is malformed, or the constraints are too long.
@@ -70,10 +67,10 @@ class ConstraintSet:
         return conjuncts
 
     def first_violated(self, conjuncts: Sequence[Conjunct], values: Sequence[Value]) -> Conjunct | None:
-        """The first of some constraints that does not hold.
+        """The first conjunct that does not hold.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED: the update has asked too many.
+            P4RtError: RESOURCE_EXHAUSTED: the update has evaluated too many tokens.
         """
         for conjunct in conjuncts:
             self.evaluated += conjunct.tokens
@@ -89,7 +86,7 @@ class ConstraintSet:
 
 @dataclass(frozen=True, slots=True)
 class EntryRestriction:
-    """What the entries of one table have to satisfy."""
+    """The @entry_restriction of one table."""
 
     what: str
     fields: tuple[MatchField, ...]
@@ -98,10 +95,10 @@ class EntryRestriction:
     constraints: ConstraintSet
 
     def check(self, packed: PackedKey, priority: int) -> None:
-        """Refuses an entry.
+        """Rejects an entry.
 
         Raises:
-            P4RtError: INVALID_ARGUMENT, with the part of the constraint that does not hold, and the values.
+            P4RtError: INVALID_ARGUMENT, with the violated conjunct and the values.
         """
         values: list[Value] = [_match_value(field_, packed) for field_ in self.fields]
         values.append(priority)
@@ -123,7 +120,7 @@ class EntryRestriction:
 
 @dataclass(frozen=True, slots=True)
 class ActionRestriction:
-    """What the parameters of one action have to satisfy."""
+    """The @action_restriction of one action."""
 
     what: str
     names: tuple[SdnStrings | None, ...]
@@ -132,10 +129,10 @@ class ActionRestriction:
     constraints: ConstraintSet
 
     def check(self, data: Sequence[int]) -> None:
-        """Refuses the parameters of a call.
+        """Rejects the parameters of a call.
 
         Raises:
-            P4RtError: INVALID_ARGUMENT, with the part of the constraint that does not hold, and the values.
+            P4RtError: INVALID_ARGUMENT, with the violated conjunct and the values.
         """
         values: Sequence[Value] = [
             number if names is None else names.to_sdn(number)
@@ -148,7 +145,7 @@ class ActionRestriction:
 
 
 def entry_restriction(table: p4i.Table, key: KeyPlan, parser: ConstraintSet) -> EntryRestriction | None:
-    """The restriction of a table, whose fields `key` has in P4Info's order.
+    """The restriction of a table; `key` has its fields in P4Info's order.
 
     Raises:
         P4RtError: INVALID_ARGUMENT: the constraint is malformed.
@@ -170,7 +167,7 @@ def entry_restriction(table: p4i.Table, key: KeyPlan, parser: ConstraintSet) -> 
 def action_restriction(
     action: p4i.Action, params: Sequence[tuple[str, int, SdnStrings | None]], parser: ConstraintSet
 ) -> ActionRestriction | None:
-    """The restriction of an action; of each parameter `params` has name, bits, and its strings.
+    """The restriction of an action; `params` has name, bits and strings of each parameter.
 
     Raises:
         P4RtError: INVALID_ARGUMENT: the constraint is malformed.
@@ -206,11 +203,11 @@ def _match_type(field_: MatchField) -> Type:
 
 
 def _match_value(field_: MatchField, packed: PackedKey) -> tuple[Value, int]:
-    """The two values of a field, as constraints have them; of one not given, those of "don't care"."""
+    """The two values of a field in constraints; an omitted field has those of "don't care"."""
     end = field_.offset + field_.nbytes
     octets = packed.key[field_.offset : end]
     mask = int.from_bytes(packed.mask[field_.offset : end], "big")
-    # what lies above the bits of controllers' values is the data plane's alone
+    # bits above the width in P4Info are the data plane's
     full = (1 << field_.bits) - 1
     if isinstance(field_, NamedField):
         return (field_.sdn(octets) if mask else b""), mask & full

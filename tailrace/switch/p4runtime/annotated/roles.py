@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which role may see and change what: @p4runtime_role in P4Info, as p4c passes it on.
+"""Access of roles to entities: @p4runtime_role in P4Info.
 
-The specification leaves to role.config what a role has (section 5); SAI's programs, sonic-pins and 4ward use
-the annotation. Without any in P4Info every role has the full pipeline. With one, a table or an action profile
-belongs to the roles that it names, or else to the default role alone; a profile that names none goes with its
-tables, and direct resources go with theirs. What else P4Info has is everyone's unless it names a role, the
-headers of packet-in and packet-out for example, and so are multicast groups and clone sessions, which P4Info
-has not. The default role has everything.
+The specification leaves the access of roles to role.config (section 5); SAI's programs, sonic-pins and 4ward
+use the annotation. Without any in P4Info, every role has the full pipeline. With one, a table or an action
+profile belongs to the roles that it names, or else to the default role alone. A profile without roles belongs
+to those of its tables, direct resources to those of their table. All other objects without roles, such as the
+headers of packet-in and packet-out, belong to every role, as do multicast groups and clone sessions. The
+default role has everything.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _OWNER_IDS = {
     "value_set_entry": ("value_set_id",),
     "digest_entry": ("digest_id",),
 }
-"""Where the kinds of entities say what they belong to."""
+"""Per kind of entity: the path of the field with the id of its object."""
 
 
 def owner_of(entity: p4r.Entity) -> int:
-    """The P4Info id of what an entity belongs to; 0: of nothing, or of all."""
+    """The P4Info id of an entity's object; 0: none, or a wildcard."""
     which = entity.WhichOneof("entity")
     if which is None or which not in _OWNER_IDS:
         return 0
@@ -48,9 +48,9 @@ def owner_of(entity: p4r.Entity) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """The roles of one pipeline. By P4Info id: the `owners` of what is not everyone's, and how it is called.
+    """The roles of one pipeline, by P4Info id: `owners` of objects that do not belong to every role, `names`.
 
-    `packet_in` and `packet_out` are the ids of the controller headers, 0 where there are none.
+    `packet_in` and `packet_out` are the ids of the controller headers, 0: none.
     """
 
     owners: dict[int, frozenset[str]]
@@ -59,15 +59,15 @@ class Roles:
     packet_out: int
 
     def allows(self, role: str, owner: int) -> bool:
-        """Whether a role has the object of that id, and what belongs to it."""
+        """Whether a role has access to an object."""
         owners = self.owners.get(owner)
         return owners is None or role == DEFAULT_ROLE or role in owners
 
     def check(self, role: str, owner: int) -> None:
-        """Refuses what concerns the object of that id.
+        """Rejects a role without access to an object.
 
         Raises:
-            P4RtError: PERMISSION_DENIED: it is another role's.
+            P4RtError: PERMISSION_DENIED.
         """
         if not self.allows(role, owner):
             owners = ", ".join(f"'{name}'" for name in sorted(self.owners[owner])) or "the default role"
@@ -76,17 +76,17 @@ class Roles:
             )
 
     def only(self, role: str, response: p4r.ReadResponse) -> p4r.ReadResponse:
-        """What a role may read of an answer."""
+        """The response without entities that a role has no access to."""
         if role == DEFAULT_ROLE:
             return response
         return p4r.ReadResponse(entities=(e for e in response.entities if self.allows(role, owner_of(e))))
 
 
 def roles_of(info: p4i.P4Info) -> Roles | None:
-    """The roles that P4Info names; None: it names none, and every role has everything.
+    """The roles that P4Info names; None: none, and every role has everything.
 
     Raises:
-        P4RtError: INVALID_ARGUMENT: an annotation has no string in it.
+        P4RtError: INVALID_ARGUMENT: an annotation has no string argument.
     """
     preambles = [
         *(item.preamble for item in info.tables),

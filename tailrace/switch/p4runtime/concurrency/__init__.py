@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who waits for whom when several clients want the same, or much."""
+"""Locks, scheduler, admission control and deadlines of the server's calls."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Room for the requests that are being handled or wait."""
+"""Admission control: the memory of all requests under way is bounded."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from tailrace.p4rt.status import exhausted
 from tailrace.switch.p4runtime.memory import ELEMENT
 
 MAX_REQUEST_BYTES = 256 << 20
-"""Bytes of all requests under way: their octets, of which one may have 36 MiB, and their elements."""
+"""Bytes of all requests under way, with their parsed elements; a single request has up to 36 MiB."""
 
 
 class AdmissionControl:
-    """Bytes of the requests that are being handled or wait."""
+    """The memory of the requests under way."""
 
     def __init__(self) -> None:
         self._bytes = 0
 
     @contextlib.contextmanager
     def admit(self, octets: int) -> Iterator[Callable[[int], None]]:
-        """Counts a request for as long as it takes; gives what is told how many elements it has by now.
+        """Counts a request within; yields a function that takes the number of elements parsed so far.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED: too many others are there. What is given raises it, too.
+            P4RtError: RESOURCE_EXHAUSTED: other requests take too much; the function raises it, too.
         """
         admitted = 0
 

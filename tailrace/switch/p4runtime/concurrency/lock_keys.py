@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a pipeline's state: what is read or written in one of them concerns no other."""
+"""Lock keys: the parts of a pipeline's state that requests lock independently."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ REPLICATION = "replication"
 """Multicast groups and clone sessions."""
 
 _REFERRING = "referring"
-"""Tables, where entries of one may have to be in another."""
+"""All tables, where entries refer to entries of other tables (@refers_to)."""
 
 
 class LockKeys:
-    """Of one pipeline: a table with its direct resources, a profile with its tables, each array by itself;
-    all tables and what else can be referred to together where there are references.
+    """The lock keys of one pipeline: a table with its direct resources, a profile with its tables, an array;
+    with references, one key for all tables, profiles and replication.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -46,7 +46,7 @@ class LockKeys:
         self._of_kind = of_kind
 
     def of(self, entity: p4r.Entity) -> Iterable[LockKey]:
-        """The parts that an update or a request concerns: one, or all of its kind; none if it is no good."""
+        """The keys that an update or a read request needs: one, or all of its kind; none if it is invalid."""
         kind = entity.WhichOneof("entity")
         if kind == "packet_replication_engine_entry":
             return (self._replication,)

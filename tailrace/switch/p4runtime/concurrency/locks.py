@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims: requests that touch the same things are carried out as if one came after the other.
+"""Exclusive and shared locks: requests for the same entities are serialised.
 
-P4Runtime asks that of Writes (specification 12.2), of a Read beside them (13.4), and of a new primary (5.3).
-A claim has some parts, each alone or with others that share it, and all of them at once; of each part who
-came first is first. So nobody waits in a circle, and nobody for ever.
+P4Runtime requires that of Writes (specification 12.2), of a Read beside them (13.4), and of a new primary
+(5.3). A request acquires all its keys at once, and each key is granted in FIFO order: neither deadlock nor
+starvation is possible.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LockKey = Hashable
 
 
 class LockRequest:
-    """Parts of somebody's, alone or shared; `when_wanted` and `leave` are for who has them."""
+    """The keys of one request, exclusive or shared; its holder calls `when_contended` and `release`."""
 
     __slots__ = ("_contended", "_exclusive", "_missing", "_release", "_when_contended", "keys", "ready")
 
@@ -37,37 +37,37 @@ class LockRequest:
             self.ready.set_result(None)
 
     def exclusive(self, key: LockKey) -> bool:
-        """Whether nobody else may have it meanwhile."""
+        """Whether the key is locked exclusively."""
         return key in self._exclusive
 
     def grant(self, key: LockKey) -> None:
-        """It has the part, if it had it not."""
+        """Grants a key, once or again."""
         self._missing.discard(key)
         if not self._missing and not self.ready.done():
             self.ready.set_result(None)
 
     def notify_waiter(self) -> None:
-        """Somebody waits for one of its parts."""
+        """Another request waits for one of the keys."""
         if not self._contended and self._release is not None:
             self._contended = True
             if self._when_contended is not None:
                 self._when_contended()
 
     def when_contended(self, call: Callable[[], None]) -> None:
-        """Calls this once when somebody waits for one of these parts, or now."""
+        """Has `call` called once, when another request waits for one of the keys, or now."""
         self._when_contended = call
         if self._contended:
             call()
 
     def release(self) -> None:
-        """Others may have the parts."""
+        """Releases all keys."""
         release, self._release = self._release, None
         if release is not None:
             release(self)
 
 
 class LockManager:
-    """Of one device. Use it inside its event loop."""
+    """The locks of one device. Use it inside its event loop."""
 
     def __init__(self) -> None:
         self._queues: dict[LockKey, dict[LockRequest, None]] = {}
@@ -79,7 +79,7 @@ class LockManager:
         shared: Collection[LockKey] = (),
         most_s: float | None = None,
     ) -> AsyncIterator[LockRequest]:
-        """Around what is done with some parts; it begins when all of them are there, or after `most_s`."""
+        """Holds locks within, entered when all are granted, or after `most_s`."""
         request = LockRequest(exclusive, shared, self._released)
         for key in request.keys:
             self._queues.setdefault(key, {})[request] = None
@@ -92,7 +92,7 @@ class LockManager:
             request.release()
 
     def has_waiters(self) -> bool:
-        """Whether somebody waits for a part."""
+        """Whether a request waits for a lock."""
         return any(not request.ready.done() for queue in self._queues.values() for request in queue)
 
     def _released(self, request: LockRequest) -> None:
@@ -105,7 +105,7 @@ class LockManager:
                 del self._queues[key]
 
     def _grant_next(self, key: LockKey) -> None:
-        """Those that are first have it; if others wait, they are told."""
+        """Grants a key to the first requests of its queue, and notifies them if more requests wait."""
         queue = self._queues[key]
         holders: list[LockRequest] = []
         for request in queue:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests arrive in time or not at all: gRPC keeps what has come of one as long as its call is open.
+"""A deadline for the arrival of requests: gRPC buffers a partial request as long as its call is open.
 
-Where a call has one request gRPC waits for it before anybody here hears of the call. So it is told that there
-may be many, which is the same on the wire, and the one is waited for here.
+gRPC awaits the request of a unary call before it calls the handler. So unary calls are registered as
+streaming ones, which is the same on the wire, and the request is awaited here.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, without_fr
 from tailrace.switch.p4runtime.calls import retrieve_exception, set_status, shielded
 
 ARRIVAL_S = 60.0
-"""How long a request may be on its way; those of streams may come at any time."""
+"""Longest time until a request has arrived; messages of streams have no deadline."""
 MAX_PENDING = 256
-"""Requests on their way at a time; the oldest call gives way to one more. Each may keep a connection open."""
+"""Requests that have not arrived, at a time; one more ends the oldest. Each may keep a connection open."""
 
 LARGE = 1 << 20
-"""Octets of a request whose memory is worth while to be given back."""
+"""Octets of a request after which freed memory is trimmed."""
 
 _EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # which the stubs do not know
 _Behaviour = Callable[[Any, Any], Coroutine[Any, Any, Any]]
@@ -31,16 +31,16 @@ _T = TypeVar("_T")
 
 
 class PendingRequests:
-    """The first messages of calls that have not come."""
+    """The calls whose request has not arrived."""
 
     def __init__(self) -> None:
         self._calls: dict[asyncio.Future[None], None] = {}
 
     async def first(self, message: Awaitable[_T]) -> _T:
-        """The message, which goes on being awaited where the call ends without it.
+        """The first message of a call.
 
         Raises:
-            P4RtError: DEADLINE_EXCEEDED: it took too long; RESOURCE_EXHAUSTED: there are too many others.
+            P4RtError: DEADLINE_EXCEEDED: it took too long; RESOURCE_EXHAUSTED: too many calls are pending.
         """
         reading = asyncio.ensure_future(message)
         reading.add_done_callback(retrieve_exception)
@@ -62,18 +62,18 @@ class PendingRequests:
 
 
 class DeadlineHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # only the stubs know of arguments
-    """The calls of other handlers, all of them coroutines that take octets."""
+    """The RPC methods of other handlers, with the deadline; all are coroutines that take octets."""
 
     def __init__(
         self, handlers: Sequence[grpc.GenericRpcHandler[Any, Any]], freed: Callable[[], None] = lambda: None
     ) -> None:
-        """Takes what is called when memory is free: see spec.heap.Trimmer."""
+        """`freed` is called when much memory is free: see spec.heap.Trimmer."""
         self._handlers = handlers
         self._freed = freed
         self._pending = PendingRequests()
 
     def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[Any, Any] | None:
-        """What handles a call that has begun."""
+        """The handler of a call."""
         served = (handler.service(details) for handler in self._handlers)
         method: Any = next(filter(None, served), None)
         if method is None:
@@ -110,7 +110,7 @@ class DeadlineHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # only
                 return b""
             large = len(octets) > LARGE
             handled = behaviour(octets, context)
-            del octets  # the handler drops it when it has read it
+            del octets  # the handler drops it once parsed
             try:
                 return await handled
             finally:
@@ -121,7 +121,7 @@ class DeadlineHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # only
 
 
 class _Messages(AsyncIterator[bytes]):
-    """The messages of a stream; gRPC's own iterator is never freed while it has one that was not the last."""
+    """The messages of a stream; gRPC's own iterator leaks when it is not exhausted."""
 
     def __init__(self, context: Any) -> None:
         self._context = context

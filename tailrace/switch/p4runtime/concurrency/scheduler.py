@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may work when much is asked for: between two slices of anybody's long work all others are served.
+"""Cooperative scheduler: long requests are split into quanta, and other calls are served between them.
 
-One event loop serves all clients, so whoever works longer than a slice waits here before the next. Slices of
-several clients alternate, and between any two the loop handles whatever is small.
+One event loop serves all clients. A request that works longer than a quantum pauses here before the next.
+Quanta of several clients alternate, and between two of them the loop handles short calls.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from tailrace.p4rt.status import P4RtError
 from tailrace.switch.p4runtime.context import Work
 
 YIELD_DIVISOR = 8
-"""After a slice others have a part of the time that it took: a call takes several rounds of the loop."""
+"""After a quantum the request pauses for its duration divided by this: calls take several loop iterations."""
 MAX_YIELD_S = 0.05
-"""Of that."""
+"""Longest pause."""
 
 
 class Scheduler:
-    """The slices of one server."""
+    """The quanta of one server."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
         self._worked_s = time.thread_time()
 
     async def pause(self) -> None:
-        """Lets others work: for a round of the loop, and after a long slice for a part of its time.
+        """Yields to other calls: for one loop iteration, after a long quantum for a share of its duration.
 
-        A loop with another clock than the machine's is a simulation, in which work takes no time.
+        Loops with a clock of their own are simulations, in which work takes no time.
         """
         async with self._lock:  # first come, first served
             slice_s = time.thread_time() - self._worked_s
@@ -39,7 +39,7 @@ class Scheduler:
             self._worked_s = time.thread_time()
 
     async def run(self, steps: Work) -> None:
-        """Does all steps, each in a turn of its own."""
+        """Runs all steps, with a pause after each."""
         try:
             for _ in steps:
                 await self.pause()
@@ -47,10 +47,10 @@ class Scheduler:
             steps.close()
 
     async def run_shielded(self, steps: Work, most_s: float) -> None:
-        """The same, and who waits may be cancelled: the steps go on, for `most_s` at most.
+        """As `run`; if the task is cancelled, the steps continue for `most_s` at most.
 
         Raises:
-            CancelledError: when they have ended, or the time has.
+            CancelledError: afterwards.
         """
         time_s = asyncio.get_running_loop().time
         ends_s = None
@@ -63,7 +63,7 @@ class Scheduler:
                 except asyncio.CancelledError:
                     ends_s = ends_s or time_s() + most_s
         except P4RtError:
-            if ends_s is None:  # else nobody is there to be told
+            if ends_s is None:  # else the client has disconnected
                 raise
         finally:
             steps.close()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The answer to a Read, which is that of one moment: nobody writes to what is read before all of it is.
+"""Consistent reads: a Read holds shared locks until all its responses are made.
 
-It is made as the client takes it. Where a Write waits for it, the rest is made at once and kept, so that no
-client holds up another by taking its time; nor by asking for much: a rest that takes too long is refused.
+Responses are made as the client takes them. When a Write waits for a lock, the remaining responses are made
+at once and buffered, so a slow client delays no Write. A remainder that takes too long is aborted.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tailrace.switch.p4runtime.concurrency.locks import LockRequest
 from tailrace.switch.p4runtime.concurrency.scheduler import Scheduler
 
 REST_S = 5.0
-"""How long a Write waits for rests of Reads."""
+"""Longest time that a Write waits for the remainder of a Read."""
 
 
 class SnapshotRead:
-    """One answer."""
+    """The responses of one Read."""
 
     def __init__(
         self,
@@ -32,22 +32,22 @@ class SnapshotRead:
         keep: Callable[[int], None],
     ) -> None:
         """Args:
-        slices: of the answer; None where one found nothing.
-        claim: of what is read; left when all of it is.
-        keep: is told how many bytes are kept, less than 0: no longer; P4RtError: too many are.
+        quanta: the responses; None for a quantum without entities.
+        request: the locks of what is read; released when all of it is.
+        keep: called with the bytes that are buffered, below 0: freed; P4RtError: too many.
         """
         self._responses, self._scheduler, self._request, self._keep = quanta, scheduler, request, keep
         self._kept: deque[p4r.ReadResponse] = deque()
         self.quanta = 0
-        """How many have been made."""
+        """Quanta so far."""
         self._rest: asyncio.Task[None] | None = None
         request.when_contended(self._make_rest)
 
     async def responses(self) -> AsyncIterator[p4r.ReadResponse]:
-        """All of it, in slices between which others have their turn.
+        """All responses, with pauses for other calls.
 
         Raises:
-            P4RtError: what the slices raise, or too much is kept.
+            P4RtError: the read fails, or too much is buffered.
         """
         while self._rest is None:
             response = next(self._responses, _END)
@@ -73,7 +73,7 @@ class SnapshotRead:
             raise refused
 
     def close(self) -> None:
-        """Nothing more is made of it."""
+        """Stops the read and releases its locks."""
         if self._rest is not None:
             self._rest.cancel()
         while self._kept:
@@ -85,7 +85,7 @@ class SnapshotRead:
 
     def _make_rest(self) -> None:
         self._rest = asyncio.get_running_loop().create_task(self._all())
-        # whoever asked may have gone
+        # the client may have disconnected
         self._rest.add_done_callback(lambda rest: rest.cancelled() or rest.exception())
 
     async def _all(self) -> None:

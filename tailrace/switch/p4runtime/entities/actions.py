@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Action messages to calls of the data plane and back (P4Runtime specification 9.1.2)."""
+"""Action messages to action calls of the data plane and back (P4Runtime specification 9.1.2)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ActionUse(Enum):
     GROUP = "as group_action"
 
     def denies(self, scope: int) -> bool:
-        """Whether an action of this scope (P4Info's ActionRef.Scope) must not be used so."""
+        """Whether the scope (P4Info's ActionRef.Scope) forbids this use."""
         if self is ActionUse.GROUP:
             return scope != GROUP_ACTION
         other = p4i.ActionRef.TABLE_ONLY if self is ActionUse.DEFAULT else p4i.ActionRef.DEFAULT_ONLY
@@ -30,7 +30,7 @@ class ActionUse(Enum):
 
 
 class ActionSpec(NamedTuple):
-    """An action with its data, as the client gave it and as the data plane takes it."""
+    """An action with its parameters, for messages and for the data plane."""
 
     plan: ActionPlan
     call: ActionCall
@@ -51,11 +51,11 @@ class ActionSpec(NamedTuple):
 def parse_action(
     action: p4r.Action, actions: dict[int, ActionPlan], owner: str, use: ActionUse = ActionUse.ENTRY
 ) -> ActionSpec:
-    """The call that an Action message asks for; `owner` is the table or profile that has `actions`.
+    """Parses an Action message; `owner` is the table or profile that has `actions`.
 
     Raises:
-        P4RtError: INVALID_ARGUMENT, also for what an @action_restriction forbids, OUT_OF_RANGE or, for an
-            action outside of its scope, PERMISSION_DENIED.
+        P4RtError: INVALID_ARGUMENT, also by an @action_restriction, OUT_OF_RANGE, or PERMISSION_DENIED: the
+            action is used outside of its scope.
     """
     plan = actions.get(action.action_id)
     if plan is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P4Runtime bytestrings: big-endian integers of any length in, the shortest out (specification 8.3)."""
+"""P4Runtime bytestrings: big-endian integers, canonical in responses (specification 8.3)."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def decode_signed(data: bytes, bits: int, what: str) -> int:
 
 
 class Width:
-    """Packs bytestrings of one width into fixed-size, left-padded strings; made once for each key field."""
+    """Packs bytestrings of one width into left-padded strings of fixed size; one for each key field."""
 
     __slots__ = ("_value_bytes", "bits", "high_bits", "name", "nbytes")
 
     def __init__(self, name: str, bits: int, packed_bits: int = 0) -> None:
-        """Values have `bits`, and are packed as those of `packed_bits` are, where these are more."""
+        """Values have `bits`, and are packed in the bytes of `packed_bits` if these are more."""
         self.name = name
         self.bits = bits
         self.nbytes = (max(bits, packed_bits) + 7) // 8

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """CounterData messages to counts and back (P4Runtime specification 9.3).
 
-The core counts to 2^64 - 1 and then from 0; a message bears int64. What is told is the count modulo 2^63: a
-counter goes from 2^63 - 1 to 0, as those of hardware do at their width, and differences stay right.
+The core counts modulo 2^64; messages have int64. A message has the count modulo 2^63: a counter wraps around
+from 2^63 - 1 to 0, as hardware counters do at their width, and differences are correct.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from finsy.proto import p4r
 from tailrace.p4rt.status import invalid
 
 _COUNTER_MASK = (1 << 63) - 1
-"""The bits of a count that are told."""
+"""The bits of a count in messages."""
 
 
 def check_counter(data: p4r.CounterData, what: str) -> None:
-    """Refuses values that no counter can have.
+    """Rejects negative values.
 
     Raises:
         P4RtError: INVALID_ARGUMENT.

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Digest configuration, and the lists of digest messages for the controller (P4Runtime specification 9.8).
+"""Digest configuration and digest lists (P4Runtime specification 9.8).
 
-A list is sent when it is full or when its first message has waited long enough. What was sent and not
-acknowledged is not sent again until `ack_timeout_ns` has passed, as far as it is remembered: of what is
-never acknowledged the oldest lists are forgotten, so their messages may come again. Where the context is
-lenient, `ack_timeout_ns` is the period of a sweep, as in simple_switch_grpc: see `_Enabled.expiry`. Times are
-those of the context's clock.
+A list is sent when it is full or when the timeout of its first message has expired. An unacknowledged message
+is not repeated before `ack_timeout_ns`, as long as it is in the cache, which evicts the oldest lists. In a
+lenient context `ack_timeout_ns` is the period of a sweep, as in simple_switch_grpc: see `_Enabled.expiry`.
+Times are of the context's clock.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ Record = tuple[int, ...]
 
 @dataclass(slots=True)
 class _Enabled:
-    """One digest: `sent` has, by list, when it was sent and its messages; oldest first.
+    """One enabled digest; `sent`: time and messages of unacknowledged lists, oldest first.
 
-    `config` is replaced when it is modified, and counts for what is here already, too.
-    `sweep_from_ns`: when the sweeps began, None where every list has a time of its own.
+    A modified `config` also applies to messages in `buffer` and `sent`. `sweep_from_ns`: start of periodic
+    sweeps; None: each list has its own timeout.
     """
 
     plan: DigestPlan
@@ -59,14 +58,13 @@ class _Enabled:
         return min(self.config.max_list_size or MAX_LIST, MAX_LIST)
 
     def is_full(self) -> bool:
-        """Whether there is a list to be sent, however young its messages are."""
+        """Whether the buffer has a full list."""
         return len(self.buffer) >= self.limit
 
     def expiry(self, sent_ns: int) -> int:
-        """When a list that was sent then is forgotten if it is not acknowledged.
+        """When the acknowledgement of a list times out.
 
-        A sweep marks what it sees for the first time and forgets what it sees again: so a list is remembered
-        for one to two periods.
+        A sweep marks new lists and removes marked ones, so a list is kept for one to two periods.
         """
         timeout = self.config.ack_timeout_ns
         if self.sweep_from_ns is None:
@@ -75,7 +73,7 @@ class _Enabled:
         return sent_ns + 2 * period - (sent_ns - self.sweep_from_ns) % period
 
     def remember(self, list_id: int, now_ns: int, records: list[Record]) -> None:
-        """Puts a list that was sent into the cache, which is bounded: the oldest lists give way."""
+        """Puts a sent list into the cache, and evicts the oldest lists of a full cache."""
         while self.sent and len(self.cache) + len(records) > MAX_UNACKNOWLEDGED:
             oldest = next(iter(self.sent))
             self.forgotten += len(self.sent[oldest][1])
@@ -84,7 +82,7 @@ class _Enabled:
         self.cache.update(records)
 
     def forget(self, list_id: int) -> None:
-        """Takes a list out of the cache of what is not acknowledged."""
+        """Removes a list from the cache of unacknowledged messages."""
         for record in self.sent.pop(list_id, (0, []))[1]:
             self.cache.discard(record)
 
@@ -138,7 +136,7 @@ class Digests:
 
     @staticmethod
     def _configure(enabled: _Enabled, config: p4r.DigestEntry.Config, sweep_from_ns: int | None) -> None:
-        """Gives a digest another configuration: what waits for a list or an acknowledgement stays."""
+        """Replaces the configuration of a digest; buffer and cache stay."""
         enabled.config, enabled.sweep_from_ns = config, sweep_from_ns
 
     def _restore(self, digest_id: int, before: _Enabled | None) -> None:
@@ -170,13 +168,13 @@ class Digests:
                 yield ENTITY
 
     def forgotten(self) -> int:
-        """Messages that were sent, not acknowledged, and forgotten early as there were too many."""
+        """Unacknowledged messages that were evicted from the cache."""
         return sum(enabled.forgotten for enabled in self._enabled.values())
 
     # ---- the stream ----
 
     def record(self, message: DigestRecord, now_ns: int) -> p4r.DigestList | None:
-        """Takes one message of the data plane; the list that is complete with it."""
+        """Adds one message of the data plane; the list that it completes."""
         values = message.values
         enabled = self._enabled.get(self._by_index.get(message.digest, 0))
         if enabled is None or values in enabled.cache or values in enabled.buffer:
@@ -189,8 +187,8 @@ class Digests:
         return None
 
     def due(self, now_ns: int) -> list[p4r.DigestList]:
-        """The lists whose first message has waited long enough, or that a modification has made full; forgets
-        what was not acknowledged in time.
+        """The lists whose timeout has expired or that a modification has filled; removes lists whose
+        acknowledgement has timed out.
         """
         lists = []
         for enabled in self._enabled.values():

@@ -14,19 +14,19 @@ from tailrace.switch.p4runtime.entities.meters import NOTHING_COUNTED
 
 
 class DirectResources(EntryStore):
-    """The entries of a table, with their counters and meters; changes are noted for `undo`."""
+    """The entries of a table with their direct counters and meters; changes are logged in `undo`."""
 
     def no_direct(self) -> P4RtError:
-        """The error for an entry that can have no direct resources."""
+        """The error for an entry without direct resources."""
         return P4RtError(Code.UNIMPLEMENTED, f"{self._what}: a miss runs no action, and is not counted")
 
     @staticmethod
     def has_direct(entry: StoredEntry) -> bool:
-        """Whether an entry can have direct resources: the program gives indirect tables no default entry."""
+        """Whether an entry has direct resources; the default entry of an indirect table has none."""
         return entry.handle != DEFAULT_HANDLE or entry.target is not None
 
     def reset_direct(self, entry: StoredEntry, undo: Undo | None) -> None:
-        """Makes all direct resources of an entry as they are in the beginning."""
+        """Resets all direct resources of an entry."""
         self.set_meter(entry, None, undo)
         if self.plan.counter:
             self.set_counter(entry, p4r.CounterData(), undo)
@@ -52,18 +52,18 @@ class DirectResources(EntryStore):
         entry.meter = rates
 
     def colours(self, entry: StoredEntry) -> ColourCounts:
-        """What the direct meter of an entry has counted."""
+        """The counts of an entry's direct meter."""
         return self._switch.entry_colours(self.plan.index, entry.handle)
 
     def set_colours(self, entry: StoredEntry, counts: ColourCounts, undo: Undo | None) -> None:
-        """Sets what the direct meter of an entry has counted."""
+        """Sets the counts of an entry's direct meter."""
         if undo is not None:
             old = self.colours(entry)
             undo.append(lambda: self.set_colours(entry, old, None))
         self._switch.entry_colours_set(self.plan.index, entry.handle, counts)
 
     def set_counts(self, entry: StoredEntry, message: p4r.TableEntry, undo: Undo | None) -> None:
-        """Sets the counts that a write of an entry names."""
+        """Sets the counts in a TableEntry."""
         if message.HasField("counter_data"):
             self.set_counter(entry, message.counter_data, undo)
         if message.HasField("meter_counter_data"):
@@ -71,7 +71,7 @@ class DirectResources(EntryStore):
 
 
 def says_direct(message: p4r.TableEntry) -> bool:
-    """Whether a TableEntry says anything of direct resources."""
+    """Whether a TableEntry has direct resources."""
     return (
         message.HasField("counter_data")
         or message.HasField("meter_config")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An entry of a table as the client sees it."""
+"""A table entry in the forwarding state."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Identity = bytes | tuple[bytes, bytes, int]
 
 @dataclass(slots=True)
 class StoredEntry:
-    """An entry as the client sees it; `handle` is the switch's name for it.
+    """A table entry; `handle` identifies it in the switch core.
 
-    `form` is what it was inserted as; its target may have been replaced since. `keys` is what
-    others can refer to it by, `needs` what it refers to itself.
+    `interned` is the entry as inserted; its target may have been modified since. `keys`: references to it,
+    `needs`: its references (annotated/references.py).
     """
 
     packed: PackedKey
@@ -42,19 +42,19 @@ class StoredEntry:
 
     @property
     def weight(self) -> int:
-        """The actions that stand in it, where they are many."""
+        """Its work, in entities: the actions of a one-shot count."""
         return len(self.target.actions) + 1 if isinstance(self.target, OneShotSpec) else 1
 
     @property
     def bytes(self) -> int:
-        """What it takes of the memory."""
+        """Its memory."""
         size = memory.entry_bytes(self.packed.key) + len(self.metadata)
         if self.keys or self.needs:
             size += memory.reference_bytes(self.keys) + memory.reference_bytes(self.needs)
         return size
 
     def unchanged_interned(self) -> InternedEntry | None:
-        """The form, where the entry still has its target and nothing beside key, priority and target."""
+        """The interned entry, if this one still has its target, and nothing beside key, priority, target."""
         interned = self.interned
         if interned is None or interned.target is not self.target:
             return None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The entries of a table, many of which may be added at once: those are made when somebody looks.
+"""The entries of a table, with bulk inserts whose entries are materialised on first access.
 
-A network has a hundred thousand entries, most of which nobody ever reads: the switch has them, and here is a
-list of what they say, which the switches share.
+A virtual network has a hundred thousand entries, most of which are never read: the switch core has them, and
+the store a list of rows that the switches share.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class EntryStore:
 
     @property
     def by_handle(self) -> dict[int, StoredEntry]:
-        """The same by handle."""
+        """The entries by handle."""
         self._materialise()
         return self._by_handle
 
@@ -48,11 +48,11 @@ class EntryStore:
         return self._context.switch
 
     def identity(self, packed: PackedKey, priority: int) -> Identity:
-        """What an entry is found by."""
+        """The key of an entry in `entries`."""
         return packed.key if self.plan.key.only_exact else (packed.key, packed.mask, priority)
 
     def new_bulk_entry(self, interned: InternedEntry, priority: int, target: RowTarget) -> BulkEntry:
-        """What `fill` takes, for this table of every switch with the same pipeline."""
+        """An element of `bulk_insert`, for all switches with the same pipeline."""
         packed = interned.packed
         row = Row(packed.key, packed.mask, packed.prefix_bits, priority, target)
         return BulkEntry(self.plan.id, self.identity(packed, priority), priority, interned, row)
@@ -61,7 +61,7 @@ class EntryStore:
         """Adds entries, all or none.
 
         Raises:
-            P4RtError: one is there already, or there is no room.
+            P4RtError: an entry exists already, or the table is full.
         """
         identities = {entry.identity for entry in entries}
         if len(identities) < len(entries) or not identities.isdisjoint(self.entries):
@@ -98,7 +98,7 @@ class EntryStore:
                 self._entries[bulk.identity] = self._by_handle[handle] = entry
 
     def forget(self) -> Iterator[None]:
-        """Forgets all entries, one at a time."""
+        """Frees all entries, one at a time."""
         self._unmaterialised.clear()
         self._by_handle.clear()
         while self._entries:

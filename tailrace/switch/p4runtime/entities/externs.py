@@ -32,7 +32,7 @@ _Q = TypeVar("_Q", ArrayPlan, MeterPlan, RegisterPlan, ValueSetPlan)
 
 
 def only_modify(kind: int, what: str) -> None:
-    """Refuses all updates but MODIFY."""
+    """Rejects all updates but MODIFY."""
     if kind != MODIFY:
         raise invalid(f"{what} can only be modified")
 
@@ -61,7 +61,7 @@ def find_plan(plans: dict[int, _Q], plan_id: int, what: str) -> _Q:
 
 
 def indexes(plan: ArrayPlan | MeterPlan | RegisterPlan, message: _Indexed) -> range:
-    """The cells that a message names: one, or all when its index is unset.
+    """The cells of a message: one, or all when its index is unset.
 
     Raises:
         P4RtError: INVALID_ARGUMENT for a negative index, OUT_OF_RANGE for one behind the end.
@@ -80,13 +80,13 @@ _Indexed = p4r.CounterEntry | p4r.MeterEntry | p4r.RegisterEntry
 
 
 def parts(cells: range) -> Iterator[tuple[int, int]]:
-    """(first, number) of the parts of some cells that are handled at one time, each a slice of work."""
+    """(first, number) of ranges of cells, each a quantum of work."""
     for first, count in slices(len(cells), QUANTUM // ENTITY):
         yield cells.start + first, count
 
 
 class _Arrays(Generic[_P]):
-    """What is common to arrays of cells."""
+    """Arrays of cells: counters, meters, registers."""
 
     def __init__(self, plans: dict[int, _P], context: Context) -> None:
         self._plans = plans
@@ -97,7 +97,7 @@ class _Arrays(Generic[_P]):
         return self._context.switch
 
     def _written(self, cells: range, write: Callable[[int, int], None]) -> Work:
-        """Writes some cells by parts, each while packets wait; with `strict` all of them."""
+        """Writes cells a quantum at a time, atomically for packets; with `strict` all at once."""
         if not self._context.strict:
             for first, count in parts(cells):
                 write(first, count)
@@ -109,7 +109,7 @@ class _Arrays(Generic[_P]):
         yield ENTITY * len(cells)
 
     def demand(self, plan_id: int, message: _Indexed) -> int:
-        """How many cells a request of a Read names."""
+        """The number of cells that a read request names."""
         if message.HasField("index"):
             return 1
         if plan_id:
@@ -118,7 +118,7 @@ class _Arrays(Generic[_P]):
         return sum(plan.size for plan in self._plans.values())
 
     def _shared(self, other: dict[int, _P]) -> Iterator[tuple[_P, _P, range]]:
-        """The arrays that another pipeline has as well, and the cells that both have."""
+        """The arrays of both pipelines, and the cells that both have."""
         for plan in self._plans.values():
             theirs = other.get(plan.id)
             if theirs is not None:
@@ -162,7 +162,7 @@ class Counters(_Arrays[ArrayPlan]):
                 yield ENTITY * count
 
     def carry(self, old: Counters) -> Work:
-        """Takes over the values of another pipeline's counters, where it has the same cells."""
+        """Copies the values of another pipeline's counters, for the cells of both."""
         for plan, theirs, cells in self._shared(old._plans):
             for first, count in slices(len(cells)):
                 self._switch.counter_store(
@@ -209,9 +209,7 @@ class Meters(_Arrays[MeterPlan]):
         return undo
 
     def read(self, message: p4r.MeterEntry, out: Responses) -> Work:
-        """Answers one request of a Read; a meter in its default configuration has no `config`, and what was
-        counted is told where it is asked for.
-        """
+        """Answers one read request; meters without rates have no `config`, and counts are read on request."""
         counted = message.HasField("counter_data")
         for plan in chosen(self._plans, message.meter_id, "meter"):
             for first, count in parts(indexes(plan, message)):
@@ -227,11 +225,10 @@ class Meters(_Arrays[MeterPlan]):
                 yield ENTITY * count
 
     def carry(self, old: Meters) -> Work:
-        """Takes over the rates of another pipeline's meters, and what they have counted where it has the same
-        cells.
+        """Copies the rates of another pipeline's meters, and their counts for the cells of both.
 
         Raises:
-            P4RtError: a meter that has rates is not there any more, or of another type.
+            P4RtError: a meter with rates does not exist any more, or has another type.
         """
         for theirs in old._plans.values():
             plan = self._plans.get(theirs.id)
@@ -292,7 +289,7 @@ class Registers(_Arrays[RegisterPlan]):
                 yield ENTITY * count
 
     def carry(self, old: Registers) -> Work:
-        """Takes over the contents of another pipeline's registers, where it has the same cells.
+        """Copies another pipeline's registers, for the cells of both.
 
         Raises:
             P4RtError: a register's cells have another width, and are not all zero.
@@ -320,7 +317,7 @@ def _split(value: int, widths: tuple[int, ...]) -> list[int]:
 
 
 class _ValueSetMembers(NamedTuple):
-    """The members of a value set as they were given, and as the parser compares with them."""
+    """The members of a value set: as given, and as values and masks for the parser."""
 
     given: Sequence[PackedKey] = ()
     masked: Sequence[tuple[bytes, bytes]] = ()
@@ -333,7 +330,7 @@ class ValueSets:
     """All parser value sets."""
 
     MOST_MEMBERS = 4096
-    """Packets compare with every member of a set, one after the other."""
+    """The parser compares packets with every member of a set."""
 
     def __init__(self, schema: Schema, context: Context) -> None:
         self._plans = schema.value_sets
@@ -351,7 +348,7 @@ class ValueSets:
         members = list(dict.fromkeys(packed))
         if len(members) < len(packed):
             raise P4RtError(Code.ALREADY_EXISTS, f"value set '{plan.name}': a member is given twice")
-        # with ranges a member is several for the parser
+        # a member with ranges is several values and masks
         masked = list(islice(chain.from_iterable(map(plan.key.masked, members)), self.MOST_MEMBERS + 1))
         if len(masked) > self.MOST_MEMBERS:
             raise exhausted(
@@ -374,7 +371,7 @@ class ValueSets:
         self._members[plan.id] = held
 
     def demand(self, message: p4r.ValueSetEntry) -> int:
-        """How many entities a request of a Read names, counting members as such."""
+        """The number of entities that a read request names, with members."""
         if message.value_set_id:
             return 1 + len(self._members.get(message.value_set_id, _NONE).given)
         return sum(1 + len(held.given) for held in self._members.values()) + len(self._plans)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ActionProfileActionSet.group_action: an action that comes before that of the selected member (P4Runtime
-specification after 1.5.0, 9.2.3).
-
-The messages of 1.5.0 do not know it: there it is an unknown field, which travels along unread.
+"""ActionProfileActionSet.group_action: an action that runs before that of the selected member (P4Runtime
+specification after 1.5.0, 9.2.3). In the messages of 1.5.0 it is an unknown field.
 """
 
 from __future__ import annotations
@@ -17,11 +15,11 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from tailrace.p4rt.status import invalid
 
 NUMBER = 5
-"""The number of the field."""
+"""The field number."""
 
 
 def _message_with_the_field() -> Any:
-    """A class of messages that have this field alone."""
+    """A message class with this field alone."""
     action = p4r.Action.DESCRIPTOR
     file = descriptor_pb2.FileDescriptorProto(
         name="tailrace/group_action.proto", package="tailrace", syntax="proto3", dependency=[action.file.name]
@@ -41,7 +39,7 @@ def read_group_action(message: p4r.ActionProfileActionSet, what: str) -> p4r.Act
     """The group_action of a message; None: it has none.
 
     Raises:
-        P4RtError: INVALID_ARGUMENT: what stands there is no Action.
+        P4RtError: INVALID_ARGUMENT: the field is no Action.
     """
     try:
         action_set = _GroupActionSet.FromString(message.SerializeToString())

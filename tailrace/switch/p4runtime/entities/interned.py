@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What entries were written as, parsed once for all switches that share a pipeline.
+"""Interned entries: TableEntry messages, parsed once for all switches with the same pipeline.
 
-The switches of a network hold much the same: of a hundred thousand entries a few thousand differ.
+The switches of a network have many equal entries: of a hundred thousand a few thousand differ.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from tailrace.switch.p4runtime.entities.actions import ActionSpec
 from tailrace.switch.p4runtime.entities.match import PackedKey
 
 MOST_BYTES = 512
-"""Longer messages are not kept."""
+"""Longer messages are not interned."""
 
 MOST_KEPT = 1 << 14
-"""Forms of one table that are kept; beyond, all are forgotten."""
+"""Interned entries of one table; one more clears the table."""
 
 BULK_FIELDS = {"table_id", "match", "action", "priority", "meter_config"}
-"""All that a plain entry says."""
+"""The fields of a TableEntry that bulk inserts support."""
 
 MOST_SHARED = 1 << 20
-"""Messages that are kept; beyond, all are forgotten."""
+"""Messages that are cached; one more clears the cache."""
 
 
 @dataclass(slots=True)
 class InternedEntry:
-    """What a TableEntry says, in a table whose entries have actions of their own.
+    """A parsed TableEntry of a direct table.
 
-    `shown` is what a Read answers for key, priority and action alone, once one has asked.
+    `shown`: the entity in the response to a Read of key, priority and action, once it was made.
     """
 
     packed: PackedKey
@@ -42,7 +42,7 @@ class InternedEntry:
 
 @dataclass(frozen=True, slots=True)
 class BulkEntry:
-    """An entry with nothing beside key, priority, action and meter, as its table and the switch take it."""
+    """An entry with key, priority, action and meter only, for `bulk_insert` and the switch core."""
 
     table: int
     identity: bytes | tuple[bytes, bytes, int]
@@ -52,26 +52,26 @@ class BulkEntry:
 
 
 SharedMessage = tuple[p4r.Entity, BulkEntry | None]
-"""A message that the switches of a network share and nobody changes, and what it says if it is plain."""
+"""An immutable message that the switches of a network share, and its bulk entry; None: it has none."""
 
 
 class InternTable:
-    """The forms of one table, by the octets of the TableEntry, all of which have been checked."""
+    """The interned entries of one table, by the octets of valid TableEntry messages."""
 
     def __init__(self) -> None:
         self._kept: dict[bytes, InternedEntry] = {}
         self._calls: dict[bytes, tuple[ActionSpec, RowTarget]] = {}
 
     def find(self, octets: bytes) -> InternedEntry | None:
-        """The form of a message that was met before."""
+        """The interned entry of a message."""
         return self._kept.get(octets)
 
     def call(self, octets: bytes) -> tuple[ActionSpec, RowTarget] | None:
-        """What an action says, by the octets of the TableAction, of entries that are filled in."""
+        """The parsed action of bulk entries, by the octets of the TableAction."""
         return self._calls.get(octets)
 
     def keep_call(self, octets: bytes, spec: ActionSpec, target: RowTarget) -> None:
-        """Remembers an action."""
+        """Interns an action."""
         if len(octets) > MOST_BYTES:
             return
         if len(self._calls) >= MOST_KEPT:
@@ -79,12 +79,12 @@ class InternTable:
         self._calls[octets] = (spec, target)
 
     def forget(self) -> None:
-        """Forgets all, as what they say may mean something else from now on."""
+        """Clears the table: strings may get other numbers."""
         self._kept.clear()
         self._calls.clear()
 
     def keep(self, octets: bytes, entry: InternedEntry) -> None:
-        """Remembers a form."""
+        """Interns an entry."""
         if len(octets) > MOST_BYTES:
             return
         if len(self._kept) >= MOST_KEPT:

@@ -75,10 +75,10 @@ class MatchField(Width):
         self.highest = ((1 << bits) - 1).to_bytes(self.nbytes, "big")
         self.zero = bytes(self.nbytes)
         self.sdn: Callable[[bytes], bytes] = shortest
-        """From packed bytes to what controllers read."""
+        """From packed bytes to the value in messages."""
 
     def ask(self, data: bytes) -> bytes:
-        """As `pack`, for who writes nothing."""
+        """As `pack`, for lookups."""
         return self.pack(data)
 
     def prefix_mask(self, prefix_bits: int) -> bytes:
@@ -87,7 +87,7 @@ class MatchField(Width):
 
 
 class NamedField(MatchField):
-    """A field for which controllers give strings."""
+    """A field with strings (sdn_string)."""
 
     __slots__ = ("names",)
 
@@ -97,14 +97,14 @@ class NamedField(MatchField):
         self.sdn = lambda packed: names.to_sdn(int.from_bytes(packed, "big"))
 
     def pack(self, data: bytes) -> bytes:
-        """The number of a string, which it keeps (P4RtError: translation.py)."""
+        """The number of a string, allocated if needed (P4RtError: translation.py)."""
         return self.names.to_wire(data, self.name).to_bytes(self.nbytes, "big")
 
     def ask(self, data: bytes) -> bytes:
-        """The number of a string, which gets none.
+        """The number of a string; none is allocated.
 
         Raises:
-            _UnknownError: it stands for nothing.
+            _UnknownError: the string has no number.
         """
         number = self.names.known(data)
         if number is None:
@@ -113,7 +113,7 @@ class NamedField(MatchField):
 
 
 class _UnknownError(Exception):
-    """A string that stands for nothing."""
+    """A string without a number."""
 
 
 @dataclass(slots=True)
@@ -175,7 +175,7 @@ class KeyPlan:
         return PackedKey(b"".join(keys), b"".join(masks), prefix_bits)
 
     def look_up(self, matches: Iterable[p4r.FieldMatch]) -> PackedKey | None:
-        """The packed key of an entry that may be there; None: it names a string that stands for nothing.
+        """The packed key of an entry to look up; None: a string has no number, so no entry matches.
 
         Raises:
             P4RtError: as `pack`.
@@ -186,7 +186,7 @@ class KeyPlan:
             return None
 
     def unpack(self, packed: PackedKey, out: FieldMatches) -> None:
-        """Appends the FieldMatch messages of a packed key to `out`, without those that do not care."""
+        """Appends the FieldMatch messages of a packed key to `out`; don't-care fields are omitted."""
         key, mask, _ = packed
         for field in self.fields:
             end = field.offset + field.nbytes
@@ -216,10 +216,7 @@ class KeyPlan:
             match.field_id = field.id
 
     def masked(self, packed: PackedKey) -> Iterator[tuple[bytes, bytes]]:
-        """Keys and masks without ranges, for what compares under masks alone, as parsers do.
-
-        A range is as many prefixes as it needs, at most two for each of its bits.
-        """
+        """The key as values and masks, for parsers; a range becomes at most two prefixes for each bit."""
         parts: list[list[tuple[bytes, bytes]]] = []
         for field in self.fields:
             end = field.offset + field.nbytes
@@ -287,7 +284,7 @@ def _ternary(field: MatchField, match: p4r.FieldMatch) -> tuple[bytes, bytes]:
 
 
 def _prefixes(field: MatchField, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Values and masks that have exactly the numbers from `low` to `high` in them."""
+    """The prefixes that cover exactly the numbers from `low` to `high`."""
     at, last = int.from_bytes(low, "big"), int.from_bytes(high, "big")
     full = int.from_bytes(field.full, "big")
     while at <= last:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Members, groups and one-shot action sets, and what entries of indirect tables point to."""
+"""Members, groups and one-shot action sets, and the targets of entries of indirect tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tailrace.switch.p4runtime.entities.group_action import write_group_action
 
 @dataclass(frozen=True, slots=True)
 class WatchPort:
-    """The port that a member's liveness depends on, and how the client wrote it."""
+    """The watch port of a member, as a number and as in the message."""
 
     port: int | None = None
     written: int | bytes | None = None
@@ -32,7 +32,7 @@ class WatchPort:
 
 @dataclass(frozen=True, slots=True)
 class WeightedMember:
-    """A member of a group: its weight as the client gave it, and how many copies of it that makes."""
+    """A member of a group: its weight and watch port."""
 
     weight: int
     watch: WatchPort
@@ -45,10 +45,7 @@ class WeightedMember:
 
 @dataclass(slots=True)
 class StoredMember:
-    """A member; `handles` are its copies in the switch, of which there is always one.
-
-    `uses` counts the groups that want so many copies of it.
-    """
+    """A member; `handles`: its copies in the core; `uses`: groups by the number of copies that they need."""
 
     action: ActionSpec
     handles: list[int]
@@ -58,7 +55,7 @@ class StoredMember:
 
 @dataclass(slots=True)
 class StoredGroup:
-    """A group; `members` by member id in ascending order, as PI handles them."""
+    """A group; `members` by member id in ascending order, as in PI."""
 
     handle: int
     max_size: int
@@ -68,11 +65,11 @@ class StoredGroup:
 
 
 class IndirectSpec(ABC):
-    """What an entry of an indirect table points to."""
+    """The target of an entry of an indirect table."""
 
     @abstractmethod
     def reference(self) -> MemberRef | GroupRef:
-        """The data plane's name for it, valid while it is in use."""
+        """Its handle in the switch core, valid while in use."""
 
     @abstractmethod
     def fill(self, action: p4r.TableAction) -> None:
@@ -108,10 +105,7 @@ class GroupSpec(IndirectSpec):
 
 
 class OneShotSpec(IndirectSpec):
-    """A set of weighted actions that belongs to one entry; its group exists while it is in use.
-
-    `first` comes before the action that is selected. `size` is that of the group.
-    """
+    """The weighted actions of one entry and their group; `first`: the group_action, `size`: of the group."""
 
     def __init__(
         self,

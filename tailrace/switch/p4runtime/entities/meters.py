@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """MeterConfig and MeterCounterData messages to rates and counts, and back (P4Runtime specification 9.4).
 
-P4Info alone knows a meter's type: the program has meters, and what the core does with one follows from its
-rates.
+Only P4Info has a meter's type; the core derives a meter's behaviour from its rates.
 """
 
 from __future__ import annotations
@@ -54,10 +53,10 @@ def fill_config(rates: MeterRates, config: p4r.MeterConfig) -> None:
 
 
 def check_reset(data: p4r.MeterCounterData, what: str) -> None:
-    """Refuses to set what a meter has counted to anything but zero.
+    """Rejects counts of a meter other than zero.
 
     Raises:
-        P4RtError: INVALID_ARGUMENT, naming the first number that is not zero.
+        P4RtError: INVALID_ARGUMENT, with the first number that is not zero.
     """
     for colour, counter in (("green", data.green), ("yellow", data.yellow), ("red", data.red)):
         for name, value in (("byte_count", counter.byte_count), ("packet_count", counter.packet_count)):
@@ -66,7 +65,7 @@ def check_reset(data: p4r.MeterCounterData, what: str) -> None:
 
 
 def fill_colours(counts: ColourCounts, data: p4r.MeterCounterData) -> None:
-    """Writes what a meter has counted into an empty message, whose three counters are then set."""
+    """Writes the counts of a meter into an empty message, whose three counters are then set."""
     fill_counter(counts[0], counts[1], data.green)
     fill_counter(counts[2], counts[3], data.yellow)
     fill_counter(counts[4], counts[5], data.red)

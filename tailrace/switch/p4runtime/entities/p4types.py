@@ -18,12 +18,12 @@ from tailrace.switch.p4runtime.entities.bytestring import decode, decode_signed,
 from tailrace.switch.p4runtime.entities.translation import Sdn, Translations
 
 MOST_PARTS = 1 << 16
-"""Types within all types of a P4Info: a few structs that each have the next one twice would make millions."""
+"""Types within all types of a P4Info: a few nested structs could make millions."""
 _MOST_DEPTH = 32
 
 
 class TypePlan(ABC):
-    """How values of one P4 type look in the data plane; `widths` are the bits of its scalars."""
+    """The layout of a P4 type in the data plane; `widths`: bits of its scalars."""
 
     widths: tuple[int, ...]
 
@@ -61,7 +61,7 @@ class _SignedBits(_Bits):
 
 
 class _Translated(TypePlan):
-    """A number or a string that stands for the data plane's number."""
+    """A translated type: a number or a string."""
 
     def __init__(self, sdn: Sdn, bits: int) -> None:
         self.widths = (bits,)
@@ -153,8 +153,8 @@ def plan_of(spec: p4t.P4DataTypeSpec, types: Translations, program: Sequence[int
 
     Args:
         spec: the type.
-        types: P4Info's, and what is translated among them.
-        program: the widths of its scalars in the program, which P4Info does not give of translated types.
+        types: P4Info's types and their translations.
+        program: the widths of its scalars in the program; P4Info lacks those of translated types.
         what: names the owner in errors.
 
     Raises:
@@ -174,7 +174,7 @@ class _Planner:
         self._scalars = 0
 
     def plan(self, spec: p4t.P4DataTypeSpec, depth: int) -> TypePlan:
-        """The plan of a type so deep within the whole one."""
+        """The plan of a type at a depth of nesting."""
         info, what = self._types.types, self._what
         if depth > _MOST_DEPTH:
             raise invalid(f"{what}: its type in P4Info is nested without end")
@@ -194,7 +194,7 @@ class _Planner:
         return scalar
 
     def _count(self, parts: int) -> None:
-        """Notes parts that are about to be made."""
+        """Counts parts before they are made."""
         self._types.parts += parts
         if self._types.parts > MOST_PARTS:
             raise invalid(

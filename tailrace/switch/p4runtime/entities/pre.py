@@ -32,12 +32,12 @@ MAX_CLASS_OF_SERVICE = 7
 
 @dataclass(frozen=True, slots=True)
 class ReplicaPlan:
-    """One copy: the first of `ports` that is up gets it, or the first of all when none is."""
+    """One replica and its backups: the copy goes to the first port that is up, else to the first port."""
 
     ports: tuple[tuple[int, int], ...]
 
     def effective(self, context: Context) -> Replica:
-        """The (port, instance) that gets the copy now."""
+        """The port and instance of the copy now."""
         for port, instance in self.ports:
             if context.ports.is_up(port):
                 return Replica(port, instance)
@@ -53,7 +53,7 @@ class _Stored:
 
     @property
     def bytes(self) -> int:
-        """What it takes of the memory."""
+        """Its memory."""
         size = memory.REPLICATED + memory.REPLICA * sum(len(plan.ports) for plan in self.replicas)
         return size + memory.reference_bytes(self.keys) + memory.reference_bytes(self.needs)
 
@@ -65,7 +65,7 @@ class ReplicationState:
         self._context = context
         self._groups: dict[int, _Stored] = {}
         self._sessions: dict[int, _Stored] = {}
-        self._in_groups = self._in_sessions = 0  # entities, counting replicas as such
+        self._in_groups = self._in_sessions = 0  # entities and their replicas
 
     def write(self, kind: int, message: p4r.PacketReplicationEngineEntry, undo: Undo | None) -> None:
         """Applies one update.
@@ -209,7 +209,7 @@ class ReplicationState:
                     self._program(key, value)
 
     def in_force(self, asked: p4r.PacketReplicationEngineEntry) -> p4r.PacketReplicationEngineEntry | None:
-        """A group or session as packets meet it, each copy with the port that gets it, or None."""
+        """A group or session with the current port of each replica; None: there is none."""
         groups = asked.WhichOneof("type") == "multicast_group_entry"
         if groups:
             stored = self._groups.get(asked.multicast_group_entry.multicast_group_id)
@@ -229,7 +229,7 @@ class ReplicationState:
         return effective
 
     def demand(self, message: p4r.PacketReplicationEngineEntry) -> int:
-        """How many entities a request of a Read names, counting replicas as such."""
+        """The number of entities that a read request names, with replicas."""
         group, session = (
             message.multicast_group_entry.multicast_group_id,
             message.clone_session_entry.session_id,
@@ -243,7 +243,7 @@ class ReplicationState:
         )
 
     def read(self, message: p4r.PacketReplicationEngineEntry, out: Responses) -> Work:
-        """Answers one request of a Read; id 0 is all of the kind, no kind is both."""
+        """Answers one read request; id 0 is all of the kind, no kind is both."""
         which = message.WhichOneof("type")
         if which != "clone_session_entry":
             group_id = message.multicast_group_entry.multicast_group_id
@@ -258,7 +258,7 @@ class ReplicationState:
         if key and key not in stored:
             raise not_found(f"{what} {key} does not exist")
         for number in (key,) if key else tuple(stored):
-            value = stored.get(number)  # others may have removed it between two slices
+            value = stored.get(number)  # may have been deleted between two quanta
             if value is not None:
                 out.add().packet_replication_engine_entry.CopyFrom(value.message)
                 yield ENTITY * (1 + len(value.replicas))

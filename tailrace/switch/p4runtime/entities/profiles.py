@@ -35,7 +35,7 @@ from tailrace.switch.p4runtime.entities.schema import ActionPlan, ProfilePlan
 
 
 class ProfileState:
-    """All of one action profile or selector."""
+    """The state of one action profile or selector."""
 
     def __init__(self, plan: ProfilePlan, context: Context) -> None:
         self.plan = plan
@@ -60,14 +60,14 @@ class ProfileState:
         actions: dict[int, ActionPlan],
         instead: object = None,
     ) -> IndirectSpec:
-        """What a TableAction of an indirect table points to; it need not exist yet.
+        """Parses a TableAction of an indirect table.
 
         Args:
             actions: of the table, for a group_action.
-            instead: what the entry points to now, and will not any more.
+            instead: the entry's target that is replaced.
 
         Raises:
-            P4RtError: the profile has no such targets.
+            P4RtError: the profile has no such target.
         """
         kind = action.WhichOneof("type")
         if kind == "action_profile_member_id":
@@ -122,7 +122,7 @@ class ProfileState:
         return OneShotSpec(message, actions, first, size)
 
     def use(self, target: IndirectSpec) -> None:
-        """Notes that one more entry points to the target, which for a one-shot makes its group."""
+        """Counts an entry's reference to the target; makes the group of a one-shot."""
         if isinstance(target, MemberSpec):
             member = self.members[target.member_id]
             member.references += 1
@@ -135,7 +135,7 @@ class ProfileState:
             self._use_one_shot(target)
 
     def _use_one_shot(self, target: OneShotSpec) -> None:
-        """Makes copies and group of a one-shot, or nothing.
+        """Makes the copies and the group of a one-shot, or nothing.
 
         Raises:
             P4RtError: RESOURCE_EXHAUSTED.
@@ -162,7 +162,7 @@ class ProfileState:
         self._context.memory.release(target.bytes)
 
     def release(self, target: IndirectSpec) -> None:
-        """Takes back one use."""
+        """Releases a reference to the target."""
         if isinstance(target, MemberSpec):
             self.members[target.member_id].references -= 1
         elif isinstance(target, GroupSpec):
@@ -207,7 +207,7 @@ class ProfileState:
             return
         self._set_action(member, self._member_action(message))
         if undo is not None:
-            # by its number: where it was deleted and made again since, it is another object
+            # by its id: another object if it was deleted and inserted since
             undo.append(lambda: self._set_action(self.members[member_id], before))
 
     def _member_action(self, message: p4r.ActionProfileMember) -> ActionSpec:
@@ -223,7 +223,7 @@ class ProfileState:
         return () if references is None else references.plan.of_action(action)
 
     def _refer(self, before: References, after: References) -> None:
-        """Puts what a member's action refers to in the place of what another one did."""
+        """Replaces the references of a member's action."""
         if self._context.references is not None:
             self._context.references.remove((), before)
             self._context.references.add((), after)
@@ -257,7 +257,7 @@ class ProfileState:
         self._refer(before, after)
 
     def _new_copies(self, action: ActionSpec, count: int) -> list[int]:
-        """Copies of an action's member, all of them or none."""
+        """Makes copies of a member with an action, all of them or none."""
         self._context.memory.reserve(memory.COPY * count, self._what)
         self._context.copies += count
         try:
@@ -329,13 +329,13 @@ class ProfileState:
             raise exhausted(f"{self._what}: max_size is {max_size}; groups of at most {most} are possible")
 
     def _size_of(self, members: dict[int, WeightedMember]) -> int:
-        """The size of a group (P4Runtime specification, selector_size_semantics)."""
+        """The size of a group (selector_size_semantics)."""
         if self.plan.sum_of_members:
             return len(members)
         return sum(member.copies for member in members.values())
 
     def _check_size(self, more: int) -> None:
-        """Refuses what would make all groups together larger than P4Info's size, one-shots included."""
+        """Rejects groups and one-shots that would exceed P4Info's size of the selector in sum."""
         size = self._size + more
         if self._context.selector_sizes and 0 < self.plan.size < size and more > 0:
             raise exhausted(
@@ -454,7 +454,7 @@ class ProfileState:
                 del uses[weighted.copies]
 
     def _purge(self, member_ids: Iterable[int]) -> None:
-        """Removes the copies of members that no group needs any more."""
+        """Deletes copies of members that no group needs."""
         for member_id in member_ids:
             member = self.members[member_id]
             needed = max(member.uses, default=1)
@@ -489,7 +489,7 @@ class ProfileState:
         self._switch.group_set(self.plan.index, target.handle, order)
 
     def port_changed(self, port: int) -> None:
-        """Puts the members that watch a port into their groups, or takes them out."""
+        """Adds the members that watch a port to their groups, or removes them."""
         for group in self.groups.values():
             if any(weighted.watch.port == port for weighted in group.members.values()):
                 self._apply(group)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers requests of a Read about tables, direct resources and action profiles."""
+"""Answers read requests for tables, direct resources and action profiles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.status import P4RtError, invalid, not_found
 from tailrace.switch.core import Switch
-from tailrace.switch.p4runtime.context import ENTITY, LOOKED_AT, Context, Responses, Work
+from tailrace.switch.p4runtime.context import ENTITY, SKIPPED, Context, Responses, Work
 from tailrace.switch.p4runtime.entities.counts import fill_counter
 from tailrace.switch.p4runtime.entities.entry import DEFAULT_HANDLE, StoredEntry
 from tailrace.switch.p4runtime.entities.meters import fill_colours, fill_config
@@ -26,7 +26,7 @@ _TableEntry = tuple[TableState, StoredEntry | None]
 
 
 class TableReader:
-    """Reads entries of tables and what hangs on them."""
+    """Reads table entries and direct resources."""
 
     def __init__(self, tables: dict[int, TableState], context: Context) -> None:
         self._tables = tables
@@ -37,7 +37,7 @@ class TableReader:
         return self._context.switch
 
     def demand(self, message: p4r.TableEntry) -> int:
-        """How many entries a request of a Read may have to look at."""
+        """The number of entries that a read request may scan."""
         if message.is_default_action:
             return 1 if message.table_id else len(self._tables)
         if message.table_id:
@@ -56,11 +56,10 @@ class TableReader:
         return iter((table,))
 
     def entries(self, message: p4r.TableEntry, out: Responses) -> Work:
-        """Answers a TableEntry request: all filters of specification 9.1.6, direct resources where they are
-        asked for.
+        """Answers a TableEntry request: all filters of specification 9.1.6, direct resources on request.
 
         Raises:
-            P4RtError: the request makes no sense; nothing was added.
+            P4RtError: the request is invalid; nothing was added.
         """
         if message.HasField("time_since_last_hit") and message.table_id:
             for table in self._chosen(message):
@@ -69,13 +68,13 @@ class TableReader:
         for table in self._chosen(message):
             for entry in table.select(message):
                 if entry is None:
-                    yield LOOKED_AT
+                    yield SKIPPED
                     continue
                 self.fill(table, entry, message, out.add())
                 yield ENTITY * entry.weight
 
     def fill(self, table: TableState, entry: StoredEntry, message: p4r.TableEntry, out: p4r.Entity) -> None:
-        """Writes an entry into an empty message, with the direct resources that `message` asks for."""
+        """Writes an entry into an empty message, with the direct resources that `message` requests."""
         plan = table.plan
         self._fill(table, entry, out)
         item = out.table_entry
@@ -93,7 +92,7 @@ class TableReader:
             item.time_since_last_hit.elapsed_ns = max(0, self._context.now_ns() - hit_ns)
 
     def _fill(self, table: TableState, entry: StoredEntry, out: p4r.Entity) -> None:
-        """Writes what a client wrote into an empty message."""
+        """Writes an entry as inserted into an empty message."""
         interned = entry.unchanged_interned()
         if interned is not None and interned.shown is not None:
             out.CopyFrom(interned.shown)
@@ -110,7 +109,7 @@ class TableReader:
 
     @staticmethod
     def fill_key(table: TableState, entry: StoredEntry, out: p4r.TableEntry) -> None:
-        """Writes what identifies an entry, its metadata and its timeout into an empty message."""
+        """Writes key, metadata and timeout of an entry into an empty message."""
         _fill_identity(table, entry, out)
         if entry.metadata:
             out.metadata = entry.metadata
@@ -123,10 +122,7 @@ class TableReader:
         fill_counter(*self._switch.entry_counter(table.plan.index, entry.handle), data)
 
     def _direct(self, message: p4r.TableEntry, has: Callable[[TableState], bool]) -> Iterator[_TableEntry]:
-        """The entries that a direct resource request names; one that it names fully must exist.
-
-        None stands for one that was looked at and passed over.
-        """
+        """The entries of a direct resource request; one with a key must exist. None: an entry was skipped."""
         for table in list(self._chosen(message)):
             if not has(table):
                 if message.table_id:
@@ -144,7 +140,7 @@ class TableReader:
         """Answers a DirectCounterEntry request; table id 0 is all tables that have direct counters."""
         for table, entry in self._direct(message.table_entry, lambda table: bool(table.plan.counter)):
             if entry is None:
-                yield LOOKED_AT
+                yield SKIPPED
                 continue
             item = out.add().direct_counter_entry
             _fill_identity(table, entry, item.table_entry)
@@ -155,7 +151,7 @@ class TableReader:
         """Answers a DirectMeterEntry request; table id 0 is all tables that have direct meters."""
         for table, entry in self._direct(message.table_entry, lambda table: table.plan.meter is not None):
             if entry is None:
-                yield LOOKED_AT
+                yield SKIPPED
                 continue
             item = out.add().direct_meter_entry
             _fill_identity(table, entry, item.table_entry)
@@ -179,7 +175,7 @@ def read_members(profiles: dict[int, ProfileState], message: p4r.ActionProfileMe
     """Answers an ActionProfileMember request; id 0 is all."""
     for profile in chosen_profiles(profiles, message.action_profile_id):
         for member_id in (message.member_id,) if message.member_id else tuple(profile.members):
-            if member_id in profile.members:  # others may have removed it between two slices
+            if member_id in profile.members:  # may have been deleted between two quanta
                 profile.fill_member(member_id, out.add().action_profile_member)
                 yield ENTITY
 
@@ -195,14 +191,14 @@ def read_groups(profiles: dict[int, ProfileState], message: p4r.ActionProfileGro
 
 
 def demand_of_members(profiles: dict[int, ProfileState], message: p4r.ActionProfileMember) -> int:
-    """How many members a request of a Read names."""
+    """The number of members that a read request names."""
     if message.member_id:
         return 1
     return sum(len(profile.members) for profile in _known(profiles, message.action_profile_id))
 
 
 def demand_of_groups(profiles: dict[int, ProfileState], message: p4r.ActionProfileGroup) -> int:
-    """How many groups a request of a Read names, counting their members as such."""
+    """The number of groups that a read request names, with members."""
     named = _known(profiles, message.action_profile_id)
     if not message.group_id:
         return sum(profile.in_groups for profile in named)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P4Info joined with the compiled program: what the server looks up for every message, by P4Info id.
+"""P4Info joined with the compiled program by name: the objects of messages, by P4Info id.
 
-Names join the two. What differs (a width, a size, a kind of match) makes the whole configuration invalid and
-is named. What only P4Info has does not: p4c's midend removes tables, actions and externs that can never be
-reached from the program, and leaves them in P4Info. Requests that name such a thing are refused.
+A difference in a width, a size or a kind of match makes the configuration invalid. Objects that only P4Info
+has do not: p4c's midend removes unreachable tables, actions and externs from the program, not from P4Info.
+Requests that name such an object are rejected.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 ABSENT = -1
 GROUP_ACTION = 3
-"""An ActionRef.Scope that P4Runtime got after 1.5.0: for ActionProfileActionSet.group_action only."""
+"""An ActionRef.Scope of P4Runtime after 1.5.0: for ActionProfileActionSet.group_action only."""
 MAX_SIZE = (1 << 31) - 1
 """Entries of a table."""
 
@@ -44,7 +44,7 @@ _E = TypeVar("_E", bound="_P4InfoObject")
 
 @dataclass(frozen=True, slots=True)
 class ParamPlan:
-    """A parameter of an action: its place, and the width of controllers' values or what these are called."""
+    """A parameter of an action: its position, and its width or strings in messages."""
 
     id: int
     name: str
@@ -55,10 +55,9 @@ class ParamPlan:
 
 @dataclass(frozen=True, slots=True)
 class ActionPlan:
-    """An action as one table (or profile) uses it; `index` is that use's action in the program.
+    """An action of one table (or profile); `index`: in the program, ABSENT: the program does not have it.
 
-    `scope` is one of P4Info's ActionRef.Scope, or GROUP_ACTION. An index of ABSENT: the program does not have
-    the action.
+    `scope` is one of P4Info's ActionRef.Scope, or GROUP_ACTION.
     """
 
     id: int
@@ -159,11 +158,11 @@ class TablePlan:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """All of a pipeline, by P4Info id.
+    """The objects of a pipeline, by P4Info id.
 
-    `absent`: what P4Info has and the program has not, as messages call it. `forms`, `met`: what has been
-    written to its tables, on any switch; `met` by the number of the message (`id`). `types`: the translated
-    ones, which all switches share, too; `texts`: P4Info's constraints. `roles`, `references`: None without.
+    `absent`: objects that only P4Info has, for errors. `interned`, `shared`: entries and messages written on
+    any switch; `shared` by `id` of the message. `types`: translations, of all switches, too. `constraints`:
+    P4Info's. `roles`, `references`: None without.
     """
 
     info: p4i.P4Info
@@ -188,12 +187,12 @@ def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Sc
     """Joins P4Info with the program.
 
     Args:
-        info: what the client gave.
+        info: the client's.
         model: the program.
-        lenient: also where P4Info looks like another program's, and without roles: as simple_switch_grpc.
+        lenient: accepts P4Info that looks like another program's, and ignores roles, as simple_switch_grpc.
 
     Raises:
-        P4RtError: INVALID_ARGUMENT, naming what does not match.
+        P4RtError: INVALID_ARGUMENT, with the first difference.
     """
     schema = Schema(info, model, Translations(info.type_info), roles=None if lenient else roles_of(info))
     _check_ids(info)
@@ -231,9 +230,9 @@ def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Sc
 
 
 def _check_tables(info: p4i.P4Info, model: Model) -> None:
-    """Refuses the P4Info of another program: one lacks tables of the other, and the other way round.
+    """Rejects the P4Info of another program: each of the two has tables that the other lacks.
 
-    Tables without a key do not count: p4c makes such for what stands between tables, without P4Info.
+    Tables without a key do not count: p4c makes them for statements between tables, without P4Info.
     """
     declared = {table.preamble.name for table in info.tables}
     unknown = next((t.name for t in model.tables if t.key and t.name not in declared), None)
@@ -246,7 +245,7 @@ def _check_tables(info: p4i.P4Info, model: Model) -> None:
 
 
 def _present(schema: Schema, declared: Iterable[_E], items: Iterable[_Named], what: str) -> Iterator[_E]:
-    """What P4Info declares of one kind and the program has; the rest is noted as absent."""
+    """The objects of one kind in P4Info and the program; collects the absent ones."""
     names = {item.name for item in items}
     for entity in declared:
         if entity.preamble.name in names:
@@ -256,7 +255,7 @@ def _present(schema: Schema, declared: Iterable[_E], items: Iterable[_Named], wh
 
 
 def absent(what: str) -> P4RtError:
-    """The error for a request that names what only P4Info has."""
+    """The error for a request that names an object that only P4Info has."""
     return P4RtError(Code.UNIMPLEMENTED, f"{what} is in P4Info, but not in the program")
 
 
@@ -315,7 +314,7 @@ def _check_ids(info: p4i.P4Info) -> None:
 
 
 def _sdn(what: str, bitwidth: int, type_name: str, types: Translations, bits: int) -> Sdn:
-    """How controllers write what has `bits` in the program, and `bitwidth` in P4Info."""
+    """The representation in messages of a value with `bits` in the program, and `bitwidth` in P4Info."""
     sdn = types.sdn(type_name, bits)
     if sdn is not None:
         return sdn
@@ -357,7 +356,7 @@ def _action_plan(
 
 
 def _scope(ref: p4i.ActionRef) -> int:
-    """The scope of an action, which compilers that do not know GROUP_ACTION give as an annotation."""
+    """The scope of an action; compilers without GROUP_ACTION write an annotation."""
     group = any(text.partition("(")[0].strip() == "@groupaction" for text in ref.annotations)
     return GROUP_ACTION if group else ref.scope
 
@@ -440,7 +439,7 @@ def _table(
         id=table.preamble.id,
         name=name,
         index=program_table.index,
-        # p4c sizes a table with initial entries by their number, P4Info as the program says
+        # p4c sizes a table with initial entries by their number, P4Info has the declared size
         size=max(table.size, program_table.max_size) if program_table.entries else program_table.max_size,
         key=plan,
         actions={ref.id: ref for ref in refs},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TableEntry: writes to one table and the mirror of its entries (P4Runtime specification 9.1)."""
+"""TableEntry: writes to one table, and its entries (P4Runtime specification 9.1)."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from tailrace.switch.p4runtime.entities.schema import Schema, TablePlan
 from tailrace.switch.p4runtime.memory import reference_bytes
 
 EXPIRED_SCANS = 16
-"""Slices of a table in which one call looks for entries that have run out; the next goes on behind them."""
+"""Scans of parts of a table for expired entries in one call; the next call continues."""
 
 
 _Values = tuple[TargetSpec | None, bytes, int, int, References]
-"""What MODIFY changes of an entry: target, metadata, cookie, timeout, and what it refers to."""
+"""The parts of an entry that MODIFY changes: target, metadata, cookie, timeout, references."""
 
 
 class TableState(DirectResources):
-    """One table: every entry of the switch, by match and priority."""
+    """The entries of one table, by match and priority."""
 
     def __init__(
         self, plan: TablePlan, schema: Schema, context: Context, profile: ProfileState | None
@@ -61,7 +61,7 @@ class TableState(DirectResources):
     # ---- finding entries ----
 
     def find(self, message: p4r.TableEntry) -> StoredEntry:
-        """The entry (perhaps the default entry) that a message names.
+        """The entry of a message, or the default entry.
 
         Raises:
             P4RtError: NOT_FOUND, or INVALID_ARGUMENT for a key that the table cannot have.
@@ -77,7 +77,7 @@ class TableState(DirectResources):
         return entry
 
     def find_direct(self, message: p4r.TableEntry) -> StoredEntry:
-        """The same for its counter or meter.
+        """As `find`, for direct resources.
 
         Raises:
             P4RtError: as `find`; UNIMPLEMENTED for the default entry of a table whose misses run no action.
@@ -88,9 +88,9 @@ class TableState(DirectResources):
         return entry
 
     def all(self) -> Iterator[StoredEntry | None]:
-        """All entries; None for a place where there is none.
+        """All entries; None: an unused handle.
 
-        The table may change between two steps: what is there all the time is found once.
+        The table may change between two steps; entries that stay are yielded once.
         """
         handle = 0
         while handle < self._top:
@@ -98,7 +98,7 @@ class TableState(DirectResources):
             handle += 1
 
     def demand(self, message: p4r.TableEntry) -> int:
-        """How many entries `select` looks at."""
+        """The number of entries that `select` scans."""
         if message.is_default_action or (
             message.match and (message.priority or not self.plan.key.needs_priority)
         ):
@@ -106,7 +106,7 @@ class TableState(DirectResources):
         return len(self.entries)
 
     def select(self, message: p4r.TableEntry) -> Iterator[StoredEntry | None]:
-        """The entries that pass the filter of a Read; None for one that was looked at and does not."""
+        """The entries that pass the filter of a read request; None: an entry does not."""
         if message.is_default_action:
             self._check_default_key(message)
             candidates: Iterator[StoredEntry | None] = iter((self.default,))
@@ -140,7 +140,7 @@ class TableState(DirectResources):
             yield entry if entry is not None and entry.packed[:2] == packed[:2] else None
 
     def expired(self, now_ns: int, most: int) -> list[StoredEntry]:
-        """Some entries that were not hit for their timeout; further calls go on where this one ended."""
+        """Some entries whose idle timeout has expired; the next call continues the scan."""
         entries: list[StoredEntry] = []
         for _ in range(EXPIRED_SCANS):
             handles, self._next_expired = self._switch.table_expired(
@@ -154,7 +154,7 @@ class TableState(DirectResources):
     # ---- writes ----
 
     def bulk_entry(self, message: p4r.TableEntry) -> BulkEntry | None:
-        """What an entry says that could be filled in; None: it is none, or no good."""
+        """The bulk entry of a message; None: bulk inserts do not support it, or it is invalid."""
         fields = {field.name for field, _ in message.ListFields()}
         if (
             fields - BULK_FIELDS
@@ -186,7 +186,7 @@ class TableState(DirectResources):
         Raises:
             P4RtError: the update is refused and nothing has changed.
         """
-        if message.is_const:  # also of a deletion, which else looks at the key alone
+        if message.is_const:  # also for deletions, which otherwise use the key alone
             raise invalid(f"{self._what}: is_const is true; it must not be set by a client")
         if kind != DELETE:
             check_metadata(message.metadata, self._what)
@@ -205,7 +205,7 @@ class TableState(DirectResources):
             raise P4RtError(Code.PERMISSION_DENIED, f"{self._what} is constant")
         if not plan.key.fields:
             self._check_keyless()
-        # the same octets were found good before, here or on another switch; room for them is another matter
+        # the same octets were valid before, here or on another switch; the table may still be full
         octets, priority = message.SerializeToString(), message.priority
         interned = self._interned.find(octets)
         if interned is None:
@@ -257,7 +257,7 @@ class TableState(DirectResources):
             )
         rates = self._check_attributes(message)
         target = self._target(message, entry.target)
-        if self.plan.restriction is not None:  # the program's own entries were not asked
+        if self.plan.restriction is not None:  # initial entries were not checked
             self.plan.restriction.check(entry.packed, entry.priority)
         needs = entry.needs if target is None else self._references_of(entry.packed, target)[1]
         before = (entry.target, entry.metadata, entry.controller_metadata, entry.timeout_ns, entry.needs)
@@ -320,7 +320,7 @@ class TableState(DirectResources):
             if not self.has_direct(initial) and says_direct(message):
                 raise self.no_direct()
             if self.has_direct(entry):
-                # first, as the entry itself goes where the program has no default action
+                # first, as the entry is deleted if the program has no default action
                 self.reset_direct(entry, undo)
             self._assign(entry, (initial.target, b"", 0, 0, ()))
         if undo is not None:
@@ -332,11 +332,11 @@ class TableState(DirectResources):
     # ---- helpers ----
 
     def _check_keyless(self) -> None:
-        """Refuses entries of a table without a key; simple_switch_grpc takes one, which every packet hits."""
+        """Rejects entries of a table without a key; simple_switch_grpc takes one, which every packet hits."""
         if not self._context.lenient:
             raise invalid(f"{self._what} has no key and takes no entries")
         if self._model.tables[self.plan.index].default_const:
-            # the compiler makes a call of it
+            # compiled to a call of the action
             raise P4RtError(
                 Code.UNIMPLEMENTED, f"{self._what} has no key and a constant default action: no entry fits"
             )
@@ -355,7 +355,7 @@ class TableState(DirectResources):
             raise invalid(f"{self._what}: a default entry has no idle timeout")
 
     def _check_attributes(self, message: p4r.TableEntry) -> MeterRates | None:
-        """Checks all but key and action of a write; the meter's rates."""
+        """Validates all but key and action of a write; the meter's rates."""
         plan = self.plan
         if message.idle_timeout_ns:
             if not plan.idle_timeout:
@@ -391,7 +391,7 @@ class TableState(DirectResources):
         return parse_action(message.action.action, self.plan.actions, self._what)
 
     def _references_of(self, packed: PackedKey, target: TargetSpec) -> tuple[References, References]:
-        """What an entry can be referred to by, and what it refers to, all of which is there."""
+        """The references to an entry, and its references, which all have targets."""
         if self._references is None:
             return (), ()
         actions = [target] if isinstance(target, ActionSpec) else []
@@ -469,7 +469,7 @@ class TableState(DirectResources):
             self.set_colours(entry, colours, None)
 
     def _retarget(self, entry: StoredEntry, values: _Values) -> None:
-        """As _assign, for an entry that may point into an action profile."""
+        """As _assign, for an entry that may have a target in an action profile."""
         new, old = values[0], entry.target
         used = self.profile is not None and new is not old and new is not None
         if self.profile is not None and used:
@@ -484,7 +484,7 @@ class TableState(DirectResources):
             self._release(old)
 
     def _assign(self, entry: StoredEntry, values: _Values) -> None:
-        """Sets target, metadata, cookie and timeout of an entry, also in the switch where it matters."""
+        """Sets target, metadata, cookie and timeout of an entry, also in the switch core."""
         target, timeout_ns = values[0], values[3]
         more = len(values[1]) - len(entry.metadata)
         needs = values[4]
@@ -505,7 +505,7 @@ class TableState(DirectResources):
             self._references.add((), needs)
         entry.target, entry.metadata, entry.controller_metadata, entry.timeout_ns, entry.needs = values
 
-    # ---- what the program itself declares ----
+    # ---- initial entries of the program ----
 
     def _spec_of(self, action: int, data: tuple[int, ...]) -> ActionSpec | None:
         for plan in self.plan.actions.values():

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of types with @p4runtime_translation: controllers write them otherwise than the data plane has them
-(P4Runtime specification 8.4.6 and 18).
+"""Values of types with @p4runtime_translation (P4Runtime specification 8.4.6 and 18).
 
-Numbers (sdn_bitwidth) are the same on both sides, and must fit both. Strings (sdn_string) have a number each,
-from the first write that names them and comes to something: a decimal number has its own where that is free,
-the empty string has 0, every other string the lowest number from 1 on that is free. So ports can be called by
-their numbers, and VRFs, next hops and the like by any names. A number without a string is read as a decimal
-number. When there is no room for one more string, those that no entity has any more lose theirs
-(mark and sweep: state.py).
+Numbers (sdn_bitwidth) are the same in messages and data plane, and must fit both. A string (sdn_string) gets
+a number with the first successful write that has it: a decimal number its value if free, the empty string 0,
+all others the lowest free number from 1 on. So ports can be called by their numbers, and VRFs by any names. A
+number without a string is read as a decimal number. When the quota is used up, the numbers of strings that
+no entity has are freed (mark and sweep: state.py).
 """
 
 from __future__ import annotations
@@ -23,23 +21,23 @@ from tailrace.p4rt.status import Code, P4RtError, invalid
 from tailrace.switch.p4runtime.entities.bytestring import decode, encode
 
 MAX_BITS = 512
-"""Bits of what strings stand for: a number is shown in decimal, which takes time for longer ones."""
+"""Width of types with strings: numbers are shown in decimal, which is slow for wider ones."""
 MAX_NAME = 256
 """Bytes of a string."""
 MAX_NAMES = 1 << 18
-"""Strings of all types of a pipeline, so that a client cannot fill the memory with them."""
+"""Strings of all types of a pipeline."""
 
 
 @dataclass(slots=True)
 class StringQuota:
-    """For how many more strings there is room; `full`: one was refused."""
+    """How many more strings fit; `full`: one was rejected."""
 
     left: int = MAX_NAMES
     full: bool = False
 
 
 class SdnStrings:
-    """The strings of one type and their numbers, of `bits` in the data plane."""
+    """The strings of one type and their numbers; `bits`: width in the data plane."""
 
     __slots__ = ("_free", "_marked", "_names", "_numbers", "_room", "bits", "type_name")
 
@@ -53,11 +51,11 @@ class SdnStrings:
         self._marked: set[int] | None = None
 
     def mark(self) -> None:
-        """From now on notes which numbers are used, until `sweep`."""
+        """Starts marking the numbers that are used, until `sweep`."""
         self._marked = set()
 
     def sweep(self, *, none: bool) -> None:
-        """Takes their numbers from all strings that were not used since `mark`; with `none` from none."""
+        """Frees the numbers of all strings not used since `mark`; with `none`, of none."""
         marked, self._marked = self._marked, None
         if marked is not None and not none:
             for name, number in tuple(self._numbers.items()):
@@ -76,7 +74,7 @@ class SdnStrings:
         return number
 
     def known(self, name: bytes) -> int | None:
-        """The number of a string, which must have one, or be one: for what asks, and writes nothing."""
+        """The number of a string, for lookups: allocated before, or its decimal value; None: neither."""
         number = self._numbers.get(name)
         if number is None and len(name) <= MAX_NAME:
             number = self._preferred(name)
@@ -84,7 +82,7 @@ class SdnStrings:
         return number if number is None else self._used(number)
 
     def to_wire(self, name: bytes, what: str) -> int:
-        """The number of a string, which it keeps.
+        """The number of a string, allocated if needed.
 
         Raises:
             P4RtError: INVALID_ARGUMENT: it is no UTF-8 or too long; RESOURCE_EXHAUSTED: no number is free.
@@ -116,29 +114,29 @@ class SdnStrings:
 
     @property
     def short(self) -> bool:
-        """Whether most numbers, or most of the room for strings, are taken."""
+        """Whether 7/8 of the numbers, or of the quota, are used."""
         most = min(1 << self.bits, MAX_NAMES)
         return 8 * min(most - len(self._names), self._room.left) < most
 
     @property
     def count(self) -> int:
-        """How many strings have a number."""
+        """Strings with a number."""
         return len(self._numbers)
 
     def roll_back(self, count: int) -> None:
-        """Takes their numbers from all strings but the first `count`, which nobody may use."""
+        """Frees the numbers of all strings but the first `count`; no entity may have them."""
         while len(self._numbers) > count:
             last = next(reversed(self._numbers))
             self._forget(last, self._numbers[last])
 
     def adopt(self, other: SdnStrings) -> None:
-        """Takes over the strings of another pipeline's type, as long as there are none of its own."""
+        """Copies the strings of another pipeline's type, if it has none."""
         if not self._numbers and other.bits == self.bits:
             self._numbers, self._names, self._free = dict(other._numbers), dict(other._names), other._free
             self._room.left -= len(self._numbers)
 
     def _preferred(self, name: bytes) -> int | None:
-        """The number that a string asks for by itself."""
+        """The preferred number of a string: 0 if empty, or its decimal value."""
         if not name:
             return 0
         # canonical, so that "07" is another string than "7"
@@ -163,7 +161,7 @@ class SdnStrings:
 
 @dataclass(frozen=True, slots=True)
 class Sdn:
-    """What controllers write: numbers of `bits`, at most those of the data plane, or strings."""
+    """The representation in messages: numbers of `bits`, at most those of the data plane, or strings."""
 
     bits: int
     names: SdnStrings | None = None
@@ -177,12 +175,12 @@ class Sdn:
         return decode(data, self.bits, what) if self.names is None else self.names.to_wire(data, what)
 
     def to_sdn(self, number: int) -> bytes:
-        """The controller's value."""
+        """The value in messages."""
         return encode(number) if self.names is None else self.names.to_sdn(number)
 
 
 class Savepoint(NamedTuple):
-    """How far the strings were when something began: the number of its first write, and strings by type."""
+    """The state of the strings before a write: the number of the write, and strings by type."""
 
     write: int
     strings: tuple[int, ...]
@@ -190,11 +188,11 @@ class Savepoint(NamedTuple):
 
 @dataclass(slots=True)
 class Translations:
-    """The types of one pipeline.
+    """The translated types of one pipeline.
 
-    `parts`: types within them that plans have been made of, each as often as it stands there (p4types.py).
-    `states`: forwarding states that use them; `batches`: those under way that may be taken back, and need the
-    strings of what they have deleted. `stale`: since the last sweep something was deleted or changed.
+    `parts`: types of which plans were made (p4types.py). `states`: forwarding states that use the strings.
+    `batches`: batches under way that may be rolled back, and need the strings of deleted entities. `stale`:
+    an entity was deleted or modified since the last sweep.
     """
 
     types: p4t.P4TypeInfo
@@ -207,25 +205,25 @@ class Translations:
     _writes: int = 0
 
     def has_strings(self) -> bool:
-        """Whether a type is written as strings."""
+        """Whether a type has strings."""
         return bool(self._names)
 
     def refused(self) -> bool:
-        """Whether there was no room for a string since this was asked last."""
+        """Whether a string was rejected since the last call."""
         full, self._room.full = self._room.full, False
         return full
 
     def short(self) -> bool:
-        """Whether there may soon be none."""
+        """Whether a type is short of numbers."""
         return any(names.short for names in self._names.values())
 
     def may_sweep(self) -> bool:
-        """Whether strings can be taken their numbers, and there may be some."""
+        """Whether a sweep is possible and may free numbers."""
         return self.stale and self.states == 1 and not self.batches
 
     @contextmanager
     def marking(self) -> Iterator[None]:
-        """Within, whatever string is used is marked; at the end all others lose their numbers."""
+        """Marks strings that are used within, and frees the numbers of all others."""
         self.stale = False
         for names in self._names.values():
             names.mark()
@@ -234,27 +232,27 @@ class Translations:
             yield
             done = True
         finally:
-            self._writes += 1  # no batch that began before can take strings back by their count
+            self._writes += 1  # batches that began before cannot roll strings back by count
             for names in self._names.values():
                 names.sweep(none=not done)
 
     def keep(self, more: int = 1) -> None:
-        """A batch that may be taken back begins, or (-1) ends: what it deletes keeps its strings."""
+        """Starts or (-1) ends a batch that may be rolled back: deleted entities keep their strings."""
         self.batches += more
         for names in self._names.values():
             names.sweep(none=True)
 
     def begin(self) -> Savepoint:
-        """Notes that somebody writes, who may give strings their numbers."""
+        """Starts a write, which may allocate numbers."""
         self._writes += 1
         return Savepoint(self._writes, tuple(names.count for names in self._names.values()))
 
     def roll_back(self, mark: Savepoint, within: int = 0) -> bool:
-        """Takes the numbers from strings that got theirs since then, by a write that came to nothing.
+        """Frees the numbers that a failed write has allocated since the savepoint.
 
         Args:
-            within: writes that are parts of that one. If others have written meanwhile, who may have used
-                its strings, they stay.
+            within: writes that are parts of it. After writes of other clients, which may use its strings,
+                nothing is freed.
 
         Returns:
             whether there were any.
@@ -267,13 +265,13 @@ class Translations:
         return True
 
     def adopt(self, other: Translations) -> None:
-        """Takes over the strings of another pipeline, for registers and tables keep the numbers."""
+        """Copies the strings of another pipeline, as its registers and tables have the numbers."""
         for type_name, names in self._names.items():
             if type_name in other._names:
                 names.adopt(other._names[type_name])
 
     def translated(self, type_name: str) -> p4t.P4NewTypeTranslation | None:
-        """What P4Info says of a type; None where it is not translated."""
+        """The translation of a type; None: it has none."""
         if type_name not in self.types.new_types:
             return None
         new_type = self.types.new_types[type_name]
@@ -282,7 +280,7 @@ class Translations:
         )
 
     def sdn(self, type_name: str, bits: int) -> Sdn | None:
-        """How values of a type are written that has `bits` in the data plane; None: it is not translated."""
+        """The representation in messages of a type with `bits` in the data plane; None: not translated."""
         translation = self.translated(type_name)
         if translation is None:
             return None
