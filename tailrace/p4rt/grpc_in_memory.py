@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """gRPC within one event loop: servers and channels connected by memory, with delays and faults.
 
-    memory = Memory(Ways(delay_s=lambda address: 0.001))
+    memory = InMemoryGrpc(ChannelModel(delay_s=lambda address: 0.001))
     memory.serve("leaf1", [rpc_handler(service)])
-    async with connect("leaf1", Address("leaf1", 1), calls=memory) as client: ...
+    async with connect("leaf1", SwitchAddress("leaf1", 1), calls=memory) as client: ...
 
 Handlers are those of a real server and get the same octets; clients have the interface of grpc.aio. Messages
 of one call and direction stay in order, as with HTTP/2; calls may overtake each other. There is no thread and
