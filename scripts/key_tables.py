@@ -61,7 +61,7 @@ LIMITS = {
     "seconds of silence after which a connection is probed": "switch.p4runtime.server.KEEPALIVE_S",
     "seconds that a Write waits for Reads": "switch.p4runtime.concurrency.snapshot_read.REST_S",
     "seconds that a new primary waits for Writes": "switch.p4runtime.service.TAKEOVER_S",
-    "seconds that a real packet is tracked for a trace": "switch.trace.sending.MOST_S",
+    "seconds that a real packet is tracked for a trace": "switch.trace.injection.MOST_S",
     "seconds for a program's compilation": "switch.p4runtime.program_compiler.MOST_S",
     "the C text of a program": "switch.compiler.emit.text.MOST_BYTES",
     "a compiled program": "switch.p4runtime.program_compiler.MAX_PROGRAM_BYTES",

@@ -21,10 +21,10 @@ from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import SwitchError
 from tailrace.spec import SpecError
-from tailrace.switch.replay.again import updates
 from tailrace.switch.replay.document import Frame, Outcome, Saved
 from tailrace.switch.replay.entities import Key, Register, ValueSet
-from tailrace.switch.replay.naming import Naming, field_name, octets
+from tailrace.switch.replay.entity_codec import Naming, field_name, octets
+from tailrace.switch.replay.runner import updates
 
 _ELECTION_ID = 1
 _PACKET_S = 20.0

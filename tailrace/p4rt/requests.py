@@ -46,7 +46,7 @@ class TraceNeeds(msgspec.Struct, frozen=True):
     program: SHA-256 of the p4_device_config, in base 16
     time_ns: of the switch, when it received the packet; `tick_ns`: unit of its timestamps
     entities: each a serialized p4.v1.Entity, in the order in which they can be written
-    choices: outcomes of choices, as in switch.trace.trying
+    choices: outcomes of choices, as in switch.trace.dry_run
     """
 
     program: str

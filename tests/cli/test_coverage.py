@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.switch.compiler import load_program
-from tailrace.switch.compiler.uses import Uses
+from tailrace.switch.compiler.coverage_points import Uses
 from tailrace.switch.trace.coverage import Coverage, Entry, Used, coverage_of, write
 from tests.cli.conftest import Command
 

@@ -26,7 +26,7 @@ from tailrace.study.packet.headers import of_leg
 from tailrace.study.packet.journeys import Journey, journeys, overtakers
 from tailrace.study.packet.story import Transmission
 from tailrace.study.packet.tell import packet_story
-from tailrace.switch.trace.following import Arrival
+from tailrace.switch.trace.tracking import Arrival
 from tests.long import long
 
 PS_PER_NS = 1000

@@ -130,8 +130,8 @@ def _texts(value: Any, key: str) -> Iterator[tuple[str, str]]:
 
 def _natively(saved: Saved, *, full: bool, json: bool) -> None:
     from tailrace.cli.errors import FailedError
-    from tailrace.switch.replay.again import run
     from tailrace.switch.replay.document import outcome
+    from tailrace.switch.replay.runner import run
     from tailrace.switch.trace.text import CUT, lines
 
     trace = run(saved)
@@ -164,7 +164,7 @@ def _frames(found: Outcome) -> Iterable[Line]:
 
 def _compare(saved: Saved, found: Outcome, *, reasons: bool) -> None:
     from tailrace.cli.errors import FailedError
-    from tailrace.switch.replay.again import differences
+    from tailrace.switch.replay.runner import differences
 
     different = list(differences(saved.document.expected, found, reasons=reasons))
     if not different:

@@ -38,7 +38,7 @@ from tailrace.spec.constants import PS_PER_NS
 from tailrace.spec.errors import FileError
 from tailrace.switch.compiler.errors import ProgramError
 from tailrace.switch.trace import TraceError
-from tailrace.switch.trace.following import Arrival, Followed, Following
+from tailrace.switch.trace.tracking import Arrival, Followed, Following
 
 LOOK_NS = 1000
 """Between two looks at a switch that is watched: of 64 ports at 400 Gb/s it tells less meanwhile than there

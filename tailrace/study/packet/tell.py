@@ -34,7 +34,7 @@ from tailrace.study.packet.story import (
     Transmission,
 )
 from tailrace.switch.trace.events import Count
-from tailrace.switch.trace.following import Arrival, Followed, Visit
+from tailrace.switch.trace.tracking import Arrival, Followed, Visit
 
 SWALLOWED = "a fault swallows it at the entry of the switch"
 

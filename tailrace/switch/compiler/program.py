@@ -37,7 +37,7 @@ class Program:
     recipe: Recipe | None = field(default=None, repr=False, compare=False)
 
     def glass(self) -> Program:
-        """The same program, compiled to tell what it does to marked packets (tr_glass.h).
+        """The same program, compiled to tell what it does to marked packets (tr_tracer.h).
 
         Raises:
             ProgramError: it cannot be compiled.

@@ -11,7 +11,7 @@ from tailrace.cbuild.artifacts import RUNTIME
 from tailrace.spec.constants import PS_PER_NS
 from tailrace.switch.core.build import runtime_library
 
-ffi = headers.declared([RUNTIME / "tr_switch.h", RUNTIME / "tr_mem.h", RUNTIME / "tr_glass.h"])
+ffi = headers.declared([RUNTIME / "tr_switch.h", RUNTIME / "tr_mem.h", RUNTIME / "tr_tracer.h"])
 C = headers.numbers(ffi)
 """The numbers of the headers, by their names there."""
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
     from tailrace.switch.p4runtime.server import ServerTls
     from tailrace.switch.trace.events import Event
-    from tailrace.switch.trace.watching import Watch
+    from tailrace.switch.trace.live_trace import Watch
 
 _MAX_MESSAGE = 1000
 _MOST_FILES = 4096
@@ -384,7 +384,7 @@ def _watch(switch: Switch, options: SwitchOptions) -> Watch | None:
         return None
     log = logging.getLogger("tailrace.switch")
     from tailrace.switch.trace.bmv2_log import PacketLogs
-    from tailrace.switch.trace.watching import Watch
+    from tailrace.switch.trace.live_trace import Watch
 
     logs = PacketLogs(switch.config.drop_port, options.dump_packet_data)
 

@@ -22,8 +22,8 @@ from tailrace.switch.p4runtime.entities.profiles import ProfileState
 from tailrace.switch.p4runtime.entities.tables import TableState
 from tailrace.switch.p4runtime.state import ForwardingState
 from tailrace.switch.trace import TraceError, events
+from tailrace.switch.trace.dry_run import NUMBER
 from tailrace.switch.trace.records import IN_VALUE_SET, Told
-from tailrace.switch.trace.trying import NUMBER
 
 _WITH_METER = p4r.TableEntry(meter_config=p4r.MeterConfig())
 _M = TypeVar("_M", p4r.ActionProfileGroup.Member, p4r.ActionProfileAction)
@@ -87,7 +87,7 @@ class ReadSet:
 
     @property
     def choices(self) -> list[int]:
-        """Outcomes of choices, as `switch.trace.trying` takes them."""
+        """Outcomes of choices, as `switch.trace.dry_run` takes them."""
         outcomes = (choice() for choice in self._choices)
         return [taken for taken in outcomes if taken is not None]
 

@@ -25,7 +25,7 @@ from tailrace.switch.p4runtime.requests import MAX_P4INFO, MAX_PROGRAM
 from tailrace.switch.p4runtime.service import DataPlane, P4RuntimeService, rpc_handler
 from tailrace.switch.p4runtime.statistics_service import statistics_handler
 from tailrace.switch.p4runtime.trace_service import TraceService
-from tailrace.switch.trace.sending import Put
+from tailrace.switch.trace.injection import Put
 
 _log = logging.getLogger(__name__)
 

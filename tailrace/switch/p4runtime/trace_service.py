@@ -30,8 +30,8 @@ from tailrace.switch.p4runtime.calls import shielded, with_status
 from tailrace.switch.p4runtime.device import Device
 from tailrace.switch.p4runtime.service import STALLED_S
 from tailrace.switch.trace import Trace, TraceError, outcomes
-from tailrace.switch.trace.sending import Put, send_packet
-from tailrace.switch.trace.trying import try_in_order
+from tailrace.switch.trace.dry_run import try_in_order
+from tailrace.switch.trace.injection import Put, send_packet
 
 MAX_TRACES = 64
 """Concurrent requests. A stalled client keeps its place for STALLED_S, as that of a Read does."""

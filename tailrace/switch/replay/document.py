@@ -27,7 +27,7 @@ from tailrace.spec.schema import read_json
 from tailrace.switch.core.lib import C
 from tailrace.switch.p4runtime.device_config import program_json
 from tailrace.switch.replay.entities import Id, Rate, Said
-from tailrace.switch.replay.naming import Naming
+from tailrace.switch.replay.entity_codec import Naming
 from tailrace.switch.trace import Trace, events
 
 MOST_BYTES = 16 << 20
@@ -101,7 +101,7 @@ class Outcome(_Part, frozen=True):
 class Document(_Part, frozen=True, kw_only=True):
     """A saved trace.
 
-    choices: outcomes of random numbers, colours and groups, as switch.trace.trying takes them
+    choices: outcomes of random numbers, colours and groups, as switch.trace.dry_run takes them
     unsure: why another switch than ours may do something else with the packet
     """
 

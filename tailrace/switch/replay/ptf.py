@@ -14,8 +14,8 @@ from typing import Any
 from google.protobuf import text_format
 
 from tailrace.spec import SpecError
-from tailrace.switch.replay.again import updates
 from tailrace.switch.replay.document import Saved
+from tailrace.switch.replay.runner import updates
 
 _WIDTH = 96
 _LEAST_BYTES = 14

@@ -33,7 +33,7 @@ from tailrace.switch.replay.entities import (
     Said,
     ValueSet,
 )
-from tailrace.switch.replay.naming import Naming, field_name
+from tailrace.switch.replay.entity_codec import Naming, field_name
 
 _NAME = re.compile(r"[A-Za-z_][\w.$\[\]]*", re.ASCII)
 _MATCHES = (p4i.MatchField.EXACT, p4i.MatchField.LPM, p4i.MatchField.TERNARY)

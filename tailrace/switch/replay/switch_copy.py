@@ -23,9 +23,9 @@ from tailrace.switch.compiler import ProgramError
 from tailrace.switch.core import StateError, Switch, SwitchConfig
 from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
-from tailrace.switch.replay.again import own_entries, push, setting, write
+from tailrace.switch.replay.runner import own_entries, push, setting, write
 from tailrace.switch.trace import Trace, TraceError, outcomes
-from tailrace.switch.trace.trying import MOST_OUTCOMES, try_in_order
+from tailrace.switch.trace.dry_run import MOST_OUTCOMES, try_in_order
 
 _BATCH = 1000
 _OF_PROFILES = ("action_profile_member", "action_profile_group")

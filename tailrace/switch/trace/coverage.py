@@ -12,8 +12,8 @@ from tailrace.spec.errors import Error
 from tailrace.spec.files import read_bytes, unmarked
 from tailrace.spec.text import printable
 from tailrace.spec.whole import write_file
+from tailrace.switch.compiler.coverage_points import Uses
 from tailrace.switch.compiler.program import Program
-from tailrace.switch.compiler.uses import Uses
 
 MOST_BYTES = 64 << 20
 """Of one file."""
@@ -24,7 +24,7 @@ class CoverageError(Error):
 
 
 class Used(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A use of a program, and how often it was made; the fields are those of `compiler.uses.Use`."""
+    """A use of a program, and its count; fields as of `compiler.coverage_points.Use`."""
 
     kind: str
     name: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the core's records (tr_glass.h) to the steps of a trace."""
+"""From the core's records (tr_tracer.h) to the steps of a trace."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tailrace.switch.compiler.model import (
 from tailrace.switch.core.encoding import limbs_to_int
 from tailrace.switch.core.lib import C
 from tailrace.switch.trace import events
-from tailrace.switch.trace.places import VALID, Content, Places, shown_name, typed
+from tailrace.switch.trace.field_layout import VALID, Content, Places, shown_name, typed
 
 Written = Callable[[Literal["entry", "member", "group"], str, int], str]
 """What a controller has written, in one line: what it is, the name of its table or profile, its handle there;

@@ -14,7 +14,7 @@ from msgspec import structs
 from tailrace.spec.text import printable
 from tailrace.switch.trace import events
 from tailrace.switch.trace.events import Argument, Change, Event, KeyPart, Place, Trace
-from tailrace.switch.trace.places import VALID
+from tailrace.switch.trace.field_layout import VALID
 
 _T = TypeVar("_T")
 

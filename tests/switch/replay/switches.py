@@ -16,7 +16,7 @@ from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tailrace.switch.replay import document
 from tailrace.switch.replay.document import Document
 from tailrace.switch.trace import events
-from tailrace.switch.trace.trying import Tried, try_in_order
+from tailrace.switch.trace.dry_run import Tried, try_in_order
 
 BUILT = Path("tests/programs/build")
 PORTS = range(1, 6)

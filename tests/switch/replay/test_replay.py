@@ -16,13 +16,13 @@ import pytest
 from tailrace.bmv2.process import available
 from tailrace.emulation import replay as on_bmv2
 from tailrace.spec import SpecError
-from tailrace.switch.replay import again, document, stf
+from tailrace.switch.replay import document, runner, stf
 from tailrace.switch.replay.document import Document, Saved, outcome
 from tailrace.switch.trace import Trace, events
 from tests.long import some
 from tests.switch.replay import stf_runner
 from tests.switch.replay.switches import BUILT, NOW_NS, PORTS, Source
-from tests.switch.trace.test_trying import NAMES, frames
+from tests.switch.trace.test_dry_run import NAMES, frames
 
 TRACES = 40
 """Packets of a program that are tried; every other one is saved."""
@@ -55,8 +55,8 @@ def test_a_saved_trace_is_repeated(name: str, tmp_path: Path) -> None:
         saved = document.read(path)
         assert saved.document == made
         assert made.expected == outcome(trace)
-        found = outcome(again.run(saved))
-        assert list(again.differences(made.expected, found, reasons=True)) == []
+        found = outcome(runner.run(saved))
+        assert list(runner.differences(made.expected, found, reasons=True)) == []
 
 
 def test_every_kind_of_entity_is_needed() -> None:
@@ -66,7 +66,7 @@ def test_every_kind_of_entity_is_needed() -> None:
         for _, made in traces(name):
             if all(kinds[type(said).__name__] == ENOUGH for said in made.entities):
                 continue
-            natural = again.run(Saved(made)).steps
+            natural = runner.run(Saved(made)).steps
             for at, said in enumerate(made.entities):
                 kind = type(said).__name__
                 # a meter's colour is one of the choices
@@ -74,7 +74,7 @@ def test_every_kind_of_entity_is_needed() -> None:
                     continue
                 rest = made.entities[:at] + made.entities[at + 1 :]
                 try:
-                    other = again.run(Saved(msgspec.structs.replace(made, entities=rest))).steps
+                    other = runner.run(Saved(msgspec.structs.replace(made, entities=rest))).steps
                 except SpecError:
                     assert kind in ("Member", "Group")
                 else:
@@ -103,8 +103,8 @@ def test_a_group_that_has_chosen_several_members(seed: int) -> None:
         for tried, choice in zip(pair, needs.choices, strict=True):
             own = msgspec.structs.replace(needs, choices=(choice,))
             made = document.saved(tried.trace, own, source.config)
-            found = outcome(again.run(Saved(made)))
-            assert list(again.differences(outcome(tried.trace), found, reasons=True)) == []
+            found = outcome(runner.run(Saved(made)))
+            assert list(runner.differences(outcome(tried.trace), found, reasons=True)) == []
 
 
 @pytest.mark.skipif(not available(), reason="simple_switch_grpc is not on PATH")
@@ -118,7 +118,7 @@ def test_bmv2_repeats_it(name: str) -> None:
         except SpecError as error:
             assert "63 bits" in str(error) or "write was refused" in str(error)  # clones are truncated
             continue
-        assert list(again.differences(made.expected, found, reasons=False)) == []
+        assert list(runner.differences(made.expected, found, reasons=False)) == []
         done += 1
         if done == 2:
             return

@@ -22,7 +22,7 @@ from finsy.proto import p4i
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
 from tailrace.switch.p4runtime import program_compiler
-from tailrace.switch.replay import again, document, ptf, stf
+from tailrace.switch.replay import document, ptf, runner, stf
 from tailrace.switch.replay.document import Saved
 from tests.bad_input.readers import mutant
 from tests.long import times
@@ -114,7 +114,7 @@ def test_mutants(good: list[dict[str, Any]], tmp_path: Path) -> None:
         try:
             saved = document.read(path)
             taken += 1
-            for use in (stf.test, ptf.test, again.run):
+            for use in (stf.test, ptf.test, runner.run):
                 try:
                     use(saved)
                 except SpecError as error:
@@ -152,7 +152,7 @@ def test_a_program_that_is_none(good: list[dict[str, Any]]) -> None:
         program = document.Program("x", hashlib.sha256(text).hexdigest(), _packed(text), _packed(b""))
         saved = Saved(msgspec.structs.replace(made, program=program, entities=()))
         with pytest.raises(SpecError, match=r"^program: "):
-            again.run(saved)
+            runner.run(saved)
 
 
 def test_a_program_that_takes_too_long_to_compile(
@@ -164,7 +164,7 @@ def test_a_program_that_takes_too_long_to_compile(
     saved = Saved(msgspec.convert(good[0], document.Document))
     name = re.escape(saved.document.program.name)
     with pytest.raises(SpecError, match=rf"^program: {name}: .*the compiler ended or took longer than 2 s$"):
-        again.run(saved)
+        runner.run(saved)
     assert not running("tailrace.switch.p4runtime.program_compiler", str(os.getpid()))
 
 

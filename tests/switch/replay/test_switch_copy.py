@@ -18,14 +18,14 @@ from tailrace.bmv2.process import DEVICE_ID, Bmv2Process, available
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import NotOfferedError, ReadError, WriteError
-from tailrace.switch.replay.again import own_entries
 from tailrace.switch.replay.document import outcome
+from tailrace.switch.replay.runner import own_entries
 from tailrace.switch.replay.switch_copy import SwitchCopy
 from tailrace.switch.trace import TraceError
 from tests.long import some
 from tests.switch.replay.switches import PORTS, Source
 from tests.switch.replay.test_replay import STATEFUL
-from tests.switch.trace.test_trying import frames
+from tests.switch.trace.test_dry_run import frames
 
 PACKETS = 40
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.switch.compiler.uses import Uses
+from tailrace.switch.compiler.coverage_points import Uses
 from tailrace.switch.core import ActionCall, Switch
 from tailrace.switch.trace import events, try_packet
 from tailrace.switch.trace.coverage import (
@@ -22,9 +22,9 @@ from tailrace.switch.trace.coverage import (
     read,
     write,
 )
-from tailrace.switch.trace.watching import Watch
+from tailrace.switch.trace.live_trace import Watch
 from tests.long import some
-from tests.switch.trace.test_trying import NAMES, PORTS, Twins, frames, program, steps_of
+from tests.switch.trace.test_dry_run import NAMES, PORTS, Twins, frames, program, steps_of
 
 
 @pytest.mark.parametrize("name", some(NAMES, 5))

@@ -16,9 +16,9 @@ from tailrace.switch.compiler import load_program
 from tailrace.switch.core import ActionCall, Replica, Switch
 from tailrace.switch.replay.document import Saved
 from tailrace.switch.trace import Trace, events, try_packet
+from tailrace.switch.trace.injection import send_packet
 from tailrace.switch.trace.proto import message_of, text_of
 from tailrace.switch.trace.records import MOST_DEPTH, TOO_DEEP
-from tailrace.switch.trace.sending import send_packet
 from tailrace.switch.trace.text import CUT, summary, text
 from tests.switch.bmv2_builder import Builder, assign, call, const, field, op
 
@@ -68,7 +68,7 @@ def test_what_is_cut_is_not_compared_with_what_was_saved(
     switch: Switch, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace = try_packet(switch, 1, b"\xff\0")
-    monkeypatch.setattr("tailrace.switch.replay.again.run", lambda _: trace)
+    monkeypatch.setattr("tailrace.switch.replay.runner.run", lambda _: trace)
     with pytest.raises(FailedError, match=CUT):
         replay._natively(cast(Saved, None), full=False, json=False)
     assert TOO_DEEP.text in capsys.readouterr().out

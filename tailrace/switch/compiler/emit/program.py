@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from tailrace.switch.compiler.coverage_points import Uses
 from tailrace.switch.compiler.emit.actions import emit_actions
 from tailrace.switch.compiler.emit.calculations import emit_calculations, emit_checksums
 from tailrace.switch.compiler.emit.carried import carried
+from tailrace.switch.compiler.emit.field_layout import emit_places
 from tailrace.switch.compiler.emit.headers import (
     carried_bytes,
     emit_standard,
@@ -23,13 +25,11 @@ from tailrace.switch.compiler.emit.pipelines import (
     key_words,
     slot_bytes,
 )
-from tailrace.switch.compiler.emit.places import emit_places
 from tailrace.switch.compiler.emit.registers import cell_bytes, emit_register, layout
 from tailrace.switch.compiler.emit.text import Code, string
 from tailrace.switch.compiler.emit.values import Values
 from tailrace.switch.compiler.expr import FieldRef, HeaderInst
 from tailrace.switch.compiler.model import Digest, Model, Table, limbs_of
-from tailrace.switch.compiler.uses import Uses
 
 _HEAD = """\
 /* Generated from a P4 program by Tailrace's compiler. Do not edit. */
@@ -43,7 +43,7 @@ def emit(model: Model, *, glass: bool = False) -> str:
     """The C text of a program; it exports ``const tr_program tr_program_entry``.
 
     Args:
-        glass: of a program that tells what it does to marked packets (tr_glass.h); it also exports
+        glass: of a program that tells what it does to marked packets (tr_tracer.h); it also exports
             ``tr_program_places``, where its fields stand, and is compiled with TR_GLASS.
 
     Raises:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from string import ascii_letters, digits
 
+from tailrace.switch.compiler.coverage_points import Uses
 from tailrace.switch.compiler.errors import ProgramError
-from tailrace.switch.compiler.uses import Uses
 
 MOST_BYTES = 64 << 20
 """Of the C text of a program: some constructs take a line for each element of what they are about."""
@@ -81,7 +81,7 @@ class Code:
     """Lines of C, indented by nesting.
 
     Args:
-        glass: of a program that tells of each packet what it does (tr_glass.h), and counts these uses.
+        glass: of a program that tells of each packet what it does (tr_tracer.h), and counts these uses.
     """
 
     def __init__(self, glass: Uses | None = None) -> None:

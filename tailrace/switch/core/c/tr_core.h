@@ -83,7 +83,7 @@ typedef struct tr_pkt {
     uint8_t pfc_class;       /* priority of that account: TR_CHARGE_LOSSLESS */
     uint8_t copy;            /* made of another one: a clone, a replica */
     uint32_t mark;           /* its number, where it is told what happens to
-                              * it (tr_glass.h); 0: it is not */
+                              * it (tr_tracer.h); 0: it is not */
     uint32_t origin;         /* tr_origin when it came in, of a copy as well */
     uint64_t ready_ps;       /* in re-entry queue: when it may enter */
     uint64_t order;          /* in re-entry queue: place among both queues */
@@ -614,6 +614,6 @@ TR_INLINE tr_entry *tr_lookup(const tr_table *t, const uint8_t *key,
     return best;
 }
 
-#include "tr_see.h"
+#include "tr_trace_hooks.h"
 
 #endif

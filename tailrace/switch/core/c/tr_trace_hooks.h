@@ -6,7 +6,7 @@
 #ifndef TR_SEE_H
 #define TR_SEE_H
 
-#include "tr_glass.h"
+#include "tr_tracer.h"
 
 /* One record of words. */
 void tr_see(tr_switch *s, const tr_pkt *p, const uint64_t *words, uint32_t n);

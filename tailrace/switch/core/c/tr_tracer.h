@@ -89,7 +89,7 @@ typedef struct tr_place {
 /* Values of `random` that are tried each; of a wider span some. */
 #define TR_GLASS_SPAN 64u
 
-/* Room for `words` of records, and counts of so many uses (compiler/uses.py) and
+/* Room for `words` of records, and counts of so many uses (compiler/coverage_points.py) and
  * of the entries of so many tables; NULL when out of memory. */
 tr_glass *tr_glass_new(uint32_t words, uint32_t uses, uint32_t tables);
 void tr_glass_free(tr_glass *g);

@@ -6,7 +6,7 @@
  * packets are never queued: they wait in the try's own list, so that what waits
  * in the switch, and when it leaves, stays as it is.
  */
-#include "tr_glass_own.h"
+#include "tr_tracer_internal.h"
 
 /* Passes of a try through ingress or egress. */
 #define TRY_STEPS 4096u

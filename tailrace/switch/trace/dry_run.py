@@ -11,8 +11,8 @@ from tailrace.switch.core.core import ps
 from tailrace.switch.core.lib import C, ffi, load
 from tailrace.switch.core.switch import Switch
 from tailrace.switch.trace.events import Trace
-from tailrace.switch.trace.glass import glass_of
 from tailrace.switch.trace.records import Told, Written, choices_in, nothing_written
+from tailrace.switch.trace.tracing_build import glass_of
 
 MOST_WORDS = 1 << 18
 """Room for the records of one try; 2 MiB, some hundred times what a packet of Flowcut takes."""

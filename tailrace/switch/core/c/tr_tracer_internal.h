@@ -1,4 +1,4 @@
-/* The insides of a tr_glass, for tr_glass.c and tr_try.c.
+/* The insides of a tr_glass, for tr_tracer.c and tr_dry_run.c.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef TR_GLASS_OWN_H

@@ -12,14 +12,14 @@ from functools import partial
 import pytest
 
 from tailrace.switch.core import Switch, SwitchConfig
-from tailrace.switch.trace import TraceError, events, sending, try_packet
-from tailrace.switch.trace.sending import send_packet
+from tailrace.switch.trace import TraceError, events, injection, try_packet
+from tailrace.switch.trace.injection import send_packet
+from tailrace.switch.trace.live_trace import Watch
 from tailrace.switch.trace.text import text
-from tailrace.switch.trace.watching import Watch
 from tests.long import some
 from tests.switch.daemon.io.test_real_core import add_route, ipv4
-from tests.switch.trace.test_trying import NAMES, PORTS, Twins, frames, program, steps_of
-from tests.switch.trace.test_watching import plain
+from tests.switch.trace.test_dry_run import NAMES, PORTS, Twins, frames, program, steps_of
+from tests.switch.trace.test_live_trace import plain
 
 PORT = 1
 LONG_S = 600
@@ -127,7 +127,7 @@ def test_who_never_leaves_is_not_waited_for() -> None:
 
 def test_who_circles_is_told_of_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """A packet that tells more and more while it is followed ends the trace, not the memory."""
-    monkeypatch.setattr(sending, "MOST_TOLD", 100)
+    monkeypatch.setattr(injection, "MOST_TOLD", 100)
     with slow() as (switch, frame):
         trace = send_packet(switch, lambda *_: behind(2, switch, frame), 0, frame, most_s=LONG_S)
         assert trace.cut

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from tailrace.switch.core.lib import C, ffi, load
 from tailrace.switch.core.switch import Switch
+from tailrace.switch.trace.dry_run import MOST_TOLD, TraceError
 from tailrace.switch.trace.events import Trace
-from tailrace.switch.trace.glass import glass_of
 from tailrace.switch.trace.records import Written, nothing_written, octets, records
-from tailrace.switch.trace.trying import MOST_TOLD, TraceError
+from tailrace.switch.trace.tracing_build import glass_of
 
 MOST_S = 2.0
 """A packet that is in the switch after this time, or a copy of it, is followed no longer."""

@@ -9,10 +9,10 @@ from typing import Any
 
 from tailrace.switch.core.lib import C, ffi, load
 from tailrace.switch.core.switch import Switch
+from tailrace.switch.trace.dry_run import TraceError
 from tailrace.switch.trace.events import Trace
-from tailrace.switch.trace.glass import glass_of
 from tailrace.switch.trace.records import Written, nothing_written, octets, records
-from tailrace.switch.trace.trying import TraceError
+from tailrace.switch.trace.tracing_build import glass_of
 
 ROOM_WORDS = 1 << 21
 """Room for what happens between two looks; 16 MiB."""

@@ -1,7 +1,7 @@
 /* A switch of glass: records of what it does, kept for who watches or tries.
  * SPDX-License-Identifier: Apache-2.0
  */
-#include "tr_glass_own.h"
+#include "tr_tracer_internal.h"
 
 #include "tr_mem.h"
 

@@ -7,10 +7,10 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
+from tailrace.switch.compiler.coverage_points import Uses
 from tailrace.switch.compiler.program import Program
-from tailrace.switch.compiler.uses import Uses
 from tailrace.switch.core.lib import ffi, load
-from tailrace.switch.trace.places import Places
+from tailrace.switch.trace.field_layout import Places
 from tailrace.switch.trace.records import Reader, Written, nothing_written
 
 KEPT = 16

@@ -12,9 +12,9 @@ from tailrace.switch.compiler import Program
 from tailrace.switch.core import Switch
 from tailrace.switch.trace import events, try_packet
 from tailrace.switch.trace.bmv2_log import PacketLogs
-from tailrace.switch.trace.watching import Watch
+from tailrace.switch.trace.live_trace import Watch
 from tests.long import some
-from tests.switch.trace.test_trying import NAMES, PORTS, Twins, frames, program, steps_of
+from tests.switch.trace.test_dry_run import NAMES, PORTS, Twins, frames, program, steps_of
 
 
 @pytest.mark.parametrize("name", some(NAMES, 4))

@@ -26,9 +26,9 @@ from tailrace.switch.core import (
     SwitchConfig,
 )
 from tailrace.switch.core.lib import C, load
-from tailrace.switch.trace import Trace, TraceError, events, outcomes, try_packet, trying
-from tailrace.switch.trace.glass import Glass
+from tailrace.switch.trace import Trace, TraceError, dry_run, events, outcomes, try_packet
 from tailrace.switch.trace.text import text, tree
+from tailrace.switch.trace.tracing_build import Glass
 from tests.long import some
 from tests.switch.bmv2_builder import Builder, const, field, pack
 from tests.switch.bmv2_builder import call as call_of
@@ -295,7 +295,7 @@ def test_the_number_of_ways_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         lines = list(tree(list(outcomes(switch, 1, frame, most=20))))
         assert lines
         all_ways = len(list(outcomes(switch, 1, frame)))
-        monkeypatch.setattr(trying, "MOST_TOLD", 1000)
+        monkeypatch.setattr(dry_run, "MOST_TOLD", 1000)
         assert 1 <= len(list(outcomes(switch, 1, frame))) < all_ways
 
 

@@ -14,8 +14,8 @@ from tailrace.switch.core.lib import ffi, load
 from tailrace.switch.core.switch import Switch
 from tailrace.switch.trace.coverage import Coverage, Entry, coverage_of, merged
 from tailrace.switch.trace.events import Event
-from tailrace.switch.trace.glass import Glass, glass_of
 from tailrace.switch.trace.records import Reader
+from tailrace.switch.trace.tracing_build import Glass, glass_of
 
 ROOM_WORDS = 1 << 19
 """Room for what happens between two looks; 4 MiB. Of more packets than fit in half of it nothing is told."""
