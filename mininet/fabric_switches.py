@@ -62,12 +62,12 @@ def compile_ahead(program: Path) -> None:
     Raises:
         FabricError: there is no working C compiler, or the program is none.
     """
-    from tailrace.switch.compiler import ProgramError, load_program
-    from tailrace.switch.core import BuildError, Switch, SwitchConfig
+    from tailrace.switch.compiler import CompilerError, load_program
+    from tailrace.switch.core import BuildError, SwitchConfig, V1ModelSwitch
     from tailrace.switch.daemon.ports import io_library
 
     try:
-        Switch(load_program(program.read_bytes(), source=str(program)), SwitchConfig()).close()
+        V1ModelSwitch(load_program(program.read_bytes(), source=str(program)), SwitchConfig()).close()
         io_library()
-    except (BuildError, ProgramError, OSError) as error:
+    except (BuildError, CompilerError, OSError) as error:
         raise FabricError(f"cannot compile {program.name}: {error}") from error

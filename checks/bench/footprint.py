@@ -16,7 +16,7 @@ from pathlib import Path
 from checks.bench import routes
 from checks.bench.result import Result
 from checks.bench.virtual import apart
-from tailrace.switch.core import Switch, SwitchConfig
+from tailrace.switch.core import SwitchConfig, V1ModelSwitch
 
 GROUP = "footprint"
 INSTANCES = 100
@@ -35,10 +35,10 @@ def _resident_bytes() -> int:
 def _bytes_per_instance(count: int) -> float:
     """Resident bytes that each of `count` more idle instances of one program adds."""
     program = routes.load()
-    first = Switch(program, SwitchConfig())  # what all share is paid here
+    first = V1ModelSwitch(program, SwitchConfig())  # what all share is paid here
     gc.collect()
     before = _resident_bytes()
-    switches = [Switch(program, SwitchConfig()) for _ in range(count)]
+    switches = [V1ModelSwitch(program, SwitchConfig()) for _ in range(count)]
     after = _resident_bytes()
     for switch in [first, *switches]:
         switch.close()
@@ -49,7 +49,7 @@ def _load_seconds(cache_dir: str) -> float:
     """Seconds until a switch with the router stands ready, with what `cache_dir` holds of compiled code."""
     os.environ["TAILRACE_CACHE"] = cache_dir
     begin = time.perf_counter()
-    switch = Switch(routes.load(), SwitchConfig())
+    switch = V1ModelSwitch(routes.load(), SwitchConfig())
     elapsed_s = time.perf_counter() - begin
     switch.close()
     return elapsed_s

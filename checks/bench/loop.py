@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from checks.bench import library
-from tailrace.switch.core import Switch
+from tailrace.switch.core import V1ModelSwitch
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def one_core() -> Iterator[None]:
 class Loop:
     """Sends frames into a port of a switch, in turn and again and again."""
 
-    def __init__(self, switch: Switch, frames: Sequence[bytes], port: int = 0) -> None:
+    def __init__(self, switch: V1ModelSwitch, frames: Sequence[bytes], port: int = 0) -> None:
         self._run = library.load("loop.c").tr_bench_loop
         self._switch = switch
         self._port = port

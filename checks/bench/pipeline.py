@@ -8,8 +8,8 @@ import statistics
 from checks.bench import routes
 from checks.bench.loop import Loop, one_core, rates
 from checks.bench.result import Result
-from tailrace.switch.compiler import Program
-from tailrace.switch.core import Switch, SwitchConfig
+from tailrace.switch.compiler import SwitchProgram
+from tailrace.switch.core import SwitchConfig, V1ModelSwitch
 
 GROUP = "pipeline, one core"
 GOAL_PACKETS_PER_S = 5e6
@@ -19,10 +19,10 @@ RUNS = 5
 
 
 def _measure(
-    program: Program, count: int, length_bytes: int, packets: int
+    program: SwitchProgram, count: int, length_bytes: int, packets: int
 ) -> tuple[tuple[float, ...], float]:
     """Rates (packets/s) of RUNS runs of `packets` packets over `count` routes; the share that came out."""
-    switch = Switch(program, SwitchConfig())
+    switch = V1ModelSwitch(program, SwitchConfig())
     try:
         routes.install(switch, program.model, count)
         frames = [routes.frame(number, length_bytes) for number in range(count)]

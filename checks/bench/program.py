@@ -29,9 +29,9 @@ from tailrace.p4rt.programs import P4Program
 from tailrace.spec.errors import Error
 from tailrace.spec.files import MOST_BYTES, read_bytes
 from tailrace.switch.compiler import load_program
-from tailrace.switch.core import Switch, SwitchConfig
+from tailrace.switch.core import SwitchConfig, V1ModelSwitch
 from tailrace.switch.p4runtime.device import Device, DeviceSettings
-from tailrace.switch.trace import try_packet
+from tailrace.switch.trace import dry_run_packet
 
 GROUP = "program, one core"
 GOAL_PACKETS_PER_S = 1e6
@@ -80,7 +80,7 @@ def read_frames(path: Path) -> list[bytes]:
     return frames
 
 
-def configure(switch: Switch, case: Case) -> tuple[float, float]:
+def configure(switch: V1ModelSwitch, case: Case) -> tuple[float, float]:
     """Gives a switch the program and the entries; seconds of each.
 
     Raises:
@@ -116,18 +116,18 @@ def load(address: str, case: Case, device_id: int = 0) -> None:
         connection.close()
 
 
-def traced(switch: Switch, case: Case, packets: int) -> float:
+def traced(switch: V1ModelSwitch, case: Case, packets: int) -> float:
     """Packets a second of this thread's CPU time, each tried and told step by step, one at a time."""
-    try_packet(switch, case.port, case.frames[0])  # compiles what tells of it
+    dry_run_packet(switch, case.port, case.frames[0])  # compiles what tells of it
     began_ns = time.thread_time_ns()
     for number in range(packets):
-        try_packet(switch, case.port, case.frames[number % len(case.frames)])
+        dry_run_packet(switch, case.port, case.frames[number % len(case.frames)])
     return packets * 1e9 / max(time.thread_time_ns() - began_ns, 1)
 
 
 def run(case: Case, quick: bool) -> list[Result]:
     """Set-up, packets a second, and packets a second with a trace of each."""
-    switch = Switch(None, SwitchConfig())
+    switch = V1ModelSwitch(None, SwitchConfig())
     try:
         load_s, write_s = configure(switch, case)
         with one_core():

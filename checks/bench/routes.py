@@ -6,9 +6,9 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from tailrace.switch.compiler import Program, load_program
+from tailrace.switch.compiler import SwitchProgram, load_program
 from tailrace.switch.compiler.model import Model
-from tailrace.switch.core import ActionCall, Switch
+from tailrace.switch.core import ActionCall, V1ModelSwitch
 
 BUILD = Path(__file__).resolve().parents[2] / "tests" / "programs" / "build"
 JSON = BUILD / "basic_l3.json"
@@ -23,7 +23,7 @@ _SOURCE = 0x0A000001
 _FIRST_NETWORK = 0x0B000000
 
 
-def load() -> Program:
+def load() -> SwitchProgram:
     """The compiled router. Raises OSError without its JSON, ProgramError when it cannot be compiled."""
     return load_program(JSON.read_bytes(), source=JSON.name)
 
@@ -33,7 +33,7 @@ def network(number: int) -> int:
     return _FIRST_NETWORK + (number << 8)
 
 
-def install(switch: Switch, model: Model, count: int) -> None:
+def install(switch: V1ModelSwitch, model: Model, count: int) -> None:
     """Insert `count` routes of 24 bits, all to EGRESS_PORT."""
     table = model.table(ROUTE)
     forward = ActionCall(model.actions[table.actions[0]].index, (NEXT_HOP, EGRESS_PORT))

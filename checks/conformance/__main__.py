@@ -30,7 +30,7 @@ from tailrace.cbuild.artifacts import P4_BUILD, ROOT
 from tailrace.p4rt.errors import P4ProgramError, SwitchError
 from tailrace.spec.arguments import Parser
 from tailrace.spec.text import one_line
-from tailrace.switch.compiler import ProgramError as NotLoadedError
+from tailrace.switch.compiler import CompilerError as NotLoadedError
 
 TESTS = ROOT / "tests"
 BUILD = TESTS / "programs" / "build"

@@ -19,7 +19,7 @@ from checks.conformance.served import Served
 from tailrace.bmv2.dataplane import Outputs
 from tailrace.bmv2.process import DEVICE_ID
 from tailrace.switch.compiler import load_program
-from tailrace.switch.core import StateError, Switch, SwitchConfig
+from tailrace.switch.core import StateError, SwitchConfig, V1ModelSwitch
 from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tailrace.switch.p4runtime.server import Server
 
@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 class _Plane:
     """A data plane without ports, whose clock stands still between packets."""
 
-    def __init__(self, switch: Switch) -> None:
+    def __init__(self, switch: V1ModelSwitch) -> None:
         self.switch = switch
         self.clock_ns = 0
 
@@ -58,7 +58,7 @@ class NativeServer(Served):
     def __init__(self, program: CompiledProgram) -> None:
         # The same program comes with every push.
         compiled = functools.cache(functools.partial(load_program, source=program.name))
-        self.switch = Switch(None, SwitchConfig(device_id=DEVICE_ID, priority_queues=PRIORITY_QUEUES))
+        self.switch = V1ModelSwitch(None, SwitchConfig(device_id=DEVICE_ID, priority_queues=PRIORITY_QUEUES))
         self.plane = _Plane(self.switch)
         settings = DeviceSettings(device_id=DEVICE_ID, bmv2_compat=True)
         self.device = Device(self.switch, settings, self.plane.now_ns, compiled)

@@ -12,7 +12,15 @@ from checks.conformance.program import CompiledProgram
 from tailrace.bmv2.dataplane import Outputs
 from tailrace.switch.compiler import load_program
 from tailrace.switch.compiler.model import Table
-from tailrace.switch.core import ActionCall, GroupRef, MemberRef, MeterRates, Replica, Switch, SwitchConfig
+from tailrace.switch.core import (
+    ActionCall,
+    GroupRef,
+    MemberRef,
+    MeterRates,
+    Replica,
+    SwitchConfig,
+    V1ModelSwitch,
+)
 
 PACKET_SPACING_NS = 1_000_000
 
@@ -43,7 +51,7 @@ class NativeSwitch:
         self.program = program
         self.compiled = load_program(program.json_bytes, source=program.name)
         self.model = self.compiled.model
-        self.switch = Switch(self.compiled, SwitchConfig(device_id=1, priority_queues=PRIORITY_QUEUES))
+        self.switch = V1ModelSwitch(self.compiled, SwitchConfig(device_id=1, priority_queues=PRIORITY_QUEUES))
         self.now_ns = 0
         self.learned: set[tuple[str, tuple[int, ...]]] = set()
         self.handles: list[int] = []

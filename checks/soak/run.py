@@ -239,8 +239,8 @@ def _when_it_is_quiet(network: Network, control: Disturbed, scenario: Scenario) 
         yield f"balance: {account.queued.frames} frames wait, {account.under_way.frames} are under way"
     for switch in network.switches:
         core = network.switch(switch.name)
-        if core.held(network.now_ns):
-            yield f"pauses: {switch.name} holds {len(core.held(network.now_ns))} queues for pauses"
+        if core.paused_queues(network.now_ns):
+            yield f"pauses: {switch.name} holds {len(core.paused_queues(network.now_ns))} queues for pauses"
         if not _loses(scenario, control) and not account.dropped_in_switches.frames:
             for register in core.model.registers:
                 if register.name.rpartition(".")[2] in IN_FLIGHT:

@@ -21,9 +21,9 @@ from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import SwitchError
 from tailrace.spec import SpecError
-from tailrace.switch.replay.document import Frame, Outcome, Saved
-from tailrace.switch.replay.entities import Key, Register, ValueSet
-from tailrace.switch.replay.entity_codec import Naming, field_name, octets
+from tailrace.switch.replay.document import Frame, SavedTrace, TraceOutcome
+from tailrace.switch.replay.entities import Key, RegisterEntity, ValueSetEntity
+from tailrace.switch.replay.entity_codec import EntityCodec, field_name, octets
 from tailrace.switch.replay.runner import updates
 
 _ELECTION_ID = 1
@@ -33,7 +33,7 @@ _PACKET_S = 20.0
 _MOST_REGISTER_BITS = 63
 
 
-def run(saved: Saved) -> Outcome:
+def run(saved: SavedTrace) -> TraceOutcome:
     """What BMv2 sends; why it drops it does not say.
 
     Raises:
@@ -55,10 +55,10 @@ def run(saved: Saved) -> Outcome:
         stack.callback(dataplane.close)
         packet = saved.document.packet
         (sent,) = dataplane.window([(packet.port, packet.data)])
-    return Outcome(tuple(Frame(port, data.hex()) for port, data in sent), ())
+    return TraceOutcome(tuple(Frame(port, data.hex()) for port, data in sent), ())
 
 
-def _fill(connection: GrpcConnection, switch: Bmv2Process, saved: Saved) -> None:
+def _fill(connection: GrpcConnection, switch: Bmv2Process, saved: SavedTrace) -> None:
     client = connection.client
     run_at_once(client.become_primary(_ELECTION_ID))
     request = p4r.SetForwardingPipelineConfigRequest(
@@ -93,19 +93,19 @@ def _refused(key: str) -> Iterator[None]:
         raise SpecError(f"{key}: {error}") from None
 
 
-def _by_thrift(saved: Saved) -> Iterator[tuple[str, Callable[[ThriftClient], None]]]:
+def _by_thrift(saved: SavedTrace) -> Iterator[tuple[str, Callable[[ThriftClient], None]]]:
     """What is written over Thrift, by its key."""
-    naming = Naming(saved.p4info)
+    naming = EntityCodec(saved.p4info)
     for at, said in enumerate(saved.document.entities):
         key = f"entities[{at}]"
-        if isinstance(said, Register):
+        if isinstance(said, RegisterEntity):
             value = naming.register_value(said)
             if not -1 << _MOST_REGISTER_BITS <= value < 1 << _MOST_REGISTER_BITS:
                 raise SpecError(
                     f"{key}: BMv2 takes values of {_MOST_REGISTER_BITS} bits at most, over Thrift"
                 )
             yield key, partial(_write_register, said.register, said.index, value)
-        elif isinstance(said, ValueSet):
+        elif isinstance(said, ValueSetEntity):
             fields = naming.value_sets.named(said.value_set).match
             yield (
                 key,

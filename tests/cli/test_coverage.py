@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tailrace.switch.compiler import load_program
-from tailrace.switch.compiler.coverage_points import Uses
-from tailrace.switch.trace.coverage import Coverage, Entry, Used, coverage_of, write
+from tailrace.switch.compiler.coverage_points import CoveragePoints
+from tailrace.switch.trace.coverage import Coverage, EntryCoverage, PointCount, coverage_of, write
 from tests.cli.conftest import Command
 
 BUILT = Path("tests/programs/build")
@@ -20,10 +20,14 @@ BUILT = Path("tests/programs/build")
 def folder(tmp_path: Path) -> Path:
     """Two files: basic_l3, whose every second use was made, with two entries; and the same once more."""
     loaded = load_program((BUILT / "basic_l3.json").read_bytes())
-    n = len(Uses(loaded.model).all)
+    n = len(CoveragePoints(loaded.model).all)
     counts = [number % 2 for number in range(n)]
     write(
-        [coverage_of(loaded, counts, [Entry("route", "a", True), Entry("route", "b", False)])],
+        [
+            coverage_of(
+                loaded, counts, [EntryCoverage("route", "a", True), EntryCoverage("route", "b", False)]
+            )
+        ],
         tmp_path / "a.json",
     )
     write([coverage_of(loaded, counts)], tmp_path / "b.json")
@@ -69,7 +73,7 @@ def test_bad_files(command: Command, folder: Path) -> None:
 
 def test_names_of_sources_make_no_records(command: Command, tmp_path: Path) -> None:
     """A program says what its source is called, and an end of line in that begins no line."""
-    use = Used("state", "start", "", "a.p4\nend_of_record\nTN:\nSF:b.p4\r\x1b", 1, 1)
+    use = PointCount("state", "start", "", "a.p4\nend_of_record\nTN:\nSF:b.p4\r\x1b", 1, 1)
     write([Coverage("a", "0" * 64, (use,))], tmp_path / "a.json")
     info = tmp_path / "out.info"
     assert command("coverage", str(tmp_path), "--lcov", str(info)).status == 0
@@ -80,8 +84,8 @@ def test_names_of_sources_make_no_records(command: Command, tmp_path: Path) -> N
 def test_nothing_unused_is_said_so(command: Command, folder: Path) -> None:
     """And so is a file without programs."""
     loaded = load_program((BUILT / "basic_l3.json").read_bytes())
-    used = [1] * len(Uses(loaded.model).all)
-    write([coverage_of(loaded, used, [Entry("route", "a", True)])], folder / "all.json")
+    used = [1] * len(CoveragePoints(loaded.model).all)
+    write([coverage_of(loaded, used, [EntryCoverage("route", "a", True)])], folder / "all.json")
     write([], folder / "none.json")
     assert command("coverage", str(folder / "all.json"), "--unused").err == "packets have used everything\n"
     for words in ((), ("--unused",)):

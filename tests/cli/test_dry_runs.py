@@ -22,7 +22,7 @@ from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import ReadError
 from tailrace.p4rt.programs import P4Program, read
 from tailrace.spec import SpecError
-from tailrace.switch.trace.events import Copy, Drop, Event, Sent, Trace
+from tailrace.switch.trace.events import CopyEvent, DropEvent, Event, SentEvent, Trace
 from tailrace.topology import GATEWAY_MAC, Topology, parse_topology
 from tests.cli.conftest import Command
 from tests.controller.inspect.served import Primary, ServedSwitch, served
@@ -204,12 +204,12 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Topology:
     return parse_topology(str(path))
 
 
-def sent(port: int) -> Sent:
-    return Sent(port, "00")
+def sent(port: int) -> SentEvent:
+    return SentEvent(port, "00")
 
 
-def copies(*steps: Event) -> Copy:
-    return Copy(1, None, 0, steps)
+def copies(*steps: Event) -> CopyEvent:
+    return CopyEvent(1, None, 0, steps)
 
 
 Outcomes = list[list[Event]]
@@ -219,13 +219,13 @@ Outcomes = list[list[Event]]
     ("s1", "s2", "notes_", "problems"),
     [
         ([[sent(2)]], [[sent(1)]], [None, "delivered"], []),
-        ([[sent(2)], [Drop("full")]], [[sent(1)]], ["dropped: full", "delivered"], ["s1: dropped: full"]),
-        ([[sent(3), copies(sent(2), Drop("x"))]], [[sent(1)]], ["delivered to h3, not h2", "delivered"], []),
+        ([[sent(2)], [DropEvent("full")]], [[sent(1)]], ["dropped: full", "delivered"], ["s1: dropped: full"]),
+        ([[sent(3), copies(sent(2), DropEvent("x"))]], [[sent(1)]], ["delivered to h3, not h2", "delivered"], []),
         ([[sent(2)]], [[sent(1)], [sent(3)]], [None, "delivered, delivered to h4, not h2"], ["s2: delivered to h4, not h2"]),
         ([[sent(2)]], [[sent(1), sent(3)]], [None, "delivered, delivered to h4, not h2"], []),
         ([[sent(7)]], [], ["port 7 leads nowhere"], ["s1: port 7 leads nowhere"]),
         ([[]], [], ["nothing is sent"], ["s1: nothing is sent"]),
-        ([[sent(2), sent(3)]], [[Drop("y")]], ["delivered to h3, not h2", "dropped: y"], ["s1: delivered to h3, not h2", "s2: dropped: y"]),
+        ([[sent(2), sent(3)]], [[DropEvent("y")]], ["delivered to h3, not h2", "dropped: y"], ["s1: delivered to h3, not h2", "s2: dropped: y"]),
         ([[sent(2)]], [[sent(2)]], [None, None, None, "loop s2 s1 s2"], ["loop s2 s1 s2"]),
     ],
 )  # fmt: skip
@@ -240,9 +240,9 @@ def test_outcomes(
             # as a TTL does, so that frames of a loop are not the same ones
             return tuple(
                 msgspec.structs.replace(step, frame=f"{frame[0] - 1:02x}")
-                if isinstance(step, Sent)
+                if isinstance(step, SentEvent)
                 else msgspec.structs.replace(step, steps=shorter(step.steps))
-                if isinstance(step, Copy)
+                if isinstance(step, CopyEvent)
                 else step
                 for step in steps
             )
@@ -261,7 +261,7 @@ def test_a_loop_of_one_frame(line: Topology) -> None:
 
         def ask(switch: str, _port: int, frame: bytes, ports: tuple[int, ...] = ports) -> list[Trace]:
             outcomes = ports if switch == "s2" else (2,)
-            return [Trace(program="p", steps=(Sent(port, frame.hex()),)) for port in outcomes]
+            return [Trace(program="p", steps=(SentEvent(port, frame.hex()),)) for port in outcomes]
 
         walks[name] = DryRunPaths(line, line.host("h1"), line.host("h2"), ask).walk(b"\x40")
     for walk_ in walks.values():
@@ -280,7 +280,7 @@ def test_a_loop_of_two_copies(tmp_path: Path) -> None:
     ports = {"s1": (2, 3), "s2": (3,), "s3": (2,)}
 
     def ask(switch: str, _port: int, frame: bytes) -> list[Trace]:
-        return [Trace(program="p", steps=tuple(Sent(port, frame.hex()) for port in ports[switch]))]
+        return [Trace(program="p", steps=tuple(SentEvent(port, frame.hex()) for port in ports[switch]))]
 
     walked = DryRunPaths(triangle, triangle.host("h1"), triangle.host("h2"), ask).walk(b"\x40")
     assert walked.problems == ("h1 to h2: loop among s1 s2 s3",)
@@ -288,7 +288,7 @@ def test_a_loop_of_two_copies(tmp_path: Path) -> None:
 
 def test_no_frames(line: Topology) -> None:
     """What a switch answers is checked."""
-    answer = [Trace(program="p", steps=(Sent(2, "no frame"),))]
+    answer = [Trace(program="p", steps=(SentEvent(2, "no frame"),))]
     with pytest.raises(SpecError, match="the switch answers what is no frame: 'no frame'"):
         DryRunPaths(line, line.host("h1"), line.host("h2"), lambda *_: answer).walk(b"\x40")
     with pytest.raises(SpecError, match="the switch answers what is no frame: 'no frame'"):
@@ -306,7 +306,9 @@ def test_what_is_not_told(line: Topology) -> None:
 
     def flood(switch: str, _port: int, frame: bytes) -> list[Trace]:
         more = (
-            [Sent(2, (frame + bytes([n])).hex()) for n in range(250)] if switch == "s1" else [Sent(9, "00")]
+            [SentEvent(2, (frame + bytes([n])).hex()) for n in range(250)]
+            if switch == "s1"
+            else [SentEvent(9, "00")]
         )
         return [Trace(program="p", steps=tuple(more)) for _ in range(5)]
 

@@ -249,7 +249,9 @@ def test_a_packet_that_goes_round(made: dict[str, FinishedRun]) -> None:
         found, untold, _ = follow(run, arrivals, flow, (), silent)
         assert untold == 0
         rounds |= {
-            (flow.id, psns[time_ps]): each.rounds for (_, (time_ps, _)), each in found.items() if each.rounds
+            (flow.id, psns[time_ps]): each.reentries
+            for (_, (time_ps, _)), each in found.items()
+            if each.reentries
         }
     # all of them: nobody else's packet has gone round
     counted = run.summary.recirculations

@@ -20,8 +20,8 @@ from finsy.proto import p4i
 from google.protobuf import text_format
 from scapy.packet import Packet
 
-from tailrace.switch.compiler import Program, load_program
-from tailrace.switch.core import ActionCall, Output, Replica, Switch, SwitchConfig
+from tailrace.switch.compiler import SwitchProgram, load_program
+from tailrace.switch.core import ActionCall, Replica, SentFrame, SwitchConfig, V1ModelSwitch
 
 BUILD = Path(__file__).parents[2] / "p4src" / "build"
 PROGRAMS = (
@@ -40,7 +40,7 @@ _SUBNET_BITS, _ADDRESS_BITS = 24, 32
 
 
 @functools.cache
-def program(name: str) -> Program:
+def program(name: str) -> SwitchProgram:
     """A compiled program of p4src."""
     return load_program((BUILD / f"{name}.json").read_bytes(), source=name)
 
@@ -103,7 +103,7 @@ class Rig:
             recirc_rate_bps=recirc_rate_bps,
             seed=seed,
         )
-        self.switch = Switch(program(name), config)
+        self.switch = V1ModelSwitch(program(name), config)
         self._candidates: dict[int, int] = {}
         for port in (DOWNLINK, *UPLINKS):
             self.insert("port_role", (port,), self.role(port))
@@ -226,18 +226,20 @@ class Rig:
 
     # ---- packets ----
 
-    def send(self, port: int, frame: Packet | bytes, at_ns: int, *, virtual_bytes: int = 0) -> list[Output]:
+    def send(
+        self, port: int, frame: Packet | bytes, at_ns: int, *, virtual_bytes: int = 0
+    ) -> list[SentFrame]:
         """A frame comes in; everything that is due by then has happened when the call returns."""
         self.switch.inject(port, bytes(frame), at_ns, virtual_bytes=virtual_bytes)
         self.switch.run(at_ns)
         return self.switch.outputs()
 
-    def one(self, port: int, frame: Packet | bytes, at_ns: int, *, virtual_bytes: int = 0) -> Output:
+    def one(self, port: int, frame: Packet | bytes, at_ns: int, *, virtual_bytes: int = 0) -> SentFrame:
         """The same for a frame that makes exactly one frame."""
         (output,) = self.send(port, frame, at_ns, virtual_bytes=virtual_bytes)
         return output
 
-    def packet_out(self, op: str, index: int, at_ns: int, payload: bytes = b"") -> list[Output]:
+    def packet_out(self, op: str, index: int, at_ns: int, payload: bytes = b"") -> list[SentFrame]:
         """A packet-out with an operation of PacketOutOp_t."""
         header = enum("PacketOutOp_t", op).to_bytes(1, "big") + index.to_bytes(2, "big")
         return self.send(self.cpu_port, header + payload, at_ns)

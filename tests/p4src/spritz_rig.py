@@ -13,7 +13,7 @@ from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet
 
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
-from tailrace.switch.core import Output
+from tailrace.switch.core import SentFrame
 from tests.p4src.flow_hash import flow_hash
 from tests.p4src.frames import roce
 from tests.p4src.rig import (
@@ -142,7 +142,7 @@ class SpritzRig(Rig):
             key = (role, near, enum_of("spritz", "PathClass_t", path_class))
             self.insert("path_lists", key, "path_list", list=number, size=len(slots))
 
-    def way_of(self, output: Output) -> Way:
+    def way_of(self, output: SentFrame) -> Way:
         """How a frame left."""
         frame = Ether(output.data)
         return Way(output.port, frame[Dot1Q].vlan if Dot1Q in frame else None)

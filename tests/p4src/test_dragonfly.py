@@ -13,7 +13,7 @@ from scapy.layers.l2 import Ether
 from tailrace.codec.layers.bth import Opcode
 from tailrace.codec.layers.detour import Detour
 from tailrace.codec.layers.local import ETHER_TYPE
-from tailrace.switch.core import Output
+from tailrace.switch.core import SentFrame
 from tests.p4src.dragonfly_rig import (
     FOURTH_GROUP,
     NEVER_TICKS,
@@ -43,7 +43,7 @@ bytes_waiting = st.one_of(st.integers(0, 20_000), st.integers(0, 2**32 - 1))
 link_counts = st.integers(1, 255)
 
 
-def path_of(output: Output) -> tuple[int, int]:
+def path_of(output: SentFrame) -> tuple[int, int]:
     """The port of a frame that left, and the group of its detour, 0 where it has none."""
     if int.from_bytes(output.data[12:14], "big") != ETHER_TYPE:
         return output.port, 0  # as most do, and Scapy takes long

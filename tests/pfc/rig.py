@@ -15,7 +15,7 @@ from tailrace.codec.layers.bth import BTH, Opcode
 from tailrace.codec.layers.pfc import ETHER_TYPE, pfc_frame
 from tailrace.schemes.blocks.pfc import leak
 from tailrace.spec.watchdog import NO_WATCHDOG, Watchdog
-from tailrace.switch.core import Output, Replica
+from tailrace.switch.core import Replica, SentFrame
 from tests.p4src.frames import roce
 from tests.p4src.rig import DOWNLINK, HOST, HOST_PORT, REMOTE, UPLINKS, Rig, enum_of, number
 
@@ -47,7 +47,7 @@ class PfcRig:
     ) -> None:
         # what goes round has a rate, or a packet that waits would do so at one moment for ever
         self.rig = kind(name, recirc_rate_bps=20 * RATE_BPS)
-        self.outputs: list[Output] = []
+        self.outputs: list[SentFrame] = []
         self.rig.switch.clone_set(number("pause_session"), [Replica(number("pause_port"))])
         usual = {"xoff_bytes": FOREVER, "xon_bytes": FOREVER, "quanta": 0xFFFF, "refresh_ticks": FOREVER}
         usual |= {"room": ROOM, "patience_ticks": FOREVER, "station": int(STATION.replace(":", ""), 16)}

@@ -14,7 +14,7 @@ from tailrace.codec.layers.cnm import Cnm
 from tailrace.codec.layers.flow_pause import PAUSE_MAC
 from tailrace.codec.layers.local import Local
 from tailrace.schemes.rlb.app import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, next_hop_arguments
-from tailrace.switch.core import Output, Replica
+from tailrace.switch.core import Replica, SentFrame
 from tests.p4src.flow_hash import flow_hash
 from tests.p4src.frames import HOST_MAC
 from tests.p4src.rig import DOWNLINK, REMOTE, UPLINK_GROUP, UPLINKS, Rig, number
@@ -151,7 +151,7 @@ def cnm(valid: int, *, leaf: int = REMOTE_LEAF, port: int = 7, hops: int = 0) ->
     return Ether(src=HOST_MAC, dst=PAUSE_MAC) / Local() / header
 
 
-def cnms(outputs: list[Output], port: int) -> list[tuple[int, Cnm]]:
+def cnms(outputs: list[SentFrame], port: int) -> list[tuple[int, Cnm]]:
     """The warnings that left by a port, with their times."""
     found = [(output.time_ns, Ether(output.data)) for output in outputs if output.port == port]
     return [(time, frame[Cnm]) for time, frame in found if Cnm in frame]

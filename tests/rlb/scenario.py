@@ -27,7 +27,7 @@ from tailrace.schemes.rlb.app import LIMITS, NO_LIMIT, VARIANTS
 from tailrace.schemes.rlb.declaration import ResolvedRlb, RlbConfig
 from tailrace.sim.network import Network
 from tailrace.sim.network.network import SWITCH_CONFIG
-from tailrace.switch.core import BufferConfig, PfcConfig, Switch, SwitchConfig
+from tailrace.switch.core import BufferConfig, PfcConfig, SwitchConfig, V1ModelSwitch
 from tailrace.topology import GATEWAY_MAC, Topology, parse_topology
 from tests.schemes.planned import intent
 
@@ -205,18 +205,18 @@ class Run:
 
     # ---- what is left in the end ----
 
-    def switches(self) -> list[tuple[str, Switch]]:
+    def switches(self) -> list[tuple[str, V1ModelSwitch]]:
         """All switches, by name."""
         return [(switch.name, self.network.switch(switch.name)) for switch in self.topology.switches]
 
 
-def register(switch: Switch, name: str) -> list[int]:
+def register(switch: V1ModelSwitch, name: str) -> list[int]:
     """All cells of a register."""
     found = next(r for r in switch.model.registers if r.name.rsplit(".", 1)[-1] == name)
     return switch.register_read_all(found.index)
 
 
-def counter(switch: Switch, name: str) -> list[int]:
+def counter(switch: V1ModelSwitch, name: str) -> list[int]:
     """Packets of all cells of a counter."""
     found = next(c for c in switch.model.counters if c.name.rsplit(".", 1)[-1] == name)
     return [packets for _, packets in switch.counter_read_all(found.index)]

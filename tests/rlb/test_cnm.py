@@ -11,7 +11,7 @@ from scapy.packet import Packet
 
 from tailrace.codec.layers.cnm import LEAF_ALL, Cnm
 from tailrace.codec.layers.local import Local
-from tailrace.switch.core import Output
+from tailrace.switch.core import SentFrame
 from tests.p4src.frames import roce
 from tests.p4src.rig import DOWNLINK, HOST_PORT, UPLINK_GROUP, UPLINKS
 from tests.rlb.rig import (
@@ -56,7 +56,7 @@ def spine(switches: tuple[RlbRig, RlbRig]) -> RlbRig:
     return anew(switches[1])
 
 
-def tell(rig: RlbRig, port: int, message: Packet | bytes, now: int) -> list[Output]:
+def tell(rig: RlbRig, port: int, message: Packet | bytes, now: int) -> list[SentFrame]:
     """What leaves when a message comes in."""
     return rig.send(port, message, rig.clock + now)
 
@@ -72,7 +72,7 @@ def beside(port: int, dst: str = "10.0.2.2", ports: tuple[int, ...] = UPLINKS) -
     return other_path(roce(dst=dst), port, ports)
 
 
-def copies(outputs: list[Output]) -> dict[int, Packet]:
+def copies(outputs: list[SentFrame]) -> dict[int, Packet]:
     """What was passed on, by port."""
     return {output.port: Ether(output.data)[Cnm] for output in outputs}
 

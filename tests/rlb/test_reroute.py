@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
-from tailrace.switch.core import Output
+from tailrace.switch.core import SentFrame
 from tests.p4src.flow_hash import flow_hash
 from tests.p4src.frames import roce
 from tests.p4src.rig import DOWNLINK, HOST_PORT, UPLINKS
@@ -64,7 +64,7 @@ def worth_waiting(rig: RlbRig, until: int = 1 << 47) -> None:
     rig.next_slot(0)
 
 
-def finish(rig: RlbRig, after: int = 1 << 22) -> list[Output]:
+def finish(rig: RlbRig, after: int = 1 << 22) -> list[SentFrame]:
     """All that happens until a time after the last packet came in."""
     rig.clock += after
     rig.switch.run(rig.clock)

@@ -10,7 +10,7 @@ import pytest
 
 from tailrace.spec.whole import write_file
 from tailrace.switch.compiler import load_program
-from tailrace.switch.core import Switch
+from tailrace.switch.core import V1ModelSwitch
 from tailrace.switch.p4runtime.statistics import write_statistics
 from tailrace.switch.trace.coverage import Coverage, write
 from tests.full_disk import small_files
@@ -23,7 +23,7 @@ def _coverage(path: Path) -> None:
 
 
 def _counts(path: Path) -> None:
-    with Switch(load_program(PROGRAM.read_bytes())) as switch:
+    with V1ModelSwitch(load_program(PROGRAM.read_bytes())) as switch:
         write_statistics(path, switch, range(1, 100), 0)
 
 

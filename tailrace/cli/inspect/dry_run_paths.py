@@ -17,7 +17,7 @@ from tailrace.cli.inspect.packet_walk import MOST_HOPS, flat, sent_by
 from tailrace.controller.inspect.paths import Walk
 from tailrace.p4rt.values import SwitchPort
 from tailrace.switch.trace import MOST_OUTCOMES
-from tailrace.switch.trace.events import Action, Drop, Trace
+from tailrace.switch.trace.events import ActionEvent, DropEvent, Trace
 from tailrace.tables.listing import Row
 from tailrace.topology import Host, Peer, Topology
 
@@ -125,9 +125,9 @@ class DryRunPaths:
         )
         events = [event for trace in traces for event in flat(trace.steps)]
         step.actions = tuple(
-            dict.fromkeys(e.name.rpartition(".")[2] for e in events if isinstance(e, Action))
+            dict.fromkeys(e.name.rpartition(".")[2] for e in events if isinstance(e, ActionEvent))
         )
-        step.drops = tuple(dict.fromkeys(event.reason for event in events if isinstance(event, Drop)))
+        step.drops = tuple(dict.fromkeys(event.reason for event in events if isinstance(event, DropEvent)))
 
     def _arrives(self, outcome: Sequence[_Sent], arriving: set[Place]) -> bool:
         """Whether it brings a copy to the host."""

@@ -10,7 +10,7 @@ import msgspec
 
 from tailrace.spec import SpecError
 from tailrace.spec.suggest import expected
-from tailrace.switch.trace.events import Copy, Event, Sent, Trace
+from tailrace.switch.trace.events import CopyEvent, Event, SentEvent, Trace
 from tailrace.topology import GATEWAY_MAC, Topology
 
 MOST_HOPS = 1024
@@ -102,7 +102,7 @@ def sent_by(trace: Trace) -> Iterator[tuple[int, bytes]]:
         SpecError: the answer of the switch holds what is no frame.
     """
     for step in flat(trace.steps):
-        if isinstance(step, Sent):
+        if isinstance(step, SentEvent):
             try:
                 yield step.port, bytes.fromhex(step.frame)
             except ValueError:
@@ -115,7 +115,7 @@ def flat(steps: Sequence[Event]) -> Iterator[Event]:
     while waiting:
         for step in waiting[-1]:
             yield step
-            if isinstance(step, Copy):
+            if isinstance(step, CopyEvent):
                 waiting.append(iter(step.steps))
                 break
         else:

@@ -21,8 +21,8 @@ _SHOWN_OTHERS = 4
 """Other packets that are named; the rest is counted."""
 
 _BRIEF = (
-    *(events.Member, events.Meter, events.ParserError, events.Clone, events.Digest),
-    *(events.Resubmit, events.Recirculate, events.Multicast, events.Text),
+    *(events.MemberEvent, events.MeterEvent, events.ParserErrorEvent, events.CloneEvent, events.DigestEvent),
+    *(events.ResubmitEvent, events.RecirculateEvent, events.MulticastEvent, events.TextEvent),
 )
 """Steps that are told without `--full` as they are; the rest the story says in its own words."""
 
@@ -229,16 +229,16 @@ def _hop(hop: Hop, full: bool) -> Iterator[Line]:
 def _brief(steps: Sequence[Event], depth: int = 0) -> Iterator[Line]:
     """What decides the packet's way, a line each: entries that were hit, members, rounds, copies."""
     for step in steps:
-        if isinstance(step, events.Table) and step.entry is not None:
+        if isinstance(step, events.TableEvent) and step.entry is not None:
             name = step.name.rpartition(".")[2]
             text = f"{name}: {step.written or f'entry {step.entry}'}"
             yield depth, "hit", one_line(text, _width() - len(INDENT) * (depth + _INSIDE))
-        elif isinstance(step, events.Copy):
+        elif isinstance(step, events.CopyEvent):
             yield depth, "packet", f"a copy is made{'' if step.port is None else f' for port {step.port}'}"
             yield from _brief(step.steps, depth + 1)
-        elif depth and isinstance(step, events.Sent):
+        elif depth and isinstance(step, events.SentEvent):
             yield depth, "sent", f"leaves by port {step.port}: {len(step.frame) // 2} bytes"
-        elif isinstance(step, _BRIEF) or (depth and isinstance(step, events.Drop)):
+        elif isinstance(step, _BRIEF) or (depth and isinstance(step, events.DropEvent)):
             yield from shown_step(step, depth)
 
 

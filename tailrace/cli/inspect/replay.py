@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tailrace.p4rt.connection import GrpcConnection
     from tailrace.p4rt.requests import TraceNeeds
-    from tailrace.switch.replay.document import Document, Outcome, Saved, Unsure
+    from tailrace.switch.replay.document import SavedTrace, TraceDocument, TraceOutcome, Unsure
     from tailrace.switch.trace.events import Trace
     from tailrace.switch.trace.text import Line
 
@@ -37,7 +37,7 @@ _UNSURE: dict[Unsure, str] = {
 }
 
 
-def _unsure(document: Document) -> str:
+def _unsure(document: TraceDocument) -> str:
     """Why another switch may do something else; empty: it should not."""
     return "; ".join(_UNSURE[reason] for reason in document.unsure)
 
@@ -101,7 +101,7 @@ def repeat(file: Path, target: Target, export: Path | None, *, full: bool, json:
         raise FileError(file, "", str(error)) from None
 
 
-def _read(file: Path) -> Saved:
+def _read(file: Path) -> SavedTrace:
     """A saved trace; FileError where it is none."""
     import msgspec
 
@@ -128,7 +128,7 @@ def _texts(value: Any, key: str) -> Iterator[tuple[str, str]]:
             yield from _texts(own, f"{key}[{at}]")
 
 
-def _natively(saved: Saved, *, full: bool, json: bool) -> None:
+def _natively(saved: SavedTrace, *, full: bool, json: bool) -> None:
     from tailrace.cli.errors import FailedError
     from tailrace.switch.replay.document import outcome
     from tailrace.switch.replay.runner import run
@@ -144,7 +144,7 @@ def _natively(saved: Saved, *, full: bool, json: bool) -> None:
     _compare(saved, outcome(trace), reasons=True)
 
 
-def _on_bmv2(saved: Saved, *, json: bool) -> None:
+def _on_bmv2(saved: SavedTrace, *, json: bool) -> None:
     from tailrace.emulation.replay import run
 
     found = run(saved)
@@ -155,14 +155,14 @@ def _on_bmv2(saved: Saved, *, json: bool) -> None:
     _compare(saved, found, reasons=False)
 
 
-def _frames(found: Outcome) -> Iterable[Line]:
+def _frames(found: TraceOutcome) -> Iterable[Line]:
     for frame in found.sent:
         yield 0, "sent", f"sent by port {frame.port}: {frame.frame}"
     if not found.sent:
         yield 0, "drop", "nothing is sent"
 
 
-def _compare(saved: Saved, found: Outcome, *, reasons: bool) -> None:
+def _compare(saved: SavedTrace, found: TraceOutcome, *, reasons: bool) -> None:
     from tailrace.cli.errors import FailedError
     from tailrace.switch.replay.runner import differences
 
@@ -176,7 +176,7 @@ def _compare(saved: Saved, found: Outcome, *, reasons: bool) -> None:
     raise FailedError(f"not as saved{f': {why}' if why else ''}")
 
 
-def _export(saved: Saved, file: Path) -> None:
+def _export(saved: SavedTrace, file: Path) -> None:
     from tailrace.spec import SpecError
     from tailrace.switch.replay import ptf, stf
 

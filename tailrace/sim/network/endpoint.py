@@ -25,7 +25,7 @@ from tailrace.p4rt.requests import set_election
 from tailrace.p4rt.status import Code, P4RtError
 from tailrace.sim.network.errors import NetworkError
 from tailrace.sim.network.switch_node import SwitchNode
-from tailrace.switch.compiler import Program, load_program
+from tailrace.switch.compiler import SwitchProgram, load_program
 from tailrace.switch.p4runtime.arbitration import ArbitrationClient
 from tailrace.switch.p4runtime.context import DevicePorts
 from tailrace.switch.p4runtime.device import Device, DeviceSettings
@@ -39,7 +39,7 @@ PreparedCache = MutableMapping[bytes, Prepared]
 
 
 @functools.lru_cache(maxsize=64)
-def compiled(text: bytes) -> Program:
+def compiled(text: bytes) -> SwitchProgram:
     """A program from its BMv2 JSON; read once in a process."""
     return load_program(text)
 

@@ -21,8 +21,8 @@ from tailrace.sim.network.switch_node import SwitchNode
 from tailrace.sim.network.wire import End, Wire
 from tailrace.spec.constants import PS_PER_NS
 from tailrace.spec.watchdog import of_host
-from tailrace.switch.compiler import Program
-from tailrace.switch.core import Switch, SwitchConfig
+from tailrace.switch.compiler import SwitchProgram
+from tailrace.switch.core import SwitchConfig, V1ModelSwitch
 from tailrace.switch.p4runtime.pipeline import Prepared
 from tailrace.topology import Topology
 from tailrace.topology import model as topology_model
@@ -42,7 +42,7 @@ class Fabric:
     def __init__(
         self,
         topology: Topology,
-        programs: Program | Mapping[str, Program] | None,
+        programs: SwitchProgram | Mapping[str, SwitchProgram] | None,
         config: SwitchConfig,
         seed: int,
         transport: Transport | None,
@@ -125,7 +125,7 @@ class Fabric:
         """Keeps the number of a node that another rank has."""
         return self._net.add_absent(name, self._part_of[name])
 
-    def _add_switches(self, programs: Program | Mapping[str, Program] | None) -> None:
+    def _add_switches(self, programs: SwitchProgram | Mapping[str, SwitchProgram] | None) -> None:
         prepared: dict[bytes, Prepared] = {}
         cpu_port = self._config.cpu_port
         for item in self.topology.switches:
@@ -136,7 +136,7 @@ class Fabric:
             if not self.has(item.name):
                 self._numbers[item.name] = self._add_absent(item.name)
                 continue
-            switch = Switch(program, replace(self._config, device_id=item.id, seed=seed))
+            switch = V1ModelSwitch(program, replace(self._config, device_id=item.id, seed=seed))
             number = self._net.add_switch(
                 item.name, switch.address, _NO_CPU_PORT if cpu_port is None else cpu_port
             )
@@ -194,7 +194,7 @@ class Fabric:
 
     # ---- parts ----
 
-    def switch(self, name: str) -> Switch:
+    def switch(self, name: str) -> V1ModelSwitch:
         """The switch itself; KeyError where there is none, or another rank has it."""
         return self._nodes[name].switch
 

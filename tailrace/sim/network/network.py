@@ -25,7 +25,7 @@ from tailrace.sim.network.faults import Faults
 from tailrace.sim.network.observing import Observing
 from tailrace.sim.network.ranks import Transport
 from tailrace.sim.network.wire import End
-from tailrace.switch.compiler import Program
+from tailrace.switch.compiler import SwitchProgram
 from tailrace.switch.core import SwitchConfig
 from tailrace.topology import Topology
 
@@ -42,7 +42,7 @@ class Network(Faults, Observing):
     def __init__(
         self,
         topology: Topology,
-        programs: Program | Mapping[str, Program] | None = None,
+        programs: SwitchProgram | Mapping[str, SwitchProgram] | None = None,
         *,
         config: SwitchConfig = SWITCH_CONFIG,
         seed: int = 0,
@@ -117,7 +117,7 @@ class Network(Faults, Observing):
         """A circle of queues that pauses hold for good, each waiting for the next one (deadlock.py); of
         several ranks each calls this at the same time. Empty: there is none.
         """
-        own = {item.id: self.switch(item.name).held(self.now_ns) for item in self.switches}
+        own = {item.id: self.switch(item.name).paused_queues(self.now_ns) for item in self.switches}
         names = {item.id: item.name for item in self.topology.switches}
         held = {names[number]: found for number, found in self.gathered(own).items()}
         return deadlock(held, self._neighbour)

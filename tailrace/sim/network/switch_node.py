@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tailrace.sim.network.core import Net
-from tailrace.switch.core import Switch
+from tailrace.switch.core import V1ModelSwitch
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class SwitchNode:
 
     name: str
     number: int
-    switch: Switch
+    switch: V1ModelSwitch
     net: Net
 
     def receive(self, port: int, frame: bytes) -> None:

@@ -36,9 +36,9 @@ from tailrace.sim.run import VirtualBackend
 from tailrace.spec import SpecError, plugins
 from tailrace.spec.constants import PS_PER_NS
 from tailrace.spec.errors import FileError
-from tailrace.switch.compiler.errors import ProgramError
+from tailrace.switch.compiler.errors import CompilerError
 from tailrace.switch.trace import TraceError
-from tailrace.switch.trace.tracking import Arrival, Followed, Following
+from tailrace.switch.trace.tracking import Arrival, PacketTracker, TrackedPacket
 
 LOOK_NS = 1000
 """Between two looks at a switch that is watched: of 64 ports at 400 Gb/s it tells less meanwhile than there
@@ -147,10 +147,10 @@ class _Watching:
 
     def __init__(self, arrivals: Mapping[str, Sequence[Arrival]]) -> None:
         self._arrivals = {switch: sorted(each) for switch, each in arrivals.items()}
-        self._active: dict[str, Following] = {}
+        self._active: dict[str, PacketTracker] = {}
         self._left = sum(map(len, arrivals.values()))
         self._looking = False
-        self.found: dict[tuple[str, Arrival], Followed] = {}
+        self.found: dict[tuple[str, Arrival], TrackedPacket] = {}
         self.untold = 0
 
     def start(self, network: Network) -> None:
@@ -164,17 +164,17 @@ class _Watching:
         self._left -= 1
         if switch not in self._active:
             written = network.p4rt(switch).device.entity_text
-            self._active[switch] = Following(network.switch(switch), self._arrivals[switch], written)
+            self._active[switch] = PacketTracker(network.switch(switch), self._arrivals[switch], written)
         if not self._looking:
             self._looking = True
             network.call_at(network.now_ns + LOOK_NS, lambda: self._look(network))
 
     def _look(self, network: Network) -> None:
         for switch, following in list(self._active.items()):
-            following.look()
+            following.poll()
             came = [one for one in self._arrivals[switch] if one[0] < network.now_ps]
             # what did not come in was swallowed at the entry
-            if all(one not in following.found or following.found[one].ended for one in came):
+            if all(one not in following.packets or following.packets[one].ended for one in came):
                 self._end(switch)
         self._looking = bool(self._active)
         if self._active:
@@ -185,8 +185,8 @@ class _Watching:
     def _end(self, switch: str) -> None:
         following = self._active.pop(switch)
         following.close()
-        self.untold += following.untold
-        self.found |= {(switch, arrival): each for arrival, each in following.found.items()}
+        self.untold += following.overflows
+        self.found |= {(switch, arrival): each for arrival, each in following.packets.items()}
 
     def finish(self) -> None:
         """Takes what there is of packets that the run's end has caught in a switch."""
@@ -202,7 +202,7 @@ class Seen(NamedTuple):
     sender: what the NIC of the flow had done when it had sent, by the time of sending in ps
     """
 
-    followed: dict[tuple[str, Arrival], Followed]
+    followed: dict[tuple[str, Arrival], TrackedPacket]
     untold: int
     sender: dict[int, SenderObservation]
 
@@ -245,6 +245,6 @@ def follow(
             backend.run(run.plan.job, report)
     except _SeenError:
         pass
-    except (TraceError, ProgramError) as error:
+    except (TraceError, CompilerError) as error:
         raise RunError(f"{run.folder}: {error}") from error
     return Seen(watching.found, watching.untold, sender)

@@ -33,8 +33,8 @@ from tailrace.study.packet.story import (
     Story,
     Transmission,
 )
-from tailrace.switch.trace.events import Count
-from tailrace.switch.trace.tracking import Arrival, Followed, Visit
+from tailrace.switch.trace.events import CountEvent
+from tailrace.switch.trace.tracking import Arrival, QueueResidence, TrackedPacket
 
 SWALLOWED = "a fault swallows it at the entry of the switch"
 
@@ -95,7 +95,7 @@ class _Teller:
     ) -> None:
         self._run, self._flow, self._psn = run, flow, psn
         self._legs, self._of_flow = legs, of_flow
-        self._followed: Mapping[tuple[str, Arrival], Followed] = {}
+        self._followed: Mapping[tuple[str, Arrival], TrackedPacket] = {}
         self._sender: Mapping[int, SenderObservation] = {}
         own = [(journey, self._before(journey)) for journey in of_flow[psn]]
         self.sending_ps = {journey.sent_ps for journey, _ in own} | {one.sent_ps for _, one in own if one}
@@ -190,7 +190,7 @@ class _Teller:
         followed = self._followed.get((switch, (leg.ended_ps, port)))
         out: Leg | None = None
         if followed is None:
-            followed = Followed(drop=SWALLOWED, end_ps=leg.ended_ps)
+            followed = TrackedPacket(drop=SWALLOWED, end_ps=leg.ended_ps)
         dropped = self._why(followed)
         crossing: Crossing | None = None
         if followed.sent is not None:
@@ -199,7 +199,7 @@ class _Teller:
             crossing = self._under_way(switch, followed) if out is None else _crossing(out)
         elif dropped is None:
             dropped = "waits there when the run ends"
-        queues = tuple(map(self._in_queue, followed.visits))
+        queues = tuple(map(self._in_queue, followed.queues))
         inside_ps = 0 if crossing is None else crossing.sent_ps - leg.ended_ps
         hop = Hop(
             switch=switch,
@@ -207,7 +207,7 @@ class _Teller:
             from_=leg.wire.source.node,
             arrived_ps=leg.ended_ps,
             queues=queues,
-            rounds=followed.rounds,
+            rounds=followed.reentries,
             round_ps=inside_ps - sum(queue.waited_ps for queue in queues) if crossing is not None else 0,
             noted=stamped(followed.frame),
             dropped=dropped,
@@ -217,10 +217,10 @@ class _Teller:
         )
         return hop, out
 
-    def _why(self, followed: Followed) -> str | None:
+    def _why(self, followed: TrackedPacket) -> str | None:
         """Why a switch dropped it: in the program's own words, if there are any, else in the switch's."""
         for step in followed.trace.steps if followed.trace is not None and followed.drop else ():
-            if isinstance(step, Count) and step.name.rpartition(".")[2] == DROPS:
+            if isinstance(step, CountEvent) and step.name.rpartition(".")[2] == DROPS:
                 return f"{followed.drop}, {drop_reason(self._program, step.index)}"
         return followed.drop or None
 
@@ -243,7 +243,7 @@ class _Teller:
             found.sent_ps = sent_ps
         return found
 
-    def _under_way(self, switch: str, followed: Followed) -> Crossing:
+    def _under_way(self, switch: str, followed: TrackedPacket) -> Crossing:
         assert followed.sent is not None
         sent_ps, port = followed.sent
         peer = self._run.plan.topology.ports_of(switch).get(port)
@@ -255,7 +255,7 @@ class _Teller:
             fate="leaves by a port without a link" if peer is None else Fate.UNDER_WAY.value,
         )
 
-    def _in_queue(self, visit: Visit) -> InQueue:
+    def _in_queue(self, visit: QueueResidence) -> InQueue:
         return InQueue(
             port=visit.port,
             priority=visit.priority,
@@ -264,10 +264,10 @@ class _Teller:
             queued_ps=visit.queued_ps,
             left_ps=visit.left_ps,
             paused_ps=visit.paused_ps,
-            passed_by=visit.passed,
+            passed_by=visit.overtakes,
             passed=tuple(
                 Passed(self._names.of(each.frame), each.priority, each.queued_ps, each.left_ps)
-                for each in visit.passing
+                for each in visit.overtaking
             ),
         )
 

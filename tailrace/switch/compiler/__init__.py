@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """BMv2 JSON -> checked model -> C text -> shared object."""
 
-from tailrace.switch.compiler.errors import ProgramError
-from tailrace.switch.compiler.program import Program, load_program
+from tailrace.switch.compiler.errors import CompilerError
+from tailrace.switch.compiler.program import SwitchProgram, load_program
 
-__all__ = ["Program", "ProgramError", "load_program"]
+__all__ = ["CompilerError", "SwitchProgram", "load_program"]

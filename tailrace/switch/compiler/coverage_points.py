@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a program packets can use: the home of the numbers by which programs of glass count it."""
+"""Coverage points of a program, with the numbers by which a tracing build counts them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Kind = Literal["state", "select", "extract", "action", "statement", "table", "co
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class CoveragePoint:
     """Something that a packet uses or does not.
 
     `name` is of the state, action, table or condition; `what` says which part of it.
@@ -27,26 +27,26 @@ class Use:
 _Key = tuple[str, int, int]
 
 
-class Uses:
+class CoveragePoints:
     """All uses of a program, in a fixed order."""
 
     def __init__(self, model: Model) -> None:
-        self.all: list[Use] = []
+        self.all: list[CoveragePoint] = []
         self._numbers: dict[_Key, int] = {}
         for index, state in enumerate(model.parser.states):
-            self._add(("state", index, 0), Use("state", state.name, ""))
+            self._add(("state", index, 0), CoveragePoint("state", state.name, ""))
             for at, op in enumerate(state.ops):
                 self._add(("op", index, at), _of_parser(state.name, op))
             if state.key and state.transitions:
                 for case, transition in enumerate(state.transitions):
                     self._add(
                         ("select", index, case),
-                        Use("select", state.name, f"-> {transition.next or 'accept'}"),
+                        CoveragePoint("select", state.name, f"-> {transition.next or 'accept'}"),
                     )
-                default = Use("select", state.name, f"default -> {state.default or 'accept'}")
+                default = CoveragePoint("select", state.name, f"default -> {state.default or 'accept'}")
                 self._add(("select", index, len(state.transitions)), default)
         for action in model.actions:
-            self._add(("action", action.index, 0), Use("action", action.name, "", action.source))
+            self._add(("action", action.index, 0), CoveragePoint("action", action.name, "", action.source))
             for at, statement in enumerate(action.body):
                 self._add(("statement", action.index, at), _of_statement(action.name, statement))
         for at, statement in enumerate(model.deparser_calls):
@@ -59,17 +59,17 @@ class Uses:
             table = model.tables[index]
             if not table.is_call:
                 for hit, what in enumerate(("miss", "hit") if table.key else ("applied",)):
-                    self._add(("table", index, hit), Use("table", table.name, what, table.source))
+                    self._add(("table", index, hit), CoveragePoint("table", table.name, what, table.source))
         egress = int(pipeline is model.egress)
         for index, condition in enumerate(pipeline.conditionals):
             for value, what in enumerate(("false", "true")):
                 place = 2 * index + value
                 self._add(
                     ("condition", egress, place),
-                    Use("condition", condition.text or condition.name, what, condition.source),
+                    CoveragePoint("condition", condition.text or condition.name, what, condition.source),
                 )
 
-    def _add(self, key: _Key, use: Use) -> None:
+    def _add(self, key: _Key, use: CoveragePoint) -> None:
         self._numbers[key] = len(self.all)
         self.all.append(use)
 
@@ -78,13 +78,13 @@ class Uses:
         return self._numbers[kind, index, part]
 
 
-def _of_parser(state: str, op: object) -> Use:
+def _of_parser(state: str, op: object) -> CoveragePoint:
     if isinstance(op, Primitive):
         return _of_statement(state, op)
     if isinstance(op, Extract):
-        return Use("extract", state, "extract")
-    return Use("statement", state, "verify" if isinstance(op, Verify) else "set")
+        return CoveragePoint("extract", state, "extract")
+    return CoveragePoint("statement", state, "verify" if isinstance(op, Verify) else "set")
 
 
-def _of_statement(owner: str, statement: Primitive) -> Use:
-    return Use("statement", owner, statement.text or statement.op, statement.source)
+def _of_statement(owner: str, statement: Primitive) -> CoveragePoint:
+    return CoveragePoint("statement", owner, statement.text or statement.op, statement.source)

@@ -12,7 +12,7 @@ def at(*places: str) -> str:
     return ": ".join(place for place in places if place)
 
 
-class ProgramError(Error):
+class CompilerError(Error):
     """A program that cannot be loaded: bad JSON, or a construct the switch does not have.
 
     The text is one line that names the file and the construct; names of the program in it are made printable.
@@ -22,7 +22,7 @@ class ProgramError(Error):
         super().__init__(one_line(text))
 
 
-class NotCompiledError(ProgramError):
+class NotCompiledError(CompilerError):
     """The C text of a program could not be compiled or loaded.
 
     The text is for the operator: it may quote the compiler and name folders. `refused`: the C compiler ran

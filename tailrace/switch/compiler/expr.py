@@ -98,7 +98,7 @@ class ValidBit:
 
 
 @dataclass(frozen=True, slots=True)
-class Local:
+class ActionParam:
     """A parameter of the action, from the table entry."""
 
     index: int
@@ -172,7 +172,7 @@ Expr = (
     | BoolConst
     | FieldRef
     | ValidBit
-    | Local
+    | ActionParam
     | Lookahead
     | Op
     | StackCount

@@ -16,7 +16,7 @@ from pathlib import Path
 from tailrace.cbuild.artifacts import RUNTIME
 from tailrace.cbuild.cc import BuildError, Recipe, RefusedSourceError, files_digest
 from tailrace.cbuild.remembered import recalled, remembered
-from tailrace.switch.compiler.errors import NotCompiledError, ProgramError, at
+from tailrace.switch.compiler.errors import CompilerError, NotCompiledError, at
 from tailrace.switch.compiler.model import Model
 
 _MODEL = "model"
@@ -27,7 +27,7 @@ _MAX_FRAME_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class SwitchProgram:
     """A compiled program: its model, and the shared object with its code."""
 
     model: Model
@@ -36,15 +36,15 @@ class Program:
     source: str = "<json>"
     recipe: Recipe | None = field(default=None, repr=False, compare=False)
 
-    def glass(self) -> Program:
-        """The same program, compiled to tell what it does to marked packets (tr_tracer.h).
+    def tracing_build(self) -> SwitchProgram:
+        """The same program with trace hooks, which record marked packets (tr_tracer.h).
 
         Raises:
             ProgramError: it cannot be compiled.
         """
         cache_dir = None if self.recipe is None else self.recipe.cache_dir
         sanitize = self.recipe is not None and self.recipe.sanitize
-        recipe = _recipe(self.sha256, self.model, self.source, cache_dir, sanitize=sanitize, glass=True)
+        recipe = _recipe(self.sha256, self.model, self.source, cache_dir, sanitize=sanitize, tracing=True)
         try:
             return replace(self, library=recipe.path(), recipe=recipe)
         except BuildError as error:
@@ -98,16 +98,16 @@ def _made_by() -> tuple[str, str]:
     return files_digest(Path(__file__).parent, "*.py"), files_digest(RUNTIME, "*.[ch]")
 
 
-def _c_text(model: Model, source: str, glass: bool) -> list[str]:
+def _c_text(model: Model, source: str, tracing: bool) -> list[str]:
     from tailrace.switch.compiler.emit import emit
 
     try:
-        return [emit(model, glass=glass)]
+        return [emit(model, tracing=tracing)]
     except RecursionError:
-        raise ProgramError(at(source, "expressions are nested too deeply")) from None
+        raise CompilerError(at(source, "expressions are nested too deeply")) from None
 
 
-def _not_compiled(source: str, error: Exception) -> ProgramError:
+def _not_compiled(source: str, error: Exception) -> CompilerError:
     return NotCompiledError(at(source, str(error)), refused=isinstance(error, RefusedSourceError))
 
 
@@ -118,7 +118,7 @@ def load_program(
     cache_dir: Path | None = None,
     sanitize: bool = False,
     options: Sequence[str] = (),
-) -> Program:
+) -> SwitchProgram:
     """Reads and compiles a program; the code comes from the cache when nothing has changed.
 
     Args:
@@ -135,12 +135,14 @@ def load_program(
     model = _model(text, digest, source, cache_dir)
     recipe = _recipe(digest, model, source, cache_dir, sanitize=sanitize, options=options)
     try:
-        return Program(model, recipe.path(), digest, source, recipe)
+        return SwitchProgram(model, recipe.path(), digest, source, recipe)
     except BuildError as error:
         raise _not_compiled(source, error) from None
 
 
-def known_program(text: bytes, *, source: str = "<json>", cache_dir: Path | None = None) -> Program | None:
+def known_program(
+    text: bytes, *, source: str = "<json>", cache_dir: Path | None = None
+) -> SwitchProgram | None:
     """The program of `load_program` where all of it is in the cache, and nothing need be read or compiled;
     else None.
     """
@@ -151,7 +153,7 @@ def known_program(text: bytes, *, source: str = "<json>", cache_dir: Path | None
     model = _unpickled(octets)
     recipe = _recipe(digest, model, source, cache_dir)
     try:
-        return Program(model, recipe.path(), digest, source, recipe) if recipe.is_made() else None
+        return SwitchProgram(model, recipe.path(), digest, source, recipe) if recipe.is_made() else None
     except BuildError:
         return None
 
@@ -163,14 +165,14 @@ def _recipe(
     cache_dir: Path | None,
     *,
     sanitize: bool = False,
-    glass: bool = False,
+    tracing: bool = False,
     options: Sequence[str] = (),
 ) -> Recipe:
     return Recipe(
-        "glass" if glass else "program",
+        "tracing" if tracing else "program",
         [digest, *_made_by()],
         # no lambda: a program may come from another process, and be made again here
-        functools.partial(_c_text, model, source, glass),
+        functools.partial(_c_text, model, source, tracing),
         sanitize=sanitize,
         cache_dir=cache_dir,
         # its copy of the data plane is its own
@@ -179,7 +181,7 @@ def _recipe(
             # clang does not know it, and should say nothing
             f"-Werror=frame-larger-than={_MAX_FRAME_BYTES}",
             "-Wno-unknown-warning-option",
-            *(("-DTR_GLASS", "-O1") if glass else ()),
+            *(("-DTR_TRACING", "-O1") if tracing else ()),
             *options,
         ),
     )

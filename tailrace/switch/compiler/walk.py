@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 
-from tailrace.switch.compiler.expr import Expr, Local, Op
+from tailrace.switch.compiler.expr import ActionParam, Expr, Op
 
 
 def parts(operand: object) -> Iterator[object]:
@@ -26,7 +26,7 @@ def with_locals(e: Expr, values: Sequence[Expr]) -> Expr:
     Raises:
         IndexError: it reads a parameter that has no value.
     """
-    if isinstance(e, Local):
+    if isinstance(e, ActionParam):
         return values[e.index]
     if isinstance(e, Op):
         return Op(e.name, tuple(with_locals(a, values) for a in e.args))
@@ -35,4 +35,4 @@ def with_locals(e: Expr, values: Sequence[Expr]) -> Expr:
 
 def locals_of(operand: object) -> list[int]:
     """Indexes of the action parameters that an operand reads."""
-    return [p.index for p in parts(operand) if isinstance(p, Local)]
+    return [p.index for p in parts(operand) if isinstance(p, ActionParam)]

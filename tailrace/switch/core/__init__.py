@@ -1,52 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The switch core and its Python face."""
+"""The switch core and its Python API."""
 
 from tailrace.switch.core.build import BuildError
-from tailrace.switch.core.switch import Switch
+from tailrace.switch.core.switch import V1ModelSwitch
 from tailrace.switch.core.types import (
-    Account,
     ActionCall,
     BufferConfig,
     BufferState,
     ColourCounts,
     DigestRecord,
+    EncodedEntry,
+    EncodedTarget,
+    FrameAccount,
     GroupRef,
-    Held,
     MemberRef,
     MeterRates,
-    Output,
+    PausedQueue,
     PfcConfig,
     PfcLimits,
     PfcStats,
     PortStats,
     Replica,
-    Row,
-    RowTarget,
+    SentFrame,
     StateError,
     SwitchConfig,
 )
 
 __all__ = [
-    "Account",
     "ActionCall",
     "BufferConfig",
     "BufferState",
     "BuildError",
     "ColourCounts",
     "DigestRecord",
+    "EncodedEntry",
+    "EncodedTarget",
+    "FrameAccount",
     "GroupRef",
-    "Held",
     "MemberRef",
     "MeterRates",
-    "Output",
+    "PausedQueue",
     "PfcConfig",
     "PfcLimits",
     "PfcStats",
     "PortStats",
     "Replica",
-    "Row",
-    "RowTarget",
+    "SentFrame",
     "StateError",
-    "Switch",
     "SwitchConfig",
+    "V1ModelSwitch",
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runtime's shared object, and the builder that makes others which go with it."""
+"""The shared object of the runtime, and builders of objects that link to it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all parts of a switch's Python API stand on: the C switch, its errors, its units."""
+"""Base of the switch's Python API: the C switch, its errors, its units."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from tailrace.spec.constants import PS_PER_NS
 from tailrace.switch.compiler.model import Model
-from tailrace.switch.compiler.program import Program
+from tailrace.switch.compiler.program import SwitchProgram
 from tailrace.switch.core.encoding import TargetEncoder
 from tailrace.switch.core.lib import MAX_NS, C, ffi
 from tailrace.switch.core.types import ErrorCode, MeterRates, StateError
@@ -24,7 +24,7 @@ _CODES: dict[int, tuple[ErrorCode, str]] = {
 
 
 def ps(time_ns: int) -> int:
-    """A time or span for the core, in its picoseconds; what is longer than it can count is its longest."""
+    """A time or span in ps for the core, at most the longest that it can count."""
     return min(time_ns, MAX_NS) * PS_PER_NS
 
 
@@ -39,18 +39,18 @@ class Core:
     """The C switch, and the program that it runs."""
 
     handle: Any
-    """Its address, a ``tr_switch *``; NULL once it is closed."""
+    """Its address, a ``tr_switch *``; NULL after close."""
     _lib: Any
-    _program: Program | None
+    _program: SwitchProgram | None
     _encode: TargetEncoder
 
     @property
     def address(self) -> int:
-        """The same as a number, for C that is not called by way of the headers."""
+        """The address as a number, for C that is called without the headers."""
         return int(ffi.cast("uintptr_t", self.handle))
 
     @property
-    def program(self) -> Program | None:
+    def program(self) -> SwitchProgram | None:
         """The program that is loaded."""
         return self._program
 
@@ -69,7 +69,7 @@ class Core:
         """Calls a function of the core that can fail; `what` names its object.
 
         Raises:
-            StateError: it does, or a number is none that C can take there.
+            StateError: it failed, or a number does not fit its C type.
         """
         try:
             result: int = call(self.handle, *arguments)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Action data and wide numbers as the 64-bit limbs that the C side wants."""
+"""Action data and wide numbers as 64-bit limbs for the core."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tailrace.switch.compiler.model import Action, Model, limbs_of
 from tailrace.switch.core.lib import C, ffi
 from tailrace.switch.core.types import ActionCall, MemberRef, StateError, Target
 
-_WORD = (1 << 64) - 1
+_LIMB_MASK = (1 << 64) - 1
 _ACTION, _MEMBER, _GROUP = C.TR_TARGET_ACTION, C.TR_TARGET_MEMBER, C.TR_TARGET_GROUP
 _DATA = ffi.typeof("uint64_t[]")
 
@@ -31,7 +31,7 @@ def int_to_limbs(value: int, bits: int) -> list[int]:
     """
     if value < 0 or value >> bits:
         raise StateError("range", f"{value} does not fit {bits} bits")
-    return [value >> 64 * i & _WORD for i in range(limbs_of(bits))]
+    return [value >> 64 * i & _LIMB_MASK for i in range(limbs_of(bits))]
 
 
 class TargetEncoder:
@@ -42,7 +42,7 @@ class TargetEncoder:
         self._narrow = [all(p.bits <= 64 for p in a.params) for a in model.actions]
 
     def __call__(self, target: Target) -> list[tuple[Any, ...]]:
-        """A target as calls into C take it.
+        """Encodes a target for the core.
 
         Raises:
             StateError: no such action, wrong number of values, or a value too large.

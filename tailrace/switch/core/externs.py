@@ -13,20 +13,20 @@ from tailrace.switch.core.lib import ffi
 from tailrace.switch.core.types import COLOUR_NUMBERS, ColourCounts, MeterRates, StateError
 
 CELLS = 4096
-"""Cells that are read or written at one time, under the lock: some 10 us."""
+"""Limit of cells that are read or written under one lock: some 10 us."""
 
 Raw = Any
 """64-bit numbers as C has them, ``uint64_t[]``, or a sequence of int."""
 
 
-def slices(size: int, most: int = CELLS) -> Iterator[tuple[int, int]]:
-    """(first, number) of the parts of an array, in order."""
+def cell_ranges(size: int, most: int = CELLS) -> Iterator[tuple[int, int]]:
+    """(first, number) of parts of an array, in order."""
     for first in range(0, size, most):
         yield first, min(most, size - first)
 
 
-class Externs(Core):
-    """State that a program reads and writes."""
+class ExternControl(Core):
+    """Control of externs."""
 
     def counter_read(self, counter: int, index: int) -> tuple[int, int]:
         """Bytes and packets of a counter's cell."""
@@ -35,16 +35,16 @@ class Externs(Core):
     def counter_read_all(self, counter: int) -> list[tuple[int, int]]:
         """Bytes and packets of all cells."""
         size = self.model.counters[counter].size
-        return [cell for first, n in slices(size) for cell in self.counter_cells(counter, first, n)]
+        return [cell for first, n in cell_ranges(size) for cell in self.counter_cells(counter, first, n)]
 
     def counter_packets(self, counter: int) -> list[tuple[int, int]]:
-        """Index and packets of the cells that have counted any."""
-        found = []
-        for first, n in slices(self.model.counters[counter].size):
+        """Index and packets of the cells with packets."""
+        counted = []
+        for first, n in cell_ranges(self.model.counters[counter].size):
             packets = ffi.unpack(self.counter_raw(counter, first, n), 2 * n)[1::2]
             if any(packets):
-                found += [(first + i, count) for i, count in enumerate(packets) if count]
-        return found
+                counted += [(first + i, count) for i, count in enumerate(packets) if count]
+        return counted
 
     def counter_cells(self, counter: int, first: int, count: int) -> list[tuple[int, int]]:
         """Bytes and packets of some cells, all at one time; at most `CELLS`, as packets wait meanwhile."""
@@ -53,7 +53,7 @@ class Externs(Core):
         return list(zip(numbers[::2], numbers[1::2], strict=True))
 
     def counter_raw(self, counter: int, first: int, count: int) -> Raw:
-        """The same as it is stored, for `counter_store`."""
+        """The raw cells, for `counter_store`."""
         cells = ffi.new("uint64_t[]", 2 * count)
         self._do(f"counter {counter}[{first}]", self._lib.tr_counter_read, counter, first, count, cells)
         return cells
@@ -75,7 +75,7 @@ class Externs(Core):
     def register_read_all(self, register: int) -> list[int]:
         """The numbers of all cells."""
         size = self.model.registers[register].size
-        return [cell for first, n in slices(size) for cell in self.register_cells(register, first, n)]
+        return [cell for first, n in cell_ranges(size) for cell in self.register_cells(register, first, n)]
 
     def register_cells(self, register: int, first: int, count: int) -> list[int]:
         """The numbers of some cells, all at one time; at most `CELLS`, as packets wait meanwhile."""
@@ -87,7 +87,7 @@ class Externs(Core):
         return [limbs_to_int(numbers[i : i + per_cell]) for i in range(0, len(numbers), per_cell)]
 
     def register_raw(self, register: int, first: int, count: int) -> Raw:
-        """The same as limbs, for `register_store`."""
+        """The cells as limbs, for `register_store`."""
         limbs = ffi.new("uint64_t[]", count * limbs_of(self.model.registers[register].bits))
         self._do(f"register {register}[{first}]", self._lib.tr_register_read, register, first, count, limbs)
         return limbs
@@ -103,10 +103,10 @@ class Externs(Core):
         Raises:
             StateError: index or value out of range.
         """
-        self.register_fill(register, index, 1, value)
+        self.register_set_cells(register, index, 1, value)
 
-    def register_fill(self, register: int, first: int, count: int, value: int) -> None:
-        """Sets some cells to one number, all at one time; at most `CELLS`, as packets wait meanwhile.
+    def register_set_cells(self, register: int, first: int, count: int, value: int) -> None:
+        """Sets some cells to one number at one time; at most `CELLS`, as packets wait meanwhile.
 
         Raises:
             StateError: index or value out of range.
@@ -116,8 +116,8 @@ class Externs(Core):
 
     def register_reset(self, register: int) -> None:
         """Sets all cells to zero."""
-        for first, n in slices(self.model.registers[register].size):
-            self.register_fill(register, first, n, 0)
+        for first, n in cell_ranges(self.model.registers[register].size):
+            self.register_set_cells(register, first, n, 0)
 
     def meter_cells(self, meter: int, first: int, count: int) -> list[MeterRates | None]:
         """The rates of some cells, None where none are set; at most `CELLS`, as packets wait meanwhile."""
@@ -131,19 +131,19 @@ class Externs(Core):
     def meter_set(self, meter: int, index: int, rates: MeterRates | None) -> None:
         """Configures a meter's cell; None: every packet is green.
 
-        A cell that has these rates already goes on as it is.
+        A cell that has these rates already keeps its state.
         """
-        self.meter_fill(meter, index, 1, rates)
+        self.meter_set_cells(meter, index, 1, rates)
 
-    def meter_fill(self, meter: int, first: int, count: int, rates: MeterRates | None) -> None:
+    def meter_set_cells(self, meter: int, first: int, count: int, rates: MeterRates | None) -> None:
         """Configures some cells alike; at most `CELLS`, as packets wait meanwhile.
 
-        What they have counted stays.
+        Their counts stay.
         """
         self._do(f"meter {meter}[{first}]", self._lib.tr_meter_write, meter, first, count, rates_of(rates))
 
     def colours_raw(self, meter: int, first: int, count: int) -> Raw:
-        """What some cells of a meter have counted: bytes and packets of green, yellow and red, for
+        """The raw counts of some cells of a meter, bytes and packets of green, yellow and red, for
         `colours_store`; at most `CELLS`.
         """
         cells = ffi.new("uint64_t[]", COLOUR_NUMBERS * count)
@@ -156,7 +156,7 @@ class Externs(Core):
         return [tuple(numbers[i : i + COLOUR_NUMBERS]) for i in range(0, len(numbers), COLOUR_NUMBERS)]
 
     def colours_store(self, meter: int, first: int, cells: Raw) -> None:
-        """Sets what cells from `first` on have counted."""
+        """Sets the counts of cells from `first` on."""
         count = len(cells) // COLOUR_NUMBERS
         self._do(f"meter {meter}[{first}]", self._lib.tr_colours_write, meter, first, count, cells)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C core as Python calls it: what tr_switch.h and tr_mem.h declare."""
+"""Python bindings of the C core, as tr_switch.h, tr_mem.h and tr_tracer.h declare it."""
 
 from __future__ import annotations
 

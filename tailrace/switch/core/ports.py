@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports and queues of a switch, replication, and where its frames are."""
+"""Ports and queues of a switch, replication, and the account of its frames."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tailrace.spec.watchdog import Watchdog
 from tailrace.switch.core.core import Core, ps
 from tailrace.switch.core.lib import C, ffi, fields
 from tailrace.switch.core.types import (
-    Account,
     BufferConfig,
     BufferState,
-    Held,
+    FrameAccount,
+    PausedQueue,
     PfcConfig,
     PfcStats,
     PortStats,
@@ -23,8 +23,8 @@ from tailrace.switch.core.types import (
 )
 
 
-class Ports(Core):
-    """What the traffic manager does."""
+class PortControl(Core):
+    """Control of the traffic manager."""
 
     def mcast_set(self, group: int, replicas: Sequence[Replica]) -> None:
         """Makes or replaces a multicast group (1..65535)."""
@@ -53,7 +53,7 @@ class Ports(Core):
         self._do(f"clone session {session}", self._lib.tr_clone_delete, session)
 
     def port_set(self, port: int, up: bool) -> None:
-        """Takes a port up or down; what is sent to a port that is down is dropped."""
+        """Sets a port up or down; packets to a port that is down are dropped."""
         self._lib.tr_switch_lock(self.handle)
         self._lib.tr_port_up(self.handle, port, int(up))
         self._lib.tr_switch_unlock(self.handle)
@@ -69,8 +69,8 @@ class Ports(Core):
         """Turns PFC on for some priorities of a port, or off with none; port 512 stands for all."""
         enabled = sum(1 << p for p in set(pfc.priorities) if 0 <= p < C.TR_MAX_PRIORITIES)
         limits = [
-            (own.xoff_bytes, own.xon_bytes, own.headroom_bytes)
-            for own in map(pfc.limits, range(C.TR_MAX_PRIORITIES))
+            (limit.xoff_bytes, limit.xon_bytes, limit.headroom_bytes)
+            for limit in map(pfc.limits, range(C.TR_MAX_PRIORITIES))
         ]
         watchdog = pfc.watchdog or Watchdog()
         share_ppm = round(watchdog.share * C.TR_ALWAYS_PPM)
@@ -84,42 +84,42 @@ class Ports(Core):
         self._do(f"port {port}, PFC", self._lib.tr_port_pfc, port, raw)
 
     def pfc_stats(self, port: int, priority: int, at_ns: int = 0) -> PfcStats:
-        """PFC of a port and priority; what lasts is counted up to `at_ns`, or now if that is later."""
+        """PFC of a port and priority; times count up to `at_ns`, or now if that is later."""
         raw = ffi.new("tr_pfc_stats *")
         self._pfc_read(port, priority, at_ns, raw)
         return PfcStats(**fields(raw))
 
-    def pfc_touched(self, port: int, at_ns: int = 0) -> dict[int, PfcStats]:
-        """The same of each priority of a port that PFC ever touched."""
-        found, raw = {}, ffi.new("tr_pfc_stats *")
+    def pfc_stats_all(self, port: int, at_ns: int = 0) -> dict[int, PfcStats]:
+        """The same of each priority of a port with any PFC activity."""
+        by_priority, raw = {}, ffi.new("tr_pfc_stats *")
         nothing = bytes(ffi.sizeof("tr_pfc_stats"))
         for priority in range(C.TR_MAX_PRIORITIES):
             self._pfc_read(port, priority, at_ns, raw)
             # of nearly all ports of a large network
             if bytes(ffi.buffer(raw)) != nothing:
-                found[priority] = PfcStats(**fields(raw))
-        return found
+                by_priority[priority] = PfcStats(**fields(raw))
+        return by_priority
 
     def _pfc_read(self, port: int, priority: int, at_ns: int, raw: Any) -> None:
         what = f"port {port}, PFC of priority {priority}"
         self._do(what, self._lib.tr_pfc_read, port, priority, ps(at_ns), raw)
 
-    def held(self, at_ns: int) -> list[Held]:
-        """The queues that pauses hold at a time, by port and priority: an item for each account."""
-        found = ffi.new("uint32_t *")
-        self._do("queues", self._lib.tr_held_read, ps(at_ns), ffi.NULL, 0, found)
-        raw = ffi.new("tr_held[]", found[0])
-        self._do("queues", self._lib.tr_held_read, ps(at_ns), raw, len(raw), found)
-        return [Held(**fields(raw + place)) for place in range(min(len(raw), found[0]))]
+    def paused_queues(self, at_ns: int) -> list[PausedQueue]:
+        """The paused queues at a time, by port and priority: an item for each ingress account."""
+        count = ffi.new("uint32_t *")
+        self._do("queues", self._lib.tr_paused_queues, ps(at_ns), ffi.NULL, 0, count)
+        raw = ffi.new("tr_paused_queue[]", count[0])
+        self._do("queues", self._lib.tr_paused_queues, ps(at_ns), raw, len(raw), count)
+        return [PausedQueue(**fields(raw + place)) for place in range(min(len(raw), count[0]))]
 
     def buffer_config(self, buffer: BufferConfig) -> None:
-        """Limits the memory of all ports together; 0 bytes: no limit."""
+        """Limits the packet buffer of all ports; 0 bytes: no limit."""
         alpha = buffer.alpha or Fraction(0)
         raw = (buffer.bytes, buffer.port_bytes, alpha.numerator, alpha.denominator)
         self._do("buffer", self._lib.tr_buffer_set, [raw])
 
     def buffer(self) -> BufferState:
-        """How much of the memory is taken."""
+        """The occupancy of the packet buffer."""
         raw = ffi.new("tr_buffer_state_t *")
         self._lib.tr_buffer_state(self.handle, raw)
         return BufferState(**fields(raw))
@@ -159,16 +159,16 @@ class Ports(Core):
         return PortStats(**fields(raw))
 
     def drops(self) -> dict[str, int]:
-        """Packets that ended in the switch, by reason; reasons never seen are left out."""
+        """Dropped packets by reason; reasons without drops are left out."""
         counts = ffi.new("uint64_t[]", C.TR_DROP_COUNT)
         self._lib.tr_drops_read(self.handle, counts)
         return {ffi.string(self._lib.tr_drop_name(i)).decode(): n for i, n in enumerate(counts) if n}
 
-    def account(self) -> Account:
-        """Where every frame is that ever came in or was made."""
+    def account(self) -> FrameAccount:
+        """The account of all frames that were received or made."""
         raw = ffi.new("tr_account *")
         self._lib.tr_account_read(self.handle, raw)
-        return Account(**fields(raw))
+        return FrameAccount(**fields(raw))
 
 
 def _raw(replicas: Sequence[Replica]) -> list[tuple[int, int]]:

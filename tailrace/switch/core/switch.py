@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A v1model switch in this process: packets and times in, packets and times out, all state open.
+"""A v1model switch in this process, with packets, times and all state under the caller's control.
 
     program = load_program(Path("l3.json").read_bytes())
-    switch = Switch(program)
+    switch = V1ModelSwitch(program)
     switch.table_insert(0, key, mask, prefix_bits=24, target=ActionCall(1, (0x020000000001, 2)))
     switch.inject(1, frame, at_ns=0)
     switch.run(1_000)
-    switch.outputs()          # [Output(port=2, data=b"...", time_ns=0)]
+    switch.outputs()          # [SentFrame(port=2, data=b"...", time_ns=0)]
 
 Every call takes an internal lock, so state may be read and written from any thread while a
 real-time loop runs the same switch. Tables, profiles and so on are named by their index in the
@@ -22,37 +22,37 @@ from typing import Any
 
 from tailrace.spec.constants import PS_PER_NS
 from tailrace.switch.compiler.model import Model, limbs_of
-from tailrace.switch.compiler.program import Program
+from tailrace.switch.compiler.program import SwitchProgram
 from tailrace.switch.core import lib
 from tailrace.switch.core.core import ps
 from tailrace.switch.core.encoding import TargetEncoder, limbs_to_int
-from tailrace.switch.core.externs import Externs
+from tailrace.switch.core.externs import ExternControl
 from tailrace.switch.core.lib import C, ffi
-from tailrace.switch.core.ports import Ports
-from tailrace.switch.core.tables import Tables
+from tailrace.switch.core.ports import PortControl
+from tailrace.switch.core.tables import TableControl
 from tailrace.switch.core.types import (
     ActionCall,
     DigestRecord,
-    Output,
     PfcConfig,
+    SentFrame,
     StateError,
     SwitchConfig,
 )
 
 LEVELS = ("trace", "info", "warning", "error")
-# tr_run returns early when packets circle without time passing; so often it is called again
+# tr_run returns early when packets recirculate without time passing; the limit of its calls
 _IDLE_ROUNDS = 64
 _DIGESTS = 1024
 STORM_DIGESTS = ("pfc_storm_t", "pfc_restored_t")
-"""Of p4src/pfc/watch.p4: a storm has begun, one is over; port and priority."""
+"""Digests of p4src/pfc/watch.p4 for the begin and the end of a storm, with port and priority."""
 
 LogCallback = Callable[[str, str], None]
 
 
-class Switch(Tables, Externs, Ports):
-    """One switch. Close it when it is no longer needed, or use it in a ``with`` statement."""
+class V1ModelSwitch(TableControl, ExternControl, PortControl):
+    """A v1model switch. Close it after use, or use it in a ``with`` statement."""
 
-    def __init__(self, program: Program | None, config: SwitchConfig | None = None) -> None:
+    def __init__(self, program: SwitchProgram | None, config: SwitchConfig | None = None) -> None:
         self.config = config or SwitchConfig()
         c = self.config
         if not 1 <= c.priority_queues <= C.TR_MAX_PRIORITIES:
@@ -63,8 +63,8 @@ class Switch(Tables, Externs, Ports):
         self._code: ctypes.CDLL | None = None
         self._log: object = None
         self.on_program: Callable[[], None] | None = None
-        """Is called when the switch has got another program, before anybody else knows."""
-        self._program: Program | None = None
+        """Called after the switch loads another program, before any other reader."""
+        self._program: SwitchProgram | None = None
         raw = {
             "drop_port": c.drop_port,
             "priorities": c.priority_queues,
@@ -87,24 +87,24 @@ class Switch(Tables, Externs, Ports):
         if c.pfc is not None:
             self.port_pfc(C.TR_MAX_PORTS, c.pfc)
             if c.cpu_port is not None:
-                # a controller neither pauses nor is paused, and needs no headroom
+                # the CPU port has no PFC, and needs no headroom
                 self.port_pfc(c.cpu_port, PfcConfig((), 0, 0, 0))
         if c.buffer is not None:
             self.buffer_config(c.buffer)
 
-    def __enter__(self) -> Switch:
+    def __enter__(self) -> V1ModelSwitch:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Frees the switch; it must not be used any more."""
+        """Frees the switch, which must not be used afterwards."""
         handle, self.handle = self.handle, ffi.NULL
         self._lib.tr_switch_free(handle)
 
-    def load(self, program: Program | None) -> None:
-        """Replaces the program; all state is that of a new switch, ports keep their settings.
+    def load(self, program: SwitchProgram | None) -> None:
+        """Replaces the program; the state is that of a new switch, ports keep their settings.
 
         Without a program every packet is dropped.
         """
@@ -117,21 +117,21 @@ class Switch(Tables, Externs, Ports):
         self._digest_bits: tuple[tuple[int, ...], ...] = ()
         if program is not None:
             self._digest_bits = tuple(digest.field_bits for digest in program.model.digests)
-            self._tell_storms(program.model)
+            self._set_storm_digests(program.model)
             self._encode = TargetEncoder(program.model)
             self._install(program.model)
         if self.on_program is not None:
             self.on_program()
 
-    def _tell_storms(self, model: Model) -> None:
-        """Storms of PFC are told by digests of the program, if it has those of p4src/pfc/watch.p4."""
+    def _set_storm_digests(self, model: Model) -> None:
+        """PFC storms are reported by digests of the program, if it has those of p4src/pfc/watch.p4."""
         known = {digest.name: digest.index for digest in model.digests if len(digest.values) == 2}
         begun, over = (known.get(name, -1) for name in STORM_DIGESTS)
-        self._do("digests of storms", self._lib.tr_pfc_tell_storms, begun, over)
+        self._do("digests of storms", self._lib.tr_pfc_storm_digests, begun, over)
 
     def _install(self, model: Model) -> None:
         for t in model.tables:
-            # of a call the code has its action
+            # the code of a call has its action
             if t.default_action is not None and not t.is_call:
                 self.table_set_default(t.index, None)
             for e in t.entries:
@@ -147,12 +147,12 @@ class Switch(Tables, Externs, Ports):
                 except StateError as error:
                     if error.code != "exists":
                         raise
-                    # of two equal entries the first one wins, the second can never match
+                    # of two equal entries the first wins, the second never matches
 
-    def exchange(self, other: Switch) -> None:
-        """Takes the program and all state of another switch, on which no packet has been, for its own.
+    def exchange(self, other: V1ModelSwitch) -> None:
+        """Exchanges program and state with another switch that has had no packet.
 
-        Packets in flight are lost, ports keep their settings. It cannot fail, and more state takes no longer.
+        Packets in flight are lost, ports keep their settings. It cannot fail, and takes constant time.
         """
         self._lib.tr_switch_exchange(self.handle, other.handle)
         self._code, other._code = other._code, self._code
@@ -165,7 +165,7 @@ class Switch(Tables, Externs, Ports):
             self.on_program()
 
     def clock(self, now_ns: int) -> None:
-        """Sets the time for entries and meters made from now on, where no packet tells it."""
+        """Sets the time for new entries and meters, if no packet sets it."""
         self._lib.tr_switch_clock(self.handle, ps(now_ns))
 
     # ---- data plane ----
@@ -177,7 +177,7 @@ class Switch(Tables, Externs, Ports):
             virtual_bytes: payload bytes behind ``data`` that exist as a length only.
 
         Raises:
-            StateError: no such port, or a time that the switch cannot count (0 to 213 days).
+            StateError: no such port, or a time out of range (0 to 213 days).
         """
         if not 0 <= at_ns <= lib.MAX_NS:
             raise StateError("range", f"{at_ns} ns is no time that a switch can count")
@@ -190,7 +190,7 @@ class Switch(Tables, Externs, Ports):
 
     @contextmanager
     def between_packets(self) -> Iterator[None]:
-        """No packet is processed within, by any thread, whatever this one changes in the meantime."""
+        """Within, no thread processes a packet; the caller's changes are atomic to packets."""
         self._lib.tr_switch_lock(self.handle)
         try:
             yield
@@ -198,13 +198,13 @@ class Switch(Tables, Externs, Ports):
             self._lib.tr_switch_unlock(self.handle)
 
     def run(self, until_ns: int) -> int | None:
-        """Does everything that is due up to ``until_ns``.
+        """Processes all events up to ``until_ns``.
 
         Returns:
-            the time of the next event, the first whole ns that is not before it; None when nothing waits.
+            the time of the next event, rounded up to ns; None: there is none.
 
         Raises:
-            StateError: packets circle (resubmit, recirculate) without time passing.
+            StateError: packets resubmit or recirculate without time passing.
         """
         until_ps = ps(until_ns)
         for _ in range(_IDLE_ROUNDS):
@@ -217,25 +217,25 @@ class Switch(Tables, Externs, Ports):
                 return None if next_ps == C.TR_NEVER else -(-next_ps // PS_PER_NS)
         raise StateError("invalid", "packets circle through the switch without time passing")
 
-    def outputs(self) -> list[Output]:
-        """Takes the frames that have been sent, in the order of sending."""
-        found: list[Output] = []
+    def outputs(self) -> list[SentFrame]:
+        """Takes the sent frames, in the order of sending."""
+        frames: list[SentFrame] = []
         out = ffi.new("tr_out *")
         self._lib.tr_switch_lock(self.handle)
         try:
             while self._lib.tr_pop(self.handle, out):
                 data = bytes(ffi.buffer(out.data, out.len)) if out.len else b""
-                found.append(Output(out.port, data, out.time_ps // PS_PER_NS, out.virt))
+                frames.append(SentFrame(out.port, data, out.time_ps // PS_PER_NS, out.virt))
                 self._lib.tr_release(self.handle, out.slot)
         finally:
             self._lib.tr_switch_unlock(self.handle)
-        return found
+        return frames
 
     def digests(self) -> list[DigestRecord]:
-        """Takes the digest messages that wait."""
-        found: list[DigestRecord] = []
+        """Takes the pending digest messages."""
+        records: list[DigestRecord] = []
         if not self._digest_bits:
-            return found
+            return records
         most = max(sum(map(limbs_of, bits)) for bits in self._digest_bits)
         time_ps, raw = ffi.new("uint64_t *"), ffi.new("uint64_t[]", max(most, 1))
         for _ in range(_DIGESTS):  # more may come as fast as they are taken
@@ -246,11 +246,11 @@ class Switch(Tables, Externs, Ports):
             for bits in self._digest_bits[index]:
                 values.append(limbs_to_int(limbs[at : at + limbs_of(bits)]))
                 at += limbs_of(bits)
-            found.append(DigestRecord(index, time_ps[0] // PS_PER_NS, tuple(values)))
-        return found
+            records.append(DigestRecord(index, time_ps[0] // PS_PER_NS, tuple(values)))
+        return records
 
     def set_log(self, callback: LogCallback | None) -> None:
-        """Sends log_msg texts and errors to ``callback(level, text)``; what packets do: switch.trace."""
+        """Sends log_msg texts and errors to ``callback(level, text)``; for packet traces see switch.trace."""
 
         def call(_: object, level: int, text: Any) -> None:
             assert callback is not None

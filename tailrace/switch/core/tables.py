@@ -12,18 +12,18 @@ from tailrace.switch.core.types import (
     COLOUR_NUMBERS,
     ActionCall,
     ColourCounts,
+    EncodedEntry,
+    EncodedTarget,
     MeterRates,
-    Row,
-    RowTarget,
     StateError,
     Target,
 )
 
 EXPIRED_SCAN = 4096
-"""Entries of a table that are looked at for their timeout at one time, under the lock."""
+"""Entries of a table whose timeouts are checked at one time, under the lock."""
 
 
-class Tables(Core):
+class TableControl(Core):
     """Entries, default actions, counters and meters of entries; members and groups of profiles."""
 
     def table_insert(
@@ -67,17 +67,17 @@ class Tables(Core):
             ps(now_ns),
         )
 
-    def row_target(self, call: ActionCall) -> RowTarget:
-        """The target of a `Row`, and what it points to.
+    def encode_target(self, call: ActionCall) -> EncodedTarget:
+        """The target of an `EncodedEntry`, and the data it points to.
 
         Raises:
             StateError: as for `table_insert`.
         """
         data = self._encode(call)
-        return RowTarget(ffi.new("tr_target[]", data), data)
+        return EncodedTarget(ffi.new("tr_target[]", data), data)
 
-    def table_fill(self, table: int, rows: Iterable[Row], now_ns: int) -> list[int]:
-        """Adds entries, all or none; their handles.
+    def table_bulk_insert(self, table: int, rows: Iterable[EncodedEntry], now_ns: int) -> list[int]:
+        """Bulk insert: adds all entries or none, and returns their handles.
 
         Raises:
             StateError: as for `table_insert`; nothing was added.
@@ -96,7 +96,7 @@ class Tables(Core):
         return handles
 
     def table_modify(self, table: int, handle: int, target: Target, timeout_ns: int = 0) -> None:
-        """Gives an entry another target; its counters stay."""
+        """Replaces the target of an entry; its counters stay."""
         raw = self._encode(target)
         self._do(
             f"table {table}, entry {handle}", self._lib.tr_table_modify, table, handle, raw, ps(timeout_ns)
@@ -124,7 +124,7 @@ class Tables(Core):
         return self._do(f"table {table}", self._lib.tr_table_count, table)
 
     def table_resize(self, table: int, max_size: int) -> None:
-        """Gives a table room for another number of entries than its program says.
+        """Sets the size of a table, instead of that of its program.
 
         p4c sizes a table with initial entries by their number; P4Info has the size the program asks for.
 
@@ -135,11 +135,11 @@ class Tables(Core):
 
     def entry_counter(self, table: int, handle: int) -> tuple[int, int]:
         """Bytes and packets of an entry's direct counter; handle -1 is the default entry."""
-        found = ffi.new("uint64_t[2]")
+        counts = ffi.new("uint64_t[2]")
         self._do(
-            f"table {table}, entry {handle}", self._lib.tr_entry_counter, table, handle, found, found + 1
+            f"table {table}, entry {handle}", self._lib.tr_entry_counter, table, handle, counts, counts + 1
         )
-        return found[0], found[1]
+        return counts[0], counts[1]
 
     def entry_counter_set(self, table: int, handle: int, bytes_: int, packets: int) -> None:
         """Sets an entry's direct counter."""
@@ -148,7 +148,7 @@ class Tables(Core):
         )
 
     def entry_meter_set(self, table: int, handle: int, rates: MeterRates | None) -> None:
-        """Configures an entry's direct meter; None: every packet is green. What it has counted stays.
+        """Configures an entry's direct meter; None: every packet is green. Its counts stay.
 
         Raises:
             StateError: ``invalid``: the table has no direct meter.
@@ -158,13 +158,13 @@ class Tables(Core):
         )
 
     def entry_colours(self, table: int, handle: int) -> ColourCounts:
-        """Bytes and packets of green, yellow and red that an entry's direct meter has counted."""
-        found = ffi.new("uint64_t[]", COLOUR_NUMBERS)
-        self._do(f"table {table}, entry {handle}, meter", self._lib.tr_entry_colours, table, handle, found)
-        return tuple(found)
+        """Bytes and packets of green, yellow and red of an entry's direct meter."""
+        counts = ffi.new("uint64_t[]", COLOUR_NUMBERS)
+        self._do(f"table {table}, entry {handle}, meter", self._lib.tr_entry_colours, table, handle, counts)
+        return tuple(counts)
 
     def entry_colours_set(self, table: int, handle: int, counts: ColourCounts) -> None:
-        """Sets what an entry's direct meter has counted."""
+        """Sets the counts of an entry's direct meter."""
         self._do(
             f"table {table}, entry {handle}, meter", self._lib.tr_entry_colours_set, table, handle, counts
         )
@@ -178,15 +178,15 @@ class Tables(Core):
     def table_expired(
         self, table: int, now_ns: int, first: int = 0, scan: int = EXPIRED_SCAN, most: int = EXPIRED_SCAN
     ) -> tuple[list[int], int]:
-        """Entries whose timeout has run out, each again only after another timeout.
+        """Entries whose idle timeout has expired, each again only after another timeout.
 
         Args:
             first: the handle to begin with.
-            scan: handles to look at, while packets wait.
-            most: entries to find at most.
+            scan: handles to check, while packets wait.
+            most: limit of the entries.
 
         Returns:
-            their handles, and where to go on: 0 behind the last entry.
+            their handles, and the handle to continue with: 0 behind the last entry.
         """
         handles, place = ffi.new("int[]", most), ffi.new("uint32_t *", first)
         count = self._do(
@@ -200,7 +200,7 @@ class Tables(Core):
         return self._do(f"profile {profile}", self._lib.tr_member_add, profile, raw)
 
     def members_add(self, profile: int, call: ActionCall, count: int) -> list[int]:
-        """Adds as many members with the same action, one after the other; all of them, or none."""
+        """Adds `count` members with the same action, all or none."""
         raw, what, handles = self._encode(call), f"profile {profile}", list[int]()
         try:
             for _ in range(count):
@@ -212,32 +212,32 @@ class Tables(Core):
         return handles
 
     def member_modify(self, profile: int, handle: int, call: ActionCall) -> None:
-        """Gives a member another action."""
+        """Replaces the action of a member."""
         raw = self._encode(call)
         self._do(f"profile {profile}, member {handle}", self._lib.tr_member_modify, profile, handle, raw)
 
     def members_modify(self, profile: int, handles: Iterable[int], call: ActionCall) -> None:
-        """Gives several members the same other action, one after the other."""
+        """Replaces the action of several members, one after the other."""
         raw, what = self._encode(call), f"profile {profile}"
         for handle in handles:
             self._do(what, self._lib.tr_member_modify, profile, handle, raw)
 
     def member_delete(self, profile: int, handle: int) -> None:
-        """Removes a member; entries that still name it do nothing."""
+        """Removes a member; entries that refer to it do nothing."""
         self._do(f"profile {profile}, member {handle}", self._lib.tr_member_delete, profile, handle)
 
     def group_add(self, profile: int, *, drawn: bool = False, first: ActionCall | None = None) -> int:
-        """Adds an empty group; a packet that hits an empty group goes on untouched.
+        """Adds an empty group; a packet that hits an empty group stays unchanged.
 
         Args:
-            drawn: each packet's member is drawn at random, and not chosen by the hash.
-            first: an action that comes before the member's, also where there is no member.
+            drawn: each packet's member is drawn at random, not by the hash.
+            first: an action before that of the member, also without a member.
         """
         raw = ffi.NULL if first is None else self._encode(first)
         return self._do(f"profile {profile}", self._lib.tr_group_add, profile, drawn, raw)
 
     def group_set(self, profile: int, handle: int, members: Sequence[int]) -> None:
-        """Sets the members among which the hash chooses: ``members[hash % len(members)]``."""
+        """Sets the members, of which the hash selects ``members[hash % len(members)]``."""
         self._do(
             f"profile {profile}, group {handle}",
             self._lib.tr_group_set,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that go into and come out of a Switch."""
+"""Types of arguments and results of a switch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ErrorCode = Literal["exists", "not_found", "full", "range", "invalid", "memory"]
 
 
 class StateError(Error):
-    """A control call that cannot be done; ``code`` says why in one word."""
+    """A control call that failed; ``code`` is its reason."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class PortError(Error):
 
 @dataclass(frozen=True, slots=True)
 class PfcLimits:
-    """Thresholds in bytes of what came in by one port with one priority."""
+    """PFC thresholds in bytes of one ingress port and priority."""
 
     xoff_bytes: int
     xon_bytes: int
@@ -40,10 +40,9 @@ class PfcLimits:
 class PfcConfig:
     """PFC of a port (RLB §II-A): lossless priorities and their thresholds in bytes.
 
-    `own` names priorities whose thresholds differ; `quanta` is the pause asked for, in 512 bit times. With
-    `watchdog` None it depends on what is at the port, where that is known, else it is `Watchdog()`. What came
-    in by the port waits `rise` priorities above that with which its sender had sent it, and is counted, and
-    paused, with that.
+    `overrides` are thresholds of single priorities; `quanta` is the requested pause, in 512 bit times.
+    `watchdog` None: that for the port's peer, where it is known, else `Watchdog()`. A received packet waits
+    `rise` priorities above that of its sender, which is the one that is counted and paused.
     """
 
     priorities: Sequence[int]
@@ -51,26 +50,26 @@ class PfcConfig:
     xon_bytes: int
     headroom_bytes: int
     quanta: int = 0xFFFF
-    own: Mapping[int, PfcLimits] = field(default_factory=dict)
+    overrides: Mapping[int, PfcLimits] = field(default_factory=dict)
     watchdog: Watchdog | None = None
     rise: int = 0
 
     @property
     def least_xoff_bytes(self) -> int:
-        """The least that a priority may have before its sender is paused; 0: none is lossless."""
+        """The lowest XOFF threshold; 0: no priority is lossless."""
         return min((self.limits(priority).xoff_bytes for priority in self.priorities), default=0)
 
     def limits(self, priority: int) -> PfcLimits:
         """The thresholds of one priority."""
-        return self.own.get(priority, PfcLimits(self.xoff_bytes, self.xon_bytes, self.headroom_bytes))
+        return self.overrides.get(priority, PfcLimits(self.xoff_bytes, self.xon_bytes, self.headroom_bytes))
 
 
 @dataclass(frozen=True, slots=True)
 class BufferConfig:
-    """The memory of a switch, headrooms included, that all its ports share.
+    """The shared packet buffer of a switch, headrooms included.
 
-    With `alpha` thresholds are dynamic: a port and priority gets at most that many times what is free, and
-    its xoff at most. `port_bytes` of it each port has for packets that are not lossless.
+    With `alpha` thresholds are dynamic: a port and priority gets at most `alpha` times the free bytes, and at
+    most its xoff. `port_bytes` are reserved in each port for packets that are not lossless.
     """
 
     bytes: int
@@ -80,7 +79,7 @@ class BufferConfig:
 
 @dataclass(frozen=True, slots=True)
 class SwitchConfig:
-    """How a switch is set up; rates in bits/s (0: no limit), times in ns, depths 0: no limit.
+    """Settings of a switch; rates in bits/s (0: no limit), times in ns, depths 0: no limit.
 
     packet_bytes: memory for packets in the switch, copies included; 0: no limit
     """
@@ -109,24 +108,24 @@ class ActionCall:
     data: tuple[int, ...] = ()
 
 
-class RowTarget(NamedTuple):
-    """An action with its data as the core takes it; `raw` points into `data`."""
+class EncodedTarget(NamedTuple):
+    """An action with its data, encoded for the core; `raw` points into `data`."""
 
     raw: object
     data: object
 
 
-class Row(NamedTuple):
-    """An entry without a timeout as the core takes it, for every switch with the same program.
+class EncodedEntry(NamedTuple):
+    """A table entry without a timeout, encoded for the core of any switch with the same program.
 
-    `target` is what `Switch.row_target` gives; the others are as for `Switch.table_insert`.
+    `target` is of `encode_target`; the others are as for `table_insert`.
     """
 
     key: bytes
     mask: bytes
     prefix_bits: int
     priority: int
-    target: RowTarget
+    target: EncodedTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,15 +169,15 @@ class MeterRates:
 
 
 COLOUR_NUMBERS: int = 2 * C.TR_COLOURS
-"""Numbers that a meter has counted: bytes and packets of green, yellow and red."""
+"""Counts of a meter: bytes and packets of green, yellow and red."""
 
 ColourCounts = tuple[int, ...]
 """So many numbers, in that order."""
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
-    """A frame that left a port; ``time_ns`` is when its last bit had left."""
+class SentFrame:
+    """A frame sent on a port; ``time_ns`` is the time of its last bit."""
 
     port: int
     data: bytes
@@ -195,13 +194,12 @@ class DigestRecord(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """Where all frames and their virtual payload bytes (``_virt``) are.
+class FrameAccount:
+    """Account of all frames and their virtual payload bytes (``_virt``).
 
-    What came in (``rx``) or was made inside (clones, multicast copies, pauses) has left (``tx``), was
-    dropped, or is held in queues, re-entry and outputs; payload may also have been cut off by truncate.
-    What is held is found by looking for it, all else is counted as it happens. ``held_data`` of the frames
-    held have virtual payload, and are no copies.
+    Frames received (``rx``) or made inside (clones, multicast copies, pauses) were sent (``tx``) or dropped,
+    or are held in queues, re-entry and outputs; payload may also be cut off by truncate. Held frames are
+    counted by a walk, others by counters. ``held_data`` held frames have virtual payload and are no copies.
     """
 
     rx_frames: int
@@ -219,7 +217,7 @@ class Account:
 
     @property
     def balanced(self) -> bool:
-        """Whether nothing was lost or made up."""
+        """Whether all frames are accounted for."""
         frames = self.tx_frames + self.dropped_frames + self.held_frames
         virt = self.tx_virt + self.dropped_virt + self.cut_virt + self.held_virt
         return (self.rx_frames + self.made_frames, self.rx_virt + self.made_virt) == (frames, virt)
@@ -248,12 +246,11 @@ class PortStats:
 class PfcStats:
     """PFC of one port and priority since the switch was made.
 
-    Of what came in by the port: ``bytes`` that wait, above the threshold ``headroom_bytes``, and the most
-    of either that there ever were. ``xoff_sent`` counts repeated pauses, too; the sender was kept paused
-    for ``pausing_ns``. ``received`` counts frames that named the priority, and its queue was paused for
-    ``paused_ns`` by them, in ``times_paused`` stretches. Of ``storms``, in which pauses held the queue for
-    too long, one goes on where ``storming`` is 1; they have lasted ``storm_ns`` and ``storm_dropped``
-    packets were dropped.
+    As ingress: ``bytes`` that wait, ``headroom_bytes`` of them above the threshold, the maximum of either.
+    ``xoff_sent`` includes repeated pauses; the sender was paused for ``pausing_ns``. As egress: ``received``
+    pause frames with the priority; its queue was paused for ``paused_ns`` in ``times_paused`` intervals.
+    ``storms`` are pauses that lasted too long, and ``storming`` is 1 during one; they lasted ``storm_ns`` and
+    dropped ``storm_dropped`` packets.
     """
 
     bytes: int
@@ -272,10 +269,9 @@ class PfcStats:
     storm_ns: int
 
 
-class Held(NamedTuple):
-    """Of what waits in a queue that a pause holds, the bytes on one account: what came in by `from_port` with
-    `from_priority`. Its sender is paused where `pausing` is 1, and goes on when no more than `xon_bytes` of
-    all that is on the account are left.
+class PausedQueue(NamedTuple):
+    """Bytes in a paused queue of one ingress account: received on `from_port` with `from_priority`. With
+    `pausing` 1 the sender is paused, until at most `xon_bytes` of the account are left.
     """
 
     port: int
@@ -289,9 +285,9 @@ class Held(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BufferState:
-    """The buffer of a switch: its size (0: no limit), what of it is not shared, and what is and was taken.
+    """The packet buffer of a switch: size (0: no limit), reserved bytes, present and maximum occupancy.
 
-    ``own_bytes`` is what ports have for packets that are not lossless, as far as it is taken. Without a limit
+    ``own_bytes`` are the occupied bytes of ports' reserves for packets that are not lossless. Without a limit
     only lossless packets are counted.
     """
 
@@ -306,5 +302,5 @@ class BufferState:
 
     @property
     def balanced(self) -> bool:
-        """Whether just what packets hold is taken; they were looked for."""
+        """Whether the occupancy equals the bytes of all packets, counted by a walk."""
         return self.shared_bytes + self.headroom_bytes + self.own_bytes == self.held_bytes

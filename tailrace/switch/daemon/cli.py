@@ -27,15 +27,15 @@ from tailrace.switch.daemon.lossless import buffer_config, packet_bytes, pfc_con
 from tailrace.switch.daemon.options import OptionError, SwitchOptions
 
 if TYPE_CHECKING:
-    from tailrace.switch.compiler import Program
-    from tailrace.switch.core import Switch
+    from tailrace.switch.compiler import SwitchProgram
+    from tailrace.switch.core import V1ModelSwitch
     from tailrace.switch.daemon.ports import IoLoop
     from tailrace.switch.daemon.signals import SignalHandlers
     from tailrace.switch.p4runtime.device import Device
     from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
     from tailrace.switch.p4runtime.server import ServerTls
     from tailrace.switch.trace.events import Event
-    from tailrace.switch.trace.live_trace import Watch
+    from tailrace.switch.trace.live_trace import LiveTracer
 
 _MAX_MESSAGE = 1000
 _MOST_FILES = 4096
@@ -125,7 +125,7 @@ def _json_version() -> str:
 def _run(options: SwitchOptions, signals: SignalHandlers) -> None:
     # gRPC logs several lines about an address in use
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    from tailrace.switch.compiler import ProgramError
+    from tailrace.switch.compiler import CompilerError
     from tailrace.switch.core import BuildError, StateError
     from tailrace.switch.core.types import PortError
     from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
@@ -134,7 +134,7 @@ def _run(options: SwitchOptions, signals: SignalHandlers) -> None:
     compiler = ProgramCompiler(tracing=_watches(options))
     try:
         _serve(options, signals, compiler)
-    except (BuildError, PortError, ProgramError, ServerError, StateError) as error:
+    except (BuildError, PortError, CompilerError, ServerError, StateError) as error:
         raise StartError(str(error)) from error
     finally:
         compiler.stop()
@@ -150,7 +150,7 @@ def _rates_bps(options: SwitchOptions) -> dict[int, int]:
 
 
 def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCompiler) -> None:
-    from tailrace.switch.core import Switch, SwitchConfig
+    from tailrace.switch.core import SwitchConfig, V1ModelSwitch
     from tailrace.switch.daemon.ports import IoLoop, is_compiled
     from tailrace.switch.p4runtime.calls import new_event_loop
     from tailrace.switch.p4runtime.context import DevicePorts, EntityLimits
@@ -180,7 +180,7 @@ def _serve(options: SwitchOptions, signals: SignalHandlers, compiler: ProgramCom
     gc.set_threshold(*_GC_THRESHOLD)
     if not is_compiled():
         print(f"{PROGRAM}: compiling the core, once", file=sys.stderr, flush=True)
-    with Switch(program, config) as switch:
+    with V1ModelSwitch(program, config) as switch:
         _configure_ports(switch, options)
         for port, port_config in pfc.items():
             if port is not None:
@@ -247,7 +247,7 @@ async def _serving(
     await serve(device, loop, options.address, tls, ports, lambda _: _ready(options), ended, packets)
 
 
-def _reporter(options: SwitchOptions, switch: Switch, loop: IoLoop) -> Callable[[], None] | None:
+def _reporter(options: SwitchOptions, switch: V1ModelSwitch, loop: IoLoop) -> Callable[[], None] | None:
     """Writes the statistics; None: without --statistics."""
     from tailrace.switch.p4runtime.statistics import write_statistics
 
@@ -269,9 +269,9 @@ def _ready(options: SwitchOptions) -> None:
         print(f"Server listening on {options.address}", flush=True)
 
 
-def _load(path: Path | None) -> Program | None:
+def _load(path: Path | None) -> SwitchProgram | None:
     """The program of the command line, compiled in a process that a signal stops."""
-    from tailrace.switch.compiler import ProgramError
+    from tailrace.switch.compiler import CompilerError
     from tailrace.switch.compiler.errors import at
     from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
 
@@ -280,7 +280,7 @@ def _load(path: Path | None) -> Program | None:
     text, compiler = _read(path), ProgramCompiler()
     try:
         return compiler(text)
-    except ProgramError as error:
+    except CompilerError as error:
         raise StartError(at(str(path), str(error))) from error
     finally:
         compiler.stop()
@@ -321,7 +321,7 @@ def _tls(options: SwitchOptions) -> ServerTls | None:
     return ServerTls(_read(options.ssl_key), _read(options.ssl_cert), root, options.ssl_client_auth)
 
 
-def _configure_ports(switch: Switch, options: SwitchOptions) -> None:
+def _configure_ports(switch: V1ModelSwitch, options: SwitchOptions) -> None:
     for port, rate in options.port_rates:
         for number in _numbers(port, options):
             if rate.pps:
@@ -337,7 +337,7 @@ def _numbers(port: int | None, options: SwitchOptions) -> list[int]:
     return [port] if port is not None else sorted(options.ports)
 
 
-def _configure_log(switch: Switch, options: SwitchOptions) -> None:
+def _configure_log(switch: V1ModelSwitch, options: SwitchOptions) -> None:
     """Sets up the log of the switch and its server.
 
     Without a log, warnings and errors go to standard error; with -L off nothing is logged.
@@ -378,26 +378,26 @@ def _watches(options: SwitchOptions) -> bool:
     return _logs_packets(options) or options.coverage is not None
 
 
-def _watch(switch: Switch, options: SwitchOptions) -> Watch | None:
+def _watch(switch: V1ModelSwitch, options: SwitchOptions) -> LiveTracer | None:
     """Tracks all packets, for the log or coverage; None: neither needs it."""
     if not _watches(options):
         return None
     log = logging.getLogger("tailrace.switch")
     from tailrace.switch.trace.bmv2_log import PacketLogs
-    from tailrace.switch.trace.live_trace import Watch
+    from tailrace.switch.trace.live_trace import LiveTracer
 
     logs = PacketLogs(switch.config.drop_port, options.dump_packet_data)
 
-    def log_event(_: Program, number: int, step: Event) -> None:
+    def log_event(_: SwitchProgram, number: int, step: Event) -> None:
         for level, text in logs.lines(number, step):
             log.log(_LEVELS[level], "%s", printable(text))
 
-    return Watch(
+    return LiveTracer(
         switch, log_event if _logs_packets(options) else None, lambda text: log.warning("%s", one_line(text))
     )
 
 
-def _write_coverage(options: SwitchOptions, watch: Watch, device: Device) -> None:
+def _write_coverage(options: SwitchOptions, watch: LiveTracer, device: Device) -> None:
     from tailrace.switch.trace.coverage import write
 
     assert options.coverage is not None

@@ -12,7 +12,7 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code, P4RtError, exhausted
 from tailrace.spec.text import one_line
-from tailrace.switch.core import StateError, Switch
+from tailrace.switch.core import StateError, V1ModelSwitch
 from tailrace.switch.core.lib import MAX_PORT
 from tailrace.switch.p4runtime.entities.bytestring import decode, shortest
 from tailrace.switch.p4runtime.memory import MemoryAccount
@@ -199,7 +199,7 @@ class Context:
     that were made, changed, deleted or put into groups.
     """
 
-    switch: Switch
+    switch: V1ModelSwitch
     now_ns: Callable[[], int]
     ports: DevicePorts
     limits: EntityLimits

@@ -17,8 +17,8 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.requests import TraceNeeds, election_of
 from tailrace.p4rt.status import Code, P4RtError, invalid, not_found, without_frames
-from tailrace.switch.compiler import Program, ProgramError
-from tailrace.switch.core import StateError, Switch
+from tailrace.switch.compiler import CompilerError, SwitchProgram
+from tailrace.switch.core import StateError, V1ModelSwitch
 from tailrace.switch.p4runtime.annotated.roles import Roles
 from tailrace.switch.p4runtime.arbitration import Arbiter
 from tailrace.switch.p4runtime.concurrency.lock_keys import LockKeys
@@ -42,8 +42,8 @@ from tailrace.switch.p4runtime.reconcile import transfer
 from tailrace.switch.p4runtime.state import ForwardingState, Result, Results
 from tailrace.switch.p4runtime.statistics import statistics
 from tailrace.switch.trace import TraceError
-from tailrace.switch.trace.coverage import Entry as EntryUse
-from tailrace.switch.trace.records import Told
+from tailrace.switch.trace.coverage import EntryCoverage
+from tailrace.switch.trace.records import NumberedEvents
 
 API_VERSION = "1.5.0"
 
@@ -85,10 +85,10 @@ class Device:
 
     def __init__(
         self,
-        switch: Switch,
+        switch: V1ModelSwitch,
         settings: DeviceSettings,
         now_ns: Callable[[], int],
-        compile_program: Callable[[bytes], Program],
+        compile_program: Callable[[bytes], SwitchProgram],
         ports: DevicePorts | None = None,
     ) -> None:
         if settings.strict and not settings.device_id:
@@ -170,7 +170,7 @@ class Device:
         """
         try:
             program = self._compile(program_json(given.p4_device_config))
-        except ProgramError as error:
+        except CompilerError as error:
             raise refusal(error) from error
         if program.model.unread:
             _log.warning("p4_device_config: %s", program.model.unread)
@@ -216,7 +216,7 @@ class Device:
                 self._make_live((yield from self._build(prepared, None if before is None else before.state)))
         except StateError as error:
             raise from_state_error(error) from None
-        except ProgramError as error:
+        except CompilerError as error:
             raise refusal(error) from error
 
     def config_response(self, response_type: int) -> bytes:
@@ -242,7 +242,7 @@ class Device:
     ) -> Generator[int, None, ForwardingPipeline]:
         """Builds a pipeline on a scratch switch, with the state of `keep`."""
         account = MemoryAccount(self.memory)
-        switch = Switch(None, self._switch.config)
+        switch = V1ModelSwitch(None, self._switch.config)
         try:
             # for a moment the new pipeline exists beside the live one, and may be as large
             size = array_bytes(prepared.program.model)
@@ -469,7 +469,7 @@ class Device:
         """Whether the switch receives packets on a port, the CPU port included."""
         return port == self._switch.config.cpu_port or self.ports.exists(port)
 
-    def running(self) -> tuple[Switch, int]:
+    def running(self) -> tuple[V1ModelSwitch, int]:
         """The live switch, and its time in ns; thread-safe."""
         return self._switch, self._now_ns()
 
@@ -479,7 +479,7 @@ class Device:
             return ""
         return entity_text(self._live.state, self._live.prepared.config.p4info, kind, name, handle)
 
-    def needs(self, trace_steps: Told, now_ns: int) -> TraceNeeds:
+    def needs(self, trace_steps: NumberedEvents, now_ns: int) -> TraceNeeds:
         """What another switch needs to reproduce a trace of the live pipeline.
 
         Raises:
@@ -490,7 +490,7 @@ class Device:
         config = self._live.prepared.config
         return needs(self._live.state, trace_steps, config.p4_device_config, self._switch.config, now_ns)
 
-    def entries_hit(self, was_hit: Callable[[int, int], bool]) -> Iterator[EntryUse]:
+    def entries_hit(self, was_hit: Callable[[int, int], bool]) -> Iterator[EntryCoverage]:
         """The entries of the live pipeline, and whether each was hit (switch.trace.coverage)."""
         if self._live is not None:
             yield from all_entries(self._live.state, self._live.prepared.config.p4info, was_hit)

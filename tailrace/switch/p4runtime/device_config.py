@@ -12,7 +12,7 @@ import logging
 from codecs import BOM_UTF8
 
 from tailrace.p4rt.status import Code, P4RtError, invalid
-from tailrace.switch.compiler import ProgramError
+from tailrace.switch.compiler import CompilerError
 from tailrace.switch.compiler.errors import NotCompiledError
 
 _log = logging.getLogger("tailrace.switch")
@@ -75,7 +75,7 @@ def _unwrap(data: bytes) -> bytes:
     return device_data
 
 
-def refusal(error: ProgramError) -> P4RtError:
+def refusal(error: CompilerError) -> P4RtError:
     """The error for a client. The C compiler's output and paths go to the log only."""
     if not isinstance(error, NotCompiledError):
         return invalid(f"p4_device_config: {error}")

@@ -14,7 +14,7 @@ from tailrace.p4rt.fields import FieldKind, TypedField, fields_of
 from tailrace.switch.p4runtime.entities.entry import StoredEntry
 from tailrace.switch.p4runtime.entities.tables import TableState
 from tailrace.switch.p4runtime.state import ForwardingState
-from tailrace.switch.trace.coverage import Entry
+from tailrace.switch.trace.coverage import EntryCoverage
 
 
 def entity_text(
@@ -46,14 +46,14 @@ def entity_text(
 
 def all_entries(
     state: ForwardingState, p4info: p4i.P4Info, was_hit: Callable[[int, int], bool]
-) -> Iterator[Entry]:
+) -> Iterator[EntryCoverage]:
     """All entries of all tables, and whether a packet has hit each."""
     texts = _Texts(p4info)
     for table in state.tables.values():
         for entry in table.all():
             if entry is not None:
                 text = texts.entry(_message(state, table, entry))
-                yield Entry(table.plan.name, text, was_hit(table.plan.index, entry.handle))
+                yield EntryCoverage(table.plan.name, text, was_hit(table.plan.index, entry.handle))
 
 
 def _entry(state: ForwardingState, p4info: p4i.P4Info, name: str, handle: int) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import invalid
-from tailrace.switch.compiler import Program
+from tailrace.switch.compiler import SwitchProgram
 from tailrace.switch.p4runtime.context import Context, Work, in_quanta
 from tailrace.switch.p4runtime.entities.schema import Schema
 from tailrace.switch.p4runtime.packetio import PacketIo
@@ -20,7 +20,7 @@ class Prepared:
     """A verified configuration."""
 
     config: p4r.ForwardingPipelineConfig
-    program: Program
+    program: SwitchProgram
     schema: Schema
 
 

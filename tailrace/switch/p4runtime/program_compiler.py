@@ -22,8 +22,8 @@ from contextvars import ContextVar
 from typing import IO, NoReturn, TypeVar
 
 from tailrace.spec.text import one_line
-from tailrace.switch.compiler.errors import NotCompiledError, ProgramError
-from tailrace.switch.compiler.program import Program, known_program, load_program
+from tailrace.switch.compiler.errors import CompilerError, NotCompiledError
+from tailrace.switch.compiler.program import SwitchProgram, known_program, load_program
 
 MOST_S = 300.0
 """Timeout of one program."""
@@ -31,8 +31,8 @@ MAX_PROGRAM_BYTES = 32 << 20
 """Largest compiled program."""
 
 _MADE, _REFUSED, _NOT_COMPILED, _UNABLE = range(4)
-_ERRORS: dict[int, Callable[[str], ProgramError]] = {
-    _REFUSED: ProgramError,
+_ERRORS: dict[int, Callable[[str], CompilerError]] = {
+    _REFUSED: CompilerError,
     _NOT_COMPILED: functools.partial(NotCompiledError, refused=True),
     _UNABLE: functools.partial(NotCompiledError, refused=False),
 }
@@ -62,7 +62,7 @@ class ProgramCompiler:
         self._processes: set[subprocess.Popen[bytes]] = set()
         self._stopped = False
 
-    def __call__(self, text: bytes) -> Program:
+    def __call__(self, text: bytes) -> SwitchProgram:
         """The program of a BMv2 JSON.
 
         Raises:
@@ -83,17 +83,17 @@ class ProgramCompiler:
                 _end(process)
                 self._processes.discard(process)
         if not reply:
-            raise ProgramError(f"the compiler ended or took longer than {MOST_S:.0f} s")
+            raise CompilerError(f"the compiler ended or took longer than {MOST_S:.0f} s")
         if reply[0] != _MADE:
             raise _ERRORS[reply[0]](reply[1:].decode(errors="replace"))
         program = pickle.loads(memoryview(reply)[1:])  # noqa: S301 - from our own process, made below
-        assert isinstance(program, Program)
+        assert isinstance(program, SwitchProgram)
         return program
 
     def _start(self, text: IO[bytes]) -> subprocess.Popen[bytes]:
         with self._lock:
             if self._stopped:
-                raise ProgramError("the switch ends")
+                raise CompilerError("the switch ends")
             process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "tailrace.switch.p4runtime.program_compiler", str(os.getpid())),
@@ -142,11 +142,11 @@ def _compile_reply(text: bytes, *, tracing: bool) -> tuple[int, bytes]:
     try:
         loaded = load_program(text, source="")
         if tracing:
-            loaded.glass()
+            loaded.tracing_build()
         program = pickle.dumps(loaded, pickle.HIGHEST_PROTOCOL)
     except NotCompiledError as error:
         return _NOT_COMPILED if error.refused else _UNABLE, str(error).encode()
-    except ProgramError as error:
+    except CompilerError as error:
         return _REFUSED, str(error).encode()
     except Exception as error:  # noqa: BLE001 - any error is reported to the switch
         return _UNABLE, one_line(f"{type(error).__name__}: {error}").encode()

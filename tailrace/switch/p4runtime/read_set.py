@@ -22,8 +22,8 @@ from tailrace.switch.p4runtime.entities.profiles import ProfileState
 from tailrace.switch.p4runtime.entities.tables import TableState
 from tailrace.switch.p4runtime.state import ForwardingState
 from tailrace.switch.trace import TraceError, events
-from tailrace.switch.trace.dry_run import NUMBER
-from tailrace.switch.trace.records import IN_VALUE_SET, Told
+from tailrace.switch.trace.dry_run import FIRST_VALUE
+from tailrace.switch.trace.records import IN_VALUE_SET, NumberedEvents
 
 _WITH_METER = p4r.TableEntry(meter_config=p4r.MeterConfig())
 _M = TypeVar("_M", p4r.ActionProfileGroup.Member, p4r.ActionProfileAction)
@@ -32,7 +32,7 @@ _GONE = "the switch's entries have changed during the trace: trace the packet ag
 
 
 def needs(
-    state: ForwardingState, trace_steps: Told, device_config: bytes, config: SwitchConfig, time_ns: int
+    state: ForwardingState, trace_steps: NumberedEvents, device_config: bytes, config: SwitchConfig, time_ns: int
 ) -> TraceNeeds:
     """What another switch needs for the same trace: the read set, the program, the settings.
 
@@ -55,7 +55,7 @@ def needs(
 class ReadSet:
     """The entities of one trace, and its choices on a switch with these entities alone."""
 
-    def __init__(self, state: ForwardingState, trace_steps: Told) -> None:
+    def __init__(self, state: ForwardingState, trace_steps: NumberedEvents) -> None:
         """Looks up all entities.
 
         Raises:
@@ -79,7 +79,7 @@ class ReadSet:
         self._table: tuple[int, int] = 0, 0
         """The last entry that was hit: the next member belongs to it."""
         self._choices: list[Callable[[], int | None]] = []
-        self._choice: events.Choice | None = None
+        self._choice: events.ChoiceEvent | None = None
         for _, step in trace_steps:
             handler = self._HANDLERS.get(type(step))
             if handler is not None:
@@ -112,7 +112,7 @@ class ReadSet:
 
     # ---- steps ----
 
-    def _add_table(self, step: events.Table) -> None:
+    def _add_table(self, step: events.TableEvent) -> None:
         table = self._tables.get(step.name)
         if table is None:  # p4c made it, P4Info has it not
             return
@@ -125,19 +125,19 @@ class ReadSet:
         self._table = table.plan.id, step.entry
         self._entries[self._table] = table, entry
 
-    def _add_choice(self, step: events.Choice) -> None:
+    def _add_choice(self, step: events.ChoiceEvent) -> None:
         if step.what == "colour":
             self._choices.append(lambda: step.taken)
         else:  # the next step has its outcome
             self._choice = step
 
-    def _add_random(self, step: events.Random) -> None:
+    def _add_random(self, step: events.RandomEvent) -> None:
         choice, self._choice = self._choice, None
         if choice is not None:
-            asked = step.value - step.low + (NUMBER if choice.of == NUMBER else 0)
+            asked = step.value - step.low + (FIRST_VALUE if choice.of == FIRST_VALUE else 0)
             self._choices.append(lambda: asked)
 
-    def _add_member(self, step: events.Member) -> None:
+    def _add_member(self, step: events.MemberEvent) -> None:
         self._choice = None
         profile = self._profiles[step.profile]
         shot = profile.one_shots.get(-1 if step.group is None else step.group)
@@ -169,7 +169,7 @@ class ReadSet:
             self._numbers[key] = number
         return number
 
-    def _add_one_shot(self, step: events.Member, shot: OneShotSpec) -> None:
+    def _add_one_shot(self, step: events.MemberEvent, shot: OneShotSpec) -> None:
         chosen = self._shots.setdefault(self._table, set())
         if step.member is None:
             return
@@ -184,7 +184,7 @@ class ReadSet:
         """Notes a choice; there is none in a group of one, which is known in the end."""
         self._choices.append(lambda: sorted(chosen).index(member) if len(chosen) > 1 else None)
 
-    def _add_register(self, step: events.Register) -> None:
+    def _add_register(self, step: events.RegisterEvent) -> None:
         cell = step.name, step.index
         if not step.inside or cell in self._registers:
             return
@@ -201,7 +201,7 @@ class ReadSet:
         plan.type.encode(iter((unsigned,)), message.register_entry.data)
         self._registers[cell] = message
 
-    def _add_meter(self, step: events.Meter) -> None:
+    def _add_meter(self, step: events.MeterEvent) -> None:
         plan = self._meter_plans.get(step.name)
         if step.index is None or plan is None or step.index >= plan.size:
             return
@@ -214,7 +214,7 @@ class ReadSet:
         if entity.meter_entry.HasField("config"):
             self._other_entities["meter", (plan.id, step.index)] = entity
 
-    def _add_value_set(self, step: events.Select) -> None:
+    def _add_value_set(self, step: events.SelectEvent) -> None:
         if not step.case.startswith(IN_VALUE_SET):
             return
         name = step.case.removeprefix(IN_VALUE_SET)
@@ -223,14 +223,14 @@ class ReadSet:
                 asked = p4r.Entity(value_set_entry=p4r.ValueSetEntry(value_set_id=plan.id))
                 self._other_entities["value set", plan.id] = next(self._state.entities(asked))
 
-    def _add_multicast(self, step: events.Multicast) -> None:
+    def _add_multicast(self, step: events.MulticastEvent) -> None:
         self._replicated(
             p4r.PacketReplicationEngineEntry(
                 multicast_group_entry=p4r.MulticastGroupEntry(multicast_group_id=step.group)
             )
         )
 
-    def _add_clone(self, step: events.Clone) -> None:
+    def _add_clone(self, step: events.CloneEvent) -> None:
         if step.known:
             self._replicated(
                 p4r.PacketReplicationEngineEntry(
@@ -246,15 +246,15 @@ class ReadSet:
             )
 
     _HANDLERS: ClassVar[dict[type, Callable[..., None]]] = {
-        events.Table: _add_table,
-        events.Choice: _add_choice,
-        events.Random: _add_random,
-        events.Member: _add_member,
-        events.Register: _add_register,
-        events.Meter: _add_meter,
-        events.Select: _add_value_set,
-        events.Multicast: _add_multicast,
-        events.Clone: _add_clone,
+        events.TableEvent: _add_table,
+        events.ChoiceEvent: _add_choice,
+        events.RandomEvent: _add_random,
+        events.MemberEvent: _add_member,
+        events.RegisterEvent: _add_register,
+        events.MeterEvent: _add_meter,
+        events.SelectEvent: _add_value_set,
+        events.MulticastEvent: _add_multicast,
+        events.CloneEvent: _add_clone,
     }
 
     # ---- entities ----

@@ -25,7 +25,7 @@ from tailrace.switch.p4runtime.requests import MAX_P4INFO, MAX_PROGRAM
 from tailrace.switch.p4runtime.service import DataPlane, P4RuntimeService, rpc_handler
 from tailrace.switch.p4runtime.statistics_service import statistics_handler
 from tailrace.switch.p4runtime.trace_service import TraceService
-from tailrace.switch.trace.injection import Put
+from tailrace.switch.trace.injection import InjectFrame
 
 _log = logging.getLogger(__name__)
 
@@ -158,7 +158,7 @@ class Server:
         """The counts of the device's ports and buffer, and of notifications dropped for slow clients."""
         return {**self.service.device.statistics(), "clients": self.service.statistics()}
 
-    def takes(self, put: Put) -> None:
+    def takes(self, put: InjectFrame) -> None:
         """Enables traces of sent packets; `put` is called in a thread."""
         self._traces.put[self.service.device.settings.device_id] = put
 

@@ -15,11 +15,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tailrace.spec.whole import write_file
-from tailrace.switch.core import Switch
+from tailrace.switch.core import V1ModelSwitch
 from tailrace.switch.core.lib import C
 
 
-def statistics(switch: Switch, ports: Iterable[int], now_ns: int) -> dict[str, object]:
+def statistics(switch: V1ModelSwitch, ports: Iterable[int], now_ns: int) -> dict[str, object]:
     """All counts up to a time.
 
     Args:
@@ -34,16 +34,16 @@ def statistics(switch: Switch, ports: Iterable[int], now_ns: int) -> dict[str, o
     }
 
 
-def _counted(switch: Switch, port: int) -> bool:
+def _counted(switch: V1ModelSwitch, port: int) -> bool:
     return any(asdict(switch.port_stats(port)).values())
 
 
-def _port(switch: Switch, port: int, now_ns: int) -> dict[str, object]:
-    pfc = {str(priority): asdict(counts) for priority, counts in switch.pfc_touched(port, now_ns).items()}
+def _port(switch: V1ModelSwitch, port: int, now_ns: int) -> dict[str, object]:
+    pfc = {str(priority): asdict(counts) for priority, counts in switch.pfc_stats_all(port, now_ns).items()}
     return {**asdict(switch.port_stats(port)), "pfc": pfc}
 
 
-def write_statistics(path: Path, switch: Switch, ports: Iterable[int], now_ns: int) -> None:
+def write_statistics(path: Path, switch: V1ModelSwitch, ports: Iterable[int], now_ns: int) -> None:
     """Writes all counts to a file, atomically.
 
     Raises:

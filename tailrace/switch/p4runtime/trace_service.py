@@ -23,15 +23,15 @@ import msgspec
 
 from tailrace.p4rt.requests import TRACE, TraceNeeds, TraceRequest
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
-from tailrace.switch.compiler.errors import ProgramError
+from tailrace.switch.compiler.errors import CompilerError
 from tailrace.switch.core.lib import C
 from tailrace.switch.core.types import PortError
 from tailrace.switch.p4runtime.calls import shielded, with_status
 from tailrace.switch.p4runtime.device import Device
 from tailrace.switch.p4runtime.service import STALLED_S
 from tailrace.switch.trace import Trace, TraceError, outcomes
-from tailrace.switch.trace.dry_run import try_in_order
-from tailrace.switch.trace.injection import Put, send_packet
+from tailrace.switch.trace.dry_run import dry_run_in_order
+from tailrace.switch.trace.injection import InjectFrame, send_packet
 
 MAX_TRACES = 64
 """Concurrent requests. A stalled client keeps its place for STALLED_S, as that of a Read does."""
@@ -58,7 +58,7 @@ class TraceService:
         self._executor = executor
         self._sender = ThreadPoolExecutor(max_workers=1, thread_name_prefix="send")
         self.under_way = self._sent = 0
-        self.put: dict[int, Put] = {}
+        self.put: dict[int, InjectFrame] = {}
         """Injects a frame into a device that runs in real time, by device id."""
         self._ended = threading.Event()
 
@@ -104,7 +104,7 @@ class TraceService:
         self._sent += request.send
         try:
             last = await self._give(self._results(device, request, frame), context)
-        except (TraceError, ProgramError, PortError) as error:
+        except (TraceError, CompilerError, PortError) as error:
             raise P4RtError(Code.FAILED_PRECONDITION, str(error)) from None
         finally:
             self.under_way -= 1
@@ -148,12 +148,12 @@ class TraceService:
             switch, now_ns = device.running()
             if request.send:
                 put = self._put(device, request.port)
-                yield send_packet(switch, put, request.port, frame, ended=self._ended, written=written)
+                yield send_packet(switch, put, request.port, frame, ended=self._ended, describe=written)
                 return
             if request.every:
-                yield from outcomes(switch, request.port, frame, at_ns=now_ns, written=written)
+                yield from outcomes(switch, request.port, frame, at_ns=now_ns, describe=written)
                 return
-            trace, steps = try_in_order(switch, request.port, frame, at_ns=now_ns, written=written)
+            trace, steps = dry_run_in_order(switch, request.port, frame, at_ns=now_ns, describe=written)
             yield trace
             if request.needs and not trace.cut:
                 yield in_loop(lambda: device.needs(steps, now_ns))
@@ -165,7 +165,7 @@ class TraceService:
                 return
             yield trace
 
-    def _put(self, device: Device, port: int) -> Put:
+    def _put(self, device: Device, port: int) -> InjectFrame:
         put = self.put.get(device.settings.device_id)
         if put is None:
             raise TraceError(

@@ -26,8 +26,8 @@ from tailrace.spec.errors import FileError
 from tailrace.spec.schema import read_json
 from tailrace.switch.core.lib import C
 from tailrace.switch.p4runtime.device_config import program_json
-from tailrace.switch.replay.entities import Id, Rate, Said
-from tailrace.switch.replay.entity_codec import Naming
+from tailrace.switch.replay.entities import Entity, Id, Rate
+from tailrace.switch.replay.entity_codec import EntityCodec
 from tailrace.switch.trace import Trace, events
 
 MOST_BYTES = 16 << 20
@@ -51,11 +51,11 @@ _Why = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9 _-]{0,63}$", description="a r
 Unsure = Literal["time", "queue", "random", "meter", "selection"]
 
 
-class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _DocumentPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What all are."""
 
 
-class Program(_Part, frozen=True):
+class SavedProgram(_DocumentPart, frozen=True):
     """The program as the switch had it: BMv2's JSON, and P4Info as a binary message; sha256: of the JSON."""
 
     name: Annotated[
@@ -67,7 +67,7 @@ class Program(_Part, frozen=True):
     p4info: _Packed
 
 
-class SwitchSettings(_Part, frozen=True):
+class SwitchSettings(_DocumentPart, frozen=True):
     """Of the switch: its special ports and queues, its time in ns, and how many ns a tick has."""
 
     cpu_port: _Port | None
@@ -79,7 +79,7 @@ class SwitchSettings(_Part, frozen=True):
     tick_ns: Annotated[int, Meta(ge=1, lt=1 << 31, description="a whole number from 1 on, below 2^31")]
 
 
-class Frame(_Part, frozen=True):
+class Frame(_DocumentPart, frozen=True):
     """A frame at a port."""
 
     port: _Port
@@ -91,14 +91,14 @@ class Frame(_Part, frozen=True):
         return bytes.fromhex(self.frame)
 
 
-class Outcome(_Part, frozen=True):
+class TraceOutcome(_DocumentPart, frozen=True):
     """What came of the packet and its copies: the frames that left, the reasons of drops; in order."""
 
     sent: tuple[Frame, ...]
     dropped: tuple[_Why, ...]
 
 
-class Document(_Part, frozen=True, kw_only=True):
+class TraceDocument(_DocumentPart, frozen=True, kw_only=True):
     """A saved trace.
 
     choices: outcomes of random numbers, colours and groups, as switch.trace.dry_run takes them
@@ -107,24 +107,24 @@ class Document(_Part, frozen=True, kw_only=True):
 
     format: Literal["tailrace trace"]
     version: Literal[1]
-    program: Program
+    program: SavedProgram
     switch: SwitchSettings
     packet: Frame
     entities: Annotated[
-        tuple[Said, ...],
+        tuple[Entity, ...],
         Meta(max_length=MOST_ENTITIES, description=f"a list of at most {MOST_ENTITIES} entities"),
     ]
     choices: Annotated[
         tuple[Rate, ...], Meta(max_length=4096, description="a list of at most 4096 numbers below 2^63")
     ]
-    expected: Outcome
+    expected: TraceOutcome
     unsure: tuple[Unsure, ...]
 
 
-class Saved:
+class SavedTrace:
     """A document whose parts were checked, with what is packed in it: `json`, the program, and `p4info`."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: TraceDocument) -> None:
         """Raises SpecError that begins with the key that is no good."""
         self.document = document
         program = document.program
@@ -136,7 +136,7 @@ class Saved:
             self.p4info = p4i.P4Info.FromString(info)
         except DecodeError:
             raise SpecError("program.p4info: no P4Info") from None
-        naming = Naming(self.p4info)
+        naming = EntityCodec(self.p4info)
         self.entities = []
         """As messages, in the order of the document's."""
         for at, said in enumerate(document.entities):
@@ -146,7 +146,7 @@ class Saved:
                 raise SpecError(f"entities[{at}]: {error}") from None
 
 
-def saved(trace: Trace, needs: TraceNeeds, config: p4r.ForwardingPipelineConfig) -> Document:
+def saved(trace: Trace, needs: TraceNeeds, config: p4r.ForwardingPipelineConfig) -> TraceDocument:
     """A trace with what the switch says that it needs.
 
     Raises:
@@ -162,17 +162,17 @@ def saved(trace: Trace, needs: TraceNeeds, config: p4r.ForwardingPipelineConfig)
         text = program_json(config.p4_device_config)
     except P4RtError as error:
         raise SpecError(str(error)) from None
-    naming = Naming(config.p4info)
+    naming = EntityCodec(config.p4info)
     steps = list(_all(trace.steps))
     try:
         entities = tuple(naming.said(p4r.Entity.FromString(entity)) for entity in needs.entities)
-        enter = next(step for step in steps if isinstance(step, events.Enter))
+        enter = next(step for step in steps if isinstance(step, events.EnterEvent))
     except (DecodeError, KeyError, StopIteration):
         raise SpecError("what the switch says of the trace makes no sense") from None
-    return Document(
+    return TraceDocument(
         format="tailrace trace",
         version=1,
-        program=Program(
+        program=SavedProgram(
             trace.program[:512], hashlib.sha256(text).hexdigest(), _packed(text), _packed_info(config.p4info)
         ),
         switch=SwitchSettings(
@@ -186,16 +186,16 @@ def saved(trace: Trace, needs: TraceNeeds, config: p4r.ForwardingPipelineConfig)
     )
 
 
-def outcome(trace: Trace) -> Outcome:
+def outcome(trace: Trace) -> TraceOutcome:
     """What came of a packet that was tried."""
     steps = list(_all(trace.steps))
-    return Outcome(
-        tuple(Frame(step.port, step.frame) for step in steps if isinstance(step, events.Sent)),
-        tuple(step.reason for step in steps if isinstance(step, events.Drop)),
+    return TraceOutcome(
+        tuple(Frame(step.port, step.frame) for step in steps if isinstance(step, events.SentEvent)),
+        tuple(step.reason for step in steps if isinstance(step, events.DropEvent)),
     )
 
 
-def as_json(document: Document) -> str:
+def as_json(document: TraceDocument) -> str:
     """The document as text. Raises SpecError where it is too large."""
     text = msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
     if len(text) > MOST_BYTES:
@@ -203,15 +203,15 @@ def as_json(document: Document) -> str:
     return text
 
 
-def read(path: Path) -> Saved:
+def read(path: Path) -> SavedTrace:
     """A saved trace from a file.
 
     Raises:
         FileError: it cannot be read, is none, or contradicts itself.
     """
-    document = read_json(path, Document, MOST_BYTES)
+    document = read_json(path, TraceDocument, MOST_BYTES)
     try:
-        return Saved(document)
+        return SavedTrace(document)
     except SpecError as error:
         key, _, problem = str(error).partition(": ")
         raise FileError(path, key, problem) from None
@@ -223,7 +223,7 @@ def read(path: Path) -> Saved:
 def _all(steps: Sequence[events.Event]) -> Iterator[events.Event]:
     for step in steps:
         yield step
-        if isinstance(step, events.Copy):
+        if isinstance(step, events.CopyEvent):
             yield from _all(step.steps)
 
 
@@ -262,13 +262,13 @@ def _unsure(steps: Sequence[events.Event], program: bytes) -> Iterator[Unsure]:
         yield "time"
     if fields & _QUEUES:
         yield "queue"
-    if any(isinstance(step, events.Random) for step in steps):
+    if any(isinstance(step, events.RandomEvent) for step in steps):
         yield "random"
-    if any(isinstance(step, events.Meter) for step in steps):
+    if any(isinstance(step, events.MeterEvent) for step in steps):
         yield "meter"
     members: dict[tuple[str, int | None], set[int | None]] = {}
     for step in steps:
-        if isinstance(step, events.Member) and step.group is not None:
+        if isinstance(step, events.MemberEvent) and step.group is not None:
             members.setdefault((step.profile, step.group), set()).add(step.member)
     if any(len(chosen) > 1 for chosen in members.values()):
         yield "selection"

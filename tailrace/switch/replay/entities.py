@@ -27,11 +27,11 @@ Size = Annotated[int, Meta(ge=0, lt=1 << 31, description="a whole number below 2
 Rate = Annotated[int, Meta(ge=0, le=(1 << 63) - 1, description="a whole number below 2^63")]
 
 
-class _Said(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Struct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What all are."""
 
 
-class Match(_Said, frozen=True, omit_defaults=True):
+class MatchValue(_Struct, frozen=True, omit_defaults=True):
     """A field of a key: `value` alone, with `prefix` bits, or with a `mask`; or from `low` to `high`."""
 
     value: Octets | None = None
@@ -41,24 +41,24 @@ class Match(_Said, frozen=True, omit_defaults=True):
     high: Octets | None = None
 
 
-Key = dict[Name, Match]
+Key = dict[Name, MatchValue]
 
 
-class Call(_Said, frozen=True):
+class ActionInvocation(_Struct, frozen=True):
     """An action with its arguments by name."""
 
     action: Name
     arguments: dict[Name, Octets] = {}
 
 
-class Weighted(_Said, frozen=True):
+class WeightedAction(_Struct, frozen=True):
     """An action of a set that belongs to an entry; `weight` 0 where the program allows none."""
 
-    call: Call
+    call: ActionInvocation
     weight: Size = 0
 
 
-class Rates(_Said, frozen=True, omit_defaults=True):
+class MeterConfig(_Struct, frozen=True, omit_defaults=True):
     """Of a meter, in units and units/s."""
 
     cir: Rate
@@ -68,42 +68,42 @@ class Rates(_Said, frozen=True, omit_defaults=True):
     eburst: Rate = 0
 
 
-class Replica(_Said, frozen=True):
+class ReplicaPort(_Struct, frozen=True):
     """A copy that the replication engine makes."""
 
     port: Id
     instance: Id = 0
 
 
-class _Kind(_Said, frozen=True, tag_field="kind", omit_defaults=True):
+class _Entity(_Struct, frozen=True, tag_field="kind", omit_defaults=True):
     """What a switch is told."""
 
 
-class Member(_Kind, frozen=True, tag="member"):
+class MemberEntity(_Entity, frozen=True, tag="member"):
     """A member of an action profile."""
 
     profile: Name
     id: Id
-    call: Call
+    call: ActionInvocation
 
 
-class Share(_Said, frozen=True):
+class GroupMember(_Struct, frozen=True):
     """A member of a group; `weight` 0 where the program allows none."""
 
     member: Id
     weight: Size = 0
 
 
-class Group(_Kind, frozen=True, tag="group"):
+class GroupEntity(_Entity, frozen=True, tag="group"):
     """A group of members; max_size 0: what P4Info says."""
 
     profile: Name
     id: Id
-    members: tuple[Share, ...]
+    members: tuple[GroupMember, ...]
     max_size: Size = 0
 
 
-class Entry(_Kind, frozen=True, tag="entry"):
+class TableEntity(_Entity, frozen=True, tag="entry"):
     """An entry of a table, or with `default` its default action. One of `call`, `member`, `group` and
     `one_of`, a set of actions of its own.
 
@@ -114,31 +114,31 @@ class Entry(_Kind, frozen=True, tag="entry"):
     key: Key = {}
     priority: Size = 0
     default: bool = False
-    call: Call | None = None
+    call: ActionInvocation | None = None
     member: Id | None = None
     group: Id | None = None
-    one_of: tuple[Weighted, ...] | None = None
-    first: Call | None = None
-    meter: Rates | None = None
+    one_of: tuple[WeightedAction, ...] | None = None
+    first: ActionInvocation | None = None
+    meter: MeterConfig | None = None
 
 
-class Multicast(_Kind, frozen=True, tag="multicast"):
+class MulticastEntity(_Entity, frozen=True, tag="multicast"):
     """A multicast group."""
 
     group: Id
-    replicas: tuple[Replica, ...]
+    replicas: tuple[ReplicaPort, ...]
 
 
-class Clone(_Kind, frozen=True, tag="clone"):
+class CloneEntity(_Entity, frozen=True, tag="clone"):
     """A clone session; truncate_bytes 0: it clones whole packets."""
 
     session: Id
-    replicas: tuple[Replica, ...]
+    replicas: tuple[ReplicaPort, ...]
     class_of_service: Size = 0
     truncate_bytes: Size = 0
 
 
-class Register(_Kind, frozen=True, tag="register"):
+class RegisterEntity(_Entity, frozen=True, tag="register"):
     """A cell of a register."""
 
     register: Name
@@ -146,23 +146,41 @@ class Register(_Kind, frozen=True, tag="register"):
     value: Octets
 
 
-class Meter(_Kind, frozen=True, tag="meter"):
+class MeterEntity(_Entity, frozen=True, tag="meter"):
     """A cell of a meter."""
 
     meter: Name
     index: Size
-    rates: Rates
+    rates: MeterConfig
 
 
-class ValueSet(_Kind, frozen=True, tag="value_set"):
+class ValueSetEntity(_Entity, frozen=True, tag="value_set"):
     """All members of a parser value set."""
 
     value_set: Name
     members: tuple[Key, ...]
 
 
-Said = Member | Group | Entry | Multicast | Clone | Register | Meter | ValueSet
+Entity = (
+    MemberEntity
+    | GroupEntity
+    | TableEntity
+    | MulticastEntity
+    | CloneEntity
+    | RegisterEntity
+    | MeterEntity
+    | ValueSetEntity
+)
 """Any of them."""
 
-ORDER = (Member, Group, ValueSet, Multicast, Clone, Register, Meter, Entry)
+ORDER = (
+    MemberEntity,
+    GroupEntity,
+    ValueSetEntity,
+    MulticastEntity,
+    CloneEntity,
+    RegisterEntity,
+    MeterEntity,
+    TableEntity,
+)
 """In which they can be written."""

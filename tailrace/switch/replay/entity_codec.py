@@ -18,22 +18,22 @@ from tailrace.spec import SpecError
 from tailrace.spec.suggest import expected
 from tailrace.switch.p4runtime.entities.group_action import read_group_action, write_group_action
 from tailrace.switch.replay.entities import (
-    Call,
-    Clone,
-    Entry,
-    Group,
+    ActionInvocation,
+    CloneEntity,
+    Entity,
+    GroupEntity,
+    GroupMember,
     Key,
-    Match,
-    Member,
-    Meter,
-    Multicast,
-    Rates,
-    Register,
-    Replica,
-    Said,
-    Share,
-    ValueSet,
-    Weighted,
+    MatchValue,
+    MemberEntity,
+    MeterConfig,
+    MeterEntity,
+    MulticastEntity,
+    RegisterEntity,
+    ReplicaPort,
+    TableEntity,
+    ValueSetEntity,
+    WeightedAction,
 )
 
 _MATCHES = {
@@ -55,7 +55,7 @@ def base16(data: bytes) -> str:
     return f"0x{data.hex() or '00'}"
 
 
-class _Things:
+class _NameTable:
     """Objects of one kind in P4Info, by name and by id."""
 
     def __init__(self, what: str, found: Iterable[Any]) -> None:
@@ -76,21 +76,21 @@ class _Things:
         return str(found.preamble.name)
 
 
-class Naming:
+class EntityCodec:
     """Of one program."""
 
     def __init__(self, info: p4i.P4Info) -> None:
         self._types = info.type_info
-        self.tables = _Things("table", info.tables)
-        self.actions = _Things("action", info.actions)
-        self.profiles = _Things("action profile", info.action_profiles)
-        self.registers = _Things("register", info.registers)
-        self.meters = _Things("meter", info.meters)
-        self.value_sets = _Things("value set", info.value_sets)
+        self.tables = _NameTable("table", info.tables)
+        self.actions = _NameTable("action", info.actions)
+        self.profiles = _NameTable("action profile", info.action_profiles)
+        self.registers = _NameTable("register", info.registers)
+        self.meters = _NameTable("meter", info.meters)
+        self.value_sets = _NameTable("value set", info.value_sets)
 
     # ---- to messages ----
 
-    def message(self, said: Said) -> p4r.Entity:
+    def message(self, said: Entity) -> p4r.Entity:
         """An entity as a message.
 
         Raises:
@@ -105,14 +105,14 @@ class Naming:
         raise AssertionError(said, out)
 
     @_write.register
-    def _(self, said: Member, out: p4r.Entity) -> None:
+    def _(self, said: MemberEntity, out: p4r.Entity) -> None:
         member = out.action_profile_member
         member.action_profile_id = self.profiles.named(said.profile).preamble.id
         member.member_id = said.id
         self._call(said.call, member.action)
 
     @_write.register
-    def _(self, said: Group, out: p4r.Entity) -> None:
+    def _(self, said: GroupEntity, out: p4r.Entity) -> None:
         group = out.action_profile_group
         group.action_profile_id = self.profiles.named(said.profile).preamble.id
         group.group_id, group.max_size = said.id, said.max_size
@@ -120,7 +120,7 @@ class Naming:
             group.members.add(member_id=share.member, weight=share.weight)
 
     @_write.register
-    def _(self, said: Entry, out: p4r.Entity) -> None:
+    def _(self, said: TableEntity, out: p4r.Entity) -> None:
         entry, table = out.table_entry, self.tables.named(said.table)
         entry.table_id, entry.priority = table.preamble.id, said.priority
         entry.is_default_action = said.default
@@ -149,40 +149,40 @@ class Naming:
             _write_rates(said.meter, entry.meter_config)
 
     @_write.register
-    def _(self, said: Multicast, out: p4r.Entity) -> None:
+    def _(self, said: MulticastEntity, out: p4r.Entity) -> None:
         group = out.packet_replication_engine_entry.multicast_group_entry
         group.multicast_group_id = said.group
         _write_replicas(said.replicas, group.replicas)
 
     @_write.register
-    def _(self, said: Clone, out: p4r.Entity) -> None:
+    def _(self, said: CloneEntity, out: p4r.Entity) -> None:
         session = out.packet_replication_engine_entry.clone_session_entry
         session.session_id = said.session
         session.class_of_service, session.packet_length_bytes = said.class_of_service, said.truncate_bytes
         _write_replicas(said.replicas, session.replicas)
 
     @_write.register
-    def _(self, said: Register, out: p4r.Entity) -> None:
+    def _(self, said: RegisterEntity, out: p4r.Entity) -> None:
         cell = out.register_entry
         cell.register_id = self.registers.named(said.register).preamble.id
         cell.index.index = said.index
         cell.data.bitstring = octets(said.value)
 
     @_write.register
-    def _(self, said: Meter, out: p4r.Entity) -> None:
+    def _(self, said: MeterEntity, out: p4r.Entity) -> None:
         cell = out.meter_entry
         cell.meter_id = self.meters.named(said.meter).preamble.id
         cell.index.index = said.index
         _write_rates(said.rates, cell.config)
 
     @_write.register
-    def _(self, said: ValueSet, out: p4r.Entity) -> None:
+    def _(self, said: ValueSetEntity, out: p4r.Entity) -> None:
         found = self.value_sets.named(said.value_set)
         out.value_set_entry.value_set_id = found.preamble.id
         for key in said.members:
             self._key(key, found.match, out.value_set_entry.members.add().match)
 
-    def register_value(self, cell: Register) -> int:
+    def register_value(self, cell: RegisterEntity) -> int:
         """The number in a register's cell, as the data plane has it; SpecError where P4Info translates it."""
         spec = original(self.registers.named(cell.register).type_spec, self._types)
         if spec.HasField("new_type"):
@@ -190,7 +190,7 @@ class Naming:
         signed = data_field(cell.register, spec, self._types).signed
         return int.from_bytes(octets(cell.value), "big", signed=signed)
 
-    def _call(self, said: Call, out: p4r.Action) -> None:
+    def _call(self, said: ActionInvocation, out: p4r.Action) -> None:
         action = self.actions.named(said.action)
         out.action_id = action.preamble.id
         params = {param.name: param.id for param in action.params}
@@ -206,7 +206,7 @@ class Naming:
             if field is None or field.match_type not in _MATCHES:
                 raise SpecError(f"no match field {name[:80]!r}; {expected(name, named)}")
             kind, parts = _MATCHES[field.match_type]
-            given = {part for part in Match.__struct_fields__ if getattr(match, part) is not None}
+            given = {part for part in MatchValue.__struct_fields__ if getattr(match, part) is not None}
             if given != set(parts):
                 raise SpecError(f"match field {name}: expected {' and '.join(parts)}, for it is {kind}")
             message = out.add(field_id=field.id)
@@ -216,7 +216,7 @@ class Naming:
 
     # ---- from messages ----
 
-    def said(self, message: p4r.Entity) -> Said:
+    def said(self, message: p4r.Entity) -> Entity:
         """A message by name.
 
         Raises:
@@ -228,14 +228,14 @@ class Naming:
             raise SpecError(f"a {which} cannot be saved")
         return read(self, getattr(message, which or ""))
 
-    def _member(self, m: p4r.ActionProfileMember) -> Said:
-        return Member(self.profiles.name(m.action_profile_id), m.member_id, self._called(m.action))
+    def _member(self, m: p4r.ActionProfileMember) -> Entity:
+        return MemberEntity(self.profiles.name(m.action_profile_id), m.member_id, self._called(m.action))
 
-    def _group(self, m: p4r.ActionProfileGroup) -> Said:
-        shares = tuple(Share(one.member_id, one.weight) for one in m.members)
-        return Group(self.profiles.name(m.action_profile_id), m.group_id, shares, m.max_size)
+    def _group(self, m: p4r.ActionProfileGroup) -> Entity:
+        shares = tuple(GroupMember(one.member_id, one.weight) for one in m.members)
+        return GroupEntity(self.profiles.name(m.action_profile_id), m.group_id, shares, m.max_size)
 
-    def _entry(self, m: p4r.TableEntry) -> Said:
+    def _entry(self, m: p4r.TableEntry) -> Entity:
         name = self.tables.name(m.table_id)
         target: dict[str, Any] = {}
         which = m.action.WhichOneof("type")
@@ -248,11 +248,11 @@ class Naming:
         elif which is not None:
             actions = m.action.action_profile_action_set
             target["one_of"] = tuple(
-                Weighted(self._called(one.action), one.weight) for one in actions.action_profile_actions
+                WeightedAction(self._called(one.action), one.weight) for one in actions.action_profile_actions
             )
             first = read_group_action(actions, name)
             target["first"] = None if first is None else self._called(first)
-        return Entry(
+        return TableEntity(
             name,
             self._keyed(m.match, self.tables.by_id[m.table_id].match_fields),
             m.priority,
@@ -261,33 +261,33 @@ class Naming:
             **target,
         )
 
-    def _replication(self, m: p4r.PacketReplicationEngineEntry) -> Said:
+    def _replication(self, m: p4r.PacketReplicationEngineEntry) -> Entity:
         if m.WhichOneof("type") == "multicast_group_entry":
             group = m.multicast_group_entry
-            return Multicast(group.multicast_group_id, _replicas(group.replicas))
+            return MulticastEntity(group.multicast_group_id, _replicas(group.replicas))
         session = m.clone_session_entry
-        return Clone(
+        return CloneEntity(
             session.session_id,
             _replicas(session.replicas),
             session.class_of_service,
             session.packet_length_bytes,
         )
 
-    def _register(self, m: p4r.RegisterEntry) -> Said:
+    def _register(self, m: p4r.RegisterEntry) -> Entity:
         name = self.registers.name(m.register_id)
         if m.data.WhichOneof("data") != "bitstring":
             raise SpecError(f"register {name}: cells that are no bits cannot be saved")
-        return Register(name, m.index.index, base16(m.data.bitstring))
+        return RegisterEntity(name, m.index.index, base16(m.data.bitstring))
 
-    def _meter(self, m: p4r.MeterEntry) -> Said:
-        return Meter(self.meters.name(m.meter_id), m.index.index, _rates(m.config))
+    def _meter(self, m: p4r.MeterEntry) -> Entity:
+        return MeterEntity(self.meters.name(m.meter_id), m.index.index, _rates(m.config))
 
-    def _value_set(self, m: p4r.ValueSetEntry) -> Said:
+    def _value_set(self, m: p4r.ValueSetEntry) -> Entity:
         name = self.value_sets.name(m.value_set_id)
         fields = self.value_sets.by_id[m.value_set_id].match
-        return ValueSet(name, tuple(self._keyed(member.match, fields) for member in m.members))
+        return ValueSetEntity(name, tuple(self._keyed(member.match, fields) for member in m.members))
 
-    _READ: Mapping[str, Callable[[Naming, Any], Said]] = {
+    _READ: Mapping[str, Callable[[EntityCodec, Any], Entity]] = {
         "action_profile_member": _member,
         "action_profile_group": _group,
         "table_entry": _entry,
@@ -297,10 +297,10 @@ class Naming:
         "value_set_entry": _value_set,
     }
 
-    def _called(self, m: p4r.Action) -> Call:
+    def _called(self, m: p4r.Action) -> ActionInvocation:
         name = self.actions.name(m.action_id)
         params = {param.id: param.name for param in self.actions.by_id[m.action_id].params}
-        return Call(name, {params[param.param_id]: base16(param.value) for param in m.params})
+        return ActionInvocation(name, {params[param.param_id]: base16(param.value) for param in m.params})
 
     @staticmethod
     def _keyed(matches: Iterable[p4r.FieldMatch], fields: Iterable[p4i.MatchField]) -> Key:
@@ -311,7 +311,7 @@ class Naming:
             kind, parts = _MATCHES[field.match_type]
             values = {part: getattr(getattr(match, kind), at) for part, at in parts.items()}
             said: Any = {part: base16(v) if isinstance(v, bytes) else v for part, v in values.items()}
-            key[field_name(field)] = Match(**said)
+            key[field_name(field)] = MatchValue(**said)
         return key
 
 
@@ -320,20 +320,20 @@ def field_name(field: p4i.MatchField) -> str:
     return field.name or str(field.id)
 
 
-def _write_rates(said: Rates, out: p4r.MeterConfig) -> None:
+def _write_rates(said: MeterConfig, out: p4r.MeterConfig) -> None:
     out.SetInParent()
-    for name in Rates.__struct_fields__:
+    for name in MeterConfig.__struct_fields__:
         setattr(out, name, getattr(said, name))
 
 
-def _rates(m: p4r.MeterConfig) -> Rates:
-    return Rates(m.cir, m.cburst, m.pir, m.pburst, m.eburst)
+def _rates(m: p4r.MeterConfig) -> MeterConfig:
+    return MeterConfig(m.cir, m.cburst, m.pir, m.pburst, m.eburst)
 
 
-def _write_replicas(said: Iterable[Replica], out: Any) -> None:
+def _write_replicas(said: Iterable[ReplicaPort], out: Any) -> None:
     for replica in said:
         out.add(egress_port=replica.port, instance=replica.instance)
 
 
-def _replicas(messages: Iterable[p4r.Replica]) -> tuple[Replica, ...]:
-    return tuple(Replica(m.egress_port, m.instance) for m in messages)
+def _replicas(messages: Iterable[p4r.Replica]) -> tuple[ReplicaPort, ...]:
+    return tuple(ReplicaPort(m.egress_port, m.instance) for m in messages)

@@ -14,14 +14,14 @@ from typing import Any
 from google.protobuf import text_format
 
 from tailrace.spec import SpecError
-from tailrace.switch.replay.document import Saved
+from tailrace.switch.replay.document import SavedTrace
 from tailrace.switch.replay.runner import updates
 
 _WIDTH = 96
 _LEAST_BYTES = 14
 
 
-def test(saved: Saved) -> str:
+def test(saved: SavedTrace) -> str:
     """The test.
 
     Raises:

@@ -10,17 +10,17 @@ from finsy.proto import p4i, p4r
 
 from tailrace.p4rt.status import P4RtError
 from tailrace.spec import SpecError
-from tailrace.switch.compiler import ProgramError
-from tailrace.switch.core import StateError, Switch, SwitchConfig
+from tailrace.switch.compiler import CompilerError
+from tailrace.switch.core import StateError, SwitchConfig, V1ModelSwitch
 from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
-from tailrace.switch.replay.document import Frame, Outcome, Saved
-from tailrace.switch.trace import Trace, TraceError, try_packet
+from tailrace.switch.replay.document import Frame, SavedTrace, TraceOutcome
+from tailrace.switch.trace import Trace, TraceError, dry_run_packet
 
 _ONLY_MODIFIED = ("register_entry", "meter_entry", "value_set_entry")
 
 
-def run(saved: Saved) -> Trace:
+def run(saved: SavedTrace) -> Trace:
     """What a switch with no more than what was saved does with the packet.
 
     Raises:
@@ -37,12 +37,12 @@ def run(saved: Saved) -> Trace:
     )
     compiler = ProgramCompiler()
     try:
-        with Switch(None, config) as switch:
+        with V1ModelSwitch(None, config) as switch:
             device = Device(switch, DeviceSettings(bmv2_compat=True), lambda: settings.time_ns, compiler)
             push(device, saved.document.program.name, saved.json, saved.p4info)
-            for key, update in updates(saved, own_entries(device)):
+            for key, update in updates(saved, initial_entries(device)):
                 write(device, key, [update])
-            return try_packet(
+            return dry_run_packet(
                 switch,
                 document.packet.port,
                 document.packet.data,
@@ -62,11 +62,11 @@ def push(device: Device, name: str, json: bytes, p4info: p4i.P4Info) -> None:
     try:
         prepared = device.prepare_config(config)
         device.configure(p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT, prepared)
-    except (P4RtError, ProgramError) as error:
+    except (P4RtError, CompilerError) as error:
         raise SpecError(f"program: {name}: {error}") from None
 
 
-def own_entries(device: Device) -> list[p4r.Entity]:
+def initial_entries(device: Device) -> list[p4r.Entity]:
     """The entries that the program brings along, of a device that has just got it."""
     asked = p4r.ReadRequest(entities=[p4r.Entity(table_entry=p4r.TableEntry())])
     return [entity for response in device.read(asked)[0] for entity in response.entities]
@@ -97,7 +97,7 @@ def alone(info: p4i.P4Info) -> p4i.P4Info:
     return found
 
 
-def updates(saved: Saved, there: Sequence[p4r.Entity]) -> Iterator[tuple[str, p4r.Update]]:
+def updates(saved: SavedTrace, there: Sequence[p4r.Entity]) -> Iterator[tuple[str, p4r.Update]]:
     """What makes a switch that has just got the program one that does the same, each with its key.
 
     Args:
@@ -117,7 +117,7 @@ def setting(entity: p4r.Entity) -> p4r.Update:
     return p4r.Update(type=p4r.Update.MODIFY if modified else p4r.Update.INSERT, entity=entity)
 
 
-def differences(expected: Outcome, found: Outcome, *, reasons: bool) -> Iterator[str]:
+def differences(expected: TraceOutcome, found: TraceOutcome, *, reasons: bool) -> Iterator[str]:
     """Each difference in a line; the order of frames does not count.
 
     Args:

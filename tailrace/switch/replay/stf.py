@@ -17,23 +17,23 @@ from typing import Any
 from finsy.proto import p4i
 
 from tailrace.spec import SpecError
-from tailrace.switch.replay.document import Frame, Saved
+from tailrace.switch.replay.document import Frame, SavedTrace
 from tailrace.switch.replay.entities import (
-    Call,
-    Clone,
-    Entry,
-    Group,
-    Match,
-    Member,
-    Meter,
-    Multicast,
-    Rates,
-    Register,
-    Replica,
-    Said,
-    ValueSet,
+    ActionInvocation,
+    CloneEntity,
+    Entity,
+    GroupEntity,
+    MatchValue,
+    MemberEntity,
+    MeterConfig,
+    MeterEntity,
+    MulticastEntity,
+    RegisterEntity,
+    ReplicaPort,
+    TableEntity,
+    ValueSetEntity,
 )
-from tailrace.switch.replay.entity_codec import Naming, field_name
+from tailrace.switch.replay.entity_codec import EntityCodec, field_name
 
 _NAME = re.compile(r"[A-Za-z_][\w.$\[\]]*", re.ASCII)
 _MATCHES = (p4i.MatchField.EXACT, p4i.MatchField.LPM, p4i.MatchField.TERNARY)
@@ -43,27 +43,27 @@ _PER_US = 1_000_000
 """Rates of simple_switch_CLI are in units per microsecond."""
 
 
-def test(saved: Saved) -> str:
+def test(saved: SavedTrace) -> str:
     """The test.
 
     Raises:
         SpecError: STF cannot say it; begins with the key.
     """
-    return "\n".join(_Test(saved).lines()) + "\n"
+    return "\n".join(_StfTest(saved).lines()) + "\n"
 
 
-class _Test:
-    def __init__(self, saved: Saved) -> None:
+class _StfTest:
+    def __init__(self, saved: SavedTrace) -> None:
         self._document = saved.document
-        self._naming = Naming(saved.p4info)
+        self._naming = EntityCodec(saved.p4info)
         self._types = saved.p4info.type_info.new_types
         self._nodes = 0
-        entries = [said for said in saved.document.entities if isinstance(said, Entry)]
+        entries = [said for said in saved.document.entities if isinstance(said, TableEntity)]
         # of one table the order is all that counts
         self._ranks = {
             priority: rank for rank, priority in enumerate(sorted({entry.priority for entry in entries}), 1)
         }
-        self._groups = {said.group for said in saved.document.entities if isinstance(said, Multicast)}
+        self._groups = {said.group for said in saved.document.entities if isinstance(said, MulticastEntity)}
 
     def lines(self) -> Iterator[str]:
         document = self._document
@@ -95,7 +95,7 @@ class _Test:
 
     # ---- entities ----
 
-    def _entry(self, said: Entry) -> Iterator[str]:
+    def _entry(self, said: TableEntity) -> Iterator[str]:
         table = self._naming.tables.named(said.table)
         if said.call is None:
             raise SpecError("a default action that is none" if said.default else "an action profile")
@@ -115,7 +115,7 @@ class _Test:
         priority = f"{self._ranks[said.priority]} " if ternary else ""
         yield f"add {name} {priority}{' '.join(keys)} {call}"
 
-    def _call(self, said: Call) -> str:
+    def _call(self, said: ActionInvocation) -> str:
         for param in self._naming.actions.named(said.action).params:
             self._checked(param)
         pairs = (f"{_quoted(name)}:{value}" for name, value in said.arguments.items())
@@ -127,10 +127,10 @@ class _Test:
             raise SpecError(f"{one.name}: values that are translated")
         return one
 
-    def _multicast(self, said: Multicast) -> Iterator[str]:
+    def _multicast(self, said: MulticastEntity) -> Iterator[str]:
         yield from self._replicated(said.group, said.replicas)
 
-    def _clone(self, said: Clone) -> Iterator[str]:
+    def _clone(self, said: CloneEntity) -> Iterator[str]:
         if said.truncate_bytes or said.class_of_service:
             raise SpecError("a clone session that truncates packets, or has a class of service")
         # a group of its own, for only a group's copies have an instance
@@ -139,7 +139,7 @@ class _Test:
         yield from self._replicated(group, said.replicas)
         yield f"mirroring_add_mc {said.session} {group}"
 
-    def _replicated(self, group: int, replicas: Sequence[Replica]) -> Iterator[str]:
+    def _replicated(self, group: int, replicas: Sequence[ReplicaPort]) -> Iterator[str]:
         yield f"mc_mgrp_create {group}"
         by_instance: dict[int, list[int]] = {}
         for replica in replicas:
@@ -149,27 +149,27 @@ class _Test:
             yield f"mc_node_associate {group} {self._nodes}"
             self._nodes += 1
 
-    def _register(self, said: Register) -> Iterator[str]:
+    def _register(self, said: RegisterEntity) -> Iterator[str]:
         value = self._naming.register_value(said)
         if not -1 << 63 <= value < 1 << 63:
             raise SpecError("a value of more than 63 bits")
         yield f"register_write {_plain(said.register)} {said.index} {value}"
 
-    def _meter(self, said: Meter) -> Iterator[str]:
+    def _meter(self, said: MeterEntity) -> Iterator[str]:
         yield f"meter_set_rates {_plain(said.meter)} {said.index} {_rates(said.rates)}"
 
-    def _no(self, said: Said) -> Iterator[str]:
-        raise SpecError("a value set" if isinstance(said, ValueSet) else "an action profile")
+    def _no(self, said: Entity) -> Iterator[str]:
+        raise SpecError("a value set" if isinstance(said, ValueSetEntity) else "an action profile")
 
-    _SAYS: Mapping[type, Callable[[_Test, Any], Iterator[str]]] = {
-        Entry: _entry,
-        Multicast: _multicast,
-        Clone: _clone,
-        Register: _register,
-        Meter: _meter,
-        ValueSet: _no,
-        Member: _no,
-        Group: _no,
+    _SAYS: Mapping[type, Callable[[_StfTest, Any], Iterator[str]]] = {
+        TableEntity: _entry,
+        MulticastEntity: _multicast,
+        CloneEntity: _clone,
+        RegisterEntity: _register,
+        MeterEntity: _meter,
+        ValueSetEntity: _no,
+        MemberEntity: _no,
+        GroupEntity: _no,
     }
 
 
@@ -183,14 +183,14 @@ def _quoted(name: str) -> str:
     return f'"{_plain(name)}"'
 
 
-def _rates(said: Rates) -> str:
+def _rates(said: MeterConfig) -> str:
     if said.eburst:
         raise SpecError("a meter with an excess burst")
     pairs = ((said.cir, said.cburst), (said.pir, said.pburst))
     return " ".join(f"{rate // _PER_US}.{rate % _PER_US:06}:{burst}" for rate, burst in pairs)
 
 
-def _key(field: p4i.MatchField, said: Match) -> str:
+def _key(field: p4i.MatchField, said: MatchValue) -> str:
     """The value of a key; with a mask or prefix in base 2, where a star is a bit that does not matter."""
     if field.match_type not in _MATCHES:
         raise SpecError("a range or optional key")

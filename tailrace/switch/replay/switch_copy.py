@@ -19,13 +19,13 @@ from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import NotOfferedError, RefusedError
 from tailrace.p4rt.requests import TraceNeeds
 from tailrace.spec import SpecError
-from tailrace.switch.compiler import ProgramError
-from tailrace.switch.core import StateError, Switch, SwitchConfig
+from tailrace.switch.compiler import CompilerError
+from tailrace.switch.core import StateError, SwitchConfig, V1ModelSwitch
 from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
-from tailrace.switch.replay.runner import own_entries, push, setting, write
+from tailrace.switch.replay.runner import initial_entries, push, setting, write
 from tailrace.switch.trace import Trace, TraceError, outcomes
-from tailrace.switch.trace.dry_run import MOST_OUTCOMES, try_in_order
+from tailrace.switch.trace.dry_run import MOST_OUTCOMES, dry_run_in_order
 
 _BATCH = 1000
 _OF_PROFILES = ("action_profile_member", "action_profile_group")
@@ -59,12 +59,12 @@ class SwitchCopy:
             compiler = ProgramCompiler()
             stack.callback(compiler.stop)
             try:
-                switch = Switch(None, SwitchConfig(cpu_port=cpu_port, priority_queues=priority_queues))
+                switch = V1ModelSwitch(None, SwitchConfig(cpu_port=cpu_port, priority_queues=priority_queues))
                 stack.enter_context(switch)
                 self._switch = switch
                 self._device = Device(switch, DeviceSettings(bmv2_compat=True), lambda: 0, compiler)
                 self._fill(connection, config)
-            except (StateError, ProgramError, SpecError) as error:
+            except (StateError, CompilerError, SpecError) as error:
                 raise TraceError(f"{self.name}: cannot be copied for a dry run: {error}") from None
             self._stack = stack.pop_all()
 
@@ -79,7 +79,7 @@ class SwitchCopy:
     def traces(self, port: int, frame: bytes, *, every: bool) -> list[Trace]:
         """What the switch would do with a frame, or each way that it could take. Raises TraceError."""
         most = MOST_OUTCOMES if every else 1
-        return list(outcomes(self._switch, port, frame, most=most, written=self._device.entity_text))
+        return list(outcomes(self._switch, port, frame, most=most, describe=self._device.entity_text))
 
     def needs(self, port: int, frame: bytes) -> tuple[Trace, TraceNeeds]:
         """What it would do with a frame, and what another switch needs for the same.
@@ -87,7 +87,7 @@ class SwitchCopy:
         Raises:
             TraceError: as `traces`, or there is too much.
         """
-        trace, events = try_in_order(self._switch, port, frame, written=self._device.entity_text)
+        trace, events = dry_run_in_order(self._switch, port, frame, describe=self._device.entity_text)
         if trace.cut:
             raise TraceError("more happens to the packet than there is room to tell: it cannot be saved")
         return trace, self._device.needs(events, 0)
@@ -95,7 +95,7 @@ class SwitchCopy:
     def _fill(self, connection: GrpcConnection, config: p4r.ForwardingPipelineConfig) -> None:
         push(self._device, self._info.pkg_info.name or "its program", config.p4_device_config, self._info)
         initial: dict[int, list[p4r.Entity]] = defaultdict(list)
-        for entity in own_entries(self._device):
+        for entity in initial_entries(self._device):
             if not entity.table_entry.is_const:
                 initial[entity.table_entry.table_id].append(entity)
         for name, pattern in _patterns(self._info):

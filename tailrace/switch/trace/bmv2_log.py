@@ -11,7 +11,7 @@ from functools import singledispatch
 from pathlib import PurePath
 
 from tailrace.switch.trace import events
-from tailrace.switch.trace.events import Event, Place
+from tailrace.switch.trace.events import Event, SourceLine
 
 DEBUG, TRACE, INFO, ERROR = "debug", "trace", "info", "error"
 
@@ -19,7 +19,14 @@ Line = tuple[str, str]
 """Its level and its text."""
 
 _PIPELINES = {"ingress", "egress"}
-_ENDS = (events.Queue, events.Drop, events.Sent, events.Resubmit, events.Recirculate, events.Multicast)
+_ENDS = (
+    events.QueueEvent,
+    events.DropEvent,
+    events.SentEvent,
+    events.ResubmitEvent,
+    events.RecirculateEvent,
+    events.MulticastEvent,
+)
 
 
 class Log:
@@ -34,25 +41,25 @@ class Log:
 
     def lines(self, step: Event) -> Iterator[Line]:
         """What BMv2 says of a step."""
-        if isinstance(step, events.State):
+        if isinstance(step, events.StateEvent):
             yield from self._left()
             self._state = step.name
-        elif isinstance(step, events.Extract):
+        elif isinstance(step, events.ExtractEvent):
             self._parsed_bytes = step.offset + step.length
-        elif isinstance(step, events.Select):
+        elif isinstance(step, events.SelectEvent):
             key = "".join(_hex(part.value, part.bits) for part in step.key)
             yield DEBUG, f"Parser state '{self._state}': key is {key}"
             yield from self._parsed()
-        elif isinstance(step, events.Begin):
+        elif isinstance(step, events.BeginEvent):
             yield from self._begin(step)
         elif isinstance(step, _ENDS):
             yield from self._end()
-            if isinstance(step, events.Drop) and step.reason == "ingress_drop":
+            if isinstance(step, events.DropEvent) and step.reason == "ingress_drop":
                 yield DEBUG, f"Egress port is {self._drop_port}"
-        elif isinstance(step, events.Action) and self._looked_up:
+        elif isinstance(step, events.ActionEvent) and self._looked_up:
             arguments = "".join(f"{argument.value:x}," for argument in step.arguments)
             yield DEBUG, f"Action entry is {step.name} - {arguments}"
-        self._looked_up = isinstance(step, events.Table | events.Member)
+        self._looked_up = isinstance(step, events.TableEvent | events.MemberEvent)
         yield from _said(step)
 
     def _left(self) -> Iterator[Line]:
@@ -65,7 +72,7 @@ class Log:
         self._state = ""
         yield TRACE, f"Bytes parsed: {self._parsed_bytes}"
 
-    def _begin(self, step: events.Begin) -> Iterator[Line]:
+    def _begin(self, step: events.BeginEvent) -> Iterator[Line]:
         yield from self._left()
         if step.stage != "verify":  # which is a part of parsing
             yield from self._end()
@@ -95,7 +102,7 @@ def _hex(value: int, bits: int) -> str:
     return (value & (1 << bits) - 1).to_bytes((bits + 7) // 8, "big").hex()
 
 
-def _at(place: Place | None) -> str:
+def _at(place: SourceLine | None) -> str:
     return "" if place is None else f"{PurePath(place.file).name}({place.line}) "
 
 
@@ -105,27 +112,27 @@ def _said(_step: object) -> Iterator[Line]:
 
 
 @_said.register
-def _(step: events.Enter) -> Iterator[Line]:
+def _(step: events.EnterEvent) -> Iterator[Line]:
     yield DEBUG, f"Processing packet received on port {step.port}"
 
 
 @_said.register
-def _(step: events.State) -> Iterator[Line]:
+def _(step: events.StateEvent) -> Iterator[Line]:
     yield DEBUG, f"Parser 'parser' entering state '{step.name}'"
 
 
 @_said.register
-def _(step: events.Extract) -> Iterator[Line]:
+def _(step: events.ExtractEvent) -> Iterator[Line]:
     yield DEBUG, f"Extracting header '{step.header}'"
 
 
 @_said.register
-def _(step: events.ParserError) -> Iterator[Line]:
+def _(step: events.ParserErrorEvent) -> Iterator[Line]:
     yield DEBUG, f"Parser 'parser': error {step.name}"
 
 
 @_said.register
-def _(step: events.Table) -> Iterator[Line]:
+def _(step: events.TableEvent) -> Iterator[Line]:
     yield TRACE, f"Applying table '{step.name}'"
     if step.key:
         keys = "".join(f"* {part.field:20}: {_hex(part.value, part.bits)} " for part in step.key)
@@ -137,29 +144,29 @@ def _(step: events.Table) -> Iterator[Line]:
 
 
 @_said.register
-def _(step: events.Member) -> Iterator[Line]:
+def _(step: events.MemberEvent) -> Iterator[Line]:
     if step.group is not None and step.of:
         yield DEBUG, f"Choosing member {step.member} from group {step.group}"
 
 
 @_said.register
-def _(step: events.Action) -> Iterator[Line]:
+def _(step: events.ActionEvent) -> Iterator[Line]:
     yield TRACE, f"{_at(step.place)}Action {step.name}"
 
 
 @_said.register
-def _(step: events.Statement) -> Iterator[Line]:
+def _(step: events.StatementEvent) -> Iterator[Line]:
     if step.text:
         yield TRACE, f"{_at(step.place)}Primitive {step.text}"
 
 
 @_said.register
-def _(step: events.Condition) -> Iterator[Line]:
+def _(step: events.ConditionEvent) -> Iterator[Line]:
     yield TRACE, f'{_at(step.place)}Condition "{step.text}" ({step.name}) is {str(step.value).lower()}'
 
 
 @_said.register
-def _(step: events.Register) -> Iterator[Line]:
+def _(step: events.RegisterEvent) -> Iterator[Line]:
     if not step.inside:
         verb = "read" if step.access == "read" else "write"
         yield ERROR, f"Attempted to {verb} register '{step.name}' at out-of-bounds index {step.index}."
@@ -170,7 +177,7 @@ def _(step: events.Register) -> Iterator[Line]:
 
 
 @_said.register
-def _(step: events.Count) -> Iterator[Line]:
+def _(step: events.CountEvent) -> Iterator[Line]:
     if step.inside:
         yield TRACE, f"Updated counter '{step.name}' at index {step.index}"
     else:
@@ -178,19 +185,19 @@ def _(step: events.Count) -> Iterator[Line]:
 
 
 @_said.register
-def _(step: events.Meter) -> Iterator[Line]:
+def _(step: events.MeterEvent) -> Iterator[Line]:
     colour = ("green", "yellow", "red").index(step.colour)
     index = "" if step.index is None else f" at index {step.index},"
     yield TRACE, f"Updated meter '{step.name}'{index} assigning dest field the color result {colour}"
 
 
 @_said.register
-def _(step: events.Random) -> Iterator[Line]:
+def _(step: events.RandomEvent) -> Iterator[Line]:
     yield TRACE, f"random(lo={step.low}, hi={step.high}) = {step.value}"
 
 
 @_said.register
-def _(step: events.Checksum) -> Iterator[Line]:
+def _(step: events.ChecksumEvent) -> Iterator[Line]:
     if step.action == "update":
         yield DEBUG, f"Updating checksum '{step.field}'"
     else:
@@ -198,44 +205,44 @@ def _(step: events.Checksum) -> Iterator[Line]:
 
 
 @_said.register
-def _(step: events.Clone) -> Iterator[Line]:
+def _(step: events.CloneEvent) -> Iterator[Line]:
     yield DEBUG, f"Cloning packet to session {step.session}"
 
 
 @_said.register
-def _(step: events.Copy) -> Iterator[Line]:
+def _(step: events.CopyEvent) -> Iterator[Line]:
     if step.port is not None:
         yield DEBUG, f"Replicating packet on port {step.port}"
 
 
 @_said.register
-def _(_step: events.Resubmit) -> Iterator[Line]:
+def _(_step: events.ResubmitEvent) -> Iterator[Line]:
     yield DEBUG, "Resubmitting packet"
 
 
 @_said.register
-def _(_step: events.Recirculate) -> Iterator[Line]:
+def _(_step: events.RecirculateEvent) -> Iterator[Line]:
     yield DEBUG, "Recirculating packet"
 
 
 @_said.register
-def _(_step: events.Multicast) -> Iterator[Line]:
+def _(_step: events.MulticastEvent) -> Iterator[Line]:
     yield DEBUG, "Multicast requested for packet"
 
 
 @_said.register
-def _(step: events.Queue) -> Iterator[Line]:
+def _(step: events.QueueEvent) -> Iterator[Line]:
     yield DEBUG, f"Egress port is {step.port}"
 
 
 @_said.register
-def _(step: events.Sent) -> Iterator[Line]:
+def _(step: events.SentEvent) -> Iterator[Line]:
     size = len(step.frame) // 2 + step.virtual_bytes
     yield DEBUG, f"Transmitting packet of size {size} out of port {step.port}"
 
 
 @_said.register
-def _(step: events.Drop) -> Iterator[Line]:
+def _(step: events.DropEvent) -> Iterator[Line]:
     if step.reason in ("ingress_drop", "egress_drop"):
         yield DEBUG, f"Dropping packet at the end of {step.reason.removesuffix('_drop')}"
     elif step.reason != "multicast_original":
@@ -243,7 +250,7 @@ def _(step: events.Drop) -> Iterator[Line]:
 
 
 @_said.register
-def _(step: events.Text) -> Iterator[Line]:
+def _(step: events.TextEvent) -> Iterator[Line]:
     yield step.level, step.text
 
 
@@ -265,25 +272,25 @@ class PacketLogs:
     def lines(self, number: int, step: Event) -> Iterator[Line]:
         """What BMv2 says of a step of a packet."""
         known = self._logs.get(number)
-        if self._dump_bytes and isinstance(step, events.Enter) and known is None:
+        if self._dump_bytes and isinstance(step, events.EnterEvent) and known is None:
             yield INFO, f"Received {self._bytes(step)}"
         if known is None:
             known = self._logs[number] = (Log(self._drop_port), next(self._packets), 0)
             self._made[known[1]] = (0, 1)
         log, packet, copy = known
         made, there = self._made[packet]
-        if isinstance(step, events.Copy):
+        if isinstance(step, events.CopyEvent):
             self._logs[step.packet] = (Log(self._drop_port), packet, made + 1)
             self._made[packet] = (made + 1, there + 1)
-        elif isinstance(step, events.Sent | events.Drop):
+        elif isinstance(step, events.SentEvent | events.DropEvent):
             del self._logs[number]
             self._made[packet] = (made, there - 1)
             if there == 1:
                 del self._made[packet]
         yield from ((level, f"[{packet}.{copy}] {text}") for level, text in log.lines(step))
-        if self._dump_bytes and isinstance(step, events.Sent):
+        if self._dump_bytes and isinstance(step, events.SentEvent):
             yield INFO, f"Sending {self._bytes(step)}"
 
-    def _bytes(self, step: events.Enter | events.Sent) -> str:
+    def _bytes(self, step: events.EnterEvent | events.SentEvent) -> str:
         size = len(step.frame) // 2 + step.virtual_bytes
         return f"packet of length {size} on port {step.port}: {step.frame[: 2 * self._dump_bytes]}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of programs packets have used, as files that several runs add up to."""
+"""Coverage of P4 programs: counts of coverage points, in files that can be merged."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tailrace.spec.errors import Error
 from tailrace.spec.files import read_bytes, unmarked
 from tailrace.spec.text import printable
 from tailrace.spec.whole import write_file
-from tailrace.switch.compiler.coverage_points import Uses
-from tailrace.switch.compiler.program import Program
+from tailrace.switch.compiler.coverage_points import CoveragePoints
+from tailrace.switch.compiler.program import SwitchProgram
 
 MOST_BYTES = 64 << 20
-"""Of one file."""
+"""Size limit of a coverage file."""
 
 
 class CoverageError(Error):
-    """A file that is none of coverage; one line for the user."""
+    """A file that is no coverage file; one line for the user."""
 
 
-class Used(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A use of a program, and its count; fields as of `compiler.coverage_points.Use`."""
+class PointCount(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A coverage point and its count; fields as of `compiler.coverage_points.CoveragePoint`."""
 
     kind: str
     name: str
@@ -34,8 +34,8 @@ class Used(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     count: int
 
 
-class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An entry that was there in the end, as it was written, and whether a packet has hit it."""
+class EntryCoverage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table entry at the end of the run, as it was written, and whether a packet hit it."""
 
     table: str
     written: str
@@ -43,19 +43,21 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Coverage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What packets have used of one program. Two programs are the same if their JSON is."""
+    """Coverage of one program. Two programs are the same if their JSON is."""
 
     program: str
     sha256: str
-    uses: tuple[Used, ...]
-    entries: tuple[Entry, ...] = ()
+    uses: tuple[PointCount, ...]
+    entries: tuple[EntryCoverage, ...] = ()
 
 
-def coverage_of(program: Program, counts: Iterable[int], entries: Iterable[Entry] = ()) -> Coverage:
-    """Coverage of a program by the counts of its uses."""
+def coverage_of(
+    program: SwitchProgram, counts: Iterable[int], entries: Iterable[EntryCoverage] = ()
+) -> Coverage:
+    """Coverage of a program from the counts of its points."""
     uses = tuple(
-        Used(use.kind, use.name, use.what, *_place(use.source), count)
-        for use, count in zip(Uses(program.model).all, counts, strict=True)
+        PointCount(point.kind, point.name, point.what, *_place(point.source), count)
+        for point, count in zip(CoveragePoints(program.model).all, counts, strict=True)
     )
     return Coverage(program.model.name, program.sha256, uses, tuple(entries))
 
@@ -64,20 +66,20 @@ def _place(source: object) -> tuple[str, int]:
     return getattr(source, "file", ""), getattr(source, "line", 0)
 
 
-def write(found: Iterable[Coverage], path: Path) -> None:
-    """Replaces a file by one that holds these, so that nobody reads half of one.
+def write(coverages: Iterable[Coverage], path: Path) -> None:
+    """Writes a coverage file atomically.
 
     Raises:
         OSError: it cannot be written.
     """
-    write_file(path, msgspec.json.encode(list(found)))
+    write_file(path, msgspec.json.encode(list(coverages)))
 
 
 def read(path: Path) -> list[Coverage]:
-    """What a file holds.
+    """Reads a coverage file.
 
     Raises:
-        CoverageError: it cannot be read, or is none.
+        CoverageError: it cannot be read, or is no coverage file.
     """
     try:
         return msgspec.json.decode(unmarked(read_bytes(path, MOST_BYTES)), type=list[Coverage])
@@ -87,12 +89,12 @@ def read(path: Path) -> list[Coverage]:
         raise CoverageError(f"{path}: no file of coverage: {error}") from None
 
 
-def merged(found: Iterable[Coverage]) -> list[Coverage]:
-    """The same with what is of one program added up, in the order in which programs first come."""
+def merged(coverages: Iterable[Coverage]) -> list[Coverage]:
+    """Adds up the coverages of each program, in the order of their first occurrence."""
     by_program: dict[str, Coverage] = {}
-    for one in found:
-        known = by_program.get(one.sha256)
-        by_program[one.sha256] = one if known is None else _added(known, one)
+    for coverage in coverages:
+        known = by_program.get(coverage.sha256)
+        by_program[coverage.sha256] = coverage if known is None else _added(known, coverage)
     return list(by_program.values())
 
 
@@ -106,26 +108,28 @@ def _added(a: Coverage, b: Coverage) -> Coverage:
     for entry in (*a.entries, *b.entries):
         key = (entry.table, entry.written)
         hit[key] = hit.get(key, False) or entry.hit
-    return Coverage(a.program, a.sha256, uses, tuple(Entry(*key, one) for key, one in hit.items()))
+    return Coverage(
+        a.program, a.sha256, uses, tuple(EntryCoverage(*key, was_hit) for key, was_hit in hit.items())
+    )
 
 
-def lcov(found: Iterable[Coverage]) -> Iterator[str]:
-    """Lines of an lcov tracefile: each line of the P4 program, and each way of a condition or table."""
+def lcov(coverages: Iterable[Coverage]) -> Iterator[str]:
+    """Lines of an lcov tracefile: each line of the P4 program, each branch of a condition or table."""
     lines: dict[str, dict[int, int]] = {}
     branches: dict[str, dict[tuple[int, str], dict[str, int]]] = {}
-    for use in (use for one in found for use in one.uses if use.file and use.line):
+    for use in (use for coverage in coverages for use in coverage.uses if use.file and use.line):
         at = lines.setdefault(use.file, {})
         at[use.line] = max(at.get(use.line, 0), use.count)
         if use.kind in ("condition", "table") and use.what:
-            ways = branches.setdefault(use.file, {}).setdefault((use.line, use.name), {})
-            ways[use.what] = ways.get(use.what, 0) + use.count
+            counts = branches.setdefault(use.file, {}).setdefault((use.line, use.name), {})
+            counts[use.what] = counts.get(use.what, 0) + use.count
     for file, at in sorted(lines.items()):
         yield "TN:"
         # a name with an end of line in it would begin other records
         yield f"SF:{printable(file)}"
-        for block, ((line, _), ways) in enumerate(sorted(branches.get(file, {}).items())):
-            reached = any(ways.values())
-            for number, count in enumerate(ways.values()):
+        for block, ((line, _), counts) in enumerate(sorted(branches.get(file, {}).items())):
+            reached = any(counts.values())
+            for number, count in enumerate(counts.values()):
                 yield f"BRDA:{line},{block},{number},{count if reached else '-'}"
         for line, count in sorted(at.items()):
             yield f"DA:{line},{count}"

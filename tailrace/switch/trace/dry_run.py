@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tries: what a switch would do with a packet now, while nothing of the switch changes."""
+"""Dry runs: what a switch would do with a packet now; its state does not change."""
 
 from __future__ import annotations
 
@@ -9,21 +9,19 @@ from typing import NamedTuple
 from tailrace.spec.errors import Error
 from tailrace.switch.core.core import ps
 from tailrace.switch.core.lib import C, ffi, load
-from tailrace.switch.core.switch import Switch
+from tailrace.switch.core.switch import V1ModelSwitch
 from tailrace.switch.trace.events import Trace
-from tailrace.switch.trace.records import Told, Written, choices_in, nothing_written
-from tailrace.switch.trace.tracing_build import glass_of
+from tailrace.switch.trace.records import DescribeEntity, NumberedEvents, choices_in, no_description
+from tailrace.switch.trace.tracing_build import cached_build
 
-MOST_WORDS = 1 << 18
-"""Room for the records of one try; 2 MiB, some hundred times what a packet of Flowcut takes."""
+BUFFER_FIELDS = 1 << 18
+"""Size of the record buffer of one dry run: 2 MiB, some hundred times what a packet of Flowcut takes."""
 
-MOST_TOLD = 1 << 21
-"""Words of records of all ways of one packet, or of one that is sent: whoever asks must not keep the switch
-busy for long.
-"""
+MOST_RECORD_FIELDS = 1 << 21
+"""Record fields of all outcomes of one packet, or of an injected one; limits the load on the switch."""
 
 MOST_OUTCOMES = 1024
-"""Ways of one packet that are followed."""
+"""Outcomes of one packet."""
 
 _PROBLEMS = {
     C.TR_EINVAL: "the switch runs another program now",
@@ -36,108 +34,106 @@ class TraceError(Error):
     """A packet cannot be traced; one line for the user."""
 
 
-class Tried(NamedTuple):
-    """A trace, and its steps once more in the order of time, over all copies."""
+class DryRun(NamedTuple):
+    """A trace, and its events in the order of time, over all copies."""
 
     trace: Trace
-    told: Told
+    events: NumberedEvents
 
 
-NUMBER = C.TR_GLASS_SPAN + 1
-"""A choice of `random` among more numbers than are tried: this and more is the number itself, so far above
-the lowest one.
-"""
+FIRST_VALUE = C.TR_DRY_RUN_SPAN + 1
+"""A choice of `random` from here on is a value: FIRST_VALUE + n chooses the lowest number + n."""
 
 
-def try_packet(
-    switch: Switch,
+def dry_run_packet(
+    switch: V1ModelSwitch,
     port: int,
     data: bytes,
     *,
     at_ns: int = 0,
     choices: Sequence[int] = (),
-    written: Written = nothing_written,
+    describe: DescribeEntity = no_description,
 ) -> Trace:
-    """What a switch would do with a packet that came in now by a port. Nothing of the switch changes.
+    """What a switch would do with a packet that arrived now at a port. Its state does not change.
 
-    Its copies are followed as well. They wait for nothing: each leaves its queue as soon as it is there.
+    Its copies are traced as well. Each packet leaves its queue at once.
 
     Args:
         at_ns: the time, if it is later than the switch's own.
-        choices: outcomes of the first choices, in order; later ones come as they would by themselves.
-        written: tells what the controller has written.
+        choices: outcomes of the first choices, in order; later ones are natural.
+        describe: names entries, members and groups as the controller wrote them.
 
     Raises:
         TraceError: no program, no such port, or no memory.
         ProgramError: the program cannot be compiled for this.
     """
-    return try_in_order(switch, port, data, at_ns=at_ns, choices=choices, written=written).trace
+    return dry_run_in_order(switch, port, data, at_ns=at_ns, choices=choices, describe=describe).trace
 
 
-def try_in_order(
-    switch: Switch,
+def dry_run_in_order(
+    switch: V1ModelSwitch,
     port: int,
     data: bytes,
     *,
     at_ns: int = 0,
     choices: Sequence[int] = (),
-    written: Written = nothing_written,
-) -> Tried:
-    """The same, with the order of time. Raises as `try_packet`."""
-    return next(_tries(switch, port, data, at_ns, written, [tuple(choices)]))
+    describe: DescribeEntity = no_description,
+) -> DryRun:
+    """The same with the events in the order of time. Raises as `dry_run_packet`."""
+    return next(_dry_runs(switch, port, data, at_ns, describe, [tuple(choices)]))
 
 
 def outcomes(
-    switch: Switch,
+    switch: V1ModelSwitch,
     port: int,
     data: bytes,
     *,
     at_ns: int = 0,
     most: int = MOST_OUTCOMES,
-    written: Written = nothing_written,
+    describe: DescribeEntity = no_description,
 ) -> Iterator[Trace]:
-    """Every way that a packet could take: each member of a group, each colour, each number of `random`.
+    """All outcomes of a packet: each member of a group, each colour, each number of `random`.
 
-    Of more than 65 numbers 64 are tried, as far apart as can be, and the one that comes by itself. The first
-    is the way that the packet would take now. At most `most` are followed, and MOST_TOLD words of records.
+    Of more than 65 numbers, the natural one and 64 evenly spaced ones are taken. The first outcome is the
+    natural one. There are at most `most`, and at most MOST_RECORD_FIELDS fields of records.
 
     Raises:
-        TraceError: as for `try_packet`.
+        TraceError: as for `dry_run_packet`.
     """
     waiting: list[tuple[int, ...]] = [()]
-    for n, tried in enumerate(_tries(switch, port, data, at_ns, written, waiting)):
-        yield tried.trace
+    for n, run in enumerate(_dry_runs(switch, port, data, at_ns, describe, waiting)):
+        yield run.trace
         if n + 1 >= most:
             return
 
 
-def _tries(
-    switch: Switch,
+def _dry_runs(
+    switch: V1ModelSwitch,
     port: int,
     data: bytes,
     at_ns: int,
-    written: Written,
+    describe: DescribeEntity,
     waiting: list[tuple[int, ...]],
-) -> Iterator[Tried]:
-    """A try for each of some choices; to the list come those that its choices leave open."""
+) -> Iterator[DryRun]:
+    """A dry run of each list of choices in `waiting`, to which those that it leaves open are added."""
     if switch.program is None:
         raise TraceError("the switch has no program")
-    glass = glass_of(switch.program)
+    build = cached_build(switch.program)
     core = load()
-    made = glass.room(MOST_WORDS)
-    if not made:
+    tracer = build.new_tracer(BUFFER_FIELDS)
+    if not tracer:
         raise TraceError("out of memory")
-    reader = glass.reader(written)
+    reader = build.reader(describe)
     n, cut = ffi.new("uint32_t *"), ffi.new("uint32_t *")
-    told = 0
-    while waiting and told < MOST_TOLD:
+    total = 0
+    while waiting and total < MOST_RECORD_FIELDS:
         choices = waiting.pop(0)
         try:
-            code = core.tr_glass_try(
+            code = core.tr_dry_run(
                 switch.handle,
-                made,
-                glass.plain,
-                glass.entry,
+                tracer,
+                build.regular,
+                build.entry,
                 port,
                 data,
                 len(data),
@@ -149,22 +145,22 @@ def _tries(
             code = C.TR_ERANGE
         if code < 0:
             raise TraceError(f"port {port}: {_PROBLEMS[code]}")
-        words = core.tr_glass_words(made, n, cut)
-        raw = ffi.unpack(words, n[0]) if n[0] else []
-        steps = reader.told(raw)
-        for other in _left_open(choices_in(raw), len(choices)):
+        buffer = core.tr_tracer_records(tracer, n, cut)
+        records = ffi.unpack(buffer, n[0]) if n[0] else []
+        events = reader.read(records)
+        for other in _left_open(choices_in(records), len(choices)):
             if len(waiting) >= MOST_OUTCOMES:
                 break
             waiting.append(other)
-        told += len(raw)
-        name = glass.program.model.name
-        nested, deep = reader.nested(steps)
-        yield Tried(Trace(program=name, steps=nested, cut=deep or bool(cut[0])), steps)
+        total += len(records)
+        name = build.program.model.name
+        nested, deep = reader.nest(events)
+        yield DryRun(Trace(program=name, steps=nested, cut=deep or bool(cut[0])), events)
 
 
 def _left_open(taken: Sequence[tuple[int, int]], first: int) -> Iterator[tuple[int, ...]]:
     """The choices that begin as those that were taken, and differ in the last, none before `first`."""
     for at in range(first, len(taken)):
-        possible, own = taken[at]
+        possible, chosen = taken[at]
         before = tuple(outcome for _, outcome in taken[:at])
-        yield from ((*before, other) for other in range(possible) if other != own)
+        yield from ((*before, other) for other in range(possible) if other != chosen)

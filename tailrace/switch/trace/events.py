@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a trace. As JSON each is an object whose `type` says which one it is."""
+"""Events of a trace. As JSON each is an object whose `type` is its class, in lower case without `Event`."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ import msgspec
 Stage = Literal["parser", "verify", "ingress", "egress", "update", "deparser"]
 
 
-class _Step(msgspec.Struct, frozen=True, tag_field="type", tag=str.lower):
-    """What all steps are."""
+def _tag(name: str) -> str:
+    return name.removesuffix("Event").lower()
 
 
-class Place(msgspec.Struct, frozen=True):
+class _Event(msgspec.Struct, frozen=True, tag_field="type", tag=_tag):
+    """Base of all events."""
+
+
+class SourceLine(msgspec.Struct, frozen=True):
     """A line of the P4 program."""
 
     file: str
     line: int
 
 
-class Change(msgspec.Struct, frozen=True):
+class FieldChange(msgspec.Struct, frozen=True):
     """A field that has another value now; a header's `$valid$` says whether it is there.
 
     `bits` 0: a number that the program does not declare, as of a stack's elements.
@@ -33,7 +37,7 @@ class Change(msgspec.Struct, frozen=True):
     after: int
 
 
-class KeyPart(msgspec.Struct, frozen=True):
+class KeyFieldValue(msgspec.Struct, frozen=True):
     """A field of a lookup's key, or of a parser's select."""
 
     field: str
@@ -49,7 +53,7 @@ class Argument(msgspec.Struct, frozen=True):
     value: int
 
 
-class Enter(_Step, frozen=True):
+class EnterEvent(_Event, frozen=True):
     """A packet enters ingress by a port: its bytes in base 16, and how many more are a length only."""
 
     port: int
@@ -57,24 +61,24 @@ class Enter(_Step, frozen=True):
     virtual_bytes: int = 0
 
 
-class Begin(_Step, frozen=True):
+class BeginEvent(_Event, frozen=True):
     """A stage of the pipeline begins; what the switch itself has written since the one before.
 
     `headers`: those that the deparser writes, in their order.
     """
 
     stage: Stage
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FieldChange, ...] = ()
     headers: tuple[str, ...] = ()
 
 
-class State(_Step, frozen=True):
+class StateEvent(_Event, frozen=True):
     """The parser comes to a state."""
 
     name: str
 
 
-class Extract(_Step, frozen=True):
+class ExtractEvent(_Event, frozen=True):
     """A header is taken from the packet, `offset` bytes from its begin."""
 
     header: str
@@ -83,33 +87,33 @@ class Extract(_Step, frozen=True):
     fields: tuple[Argument, ...]
 
 
-class Select(_Step, frozen=True):
+class SelectEvent(_Event, frozen=True):
     """A parser state chooses the next one; None: `accept`, or the end where no case fits."""
 
-    key: tuple[KeyPart, ...]
+    key: tuple[KeyFieldValue, ...]
     case: str
     next: str | None
 
 
-class ParserError(_Step, frozen=True):
+class ParserErrorEvent(_Event, frozen=True):
     """The parser has ended with an error."""
 
     name: str
 
 
-class Table(_Step, frozen=True):
+class TableEvent(_Event, frozen=True):
     """A lookup; `entry` is the handle of the one that was hit, None: a miss."""
 
     name: str
     match: str
-    key: tuple[KeyPart, ...]
+    key: tuple[KeyFieldValue, ...]
     entry: int | None
-    place: Place | None = None
+    place: SourceLine | None = None
     written: str = ""
     """The entry as it was written by its controller, where that is known."""
 
 
-class Member(_Step, frozen=True):
+class MemberEvent(_Event, frozen=True):
     """An entry's action comes from an action profile: `member` of so many in a group, or alone."""
 
     profile: str
@@ -120,32 +124,32 @@ class Member(_Step, frozen=True):
     written: str = ""
 
 
-class Action(_Step, frozen=True):
+class ActionEvent(_Event, frozen=True):
     """An action begins."""
 
     name: str
     arguments: tuple[Argument, ...]
-    place: Place | None = None
+    place: SourceLine | None = None
 
 
-class Statement(_Step, frozen=True):
+class StatementEvent(_Event, frozen=True):
     """A statement of the program, and what it has changed."""
 
     text: str
-    changes: tuple[Change, ...]
-    place: Place | None = None
+    changes: tuple[FieldChange, ...]
+    place: SourceLine | None = None
 
 
-class Condition(_Step, frozen=True):
+class ConditionEvent(_Event, frozen=True):
     """An `if` of a control, the node `name` of its pipeline."""
 
     name: str
     text: str
     value: bool
-    place: Place | None = None
+    place: SourceLine | None = None
 
 
-class Register(_Step, frozen=True):
+class RegisterEvent(_Event, frozen=True):
     """A cell of a register is read or written; outside nothing happens, and a read has no `value`."""
 
     name: str
@@ -156,7 +160,7 @@ class Register(_Step, frozen=True):
     value: int | None
 
 
-class Count(_Step, frozen=True):
+class CountEvent(_Event, frozen=True):
     """A cell of a counter counts the packet."""
 
     name: str
@@ -164,7 +168,7 @@ class Count(_Step, frozen=True):
     inside: bool
 
 
-class Meter(_Step, frozen=True):
+class MeterEvent(_Event, frozen=True):
     """A meter has coloured the packet; `index` None: the entry's own meter."""
 
     name: str
@@ -172,7 +176,7 @@ class Meter(_Step, frozen=True):
     colour: Literal["green", "yellow", "red"]
 
 
-class Random(_Step, frozen=True):
+class RandomEvent(_Event, frozen=True):
     """The program has drawn a number from low to high, both included."""
 
     low: int
@@ -180,7 +184,7 @@ class Random(_Step, frozen=True):
     value: int
 
 
-class Checksum(_Step, frozen=True):
+class ChecksumEvent(_Event, frozen=True):
     """A checksum of a field is verified or updated."""
 
     field: str
@@ -188,36 +192,36 @@ class Checksum(_Step, frozen=True):
     right: bool
 
 
-class Clone(_Step, frozen=True):
+class CloneEvent(_Event, frozen=True):
     """The packet is cloned to a session."""
 
     session: int
     known: bool
 
 
-class Digest(_Step, frozen=True):
+class DigestEvent(_Event, frozen=True):
     """Fields are sent to the control plane."""
 
     name: str
     fields: tuple[Argument, ...]
 
 
-class Resubmit(_Step, frozen=True):
+class ResubmitEvent(_Event, frozen=True):
     """The packet goes back to the begin of ingress, as it came in."""
 
 
-class Recirculate(_Step, frozen=True):
+class RecirculateEvent(_Event, frozen=True):
     """The packet goes back to the begin of ingress, as it has become."""
 
 
-class Multicast(_Step, frozen=True):
+class MulticastEvent(_Event, frozen=True):
     """The packet is replicated to a group."""
 
     group: int
     replicas: int
 
 
-class Copy(_Step, frozen=True):
+class CopyEvent(_Event, frozen=True):
     """A copy of the packet is made, whose steps follow; `port` None: a clone before it is replicated."""
 
     packet: int
@@ -226,7 +230,7 @@ class Copy(_Step, frozen=True):
     steps: tuple[Event, ...]
 
 
-class Queue(_Step, frozen=True):
+class QueueEvent(_Event, frozen=True):
     """The packet comes to a queue, in which so many packets and bytes wait."""
 
     port: int
@@ -235,7 +239,7 @@ class Queue(_Step, frozen=True):
     bytes: int
 
 
-class Leave(_Step, frozen=True):
+class LeaveEvent(_Event, frozen=True):
     """The packet leaves its queue, after so many ticks of the switch."""
 
     port: int
@@ -243,7 +247,7 @@ class Leave(_Step, frozen=True):
     waited_ticks: int
 
 
-class Sent(_Step, frozen=True):
+class SentEvent(_Event, frozen=True):
     """The packet leaves the switch."""
 
     port: int
@@ -251,20 +255,20 @@ class Sent(_Step, frozen=True):
     virtual_bytes: int = 0
 
 
-class Drop(_Step, frozen=True):
+class DropEvent(_Event, frozen=True):
     """The packet ends here; `reason` is one of the switch's counts of drops."""
 
     reason: str
 
 
-class Text(_Step, frozen=True):
+class TextEvent(_Event, frozen=True):
     """A text of the program's log_msg, or of the switch."""
 
     level: Literal["trace", "info", "warning", "error"]
     text: str
 
 
-class Choice(_Step, frozen=True):
+class ChoiceEvent(_Event, frozen=True):
     """Here the packet's way depends on more than the packet: outcome `taken` of so many."""
 
     what: Literal["member", "colour", "random"]
@@ -273,34 +277,34 @@ class Choice(_Step, frozen=True):
 
 
 Event = (
-    Enter
-    | Begin
-    | State
-    | Extract
-    | Select
-    | ParserError
-    | Table
-    | Member
-    | Action
-    | Statement
-    | Condition
-    | Register
-    | Count
-    | Meter
-    | Random
-    | Checksum
-    | Clone
-    | Digest
-    | Resubmit
-    | Recirculate
-    | Multicast
-    | Copy
-    | Queue
-    | Leave
-    | Sent
-    | Drop
-    | Text
-    | Choice
+    EnterEvent
+    | BeginEvent
+    | StateEvent
+    | ExtractEvent
+    | SelectEvent
+    | ParserErrorEvent
+    | TableEvent
+    | MemberEvent
+    | ActionEvent
+    | StatementEvent
+    | ConditionEvent
+    | RegisterEvent
+    | CountEvent
+    | MeterEvent
+    | RandomEvent
+    | ChecksumEvent
+    | CloneEvent
+    | DigestEvent
+    | ResubmitEvent
+    | RecirculateEvent
+    | MulticastEvent
+    | CopyEvent
+    | QueueEvent
+    | LeaveEvent
+    | SentEvent
+    | DropEvent
+    | TextEvent
+    | ChoiceEvent
 )
 
 

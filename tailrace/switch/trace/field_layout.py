@@ -10,7 +10,7 @@ from typing import Any
 
 from tailrace.switch.compiler.model import Model
 from tailrace.switch.core.lib import C
-from tailrace.switch.trace.events import Change
+from tailrace.switch.trace.events import FieldChange
 
 VALID = "$valid$"
 _BLOCK = 16
@@ -20,7 +20,7 @@ _SCALARS = "scalars."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Field:
+class LayoutField:
     """A field, or a number about a header: `size` bytes at `offset`, least significant first. Each is one
     object, and only the same as itself.
     """
@@ -49,11 +49,11 @@ def typed(number: int, bits: int) -> int:
     return number - (1 << bits) if number >> (bits - 1) & 1 else number
 
 
-class Places:
+class FieldLayout:
     """The fields of one program of glass."""
 
     def __init__(self, model: Model, raw: Any) -> None:
-        found: tuple[list[Field], list[Field]] = ([], [])
+        found: tuple[list[LayoutField], list[LayoutField]] = ([], [])
         at = 0
         while raw[at].kind != C.TR_PLACE_END:
             place = raw[at]
@@ -61,8 +61,8 @@ class Places:
             at += 1
         self.spaces = tuple(tuple(sorted(fields, key=lambda f: f.offset)) for fields in found)
         self._offsets = tuple([f.offset for f in fields] for fields in self.spaces)
-        self.by_header: dict[int, list[Field]] = {}
-        self.valid: dict[int, Field] = {}
+        self.by_header: dict[int, list[LayoutField]] = {}
+        self.valid: dict[int, LayoutField] = {}
         for field in self.spaces[0]:
             if field.header is None:
                 continue
@@ -71,7 +71,7 @@ class Places:
             else:
                 self.by_header.setdefault(field.header, []).append(field)
 
-    def touched(self, space: int, offset: int, length: int) -> Iterator[Field]:
+    def touched(self, space: int, offset: int, length: int) -> Iterator[LayoutField]:
         """The fields that have one of `length` bytes from an offset on."""
         fields = self.spaces[space]
         first = max(0, bisect.bisect_right(self._offsets[space], offset) - 1)
@@ -87,34 +87,34 @@ def shown_name(name: str) -> str:
     return name.removeprefix(_SCALARS)
 
 
-def _field(model: Model, place: Any) -> Field:
+def _field(model: Model, place: Any) -> LayoutField:
     if place.kind in (C.TR_PLACE_STACK, C.TR_PLACE_UNION_STACK):
         stacks = model.stacks if place.kind == C.TR_PLACE_STACK else model.union_stacks
-        return Field(f"{stacks[place.index].name}.$filled$", None, 0, place.offset, place.bytes)
+        return LayoutField(f"{stacks[place.index].name}.$filled$", None, 0, place.offset, place.bytes)
     header = model.headers[place.index]
     if place.kind == C.TR_PLACE_VALID:
-        return Field(f"{header.name}.{VALID}", place.index, 1, place.offset, place.bytes)
+        return LayoutField(f"{header.name}.{VALID}", place.index, 1, place.offset, place.bytes)
     field = model.header_types[header.type].fields[place.field]
     name = shown_name(f"{header.name}.{field.name}")
     if place.kind == C.TR_PLACE_BITS:
-        return Field(f"{name}.$bits$", place.index, 0, place.offset, place.bytes)
-    return Field(name, place.index, field.bits, place.offset, place.bytes, field.varbit, field.signed)
+        return LayoutField(f"{name}.$bits$", place.index, 0, place.offset, place.bytes)
+    return LayoutField(name, place.index, field.bits, place.offset, place.bytes, field.varbit, field.signed)
 
 
-class Content:
+class PacketFields:
     """The PHV and the locals of one packet as its trace goes on."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: FieldLayout) -> None:
         self._places = places
         self.spaces = [bytearray(), bytearray()]
 
-    def copy(self) -> Content:
+    def copy(self) -> PacketFields:
         """That of a copy of the packet."""
-        other = Content(self._places)
+        other = PacketFields(self._places)
         other.spaces = [bytearray(space) for space in self.spaces]
         return other
 
-    def begin(self, phv: bytes) -> tuple[Change, ...]:
+    def begin(self, phv: bytes) -> tuple[FieldChange, ...]:
         """A stage begins with this PHV, and with locals that are all zeros; what differs from before."""
         before = self.spaces[0].ljust(len(phv), b"\0")
         self.spaces = [bytearray(phv), bytearray()]
@@ -125,16 +125,16 @@ class Content:
             for field in self._places.touched(0, at, _BLOCK)
         )
         return tuple(
-            Change(field.name, field.bits, old, new)
+            FieldChange(field.name, field.bits, old, new)
             for field in dict.fromkeys(differ)
             if (old := field.of(before)) != (new := field.of(phv))
         )
 
-    def write(self, runs: list[tuple[int, int, bytes]]) -> tuple[Change, ...]:
+    def write(self, runs: list[tuple[int, int, bytes]]) -> tuple[FieldChange, ...]:
         """Bytes that have changed: (space, offset, bytes); the fields that they are of."""
         if not runs:
             return ()
-        touched: dict[Field, tuple[int, int]] = {}
+        touched: dict[LayoutField, tuple[int, int]] = {}
         for space, offset, new in runs:
             content = self.spaces[space]
             if len(content) < offset + len(new):
@@ -146,11 +146,11 @@ class Content:
         for space, offset, new in runs:
             self.spaces[space][offset : offset + len(new)] = new
         return tuple(
-            Change(field.name, field.bits, before, after)
+            FieldChange(field.name, field.bits, before, after)
             for field, (space, before) in touched.items()
             if (after := field.of(self.spaces[space])) != before
         )
 
-    def value(self, field: Field) -> int:
+    def value(self, field: LayoutField) -> int:
         """A field of the PHV."""
         return field.of(self.spaces[0])

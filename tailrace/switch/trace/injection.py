@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sending: a packet that a running switch takes in for real, and all that it does to it."""
+"""Packet injection: a running switch receives a packet, and its processing is traced."""
 
 from __future__ import annotations
 
@@ -8,47 +8,47 @@ import time
 from collections.abc import Callable
 
 from tailrace.switch.core.lib import C, ffi, load
-from tailrace.switch.core.switch import Switch
-from tailrace.switch.trace.dry_run import MOST_TOLD, TraceError
+from tailrace.switch.core.switch import V1ModelSwitch
+from tailrace.switch.trace.dry_run import MOST_RECORD_FIELDS, TraceError
 from tailrace.switch.trace.events import Trace
-from tailrace.switch.trace.records import Written, nothing_written, octets, records
-from tailrace.switch.trace.tracing_build import glass_of
+from tailrace.switch.trace.records import DescribeEntity, no_description, octets, records
+from tailrace.switch.trace.tracing_build import cached_build
 
 MOST_S = 2.0
-"""A packet that is in the switch after this time, or a copy of it, is followed no longer."""
+"""After this time a packet or copy still in the switch is no longer traced."""
 
-LOOK_S = 0.005
-"""Between two looks."""
+POLL_S = 0.005
+"""Between two polls."""
 
-ROOM_WORDS = 1 << 20
-"""Room for what happens between two looks, to packets that come at the same time as well; 8 MiB."""
+BUFFER_FIELDS = 1 << 20
+"""Size of the record buffer between two polls, for packets that arrive at the same time as well: 8 MiB."""
 
-_ENDS = frozenset((C.TR_SEEN_SENT, C.TR_SEEN_DROP))
+_ENDS = frozenset((C.TR_RECORD_SENT, C.TR_RECORD_DROP))
 
-Put = Callable[[int, bytes], None]
-"""Gives a frame to the switch as one that came in by a port now."""
+InjectFrame = Callable[[int, bytes], None]
+"""Injects a frame into the switch, as received now on a port."""
 
 
 def send_packet(
-    switch: Switch,
-    put: Put,
+    switch: V1ModelSwitch,
+    inject: InjectFrame,
     port: int,
     data: bytes,
     *,
     most_s: float = MOST_S,
     ended: threading.Event | None = None,
-    written: Written = nothing_written,
+    describe: DescribeEntity = no_description,
 ) -> Trace:
-    """Sends a packet into a switch that runs in real time, and waits until it and its copies have left.
+    """Injects a packet into a switch that runs in real time, and waits until it and its copies have left.
 
-    It is a packet as any other: it waits in queues, is counted, changes registers, and goes out on the wire.
-    Until it has left the switch runs a second build of its program, which does the same, several times as
-    slow; other packets are not told of.
+    The packet is a real one: it waits in queues, is counted, changes registers, and leaves on the wire.
+    Until then the switch runs the tracing build of its program, which is several times as slow. Other packets
+    are not traced.
 
     Args:
-        most_s: what is in the switch after this time is not waited for; the trace says so.
-        ended: nothing is waited for any longer.
-        written: tells what the controller has written; it is asked at the end.
+        most_s: limit of the wait; the trace counts packets that are still in the switch then.
+        ended: ends the wait.
+        describe: names entries, members and groups as the controller wrote them; called at the end.
 
     Raises:
         TraceError: no program, no such port, or the switch has not let the packet in.
@@ -58,84 +58,86 @@ def send_packet(
     if program is None:
         raise TraceError("the switch has no program")
     if switch.on_program is not None:
-        raise TraceError("the switch tells of every packet already: see its log, or what it counts")
+        raise TraceError("the switch traces every packet already: see its log or its coverage")
     ended = ended or threading.Event()
-    sending = _Sending(switch)
+    injection = _PacketTrace(switch)
     try:
-        sending.watch(told=True)
-        # of packets that come between these two lines is told, too; they are left out
-        put(port, data)
-        sending.watch(told=False)
+        injection.attach(recording=True)
+        # packets that arrive between these two lines are recorded, too, and left out
+        inject(port, data)
+        injection.attach(recording=False)
         ends_s = time.monotonic() + most_s
-        while sending.look(port, data) and time.monotonic() < ends_s and switch.program is program:
-            if ended.wait(LOOK_S):
+        while injection.poll(port, data) and time.monotonic() < ends_s and switch.program is program:
+            if ended.wait(POLL_S):
                 break
     finally:
-        sending.close()
-    return sending.trace(written)
+        injection.close()
+    return injection.trace(describe)
 
 
-class _Sending:
+class _PacketTrace:
     """The records of one packet and its copies."""
 
-    def __init__(self, switch: Switch) -> None:
+    def __init__(self, switch: V1ModelSwitch) -> None:
         assert switch.program is not None
         self._switch = switch
         self._core = load()
-        self._glass = glass_of(switch.program)
-        self._made = self._glass.room(ROOM_WORDS)
-        if not self._made:
+        self._build = cached_build(switch.program)
+        self._tracer = self._build.new_tracer(BUFFER_FIELDS)
+        if not self._tracer:
             raise TraceError("out of memory")
-        self._words = ffi.new("uint64_t[]", ROOM_WORDS)
-        self._kept: list[int] = []
+        self._buffer = ffi.new("uint64_t[]", BUFFER_FIELDS)
+        self._records: list[int] = []
         self._first: int | None = None
         self._inside: set[int] = set()
         self._cut = False
 
-    def watch(self, *, told: bool) -> None:
-        """From now on of packets that come in is told, or not; of those that are inside it still is."""
-        code = self._core.tr_glass_watch(
-            self._switch.handle, self._made, self._glass.plain, self._glass.entry, int(told)
+    def attach(self, *, recording: bool) -> None:
+        """From now on packets that arrive are recorded, or not; those in the switch still are."""
+        code = self._core.tr_tracer_attach(
+            self._switch.handle, self._tracer, self._build.regular, self._build.entry, int(recording)
         )
         if code < 0:
             raise TraceError("the switch runs another program now")
 
     def close(self) -> None:
-        """The switch goes on with its own program."""
-        self._core.tr_glass_watch(self._switch.handle, ffi.NULL, ffi.NULL, ffi.NULL, 0)
+        """The switch runs the regular build again."""
+        self._core.tr_tracer_attach(self._switch.handle, ffi.NULL, ffi.NULL, ffi.NULL, 0)
 
-    def look(self, port: int, data: bytes) -> bool:
-        """Takes what has happened since the last look; whether there is more to come.
+    def poll(self, port: int, data: bytes) -> bool:
+        """Takes the records since the last poll; whether there are more to come.
 
         Raises:
-            TraceError: the packet did not come in.
+            TraceError: the switch did not accept the packet.
         """
         cut = ffi.new("uint32_t[2]")
-        n = self._core.tr_glass_take(self._switch.handle, self._made, self._words, ROOM_WORDS, cut, cut + 1)
-        for kind, number, time_ps, payload in records(ffi.unpack(self._words, n) if n else []):
-            entered = self._first is None and kind == C.TR_SEEN_ENTER
+        n = self._core.tr_tracer_take(
+            self._switch.handle, self._tracer, self._buffer, BUFFER_FIELDS, cut, cut + 1
+        )
+        for kind, number, time_ps, payload in records(ffi.unpack(self._buffer, n) if n else []):
+            entered = self._first is None and kind == C.TR_RECORD_ENTER
             if entered and payload[0] == port and octets(payload[3:], payload[1]) == data:
                 self._first = number
                 self._inside.add(number)
             if number not in self._inside:
                 continue
-            self._kept += (kind, number, time_ps, len(payload), *payload)
-            if kind == C.TR_SEEN_COPY:
+            self._records += (kind, number, time_ps, len(payload), *payload)
+            if kind == C.TR_RECORD_COPY:
                 self._inside.add(payload[0])
             elif kind in _ENDS:
                 self._inside.discard(number)
-        # a packet that circles goes on telling for as long as it is followed
-        self._cut = bool(cut[0]) or len(self._kept) > MOST_TOLD
+        # a packet that recirculates for ever is recorded for as long
+        self._cut = bool(cut[0]) or len(self._records) > MOST_RECORD_FIELDS
         if self._first is None:
             if self._cut:
-                raise TraceError("more came at the same time than there is room to tell: send it again")
+                raise TraceError("too many packets arrived at the same time: send it again")
             raise TraceError(f"port {port}: the switch has not let it in: it is a pause, or there is no room")
         return bool(self._inside) and not self._cut
 
-    def trace(self, written: Written) -> Trace:
-        """All that was told."""
+    def trace(self, describe: DescribeEntity) -> Trace:
+        """The trace so far."""
         assert self._first is not None
-        reader = self._glass.reader(written)
-        steps, deep = reader.nested(reader.told(self._kept), self._first)
-        name = self._glass.program.model.name
+        reader = self._build.reader(describe)
+        steps, deep = reader.nest(reader.read(self._records), self._first)
+        name = self._build.program.model.name
         return Trace(program=name, steps=steps, cut=self._cut or deep, inside=len(self._inside))

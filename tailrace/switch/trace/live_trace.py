@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watching: every packet of a running switch, step by step, as it happens."""
+"""Live trace: every packet of a running switch, step by step."""
 
 from __future__ import annotations
 
@@ -8,167 +8,166 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tailrace.switch.compiler.errors import ProgramError
-from tailrace.switch.compiler.program import Program
+from tailrace.switch.compiler.errors import CompilerError
+from tailrace.switch.compiler.program import SwitchProgram
 from tailrace.switch.core.lib import ffi, load
-from tailrace.switch.core.switch import Switch
-from tailrace.switch.trace.coverage import Coverage, Entry, coverage_of, merged
+from tailrace.switch.core.switch import V1ModelSwitch
+from tailrace.switch.trace.coverage import Coverage, EntryCoverage, coverage_of, merged
 from tailrace.switch.trace.events import Event
-from tailrace.switch.trace.records import Reader
-from tailrace.switch.trace.tracing_build import Glass, glass_of
+from tailrace.switch.trace.records import RecordReader
+from tailrace.switch.trace.tracing_build import TracingBuild, cached_build
 
-ROOM_WORDS = 1 << 19
-"""Room for what happens between two looks; 4 MiB. Of more packets than fit in half of it nothing is told."""
+BUFFER_FIELDS = 1 << 19
+"""Size of the record buffer between two polls: 4 MiB. Packets beyond half of it are not traced."""
 
-LOOK_S = 0.02
-"""Between two looks."""
+POLL_S = 0.02
+"""Between two polls."""
 
 EntryHit = Callable[[int, int], bool]
-"""Whether the entry of a table, by its index, with a handle was ever hit."""
+"""Whether a table entry, by table index and handle, was ever hit."""
 
-COMPLAIN_S = 1.0
-"""Between two complaints."""
+WARN_S = 1.0
+"""Between two warnings."""
 
-Tell = Callable[[Program, int, Event], None]
-"""Is told the program, the packet's number and a step; what a copy does comes by the copy's number."""
+EventCallback = Callable[[SwitchProgram, int, Event], None]
+"""Receives the program, the packet's number and an event; a copy has a number of its own."""
 
 
-class Watch:
-    """Tells what happens to each packet that comes in from now on, also by the switch's later programs.
+class LiveTracer:
+    """Traces each packet that arrives from now on, also in the switch's later programs.
 
-    Each of them is compiled a second time, if the cache has it not, before the switch goes on.
-
-    A switch that is watched is several times as slow; one that is not any more is as fast as ever. Close it
-    before the switch, or use it in a ``with`` statement.
+    Each program is compiled a second time, unless cached, before the switch goes on. Meanwhile the switch is
+    several times as slow. Close the tracer before the switch, or use it in a ``with`` statement.
 
     Args:
-        tell: called by a thread of its own; of one packet the steps come in order. None: what packets use is
-            counted, and nothing told.
-        complain: is told in one line when something could not be told.
+        on_event: called by a thread of its own, in order for one packet. None: only coverage is counted.
+        warn: receives a line when packets could not be traced.
     """
 
-    def __init__(self, switch: Switch, tell: Tell | None, complain: Callable[[str], None]) -> None:
+    def __init__(
+        self, switch: V1ModelSwitch, on_event: EventCallback | None, warn: Callable[[str], None]
+    ) -> None:
         self._switch = switch
-        self._tell = tell
-        self._complain = complain
+        self._on_event = on_event
+        self._warn = warn
         self._core = load()
-        self._made: Any = None
+        self._tracer: Any = None
         self._counts: list[int] = []
         self._counted: list[Coverage] = []
-        self._words = ffi.new("uint64_t[]", ROOM_WORDS)
+        self._buffer = ffi.new("uint64_t[]", BUFFER_FIELDS)
         self._cut, self._missed = ffi.new("uint32_t *"), ffi.new("uint32_t *")
-        self._untold = 0
-        self._complain_s = 0.0
-        self._watched: Program | None = None
-        self._reader: Reader | None = None
-        self._glass: Glass | None = None
+        self._untraced = 0
+        self._warn_s = 0.0
+        self._program: SwitchProgram | None = None
+        self._reader: RecordReader | None = None
+        self._build: TracingBuild | None = None
         self._ended = threading.Event()
-        self._looking = threading.Lock()
-        self.look()
-        switch.on_program = self.look
+        self._polling = threading.Lock()
+        self.poll()
+        switch.on_program = self.poll
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
         self._thread.start()
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> LiveTracer:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Tells what has happened so far, and watches no longer."""
+        """Reports the last events, and detaches from the switch."""
         self._ended.set()
         self._switch.on_program = None
         self._thread.join()
-        self.look()
-        self._core.tr_glass_watch(self._switch.handle, ffi.NULL, ffi.NULL, ffi.NULL, 0)
+        self.poll()
+        self._core.tr_tracer_attach(self._switch.handle, ffi.NULL, ffi.NULL, ffi.NULL, 0)
 
     def _run(self) -> None:
-        while not self._ended.wait(LOOK_S):
-            self.look()
+        while not self._ended.wait(POLL_S):
+            self.poll()
 
-    def look(self) -> None:
-        """Tells what has happened since the last look."""
-        with self._looking:
+    def poll(self) -> None:
+        """Reports the events since the last poll."""
+        with self._polling:
             self._take()
             program = self._switch.program
-            if program is not self._watched:
+            if program is not self._program:
                 self._keep_counts()
-                self._watched = program
-                self._follow(program)
+                self._program = program
+                self._attach(program)
 
     def coverage(
-        self, entries: Callable[[Program, EntryHit], Iterable[Entry]] | None = None
+        self, entries: Callable[[SwitchProgram, EntryHit], Iterable[EntryCoverage]] | None = None
     ) -> list[Coverage]:
-        """What packets have used of each program so far.
+        """The coverage of each program so far.
 
         Args:
-            entries: tells the entries of the program that the switch has now, and asks by table and handle
-                whether one was hit.
+            entries: lists the entries of the present program, given a test whether an entry was hit.
         """
-        with self._looking:
+        with self._polling:
             self._keep_counts()
-            found = merged(self._counted)
-            if self._watched is None or self._glass is None or entries is None:
-                return found
+            coverages = merged(self._counted)
+            if self._program is None or self._build is None or entries is None:
+                return coverages
             now = coverage_of(
-                self._watched, [0] * len(self._glass.uses.all), entries(self._watched, self._hit)
+                self._program, [0] * len(self._build.points.all), entries(self._program, self._hit)
             )
-            return merged([*found, now])
+            return merged([*coverages, now])
 
     def _hit(self, table: int, handle: int) -> bool:
-        return bool(self._core.tr_glass_entry(self._switch.handle, self._made, table, handle))
+        return bool(self._core.tr_tracer_entry_hit(self._switch.handle, self._tracer, table, handle))
 
     def _keep_counts(self) -> None:
-        """Adds up what has been used since this was last done."""
-        if self._glass is None or self._watched is None:
+        """Adds the coverage since this was last done."""
+        if self._build is None or self._program is None:
             return
-        n = len(self._glass.uses.all)
+        n = len(self._build.points.all)
         counts = ffi.new("uint64_t[]", n + 1)
-        self._core.tr_glass_uses(self._switch.handle, self._made, counts)
+        self._core.tr_tracer_coverage(self._switch.handle, self._tracer, counts)
         now = ffi.unpack(counts, n) if n else []
         new = [count - before for count, before in zip(now, self._counts, strict=True)]
         self._counts = now
-        self._counted = merged([*self._counted, coverage_of(self._watched, new)])
+        self._counted = merged([*self._counted, coverage_of(self._program, new)])
 
     def _take(self) -> None:
-        reader, program = self._reader, self._watched
+        reader, program = self._reader, self._program
         if reader is None or program is None:
             return
-        n = self._core.tr_glass_take(
-            self._switch.handle, self._made, self._words, ROOM_WORDS, self._cut, self._missed
+        n = self._core.tr_tracer_take(
+            self._switch.handle, self._tracer, self._buffer, BUFFER_FIELDS, self._cut, self._missed
         )
-        for number, step in reader.feed(ffi.unpack(self._words, n) if n and self._tell else []):
-            assert self._tell is not None
-            self._tell(program, number, step)
+        for number, step in reader.feed(ffi.unpack(self._buffer, n) if n and self._on_event else []):
+            assert self._on_event is not None
+            self._on_event(program, number, step)
         if self._cut[0]:
             reader.forget()
-        self._untold += self._missed[0] + bool(self._cut[0])
+        self._untraced += self._missed[0] + bool(self._cut[0])
         now_s = time.monotonic()
-        if self._untold and now_s >= self._complain_s:
-            self._complain(
-                f"{self._untold} packets came faster than they can be told; nothing is said of them"
-            )
-            self._untold, self._complain_s = 0, now_s + COMPLAIN_S
+        if self._untraced and now_s >= self._warn_s:
+            self._warn(f"{self._untraced} packets arrived faster than they can be traced; they are left out")
+            self._untraced, self._warn_s = 0, now_s + WARN_S
 
-    def _follow(self, program: Program | None) -> None:
-        self._reader = self._glass = None
+    def _attach(self, program: SwitchProgram | None) -> None:
+        self._reader = self._build = None
         if program is None:
             return
         try:
-            glass = glass_of(program)
-        except ProgramError as error:
-            self._complain(f"what happens to packets cannot be told: {error}")
+            build = cached_build(program)
+        except CompilerError as error:
+            self._warn(f"packets cannot be traced: {error}")
             return
-        made = glass.room(ROOM_WORDS)
-        if not made:
-            self._complain("what happens to packets cannot be told: out of memory")
+        tracer = build.new_tracer(BUFFER_FIELDS)
+        if not tracer:
+            self._warn("packets cannot be traced: out of memory")
             return
-        told = int(self._tell is not None)
-        if self._core.tr_glass_watch(self._switch.handle, made, glass.plain, glass.entry, told) < 0:
-            self._watched = None  # it has another program already: again at the next look
+        recording = int(self._on_event is not None)
+        if (
+            self._core.tr_tracer_attach(self._switch.handle, tracer, build.regular, build.entry, recording)
+            < 0
+        ):
+            self._program = None  # the switch has another program already: the next poll attaches again
             return
-        self._made = made
-        self._counts = [0] * len(glass.uses.all)
+        self._tracer = tracer
+        self._counts = [0] * len(build.points.all)
         # the code must not be unloaded while the switch runs it
-        self._glass, self._reader = glass, glass.reader()
+        self._build, self._reader = build, build.reader()

@@ -35,8 +35,13 @@ _WIDE = {"before", "after", "value", "low", "high"}
 """Numbers of any width, as bytes, the most significant first."""
 
 _STEPS = typing.get_args(events.Event)
-_ENDS = (events.Sent, events.Drop)
-_OF_BMV2 = (events.Begin, *_ENDS)
+_ENDS = (events.SentEvent, events.DropEvent)
+_OTHER_NAMES: dict[type, str] = {
+    events.SourceLine: "Place",
+    events.FieldChange: "Change",
+    events.KeyFieldValue: "KeyPart",
+}
+_OF_BMV2 = (events.BeginEvent, *_ENDS)
 """Steps for which BMv2 has messages."""
 
 
@@ -44,7 +49,7 @@ def message_of(trace: events.Trace) -> Message:
     """A trace as a p4.bm.PacketTrace."""
     classes = _classes()
     found = classes["PacketTrace"](program=trace.program, cut=trace.cut, inside=trace.inside)
-    enter = next((step for step in trace.steps if isinstance(step, events.Enter)), None)
+    enter = next((step for step in trace.steps if isinstance(step, events.EnterEvent)), None)
     if enter is not None:
         found.input.packet_id, found.input.ingress_port = 1, enter.port
         found.input.frame, found.input.virtual_bytes = bytes.fromhex(enter.frame), enter.virtual_bytes
@@ -68,19 +73,19 @@ def schema() -> str:
 
 def _fill_tree(tree: Any, steps: Sequence[events.Event]) -> None:
     """A packet's steps until it ends; stages end where the next one begins."""
-    stage: events.Begin | None = None
+    stage: events.BeginEvent | None = None
     for step in steps:
-        if isinstance(step, (events.Begin, *_ENDS)) and stage is not None:
+        if isinstance(step, (events.BeginEvent, *_ENDS)) and stage is not None:
             _fill_stage(tree.events.add().pipeline_stage, stage, _EXIT)
             stage = None
-        if isinstance(step, events.Begin):
+        if isinstance(step, events.BeginEvent):
             stage = step
             _fill_stage(tree.events.add().pipeline_stage, stage, _ENTER)
-        elif isinstance(step, events.Sent):
+        elif isinstance(step, events.SentEvent):
             tree.transmit.egress_port = step.port
             tree.transmit.packet_size = len(step.frame) // 2 + step.virtual_bytes
             tree.transmit.frame = bytes.fromhex(step.frame)
-        elif isinstance(step, events.Drop):
+        elif isinstance(step, events.DropEvent):
             tree.drop.reason = step.reason
         else:
             made = getattr(tree.events.add(), _name(type(step)))
@@ -88,7 +93,7 @@ def _fill_tree(tree: Any, steps: Sequence[events.Event]) -> None:
             _fill(made, step)
 
 
-def _fill_stage(found: Any, step: events.Begin, direction: int) -> None:
+def _fill_stage(found: Any, step: events.BeginEvent, direction: int) -> None:
     found.stage_name, found.stage_kind, found.direction = step.stage, _STAGES[step.stage], direction
     if direction == _ENTER:
         for change in step.changes:
@@ -167,20 +172,24 @@ def _file() -> descriptor_pb2.FileDescriptorProto:
     _add(sent, "packet_size", 2, _Kind.TYPE_UINT32)
     _add(sent, "frame", _FIRST, _Kind.TYPE_BYTES)
     _add(file.message_type.add(name="Drop"), "reason", _FIRST, _Kind.TYPE_STRING)
-    for struct in (events.Place, events.Change, events.KeyPart, events.Argument, *_STEPS):
+    for struct in (events.SourceLine, events.FieldChange, events.KeyFieldValue, events.Argument, *_STEPS):
         if struct in _OF_BMV2:
             continue
-        made = file.message_type.add(name=struct.__name__)
+        made = file.message_type.add(name=_message_name(struct))
         for number, (name, kind) in enumerate(typing.get_type_hints(struct).items(), start=1):
             _add_field(made, name, number, kind)
     for number, struct in enumerate(_STEPS, start=_FIRST):
         if struct not in _OF_BMV2:
-            _add(event, _name(struct), number, message=struct.__name__, oneof=0)
+            _add(event, _name(struct), number, message=_message_name(struct), oneof=0)
     return file
 
 
+def _message_name(struct: type) -> str:
+    return _OTHER_NAMES.get(struct, struct.__name__.removesuffix("Event"))
+
+
 def _name(struct: type) -> str:
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in struct.__name__).removeprefix("_")
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in _message_name(struct)).removeprefix("_")
 
 
 def _add_field(message: descriptor_pb2.DescriptorProto, name: str, number: int, kind: Any) -> None:
@@ -205,7 +214,7 @@ def _add_one(
     optional: bool = False,
 ) -> None:
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        _add(message, name, number, message=kind.__name__, many=many)
+        _add(message, name, number, message=_message_name(kind), many=many)
     elif kind is bool:
         _add(message, name, number, _Kind.TYPE_BOOL)
     elif kind is int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the core's records (tr_tracer.h) to the steps of a trace."""
+"""Reads the core's trace records (tr_tracer.h) into events of a trace."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from tailrace.switch.compiler.model import (
 from tailrace.switch.core.encoding import limbs_to_int
 from tailrace.switch.core.lib import C
 from tailrace.switch.trace import events
-from tailrace.switch.trace.field_layout import VALID, Content, Places, shown_name, typed
+from tailrace.switch.trace.field_layout import VALID, FieldLayout, PacketFields, shown_name, typed
 
-Written = Callable[[Literal["entry", "member", "group"], str, int], str]
-"""What a controller has written, in one line: what it is, the name of its table or profile, its handle there;
-"" where that is not known.
+DescribeEntity = Callable[[Literal["entry", "member", "group"], str, int], str]
+"""Describes an entity as its controller wrote it, in one line, by kind, name of its table or profile, and
+handle there; "" where that is not known.
 """
 
 
-def nothing_written(_kind: Literal["entry", "member", "group"], _name: str, _handle: int) -> str:
-    """Of a switch without a controller."""
+def no_description(_kind: Literal["entry", "member", "group"], _name: str, _handle: int) -> str:
+    """For a switch without a controller."""
     return ""
 
 
@@ -47,110 +47,110 @@ IN_VALUE_SET = "in "
 MOST_DEPTH = 31
 """Copies of copies that a trace has inside each other; readers of protobuf take a hundred messages."""
 
-TOO_DEEP = events.Text("warning", f"copies of copies more than {MOST_DEPTH} deep are not shown")
+TOO_DEEP = events.TextEvent("warning", f"copies of copies more than {MOST_DEPTH} deep are not shown")
 
 _NO_INDEX = (1 << 64) - 1
 
-# what is asked of each record; a constant of C is looked up each time
-_CHANGE, _EXTRACT, _STEP = C.TR_SEEN_CHANGE, C.TR_SEEN_EXTRACT, C.TR_SEEN_STEP
-_ENTER, _COPY = C.TR_SEEN_ENTER, C.TR_SEEN_COPY
-_ENDS = frozenset((C.TR_SEEN_SENT, C.TR_SEEN_DROP))
+# needed for each record; a constant of C is looked up each time
+_CHANGE, _EXTRACT, _STEP = C.TR_RECORD_CHANGE, C.TR_RECORD_EXTRACT, C.TR_RECORD_STEP
+_ENTER, _COPY = C.TR_RECORD_ENTER, C.TR_RECORD_COPY
+_ENDS = frozenset((C.TR_RECORD_SENT, C.TR_RECORD_DROP))
 _OF_STATEMENTS = frozenset(
     (
-        *(C.TR_SEEN_READ, C.TR_SEEN_WRITE, C.TR_SEEN_COUNT, C.TR_SEEN_METER, C.TR_SEEN_RANDOM),
-        *(C.TR_SEEN_TEXT, C.TR_SEEN_CHOICE),
+        *(C.TR_RECORD_READ, C.TR_RECORD_WRITE, C.TR_RECORD_COUNT, C.TR_RECORD_METER, C.TR_RECORD_RANDOM),
+        *(C.TR_RECORD_TEXT, C.TR_RECORD_CHOICE),
     )
 )
-_HEAD_WORDS = 4
+_HEAD_SIZE = 4
 
 
 @dataclass(slots=True)
 class _Packet:
-    """A packet whose records are read: its steps, and the statement that has begun."""
+    """A packet whose records are read: its events, and the present statement."""
 
-    content: Content
+    content: PacketFields
     steps: list[events.Event] = field(default_factory=list)
     pipeline: int = 0
     statement: tuple[int, int, int] | None = None
     extracted: tuple[int, int] | None = None
     state: int = 0
     runs: list[tuple[int, int, bytes]] = field(default_factory=list)
-    held: list[events.Event] = field(default_factory=list)
-    """Steps of externs, which come behind the statement that has them."""
+    externs: list[events.Event] = field(default_factory=list)
+    """Events of externs, which come behind their statement."""
 
 
-Told = Sequence[tuple[int, events.Event]]
-"""Steps in the order of time, each with the number of its packet; of a copy not what follows."""
+NumberedEvents = Sequence[tuple[int, events.Event]]
+"""Events in the order of time, each with the number of its packet; those of copies are not nested."""
 
 
-class Reader:
-    """Makes steps of records, of one program."""
+class RecordReader:
+    """Reads the records of one program."""
 
     def __init__(
         self,
         model: Model,
-        places: Places,
+        layout: FieldLayout,
         drop_name: Callable[[int], str],
-        written: Written = nothing_written,
+        describe: DescribeEntity = no_description,
     ) -> None:
         self._model = model
-        self._places = places
+        self._layout = layout
         self._drop_name = drop_name
-        self._written = written
+        self._describe = describe
         self._errors = {number: name for name, number in model.errors.items()}
         self._signed_registers = frozenset(_signed_registers(model))
         self._handlers: dict[int, Callable[[Sequence[int]], events.Event]] = {
-            getattr(C, f"TR_SEEN_{name.upper()}"): getattr(self, f"_{name}")
+            getattr(C, f"TR_RECORD_{name.upper()}"): getattr(self, f"_{name}")
             for name in (
                 "enter", "stage", "state", "select", "error", "table", "member", "action", "condition",
                 "read", "write", "count", "meter", "random", "checksum", "clone", "digest", "multicast",
                 "queue", "egress", "sent", "drop", "text", "choice",
             )
         }  # fmt: skip
-        self._handlers[C.TR_SEEN_RESUBMIT] = lambda _: events.Resubmit()
-        self._handlers[C.TR_SEEN_RECIRCULATE] = lambda _: events.Recirculate()
+        self._handlers[C.TR_RECORD_RESUBMIT] = lambda _: events.ResubmitEvent()
+        self._handlers[C.TR_RECORD_RECIRCULATE] = lambda _: events.RecirculateEvent()
         self._packets: dict[int, _Packet] = {}
-        self._packet = _Packet(Content(places))
-        """Whose record is read."""
+        self._packet = _Packet(PacketFields(layout))
+        """The packet of the present record."""
 
-    def told(self, words: Sequence[int]) -> Told:
-        """The steps of the packet with number 1, and of its copies, in the order of time."""
-        found = list(self.feed(words))
+    def read(self, buffer: Sequence[int]) -> NumberedEvents:
+        """The events of the packet with number 1, and of its copies, in the order of time."""
+        numbered = list(self.feed(buffer))
         self._packets.clear()
-        return found
+        return numbered
 
     @staticmethod
-    def nested(told: Told, first: int = 1) -> tuple[tuple[events.Event, ...], bool]:
-        """The steps of the packet with number `first`, those of its copies in it; whether some are too deep.
+    def nest(numbered: NumberedEvents, first: int = 1) -> tuple[tuple[events.Event, ...], bool]:
+        """The events of packet `first`, those of its copies nested; whether some are nested too deeply.
 
-        A copy that is too deep has TOO_DEEP instead of its steps.
+        A copy that is too deep has TOO_DEEP instead of its events.
         """
-        found: dict[int, list[events.Event]] = {}
+        by_packet: dict[int, list[events.Event]] = {}
         copies: list[tuple[int, int]] = []
         depths = {first: 0}
-        for number, step in told:
-            steps = found.setdefault(number, [])
-            if isinstance(step, events.Copy):
+        for number, step in numbered:
+            steps = by_packet.setdefault(number, [])
+            if isinstance(step, events.CopyEvent):
                 copies.append((number, len(steps)))
                 depths[step.packet] = depths.get(number, 0) + 1
             steps.append(step)
         # the later copies first, which are made of earlier ones
-        for number, at in sorted(copies, key=lambda c: -cast(events.Copy, found[c[0]][c[1]]).packet):
-            copy = cast(events.Copy, found[number][at])
+        for number, at in sorted(copies, key=lambda c: -cast(events.CopyEvent, by_packet[c[0]][c[1]]).packet):
+            copy = cast(events.CopyEvent, by_packet[number][at])
             deep = depths[copy.packet] > MOST_DEPTH
-            steps = [TOO_DEEP] if deep else found.get(copy.packet, [])
-            found[number][at] = structs.replace(copy, steps=tuple(steps))
-        return tuple(found.get(first, ())), max(depths.values()) > MOST_DEPTH
+            steps = [TOO_DEEP] if deep else by_packet.get(copy.packet, [])
+            by_packet[number][at] = structs.replace(copy, steps=tuple(steps))
+        return tuple(by_packet.get(first, ())), max(depths.values()) > MOST_DEPTH
 
-    def feed(self, words: Sequence[int]) -> Iterator[tuple[int, events.Event]]:
-        """The steps that some records tell, as of `Told`.
+    def feed(self, buffer: Sequence[int]) -> Iterator[tuple[int, events.Event]]:
+        """The events of some records, as `NumberedEvents`.
 
-        No packet is within a stage where the records end. Packets are known from when they enter until they
-        leave; of those that are not nothing is told.
+        The records end between stages. Packets are known from their arrival to their departure; records of
+        others are skipped.
         """
-        for kind, number, payload in _records(words):
+        for kind, number, payload in _records(buffer):
             if kind == _ENTER and number not in self._packets:
-                self._packets[number] = _Packet(Content(self._places))
+                self._packets[number] = _Packet(PacketFields(self._layout))
             packet = self._packets.get(number)
             if packet is None:
                 continue
@@ -158,7 +158,9 @@ class Reader:
                 self._flush(packet)
                 self._packets[payload[0]] = _Packet(packet.content.copy())
                 port = None if payload[1] > C.TR_MAX_PORTS - 1 else payload[1]
-                packet.steps.append(events.Copy(packet=payload[0], port=port, instance=payload[2], steps=()))
+                packet.steps.append(
+                    events.CopyEvent(packet=payload[0], port=port, instance=payload[2], steps=())
+                )
             else:
                 self._record(packet, kind, payload)
             for step in packet.steps:
@@ -172,7 +174,7 @@ class Reader:
             packet.steps.clear()
 
     def forget(self) -> None:
-        """Forgets all packets, of which some records are missing."""
+        """Forgets all packets, after records were lost."""
         self._packets.clear()
 
     def _record(self, packet: _Packet, kind: int, payload: Sequence[int]) -> None:
@@ -191,19 +193,19 @@ class Reader:
         if not of_statement:
             self._flush(packet)
         self._packet = packet
-        (packet.held if of_statement else packet.steps).append(self._handlers[kind](payload))
+        (packet.externs if of_statement else packet.steps).append(self._handlers[kind](payload))
 
     # ---- statements ----
 
     def _flush(self, packet: _Packet) -> None:
-        """The statement that has begun is over."""
+        """Ends the present statement."""
         if packet.statement is None and not packet.runs:
             return
         changes = packet.content.write(packet.runs)
         packet.runs = []
         if packet.statement is None:
-            if changes:  # of no statement: a checksum, a direct meter's colour
-                packet.steps.append(events.Statement(text="", changes=changes))
+            if changes:  # by a checksum or a direct meter
+                packet.steps.append(events.StatementEvent(text="", changes=changes))
         else:
             owner, index, position = packet.statement
             if owner == C.TR_OWNER_STATE:
@@ -213,10 +215,12 @@ class Reader:
                 body = self._model.actions[index].body if owner == C.TR_OWNER_ACTION else calls
                 packet.steps.append(_statement(body[position], changes))
         packet.statement = packet.extracted = None
-        packet.steps += packet.held
-        packet.held = []
+        packet.steps += packet.externs
+        packet.externs = []
 
-    def _parsed(self, packet: _Packet, state: int, position: int, changes: tuple[events.Change, ...]) -> None:
+    def _parsed(
+        self, packet: _Packet, state: int, position: int, changes: tuple[events.FieldChange, ...]
+    ) -> None:
         op = self._model.parser.states[state].ops[position]
         if isinstance(op, Primitive):
             packet.steps.append(_statement(op, changes))
@@ -224,11 +228,11 @@ class Reader:
             packet.steps.append(self._extract(packet, packet.extracted, changes, op))
         elif isinstance(op, ParserSet | Verify) or changes:
             text = "verify" if isinstance(op, Verify) else ""
-            packet.steps.append(events.Statement(text=text, changes=changes))
+            packet.steps.append(events.StatementEvent(text=text, changes=changes))
 
     def _extract(
-        self, packet: _Packet, taken: tuple[int, int], changes: tuple[events.Change, ...], op: Extract
-    ) -> events.Extract:
+        self, packet: _Packet, taken: tuple[int, int], changes: tuple[events.FieldChange, ...], op: Extract
+    ) -> events.ExtractEvent:
         # a header that was valid before, and is extracted again, shows by its fields alone
         named = op.target.index if isinstance(op.target, HeaderInst) else None
         for change in changes:
@@ -238,9 +242,9 @@ class Reader:
         header = self._model.headers[named].name if named is not None else "?"
         fields = tuple(
             events.Argument(f.name.removeprefix(f"{header}."), f.bits, packet.content.value(f))
-            for f in (self._places.by_header.get(named, []) if named is not None else [])
+            for f in (self._layout.by_header.get(named, []) if named is not None else [])
         )
-        return events.Extract(
+        return events.ExtractEvent(
             header=header, offset=taken[0], length=taken[1], fields=self._in_order(named, fields)
         )
 
@@ -255,14 +259,14 @@ class Reader:
     # ---- the rest, by kind ----
 
     def _enter(self, w: Sequence[int]) -> events.Event:
-        return events.Enter(port=w[0], frame=octets(w[3:], w[1]).hex(), virtual_bytes=w[2])
+        return events.EnterEvent(port=w[0], frame=octets(w[3:], w[1]).hex(), virtual_bytes=w[2])
 
     def _stage(self, w: Sequence[int]) -> events.Event:
         self._packet.pipeline = w[0]
         stage = _STAGES[w[0]]
         changes = self._packet.content.begin(octets(w[2:], w[1]))
         headers = self._valid() if stage == "deparser" else ()
-        return events.Begin(stage=stage, changes=changes, headers=headers)
+        return events.BeginEvent(stage=stage, changes=changes, headers=headers)
 
     def _valid(self) -> tuple[str, ...]:
         """The headers that the deparser finds valid, in its order."""
@@ -270,22 +274,24 @@ class Reader:
         return tuple(
             self._model.headers[ref.index].name
             for ref in self._model.deparser
-            if isinstance(ref, HeaderInst) and content.value(self._places.valid[ref.index])
+            if isinstance(ref, HeaderInst) and content.value(self._layout.valid[ref.index])
         )
 
     def _state(self, w: Sequence[int]) -> events.Event:
         self._packet.state = w[0]
-        return events.State(name=self._model.parser.states[w[0]].name)
+        return events.StateEvent(name=self._model.parser.states[w[0]].name)
 
     def _select(self, w: Sequence[int]) -> events.Event:
         state = self._model.parser.states[self._packet.state]
         key, at = [], 1
         for part in state.key:
             n = limbs_of(part.bits)
-            key.append(events.KeyPart(self._shown(part.value), part.bits, limbs_to_int(list(w[at : at + n]))))
+            key.append(
+                events.KeyFieldValue(self._shown(part.value), part.bits, limbs_to_int(list(w[at : at + n])))
+            )
             at += n
         if w[0] >= len(state.transitions):
-            return events.Select(key=tuple(key), case="default", next=state.default)
+            return events.SelectEvent(key=tuple(key), case="default", next=state.default)
         case = state.transitions[w[0]]
         if case.vset is not None:
             shown = IN_VALUE_SET + self._model.vsets[case.vset].name
@@ -298,46 +304,46 @@ class Reader:
                 else f"{value:#x} &&& {mask:#x}"
                 for part, (value, mask) in zip(state.key, case.values or (), strict=True)
             )
-        return events.Select(key=tuple(key), case=shown, next=case.next)
+        return events.SelectEvent(key=tuple(key), case=shown, next=case.next)
 
     def _shown(self, value: object) -> str:
         """An expression's name, where it is a field."""
         header, position = getattr(value, "header", None), getattr(value, "field", None)
         if not isinstance(header, HeaderInst) or not isinstance(position, int):
             return ""
-        found = self._model.headers[header.index]
-        return shown_name(f"{found.name}.{self._model.header_types[found.type].fields[position].name}")
+        instance = self._model.headers[header.index]
+        return shown_name(f"{instance.name}.{self._model.header_types[instance.type].fields[position].name}")
 
     def _error(self, w: Sequence[int]) -> events.Event:
-        return events.ParserError(name=self._errors.get(w[0], str(w[0])))
+        return events.ParserErrorEvent(name=self._errors.get(w[0], str(w[0])))
 
     def _table(self, w: Sequence[int]) -> events.Event:
         t = self._model.tables[w[0]]
         raw = octets(w[3:], w[2])
         key = tuple(
-            events.KeyPart(
+            events.KeyFieldValue(
                 shown_name(k.name), k.bits, int.from_bytes(raw[k.offset : k.offset + k.nbytes], "big")
             )
             for k in t.key
         )
         entry = w[1] - 1 if w[1] else None
-        written = "" if entry is None else self._written("entry", t.name, entry)
-        return events.Table(
+        written = "" if entry is None else self._describe("entry", t.name, entry)
+        return events.TableEvent(
             name=t.name, match=t.match_kind, key=key, entry=entry, place=_place(t.source), written=written
         )
 
     def _member(self, w: Sequence[int]) -> events.Event:
         profile = self._model.profiles[w[0]].name
         group, member = (w[at] - 1 if w[at] else None for at in (1, 4))
-        said = ["" if group is None else self._written("group", profile, group)]
-        said.append("" if member is None else self._written("member", profile, member))
-        return events.Member(
+        descriptions = ["" if group is None else self._describe("group", profile, group)]
+        descriptions.append("" if member is None else self._describe("member", profile, member))
+        return events.MemberEvent(
             profile=profile,
             group=group,
             position=w[2],
             of=w[3],
             member=member,
-            written=", ".join(filter(None, said)),
+            written=", ".join(filter(None, descriptions)),
         )
 
     def _action(self, w: Sequence[int]) -> events.Event:
@@ -346,13 +352,15 @@ class Reader:
             n = limbs_of(p.bits)
             arguments.append(events.Argument(p.name, p.bits, limbs_to_int(list(w[at : at + n]))))
             at += n
-        return events.Action(name=action.name, arguments=tuple(arguments), place=_place(action.source))
+        return events.ActionEvent(name=action.name, arguments=tuple(arguments), place=_place(action.source))
 
     def _condition(self, w: Sequence[int]) -> events.Event:
         egress = self._packet.pipeline == C.TR_STAGE_EGRESS
         pipeline = self._model.egress if egress else self._model.ingress
         c: Conditional = pipeline.conditionals[w[0]]
-        return events.Condition(name=c.name, text=c.text or c.name, value=bool(w[1]), place=_place(c.source))
+        return events.ConditionEvent(
+            name=c.name, text=c.text or c.name, value=bool(w[1]), place=_place(c.source)
+        )
 
     def _read(self, w: Sequence[int]) -> events.Event:
         return self._register("read", w)
@@ -365,26 +373,26 @@ class Reader:
         value = limbs_to_int(list(w[3:])) & (1 << r.bits) - 1 if len(w) > 3 else None
         if value is not None and r.index in self._signed_registers:
             value = typed(value, r.bits)
-        return events.Register(
+        return events.RegisterEvent(
             name=r.name, access=access, index=w[1], inside=bool(w[2]), bits=r.bits, value=value
         )
 
     def _count(self, w: Sequence[int]) -> events.Event:
-        return events.Count(name=self._model.counters[w[0]].name, index=w[1], inside=bool(w[2]))
+        return events.CountEvent(name=self._model.counters[w[0]].name, index=w[1], inside=bool(w[2]))
 
     def _meter(self, w: Sequence[int]) -> events.Event:
         index = None if w[1] == _NO_INDEX else w[1]
-        return events.Meter(name=self._model.meters[w[0]].name, index=index, colour=_COLOURS[w[3]])
+        return events.MeterEvent(name=self._model.meters[w[0]].name, index=index, colour=_COLOURS[w[3]])
 
     def _random(self, w: Sequence[int]) -> events.Event:
-        return events.Random(low=w[0], high=w[1], value=w[2])
+        return events.RandomEvent(low=w[0], high=w[1], value=w[2])
 
     def _checksum(self, w: Sequence[int]) -> events.Event:
         target = self._shown(self._model.checksums[w[0]].target)
-        return events.Checksum(field=target, action="update" if w[1] else "verify", right=bool(w[2]))
+        return events.ChecksumEvent(field=target, action="update" if w[1] else "verify", right=bool(w[2]))
 
     def _clone(self, w: Sequence[int]) -> events.Event:
-        return events.Clone(session=w[0], known=bool(w[1]))
+        return events.CloneEvent(session=w[0], known=bool(w[1]))
 
     def _digest(self, w: Sequence[int]) -> events.Event:
         digest, at, fields = self._model.digests[w[0]], 1, []
@@ -394,61 +402,61 @@ class Reader:
             value = typed(number, bits) if _is_signed(self._model, source) else number
             fields.append(events.Argument(self._shown(source), bits, value))
             at += n
-        return events.Digest(name=digest.name, fields=tuple(fields))
+        return events.DigestEvent(name=digest.name, fields=tuple(fields))
 
     def _multicast(self, w: Sequence[int]) -> events.Event:
-        return events.Multicast(group=w[0], replicas=w[1])
+        return events.MulticastEvent(group=w[0], replicas=w[1])
 
     def _queue(self, w: Sequence[int]) -> events.Event:
-        return events.Queue(port=w[0], priority=w[1], packets=w[2], bytes=w[3])
+        return events.QueueEvent(port=w[0], priority=w[1], packets=w[2], bytes=w[3])
 
     def _egress(self, w: Sequence[int]) -> events.Event:
-        return events.Leave(port=w[0], priority=w[1], waited_ticks=w[2])
+        return events.LeaveEvent(port=w[0], priority=w[1], waited_ticks=w[2])
 
     def _sent(self, w: Sequence[int]) -> events.Event:
-        return events.Sent(port=w[0], frame=octets(w[3:], w[1]).hex(), virtual_bytes=w[2])
+        return events.SentEvent(port=w[0], frame=octets(w[3:], w[1]).hex(), virtual_bytes=w[2])
 
     def _drop(self, w: Sequence[int]) -> events.Event:
-        return events.Drop(reason=self._drop_name(w[0]))
+        return events.DropEvent(reason=self._drop_name(w[0]))
 
     def _text(self, w: Sequence[int]) -> events.Event:
-        return events.Text(level=_LEVELS[w[0]], text=octets(w[2:], w[1]).decode(errors="replace"))
+        return events.TextEvent(level=_LEVELS[w[0]], text=octets(w[2:], w[1]).decode(errors="replace"))
 
     def _choice(self, w: Sequence[int]) -> events.Event:
-        return events.Choice(what=_CHOICES[w[0]], of=w[1], taken=w[2])
+        return events.ChoiceEvent(what=_CHOICES[w[0]], of=w[1], taken=w[2])
 
 
-def choices_in(words: Sequence[int]) -> list[tuple[int, int]]:
-    """Of each choice in the order of time, how many outcomes there were, and the one that was taken."""
-    return [(payload[1], payload[2]) for kind, _, payload in _records(words) if kind == C.TR_SEEN_CHOICE]
+def choices_in(buffer: Sequence[int]) -> list[tuple[int, int]]:
+    """The number of outcomes and the taken outcome of each choice, in the order of time."""
+    return [(payload[1], payload[2]) for kind, _, payload in _records(buffer) if kind == C.TR_RECORD_CHOICE]
 
 
-def _records(words: Sequence[int]) -> Iterator[tuple[int, int, Sequence[int]]]:
-    for kind, packet, _time_ps, payload in records(words):
+def _records(buffer: Sequence[int]) -> Iterator[tuple[int, int, Sequence[int]]]:
+    for kind, packet, _time_ps, payload in records(buffer):
         yield kind, packet, payload
 
 
-def records(words: Sequence[int]) -> Iterator[tuple[int, int, int, Sequence[int]]]:
-    """Each record: its kind, the packet's number, the switch's time in ps, and what it says."""
+def records(buffer: Sequence[int]) -> Iterator[tuple[int, int, int, Sequence[int]]]:
+    """Each record: kind, packet number, the switch's time in ps, and payload."""
     at = 0
-    while at < len(words):
-        kind, packet, time_ps, n = words[at : at + _HEAD_WORDS]
-        at += _HEAD_WORDS
-        yield kind, packet, time_ps, words[at : at + n]
+    while at < len(buffer):
+        kind, packet, time_ps, n = buffer[at : at + _HEAD_SIZE]
+        at += _HEAD_SIZE
+        yield kind, packet, time_ps, buffer[at : at + n]
         at += n
 
 
-def octets(words: Sequence[int], length: int) -> bytes:
-    """The first `length` bytes of words, least significant first."""
-    return struct.pack(f"<{len(words)}Q", *words)[:length]
+def octets(limbs: Sequence[int], length: int) -> bytes:
+    """The first `length` bytes of 64-bit limbs, least significant first."""
+    return struct.pack(f"<{len(limbs)}Q", *limbs)[:length]
 
 
-def _place(source: Source | None) -> events.Place | None:
-    return None if source is None else events.Place(source.file, source.line)
+def _place(source: Source | None) -> events.SourceLine | None:
+    return None if source is None else events.SourceLine(source.file, source.line)
 
 
-def _statement(p: Primitive, changes: tuple[events.Change, ...]) -> events.Statement:
-    return events.Statement(text=p.text or p.op, changes=changes, place=_place(p.source))
+def _statement(p: Primitive, changes: tuple[events.FieldChange, ...]) -> events.StatementEvent:
+    return events.StatementEvent(text=p.text or p.op, changes=changes, place=_place(p.source))
 
 
 def _is_signed(model: Model, value: object) -> bool:

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from tailrace.spec.text import printable
 from tailrace.switch.trace import events
-from tailrace.switch.trace.events import Argument, Change, Event, KeyPart, Place, Trace
+from tailrace.switch.trace.events import Argument, Event, FieldChange, KeyFieldValue, SourceLine, Trace
 from tailrace.switch.trace.field_layout import VALID
 
 _T = TypeVar("_T")
@@ -81,9 +81,10 @@ def text(trace: Trace, *, full: bool = False) -> str:
 
 
 _MAIN = (
-    events.Table, events.Member, events.Meter, events.Random, events.Checksum, events.ParserError,
-    events.Clone, events.Digest, events.Resubmit, events.Recirculate, events.Multicast, events.Copy,
-    events.Queue, events.Sent, events.Drop, events.Text,
+    events.TableEvent, events.MemberEvent, events.MeterEvent, events.RandomEvent, events.ChecksumEvent,
+    events.ParserErrorEvent, events.CloneEvent, events.DigestEvent, events.ResubmitEvent,
+    events.RecirculateEvent, events.MulticastEvent, events.CopyEvent, events.QueueEvent, events.SentEvent,
+    events.DropEvent, events.TextEvent,
 )  # fmt: skip
 
 
@@ -93,9 +94,11 @@ def summary(trace: Trace) -> Iterator[Line]:
     def main(steps: Sequence[Event]) -> tuple[Event, ...]:
         found: list[Event] = []
         for step in steps:
-            if isinstance(step, events.Copy):
+            if isinstance(step, events.CopyEvent):
                 found.append(structs.replace(step, steps=main(step.steps)))
-            elif isinstance(step, _MAIN) and (not isinstance(step, events.Table) or step.entry is not None):
+            elif isinstance(step, _MAIN) and (
+                not isinstance(step, events.TableEvent) or step.entry is not None
+            ):
                 found.append(step)
         return tuple(found)
 
@@ -129,18 +132,18 @@ def shown_step(step: Event, depth: int) -> Iterator[Line]:
 
 
 _DEPTH: dict[type, int] = {
-    events.Enter: 0, events.Begin: 1, events.Queue: 1, events.Leave: 1, events.Sent: 1, events.Drop: 1,
-    events.Copy: 1, events.Clone: 1, events.Multicast: 1, events.Resubmit: 1, events.Recirculate: 1,
-    events.Digest: 1, events.ParserError: 1,
-    events.Action: 3, events.Member: 3,
+    events.EnterEvent: 0, events.BeginEvent: 1, events.QueueEvent: 1, events.LeaveEvent: 1,
+    events.SentEvent: 1, events.DropEvent: 1, events.CopyEvent: 1, events.CloneEvent: 1,
+    events.MulticastEvent: 1, events.ResubmitEvent: 1, events.RecirculateEvent: 1, events.DigestEvent: 1,
+    events.ParserErrorEvent: 1, events.ActionEvent: 3, events.MemberEvent: 3,
 }  # fmt: skip
 
 
 def _says_nothing(step: Event) -> bool:
     """Whether a step is of p4c's making, or a statement that leaves everything as it was."""
-    if isinstance(step, events.Statement):
+    if isinstance(step, events.StatementEvent):
         return not step.changes
-    return isinstance(step, events.Action) and step.place is None and not step.arguments
+    return isinstance(step, events.ActionEvent) and step.place is None and not step.arguments
 
 
 def _lines(steps: Sequence[Event], base: int, full: bool) -> Iterator[Line]:
@@ -148,16 +151,18 @@ def _lines(steps: Sequence[Event], base: int, full: bool) -> Iterator[Line]:
     for step in steps:
         if not full and _says_nothing(step):
             continue
-        if isinstance(step, events.Begin | events.Table | events.Condition | events.State):
+        if isinstance(
+            step, events.BeginEvent | events.TableEvent | events.ConditionEvent | events.StateEvent
+        ):
             inside = 2
         depth = _DEPTH.get(type(step), inside)
         for more, style, line in _shown(step):
             yield base + depth + more, style, line
-        if isinstance(step, events.State):
+        if isinstance(step, events.StateEvent):
             inside = 3
-        elif isinstance(step, events.Action):
+        elif isinstance(step, events.ActionEvent):
             inside = 4
-        if isinstance(step, events.Copy):
+        if isinstance(step, events.CopyEvent):
             yield from _lines(step.steps, base + 2, full)
 
 
@@ -175,19 +180,19 @@ def _says(kind: type[_T], style: str, say: Callable[[_T], str]) -> None:
     _shown.register(kind, shown)
 
 
-def _at(place: Place | None) -> str:
+def _at(place: SourceLine | None) -> str:
     return "" if place is None else f"  [{place.file}:{place.line}]"
 
 
-def _pairs(parts: Sequence[Argument | KeyPart]) -> str:
+def _pairs(parts: Sequence[Argument | KeyFieldValue]) -> str:
     return ", ".join(
         f"{name}={shown_value(name, part.value, part.bits)}"
         for part in parts
-        for name in (part.field if isinstance(part, KeyPart) else part.name,)
+        for name in (part.field if isinstance(part, KeyFieldValue) else part.name,)
     )
 
 
-def _changed(change: Change) -> str:
+def _changed(change: FieldChange) -> str:
     if change.field.endswith(VALID):
         return f"{change.field.removesuffix(f'.{VALID}')} is {'there' if change.after else 'gone'}"
     before, after = (shown_value(change.field, value, change.bits) for value in (change.before, change.after))
@@ -195,21 +200,21 @@ def _changed(change: Change) -> str:
 
 
 @_shown.register
-def _(step: events.Begin) -> Iterator[Line]:
+def _(step: events.BeginEvent) -> Iterator[Line]:
     yield 0, "stage", f"{step.stage}: {', '.join(step.headers)}" if step.headers else step.stage
     for change in step.changes:
         yield 1, "change", _changed(change)
 
 
 @_shown.register
-def _(step: events.Extract) -> Iterator[Line]:
+def _(step: events.ExtractEvent) -> Iterator[Line]:
     yield 0, "step", f"extract {step.header} ({step.length} bytes at {step.offset})"
     if step.fields:
         yield 1, "change", _pairs(step.fields)
 
 
 @_shown.register
-def _(step: events.Statement) -> Iterator[Line]:
+def _(step: events.StatementEvent) -> Iterator[Line]:
     if step.text:
         yield 0, "step", f"{step.text}{_at(step.place)}"
     for change in step.changes:
@@ -217,7 +222,7 @@ def _(step: events.Statement) -> Iterator[Line]:
 
 
 @_shown.register
-def _(step: events.Table) -> Iterator[Line]:
+def _(step: events.TableEvent) -> Iterator[Line]:
     yield 0, "table", f"table {step.name}{_at(step.place)}"
     if step.key:
         yield 1, "step", f"key ({step.match}): {_pairs(step.key)}"
@@ -227,12 +232,12 @@ def _(step: events.Table) -> Iterator[Line]:
         yield 1, "hit", f"hit: {step.written}" if step.written else f"hit: entry {step.entry}"
 
 
-def _enter(step: events.Enter) -> str:
+def _enter(step: events.EnterEvent) -> str:
     virtual = f" and {step.virtual_bytes} that are a length only" if step.virtual_bytes else ""
     return f"enters by port {step.port}: {_frame(step.frame)}{virtual}"
 
 
-def _register(step: events.Register) -> str:
+def _register(step: events.RegisterEvent) -> str:
     cell = f"{step.name}[{step.index}]"
     if not step.inside:
         return f"{step.access} {cell}: outside of the register, nothing happens"
@@ -240,59 +245,61 @@ def _register(step: events.Register) -> str:
     return f"read {cell}: {value}" if step.access == "read" else f"write {cell}: {value}"
 
 
-def _member(step: events.Member) -> str:
+def _member(step: events.MemberEvent) -> str:
     said = f"{step.profile}: {step.written or f'group {step.group}, member {step.member}'}"
     if step.group is None:
         return said
     return f"{said}, place {step.position + 1} of {step.of}" if step.of else f"{said}: the group is empty"
 
 
-def _copy(step: events.Copy) -> str:
+def _copy(step: events.CopyEvent) -> str:
     to = "" if step.port is None else f" to port {step.port}, instance {step.instance}"
     return f"copy {step.packet}{to}"
 
 
-_says(events.Enter, "packet", lambda s: _enter(s))
-_says(events.State, "step", lambda s: f"state {s.name}")
-_says(events.Select, "step", lambda s: f"select ({_pairs(s.key)}): {s.case} -> {s.next or 'accept'}")
-_says(events.ParserError, "bad", lambda s: f"parser error {s.name}")
-_says(events.Member, "hit", lambda s: _member(s))
-_says(events.Action, "action", lambda s: f"action {s.name}({_pairs(s.arguments)}){_at(s.place)}")
-_says(events.Condition, "step", lambda s: f"if {s.text}: {str(s.value).lower()}{_at(s.place)}")
-_says(events.Register, "extern", lambda s: _register(s))
+_says(events.EnterEvent, "packet", lambda s: _enter(s))
+_says(events.StateEvent, "step", lambda s: f"state {s.name}")
+_says(events.SelectEvent, "step", lambda s: f"select ({_pairs(s.key)}): {s.case} -> {s.next or 'accept'}")
+_says(events.ParserErrorEvent, "bad", lambda s: f"parser error {s.name}")
+_says(events.MemberEvent, "hit", lambda s: _member(s))
+_says(events.ActionEvent, "action", lambda s: f"action {s.name}({_pairs(s.arguments)}){_at(s.place)}")
+_says(events.ConditionEvent, "step", lambda s: f"if {s.text}: {str(s.value).lower()}{_at(s.place)}")
+_says(events.RegisterEvent, "extern", lambda s: _register(s))
 _says(
-    events.Count,
+    events.CountEvent,
     "extern",
     lambda s: f"count {s.name}[{s.index}]{'' if s.inside else ': outside of the counter, nothing happens'}",
 )
 _says(
-    events.Meter,
+    events.MeterEvent,
     "extern",
     lambda s: f"meter {s.name}{'' if s.index is None else f'[{s.index}]'}: {s.colour}",
 )
-_says(events.Random, "extern", lambda s: f"random {s.low} to {s.high}: {s.value}")
+_says(events.RandomEvent, "extern", lambda s: f"random {s.low} to {s.high}: {s.value}")
 _says(
-    events.Checksum,
+    events.ChecksumEvent,
     "step",
     lambda s: f"{s.action} the checksum {s.field}{'' if s.right else ': it is wrong'}",
 )
 _says(
-    events.Clone,
+    events.CloneEvent,
     "packet",
     lambda s: f"clone to session {s.session}{'' if s.known else ', which is not known'}",
 )
-_says(events.Digest, "packet", lambda s: f"digest {s.name}: {_pairs(s.fields)}")
-_says(events.Resubmit, "packet", lambda _: "resubmit")
-_says(events.Recirculate, "packet", lambda _: "recirculate")
-_says(events.Multicast, "packet", lambda s: f"multicast to group {s.group}: {s.replicas} replicas")
-_says(events.Copy, "packet", lambda s: _copy(s))
+_says(events.DigestEvent, "packet", lambda s: f"digest {s.name}: {_pairs(s.fields)}")
+_says(events.ResubmitEvent, "packet", lambda _: "resubmit")
+_says(events.RecirculateEvent, "packet", lambda _: "recirculate")
+_says(events.MulticastEvent, "packet", lambda s: f"multicast to group {s.group}: {s.replicas} replicas")
+_says(events.CopyEvent, "packet", lambda s: _copy(s))
 _says(
-    events.Queue,
+    events.QueueEvent,
     "packet",
     lambda s: f"queue of port {s.port}, priority {s.priority}: {s.packets} packets wait ({s.bytes} bytes)",
 )
-_says(events.Leave, "packet", lambda s: f"leaves the queue of port {s.port} after {s.waited_ticks} ticks")
-_says(events.Sent, "sent", lambda s: f"sent by port {s.port}: {_frame(s.frame)}")
-_says(events.Drop, "drop", lambda s: f"dropped: {s.reason}")
-_says(events.Text, "text", lambda s: f"{s.level}: {s.text}")
-_says(events.Choice, "choice", lambda s: f"{s.what}: outcome {s.taken + 1} of {s.of}")
+_says(
+    events.LeaveEvent, "packet", lambda s: f"leaves the queue of port {s.port} after {s.waited_ticks} ticks"
+)
+_says(events.SentEvent, "sent", lambda s: f"sent by port {s.port}: {_frame(s.frame)}")
+_says(events.DropEvent, "drop", lambda s: f"dropped: {s.reason}")
+_says(events.TextEvent, "text", lambda s: f"{s.level}: {s.text}")
+_says(events.ChoiceEvent, "choice", lambda s: f"{s.what}: outcome {s.taken + 1} of {s.of}")

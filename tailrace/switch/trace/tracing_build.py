@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program of glass in this process."""
+"""Tracing builds of programs, loaded in this process."""
 
 from __future__ import annotations
 
@@ -7,64 +7,64 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
-from tailrace.switch.compiler.coverage_points import Uses
-from tailrace.switch.compiler.program import Program
+from tailrace.switch.compiler.coverage_points import CoveragePoints
+from tailrace.switch.compiler.program import SwitchProgram
 from tailrace.switch.core.lib import ffi, load
-from tailrace.switch.trace.field_layout import Places
-from tailrace.switch.trace.records import Reader, Written, nothing_written
+from tailrace.switch.trace.field_layout import FieldLayout
+from tailrace.switch.trace.records import DescribeEntity, RecordReader, no_description
 
-KEPT = 16
-"""Programs of which it is kept what their records mean."""
+CACHE_SIZE = 16
+"""Tracing builds in the cache."""
 
 
-def glass_of(program: Program) -> Glass:
-    """The program of glass, made once.
+def cached_build(program: SwitchProgram) -> TracingBuild:
+    """The tracing build of a program, cached.
 
     Raises:
         ProgramError: it cannot be compiled.
     """
     key = (program.library, program.sha256, program.source)
-    found = _kept.pop(key, None) or Glass(program)
-    _kept[key] = found  # the last one used comes last
-    while len(_kept) > KEPT:
-        del _kept[next(iter(_kept))]
-    return found
+    build = _cache.pop(key, None) or TracingBuild(program)
+    _cache[key] = build  # the least recently used comes first
+    while len(_cache) > CACHE_SIZE:
+        del _cache[next(iter(_cache))]
+    return build
 
 
-class Glass:
-    """A program compiled to tell what it does, and what its records mean.
+class TracingBuild:
+    """A program compiled with trace hooks, and the layout of its records.
 
     Raises:
         ProgramError: it cannot be compiled.
     """
 
-    def __init__(self, program: Program) -> None:
-        self.program = program.glass()
+    def __init__(self, program: SwitchProgram) -> None:
+        self.program = program.tracing_build()
         self._code = self.program.load()
-        self.uses = Uses(program.model)
-        # as the switch has it: the same code is loaded once
-        self._plain_code = program.load()
-        self.plain = _symbol(self._plain_code, "tr_program *", "tr_program_entry")
+        self.points = CoveragePoints(program.model)
+        # the switch's build: the same code is loaded once
+        self._regular_code = program.load()
+        self.regular = _symbol(self._regular_code, "tr_program *", "tr_program_entry")
         self.entry = _symbol(self._code, "tr_program *", "tr_program_entry")
-        self._places = Places(program.model, _symbol(self._code, "tr_place *", "tr_program_places"))
+        self._layout = FieldLayout(program.model, _symbol(self._code, "tr_place *", "tr_program_places"))
 
-    def room(self, words: int) -> Any:
-        """Room for so many words of records, and for counts; freed when nobody has it any more, or NULL."""
+    def new_tracer(self, size: int) -> Any:
+        """A tracer with room for so many 64-bit fields of records, freed with its last reference; or NULL."""
         core = load()
-        made = core.tr_glass_new(words, len(self.uses.all), len(self.program.model.tables))
-        return ffi.gc(made, core.tr_glass_free)
+        tracer = core.tr_tracer_new(size, len(self.points.all), len(self.program.model.tables))
+        return ffi.gc(tracer, core.tr_tracer_free)
 
-    def reader(self, written: Written = nothing_written) -> Reader:
-        """Makes steps of the program's records."""
+    def reader(self, describe: DescribeEntity = no_description) -> RecordReader:
+        """A reader of the program's records."""
         core = load()
 
         def drop_name(reason: int) -> str:
             return str(ffi.string(core.tr_drop_name(reason)).decode())
 
-        return Reader(self.program.model, self._places, drop_name, written)
+        return RecordReader(self.program.model, self._layout, drop_name, describe)
 
 
-_kept: dict[tuple[Path, str, str], Glass] = {}
+_cache: dict[tuple[Path, str, str], TracingBuild] = {}
 
 
 def _symbol(code: ctypes.CDLL, kind: str, name: str) -> object:

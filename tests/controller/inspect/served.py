@@ -25,7 +25,7 @@ from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
 from tailrace.switch.compiler import load_program
-from tailrace.switch.core import Switch, SwitchConfig
+from tailrace.switch.core import SwitchConfig, V1ModelSwitch
 from tailrace.switch.p4runtime.context import DevicePorts
 from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tailrace.switch.p4runtime.server import Server
@@ -59,7 +59,7 @@ class ServedSwitch:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, device_id: int) -> None:
         self.device_id = device_id
-        self.switch = Switch(
+        self.switch = V1ModelSwitch(
             None, SwitchConfig(device_id=device_id, cpu_port=CPU_PORT, priority_queues=PRIORITIES)
         )
         self.plane = AnsweringPlane(self.switch)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tailrace.sim.network import SWITCH_CONFIG, Network
 from tailrace.sim.network.ranks import Transport
-from tailrace.switch.compiler import Program, load_program
+from tailrace.switch.compiler import SwitchProgram, load_program
 from tailrace.switch.core import ActionCall, SwitchConfig
 from tailrace.topology import Topology, next_hops, parse_topology
 from tests.frame_nic import FrameNic
@@ -25,7 +25,7 @@ _hops = functools.cache(next_hops)
 
 
 @functools.cache
-def program() -> Program:
+def program() -> SwitchProgram:
     return load_program((BUILD / "basic_l3.json").read_bytes())
 
 

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from tailrace.sim.network.deadlock import Stuck, deadlock
 from tailrace.sim.network.wire import End
-from tailrace.switch.core import Held
+from tailrace.switch.core import PausedQueue
 
 XON = 1000
 
 
-def ring(switches: int) -> dict[str, list[Held]]:
+def ring(switches: int) -> dict[str, list[PausedQueue]]:
     """Each switch has a queue of port 1 to the next one, full of what came in by port 2 from the one before."""
-    return {f"s{number}": [Held(1, 0, 2, 0, 2 * XON, XON, 1)] for number in range(switches)}
+    return {f"s{number}": [PausedQueue(1, 0, 2, 0, 2 * XON, XON, 1)] for number in range(switches)}
 
 
 def onward(switches: int, switch: str, port: int) -> End | None:
@@ -25,7 +25,7 @@ def onward(switches: int, switch: str, port: int) -> End | None:
     return End(f"s{(int(switch[1:]) + 1) % switches}", 2) if port == 1 else None
 
 
-def found(held: dict[str, list[Held]], switches: int = 3) -> tuple[Stuck, ...]:
+def found(held: dict[str, list[PausedQueue]], switches: int = 3) -> tuple[Stuck, ...]:
     return deadlock(held, lambda switch, port: onward(switches, switch, port))
 
 
@@ -51,7 +51,7 @@ def test_a_ring_that_moves() -> None:
 def test_what_waits_for_a_circle_is_not_of_it() -> None:
     """A queue that ends in it waits for good, too, but nobody in the circle for that."""
     held = ring(3)
-    held["s9"] = [Held(1, 0, 7, 0, 5 * XON, XON, 1)]
+    held["s9"] = [PausedQueue(1, 0, 7, 0, 5 * XON, XON, 1)]
     circle = deadlock(held, lambda s, p: End("s0", 2) if s == "s9" else onward(3, s, p))
     assert {queue.switch for queue in circle} == {"s0", "s1", "s2"}
 
@@ -63,11 +63,11 @@ def test_a_pause_of_a_host_ends() -> None:
 
 
 @st.composite
-def networks(draw: st.DrawFn) -> tuple[int, dict[str, list[Held]]]:
+def networks(draw: st.DrawFn) -> tuple[int, dict[str, list[PausedQueue]]]:
     """Switches that are all joined: port n leads to switch n, which has this one at the port of its number."""
     count = draw(st.integers(2, 5))
     numbers = st.integers(0, count - 1)
-    held: dict[str, list[Held]] = {}
+    held: dict[str, list[PausedQueue]] = {}
     for me in range(count):
         items = {}
         pausing: dict[tuple[int, int], bool] = {}
@@ -82,11 +82,11 @@ def networks(draw: st.DrawFn) -> tuple[int, dict[str, list[Held]]]:
                 pausing.setdefault((source, channel), draw(st.integers(0, 3)) > 0)
                 size = draw(st.integers(1, 3)) * XON // 2
                 items[port, priority, source, channel] = size
-        held[f"s{me}"] = [Held(*key, size, XON, int(pausing[key[2:]])) for key, size in items.items()]
+        held[f"s{me}"] = [PausedQueue(*key, size, XON, int(pausing[key[2:]])) for key, size in items.items()]
     return count, held
 
 
-def moves(held: dict[str, list[Held]]) -> set[Stuck]:
+def moves(held: dict[str, list[PausedQueue]]) -> set[Stuck]:
     """What is left when every queue sends as long as it may: what is sent vanishes, and nothing new comes."""
     left: dict[Stuck, dict[tuple[int, int], int]] = {
         Stuck(switch, item.port, item.priority): {} for switch, items in held.items() for item in items
@@ -111,7 +111,7 @@ def moves(held: dict[str, list[Held]]) -> set[Stuck]:
 
 @settings(max_examples=300, derandomize=True, deadline=None)
 @given(networks())
-def test_what_cannot_move_is_found(network: tuple[int, dict[str, list[Held]]]) -> None:
+def test_what_cannot_move_is_found(network: tuple[int, dict[str, list[PausedQueue]]]) -> None:
     """There is a circle just where something is left, it is of what is left, and each waits for the next one."""
     _, held = network
     left = moves(held)

@@ -223,9 +223,9 @@ def test_what_switches_would_do_is_told_while_the_network_stands_still() -> None
             net.advance_to(12_000)
             if asked:
                 first, _ = _traced(net, frame)
-                (queue,) = (step for step in first.steps if isinstance(step, events.Queue))
+                (queue,) = (step for step in first.steps if isinstance(step, events.QueueEvent))
                 assert queue.packets > 0  # two hosts send by one uplink as fast as it is
-                (sent,) = (step for step in first.steps if isinstance(step, events.Sent))
+                (sent,) = (step for step in first.steps if isinstance(step, events.SentEvent))
                 assert sent.port == queue.port
             net.run()
             assert len(nics["h3"].arrived) == 40

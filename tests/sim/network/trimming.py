@@ -13,7 +13,7 @@ from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.sim.network import Network, Wire, WireEvent
 from tailrace.sim.network.account import Account
-from tailrace.switch.core import ActionCall, Switch
+from tailrace.switch.core import ActionCall, V1ModelSwitch
 from tailrace.topology import GATEWAY_MAC, parse_topology
 from tests.p4src.rig import address_number, program
 
@@ -53,7 +53,7 @@ class TrimmingRun:
         self.trimmed_lengths: list[int] = []
         self.net.tap(self._tap, [wire for wire in self.net.wires if wire.source.node == SWITCH])
 
-    def _configure(self, switch: Switch, limit_bytes: int) -> None:
+    def _configure(self, switch: V1ModelSwitch, limit_bytes: int) -> None:
         tables = {table.name.rsplit(".", 1)[-1]: table for table in switch.model.tables}
 
         def call(table: str, action: str, *arguments: int) -> ActionCall:

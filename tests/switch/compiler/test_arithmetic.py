@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tailrace.switch.compiler import load_program
-from tailrace.switch.core import Switch
+from tailrace.switch.core import V1ModelSwitch
 from tests.long import times
 from tests.switch.bmv2_builder import Builder, assign, const, field, op, pack, unpack
 
@@ -204,7 +204,7 @@ def test_random_expressions_equal_pythons(seed: int) -> None:
     made = [maker.number(rng.randrange(1, 5)) for _ in outputs]
     b = Builder(inputs, outputs)
     b.run([assign(field("out", o[0]), e) for o, (e, _) in zip(outputs, made, strict=True)])
-    with Switch(load_program(b.text())) as switch:
+    with V1ModelSwitch(load_program(b.text())) as switch:
         for round_ in range(40):
             values = [interesting(rng, bits) for _, bits, _ in inputs]
             frame = pack(inputs, values) + pack(outputs, [0] * len(outputs))
@@ -228,7 +228,7 @@ def test_a_field_keeps_its_low_bits() -> None:
         ]
     )
     rng = random.Random(1)
-    with Switch(load_program(b.text())) as switch:
+    with V1ModelSwitch(load_program(b.text())) as switch:
         for _ in range(50):
             pairs = [(interesting(rng, bits), interesting(rng, bits)) for bits in WIDTHS]
             frame = pack(inputs, [value for pair in pairs for value in pair])

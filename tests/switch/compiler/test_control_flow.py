@@ -14,10 +14,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tailrace.switch.compiler import ProgramError, load_program
+from tailrace.switch.compiler import CompilerError, load_program
 from tailrace.switch.compiler.emit import emit
 from tailrace.switch.compiler.read.bmv2_json import read_bmv2_json
-from tailrace.switch.core import Switch
+from tailrace.switch.core import V1ModelSwitch
 from tests.switch.bmv2_builder import Builder, Json, assign, call, const, field, op
 from tests.switch.fuzz.builds import PROGRAMS
 
@@ -54,7 +54,7 @@ def add_call(program: Json, following: str) -> None:
 
 
 def refusal(program: Json) -> str:
-    with pytest.raises(ProgramError) as caught:
+    with pytest.raises(CompilerError) as caught:
         read_bmv2_json(json.dumps(program).encode(), "x.json")
     return str(caught.value)
 
@@ -203,7 +203,7 @@ def test_a_frame_gets_through_what_is_taken(data: st.DataObject) -> None:
     made = load_program(json.dumps(program).encode(), options=("-O0",))
 
     def frames() -> None:
-        with Switch(made) as switch:
+        with V1ModelSwitch(made) as switch:
             for at in range(64):
                 switch.inject(at % 4, bytes((at * i) % 256 for i in range(at, at + 200)), at_ns=at)
                 switch.run(at)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tailrace.switch.compiler import ProgramError, load_program
+from tailrace.switch.compiler import CompilerError, load_program
 from tailrace.switch.compiler.read.bmv2_json import read_bmv2_json
-from tailrace.switch.core import ActionCall, Replica, Switch
+from tailrace.switch.core import ActionCall, Replica, V1ModelSwitch
 from tests.switch.bmv2_builder import Builder, assign, call, const, field, op, pack
 
 Json = dict[str, Any]
@@ -21,7 +21,7 @@ def sent(
 ) -> list[tuple[int, bytes]]:
     """What a switch with the program sends because of a frame."""
     compiled = load_program(json.dumps(program).encode())
-    with Switch(compiled) as switch:
+    with V1ModelSwitch(compiled) as switch:
         for table, key, action in entries or []:
             index = compiled.model.table(table).index
             switch.table_insert(index, key, b"\xff" * len(key), target=action)
@@ -36,7 +36,7 @@ def only(program: Json, frame: bytes) -> bytes:
 
 
 def refused(program: Json) -> str:
-    with pytest.raises(ProgramError) as caught:
+    with pytest.raises(CompilerError) as caught:
         read_bmv2_json(json.dumps(program).encode())
     return str(caught.value)
 
@@ -269,7 +269,7 @@ def test_intrinsic_metadata_is_a_header_of_its_own() -> None:
     program["actions"] = b.actions
     program["pipelines"][1] = b.json()["pipelines"][1]
     compiled = load_program(json.dumps(program).encode())
-    with Switch(compiled) as switch:
+    with V1ModelSwitch(compiled) as switch:
         switch.mcast_set(5, [Replica(2, 3), Replica(4, 7)])
         switch.inject(1, b"\x00\x01", at_ns=0)
         switch.run(until_ns=1_000_000)

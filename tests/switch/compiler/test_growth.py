@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tailrace.switch.compiler import ProgramError
+from tailrace.switch.compiler import CompilerError
 from tailrace.switch.compiler.emit import emit
 from tailrace.switch.compiler.emit.packing import Chunk, pack
-from tailrace.switch.compiler.emit.text import Code
+from tailrace.switch.compiler.emit.text import CodeWriter
 from tailrace.switch.compiler.read.bmv2_json import read_bmv2_json
 from tailrace.switch.compiler.read.headers import MAX_HEADER_BYTES
 from tailrace.switch.core.lib import C
@@ -65,7 +65,7 @@ def unions(n: int) -> Json:
     return program
 
 
-def work(program: Json, glass: bool) -> int:
+def work(program: Json, tracing: bool) -> int:
     """Lines of Python that are run for a program, those of a generator each time that it goes on."""
     made = json.dumps(program).encode()
     lines = 0
@@ -78,16 +78,16 @@ def work(program: Json, glass: bool) -> int:
     before = sys.gettrace()
     sys.settrace(count)
     try:
-        emit(read_bmv2_json(made), glass=glass)
+        emit(read_bmv2_json(made), tracing=tracing)
     finally:
         sys.settrace(before)
     return lines
 
 
-@pytest.mark.parametrize("glass", [False, True])
+@pytest.mark.parametrize("tracing", [False, True])
 @pytest.mark.parametrize("shape", [wide_header, checksum, tables_of_a_large_action, unions])
-def test_work_grows_as_the_program_does(shape: Callable[[int], Json], glass: bool) -> None:
-    assert work(shape(MORE * FEW), glass) < GROWTH * work(shape(FEW), glass)
+def test_work_grows_as_the_program_does(shape: Callable[[int], Json], tracing: bool) -> None:
+    assert work(shape(MORE * FEW), tracing) < GROWTH * work(shape(FEW), tracing)
 
 
 def test_each_piece_is_looked_at_once() -> None:
@@ -99,7 +99,7 @@ def test_each_piece_is_looked_at_once() -> None:
             yield "b", 64
         yield "c", 9
 
-    code = Code()
+    code = CodeWriter()
     assert (4 + 6400 + 9 + 7) // 8 == pack(code, "x", pieces())
     assert "tr_store_be(x + 0, 8, a << 60 | (b >> 4));" == code.lines[0]
     assert "tr_store_be(x + 8, 8, (b & 0xfULL) << 60 | (b >> 4));" == code.lines[1]
@@ -110,7 +110,7 @@ def test_a_header_that_no_frame_has_is_refused() -> None:
     assert C.TR_MAX_FRAME == MAX_HEADER_BYTES
     fields = MAX_HEADER_BYTES // 512
     assert f"f{fields - 2}" in emit(read_bmv2_json(json.dumps(plain(fields - 1)).encode()))
-    with pytest.raises(ProgramError) as caught:
+    with pytest.raises(CompilerError) as caught:
         read_bmv2_json(json.dumps(plain(fields + 1)).encode(), "x.json")
     size = 512 * (fields + 1) + 4
     assert f'x.json: headers["in"]: the header has {size} bytes, and a frame 66000 at most' == str(
@@ -130,5 +130,5 @@ def test_text_that_is_far_longer_than_its_program_is_refused(monkeypatch: pytest
         program["header_stacks"].append(made)
     stacks = [{"type": "header_stack", "value": f"s{i}"} for i in range(2)]
     program["actions"][0]["primitives"] = [call("assign_header_stack", *stacks)] * 200
-    with pytest.raises(ProgramError, match="the program's C text would have more than 8 MiB"):
+    with pytest.raises(CompilerError, match="the program's C text would have more than 8 MiB"):
         emit(read_bmv2_json(json.dumps(program).encode()))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.spec.text import LINE_CHARS
-from tailrace.switch.compiler import ProgramError, load_program
+from tailrace.switch.compiler import CompilerError, load_program
 from tailrace.switch.compiler.read.bmv2_json import read_bmv2_json
 from tests.switch.bmv2_builder import Builder, assign, field
 
@@ -20,7 +20,7 @@ NAME = b'"test.p4"'
 
 
 def refused(text: bytes) -> str:
-    with pytest.raises(ProgramError) as caught:
+    with pytest.raises(CompilerError) as caught:
         read_bmv2_json(text, "x.json")
     message = str(caught.value)
     assert message.startswith("x.json: ")
@@ -85,7 +85,7 @@ def test_expressions_are_compiled_or_too_deep(depth: int, tmp_path: Path) -> Non
     program = b.text().replace(b'"value": ' + text.encode(), b'"value": ' + expression.encode())
     try:
         load_program(program, source="x.json", cache_dir=tmp_path)
-    except ProgramError as error:
+    except CompilerError as error:
         assert depth > 20
         assert "too deeply" in str(error)
 
@@ -109,7 +109,7 @@ def test_damaged_bytes(data: st.DataObject) -> None:
         text[at : at + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=6))
     try:
         read_bmv2_json(bytes(text), "x.json")
-    except ProgramError:
+    except CompilerError:
         refused(bytes(text))
 
 
@@ -145,5 +145,5 @@ def test_any_value_anywhere(data: st.DataObject) -> None:
     text = json.dumps(program).encode()
     try:
         read_bmv2_json(text, "x.json")
-    except ProgramError:
+    except CompilerError:
         refused(text)

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tailrace.switch.compiler import ProgramError, load_program
+from tailrace.switch.compiler import CompilerError, load_program
 from tailrace.switch.compiler.emit import emit
-from tailrace.switch.compiler.emit.text import STRING_BYTES, Code, identifier, string
+from tailrace.switch.compiler.emit.text import STRING_BYTES, CodeWriter, identifier, string
 from tailrace.switch.compiler.read.bmv2_json import read_bmv2_json
-from tailrace.switch.core import Switch
+from tailrace.switch.core import V1ModelSwitch
 from tests.long import ALL, more, some, times
 from tests.switch.bmv2_builder import Builder, assign, call, const, field
 
@@ -214,7 +214,7 @@ def test_attacked_programs_compile_and_nothing_of_them_runs(name: str, tmp_path:
     attack = f'*/ __attribute__((constructor)) static void e(void) {{ fopen("{trace}", "w"); }} /*\n"\\'
     for first in (False, *more(True)):
         changed = attacked(load(BUILD / f"{name}.json"), attack, first=first)
-        Switch(load_program(json.dumps(changed).encode(), cache_dir=tmp_path / "cache")).close()
+        V1ModelSwitch(load_program(json.dumps(changed).encode(), cache_dir=tmp_path / "cache")).close()
     assert not trace.exists()
 
 
@@ -240,7 +240,7 @@ def test_stacks_and_unions_named_like_our_own_words_compile(tmp_path: Path) -> N
                 for number, thing in enumerate(program.get(kind, ())):
                     seen.setdefault(thing["name"], f"{next(left)}{number // len(names) or ''}")
             text = json.dumps(renamed(program, _Names(seen), set()))
-            Switch(load_program(text.encode(), cache_dir=tmp_path)).close()
+            V1ModelSwitch(load_program(text.encode(), cache_dir=tmp_path)).close()
 
 
 def test_two_nodes_of_one_name_are_refused_in_a_line() -> None:
@@ -250,7 +250,7 @@ def test_two_nodes_of_one_name_are_refused_in_a_line() -> None:
     b.tables[1]["name"] = b.tables[0]["name"]
     program = b.json()
     program["pipelines"][0]["tables"][0]["next_tables"] = {"x": None}
-    with pytest.raises(ProgramError, match="two control nodes are named"):
+    with pytest.raises(CompilerError, match="two control nodes are named"):
         emit(read_bmv2_json(json.dumps(program).encode()))
 
 
@@ -288,8 +288,8 @@ def test_a_long_text_is_cut() -> None:
 )
 def test_a_line_that_is_not_plain_c_is_refused(line: str) -> None:
     """Should somebody write a name into a line one day."""
-    with pytest.raises(ProgramError, match="cannot be translated"):
-        Code().line(line)
+    with pytest.raises(CompilerError, match="cannot be translated"):
+        CodeWriter().line(line)
 
 
 # ---- what the log says ----
@@ -305,7 +305,7 @@ def said_by(text: str, name: str = "tbl") -> list[str]:
     failed["source_info"] = {"filename": text, "line": 3, "column": 1, "source_fragment": text}
     b.run([logged, assign(field("in", "a"), const(1)), failed], name)
     lines: list[str] = []
-    with Switch(load_program(b.text())) as switch:
+    with V1ModelSwitch(load_program(b.text())) as switch:
         switch.set_log(lambda level, line: lines.append(line))
         switch.inject(0, bytes(64), at_ns=0)
         switch.run(1000)

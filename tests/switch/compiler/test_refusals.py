@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tailrace.switch.compiler import ProgramError, load_program
+from tailrace.switch.compiler import CompilerError, load_program
 from tailrace.switch.compiler.emit import emit
 from tailrace.switch.compiler.errors import NotCompiledError
 from tailrace.switch.compiler.read.bmv2_json import read_bmv2_json
@@ -27,7 +27,7 @@ def good() -> dict[str, Any]:
 
 def refused(program: dict[str, Any] | bytes) -> str:
     text = program if isinstance(program, bytes) else json.dumps(program).encode()
-    with pytest.raises(ProgramError) as caught:
+    with pytest.raises(CompilerError) as caught:
         read_bmv2_json(text, "x.json")
     message = str(caught.value)
     assert message.startswith("x.json: ")
@@ -193,7 +193,7 @@ def test_an_unbounded_shift_is_refused() -> None:
     b = Builder([("a", 8), ("n", 32)])
     shifted = op("<<", field("in", "a"), field("in", "n"))
     b.run([assign(field("in", "a"), op("b2d", None, op("==", shifted, const(1))))])
-    with pytest.raises(ProgramError, match="no bounded result"):
+    with pytest.raises(CompilerError, match="no bounded result"):
         emit(read_bmv2_json(b.text()))
 
 
@@ -279,6 +279,6 @@ def test_a_program_that_was_read_comes_from_the_cache(
 
 def test_without_a_c_compiler_one_line_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
-    with pytest.raises(ProgramError, match="no-such-compiler is not on PATH"):
+    with pytest.raises(CompilerError, match="no-such-compiler is not on PATH"):
         load_program(Builder([("a", 8)]).text(), source="p.json", cache_dir=tmp_path)
     assert [] == list(tmp_path.glob("program-*"))

@@ -15,7 +15,7 @@ from checks.conformance.native_switch import NativeSwitch
 from checks.conformance.packets import Packet
 from checks.conformance.program import load_programs
 from tailrace.switch.compiler import load_program
-from tailrace.switch.core import Account, Output, PfcConfig, Switch, SwitchConfig
+from tailrace.switch.core import FrameAccount, PfcConfig, SentFrame, SwitchConfig, V1ModelSwitch
 
 TESTS = Path(__file__).resolve().parents[2]
 BUILD = TESTS / "programs" / "build"
@@ -53,7 +53,7 @@ class Driven:
         (program,) = load_programs(BUILD, name)
         native = NativeSwitch(program)
         native.switch.close()
-        self.switch = native.switch = Switch(native.compiled, config)
+        self.switch = native.switch = V1ModelSwitch(native.compiled, config)
         native.install(golden.plan)
         self.random = random.Random(f"{name} {seed}")
         self.packets: list[Packet] = golden.packets
@@ -119,13 +119,13 @@ def test_what_is_in_flight_is_lost_when_the_program_is_replaced(config: str) -> 
 
 def test_an_account_that_does_not_add_up_is_not_balanced() -> None:
     """The check sees a frame too few, and a byte too few."""
-    whole = Account(3, 1, 2, 1, 1, 30, 10, 20, 10, 5, 5, 0)
+    whole = FrameAccount(3, 1, 2, 1, 1, 30, 10, 20, 10, 5, 5, 0)
     assert whole.balanced
-    assert not Account(3, 1, 2, 1, 0, 30, 10, 20, 10, 5, 5, 0).balanced
-    assert not Account(3, 1, 2, 1, 1, 30, 10, 20, 10, 4, 5, 0).balanced
+    assert not FrameAccount(3, 1, 2, 1, 0, 30, 10, 20, 10, 5, 5, 0).balanced
+    assert not FrameAccount(3, 1, 2, 1, 1, 30, 10, 20, 10, 4, 5, 0).balanced
 
 
-def outcome(name: str, config: SwitchConfig, cuts: int) -> list[Output]:
+def outcome(name: str, config: SwitchConfig, cuts: int) -> list[SentFrame]:
     """All outputs of some traffic, run in `cuts` pieces more between two frames, and in many after the last."""
     chooser = random.Random(cuts)
     with Driven(name, config, 3) as driven:
@@ -158,7 +158,9 @@ def test_a_byte_at_400_gigabit_is_exact() -> None:
     )
     size = len(next(out for out in golden.outputs if len(out) == 1)[0][1])
     native.switch.close()
-    with Switch(compiled, SwitchConfig(port_rate_bps=400_000_000_000, queue_depth_packets=0)) as switch:
+    with V1ModelSwitch(
+        compiled, SwitchConfig(port_rate_bps=400_000_000_000, queue_depth_packets=0)
+    ) as switch:
         native.switch = switch
         native.install(golden.plan)
         for _ in range(1000):

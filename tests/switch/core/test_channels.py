@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from tailrace.codec.layers.pfc import pfc_frame
-from tailrace.switch.core import BufferConfig, Held, PfcConfig, Switch, SwitchConfig
+from tailrace.switch.core import BufferConfig, PausedQueue, PfcConfig, SwitchConfig, V1ModelSwitch
 from tests.switch.core.test_pfc_frames import LIMITS, MAC, RATE_BPS
 from tests.switch.core.test_traffic_manager import frame, program
 
@@ -15,18 +15,18 @@ HOST, LINK, OUT = 1, 2, 3
 """Ports: of a host, to the switch before, to the next one."""
 
 
-def switch_of(buffer: BufferConfig | None = None) -> Switch:
+def switch_of(buffer: BufferConfig | None = None) -> V1ModelSwitch:
     """Classes 0 to 2 between switches, 0 from the host."""
     pfc = PfcConfig((0, 1, 2), *LIMITS, rise=1)
     config = SwitchConfig(
         port_rate_bps=RATE_BPS, priority_queues=8, queue_depth_packets=0, pfc=pfc, buffer=buffer
     )
-    switch = Switch(program(), config)
+    switch = V1ModelSwitch(program(), config)
     switch.port_pfc(HOST, PfcConfig((0,), *LIMITS))
     return switch
 
 
-def paused(switch: Switch) -> dict[int, set[int]]:
+def paused(switch: V1ModelSwitch) -> dict[int, set[int]]:
     """By port, the classes that pause frames named."""
     found: dict[int, set[int]] = {}
     for out in switch.outputs():
@@ -78,9 +78,9 @@ def test_a_pause_stops_the_queue_of_its_class_alone() -> None:
         switch.inject(HOST, frame(OUT, 2, FRAME_BYTES), 1000)
         switch.run(50_000)
         xon = LIMITS[1]
-        assert switch.held(50_000) == [Held(OUT, 2, LINK, 1, 5 * FRAME_BYTES, xon, 1)]
+        assert switch.paused_queues(50_000) == [PausedQueue(OUT, 2, LINK, 1, 5 * FRAME_BYTES, xon, 1)]
         assert switch.pfc_stats(LINK, 0).bytes == 0
-        assert switch.held(10**9) == []  # the pause is over by then
+        assert switch.paused_queues(10**9) == []  # the pause is over by then
 
 
 def test_each_class_has_its_own_headroom() -> None:

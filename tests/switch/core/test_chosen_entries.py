@@ -16,7 +16,7 @@ import pytest
 
 from tailrace.cbuild.cc import shared_library
 from tailrace.switch.compiler import load_program
-from tailrace.switch.core import ActionCall, Replica, StateError, Switch
+from tailrace.switch.core import ActionCall, Replica, StateError, V1ModelSwitch
 from tailrace.switch.core.build import RUNTIME, runtime_library
 from tests.switch.bmv2_builder import Builder, assign, field, pack, unpack
 
@@ -37,17 +37,17 @@ def shapes() -> ctypes.CDLL:
 
 
 @contextmanager
-def table(kind: str) -> Iterator[tuple[Switch, int]]:
+def table(kind: str) -> Iterator[tuple[V1ModelSwitch, int]]:
     """A table by one key, whose entries have numbers."""
     b = Builder(INPUTS, OUTPUTS)
     value = {"type": "runtime_data", "value": 0}
     action = b.action("act", [assign(field("out", "id"), value)], [("id", 16)])
     b.table("t", [(kind, "in", "key")], kind, [action], max_size=1 << 20, default=(action, [hex(MISS)]))
-    with Switch(load_program(b.text())) as switch:
+    with V1ModelSwitch(load_program(b.text())) as switch:
         yield switch, action
 
 
-def walks(switch: Switch) -> int:
+def walks(switch: V1ModelSwitch) -> int:
     address = ctypes.c_void_p(switch.address)
     far: int = max(shapes().shape_longest_run(address, 0), shapes().shape_longest_chain(address, 0))
     return far
@@ -182,7 +182,7 @@ def test_groups_whose_numbers_are_alike() -> None:
     """Each is where its number says, and none is looked for among others."""
     b = Builder([("a", 16)])
     b.run([assign(field("standard_metadata", "mcast_grp"), field("in", "a"))])
-    with Switch(load_program(b.text())) as switch:
+    with V1ModelSwitch(load_program(b.text())) as switch:
         numbers = [1, *range(64, 1 << 16, 64), 0xFFFF]
         for number in numbers:
             switch.mcast_set(number, [Replica(number % 500, 0)])

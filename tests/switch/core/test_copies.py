@@ -10,10 +10,10 @@ import threading
 
 import pytest
 
-from tailrace.switch.compiler import Program, load_program
-from tailrace.switch.core import Output, Replica, Switch, SwitchConfig
+from tailrace.switch.compiler import SwitchProgram, load_program
+from tailrace.switch.core import Replica, SentFrame, SwitchConfig, V1ModelSwitch
 from tailrace.switch.core.lib import C, load
-from tailrace.switch.trace import try_packet
+from tailrace.switch.trace import dry_run_packet
 from tests.eventually import eventually
 from tests.switch.bmv2_builder import Builder, assign, call, const, field
 
@@ -22,22 +22,22 @@ PORTS = 511
 REPLICAS = [Replica(port, instance) for port in range(PORTS) for instance in range(33)][:16_384]
 STEPS = 1 << 16
 """Passes and copies of one call of the core."""
-STEPS_BESIDE_OTHERS = 1024
+STEPS_UNDER_CONTENTION = 1024
 """The same where somebody waits for the switch."""
 
 
-def multicasting(packet_bytes: int = 0) -> Switch:
+def multicasting(packet_bytes: int = 0) -> V1ModelSwitch:
     """Sends each packet to group 1, of 16,384 replicas."""
     b = Builder([("a", 8)])
     b.run([assign(field("standard_metadata", "mcast_grp"), const(1))])
-    switch = Switch(load_program(b.text()), SwitchConfig(packet_bytes=packet_bytes))
+    switch = V1ModelSwitch(load_program(b.text()), SwitchConfig(packet_bytes=packet_bytes))
     switch.mcast_set(1, REPLICAS)
     return switch
 
 
-def taken(switch: Switch, until_ns: int = 0) -> list[Output]:
+def taken(switch: V1ModelSwitch, until_ns: int = 0) -> list[SentFrame]:
     """All that leaves; the core stops for its caller before that takes much memory."""
-    found: list[Output] = []
+    found: list[SentFrame] = []
     while load().tr_run(switch.handle, 1_000 * until_ns) <= 1_000 * until_ns:
         found += switch.outputs()
     return found + switch.outputs()
@@ -66,7 +66,7 @@ def test_packets_that_wait_have_room_to_leave() -> None:
     """They are packed while they wait: queues may be full of them, and all leave whole."""
     b = Builder([("a", 8)])
     config = SwitchConfig(packet_bytes=MIB, queue_depth_packets=0, port_rate_bps=1_000_000)
-    with Switch(load_program(b.text()), config) as switch:
+    with V1ModelSwitch(load_program(b.text()), config) as switch:
         for _ in range(20_000):
             switch.inject(1, bytes(64), 0)
         lost = switch.drops()["no_buffer"]
@@ -81,7 +81,9 @@ def test_packets_that_wait_have_room_to_leave() -> None:
 def test_packets_that_leave_at_once_are_taken_out_in_between() -> None:
     """The core stops for its caller before they take all there is."""
     b = Builder([("a", 8)])
-    with Switch(load_program(b.text()), SwitchConfig(packet_bytes=MIB, queue_depth_packets=0)) as switch:
+    with V1ModelSwitch(
+        load_program(b.text()), SwitchConfig(packet_bytes=MIB, queue_depth_packets=0)
+    ) as switch:
         switch.port_config(0, rate_bps=1)
         for _ in range(20_000):
             switch.inject(1, bytes(64), 0)
@@ -92,7 +94,7 @@ def test_packets_that_leave_at_once_are_taken_out_in_between() -> None:
         assert left == queued + 1 == 20_000 - switch.drops()["no_buffer"]
 
 
-def circling() -> Program:
+def circling() -> SwitchProgram:
     """Sends each packet to group 1 and each copy back to ingress, for ever."""
     b = Builder([("a", 8)])
     b.extra["field_lists"] = [{"id": 1, "name": "none", "elements": []}]
@@ -104,7 +106,7 @@ def circling() -> Program:
 
 def test_copies_that_circle_let_the_caller_go_on() -> None:
     """Copies count as passes through the switch: a call of the core ends after so many of both."""
-    with Switch(circling()) as switch:
+    with V1ModelSwitch(circling()) as switch:
         switch.mcast_set(1, REPLICAS)
         switch.inject(0, bytes(64), 0)
         made = switch.account().made_frames
@@ -113,7 +115,7 @@ def test_copies_that_circle_let_the_caller_go_on() -> None:
 
 def test_a_control_call_need_not_wait_for_all_of_them() -> None:
     """Passes of long frames take some 10 us each: where somebody waits a call of the core ends much sooner."""
-    with Switch(circling()) as switch:
+    with V1ModelSwitch(circling()) as switch:
         switch.mcast_set(1, REPLICAS[:1])
         switch.inject(0, bytes(64), 0)
         with switch.between_packets():
@@ -130,7 +132,7 @@ def test_a_control_call_need_not_wait_for_all_of_them() -> None:
             beside = copies()
         other.join()
         assert alone == STEPS // 3 + 1  # ingress, the copy and its egress
-        assert 0 < beside <= STEPS_BESIDE_OTHERS // 3 + 1
+        assert 0 < beside <= STEPS_UNDER_CONTENTION // 3 + 1
 
 
 SCRIPT = """
@@ -159,6 +161,6 @@ def test_a_dry_run_stops_at_its_own_limit() -> None:
 
 def test_a_dry_run_of_small_copies_stops_as_well() -> None:
     with multicasting() as switch:
-        trace = try_packet(switch, 0, bytes(64))
+        trace = dry_run_packet(switch, 0, bytes(64))
         assert trace.cut
         assert len(trace.steps) < 4_200

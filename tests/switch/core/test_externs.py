@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tailrace.switch.compiler import load_program
-from tailrace.switch.core import ActionCall, GroupRef, MemberRef, Replica, StateError, Switch
+from tailrace.switch.core import ActionCall, GroupRef, MemberRef, Replica, StateError, V1ModelSwitch
 from tests.long import some
 from tests.switch.bmv2_builder import Builder, assign, call, const, field, pack, unpack
 
@@ -21,7 +21,7 @@ def named(kind: str, name: str) -> dict[str, Any]:
     return {"type": kind, "value": name}
 
 
-def outputs_of(switch: Switch, frame: bytes, at_ns: int = 0, port: int = 1) -> list[tuple[int, bytes]]:
+def outputs_of(switch: V1ModelSwitch, frame: bytes, at_ns: int = 0, port: int = 1) -> list[tuple[int, bytes]]:
     switch.inject(port, frame, at_ns)
     switch.run(at_ns)
     return [(o.port, o.data) for o in switch.outputs()]
@@ -41,7 +41,7 @@ def test_registers_of_any_width(bits: int) -> None:
         ]
     )
     rng = random.Random(bits)
-    with Switch(load_program(b.text())) as switch:
+    with V1ModelSwitch(load_program(b.text())) as switch:
         cells = [rng.getrandbits(bits) for _ in range(5)]
         for i, cell in enumerate(cells):
             switch.register_write(0, i, cell)
@@ -66,7 +66,7 @@ def test_counters_count_packets_and_bytes_of_the_frame_that_came_in() -> None:
     b = Builder(inputs)
     b.extra["counter_arrays"] = [{"name": "c", "id": 0, "size": 3, "is_direct": False}]
     b.run([call("count", named("counter_array", "c"), field("in", "index"))])
-    with Switch(load_program(b.text())) as switch:
+    with V1ModelSwitch(load_program(b.text())) as switch:
         switch.counter_write(0, 2, 1000, 10)
         for index, size in ((0, 20), (2, 30), (2, 40), (3, 50), (2**32 - 1, 60)):
             outputs_of(switch, pack(inputs, [index]) + bytes(size - 4))
@@ -89,7 +89,7 @@ def test_hash_lies_between_base_and_base_plus_max(base: int, size: int) -> None:
     )
     b.run([hashed])
     rng = random.Random(5)
-    with Switch(load_program(b.text())) as switch:
+    with V1ModelSwitch(load_program(b.text())) as switch:
         values = set()
         for _ in range(100):
             frame = rng.randbytes(4)
@@ -107,7 +107,7 @@ def test_random_is_uniform_in_its_range_and_repeats_with_the_seed() -> None:
     program = load_program(b.text())
     runs = []
     for _ in range(2):
-        with Switch(program) as switch:
+        with V1ModelSwitch(program) as switch:
             seen = [
                 unpack(results, outputs_of(switch, pack(inputs, [10, 13]) + bytes(2))[0][1][4:])[0]
                 for _ in range(200)
@@ -125,7 +125,7 @@ def test_digests_carry_the_fields_as_they_are_after_ingress() -> None:
     elements = [{"type": "field", "value": ["in", "a"]}, {"type": "field", "value": ["in", "b"]}]
     b.extra["learn_lists"] = [{"id": 1, "name": "d", "elements": elements}]
     b.run([call("generate_digest", const(1), const(1)), assign(field("in", "a"), const(0x77))])
-    with Switch(load_program(b.text())) as switch:
+    with V1ModelSwitch(load_program(b.text())) as switch:
         value = random.Random(1).getrandbits(130)
         outputs_of(switch, pack(inputs, [1, value]) + b"\0", 42)
         assert [(0, 42, (0x77, value))] == switch.digests()
@@ -138,7 +138,7 @@ def test_a_full_digest_ring_loses_the_newest() -> None:
     b = Builder(inputs)
     b.extra["learn_lists"] = [{"id": 1, "name": "d", "elements": [{"type": "field", "value": ["in", "a"]}]}]
     b.run([call("generate_digest", const(1), const(1))])
-    with Switch(load_program(b.text())) as switch:
+    with V1ModelSwitch(load_program(b.text())) as switch:
         lost: list[str] = []
         switch.set_log(lambda level, text: lost.append(f"{level}: {text}"))
         for i in range(1100):
@@ -147,7 +147,7 @@ def test_a_full_digest_ring_loses_the_newest() -> None:
         assert list(range(1024)) == [d.values[0] for d in switch.digests()]
 
 
-def replicating(body: list[dict[str, Any]]) -> Switch:
+def replicating(body: list[dict[str, Any]]) -> V1ModelSwitch:
     b = Builder([("a", 8)], [("rid", 16), ("kind", 8)])
     b.extra["field_lists"] = [{"id": 1, "name": "none", "elements": []}]
     b.run(body)
@@ -160,7 +160,7 @@ def replicating(body: list[dict[str, Any]]) -> Switch:
         ],
     )
     b.table("e", [], "exact", [stamp], default=(stamp, []), const_default=True, egress=True)
-    return Switch(load_program(b.text()))
+    return V1ModelSwitch(load_program(b.text()))
 
 
 def seen(found: list[tuple[int, bytes]]) -> list[tuple[int, int, int]]:
@@ -192,7 +192,7 @@ def test_clones_go_to_their_session_and_the_packet_goes_on() -> None:
         assert [(0, 0, 0)] == seen(outputs_of(switch, b"\x0a\0\0\0"))
 
 
-def selecting() -> tuple[Switch, int]:
+def selecting() -> tuple[V1ModelSwitch, int]:
     """A table whose entries name members or groups of a selector over field a."""
     b = Builder([("key", 8), ("a", 8)], [("id", 8)])
     param = {"type": "runtime_data", "value": 0}
@@ -203,7 +203,7 @@ def selecting() -> tuple[Switch, int]:
     program["pipelines"][0]["action_profiles"] = [
         {"name": "p", "id": 0, "max_size": 16, "selector": selector}
     ]
-    return Switch(load_program(json.dumps(program).encode())), found
+    return V1ModelSwitch(load_program(json.dumps(program).encode())), found
 
 
 def test_a_selector_chooses_by_hash_and_a_member_is_shared() -> None:

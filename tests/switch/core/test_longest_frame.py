@@ -8,16 +8,16 @@ import json
 import pytest
 
 from tailrace.spec.constants import MAX_FRAME_BYTES
-from tailrace.switch.compiler import Program, load_program
-from tailrace.switch.core import Replica, Switch
+from tailrace.switch.compiler import SwitchProgram, load_program
+from tailrace.switch.core import Replica, V1ModelSwitch
 from tailrace.switch.core.lib import C
-from tailrace.switch.trace import events, try_packet
+from tailrace.switch.trace import dry_run_packet, events
 from tests.switch.bmv2_builder import Builder, Json, call, const
 
 HEADER_BYTES = 64
 
 
-def program(*egress: Json) -> Program:
+def program(*egress: Json) -> SwitchProgram:
     """Puts a header of HEADER_BYTES in front of every packet, whose first byte is 1."""
     b = Builder([("a", 8)])
     action = b.action("more", [call("add_header", {"type": "header", "value": "more"}), *egress])
@@ -38,7 +38,7 @@ def test_the_number_is_one() -> None:
 @pytest.mark.parametrize("virtual_bytes", [0, 60_000])
 def test_what_comes_in(virtual_bytes: int) -> None:
     """Bytes that are a length only count, too."""
-    with Switch(load_program(Builder([("a", 8)]).text())) as switch:
+    with V1ModelSwitch(load_program(Builder([("a", 8)]).text())) as switch:
         longest = bytes(MAX_FRAME_BYTES - virtual_bytes)
         switch.inject(1, longest, 0, virtual_bytes=virtual_bytes)
         (out,) = switch.outputs()
@@ -48,25 +48,27 @@ def test_what_comes_in(virtual_bytes: int) -> None:
 
 
 def test_what_leaves_with_more_headers_is_what_the_trace_says() -> None:
-    with Switch(program()) as switch:
+    with V1ModelSwitch(program()) as switch:
         for length, sent in ((MAX_FRAME_BYTES - HEADER_BYTES, 1), (MAX_FRAME_BYTES - HEADER_BYTES + 1, 0)):
             frame = bytes(length)
-            traced = [step for step in try_packet(switch, 1, frame).steps if isinstance(step, events.Sent)]
+            traced = [
+                step for step in dry_run_packet(switch, 1, frame).steps if isinstance(step, events.SentEvent)
+            ]
             switch.inject(1, frame, 0)
             left = [out.data.hex() for out in switch.outputs()]
             assert left == [step.frame for step in traced] == [(bytes(HEADER_BYTES) + frame).hex()] * sent
         assert switch.drops() == {"too_long": 1}
-        last = try_packet(switch, 1, bytes(MAX_FRAME_BYTES)).steps[-1]
-        assert last == events.Drop(reason="too_long")
+        last = dry_run_packet(switch, 1, bytes(MAX_FRAME_BYTES)).steps[-1]
+        assert last == events.DropEvent(reason="too_long")
 
 
 def test_what_goes_round_and_grows() -> None:
     """By a header each time, until it is too long; a clone that is cut off is not."""
-    with Switch(program(call("recirculate", const(1)))) as switch:
+    with V1ModelSwitch(program(call("recirculate", const(1)))) as switch:
         switch.inject(1, bytes(MAX_FRAME_BYTES - 2 * HEADER_BYTES - 1), 0)
         assert (switch.outputs(), switch.drops()) == ([], {"too_long": 1})
         assert switch.account().made_frames == 0
-    with Switch(
+    with V1ModelSwitch(
         program(call("clone_egress_pkt_to_egress", const(1), const(0)), call("truncate", const(100)))
     ) as switch:
         switch.clone_set(2, [Replica(2, 1)])

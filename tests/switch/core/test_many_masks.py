@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tailrace.switch.compiler import Program, load_program
-from tailrace.switch.core import ActionCall, StateError, Switch
+from tailrace.switch.compiler import SwitchProgram, load_program
+from tailrace.switch.core import ActionCall, StateError, V1ModelSwitch
 from tests.switch.bmv2_builder import Builder, field, pack, unpack
 from tests.switch.core.test_tables import Entry, lookup, packed
 
@@ -22,7 +22,7 @@ LOOKUPS = 4
 Mask = Callable[[random.Random], tuple[int, int]]
 
 
-def program(kind: str) -> Program:
+def program(kind: str) -> SwitchProgram:
     """Like that of test_tables, with room for two blocks of vectors."""
     b = Builder(INPUTS, OUTPUTS)
     param = {"type": "runtime_data", "value": 0}
@@ -64,7 +64,7 @@ def test_lookups_equal_a_scan(kind: str, mask: Mask, seed: int) -> None:
     action = loaded.model.action("found").index
     entries: dict[int, Entry] = {}
     filling = True
-    with Switch(loaded) as switch:
+    with V1ModelSwitch(loaded) as switch:
         for number in range(STEPS):
             if len(entries) == MOST or (number > STEPS // 2 and len(entries) > MOST // 2):
                 filling = False
@@ -93,7 +93,7 @@ def test_lookups_equal_a_scan(kind: str, mask: Mask, seed: int) -> None:
                 assert found == [lookup(kind, list(entries.values()), a, b)]
 
 
-def _insert(switch: Switch, entries: dict[int, Entry], e: Entry, action: int) -> None:
+def _insert(switch: V1ModelSwitch, entries: dict[int, Entry], e: Entry, action: int) -> None:
     same = any((o.key, o.mask, o.priority) == (e.key, e.mask, e.priority) for o in entries.values())
     call = ActionCall(action, (e.id,))
     try:

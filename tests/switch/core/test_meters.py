@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.switch.compiler import Program, load_program
-from tailrace.switch.core import MeterRates, StateError, Switch
+from tailrace.switch.compiler import SwitchProgram, load_program
+from tailrace.switch.core import MeterRates, StateError, V1ModelSwitch
 from tests.switch.bmv2_builder import Builder, call, field
 
 MOST = 2**63 - 1
@@ -21,7 +21,7 @@ GREEN, YELLOW, RED = range(3)
 
 
 @functools.cache
-def metered(unit: str) -> Program:
+def metered(unit: str) -> SwitchProgram:
     """Each packet names a cell of two, and gets its colour."""
     b = Builder([("index", 8)], [("colour", 8)])
     b.extra["meter_arrays"] = [
@@ -32,7 +32,7 @@ def metered(unit: str) -> Program:
     return load_program(b.text())
 
 
-def colour_of(switch: Switch, size: int, now_ns: int, index: int = 1) -> int:
+def colour_of(switch: V1ModelSwitch, size: int, now_ns: int, index: int = 1) -> int:
     """The colour of a frame of so many bytes."""
     switch.inject(1, bytes([index]) + bytes(size - 1), now_ns)
     switch.run(now_ns)
@@ -93,7 +93,7 @@ def test_colours_and_counts_equal_a_model(
 ) -> None:
     """Whatever the rates are, to the largest that P4Runtime has; a cell beside it is green all the time."""
     model, now_ns, counts, beside = Model(rates), 0, [0] * 6, [0] * 6
-    with Switch(metered(unit)) as switch:
+    with V1ModelSwitch(metered(unit)) as switch:
         switch.meter_set(0, 1, rates)
         assert [None, rates] == switch.meter_cells(0, 0, 2)
         for pause_ns, size in frames:
@@ -110,7 +110,7 @@ def test_colours_and_counts_equal_a_model(
 
 def test_an_excess_burst_is_filled_by_what_the_committed_one_has_no_room_for() -> None:
     """RFC 2697: one token a second, which first goes into the bucket of what is committed."""
-    with Switch(metered("packets")) as switch:
+    with V1ModelSwitch(metered("packets")) as switch:
         switch.meter_set(0, 1, MeterRates(cir=1, cburst=2, pir=1, pburst=2, eburst=3))
         seen = [colour_of(switch, 20, 0) for _ in range(6)]
         assert [GREEN] * 2 + [YELLOW] * 3 + [RED] == seen
@@ -125,7 +125,7 @@ def test_two_colours_are_two_rates_that_are_equal(
 ) -> None:
     """Specification 9.4: such a configuration marks alike whatever the meter's type is; yellow is nothing."""
     model, tokens, now_ns = Model(MeterRates(cir, cburst, cir, cburst)), Fraction(cburst), 0
-    with Switch(metered("bytes")) as switch:
+    with V1ModelSwitch(metered("bytes")) as switch:
         switch.meter_set(0, 1, model.rates)
         for pause_ns, size in frames:
             now_ns += pause_ns
@@ -145,7 +145,7 @@ def test_two_colours_are_two_rates_that_are_equal(
 )
 def test_rates_that_no_meter_has_are_refused(rates: MeterRates) -> None:
     """The cell goes on as it was."""
-    with Switch(metered("packets")) as switch:
+    with V1ModelSwitch(metered("packets")) as switch:
         with pytest.raises(StateError, match="invalid"):
             switch.meter_set(0, 1, rates)
         assert [None, None] == switch.meter_cells(0, 0, 2)
@@ -153,7 +153,7 @@ def test_rates_that_no_meter_has_are_refused(rates: MeterRates) -> None:
 
 def test_new_rates_leave_what_was_counted() -> None:
     """And counts are set by themselves."""
-    with Switch(metered("packets")) as switch:
+    with V1ModelSwitch(metered("packets")) as switch:
         switch.meter_set(0, 1, MeterRates(0, 1, 0, 2))
         seen = [colour_of(switch, 10, 0) for _ in range(3)]
         assert [GREEN, YELLOW, RED] == seen
@@ -169,7 +169,7 @@ def test_new_rates_leave_what_was_counted() -> None:
 
 def test_an_index_behind_the_end_leaves_the_field_alone() -> None:
     """And counts nowhere."""
-    with Switch(metered("packets")) as switch:
+    with V1ModelSwitch(metered("packets")) as switch:
         switch.inject(1, bytes([2, 9]) + bytes(10), 0)
         switch.run(0)
         assert [9] == [output.data[1] for output in switch.outputs()]
@@ -181,7 +181,7 @@ def test_an_entry_without_a_direct_meter_has_no_rates() -> None:
     b = Builder([("a", 8)])
     act = b.action("act", [])
     b.table("t", [("exact", "in", "a")], "exact", [act], default=(act, []))
-    with Switch(load_program(b.text())) as switch:
+    with V1ModelSwitch(load_program(b.text())) as switch:
         for ask in (
             lambda: switch.entry_meter_set(0, -1, MeterRates(1, 1, 1, 1)),
             lambda: switch.entry_colours(0, -1),

@@ -13,12 +13,12 @@ from tailrace.switch.core import (
     PfcConfig,
     Replica,
     StateError,
-    Switch,
     SwitchConfig,
+    V1ModelSwitch,
 )
 from tailrace.switch.core.lib import C, ffi, fields
 
-TOO_MANY: list[Callable[[Switch], object]] = [
+TOO_MANY: list[Callable[[V1ModelSwitch], object]] = [
     lambda s: s.table_resize(0, 2**32 + 16),
     lambda s: s.table_delete(0, 2**32),
     lambda s: s.port_config(2**32 + 1, rate_bps=1),
@@ -37,8 +37,8 @@ TOO_MANY: list[Callable[[Switch], object]] = [
 
 
 @pytest.mark.parametrize("call", TOO_MANY)
-def test_a_number_that_does_not_fit_is_refused(call: Callable[[Switch], object]) -> None:
-    with Switch(None) as switch, pytest.raises(StateError, match="number out of range") as caught:
+def test_a_number_that_does_not_fit_is_refused(call: Callable[[V1ModelSwitch], object]) -> None:
+    with V1ModelSwitch(None) as switch, pytest.raises(StateError, match="number out of range") as caught:
         call(switch)
     assert "range" == caught.value.code
 
@@ -46,7 +46,7 @@ def test_a_number_that_does_not_fit_is_refused(call: Callable[[Switch], object])
 @pytest.mark.parametrize("config", [SwitchConfig(queue_depth_packets=2**32), SwitchConfig(port_rate_bps=-1)])
 def test_no_switch_with_such_settings(config: SwitchConfig) -> None:
     with pytest.raises(StateError, match="settings of the switch"):
-        Switch(None, config)
+        V1ModelSwitch(None, config)
 
 
 def test_fields_are_in_ns() -> None:

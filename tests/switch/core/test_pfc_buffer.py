@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.switch.core import BufferConfig, PfcConfig, PfcLimits, StateError, Switch, SwitchConfig
+from tailrace.switch.core import BufferConfig, PfcConfig, PfcLimits, StateError, SwitchConfig, V1ModelSwitch
 from tests.switch.core.test_account import CONFIGS, FRAMES, PROGRAMS, Driven
 from tests.switch.core.test_traffic_manager import circling, frame, program
 
@@ -20,10 +20,10 @@ FRAME_BYTES = 100
 SLOW_BPS = 8
 
 
-def switch_of(pfc: PfcConfig, buffer: BufferConfig | None = None) -> Switch:
+def switch_of(pfc: PfcConfig, buffer: BufferConfig | None = None) -> V1ModelSwitch:
     """A switch in which 100-byte frames from port 1 and 3 wait for port 2."""
     config = SwitchConfig(priority_queues=8, queue_depth_packets=0, pfc=pfc, buffer=buffer)
-    switch = Switch(program(), config)
+    switch = V1ModelSwitch(program(), config)
     switch.port_config(2, rate_bps=SLOW_BPS)
     switch.inject(2, frame(2, LOSSY, FRAME_BYTES), 0)
     for port in (1, 3):
@@ -32,7 +32,7 @@ def switch_of(pfc: PfcConfig, buffer: BufferConfig | None = None) -> Switch:
     return switch
 
 
-def send(switch: Switch, port: int, frames: int, priority: int = CLASS) -> int:
+def send(switch: V1ModelSwitch, port: int, frames: int, priority: int = CLASS) -> int:
     """Sends so many frames to port 2; how many of them the switch has kept."""
     before = sum(switch.drops().values())
     for _ in range(frames):
@@ -42,7 +42,7 @@ def send(switch: Switch, port: int, frames: int, priority: int = CLASS) -> int:
 
 def test_priorities_have_thresholds_of_their_own() -> None:
     """And ports, by another call."""
-    pfc = PfcConfig((3, 4), 1000, 500, 200, own={4: PfcLimits(300, 100, 400)})
+    pfc = PfcConfig((3, 4), 1000, 500, 200, overrides={4: PfcLimits(300, 100, 400)})
     with switch_of(pfc) as switch:
         assert [send(switch, 1, 50, priority) for priority in (3, 4)] == [12, 7]
         assert [switch.pfc_stats(1, p).headroom_most_bytes for p in (3, 4)] == [200, 400]
@@ -122,7 +122,7 @@ def test_a_dynamic_threshold_is_at_most_the_one_configured() -> None:
 
 def test_dynamic_thresholds_need_a_limit() -> None:
     """Of infinitely much there is no share."""
-    with Switch(program()) as switch, pytest.raises(StateError, match="buffer"):
+    with V1ModelSwitch(program()) as switch, pytest.raises(StateError, match="buffer"):
         switch.buffer_config(BufferConfig(0, Fraction(1, 8)))
 
 
@@ -134,7 +134,7 @@ def test_a_recirculated_packet_keeps_its_room() -> None:
     config = SwitchConfig(
         recirc_rate_bps=8_000_000, queue_depth_packets=0, pfc=pfc, buffer=BufferConfig(9000)
     )
-    with Switch(circling("recirculate"), config) as switch:
+    with V1ModelSwitch(circling("recirculate"), config) as switch:
         for _ in range(12):
             switch.inject(1, frame(2), 0)
         for until_ns in range(0, 5_000_000, 37_000):
@@ -157,7 +157,7 @@ def test_what_was_accepted_is_not_dropped_when_it_comes_round() -> None:
     config = SwitchConfig(
         recirc_rate_bps=8_000_000, queue_depth_packets=0, pfc=pfc, buffer=BufferConfig(4000, Fraction(1))
     )
-    with Switch(circling("recirculate"), config) as switch:
+    with V1ModelSwitch(circling("recirculate"), config) as switch:
         switch.port_pfc(3, PfcConfig((CLASS,), 3000, 500, 200))
         for _ in range(12):
             switch.inject(1, frame(2), 0)
@@ -181,7 +181,7 @@ def test_lossless_packets_may_all_recirculate() -> None:
         (SwitchConfig(recirc_rate_bps=8), 2000 - 1024),
         (SwitchConfig(recirc_rate_bps=8, pfc=pfc), 0),
     ):
-        with Switch(circling("recirculate"), config) as switch:
+        with V1ModelSwitch(circling("recirculate"), config) as switch:
             for _ in range(2000):
                 switch.inject(1, frame(2), 0)
             assert sum(switch.drops().values()) == lost
@@ -243,7 +243,7 @@ def test_whatever_waits_is_on_one_account_and_leaves_it(
         priority_queues=8, queue_depth_packets=0, port_rate_bps=8_000_000_000, pfc=pfc, buffer=buffer
     )
     now_ns = 0
-    with Switch(program(), config) as switch:
+    with V1ModelSwitch(program(), config) as switch:
         for number, (port, priority, length, gap_ns) in enumerate(steps):
             now_ns += gap_ns
             if number == again:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.codec.layers.pfc import pfc_frame
-from tailrace.switch.core import PfcConfig, Switch, SwitchConfig
+from tailrace.switch.core import PfcConfig, SwitchConfig, V1ModelSwitch
 from tests.switch.core.test_traffic_manager import frame, program
 
 MAC = "02:00:00:00:00:01"
@@ -22,8 +22,8 @@ LIMITS = (3000, 1000, 2000)
 FOREVER = bytes(pfc_frame(MAC, {CLASS: 0xFFFF}))
 
 
-def switch_of(quanta: int = 0xFFFF, priorities: tuple[int, ...] = (CLASS,)) -> Switch:
-    return Switch(
+def switch_of(quanta: int = 0xFFFF, priorities: tuple[int, ...] = (CLASS,)) -> V1ModelSwitch:
+    return V1ModelSwitch(
         program(),
         SwitchConfig(
             port_rate_bps=RATE_BPS,
@@ -39,7 +39,7 @@ def data(priority: int = CLASS) -> bytes:
     return frame(2, priority, FRAME_BYTES)
 
 
-def asked(switch: Switch, port: int = 1) -> list[tuple[int, int]]:
+def asked(switch: V1ModelSwitch, port: int = 1) -> list[tuple[int, int]]:
     """Times at which pause frames had left a port, and their quanta."""
     found = []
     for out in switch.outputs():
@@ -124,7 +124,7 @@ def test_when_a_queue_is_paused_and_resumed(resume_ns: int | None, starts_ns: in
 def test_a_pause_ends_with_its_link() -> None:
     """Who asked for it is gone: what waited is not held up, and is not when the link is back."""
     config = SwitchConfig(priority_queues=8, pfc=PfcConfig((CLASS,), *LIMITS))
-    with Switch(program(), config) as switch:
+    with V1ModelSwitch(program(), config) as switch:
         switch.inject(2, FOREVER, 100)
         switch.inject(1, data(), 200)
         switch.run(5000)
@@ -159,7 +159,7 @@ def test_a_quantum_has_a_length_where_a_port_has_no_rate() -> None:
     """512 bits at 10 Gbit/s, as Linux says of a veth; so no pause is without end, whoever has gone silent."""
     config = SwitchConfig(priority_queues=8, pfc=PfcConfig((CLASS,), *LIMITS))
     max_ns = 0xFFFF * 512 // 10
-    with Switch(program(), config) as switch:
+    with V1ModelSwitch(program(), config) as switch:
         switch.inject(2, FOREVER, 100)
         switch.inject(1, data(), 200)
         switch.run(100_000_000)
@@ -170,7 +170,7 @@ def test_a_quantum_has_a_length_where_a_port_has_no_rate() -> None:
 def test_a_pause_is_counted_while_it_lasts() -> None:
     """Up to the time that is asked for."""
     config = SwitchConfig(priority_queues=8, pfc=PfcConfig((CLASS,), *LIMITS))
-    with Switch(program(), config) as switch:
+    with V1ModelSwitch(program(), config) as switch:
         switch.inject(2, FOREVER, 100)
         assert switch.pfc_stats(2, CLASS, 5100).paused_ns == 5000
         switch.inject(2, bytes(pfc_frame(MAC, {CLASS: 0})), 7100)
@@ -262,7 +262,7 @@ def test_no_control_frame_goes_further(head: bytes, rest: bytes) -> None:
 
 def test_without_pfc_a_pause_frame_is_a_packet() -> None:
     """As any other: the program has it."""
-    with Switch(program(), SwitchConfig(priority_queues=8)) as switch:
+    with V1ModelSwitch(program(), SwitchConfig(priority_queues=8)) as switch:
         switch.inject(2, FOREVER, 0)
         assert switch.drops() == {}
         assert len(switch.outputs()) == 1

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from tailrace.switch.compiler import Program, load_program
-from tailrace.switch.core import Switch
+from tailrace.switch.compiler import SwitchProgram, load_program
+from tailrace.switch.core import V1ModelSwitch
 from tests.switch.bmv2_builder import Builder, call, field
 from tests.switch.core.test_traffic_manager import INPUTS, OUTPUTS, program
 from tests.switch.core.test_watchdog import CLASS, DETECT_NS, GO, RESTORE_NS, STOP, data, switch_of
 
 
-def telling(*digests: str) -> Program:
+def telling(*digests: str) -> SwitchProgram:
     """A program that has these digests, as p4src/pfc/watch.p4 does, and sends none itself."""
     b = Builder(INPUTS, OUTPUTS)
     std = "standard_metadata"
@@ -27,7 +27,7 @@ def telling(*digests: str) -> Program:
     return load_program(b.text())
 
 
-def storm_and_calm(switch: Switch) -> None:
+def storm_and_calm(switch: V1ModelSwitch) -> None:
     switch.inject(2, STOP, 0)
     switch.inject(1, data(), 0)
     switch.run(DETECT_NS)

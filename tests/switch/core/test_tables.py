@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.switch.compiler import Program, load_program
-from tailrace.switch.core import ActionCall, StateError, Switch
+from tailrace.switch.compiler import SwitchProgram, load_program
+from tailrace.switch.core import ActionCall, StateError, V1ModelSwitch
 from tests.switch.bmv2_builder import Builder, field, pack, unpack
 
 INPUTS = [("a", 6), ("b", 16)]
@@ -20,7 +20,7 @@ PREFIX_FIELD = 16
 
 
 @functools.cache
-def program(kind: str, *, timeouts: bool = False) -> Program:
+def program(kind: str, *, timeouts: bool = False) -> SwitchProgram:
     """Key: exact a (ternary in ternary and range tables) and b of the kind under test. With timeouts packets need
     entries; without, exact and LPM tables have all that packets need in their slots.
     """
@@ -99,7 +99,7 @@ def test_lookups_equal_the_naive_model(kind: str, timeouts: bool, data: st.DataO
     p = program(kind, timeouts=timeouts)
     action = p.model.action("found").index
     entries: dict[int, Entry] = {}
-    with Switch(p) as switch:
+    with V1ModelSwitch(p) as switch:
         for number in range(data.draw(st.integers(1, 40))):
             step = data.draw(
                 st.sampled_from(["insert", "insert", "insert", "modify", "delete", "look", "look"])
@@ -146,7 +146,7 @@ def test_a_full_table_refuses_and_a_freed_place_is_used_again() -> None:
     """max_size counts entries; handles are the smallest free ones."""
     p = program("exact")
     call = ActionCall(p.model.action("found").index, (1,))
-    with Switch(p) as switch:
+    with V1ModelSwitch(p) as switch:
         for i in range(64):
             assert i == switch.table_insert(0, packed((0, i)), b"\xff" * 3, target=call)
         with pytest.raises(StateError, match="is full") as caught:
@@ -160,7 +160,7 @@ def test_bad_control_calls_name_what_is_wrong() -> None:
     """Unknown handles and tables, values too large, wrong number of values."""
     p = program("exact")
     action = p.model.action("found").index
-    with Switch(p) as switch:
+    with V1ModelSwitch(p) as switch:
         for bad, code in [
             (lambda: switch.table_delete(0, 3), "not_found"),
             (lambda: switch.table_delete(9, 0), "range"),
@@ -180,7 +180,7 @@ def test_entries_expire_when_not_hit() -> None:
     """table_expired lists an entry when its timeout has passed since the last hit."""
     p = program("exact", timeouts=True)
     call = ActionCall(p.model.action("found").index, (1,))
-    with Switch(p) as switch:
+    with V1ModelSwitch(p) as switch:
         handle = switch.table_insert(0, packed((1, 1)), b"", target=call, timeout_ns=100, now_ns=50)
         assert ([], 0) == switch.table_expired(0, 149)
         assert ([handle], 0) == switch.table_expired(0, 150)
@@ -197,7 +197,7 @@ def test_a_table_can_be_given_another_size() -> None:
     """Never fewer places than there are entries."""
     p = program("exact")
     call = ActionCall(p.model.action("found").index, (1,))
-    with Switch(p) as switch:
+    with V1ModelSwitch(p) as switch:
         for i in range(3):
             switch.table_insert(0, packed((0, i)), b"\xff" * 3, target=call)
         with pytest.raises(StateError, match="invalid"):

@@ -7,8 +7,8 @@ import functools
 
 import pytest
 
-from tailrace.switch.compiler import Program, load_program
-from tailrace.switch.core import ActionCall, PfcConfig, StateError, Switch, SwitchConfig
+from tailrace.switch.compiler import SwitchProgram, load_program
+from tailrace.switch.core import ActionCall, PfcConfig, StateError, SwitchConfig, V1ModelSwitch
 from tests.switch.bmv2_builder import STANDARD, Builder, call, const, field, pack
 
 INPUTS = [("port", 9), ("priority", 3), ("_fill", 4)]
@@ -16,7 +16,7 @@ OUTPUTS = [("qdepth", 19), ("_fill", 5)]
 
 
 @functools.cache
-def program(keep_bytes: int | None = None) -> Program:
+def program(keep_bytes: int | None = None) -> SwitchProgram:
     """Sends to the port, and with the priority, that the packet asks for; cut to a length if one is given."""
     b = Builder(INPUTS, OUTPUTS)
     std = "standard_metadata"
@@ -35,19 +35,19 @@ def frame(port: int, priority: int = 0, size: int = 100) -> bytes:
     return head + bytes(size - len(head))
 
 
-def times(switch: Switch) -> list[tuple[int, int]]:
+def times(switch: V1ModelSwitch) -> list[tuple[int, int]]:
     return [(o.port, o.time_ns) for o in switch.outputs()]
 
 
 def test_a_port_without_rate_sends_at_once() -> None:
-    with Switch(program()) as switch:
+    with V1ModelSwitch(program()) as switch:
         switch.inject(1, frame(2), 500)
         assert [(2, 500)] == times(switch)
 
 
 def test_a_rate_spaces_packets_by_their_length() -> None:
     """100 B at 8 Mbit/s take 100 us each, back to back; the port delay comes on top."""
-    with Switch(program(), SwitchConfig(port_rate_bps=8_000_000, port_delay_ns=7)) as switch:
+    with V1ModelSwitch(program(), SwitchConfig(port_rate_bps=8_000_000, port_delay_ns=7)) as switch:
         for _ in range(3):
             switch.inject(1, frame(2), 0)
         assert 100_000 == switch.run(99_999)
@@ -59,7 +59,7 @@ def test_a_rate_spaces_packets_by_their_length() -> None:
 def test_rounding_of_serialisation_never_adds_up() -> None:
     """1000 packets of 100 B at 3 bit/ns end at exactly 1000 * 800 / 3 ns, rounded down once."""
     config = SwitchConfig(port_rate_bps=3_000_000_000, queue_depth_packets=0)
-    with Switch(program(), config) as switch:
+    with V1ModelSwitch(program(), config) as switch:
         for _ in range(1000):
             switch.inject(1, frame(2), 0)
         switch.run(10**9)
@@ -70,7 +70,7 @@ def test_a_coarse_run_gives_the_same_times_as_a_fine_one() -> None:
     """run() processes events at their own time, however far it is asked to go."""
     results = []
     for step in (1_000_000, 1_000):
-        with Switch(program(), SwitchConfig(port_rate_bps=8_000_000)) as switch:
+        with V1ModelSwitch(program(), SwitchConfig(port_rate_bps=8_000_000)) as switch:
             for i in range(5):
                 switch.inject(1, frame(2 + i % 2), i)
             for until in range(step, 1_000_001, step):
@@ -81,7 +81,7 @@ def test_a_coarse_run_gives_the_same_times_as_a_fine_one() -> None:
 
 def test_higher_priorities_leave_first() -> None:
     """Strict priority among what waits; the packet on the wire is not interrupted."""
-    with Switch(program(), SwitchConfig(port_rate_bps=8_000_000, priority_queues=8)) as switch:
+    with V1ModelSwitch(program(), SwitchConfig(port_rate_bps=8_000_000, priority_queues=8)) as switch:
         for priority in (0, 0, 5, 7):
             switch.inject(1, frame(2, priority), 0)
         switch.run(10**9)
@@ -90,7 +90,7 @@ def test_higher_priorities_leave_first() -> None:
 
 
 def test_a_priority_without_queue_is_dropped() -> None:
-    with Switch(program(), SwitchConfig(priority_queues=2)) as switch:
+    with V1ModelSwitch(program(), SwitchConfig(priority_queues=2)) as switch:
         switch.inject(1, frame(2, 2), 0)
         assert [] == times(switch)
         assert {"priority": 1} == switch.drops()
@@ -99,7 +99,7 @@ def test_a_priority_without_queue_is_dropped() -> None:
 def test_queue_depth_in_packets_is_per_priority() -> None:
     """One packet is on the wire, `depth` wait in each queue, the rest is dropped."""
     config = SwitchConfig(port_rate_bps=8_000, priority_queues=2, queue_depth_packets=4)
-    with Switch(program(), config) as switch:
+    with V1ModelSwitch(program(), config) as switch:
         for _ in range(10):
             switch.inject(1, frame(2, 0), 0)
             switch.inject(1, frame(2, 1), 0)
@@ -110,7 +110,7 @@ def test_queue_depth_in_packets_is_per_priority() -> None:
 
 def test_queue_depth_in_bytes() -> None:
     config = SwitchConfig(port_rate_bps=8_000, queue_depth_packets=0, queue_depth_bytes=250)
-    with Switch(program(), config) as switch:
+    with V1ModelSwitch(program(), config) as switch:
         for _ in range(5):
             switch.inject(1, frame(2), 0)
         assert {"queue_bytes": 2} == switch.drops()
@@ -118,7 +118,7 @@ def test_queue_depth_in_bytes() -> None:
 
 def test_enq_qdepth_is_read_before_the_packet_is_queued() -> None:
     """SEMANTICS §1 row 7."""
-    with Switch(program(), SwitchConfig(port_rate_bps=8_000_000)) as switch:
+    with V1ModelSwitch(program(), SwitchConfig(port_rate_bps=8_000_000)) as switch:
         for _ in range(4):
             switch.inject(1, frame(2), 0)
         switch.run(10**9)
@@ -127,7 +127,7 @@ def test_enq_qdepth_is_read_before_the_packet_is_queued() -> None:
 
 
 def test_packets_per_second_limit_is_per_queue() -> None:
-    with Switch(program()) as switch:
+    with V1ModelSwitch(program()) as switch:
         switch.queue_config(2, 0, rate_pps=1_000)
         for _ in range(3):
             switch.inject(1, frame(2), 0)
@@ -136,7 +136,7 @@ def test_packets_per_second_limit_is_per_queue() -> None:
 
 
 def test_a_port_that_is_down_drops() -> None:
-    with Switch(program()) as switch:
+    with V1ModelSwitch(program()) as switch:
         switch.port_set(2, up=False)
         switch.inject(1, frame(2), 0)
         assert [] == times(switch)
@@ -148,7 +148,7 @@ def test_a_port_that_is_down_drops() -> None:
 
 def test_a_port_that_goes_down_empties_its_queue_through_egress() -> None:
     """What waits is dropped behind egress, where a program has taken it off its accounts; nothing stays queued."""
-    with Switch(program()) as switch:
+    with V1ModelSwitch(program()) as switch:
         switch.queue_config(2, 0, rate_pps=1_000)
         for _ in range(3):
             switch.inject(1, frame(2), 0)
@@ -161,7 +161,7 @@ def test_a_port_that_goes_down_empties_its_queue_through_egress() -> None:
 
 
 def test_virtual_payload_counts_as_bytes_on_the_wire() -> None:
-    with Switch(program(), SwitchConfig(port_rate_bps=8_000_000)) as switch:
+    with V1ModelSwitch(program(), SwitchConfig(port_rate_bps=8_000_000)) as switch:
         switch.inject(1, frame(2, size=50), 0, virtual_bytes=950)
         switch.run(10**9)
         (out,) = switch.outputs()
@@ -172,7 +172,7 @@ def test_virtual_payload_counts_as_bytes_on_the_wire() -> None:
 def test_what_is_truncated_takes_the_room_that_it_has_on_the_wire(virtual_bytes: int) -> None:
     """A queue of 300 B holds three packets of 80 B, and one of them is on the wire; no byte stays behind."""
     config = SwitchConfig(port_rate_bps=8_000_000, queue_depth_packets=0, queue_depth_bytes=300)
-    with Switch(program(80), config) as switch:
+    with V1ModelSwitch(program(80), config) as switch:
         for _ in range(6):
             switch.inject(1, frame(2, size=1000 - virtual_bytes), 0, virtual_bytes=virtual_bytes)
         assert {"queue_bytes": 2} == switch.drops()
@@ -189,7 +189,7 @@ def test_what_is_truncated_takes_the_room_that_it_has_on_the_wire(virtual_bytes:
 
 def test_what_is_shorter_than_asked_for_stays_whole() -> None:
     """In the queue and on the wire."""
-    with Switch(program(80), SwitchConfig(port_rate_bps=8_000_000)) as switch:
+    with V1ModelSwitch(program(80), SwitchConfig(port_rate_bps=8_000_000)) as switch:
         for _ in range(2):
             switch.inject(1, frame(2, size=50), 0, virtual_bytes=20)
         assert (1, 70) == switch.queue_depth(2, 0)
@@ -201,7 +201,9 @@ def test_what_is_shorter_than_asked_for_stays_whole() -> None:
 def test_pfc_charges_what_is_left_of_truncated_packets() -> None:
     """1000 B cut to 80 B: one is on the wire, twelve wait in less than 1 kB, and the next one makes a pause."""
     pfc = PfcConfig([0], xoff_bytes=1000, xon_bytes=500, headroom_bytes=500, quanta=100)
-    with Switch(program(80), SwitchConfig(port_rate_bps=8_000, queue_depth_packets=0, pfc=pfc)) as switch:
+    with V1ModelSwitch(
+        program(80), SwitchConfig(port_rate_bps=8_000, queue_depth_packets=0, pfc=pfc)
+    ) as switch:
         for _ in range(1 + 12):
             switch.inject(1, frame(2, size=1000), 0)
         assert 0 == switch.port_stats(1).pfc_sent
@@ -220,9 +222,9 @@ def pfc_quanta(data: bytes, priority: int) -> int | None:
 PFC = PfcConfig(priorities=(3,), xoff_bytes=1000, xon_bytes=500, headroom_bytes=300)
 
 
-def pfc_switch() -> Switch:
+def pfc_switch() -> V1ModelSwitch:
     config = SwitchConfig(port_rate_bps=8_000_000, priority_queues=8, queue_depth_packets=0, pfc=PFC)
-    return Switch(program(), config)
+    return V1ModelSwitch(program(), config)
 
 
 def test_pfc_pauses_the_sender_above_xoff_and_resumes_it_at_xon() -> None:
@@ -279,7 +281,7 @@ def test_a_resume_ends_a_pause_early() -> None:
 
 
 @functools.cache
-def circling(kind: str) -> Program:
+def circling(kind: str) -> SwitchProgram:
     """Every packet is resubmitted, or recirculated, for ever."""
     b = Builder(INPUTS, OUTPUTS)
     one = {"type": "hexstr", "value": "0x1"}
@@ -294,7 +296,7 @@ def circling(kind: str) -> Program:
 
 @pytest.mark.parametrize("kind", ["resubmit", "recirculate"])
 def test_a_packet_that_circles_for_ever_does_not_hang_the_switch(kind: str) -> None:
-    with Switch(circling(kind)) as switch:
+    with V1ModelSwitch(circling(kind)) as switch:
         switch.inject(1, frame(2), 0)
         with pytest.raises(StateError, match="circle"):
             switch.run(0)
@@ -302,7 +304,7 @@ def test_a_packet_that_circles_for_ever_does_not_hang_the_switch(kind: str) -> N
 
 def test_the_recirculation_port_has_a_rate() -> None:
     """100 B at 8 Mbit/s: one round each 100 us."""
-    with Switch(circling("recirculate"), SwitchConfig(recirc_rate_bps=8_000_000)) as switch:
+    with V1ModelSwitch(circling("recirculate"), SwitchConfig(recirc_rate_bps=8_000_000)) as switch:
         switch.inject(1, frame(2), 0)
         assert 100_000 == switch.run(0)
         assert 1_000_000 == switch.run(950_000)
@@ -326,7 +328,9 @@ def test_a_program_that_only_looks_a_time_up_is_told_it(name: str, wanted: int) 
     b.table("e", key, "exact", [none, found], default=(none, []), const_default=True, egress=True)
     bits = dict(STANDARD)[name]
     # 100 B at 8 Gbit/s: the second packet waits for 100 ns
-    with Switch(load_program(b.text()), SwitchConfig(tick_ns=1, port_rate_bps=8_000_000_000)) as switch:
+    with V1ModelSwitch(
+        load_program(b.text()), SwitchConfig(tick_ns=1, port_rate_bps=8_000_000_000)
+    ) as switch:
         table = switch.model.table("e").index
         switch.table_insert(
             table, wanted.to_bytes(bits // 8, "big"), b"\xff" * (bits // 8), target=ActionCall(found, ())

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tailrace.codec.layers.pfc import pfc_frame
 from tailrace.spec.watchdog import NO_WATCHDOG, Watchdog
-from tailrace.switch.compiler import Program
-from tailrace.switch.core import BufferConfig, PfcConfig, StateError, Switch, SwitchConfig
+from tailrace.switch.compiler import SwitchProgram
+from tailrace.switch.core import BufferConfig, PfcConfig, StateError, SwitchConfig, V1ModelSwitch
 from tests.switch.core.test_account import CONFIGS, FRAMES, PROGRAMS, Driven
 from tests.switch.core.test_traffic_manager import frame, program
 
@@ -26,8 +26,8 @@ STOP, GO = (bytes(pfc_frame(MAC, {CLASS: quanta})) for quanta in (0xFFFF, 0))
 
 
 def switch_of(
-    watchdog: Watchdog = DOG, rate_bps: int = RATE_BPS, xoff: int = 100_000, runs: Program | None = None
-) -> Switch:
+    watchdog: Watchdog = DOG, rate_bps: int = RATE_BPS, xoff: int = 100_000, runs: SwitchProgram | None = None
+) -> V1ModelSwitch:
     """A switch whose class 3 and 4 are lossless."""
     config = SwitchConfig(
         port_rate_bps=rate_bps,
@@ -36,23 +36,23 @@ def switch_of(
         pfc=PfcConfig((CLASS, OTHER), xoff, xoff // 2, 50_000, watchdog=watchdog),
         buffer=BufferConfig(4_000_000, port_bytes=10_000),
     )
-    return Switch(runs or program(), config)
+    return V1ModelSwitch(runs or program(), config)
 
 
 def data(priority: int = CLASS) -> bytes:
     return frame(2, priority, FRAME_BYTES)
 
 
-def dropped(switch: Switch) -> int:
+def dropped(switch: V1ModelSwitch) -> int:
     return switch.drops().get("pfc_storm", 0)
 
 
-def sent(switch: Switch) -> list[int]:
+def sent(switch: V1ModelSwitch) -> list[int]:
     """When frames had left port 2."""
     return [out.time_ns for out in switch.outputs() if out.port == 2]
 
 
-def check(switch: Switch) -> None:
+def check(switch: V1ModelSwitch) -> None:
     """All accounts are right."""
     assert switch.account().balanced
     assert switch.buffer().balanced
@@ -187,7 +187,7 @@ def test_a_frame_that_is_under_way_is_not_cut() -> None:
 # ---- toggling ----
 
 
-def held_share(switch: Switch, stop_ns: int, go_ns: int, end_ns: int) -> float:
+def held_share(switch: V1ModelSwitch, stop_ns: int, go_ns: int, end_ns: int) -> float:
     """Toggles pauses for so long while packets come all the time; the share of it that the port was held."""
     for time_ns in range(0, end_ns, 1000):
         at = time_ns % (stop_ns + go_ns)

@@ -30,7 +30,7 @@ from tailrace.p4rt.connection import GrpcConnection, load_p4info
 from tailrace.p4rt.dataplane import DOWN, SERVICE, SET_STATUS, STREAM, UP, Packet, PortStatus
 from tailrace.spec.constants import MAX_FRAME_BYTES
 from tailrace.switch.compiler import load_program
-from tailrace.switch.core import Switch, SwitchConfig
+from tailrace.switch.core import SwitchConfig, V1ModelSwitch
 from tailrace.switch.daemon.dataplane import KEPT_IDS, MOST_WAITING, DataplaneService, PacketIds
 from tailrace.switch.daemon.ports import IoLoop
 from tailrace.switch.p4runtime.server import listen, new_server
@@ -48,7 +48,7 @@ SEEDS = range(3)
 class Plane:
     """A switch whose packets come and go over gRPC, and a client."""
 
-    switch: Switch
+    switch: V1ModelSwitch
     io: IoLoop
     address: str
     client: Dataplane
@@ -65,7 +65,7 @@ class Plane:
 
 
 @contextmanager
-def served(switch: Switch) -> Iterator[Plane]:
+def served(switch: V1ModelSwitch) -> Iterator[Plane]:
     changed: list[tuple[int, bool]] = []
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
@@ -99,7 +99,7 @@ def plane() -> Iterator[Plane]:
     """A switch that sends each packet to the port that its destination ends in."""
     config = SwitchConfig(DEVICE_ID, cpu_port=CPU_PORT)
     program = load_program((BUILD / "packet_io.json").read_bytes())
-    with Switch(program, config) as switch, served(switch) as found:
+    with V1ModelSwitch(program, config) as switch, served(switch) as found:
         yield found
 
 

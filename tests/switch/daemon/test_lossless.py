@@ -14,7 +14,7 @@ import pytest
 
 from tailrace.spec.watchdog import NO_WATCHDOG, Watchdog, of_host, parse_watchdog
 from tailrace.switch.compiler import load_program
-from tailrace.switch.core import BufferConfig, PfcConfig, PfcLimits, Switch, SwitchConfig
+from tailrace.switch.core import BufferConfig, PfcConfig, PfcLimits, SwitchConfig, V1ModelSwitch
 from tailrace.switch.daemon.command_line import make_parser, parse_options
 from tailrace.switch.daemon.lossless import (
     BufferSpec,
@@ -84,7 +84,7 @@ def test_counts_are_a_file_that_is_never_half_written(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
     pause = bytes.fromhex("0180c2000001 020000000000 8808 0101 0001 0064") + bytes(40)
     config = SwitchConfig(port_rate_bps=512_000_000_000, pfc=PfcConfig((0,), 10, 10, 10))
-    with Switch(load_program(PROGRAM.read_bytes()), config) as switch:
+    with V1ModelSwitch(load_program(PROGRAM.read_bytes()), config) as switch:
         switch.inject(1, pause, 0)
         switch.inject(1, pause[:20], 0)
         write_statistics(path, switch, (1, 2), 70)

@@ -20,7 +20,7 @@ from google.protobuf import text_format
 from tailrace.cbuild.artifacts import RUNTIME
 from tailrace.cbuild.cc import files_digest
 from tailrace.p4rt.status import Code
-from tailrace.switch.compiler import Program, ProgramError, load_program
+from tailrace.switch.compiler import CompilerError, SwitchProgram, load_program
 from tailrace.switch.compiler.emit import emit
 from tailrace.switch.compiler.read.bmv2_json import read_bmv2_json
 from tailrace.switch.p4runtime.context import DevicePorts
@@ -101,7 +101,7 @@ def guided(folder: Path, seconds: float, rng: random.Random, only: set[str]) -> 
 
 
 @cache
-def pipeline(name: str) -> tuple[Program, Schema]:
+def pipeline(name: str) -> tuple[SwitchProgram, Schema]:
     """A compiled program and its P4Info."""
     path = builds.PROGRAMS[name]
     info = p4i.P4Info()
@@ -273,7 +273,7 @@ def compiled_mutant(name: str, what: str, text: bytes) -> str | None:
         if array_bytes(model) > MUTANT_ARRAYS:
             return None
         return emit(model)
-    except ProgramError as error:
+    except CompilerError as error:
         said = str(error)
         if not said.isprintable() or not said.startswith(f"{name}: ") or len(said) > 2000:
             raise FoundError(f"{name}: {what}: refused with {said!r:.3000}") from None

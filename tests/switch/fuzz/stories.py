@@ -25,7 +25,7 @@ from tailrace.api.run import run
 from tailrace.experiments.plan.plan import plan
 from tailrace.spec.errors import SpecError
 from tailrace.switch.compiler import load_program
-from tailrace.switch.core import Switch, lib
+from tailrace.switch.core import V1ModelSwitch, lib
 from tests.switch.fuzz.builds import CORPUS, PROGRAMS, ROOT
 
 RUNS = ROOT / "tests" / "traces" / "hashes.json"
@@ -167,7 +167,7 @@ def of_program(path: Path) -> list[Record]:
     """What the program itself puts into a switch."""
     recorder = Recorder(lib.load())
     with mock.patch.object(lib, "load", lambda: recorder):
-        Switch(load_program(path.read_bytes())).close()
+        V1ModelSwitch(load_program(path.read_bytes())).close()
     return next(iter(recorder.filled.values()), [])
 
 

@@ -20,8 +20,8 @@ from finsy.proto import p4i, p4r, p4r_grpc
 from google.protobuf import text_format
 
 from tailrace.p4rt.status import Code
-from tailrace.switch.compiler import Program, load_program
-from tailrace.switch.core import Output, Switch, SwitchConfig
+from tailrace.switch.compiler import SwitchProgram, load_program
+from tailrace.switch.core import SentFrame, SwitchConfig, V1ModelSwitch
 from tailrace.switch.p4runtime.context import DevicePorts
 from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tailrace.switch.p4runtime.server import Server
@@ -38,9 +38,9 @@ _T = TypeVar("_T")
 class ManualPlane:
     """A data plane in the hands of the test: frames go in when the test says, the clock stands still."""
 
-    switch: Switch
+    switch: V1ModelSwitch
     clock_ns: int = 1_000_000_000
-    sent: list[Output] = field(default_factory=list)
+    sent: list[SentFrame] = field(default_factory=list)
     to_cpu: list[bytes] = field(default_factory=list)
 
     def now_ns(self) -> int:
@@ -160,9 +160,9 @@ class Session:
 class Rig:
     """A server with its device, and a client; use its methods, they run in the right thread."""
 
-    def __init__(self, program: Program | None, settings: DeviceSettings, ports: DevicePorts) -> None:
+    def __init__(self, program: SwitchProgram | None, settings: DeviceSettings, ports: DevicePorts) -> None:
         config = SwitchConfig(device_id=settings.device_id, cpu_port=CPU_PORT)
-        self.switch = Switch(program, config)
+        self.switch = V1ModelSwitch(program, config)
         self.plane = ManualPlane(self.switch)
         self.device = Device(self.switch, settings, self.plane.now_ns, load_program, ports)
         self._loop = asyncio.new_event_loop()

@@ -15,7 +15,7 @@ from typing import Protocol
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
-from tailrace.switch.compiler import Program
+from tailrace.switch.compiler import SwitchProgram
 from tailrace.switch.p4runtime.entities.schema import ABSENT, Schema
 from tailrace.switch.p4runtime.state import ForwardingState
 from tests.switch.p4runtime import states
@@ -42,7 +42,7 @@ class Target(Protocol):
 class InProcess:
     """The state of a pipeline, without Device and gRPC."""
 
-    def __init__(self, program: Program, schema: Schema) -> None:
+    def __init__(self, program: SwitchProgram, schema: Schema) -> None:
         self.state: ForwardingState = states.new_state(program, schema)
 
     def write(self, batch: Sequence[p4r.Update], *, whole: bool) -> list[Code]:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from finsy.proto import p4r
 
-from tailrace.switch.compiler import Program
-from tailrace.switch.core import Switch
+from tailrace.switch.compiler import SwitchProgram
+from tailrace.switch.core import V1ModelSwitch
 from tailrace.switch.p4runtime.context import Context, DevicePorts, EntityLimits, finish
 from tailrace.switch.p4runtime.entities.schema import Schema
 from tailrace.switch.p4runtime.memory import MemoryAccount, MemoryBudget
@@ -16,7 +16,7 @@ from tailrace.switch.p4runtime.state import ForwardingState, Result
 
 
 def new_state(
-    program: Program,
+    program: SwitchProgram,
     schema: Schema,
     now_ns: int = 0,
     limits: EntityLimits | None = None,
@@ -26,7 +26,7 @@ def new_state(
     """A fresh pipeline on a switch of its own."""
     account = MemoryAccount(MemoryBudget(1 << 30))
     context = Context(
-        Switch(program), lambda: now_ns, DevicePorts(), limits or EntityLimits(), account, lenient
+        V1ModelSwitch(program), lambda: now_ns, DevicePorts(), limits or EntityLimits(), account, lenient
     )
     return ForwardingState(schema, context)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.switch.compiler.errors import ProgramError
-from tailrace.switch.core import Switch, SwitchConfig
+from tailrace.switch.compiler.errors import CompilerError
+from tailrace.switch.core import SwitchConfig, V1ModelSwitch
 from tailrace.switch.p4runtime.program_compiler import ProgramCompiler, cancellable
 from tests.eventually import LONG_S, eventually
 from tests.processes import running
@@ -43,10 +43,10 @@ def test_what_is_in_the_cache_needs_no_process(
         patch.setattr(ProgramCompiler, "_start", None)
         second = again(text)
     assert (first.sha256, first.library, first.model) == (second.sha256, second.library, second.model)
-    Switch(second, SwitchConfig()).close()
+    V1ModelSwitch(second, SwitchConfig()).close()
     again(Builder([("b", 8)]).text())
     again.stop()
-    with pytest.raises(ProgramError, match="the switch ends"):
+    with pytest.raises(CompilerError, match="the switch ends"):
         again(Builder([("c", 8)]).text())
 
 
@@ -61,7 +61,7 @@ def test_nobody_wants_it_any_more(
     compiler, gone = ProgramCompiler(), threading.Event()
 
     def compile_slowly() -> None:
-        with pytest.raises(ProgramError, match="the compiler ended"):
+        with pytest.raises(CompilerError, match="the compiler ended"):
             cancellable(gone, compiler, Builder([("slow", 8)]).text())
 
     thread = threading.Thread(target=compile_slowly)

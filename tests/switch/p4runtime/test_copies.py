@@ -11,7 +11,7 @@ from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
 from tailrace.p4rt.status import Code
-from tailrace.switch.compiler import Program, load_program
+from tailrace.switch.compiler import SwitchProgram, load_program
 from tailrace.switch.p4runtime.context import COPIES_OF_WORK, QUANTUM, Undo, in_quanta
 from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
 from tailrace.switch.p4runtime.reconcile import transfer
@@ -27,7 +27,7 @@ TOUCHED = {INSERT: 2 * WEIGHT, MODIFY: 3 * WEIGHT, DELETE: WEIGHT}
 
 
 @cache
-def program() -> tuple[Program, Schema, p4i.P4Info]:
+def program() -> tuple[SwitchProgram, Schema, p4i.P4Info]:
     info = text_format.Parse((BUILD / "action_profiles.p4info.txtpb").read_text(), p4i.P4Info())
     loaded = load_program((BUILD / "action_profiles.json").read_bytes())
     return loaded, build_schema(info, loaded.model), info

@@ -13,7 +13,7 @@ from finsy.proto import p4i, p4r
 
 from tailrace.p4rt.status import Code, P4RtError
 from tailrace.switch.compiler import load_program
-from tailrace.switch.core import Switch
+from tailrace.switch.core import V1ModelSwitch
 from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tests.switch.bmv2_builder import Builder
 
@@ -22,7 +22,7 @@ SAYS = "/secret/source.c:7:1: error: root:x:0:0 is no type"
 
 @pytest.fixture
 def device(tmp_path: Path) -> Iterator[Device]:
-    with Switch(None) as switch:
+    with V1ModelSwitch(None) as switch:
         yield Device(
             switch, DeviceSettings(), lambda: 0, lambda t: load_program(t, cache_dir=tmp_path / "cache")
         )

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.p4rt.status import Code, P4RtError
-from tailrace.switch.compiler import Program, load_program
+from tailrace.switch.compiler import SwitchProgram, load_program
 from tailrace.switch.core import externs
 from tailrace.switch.p4runtime.concurrency import scheduler
 from tailrace.switch.p4runtime.context import ENTITY, QUANTUM, EntityLimits
@@ -36,7 +36,7 @@ MAX_ENTITIES = QUANTUM // ENTITY
 
 
 @cache
-def program() -> tuple[Program, Schema]:
+def program() -> tuple[SwitchProgram, Schema]:
     """p4rt_all with larger arrays."""
     text = json.loads((BUILD / "p4rt_all.json").read_bytes())
     info = p4i.P4Info()

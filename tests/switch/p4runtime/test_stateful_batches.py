@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tailrace.p4rt.status import Code
-from tailrace.switch.compiler import Program, load_program
+from tailrace.switch.compiler import SwitchProgram, load_program
 from tailrace.switch.p4runtime.context import finish
 from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
 from tailrace.switch.p4runtime.reconcile import transfer
@@ -27,7 +27,7 @@ SMALL = st.integers(1, 4)
 
 
 @cache
-def program() -> tuple[Program, Schema]:
+def program() -> tuple[SwitchProgram, Schema]:
     """The program of all tests here."""
     info = p4i.P4Info()
     text_format.Parse((BUILD / "p4rt_all.p4info.txtpb").read_text(), info)

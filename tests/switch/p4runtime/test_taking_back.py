@@ -8,7 +8,7 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
-from tailrace.switch.core import StateError, Switch
+from tailrace.switch.core import StateError, V1ModelSwitch
 from tailrace.switch.p4runtime.state import ForwardingState, Result
 from tests.switch.p4runtime.conftest import TIMEOUT_S, Rig
 from tests.switch.p4runtime.test_tables import mac, read, route
@@ -89,7 +89,7 @@ def test_one_step_that_fails_keeps_no_other(
     """The client reads that something is left, the log what, and all else is as it was."""
     numbers = range(1, 11)
     assert rig.write(*(mac(rig, number) for number in numbers)) == [OK] * 10
-    inserts, insert = [0], Switch.table_insert
+    inserts, insert = [0], V1ModelSwitch.table_insert
 
     def fail_once(*arguments: object, **more: object) -> int:
         inserts[0] += 1
@@ -101,7 +101,7 @@ def test_one_step_that_fails_keeps_no_other(
         *(mac(rig, number, kind=DELETE) for number in numbers), mac(rig, 99, kind=DELETE), atomicity=1
     )
     with monkeypatch.context() as patched:
-        patched.setattr(Switch, "table_insert", fail_once)
+        patched.setattr(V1ModelSwitch, "table_insert", fail_once)
         with pytest.raises(grpc.RpcError) as caught:
             rig.stub.Write(request, timeout=TIMEOUT_S)
     assert isinstance(caught.value, grpc.Call)

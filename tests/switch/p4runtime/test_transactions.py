@@ -11,7 +11,7 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
-from tailrace.switch.core import StateError, Switch
+from tailrace.switch.core import StateError, V1ModelSwitch
 from tailrace.switch.core import lib as runtime
 from tailrace.switch.p4runtime.device import DeviceSettings
 from tests.switch.p4runtime.conftest import TIMEOUT_S, Rig, RigMaker
@@ -163,7 +163,7 @@ def test_out_of_memory_at_every_step(rig: Rig, action: int, memory: Callable[[in
     "call",
     [
         *("load", "table_insert", "members_add", "group_add", "group_set", "mcast_set", "clone_set"),
-        *("entry_meter_set", "entry_counter_set", "register_store", "counter_store", "meter_fill"),
+        *("entry_meter_set", "entry_counter_set", "register_store", "counter_store", "meter_set_cells"),
     ],
 )
 def test_every_call_that_fails(rig: Rig, action: int, call: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +177,7 @@ def test_every_call_that_fails(rig: Rig, action: int, call: str, monkeypatch: py
         raise StateError("memory", "no more\nof it")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Switch, call, fail)
+        patched.setattr(V1ModelSwitch, call, fail)
         outcome = refused(rig, request_for(rig, action))
     if outcome is not None:
         assert outcome[0] == grpc.StatusCode.RESOURCE_EXHAUSTED and "\n" not in outcome[1]

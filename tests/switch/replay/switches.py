@@ -11,12 +11,12 @@ from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
 from tailrace.switch.compiler import load_program
-from tailrace.switch.core import Switch, SwitchConfig
+from tailrace.switch.core import SwitchConfig, V1ModelSwitch
 from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tailrace.switch.replay import document
-from tailrace.switch.replay.document import Document
+from tailrace.switch.replay.document import TraceDocument
 from tailrace.switch.trace import events
-from tailrace.switch.trace.dry_run import Tried, try_in_order
+from tailrace.switch.trace.dry_run import DryRun, dry_run_in_order
 
 BUILT = Path("tests/programs/build")
 PORTS = range(1, 6)
@@ -31,7 +31,7 @@ def octets(value: int) -> bytes:
 def steps_of(steps: tuple[events.Event, ...]) -> Iterator[events.Event]:
     for step in steps:
         yield step
-        if isinstance(step, events.Copy):
+        if isinstance(step, events.CopyEvent):
             yield from steps_of(step.steps)
 
 
@@ -44,7 +44,7 @@ class Source:
         self.config = p4r.ForwardingPipelineConfig(
             p4info=self.p4info, p4_device_config=(folder / f"{name}.json").read_bytes()
         )
-        self.switch = Switch(None, SwitchConfig(priority_queues=2, seed=seed))
+        self.switch = V1ModelSwitch(None, SwitchConfig(priority_queues=2, seed=seed))
         self.device = Device(
             self.switch,
             DeviceSettings(bmv2_compat=True),
@@ -140,7 +140,11 @@ class Source:
     def enter(self, steps: tuple[events.Event, ...]) -> None:
         """Of some lookups that missed, entries that the next such packet hits; of some, a default action."""
         for step in steps_of(steps):
-            if not isinstance(step, events.Table) or step.entry is not None or self.chooser.random() < 0.3:
+            if (
+                not isinstance(step, events.TableEvent)
+                or step.entry is not None
+                or self.chooser.random() < 0.3
+            ):
                 continue
             table = self.tables.get(step.name)
             if table is None:
@@ -175,8 +179,8 @@ class Source:
         if field.match_type not in (p4i.MatchField.EXACT, p4i.MatchField.LPM):
             entry.priority = entry.priority or self.chooser.randint(1, 9)
 
-    def tried(self, port: int, frame: bytes) -> Tried:
-        return try_in_order(self.switch, port, frame, at_ns=NOW_NS)
+    def tried(self, port: int, frame: bytes) -> DryRun:
+        return dry_run_in_order(self.switch, port, frame, at_ns=NOW_NS)
 
-    def saved(self, tried: Tried) -> Document:
-        return document.saved(tried.trace, self.device.needs(tried.told, NOW_NS), self.config)
+    def saved(self, tried: DryRun) -> TraceDocument:
+        return document.saved(tried.trace, self.device.needs(tried.events, NOW_NS), self.config)

@@ -16,7 +16,7 @@ from tailrace.bmv2.process import available
 from tailrace.cbuild.artifacts import ROOT
 from tailrace.spec import SpecError
 from tailrace.switch.replay import ptf
-from tailrace.switch.replay.document import Document, Saved
+from tailrace.switch.replay.document import SavedTrace, TraceDocument
 from tests.long import long
 from tests.switch.replay.test_replay import traces
 
@@ -36,12 +36,12 @@ def _can_run() -> bool:
     return os.geteuid() == 0 and subprocess.run(probe, capture_output=True, check=False).returncode == 0
 
 
-def _exported(name: str, kind: str) -> tuple[Document, str]:
+def _exported(name: str, kind: str) -> tuple[TraceDocument, str]:
     """The first trace with such an entity that an interface can carry."""
     for _, made in traces(name):
         if made.expected.sent and any(type(said).__name__ == kind for said in made.entities):
             try:
-                return made, ptf.test(Saved(made))
+                return made, ptf.test(SavedTrace(made))
             except SpecError as error:
                 assert "for no interface" in str(error)
     raise AssertionError(f"{name}: no such trace")
@@ -82,4 +82,4 @@ def test_what_ptf_cannot_say() -> None:
     made, _ = _exported("match_kinds", "Entry")
     settings = msgspec.structs.replace(made.switch, cpu_port=made.packet.port)
     with pytest.raises(SpecError, match="is the CPU port"):
-        ptf.test(Saved(msgspec.structs.replace(made, switch=settings)))
+        ptf.test(SavedTrace(msgspec.structs.replace(made, switch=settings)))

@@ -17,7 +17,7 @@ from tailrace.bmv2.process import available
 from tailrace.emulation import replay as on_bmv2
 from tailrace.spec import SpecError
 from tailrace.switch.replay import document, runner, stf
-from tailrace.switch.replay.document import Document, Saved, outcome
+from tailrace.switch.replay.document import SavedTrace, TraceDocument, outcome
 from tailrace.switch.trace import Trace, events
 from tests.long import some
 from tests.switch.replay import stf_runner
@@ -34,7 +34,7 @@ STATEFUL = ["cloning", "registers", "multicast", "action_profiles", "value_sets"
 """Programs whose packets need most kinds of entities."""
 
 
-def traces(name: str, number: int = TRACES, seed: int = 0) -> Iterator[tuple[Trace, Document]]:
+def traces(name: str, number: int = TRACES, seed: int = 0) -> Iterator[tuple[Trace, TraceDocument]]:
     """Of random packets, with entries that come as packets miss."""
     chooser = random.Random(len(name) + seed)
     packets = frames(chooser)
@@ -66,7 +66,7 @@ def test_every_kind_of_entity_is_needed() -> None:
         for _, made in traces(name):
             if all(kinds[type(said).__name__] == ENOUGH for said in made.entities):
                 continue
-            natural = runner.run(Saved(made)).steps
+            natural = runner.run(SavedTrace(made)).steps
             for at, said in enumerate(made.entities):
                 kind = type(said).__name__
                 # a meter's colour is one of the choices
@@ -74,7 +74,7 @@ def test_every_kind_of_entity_is_needed() -> None:
                     continue
                 rest = made.entities[:at] + made.entities[at + 1 :]
                 try:
-                    other = runner.run(Saved(msgspec.structs.replace(made, entities=rest))).steps
+                    other = runner.run(SavedTrace(msgspec.structs.replace(made, entities=rest))).steps
                 except SpecError:
                     assert kind in ("Member", "Group")
                 else:
@@ -93,9 +93,9 @@ def test_a_group_that_has_chosen_several_members(seed: int) -> None:
             source.enter(source.tried(1, frame).trace.steps)
         # once more, for entries have changed since
         tries = [source.tried(1, frame) for frame in some_frames]
-        hits = [t for t in tries if any(isinstance(s, events.Member) and s.of > 1 for _, s in t.told)]
+        hits = [t for t in tries if any(isinstance(s, events.MemberEvent) and s.of > 1 for _, s in t.events)]
         pairs = (
-            (pair, source.device.needs([*pair[0].told, *pair[1].told], NOW_NS))
+            (pair, source.device.needs([*pair[0].events, *pair[1].events], NOW_NS))
             for pair in itertools.combinations(hits, 2)
         )
         pair, needs = next(found for found in pairs if len(found[1].choices) == 2)
@@ -103,7 +103,7 @@ def test_a_group_that_has_chosen_several_members(seed: int) -> None:
         for tried, choice in zip(pair, needs.choices, strict=True):
             own = msgspec.structs.replace(needs, choices=(choice,))
             made = document.saved(tried.trace, own, source.config)
-            found = outcome(runner.run(Saved(made)))
+            found = outcome(runner.run(SavedTrace(made)))
             assert list(runner.differences(outcome(tried.trace), found, reasons=True)) == []
 
 
@@ -114,7 +114,7 @@ def test_bmv2_repeats_it(name: str) -> None:
     done = 0
     for _, made in list(traces(name))[::-1]:
         try:
-            found = on_bmv2.run(Saved(made))
+            found = on_bmv2.run(SavedTrace(made))
         except SpecError as error:
             assert "63 bits" in str(error) or "write was refused" in str(error)  # clones are truncated
             continue
@@ -133,7 +133,7 @@ def test_stf(name: str) -> None:
     done, sayings = 0, set()
     for _, made in traces(name, seed=7):
         try:
-            text = stf.test(Saved(made))
+            text = stf.test(SavedTrace(made))
         except SpecError as error:
             sayings.add(str(error).partition(": ")[2])
             continue
@@ -150,7 +150,7 @@ def test_what_stf_cannot_say() -> None:
     for name in ("action_profiles", "value_sets"):
         for _, made in traces(name, 20):
             try:
-                stf.test(Saved(made))
+                stf.test(SavedTrace(made))
             except SpecError as error:
                 found.add(str(error).partition(": ")[2])
     assert found >= {"STF cannot say it: an action profile", "STF cannot say it: a value set"}

@@ -23,7 +23,7 @@ from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
 from tailrace.switch.p4runtime import program_compiler
 from tailrace.switch.replay import document, ptf, runner, stf
-from tailrace.switch.replay.document import Saved
+from tailrace.switch.replay.document import SavedTrace
 from tests.bad_input.readers import mutant
 from tests.long import times
 from tests.processes import running
@@ -147,10 +147,10 @@ def _other_entities(rng: random.Random, content: bytes) -> bytes:
 
 def test_a_program_that_is_none(good: list[dict[str, Any]]) -> None:
     """Its hash is right; what it is the switch finds."""
-    made = msgspec.convert(good[0], document.Document)
+    made = msgspec.convert(good[0], document.TraceDocument)
     for text in (b"", b"{}", b"[" * 100_000, b"\xff"):
-        program = document.Program("x", hashlib.sha256(text).hexdigest(), _packed(text), _packed(b""))
-        saved = Saved(msgspec.structs.replace(made, program=program, entities=()))
+        program = document.SavedProgram("x", hashlib.sha256(text).hexdigest(), _packed(text), _packed(b""))
+        saved = SavedTrace(msgspec.structs.replace(made, program=program, entities=()))
         with pytest.raises(SpecError, match=r"^program: "):
             runner.run(saved)
 
@@ -161,7 +161,7 @@ def test_a_program_that_takes_too_long_to_compile(
     for name, value in slow_compiler.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(program_compiler, "MOST_S", 2.0)
-    saved = Saved(msgspec.convert(good[0], document.Document))
+    saved = SavedTrace(msgspec.convert(good[0], document.TraceDocument))
     name = re.escape(saved.document.program.name)
     with pytest.raises(SpecError, match=rf"^program: {name}: .*the compiler ended or took longer than 2 s$"):
         runner.run(saved)
@@ -192,8 +192,8 @@ def test_names_are_no_code(good: list[dict[str, Any]], name: str) -> None:
     assert changed
     made["program"]["name"] = name
     made["program"]["p4info"] = _packed(info.SerializeToString())
-    saved = Saved(msgspec.convert(made, document.Document))
-    plain = Saved(msgspec.convert(good[0], document.Document))
+    saved = SavedTrace(msgspec.convert(made, document.TraceDocument))
+    plain = SavedTrace(msgspec.convert(good[0], document.TraceDocument))
     assert _code(ptf.test(saved)) == _code(ptf.test(plain))
     with pytest.raises(SpecError, match=r"^entities.*: STF cannot say it: the name"):
         stf.test(saved)

@@ -19,7 +19,7 @@ from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import NotOfferedError, ReadError, WriteError
 from tailrace.switch.replay.document import outcome
-from tailrace.switch.replay.runner import own_entries
+from tailrace.switch.replay.runner import initial_entries
 from tailrace.switch.replay.switch_copy import SwitchCopy
 from tailrace.switch.trace import TraceError
 from tests.long import some
@@ -88,7 +88,7 @@ def test_it_has_all_outcomes_and_can_be_saved() -> None:
             assert max(len(copy.traces(port, frame, every=True)) for port, frame in packets) > 1
             trace, needs = copy.needs(*packets[0])
             assert outcome(trace) == outcome(source.tried(*packets[0]).trace)
-            assert needs.program == source.device.needs(source.tried(*packets[0]).told, 0).program
+            assert needs.program == source.device.needs(source.tried(*packets[0]).events, 0).program
 
 
 def test_what_cannot_be_read_is_named() -> None:
@@ -112,7 +112,9 @@ def test_initial_entries_that_are_not_constant(listed: bool) -> None:
         assert source.write(p4r.Update.DELETE, table_entry=first.table_entry)
         with copied(Reads(source, () if listed else ["table_entry"])) as copy:
             kept = [
-                e for e in own_entries(copy._device) if e.table_entry.table_id == pattern.table_entry.table_id
+                e
+                for e in initial_entries(copy._device)
+                if e.table_entry.table_id == pattern.table_entry.table_id
             ]
             assert len(others) + (not listed) == len(kept)
             assert listed == (not copy.unread)

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.switch.compiler.coverage_points import Uses
-from tailrace.switch.core import ActionCall, Switch
-from tailrace.switch.trace import events, try_packet
+from tailrace.switch.compiler.coverage_points import CoveragePoints
+from tailrace.switch.core import ActionCall, V1ModelSwitch
+from tailrace.switch.trace import dry_run_packet, events
 from tailrace.switch.trace.coverage import (
     Coverage,
     CoverageError,
-    Entry,
+    EntryCoverage,
     coverage_of,
     lcov,
     merged,
     read,
     write,
 )
-from tailrace.switch.trace.live_trace import Watch
+from tailrace.switch.trace.live_trace import LiveTracer
 from tests.long import some
 from tests.switch.trace.test_dry_run import NAMES, PORTS, Twins, frames, program, steps_of
 
@@ -33,18 +33,18 @@ def test_counts_are_those_of_the_traces(name: str) -> None:
     twins = Twins(program(name), seed=9)
     said: Counter[tuple[str, str, str]] = Counter()
     packets = frames(twins.chooser)
-    with Watch(twins.tried, None, pytest.fail) as watch:
+    with LiveTracer(twins.tried, None, pytest.fail) as watch:
         for number in range(60):
             port, frame, now_ns = twins.chooser.choice(PORTS), next(packets), 1000 * number
-            trace = try_packet(twins.tried, port, frame, at_ns=now_ns)
+            trace = dry_run_packet(twins.tried, port, frame, at_ns=now_ns)
             for step in steps_of(trace.steps):
-                if isinstance(step, events.State):
+                if isinstance(step, events.StateEvent):
                     said["state", step.name, ""] += 1
-                elif isinstance(step, events.Action):
+                elif isinstance(step, events.ActionEvent):
                     said["action", step.name, ""] += 1
-                elif isinstance(step, events.Condition):
+                elif isinstance(step, events.ConditionEvent):
                     said["condition", step.text, str(step.value).lower()] += 1
-                elif isinstance(step, events.Table) and step.key:
+                elif isinstance(step, events.TableEvent) and step.key:
                     said["table", step.name, "miss" if step.entry is None else "hit"] += 1
             for switch in (twins.tried, twins.other):
                 switch.inject(port, frame, now_ns)
@@ -66,7 +66,7 @@ def test_several_programs_and_entries() -> None:
     route = l3.model.table("L3Ingress.route")
     forward = l3.model.action("L3Ingress.forward").index
     frame = bytes.fromhex("020000000001 020000000009 0800 45000014000000004011 63cf 0a000109 0a000202")
-    with Switch(l3) as switch, Watch(switch, None, pytest.fail) as watch:
+    with V1ModelSwitch(l3) as switch, LiveTracer(switch, None, pytest.fail) as watch:
         switch.inject(1, frame, 0)
         switch.load(registers)
         switch.inject(1, frame, 1000)
@@ -82,7 +82,7 @@ def test_several_programs_and_entries() -> None:
         switch.inject(1, frame, 2000)
         found = watch.coverage(
             lambda _, was_hit: [
-                Entry("route", str(handle), was_hit(route.index, handle)) for handle in (0, 1)
+                EntryCoverage("route", str(handle), was_hit(route.index, handle)) for handle in (0, 1)
             ]
         )
     by_name = {one.program: one for one in found}
@@ -96,19 +96,22 @@ def test_several_programs_and_entries() -> None:
         for what in ("miss", "hit")
     )
     assert (misses, hits) == (1, 1)
-    assert by_name[l3.model.name].entries == (Entry("route", "0", True), Entry("route", "1", False))
+    assert by_name[l3.model.name].entries == (
+        EntryCoverage("route", "0", True),
+        EntryCoverage("route", "1", False),
+    )
 
 
 def test_files_add_up(tmp_path: Path) -> None:
     loaded = program("basic_l3")
-    n = len(Uses(loaded.model).all)
-    one = coverage_of(loaded, range(n), [Entry("t", "a", False), Entry("t", "b", False)])
-    other = coverage_of(loaded, [1] * n, [Entry("t", "a", True)])
+    n = len(CoveragePoints(loaded.model).all)
+    one = coverage_of(loaded, range(n), [EntryCoverage("t", "a", False), EntryCoverage("t", "b", False)])
+    other = coverage_of(loaded, [1] * n, [EntryCoverage("t", "a", True)])
     write([one], tmp_path / "one.json")
     write([other], tmp_path / "other.json")
     (both,) = merged([*read(tmp_path / "one.json"), *read(tmp_path / "other.json")])
     assert [use.count for use in both.uses] == [count + 1 for count in range(n)]
-    assert set(both.entries) == {Entry("t", "a", True), Entry("t", "b", False)}
+    assert set(both.entries) == {EntryCoverage("t", "a", True), EntryCoverage("t", "b", False)}
 
 
 @pytest.mark.parametrize(
@@ -127,7 +130,7 @@ def test_lcov() -> None:
     """Lines and branches of basic_l3 after one packet without a route, as lcov has them."""
     frame = next(frames(random.Random(1)))
     loaded = program("basic_l3")
-    with Switch(loaded) as switch, Watch(switch, None, pytest.fail) as watch:
+    with V1ModelSwitch(loaded) as switch, LiveTracer(switch, None, pytest.fail) as watch:
         switch.inject(1, frame, 0)
         found: list[Coverage] = watch.coverage()
     lines = list(lcov(found))

@@ -13,7 +13,7 @@ import pytest
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Dot1Q, Ether
 
-from tailrace.switch.compiler import Program, load_program
+from tailrace.switch.compiler import SwitchProgram, load_program
 from tailrace.switch.compiler.model import Table
 from tailrace.switch.core import (
     ActionCall,
@@ -22,13 +22,13 @@ from tailrace.switch.core import (
     MeterRates,
     Replica,
     StateError,
-    Switch,
     SwitchConfig,
+    V1ModelSwitch,
 )
 from tailrace.switch.core.lib import C, load
-from tailrace.switch.trace import Trace, TraceError, dry_run, events, outcomes, try_packet
+from tailrace.switch.trace import Trace, TraceError, dry_run, dry_run_packet, events, outcomes
 from tailrace.switch.trace.text import text, tree
-from tailrace.switch.trace.tracing_build import Glass
+from tailrace.switch.trace.tracing_build import TracingBuild
 from tests.long import some
 from tests.switch.bmv2_builder import Builder, const, field, pack
 from tests.switch.bmv2_builder import call as call_of
@@ -69,7 +69,7 @@ NAMES = [
 PORTS = range(1, 6)
 
 
-def program(name: str, folder: Path = BUILT) -> Program:
+def program(name: str, folder: Path = BUILT) -> SwitchProgram:
     return load_program((folder / f"{name}.json").read_bytes(), source=name)
 
 
@@ -77,13 +77,13 @@ def steps_of(steps: tuple[events.Event, ...]) -> Iterator[events.Event]:
     """The steps of a packet and of its copies."""
     for step in steps:
         yield step
-        if isinstance(step, events.Copy):
+        if isinstance(step, events.CopyEvent):
             yield from steps_of(step.steps)
 
 
 def sent(trace: Trace) -> Counter[tuple[int, bytes]]:
     return Counter(
-        (s.port, bytes.fromhex(s.frame)) for s in steps_of(trace.steps) if isinstance(s, events.Sent)
+        (s.port, bytes.fromhex(s.frame)) for s in steps_of(trace.steps) if isinstance(s, events.SentEvent)
     )
 
 
@@ -107,7 +107,7 @@ def frames(chooser: random.Random) -> Iterator[bytes]:
         yield bytes(raw)
 
 
-def call(program: Program, chooser: random.Random, table: Table) -> ActionCall:
+def call(program: SwitchProgram, chooser: random.Random, table: Table) -> ActionCall:
     action = program.model.actions[chooser.choice(table.actions)]
     return ActionCall(
         action.index,
@@ -118,11 +118,11 @@ def call(program: Program, chooser: random.Random, table: Table) -> ActionCall:
 class Twins:
     """Two switches that get the same packets and entries; on one of them each packet is tried before."""
 
-    def __init__(self, loaded: Program, seed: int) -> None:
+    def __init__(self, loaded: SwitchProgram, seed: int) -> None:
         self.program = loaded
         self.chooser = random.Random(seed)
         config = SwitchConfig(priority_queues=2, seed=seed)
-        self.tried, self.other = Switch(loaded, config), Switch(loaded, config)
+        self.tried, self.other = V1ModelSwitch(loaded, config), V1ModelSwitch(loaded, config)
         model = loaded.model
         for switch in (self.tried, self.other):
             for group in (1, 2, 3):
@@ -130,10 +130,10 @@ class Twins:
                 switch.clone_set(group, [Replica(group, 7)], truncate_bytes=20 * (group - 1))
             for meter in model.meters:
                 if not meter.direct:
-                    switch.meter_fill(meter.index, 0, meter.size, MeterRates(1, 100, 2, 200))
+                    switch.meter_set_cells(meter.index, 0, meter.size, MeterRates(1, 100, 2, 200))
             for register in model.registers:
                 value = random.Random(seed).getrandbits(register.bits)
-                switch.register_fill(register.index, 0, min(register.size, 8), value)
+                switch.register_set_cells(register.index, 0, min(register.size, 8), value)
         self._groups = {t.index: self._group(t) for t in model.tables if t.profile is not None and t.actions}
 
     def _group(self, table: Table) -> list[MemberRef | GroupRef]:
@@ -153,7 +153,11 @@ class Twins:
         """Of some lookups of a trace, entries that the next such packet hits."""
         model = self.program.model
         for step in steps_of(trace.steps):
-            if not isinstance(step, events.Table) or step.entry is not None or self.chooser.random() < 0.4:
+            if (
+                not isinstance(step, events.TableEvent)
+                or step.entry is not None
+                or self.chooser.random() < 0.4
+            ):
                 continue
             table = model.table(step.name)
             if not table.key or not table.actions:
@@ -182,7 +186,7 @@ class Twins:
                 if table.meter is not None:
                     switch.entry_meter_set(table.index, handle, MeterRates(1, 100, 2, 200))
 
-    def state(self, switch: Switch) -> list[object]:
+    def state(self, switch: V1ModelSwitch) -> list[object]:
         model = self.program.model
         return [
             *(switch.counter_read_all(c.index) for c in model.counters if not c.direct),
@@ -209,7 +213,7 @@ def test_a_try_tells_what_happens_and_changes_nothing(name: str) -> None:
     packets = frames(twins.chooser)
     for number in range(120):
         port, frame, now_ns = twins.chooser.choice(PORTS), next(packets), 1000 * number
-        trace = try_packet(twins.tried, port, frame, at_ns=now_ns)
+        trace = dry_run_packet(twins.tried, port, frame, at_ns=now_ns)
         assert not trace.cut
         assert text(trace)
         left: list[Counter[tuple[int, bytes]]] = []
@@ -235,12 +239,12 @@ def test_a_packet_without_end_is_cut_and_leaves_no_mark() -> None:
             call_of("resubmit", const(1)),
         ]
     )
-    with Switch(load_program(b.text())) as switch:
+    with V1ModelSwitch(load_program(b.text())) as switch:
         switch.register_write(0, 0, 7)
         before = switch.account(), switch.drops()
-        trace = try_packet(switch, 1, pack([("a", 8), ("b", 8)], [9, 0]))
+        trace = dry_run_packet(switch, 1, pack([("a", 8), ("b", 8)], [9, 0]))
         assert trace.cut
-        written = [s for s in trace.steps if isinstance(s, events.Register)]
+        written = [s for s in trace.steps if isinstance(s, events.RegisterEvent)]
         assert len(written) > 100
         assert {(s.access, s.index, s.inside, s.value) for s in written} == {("write", 0, True, 9)}
         assert switch.register_read(0, 0) == 7
@@ -255,14 +259,14 @@ def test_every_outcome() -> None:
     chooser = random.Random(3)
     seen: Counter[int] = Counter()
     for _, frame in zip(range(200), frames(chooser), strict=False):
-        natural = try_packet(twins.tried, 1, frame)
+        natural = dry_run_packet(twins.tried, 1, frame)
         ways = list(outcomes(twins.tried, 1, frame))
         assert ways[0] == natural
-        choices = [tuple(s.taken for s in way.steps if isinstance(s, events.Choice)) for way in ways]
+        choices = [tuple(s.taken for s in way.steps if isinstance(s, events.ChoiceEvent)) for way in ways]
         assert len(set(choices)) == len(choices)
         possible = 1
         for s in natural.steps:
-            if isinstance(s, events.Choice):
+            if isinstance(s, events.ChoiceEvent):
                 possible *= s.of
         if all(len(c) == len(choices[0]) for c in choices):
             assert len(ways) == possible
@@ -273,15 +277,15 @@ def test_every_outcome() -> None:
 
 def test_colours_and_random_numbers() -> None:
     loaded = program("meters")
-    with Switch(loaded) as switch:
+    with V1ModelSwitch(loaded) as switch:
         for meter in loaded.model.meters:
             if not meter.direct:
-                switch.meter_fill(meter.index, 0, meter.size, MeterRates(1, 1000, 2, 2000))
+                switch.meter_set_cells(meter.index, 0, meter.size, MeterRates(1, 1000, 2, 2000))
         frame = next(frames(random.Random(1)))
         ways = list(outcomes(switch, 1, frame))
-        colours = {tuple(s.colour for s in way.steps if isinstance(s, events.Meter)) for way in ways}
+        colours = {tuple(s.colour for s in way.steps if isinstance(s, events.MeterEvent)) for way in ways}
         # a meter without rates has no choice
-        n = sum(isinstance(s, events.Choice) for s in ways[0].steps)
+        n = sum(isinstance(s, events.ChoiceEvent) for s in ways[0].steps)
         assert n > 0
         assert len(ways) == len(colours) == 3**n
 
@@ -289,13 +293,13 @@ def test_colours_and_random_numbers() -> None:
 def test_the_number_of_ways_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """By how many are asked for, and by what all of them tell together."""
     loaded = program("truncate_log_random")
-    with Switch(loaded) as switch:
+    with V1ModelSwitch(loaded) as switch:
         frame = next(frames(random.Random(2)))
         assert len(list(outcomes(switch, 1, frame, most=5))) <= 5
         lines = list(tree(list(outcomes(switch, 1, frame, most=20))))
         assert lines
         all_ways = len(list(outcomes(switch, 1, frame)))
-        monkeypatch.setattr(dry_run, "MOST_TOLD", 1000)
+        monkeypatch.setattr(dry_run, "MOST_RECORD_FIELDS", 1000)
         assert 1 <= len(list(outcomes(switch, 1, frame))) < all_ways
 
 
@@ -304,14 +308,14 @@ def test_the_number_of_ways_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     [(512, 60, "port 512"), (2**32, 60, "no such port"), (-1, 60, "no such port"), (1, 66_001, "too long")],
 )
 def test_what_cannot_be_tried(port: int, length: int, said: str) -> None:
-    with Switch(program("basic_l3")) as switch, pytest.raises(TraceError, match=said):
-        try_packet(switch, port, bytes(length))
+    with V1ModelSwitch(program("basic_l3")) as switch, pytest.raises(TraceError, match=said):
+        dry_run_packet(switch, port, bytes(length))
 
 
 def test_another_program_of_the_same_shape_is_not_tried() -> None:
     """A switch that has got another program meanwhile, with as many tables and fields: its state has other places."""
 
-    def with_cells(size: int) -> Program:
+    def with_cells(size: int) -> SwitchProgram:
         b = Builder([("a", 8)], [("b", 8)])
         b.extra["register_arrays"] = [{"name": "r", "id": 0, "size": size, "bitwidth": 64}]
         b.run(
@@ -319,28 +323,28 @@ def test_another_program_of_the_same_shape_is_not_tried() -> None:
         )
         return load_program(b.text())
 
-    large, small = Glass(with_cells(1 << 16)), with_cells(1)
-    core, room = load(), large.room(1 << 12)
-    with Switch(small) as switch:
+    large, small = TracingBuild(with_cells(1 << 16)), with_cells(1)
+    core, tracer = load(), large.new_tracer(1 << 12)
+    with V1ModelSwitch(small) as switch:
         assert (
-            core.tr_glass_try(switch.handle, room, large.plain, large.entry, 1, b"\0", 1, 0, [], 0)
+            core.tr_dry_run(switch.handle, tracer, large.regular, large.entry, 1, b"\0", 1, 0, [], 0)
             == C.TR_EINVAL
         )
-        assert core.tr_glass_watch(switch.handle, room, large.plain, large.entry, 1) == C.TR_EINVAL
+        assert core.tr_tracer_attach(switch.handle, tracer, large.regular, large.entry, 1) == C.TR_EINVAL
         switch.inject(1, b"\0", 0)
         assert switch.register_read(0, 0) == 1
 
 
 def test_without_a_program() -> None:
-    with Switch(None) as switch, pytest.raises(TraceError, match="no program"):
-        try_packet(switch, 1, b"")
+    with V1ModelSwitch(None) as switch, pytest.raises(TraceError, match="no program"):
+        dry_run_packet(switch, 1, b"")
 
 
 def test_steps_survive_json() -> None:
     """What a trace says is the same after it went through JSON."""
     twins = Twins(program("p4rt_all"), seed=5)
     for _, frame in zip(range(40), frames(twins.chooser), strict=False):
-        trace = try_packet(twins.tried, 2, frame)
+        trace = dry_run_packet(twins.tried, 2, frame)
         assert msgspec.json.decode(msgspec.json.encode(trace), type=Trace) == trace
         twins.enter(trace)
 
@@ -349,8 +353,8 @@ def test_changes_and_lines_of_the_program() -> None:
     """Of a program's statement: its text, its place, and its field before and after."""
     twins = Twins(program("basic_l3"), seed=1)
     frame = bytes(Ether(dst="02:00:00:00:00:01") / IP(dst="10.0.0.7", ttl=9) / UDP())
-    first = try_packet(twins.tried, 1, frame)
-    (lookup,) = (s for s in first.steps if isinstance(s, events.Table) and s.match == "lpm")
+    first = dry_run_packet(twins.tried, 1, frame)
+    (lookup,) = (s for s in first.steps if isinstance(s, events.TableEvent) and s.match == "lpm")
     assert [(k.bits, k.value) for k in lookup.key] == [(32, 0x0A000007)]
     assert lookup.entry is None
     table = twins.program.model.table(lookup.name)
@@ -363,21 +367,21 @@ def test_changes_and_lines_of_the_program() -> None:
         prefix_bits=24,
         target=ActionCall(action, tuple(3 for _ in params)),
     )
-    trace = try_packet(twins.tried, 1, frame)
-    (lookup,) = (s for s in trace.steps if isinstance(s, events.Table) and s.name == table.name)
+    trace = dry_run_packet(twins.tried, 1, frame)
+    (lookup,) = (s for s in trace.steps if isinstance(s, events.TableEvent) and s.name == table.name)
     assert lookup.entry == handle
     assert lookup.place is not None
     assert lookup.place.file.endswith("basic_l3.p4")
-    done = next(s for s in trace.steps if isinstance(s, events.Action) and s.arguments)
+    done = next(s for s in trace.steps if isinstance(s, events.ActionEvent) and s.arguments)
     assert [a.value for a in done.arguments] == [3] * len(params)
     ttl = [
         c
         for s in trace.steps
-        if isinstance(s, events.Statement)
+        if isinstance(s, events.StatementEvent)
         for c in s.changes
         if c.field.endswith("ttl")
     ]
     assert [(c.before, c.after) for c in ttl] == [(9, 8)]
-    (left,) = (s for s in trace.steps if isinstance(s, events.Sent))
+    (left,) = (s for s in trace.steps if isinstance(s, events.SentEvent))
     assert left.port == 3
     assert IP(bytes.fromhex(left.frame)[14:]).ttl == 8

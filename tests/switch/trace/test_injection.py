@@ -11,10 +11,10 @@ from functools import partial
 
 import pytest
 
-from tailrace.switch.core import Switch, SwitchConfig
-from tailrace.switch.trace import TraceError, events, injection, try_packet
+from tailrace.switch.core import SwitchConfig, V1ModelSwitch
+from tailrace.switch.trace import TraceError, dry_run_packet, events, injection
 from tailrace.switch.trace.injection import send_packet
-from tailrace.switch.trace.live_trace import Watch
+from tailrace.switch.trace.live_trace import LiveTracer
 from tailrace.switch.trace.text import text
 from tests.long import some
 from tests.switch.daemon.io.test_real_core import add_route, ipv4
@@ -40,19 +40,19 @@ def test_what_is_told_is_what_a_try_says(name: str) -> None:
         arrivals = [*others[:1], (port, frame), *others[1:]]
 
         come = partial(arrive, arrivals=arrivals, now_ns=now_ns)
-        trace = try_packet(twins.tried, port, frame, at_ns=now_ns)
+        trace = dry_run_packet(twins.tried, port, frame, at_ns=now_ns)
         sent = send_packet(twins.tried, lambda *_, come=come: come(twins.tried), port, frame)
         come(twins.other)
         assert twins.state(twins.tried) == twins.state(twins.other)
         assert (sent.cut, sent.inside) == (False, 0)
-        assert sent.steps[0] == events.Enter(port=port, frame=frame.hex())
+        assert sent.steps[0] == events.EnterEvent(port=port, frame=frame.hex())
         if not others:
             told, said = ([plain(step) for step in steps_of(each.steps)] for each in (sent, trace))
             assert told == said
         twins.enter(trace)
 
 
-def arrive(switch: Switch, arrivals: list[tuple[int, bytes]], now_ns: int) -> None:
+def arrive(switch: V1ModelSwitch, arrivals: list[tuple[int, bytes]], now_ns: int) -> None:
     for port, frame in arrivals:
         switch.inject(port, frame, now_ns)
     switch.run(now_ns)
@@ -60,7 +60,7 @@ def arrive(switch: Switch, arrivals: list[tuple[int, bytes]], now_ns: int) -> No
 
 
 @contextmanager
-def running(switch: Switch, clock: list[int]) -> Iterator[None]:
+def running(switch: V1ModelSwitch, clock: list[int]) -> Iterator[None]:
     """The switch runs in a thread of its own, a millisecond of its time after the other."""
     ended = threading.Event()
 
@@ -80,15 +80,15 @@ def running(switch: Switch, clock: list[int]) -> Iterator[None]:
 
 
 @contextmanager
-def slow() -> Iterator[tuple[Switch, bytes]]:
+def slow() -> Iterator[tuple[V1ModelSwitch, bytes]]:
     """A switch with ports of 1 Mb/s, and a frame of 1 KB that leaves by port 1."""
     config = SwitchConfig(port_rate_bps=1_000_000, tick_ns=1000)
-    with Switch(program("basic_l3"), config) as switch:
+    with V1ModelSwitch(program("basic_l3"), config) as switch:
         add_route(switch)
         yield switch, ipv4(1, 1000)
 
 
-def behind(others: int, switch: Switch, frame: bytes, now_ns: int = 0) -> None:
+def behind(others: int, switch: V1ModelSwitch, frame: bytes, now_ns: int = 0) -> None:
     """A frame comes after so many others."""
     for _ in range(others):
         switch.inject(0, frame[:-1], now_ns)
@@ -101,11 +101,11 @@ def test_it_waits_in_queues_as_others_do() -> None:
     with slow() as (switch, frame):
         with running(switch, clock):
             trace = send_packet(switch, lambda *_: behind(10, switch, frame, clock[0]), 0, frame, most_s=60)
-        (queue,) = [step for step in trace.steps if isinstance(step, events.Queue)]
-        (leave,) = [step for step in trace.steps if isinstance(step, events.Leave)]
+        (queue,) = [step for step in trace.steps if isinstance(step, events.QueueEvent)]
+        (leave,) = [step for step in trace.steps if isinstance(step, events.LeaveEvent)]
         assert queue.packets >= 8
         assert leave.waited_ticks >= 8 * queue.bytes
-        assert isinstance(trace.steps[-1], events.Sent)
+        assert isinstance(trace.steps[-1], events.SentEvent)
         assert not trace.inside
         assert switch.drops() == {}
 
@@ -127,7 +127,7 @@ def test_who_never_leaves_is_not_waited_for() -> None:
 
 def test_who_circles_is_told_of_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """A packet that tells more and more while it is followed ends the trace, not the memory."""
-    monkeypatch.setattr(injection, "MOST_TOLD", 100)
+    monkeypatch.setattr(injection, "MOST_RECORD_FIELDS", 100)
     with slow() as (switch, frame):
         trace = send_packet(switch, lambda *_: behind(2, switch, frame), 0, frame, most_s=LONG_S)
         assert trace.cut
@@ -152,10 +152,10 @@ def test_another_program_ends_it() -> None:
 def test_what_cannot_be_sent() -> None:
     """A switch without a program, one that is watched already, a packet that does not come in."""
     frame = next(frames(random.Random(1)))
-    with Switch(None) as switch, pytest.raises(TraceError, match="no program"):
+    with V1ModelSwitch(None) as switch, pytest.raises(TraceError, match="no program"):
         send_packet(switch, lambda *_: None, PORT, frame)
-    with Switch(program("basic_l3")) as switch:
-        with Watch(switch, None, pytest.fail), pytest.raises(TraceError, match="already"):
+    with V1ModelSwitch(program("basic_l3")) as switch:
+        with LiveTracer(switch, None, pytest.fail), pytest.raises(TraceError, match="already"):
             send_packet(switch, lambda *_: None, PORT, frame)
         with pytest.raises(TraceError, match="has not let it in"):
             send_packet(switch, lambda *_: None, PORT, frame)

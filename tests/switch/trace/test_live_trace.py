@@ -8,11 +8,11 @@ from collections import defaultdict
 
 import pytest
 
-from tailrace.switch.compiler import Program
-from tailrace.switch.core import Switch
-from tailrace.switch.trace import events, try_packet
+from tailrace.switch.compiler import SwitchProgram
+from tailrace.switch.core import V1ModelSwitch
+from tailrace.switch.trace import dry_run_packet, events
 from tailrace.switch.trace.bmv2_log import PacketLogs
-from tailrace.switch.trace.live_trace import Watch
+from tailrace.switch.trace.live_trace import LiveTracer
 from tests.long import some
 from tests.switch.trace.test_dry_run import NAMES, PORTS, Twins, frames, program, steps_of
 
@@ -26,21 +26,21 @@ def test_what_is_told_is_what_a_try_says(name: str) -> None:
     told: dict[int, list[events.Event]] = defaultdict(list)
     said: list[str] = []
     packets = frames(twins.chooser)
-    with Watch(twins.tried, lambda _, number, step: told[number].append(step), said.append) as watch:
-        watch.look()
+    with LiveTracer(twins.tried, lambda _, number, step: told[number].append(step), said.append) as watch:
+        watch.poll()
         for number in range(60):
             port, frame, now_ns = twins.chooser.choice(PORTS), next(packets), 1000 * number
-            trace = try_packet(twins.tried, port, frame, at_ns=now_ns)
+            trace = dry_run_packet(twins.tried, port, frame, at_ns=now_ns)
             for switch in (twins.tried, twins.other):
                 switch.inject(port, frame, now_ns)
                 switch.run(now_ns)
                 switch.outputs()
-            watch.look()
+            watch.poll()
             assert twins.state(twins.tried) == twins.state(twins.other)
             first = min(told)
             expected = [plain(step) for step in trace.steps]
             assert [plain(step) for step in told.pop(first)] == expected
-            copies = [s for s in steps_of(trace.steps) if isinstance(s, events.Copy)]
+            copies = [s for s in steps_of(trace.steps) if isinstance(s, events.CopyEvent)]
             assert len(told) == sum(bool(copy.steps) for copy in copies)
             told.clear()
             twins.enter(trace)
@@ -49,9 +49,9 @@ def test_what_is_told_is_what_a_try_says(name: str) -> None:
 
 def plain(step: events.Event) -> object:
     """A step without what tells packets apart: numbers of copies, and how long queues are."""
-    if isinstance(step, events.Copy):
+    if isinstance(step, events.CopyEvent):
         return "copy", step.port, step.instance
-    if isinstance(step, events.Queue):
+    if isinstance(step, events.QueueEvent):
         return "queue", step.port, step.priority
     return step
 
@@ -60,20 +60,20 @@ def test_other_programs_are_watched_too() -> None:
     """After another program is loaded its packets are told; after the end nobody is, and nothing is slower."""
     told: list[str] = []
 
-    def tell(loaded: Program, _: int, step: events.Event) -> None:
-        if isinstance(step, events.Enter):
+    def tell(loaded: SwitchProgram, _: int, step: events.Event) -> None:
+        if isinstance(step, events.EnterEvent):
             told.append(loaded.source)
 
     first, second = program("basic_l3"), program("registers")
     frame = next(frames(random.Random(1)))
-    with Switch(first) as switch:
-        with Watch(switch, tell, pytest.fail) as watch:
-            watch.look()
+    with V1ModelSwitch(first) as switch:
+        with LiveTracer(switch, tell, pytest.fail) as watch:
+            watch.poll()
             switch.inject(1, frame, 0)
             switch.load(second)
-            watch.look()
+            watch.poll()
             switch.inject(1, frame, 1000)
-            watch.look()
+            watch.poll()
             assert told == ["basic_l3", "registers"]
         switch.inject(1, frame, 2000)
         assert told == ["basic_l3", "registers"]
@@ -85,10 +85,10 @@ def test_too_many_packets_are_counted() -> None:
     said: list[str] = []
     frame = next(frames(random.Random(1)))
     sent = 20_000
-    with Switch(program("loops")) as switch:
-        watch = Watch(switch, lambda _, number, step: told[number].append(step), said.append)
-        watch.look()
-        with watch._looking:
+    with V1ModelSwitch(program("loops")) as switch:
+        watch = LiveTracer(switch, lambda _, number, step: told[number].append(step), said.append)
+        watch.poll()
+        with watch._polling:
             for number in range(sent):
                 switch.inject(1, frame, number)
                 if number % 1000 == 0:
@@ -99,8 +99,8 @@ def test_too_many_packets_are_counted() -> None:
     assert untold + len(told) == sent
     assert len(told) > 10
     for steps in told.values():
-        assert isinstance(steps[0], events.Enter)
-        assert isinstance(steps[-1], events.Sent | events.Drop)
+        assert isinstance(steps[0], events.EnterEvent)
+        assert isinstance(steps[-1], events.SentEvent | events.DropEvent)
 
 
 def test_lines_of_bmv2s_log() -> None:
@@ -110,8 +110,8 @@ def test_lines_of_bmv2s_log() -> None:
     frame = bytes.fromhex("020000000001 020000000009 0800 45000014000000004011 63cf 0a000109 0a000202")
     logs = PacketLogs(511)
     condition = "hdr.ipv4.isValid() && std.checksum_error == 0 && hdr.ipv4.ttl > 1"
-    with Switch(program("basic_l3")) as switch:
-        steps = try_packet(switch, 1, frame).steps
+    with V1ModelSwitch(program("basic_l3")) as switch:
+        steps = dry_run_packet(switch, 1, frame).steps
     assert [(level[0], text) for step in steps for level, text in logs.lines(7, step)] == [
         ("d", "[0.0] Processing packet received on port 1"),
         ("d", "[0.0] Parser 'parser': start"),
@@ -149,8 +149,8 @@ def test_bytes_of_packets_are_dumped_where_they_come_in_and_go_out() -> None:
         lines.extend(text for level, text in logs.lines(number, step) if level == "info")
 
     sent = []
-    with Watch(twins.tried, tell, pytest.fail) as watch:
-        watch.look()
+    with LiveTracer(twins.tried, tell, pytest.fail) as watch:
+        watch.poll()
         packets = frames(random.Random(4))
         came = [next(packets) for _ in range(50)]
         for number, frame in enumerate(came):
@@ -171,15 +171,15 @@ def test_lines_of_copies(name: str) -> None:
     twins = Twins(program(name), seed=4)
     logs = PacketLogs(511)
     copies = set()
-    with Watch(
+    with LiveTracer(
         twins.tried, lambda _, number, step: copies.update(_heads(logs, number, step)), pytest.fail
     ) as watch:
-        watch.look()
+        watch.poll()
         packets = frames(random.Random(4))
         for number in range(50):
             twins.tried.inject(2, next(packets), number)
             twins.tried.outputs()
-        watch.look()
+        watch.poll()
         assert watch._reader is not None
         assert not watch._reader._packets
     heads = {head.partition(".")[0] for head in copies}

@@ -11,8 +11,8 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from tailrace.switch.compiler import load_program
-from tailrace.switch.core import Switch, SwitchConfig
-from tailrace.switch.trace import Trace, events, try_packet
+from tailrace.switch.core import SwitchConfig, V1ModelSwitch
+from tailrace.switch.trace import Trace, dry_run_packet, events
 from tailrace.switch.trace.proto import message_of, schema, text_of
 from tests.test_readme import ROOT
 
@@ -54,11 +54,11 @@ def bmv2s_reader() -> Any:
 
 
 def traces(name: str, count: int) -> list[Trace]:
-    switch = Switch(load_program((BUILD / f"{name}.json").read_bytes()), SwitchConfig())
+    switch = V1ModelSwitch(load_program((BUILD / f"{name}.json").read_bytes()), SwitchConfig())
     made = random.Random(name)
     try:
         return [
-            try_packet(switch, made.randrange(8), made.randbytes(made.randrange(14, 200)))
+            dry_run_packet(switch, made.randrange(8), made.randbytes(made.randrange(14, 200)))
             for _ in range(count)
         ]
     finally:
@@ -72,16 +72,16 @@ def test_a_reader_of_bmv2s_traces_reads_them(name: str) -> None:
     for trace in traces(name, 10):
         found = reader.FromString(message_of(trace).SerializeToString())
         enter = trace.steps[0]
-        assert isinstance(enter, events.Enter)
+        assert isinstance(enter, events.EnterEvent)
         assert (found.input.packet_id, found.input.ingress_port) == (1, enter.port)
         stages = [e.pipeline_stage for e in found.root.events if e.HasField("pipeline_stage")]
-        begun = [step.stage for step in trace.steps if isinstance(step, events.Begin)]
+        begun = [step.stage for step in trace.steps if isinstance(step, events.BeginEvent)]
         assert [(s.stage_name, s.direction) for s in stages] == [
             (stage, direction) for stage in begun for direction in (1, 2)
         ]
-        sent = [step for step in trace.steps if isinstance(step, events.Sent)]
+        sent = [step for step in trace.steps if isinstance(step, events.SentEvent)]
         assert found.root.HasField("transmit") == bool(sent)
-        assert found.root.HasField("drop") == any(isinstance(step, events.Drop) for step in trace.steps)
+        assert found.root.HasField("drop") == any(isinstance(step, events.DropEvent) for step in trace.steps)
         if sent:
             assert found.root.transmit.egress_port == sent[0].port
             assert found.root.transmit.packet_size == len(sent[0].frame) // 2
@@ -89,7 +89,7 @@ def test_a_reader_of_bmv2s_traces_reads_them(name: str) -> None:
 
 def counted(steps: tuple[events.Event, ...]) -> int:
     """Steps, with those of copies."""
-    return sum(1 + (counted(step.steps) if isinstance(step, events.Copy) else 0) for step in steps)
+    return sum(1 + (counted(step.steps) if isinstance(step, events.CopyEvent) else 0) for step in steps)
 
 
 def events_in(tree: Any) -> int:
@@ -105,7 +105,7 @@ def test_nothing_is_left_out(name: str) -> None:
     for trace in traces(name, 10):
         found: Any = message_of(trace)
         assert events_in(found.root) == counted(trace.steps)
-        changes = [c for s in trace.steps if isinstance(s, events.Statement) for c in s.changes]
+        changes = [c for s in trace.steps if isinstance(s, events.StatementEvent) for c in s.changes]
         told = [c for e in found.root.events if e.HasField("statement") for c in e.statement.changes]
         assert [(c.field, int.from_bytes(c.after, "big")) for c in told] == [
             (c.field, c.after) for c in changes

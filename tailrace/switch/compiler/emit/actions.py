@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tailrace.switch.compiler.emit.locals import Locals
-from tailrace.switch.compiler.emit.lvalues import Places, field_name, set_valid
-from tailrace.switch.compiler.emit.text import Code, counted, identifier, string
+from tailrace.switch.compiler.emit.lvalues import Lvalues, field_name, set_valid
+from tailrace.switch.compiler.emit.text import CodeWriter, counted, identifier, string
 from tailrace.switch.compiler.emit.values import Val, Values, kind_of
-from tailrace.switch.compiler.errors import ProgramError
+from tailrace.switch.compiler.errors import CompilerError
 from tailrace.switch.compiler.expr import Expr, FieldRef, HeaderRef, UnionRef
 from tailrace.switch.compiler.model import Action, HeaderType, Model, Param, Primitive, limbs_of
 
@@ -24,7 +24,7 @@ def action_name(a: Action) -> str:
     return f"action_{a.index}_{identifier(a.name)}"
 
 
-def emit_actions(code: Code, model: Model, own: Locals) -> None:
+def emit_actions(code: CodeWriter, model: Model, own: Locals) -> None:
     """All actions as functions ``action_N(s, p, h, l, d)``; ``d`` are the entry's limbs."""
     sites = _sites(model)
     for a in model.actions:
@@ -36,11 +36,11 @@ def emit_actions(code: Code, model: Model, own: Locals) -> None:
         code.open("    struct tr_phv *h, struct tr_locals *l, const uint64_t *d)")
         for name in ("s", "p", "h", "l", "d"):
             code.line(f"(void){name};")
-        if code.glass:
-            head = f"(const uint64_t[]){{TR_SEEN_ACTION, {a.index}}}"
-            code.line(f"tr_see_limbs(s, p, {head}, 2, d, {a.limbs if a.params else 0});")
+        if code.tracing:
+            head = f"(const uint64_t[]){{TR_RECORD_ACTION, {a.index}}}"
+            code.line(f"tr_trace_limbs(s, p, {head}, 2, d, {a.limbs if a.params else 0});")
             code.used("action", a.index)
-        body = ActionBody(code, Places(model, own), a.params, "end")
+        body = ActionBody(code, Lvalues(model, own), a.params, "end")
         targets = {b.args[-1] for b in a.body if b.op in ("_jump", "_jump_if_zero")}
         if any(isinstance(t, int) and t <= i for i, b in enumerate(a.body) for t in _targets(b)):
             code.line("uint32_t jumps = 0;")
@@ -49,7 +49,7 @@ def emit_actions(code: Code, model: Model, own: Locals) -> None:
             if i in targets:
                 code.line(f"at_{i}: __attribute__((unused));")
             code.open("")
-            code.see("TR_SEEN_STEP", "TR_OWNER_ACTION", a.index, i)
+            code.trace("TR_RECORD_STEP", "TR_OWNER_ACTION", a.index, i)
             code.used("statement", a.index, i)
             body.primitive(primitive, i)
             code.close()
@@ -89,7 +89,7 @@ def _targets(b: Primitive) -> list[Any]:
 class ActionBody:
     """Emits primitives. ``end`` is the label behind the last one."""
 
-    def __init__(self, code: Code, places: Places, params: tuple[Param, ...], end: str) -> None:
+    def __init__(self, code: CodeWriter, places: Lvalues, params: tuple[Param, ...], end: str) -> None:
         self.code = code
         self.model = places.model
         self.places = places
@@ -118,7 +118,7 @@ class ActionBody:
         tt, st = self.model.type_of(target.header), self.model.type_of(source.header)
         tf, sf = tt.fields[target.field], st.fields[source.field]
         if not tf.varbit or not sf.varbit or tf.bits < sf.bits:
-            raise ProgramError(f"{self.model.name}: varbit field {tf.name} cannot hold {sf.name}")
+            raise CompilerError(f"{self.model.name}: varbit field {tf.name} cannot hold {sf.name}")
         dst = self.places.header(target.header, self.code, self.values)
         src = self.places.header(source.header, self.code, self.values)
         self.code.line(f"{dst}.vl_bits = {src}.vl_bits;")
@@ -128,7 +128,7 @@ class ActionBody:
     def _do_assign_header(self, target: HeaderRef, source: HeaderRef) -> None:
         t, u = self.model.type_of(target), self.model.type_of(source)
         if t.index != u.index:
-            raise ProgramError(f"{self.model.name}: header of type {u.name} is assigned to one of {t.name}")
+            raise CompilerError(f"{self.model.name}: header of type {u.name} is assigned to one of {t.name}")
         dst = self.places.header(target, self.code, self.values)
         src = self.places.header(source, self.code, self.values)
         self._copy_header(t, dst, src, self.places.siblings(target, dst))
@@ -145,7 +145,7 @@ class ActionBody:
 
     def _do_assign_union(self, target: UnionRef, source: UnionRef) -> None:
         if self.model.union_of(target).type != self.model.union_of(source).type:
-            raise ProgramError(f"{self.model.name}: unions of different types are assigned")
+            raise CompilerError(f"{self.model.name}: unions of different types are assigned")
         dst = self.places.union(target, self.code, self.values)
         src = self.places.union(source, self.code, self.values)
         self.code.line(f"{dst} = {src};")
@@ -156,7 +156,7 @@ class ActionBody:
             return
         left, right = self.model.stacks[target[0]], self.model.stacks[source[0]]
         if left.type != right.type or len(left.headers) != len(right.headers):
-            raise ProgramError(
+            raise CompilerError(
                 f"{self.model.name}: stacks {left.name} and {right.name} differ in type or size"
             )
         dst, src = self.places.stack(left.index), self.places.stack(right.index)
@@ -168,7 +168,7 @@ class ActionBody:
         left, right = self.model.union_stacks[target[0]], self.model.union_stacks[source[0]]
         same = self.model.unions[left.unions[0]].type == self.model.unions[right.unions[0]].type
         if not same or len(left.unions) != len(right.unions):
-            raise ProgramError(
+            raise CompilerError(
                 f"{self.model.name}: stacks {left.name} and {right.name} differ in type or size"
             )
         dst, src = self.places.union_stack(left.index), self.places.union_stack(right.index)
@@ -275,11 +275,11 @@ class ActionBody:
 
     def _do_count(self, counter: int, index: Expr) -> None:
         size, at = self.model.counters[counter].size, self.values.index(index)
-        if self.code.glass:
+        if self.code.tracing:
             t, cells = self.code.temp(), f"s->counters[{counter}]"
             self.code.line(f"uint64_t {t} = {at};")
-            self.code.see("TR_SEEN_COUNT", counter, t, f"{t} < {size}u")
-            self.code.line(f"if ({t} < {size}u && tr_keep(s, p, &{cells}[{t}], sizeof *{cells}))")
+            self.code.trace("TR_RECORD_COUNT", counter, t, f"{t} < {size}u")
+            self.code.line(f"if ({t} < {size}u && tr_undo_save(s, p, &{cells}[{t}], sizeof *{cells}))")
             at = t
         self.code.line(f"tr_count(s->counters[{counter}], {size}u, {at}, p);")
 
@@ -291,8 +291,8 @@ class ActionBody:
         self.code.line(f"uint64_t {t} = {self.values.index(index)};")
         self.code.line(f"if ({t} < {m.size}u)")
         execute = f"tr_meter_execute(&s->meters[{meter}][{t}], p->in_len, {amount}, s->now_ps)"
-        if self.code.glass:
-            execute = f"tr_see_meter(s, p, {meter}, {t}, &s->meters[{meter}][{t}], {amount})"
+        if self.code.tracing:
+            execute = f"tr_trace_meter(s, p, {meter}, {t}, &s->meters[{meter}][{t}], {amount})"
         self.code.line(f"    {place} = {execute} & {mask};")
 
     def _do_modify_field_rng_uniform(self, target: FieldRef, low: Expr, high: Expr) -> None:
@@ -300,7 +300,7 @@ class ActionBody:
         self.code.line(f"uint64_t {a} = {self.values.clean(low, 64)};")
         self.code.line(f"uint64_t {b} = {self.values.clean(high, 64)};")
         self.code.line(f"if ({a} <= {b})")
-        draw = f"tr_see_random(s, p, {a}, {b})" if self.code.glass else f"tr_random(s, {a}, {b})"
+        draw = f"tr_trace_random(s, p, {a}, {b})" if self.code.tracing else f"tr_random(s, {a}, {b})"
         self._store_word(target, draw, "    ")
 
     def _do_modify_field_with_hash_based_offset(
@@ -392,7 +392,7 @@ class ActionBody:
         self.code.close()
 
     def _do_log_msg(self, text: str, numbers: tuple[Expr, ...]) -> None:
-        self.code.open("if (s->log || s->glass)" if self.code.glass else "if (s->log)")
+        self.code.open("if (s->log || s->tracer)" if self.code.tracing else "if (s->log)")
         names = []
         for e in numbers:
             names.append(self._decimal(self.values.exact(e)))

@@ -7,13 +7,13 @@ from machine words.
 
 from __future__ import annotations
 
-from tailrace.switch.compiler.errors import ProgramError
+from tailrace.switch.compiler.errors import CompilerError
 from tailrace.switch.compiler.expr import (
+    ActionParam,
     BoolConst,
     Const,
     Expr,
     FieldRef,
-    Local,
     Lookahead,
     Op,
     RegisterCell,
@@ -62,7 +62,7 @@ class BoundsOf:
         """
         found = self._of(e)
         if width(found) > _WIDEST:
-            raise ProgramError(f"{self.model.name}: a shift by a run-time amount has no bounded result")
+            raise CompilerError(f"{self.model.name}: a shift by a run-time amount has no bounded result")
         return found
 
     def _of(self, e: Expr) -> Bounds:
@@ -71,7 +71,7 @@ class BoundsOf:
         if isinstance(e, FieldRef):
             f = self.model.field_type(e)
             return signed(f.bits) if f.signed else unsigned(f.bits)
-        if isinstance(e, Local):
+        if isinstance(e, ActionParam):
             return unsigned(self.params[e.index].bits)
         if isinstance(e, Lookahead):
             return unsigned(e.bits)

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from tailrace.switch.compiler.emit.lvalues import Places, field_name
+from tailrace.switch.compiler.emit.lvalues import Lvalues, field_name
 from tailrace.switch.compiler.emit.packing import Chunk, chunks, pack, zeros
-from tailrace.switch.compiler.emit.text import Code, identifier
+from tailrace.switch.compiler.emit.text import CodeWriter, identifier
 from tailrace.switch.compiler.emit.values import Values
 from tailrace.switch.compiler.expr import FieldRef, HeaderRef
 from tailrace.switch.compiler.model import CalcInput, Calculation, ConstInput, HeaderInput, Model
@@ -23,7 +23,7 @@ _FUNCTION = {
 _Group = tuple[HeaderRef | None, list[CalcInput], int]
 
 
-def emit_calculations(code: Code, model: Model) -> None:
+def emit_calculations(code: CodeWriter, model: Model) -> None:
     """``calc_N(s, p, h)`` for each calculation."""
     for c in model.calculations:
         _emit(code, model, c)
@@ -41,13 +41,13 @@ def _header_of(item: CalcInput) -> HeaderRef | None:
     return None if isinstance(item, ConstInput) else item.header
 
 
-def _emit(code: Code, model: Model, c: Calculation) -> None:
+def _emit(code: CodeWriter, model: Model, c: Calculation) -> None:
     code.open(f"static uint64_t calc_{c.index}(tr_switch *s, const tr_pkt *p, struct tr_phv *h)")
     code.line("(void)s;")
     code.line("(void)p;")
     code.line("(void)h;")
     if c.algo == "random":
-        draw = "tr_see_random(s, p, 0, UINT64_MAX)" if code.glass else "tr_random(s, 0, UINT64_MAX)"
+        draw = "tr_trace_random(s, p, 0, UINT64_MAX)" if code.tracing else "tr_random(s, 0, UINT64_MAX)"
         code.line(f"return {draw};")
         code.close()
         code.line("")
@@ -132,8 +132,8 @@ def _const_chunks(item: ConstInput) -> list[Chunk]:
     return found
 
 
-def _group_pieces(model: Model, code: Code, items: list[CalcInput]) -> list[Chunk]:
-    places = Places(model)
+def _group_pieces(model: Model, code: CodeWriter, items: list[CalcInput]) -> list[Chunk]:
+    places = Lvalues(model)
     values = Values(model, places, code)
     pieces: list[Chunk] = []
     for item in items:
@@ -143,14 +143,14 @@ def _group_pieces(model: Model, code: Code, items: list[CalcInput]) -> list[Chun
     return pieces
 
 
-def _open_valid(model: Model, code: Code, header: HeaderRef | None) -> None:
+def _open_valid(model: Model, code: CodeWriter, header: HeaderRef | None) -> None:
     """Opens a block that is entered when the header takes part."""
-    places = Places(model)
+    places = Lvalues(model)
     valid = "" if header is None else f"{places.header(header, code, Values(model, places, code))}.valid"
     code.open(f"if ({valid})" if valid else "")
 
 
-def _emit_grouped(code: Code, model: Model, groups: list[_Group]) -> None:
+def _emit_grouped(code: CodeWriter, model: Model, groups: list[_Group]) -> None:
     code.line("uint32_t o = 0;")
     for header, items, _ in groups:
         pieces = _group_pieces(model, code, items)
@@ -160,7 +160,7 @@ def _emit_grouped(code: Code, model: Model, groups: list[_Group]) -> None:
         code.close()
 
 
-def _emit_csum16(code: Code, model: Model, groups: list[_Group]) -> None:
+def _emit_csum16(code: CodeWriter, model: Model, groups: list[_Group]) -> None:
     """The Internet checksum, part by part: lengths are known, so that no loop is left."""
     code.line("uint64_t sum = 0;")
     for header, items, bits in groups:
@@ -175,9 +175,9 @@ def _emit_csum16(code: Code, model: Model, groups: list[_Group]) -> None:
     code.line("")
 
 
-def _emit_bitwise(code: Code, model: Model, c: Calculation) -> None:
+def _emit_bitwise(code: CodeWriter, model: Model, c: Calculation) -> None:
     """Inputs at bit offsets that depend on which headers are valid."""
-    places = Places(model)
+    places = Lvalues(model)
     values = Values(model, places, code)
     code.line("uint32_t bit = 0;")
     code.line("memset(buf, 0, sizeof buf);")
@@ -204,9 +204,9 @@ def _emit_bitwise(code: Code, model: Model, c: Calculation) -> None:
     code.line("uint32_t o = (bit + 7) / 8;")
 
 
-def emit_checksums(code: Code, model: Model) -> None:
+def emit_checksums(code: CodeWriter, model: Model) -> None:
     """``trp_verify`` and ``trp_update``: the checksum blocks."""
-    places = Places(model)
+    places = Lvalues(model)
     code.open("static int trp_verify(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
     code.line("int wrong = 0;")
     code.line("(void)s;")
@@ -226,7 +226,7 @@ def emit_checksums(code: Code, model: Model) -> None:
         code.open(f"if ({valid} && {cond})")
         t = code.temp()
         code.line(f"const int {t} = calc_{c.calculation}(s, p, h) != (uint64_t){field};")
-        code.see("TR_SEEN_CHECKSUM", i, 0, f"!{t}")
+        code.trace("TR_RECORD_CHECKSUM", i, 0, f"!{t}")
         code.line(f"wrong |= {t};")
         code.close()
         code.close()
@@ -249,7 +249,7 @@ def emit_checksums(code: Code, model: Model) -> None:
         place = places.header(c.target.header, code, values)
         field = f"{place}.{field_name(model.type_of(c.target.header), c.target.field)}"
         code.open(f"if ({cond})")
-        code.see("TR_SEEN_CHECKSUM", i, 1, 1)
+        code.trace("TR_RECORD_CHECKSUM", i, 1, 1)
         code.line(f"{field} = calc_{c.calculation}(s, p, h) & tr_mask64({min(64, f.bits)});")
         code.changes("NULL")
         code.close()

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C text that says where a program's fields stand, for those who read the records of a program of glass."""
+"""C text of the layout of a program's fields, which readers of trace records need."""
 
 from __future__ import annotations
 
 from tailrace.switch.compiler.emit.locals import Locals
-from tailrace.switch.compiler.emit.lvalues import Places, field_name
-from tailrace.switch.compiler.emit.text import Code
+from tailrace.switch.compiler.emit.lvalues import Lvalues, field_name
+from tailrace.switch.compiler.emit.text import CodeWriter
 from tailrace.switch.compiler.model import Header, Model
 
 
-def emit_places(code: Code, model: Model, own: Locals) -> None:
+def emit_places(code: CodeWriter, model: Model, own: Locals) -> None:
     """``tr_program_places``, an array of ``tr_place`` whose last item has kind TR_PLACE_END."""
-    places = Places(model, own)
+    places = Lvalues(model, own)
     code.line("extern const tr_place tr_program_places[];")
     code.open('const tr_place tr_program_places[] __attribute__((visibility("default"))) =')
     split = {header for header, _ in own.fields}
@@ -30,7 +30,9 @@ def emit_places(code: Code, model: Model, own: Locals) -> None:
     code.line("")
 
 
-def _header(code: Code, model: Model, places: Places, header: Header, apart: set[tuple[int, int]]) -> None:
+def _header(
+    code: CodeWriter, model: Model, places: Lvalues, header: Header, apart: set[tuple[int, int]]
+) -> None:
     t = model.header_types[header.type]
     inst = places.header_inst(header.index)
     if not header.metadata:
@@ -48,7 +50,7 @@ def _header(code: Code, model: Model, places: Places, header: Header, apart: set
         _place(code, "FIELD", header.index, i, f"{inst}.{field_name(t, i)}")
 
 
-def _place(code: Code, kind: str, index: int, field: int, place: str) -> None:
+def _place(code: CodeWriter, kind: str, index: int, field: int, place: str) -> None:
     pointer, member = place.split("->", 1)
     struct = "struct tr_locals" if pointer == "l" else "struct tr_phv"
     size = f"sizeof(({struct} *)0)->{member}"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from tailrace.switch.compiler.emit.carried import Carried
 from tailrace.switch.compiler.emit.locals import Locals
 from tailrace.switch.compiler.emit.lvalues import (
-    Places,
+    Lvalues,
     declare_field,
     field_name,
     set_valid,
@@ -14,7 +14,7 @@ from tailrace.switch.compiler.emit.lvalues import (
     union_type_name,
 )
 from tailrace.switch.compiler.emit.packing import chunks, pack
-from tailrace.switch.compiler.emit.text import Code, storage
+from tailrace.switch.compiler.emit.text import CodeWriter, storage
 from tailrace.switch.compiler.expr import HeaderInst
 from tailrace.switch.compiler.model import HeaderType, Model
 
@@ -40,7 +40,7 @@ STANDARD = (
 )
 
 
-def emit_types(code: Code, model: Model, kept: Carried, own: Locals) -> None:
+def emit_types(code: CodeWriter, model: Model, kept: Carried, own: Locals) -> None:
     """Structs of header types and unions, ``struct tr_phv``, in which what is left behind comes last, and
     ``struct tr_locals``.
     """
@@ -67,8 +67,8 @@ def emit_types(code: Code, model: Model, kept: Carried, own: Locals) -> None:
     _emit_locals(code, model, own)
 
 
-def _emit_phv(code: Code, model: Model, kept: Carried, own: Locals) -> None:
-    places = Places(model)
+def _emit_phv(code: CodeWriter, model: Model, kept: Carried, own: Locals) -> None:
+    places = Lvalues(model)
     places.pointer = ""
     last = ([] if kept.split is None else [kept.split]) + sorted(kept.headers)
     code.open("struct tr_phv")
@@ -94,8 +94,8 @@ def _emit_phv(code: Code, model: Model, kept: Carried, own: Locals) -> None:
     code.line("")
 
 
-def _emit_locals(code: Code, model: Model, own: Locals) -> None:
-    places = Places(model, own)
+def _emit_locals(code: CodeWriter, model: Model, own: Locals) -> None:
+    places = Lvalues(model, own)
     code.open("struct tr_locals")
     for index in sorted(own.headers):
         code.line(_member(model, places, index))
@@ -108,14 +108,14 @@ def _emit_locals(code: Code, model: Model, own: Locals) -> None:
     code.line("")
 
 
-def _member(model: Model, places: Places, index: int) -> str:
+def _member(model: Model, places: Lvalues, index: int) -> str:
     place = places.header_inst(index).rpartition(">")[2]
     return f"{type_name(model.header_types[model.headers[index].type])} {place};"
 
 
 def carried_bytes(model: Model, kept: Carried) -> str:
     """A C expression: bytes of the PHV before what is left behind."""
-    places = Places(model)
+    places = Lvalues(model)
     places.pointer = ""
     if kept.split is not None:
         t = model.header_types[model.headers[kept.split].type]
@@ -127,9 +127,9 @@ def carried_bytes(model: Model, kept: Carried) -> str:
     return f"offsetof(struct tr_phv, {first})"
 
 
-def emit_standard(code: Code, model: Model) -> None:
+def emit_standard(code: CodeWriter, model: Model) -> None:
     """Accessors of standard_metadata; a field the program lacks reads as 0."""
-    places = Places(model)
+    places = Lvalues(model)
     for name in STANDARD:
         ref = model.standard.get(name)
         code.open(f"TR_INLINE void trp_set_{name}(struct tr_phv *h, uint64_t v)")
@@ -154,7 +154,7 @@ def emit_standard(code: Code, model: Model) -> None:
         code.line("")
 
 
-def emit_type_functions(code: Code, model: Model) -> None:
+def emit_type_functions(code: CodeWriter, model: Model) -> None:
     """``extract_htN``, ``deparse_htN`` and ``same_htN`` for each header type."""
     used = {h.type for h in model.headers if not h.metadata}
     for t in model.header_types:
@@ -185,7 +185,7 @@ def _store(place: str, f_bits: int, offset: str) -> str:
     return f"tr_put64(b, {offset}, {f_bits}, {place});"
 
 
-def _emit_extract(code: Code, t: HeaderType) -> None:
+def _emit_extract(code: CodeWriter, t: HeaderType) -> None:
     code.open(f"TR_INLINE void extract_ht{t.index}({type_name(t)} *x, const uint8_t *b)")
     at = 0
     for i, f in enumerate(t.wire):
@@ -198,7 +198,7 @@ def _emit_extract(code: Code, t: HeaderType) -> None:
     code.line("")
 
 
-def _emit_deparse(code: Code, t: HeaderType) -> None:
+def _emit_deparse(code: CodeWriter, t: HeaderType) -> None:
     code.open(f"TR_INLINE uint32_t deparse_ht{t.index}(const {type_name(t)} *x, uint8_t *b)")
     pieces = []
     for i, f in enumerate(t.wire):
@@ -210,7 +210,7 @@ def _emit_deparse(code: Code, t: HeaderType) -> None:
     code.line("")
 
 
-def _emit_extract_varbit(code: Code, t: HeaderType) -> None:
+def _emit_extract_varbit(code: CodeWriter, t: HeaderType) -> None:
     code.open(f"static void extract_ht{t.index}({type_name(t)} *x, const uint8_t *b, uint32_t vl)")
     code.line("uint32_t o = 0;")
     for i, f in enumerate(t.wire):
@@ -227,7 +227,7 @@ def _emit_extract_varbit(code: Code, t: HeaderType) -> None:
     code.line("")
 
 
-def _emit_deparse_varbit(code: Code, t: HeaderType) -> None:
+def _emit_deparse_varbit(code: CodeWriter, t: HeaderType) -> None:
     code.open(f"static uint32_t deparse_ht{t.index}(const {type_name(t)} *x, uint8_t *b)")
     code.line("uint32_t o = 0;")
     for i, f in enumerate(t.wire):
@@ -243,7 +243,7 @@ def _emit_deparse_varbit(code: Code, t: HeaderType) -> None:
     code.line("")
 
 
-def _emit_same(code: Code, t: HeaderType) -> None:
+def _emit_same(code: CodeWriter, t: HeaderType) -> None:
     name = type_name(t)
     code.open(f"static inline int same_ht{t.index}(const {name} *a, const {name} *b)")
     code.line("if (!a->valid || !b->valid)")

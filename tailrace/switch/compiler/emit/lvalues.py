@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tailrace.switch.compiler.emit.locals import Locals
-from tailrace.switch.compiler.emit.text import Code, identifier, storage
-from tailrace.switch.compiler.errors import ProgramError
+from tailrace.switch.compiler.emit.text import CodeWriter, identifier, storage
+from tailrace.switch.compiler.errors import CompilerError
 from tailrace.switch.compiler.expr import (
     FieldRef,
     HeaderInst,
@@ -48,7 +48,7 @@ def labels(prefix: str, names: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for i, name in enumerate(names):
         if name in found:
-            raise ProgramError(f'two nodes have the name "{name}"')
+            raise CompilerError(f'two nodes have the name "{name}"')
         found[name] = f"{prefix}_{i}_{identifier(name)}"
     return found
 
@@ -58,7 +58,7 @@ def field_name(t: HeaderType, position: int) -> str:
     return f"f{position}_{identifier(t.fields[position].name)}"
 
 
-def set_valid(code: Code, t: HeaderType, place: str, valid: int) -> None:
+def set_valid(code: CodeWriter, t: HeaderType, place: str, valid: int) -> None:
     """Makes a header of a type valid (1) or invalid (0); its hidden field follows."""
     code.line(f"{place}.valid = {valid};")
     if t.hidden is not None:
@@ -75,7 +75,7 @@ def declare_field(t: HeaderType, position: int, f: FieldType, before: str = "") 
     return f"{storage(f.bits)} {name};"
 
 
-class Places:
+class Lvalues:
     """C text for the places of headers, stacks and unions: ``struct tr_phv *h``, ``struct tr_locals *l``."""
 
     def __init__(self, model: Model, own: Locals = NO_LOCALS) -> None:
@@ -117,7 +117,7 @@ class Places:
             return f"l->h{index}_{identifier(header.name)}"
         return f"{self.pointer}->h{index}_{identifier(header.name)}"
 
-    def union(self, ref: UnionRef, code: Code, values: Values) -> str:
+    def union(self, ref: UnionRef, code: CodeWriter, values: Values) -> str:
         """A union; one chosen at run time becomes a pointer, to a blank one when out of range."""
         if isinstance(ref, UnionInst):
             return self.union_inst(ref.index)
@@ -129,7 +129,7 @@ class Places:
             index = f"(uint64_t){self.union_stack_next(ref.stack)} - 1"
         return _pick(code, kind, array, count, index)
 
-    def header(self, ref: HeaderRef, code: Code, values: Values) -> str:
+    def header(self, ref: HeaderRef, code: CodeWriter, values: Values) -> str:
         """A header; one chosen at run time becomes a pointer, to a blank one when out of range."""
         if isinstance(ref, HeaderInst):
             return self.header_inst(ref.index)
@@ -144,7 +144,7 @@ class Places:
             index = f"(uint64_t){self.stack_next(ref.stack)} - 1"
         return _pick(code, kind, array, count, index)
 
-    def field(self, ref: FieldRef, code: Code, values: Values) -> str:
+    def field(self, ref: FieldRef, code: CodeWriter, values: Values) -> str:
         """A field."""
         name = field_name(self.model.type_of(ref.header), ref.field)
         if isinstance(ref.header, HeaderInst) and (ref.header.index, ref.field) in self.own.fields:
@@ -168,7 +168,7 @@ class Places:
         return [f"{base}.m{k}" for k in range(count) if k != own]
 
 
-def _pick(code: Code, kind: str, array: str, count: int, index: str) -> str:
+def _pick(code: CodeWriter, kind: str, array: str, count: int, index: str) -> str:
     blank, i, pointer = code.temp(), code.temp(), code.temp()
     code.line(f"{kind} {blank};")
     code.line(f"uint64_t {i} = {index};")

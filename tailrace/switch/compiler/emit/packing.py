@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tailrace.switch.compiler.emit.text import Code
+from tailrace.switch.compiler.emit.text import CodeWriter
 from tailrace.switch.compiler.model import limbs_of
 
 Chunk = tuple[str, int]
@@ -29,7 +29,7 @@ def zeros(bits: int) -> list[Chunk]:
     return [("0ULL", bits)] if bits else []
 
 
-def pack(code: Code, target: str, pieces: Iterable[Chunk]) -> int:
+def pack(code: CodeWriter, target: str, pieces: Iterable[Chunk]) -> int:
     """Emits the stores of adjoining pieces from byte 0 of ``target`` on.
 
     A last part of a byte is filled with zero bits. Each piece is looked at once, however many there are.
@@ -63,7 +63,7 @@ def _part(text: str, drop: int, keep: int) -> str:
     return f"({part})" if drop else part
 
 
-def _store(code: Code, target: str, start: int, bits: int, terms: list[tuple[str, int]]) -> None:
+def _store(code: CodeWriter, target: str, start: int, bits: int, terms: list[tuple[str, int]]) -> None:
     """Emits the store of a word, or of what is left in the end."""
     shifted = [f"{part} << {start + bits - end}" if start + bits > end else part for part, end in terms]
     code.line(f"tr_store_be({target} + {start // 8}, {bits // 8}, {' | '.join(shifted) or '0'});")

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from tailrace.switch.compiler.emit.actions import ActionBody
 from tailrace.switch.compiler.emit.locals import Locals
-from tailrace.switch.compiler.emit.lvalues import Places, labels
-from tailrace.switch.compiler.emit.text import Code, counted, literal
+from tailrace.switch.compiler.emit.lvalues import Lvalues, labels
+from tailrace.switch.compiler.emit.text import CodeWriter, counted, literal
 from tailrace.switch.compiler.emit.values import Values
-from tailrace.switch.compiler.errors import ProgramError
+from tailrace.switch.compiler.errors import CompilerError
 from tailrace.switch.compiler.expr import Expr, FieldRef, HeaderInst, Lookahead, UnionMember, UnionStackLast
 from tailrace.switch.compiler.model import (
     Advance,
@@ -39,10 +39,10 @@ _CORE_ERRORS = {
 class ParserEmitter:
     """Emits ``trp_parse``: a state is a label, a transition a goto."""
 
-    def __init__(self, code: Code, model: Model, own: Locals) -> None:
+    def __init__(self, code: CodeWriter, model: Model, own: Locals) -> None:
         self.code = code
         self.model = model
-        self.places = Places(model, own)
+        self.places = Lvalues(model, own)
         self.values = Values(model, self.places, code)
         self.labels = labels("state", [s.name for s in model.parser.states])
 
@@ -83,11 +83,11 @@ class ParserEmitter:
         code.depth += 1
         code.line(f"if ({counted('visited', len(state.ops))} > TR_PARSER_LIMIT)")
         code.line(f"    {self._fail('ParserTimeout')}")
-        code.see("TR_SEEN_STATE", index)
+        code.trace("TR_RECORD_STATE", index)
         code.used("state", index)
         for position, op in enumerate(state.ops):
             code.open("")
-            code.see("TR_SEEN_STEP", "TR_OWNER_STATE", index, position)
+            code.trace("TR_RECORD_STEP", "TR_OWNER_STATE", index, position)
             code.used("op", index, position)
             self._op(op)
             code.changes()
@@ -127,7 +127,7 @@ class ParserEmitter:
             self.values.assign(op.target, op.value)
             return
         if not isinstance(op.value, FieldRef):
-            raise ProgramError(f"{self.model.name}: varbit field {target.name} is set from a number")
+            raise CompilerError(f"{self.model.name}: varbit field {target.name} is set from a number")
         body = ActionBody(self.code, self.places, (), "done")
         body.primitive(Primitive("assign_VL", (op.target, op.value)), 0)
 
@@ -176,7 +176,7 @@ class ParserEmitter:
         if op.length is None:
             if fixed:
                 self._need(str(fixed))
-            code.see("TR_SEEN_EXTRACT", "pos", fixed)
+            code.trace("TR_RECORD_EXTRACT", "pos", fixed)
             code.line(f"extract_ht{type_index}(&{place}, pkt + pos);")
             code.line(f"pos += {fixed};")
             return
@@ -187,7 +187,7 @@ class ParserEmitter:
         self._need(f"{fixed} + {vl} / 8")
         code.line(f"if ({vl} / 8 > {op.max_bytes - fixed})")
         code.line(f"    {self._fail('HeaderTooShort')}")
-        code.see("TR_SEEN_EXTRACT", "pos", f"{fixed} + {vl} / 8")
+        code.trace("TR_RECORD_EXTRACT", "pos", f"{fixed} + {vl} / 8")
         code.line(f"extract_ht{type_index}(&{place}, pkt + pos, (uint32_t){vl});")
         code.line(f"pos += {fixed} + (uint32_t)({vl} / 8);")
 
@@ -211,14 +211,14 @@ class ParserEmitter:
         packed = None
         if any(t.vset is not None for t in state.transitions):
             packed = self._packed_key(state, keys)
-        limbs = _key_limbs(state, keys) if code.glass else []
+        limbs = _key_limbs(state, keys) if code.tracing else []
         for i, case in enumerate(state.transitions):
             code.open(f"if ({self._matches(state, case, keys, packed)})")
-            code.see("TR_SEEN_SELECT", i, *limbs)
+            code.trace("TR_RECORD_SELECT", i, *limbs)
             code.used("select", index, i)
             code.line(self._goto(case.next))
             code.close()
-        code.see("TR_SEEN_SELECT", len(state.transitions), *limbs)
+        code.trace("TR_RECORD_SELECT", len(state.transitions), *limbs)
         code.used("select", index, len(state.transitions))
         code.line(self._goto(state.default))
 
@@ -277,9 +277,9 @@ def _key_limbs(state: ParseState, keys: list[str]) -> list[str]:
     return found
 
 
-def emit_deparser(code: Code, model: Model) -> None:
+def emit_deparser(code: CodeWriter, model: Model) -> None:
     """``trp_deparse``: updates checksums, then writes all valid headers before the payload."""
-    places = Places(model)
+    places = Lvalues(model)
     values = Values(model, places, code)
     refs = [ref for ref in model.deparser if isinstance(ref, HeaderInst)]
     code.open("static int trp_deparse(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
@@ -287,7 +287,7 @@ def emit_deparser(code: Code, model: Model) -> None:
     code.begin("TR_STAGE_DEPARSER", "0")
     for i, call in enumerate(model.deparser_calls):
         code.open("")
-        code.see("TR_SEEN_STEP", "TR_OWNER_DEPARSER", 0, i)
+        code.trace("TR_RECORD_STEP", "TR_OWNER_DEPARSER", 0, i)
         code.used("deparser", 0, i)
         ActionBody(code, places, (), "calls_done").primitive(call, i)
         code.close()

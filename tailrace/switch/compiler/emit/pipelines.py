@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from tailrace.switch.compiler.emit.actions import action_name, may_exit
 from tailrace.switch.compiler.emit.locals import Locals
-from tailrace.switch.compiler.emit.lvalues import Places, labels
+from tailrace.switch.compiler.emit.lvalues import Lvalues, labels
 from tailrace.switch.compiler.emit.packing import Chunk, chunks, pack, zeros
-from tailrace.switch.compiler.emit.text import Code, identifier, literal
+from tailrace.switch.compiler.emit.text import CodeWriter, identifier, literal
 from tailrace.switch.compiler.emit.values import Values
 from tailrace.switch.compiler.expr import FieldRef, HeaderInst
 from tailrace.switch.compiler.model import Action, KeyField, Model, Pipeline, Table, limbs_of
@@ -54,11 +54,11 @@ def slot_bytes(model: Model, t: Table) -> int:
 class PipelineEmitter:
     """Emits ``trp_ingress`` or ``trp_egress``."""
 
-    def __init__(self, code: Code, model: Model, own: Locals, pipeline: Pipeline) -> None:
+    def __init__(self, code: CodeWriter, model: Model, own: Locals, pipeline: Pipeline) -> None:
         self.code = code
         self.model = model
         self.pipeline = pipeline
-        self.places = Places(model, own)
+        self.places = Lvalues(model, own)
         names = [model.tables[i].name for i in pipeline.tables]
         names += [c.name for c in pipeline.conditionals] + [c.name for c in pipeline.calls]
         self.labels = labels("node", names)
@@ -81,10 +81,10 @@ class PipelineEmitter:
             self._label(c.name)
             code.open("")
             condition = Values(self.model, self.places, code).boolean(c.condition)
-            if code.glass:
+            if code.tracing:
                 t = code.temp()
                 code.line(f"const int {t} = {condition};")
-                code.see("TR_SEEN_CONDITION", index, f"(uint64_t){t}")
+                code.trace("TR_RECORD_CONDITION", index, f"(uint64_t){t}")
                 code.used("condition", int(self.pipeline.name == "egress"), 2 * index, t)
                 condition = t
             code.line(f"if ({condition})")
@@ -147,7 +147,7 @@ class PipelineEmitter:
         code.line("const tr_slot *slot =")
         code.line(f"    tr_find(table, key, {words}, {MATCH[t.match_kind]}, {slot_bytes(self.model, t)});")
         code.line("const int hit = slot != NULL;")
-        self._see(t, "slot ? slot->taken : 0")
+        self._trace_lookup(t, "slot ? slot->taken : 0")
         code.line("uint32_t id;")
         code.line("const uint64_t *data;")
         code.open("if (hit)")
@@ -214,10 +214,10 @@ class PipelineEmitter:
     def _hit_or_default(self, t: Table) -> None:
         code = self.code
         code.line("const int hit = e != NULL;")
-        self._see(t, "e ? (uint64_t)tr_rest(e)->handle + 1 : 0")
+        self._trace_lookup(t, "e ? (uint64_t)tr_rest(e)->handle + 1 : 0")
         code.open("if (hit)")
         if t.support_timeout:
-            self._if_kept()
+            self._if_saved()
             code.line("e->last_hit_ps = s->now_ps;")
         code.orelse()
         code.line("e = table->defaults;")
@@ -228,7 +228,7 @@ class PipelineEmitter:
         if t.meter is not None and t.meter_target is not None:
             self._direct_meter(t)
         if t.with_counters:
-            self._if_kept()
+            self._if_saved()
             code.open("")
             code.line("tr_rest(e)->packets++;")
             code.line("tr_rest(e)->bytes += p->in_len;")
@@ -267,21 +267,21 @@ class PipelineEmitter:
         else:
             self.code.line(self._goto(t.next_default))
 
-    def _see(self, t: Table, handle: str) -> None:
-        """Tells of a lookup, in a program of glass: the entry's handle + 1, and the key."""
-        if self.code.glass:
-            head = f"TR_SEEN_TABLE, {t.index}, {handle}, {t.key_bytes}"
-            self.code.line(f"tr_see_bytes(s, p, (const uint64_t[]){{{head}}}, 4, key, {t.key_bytes});")
+    def _trace_lookup(self, t: Table, handle: str) -> None:
+        """Records a lookup, in a tracing build: the entry's handle + 1, and the key."""
+        if self.code.tracing:
+            head = f"TR_RECORD_TABLE, {t.index}, {handle}, {t.key_bytes}"
+            self.code.line(f"tr_trace_bytes(s, p, (const uint64_t[]){{{head}}}, 4, key, {t.key_bytes});")
             if t.key:
                 self.code.used("table", t.index, way=handle)
-                self.code.line(f"tr_used_entry(s, {t.index}, {handle});")
+                self.code.line(f"tr_tracer_mark_entry(s, {t.index}, {handle});")
             else:
                 self.code.used("table", t.index)
 
-    def _if_kept(self) -> None:
-        """What follows changes the entry `e`; a try has to undo it."""
-        if self.code.glass:
-            self.code.line("if (tr_keep_entry(s, p, e))")
+    def _if_saved(self) -> None:
+        """What follows changes the entry `e`, which a dry run saves first."""
+        if self.code.tracing:
+            self.code.line("if (tr_undo_save_entry(s, p, e))")
 
     def _direct_meter(self, t: Table) -> None:
         """Runs the meter of the entry, or of the default entry.
@@ -297,8 +297,8 @@ class PipelineEmitter:
         code, colour = self.code, self.code.temp()
         code.line("tr_meter *meter = tr_rest(e)->meter;")
         execute = f"tr_meter_execute(meter, p->in_len, {amount}, s->now_ps)"
-        if code.glass:
-            execute = f"tr_see_meter(s, p, {t.meter}, UINT64_MAX, meter, {amount})"
+        if code.tracing:
+            execute = f"tr_trace_meter(s, p, {t.meter}, UINT64_MAX, meter, {amount})"
         code.line(f"uint64_t {colour} = {execute};")
         code.line("if (hit || meter->mode != TR_METER_UNSET)")
         code.line(f"    {place} = {colour} & {mask};")
@@ -330,7 +330,7 @@ class PipelineEmitter:
         hash_ = "0"
         if selector is not None:
             hash_ = f"e->kind == TR_TARGET_GROUP ? calc_{selector}(s, p, h) : 0"
-        packet, resolve = ("p, ", "tr_see_resolve") if code.glass else ("", "tr_profile_resolve")
+        packet, resolve = ("p, ", "tr_trace_resolve") if code.tracing else ("", "tr_profile_resolve")
         code.line("const tr_entry *first;")
         code.line(f"e = {resolve}(s, {packet}{t.profile}, e, {hash_}, &first);")
         if selector is not None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from tailrace.switch.compiler.coverage_points import Uses
+from tailrace.switch.compiler.coverage_points import CoveragePoints
 from tailrace.switch.compiler.emit.actions import emit_actions
 from tailrace.switch.compiler.emit.calculations import emit_calculations, emit_checksums
 from tailrace.switch.compiler.emit.carried import carried
@@ -15,7 +15,7 @@ from tailrace.switch.compiler.emit.headers import (
     emit_types,
 )
 from tailrace.switch.compiler.emit.locals import Locals, beside_pipelines, locals_of, of_pipeline, references
-from tailrace.switch.compiler.emit.lvalues import Places, field_name
+from tailrace.switch.compiler.emit.lvalues import Lvalues, field_name
 from tailrace.switch.compiler.emit.parser import ParserEmitter, emit_deparser
 from tailrace.switch.compiler.emit.pipelines import (
     MATCH,
@@ -26,7 +26,7 @@ from tailrace.switch.compiler.emit.pipelines import (
     slot_bytes,
 )
 from tailrace.switch.compiler.emit.registers import cell_bytes, emit_register, layout
-from tailrace.switch.compiler.emit.text import Code, string
+from tailrace.switch.compiler.emit.text import CodeWriter, string
 from tailrace.switch.compiler.emit.values import Values
 from tailrace.switch.compiler.expr import FieldRef, HeaderInst
 from tailrace.switch.compiler.model import Digest, Model, Table, limbs_of
@@ -39,17 +39,17 @@ _HEAD = """\
 """
 
 
-def emit(model: Model, *, glass: bool = False) -> str:
+def emit(model: Model, *, tracing: bool = False) -> str:
     """The C text of a program; it exports ``const tr_program tr_program_entry``.
 
     Args:
-        glass: of a program that tells what it does to marked packets (tr_tracer.h); it also exports
-            ``tr_program_places``, where its fields stand, and is compiled with TR_GLASS.
+        tracing: makes the tracing build (tr_tracer.h), which is compiled with TR_TRACING and also exports
+            ``tr_program_places``, the layout of its fields.
 
     Raises:
         ProgramError: the program uses something that has no translation.
     """
-    code = Code(Uses(model) if glass else None)
+    code = CodeWriter(CoveragePoints(model) if tracing else None)
     own = locals_of(model)
     kept = carried(model, own)
     emit_types(code, model, kept, own)
@@ -67,18 +67,18 @@ def emit(model: Model, *, glass: bool = False) -> str:
     _emit_field_lists(code, model, own)
     _emit_digests(code, model)
     code.line(f"enum {{ TRP_CARRIED = {carried_bytes(model, kept)} }};")
-    _emit_asked(code, model, glass=glass)
+    _emit_timestamps(code, model, tracing=tracing)
     code.line("")
     code.include("tr_v1model.h")
     code.line("")
     _emit_description(code, model)
-    if glass:
+    if tracing:
         emit_places(code, model, own)
     return _HEAD + "\n" + code.text()
 
 
-def _emit_asked(code: Code, model: Model, *, glass: bool) -> None:
-    """Which times the program asks for: the clock is read for no others. Glass shows them all."""
+def _emit_timestamps(code: CodeWriter, model: Model, *, tracing: bool) -> None:
+    """Timestamps that the program reads; the clock is read for no others. A tracing build reads all."""
     bodies = (
         model.parser,
         of_pipeline(model, model.ingress),
@@ -89,15 +89,15 @@ def _emit_asked(code: Code, model: Model, *, glass: bool) -> None:
 
     def asks(*names: str) -> int:
         refs = [ref for name in names if (ref := model.standard.get(name)) is not None]
-        return int(glass or any(ref in mentioned or ref.header in mentioned for ref in refs))
+        return int(tracing or any(ref in mentioned or ref.header in mentioned for ref in refs))
 
     code.line(f"enum {{ TRP_ASKS_INGRESS = {asks('ingress_global_timestamp')} }};")
     code.line(f"enum {{ TRP_ASKS_ENQUEUED = {asks('enq_timestamp', 'deq_timedelta')} }};")
     code.line(f"enum {{ TRP_ASKS_EGRESS = {asks('egress_global_timestamp')} }};")
 
 
-def _emit_field_lists(code: Code, model: Model, own: Locals) -> None:
-    places = Places(model)
+def _emit_field_lists(code: CodeWriter, model: Model, own: Locals) -> None:
+    places = Lvalues(model)
     code.line("static void trp_copy_fields(struct tr_phv *to, const struct tr_phv *from,")
     code.open("    uint32_t list)")
     code.line("(void)to;")
@@ -122,7 +122,7 @@ def _emit_field_lists(code: Code, model: Model, own: Locals) -> None:
     code.line("")
 
 
-def _copy(places: Places, model: Model, ref: FieldRef) -> str:
+def _copy(places: Lvalues, model: Model, ref: FieldRef) -> str:
     assert isinstance(ref.header, HeaderInst)
     inst = places.header_inst(ref.header.index)[1:]
     member = f"{inst}.{field_name(model.type_of(ref.header), ref.field)}"
@@ -131,7 +131,7 @@ def _copy(places: Places, model: Model, ref: FieldRef) -> str:
     return f"to{member} = from{member};"
 
 
-def _emit_digests(code: Code, model: Model) -> None:
+def _emit_digests(code: CodeWriter, model: Model) -> None:
     code.open("static void trp_digest(tr_switch *s, tr_pkt *p, struct tr_phv *h)")
     code.line("(void)s;")
     code.line("(void)h;")
@@ -142,7 +142,7 @@ def _emit_digests(code: Code, model: Model) -> None:
         code.open("")
         n = digest_limbs(d)
         code.line(f"uint64_t record[{max(n, 1)}];")
-        values, at = Values(model, Places(model), code), 0
+        values, at = Values(model, Lvalues(model), code), 0
         for e, bits in d.values:
             values.limbs(e, bits, "record", at)
             at += limbs_of(bits)
@@ -162,7 +162,7 @@ def digest_limbs(d: Digest) -> int:
     return sum(limbs_of(bits) for bits in d.field_bits)
 
 
-def _emit_description(code: Code, model: Model) -> None:
+def _emit_description(code: CodeWriter, model: Model) -> None:
     for t in model.tables:
         if t.key:
             code.open(f"static const tr_key_field key_{t.index}[] =")
@@ -217,7 +217,7 @@ def _table(model: Model, t: Table) -> str:
     )
 
 
-def _emit_array(code: Code, kind: str, name: str, items: list[str]) -> None:
+def _emit_array(code: CodeWriter, kind: str, name: str, items: list[str]) -> None:
     if not items:
         return
     code.open(f"static const {kind} {name}[] =")

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailrace.switch.compiler.emit.text import Code, storage
+from tailrace.switch.compiler.emit.text import CodeWriter, storage
 from tailrace.switch.compiler.model import Model, Register, limbs_of
 
-_WORD_BYTES = 8
+_LIMB_BYTES = 8
 _LINE_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class CellLayout:
     """Where the cells of a register lie: cell i is at ``offset + i * stride`` of its block."""
 
     block: int
@@ -27,7 +27,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class RegisterBlock:
     """Registers of one size, interleaved."""
 
     size: int
@@ -35,11 +35,11 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class RegisterLayout:
     """All registers by index, and their blocks."""
 
-    cells: tuple[Cell, ...]
-    blocks: tuple[Block, ...]
+    cells: tuple[CellLayout, ...]
+    blocks: tuple[RegisterBlock, ...]
 
 
 def cell_bytes(bits: int) -> int:
@@ -47,7 +47,7 @@ def cell_bytes(bits: int) -> int:
     for size in (1, 2, 4, 8, 16):
         if bits <= 8 * size:
             return size
-    return _WORD_BYTES * limbs_of(bits)
+    return _LIMB_BYTES * limbs_of(bits)
 
 
 def _alignment(size: int) -> int:
@@ -62,10 +62,10 @@ def _stride(total: int, alignment: int) -> int:
     return -(-total // 16) * 16
 
 
-def layout(model: Model) -> Layout:
+def layout(model: Model) -> RegisterLayout:
     """The place of every register; the widest cells of a record come first, so that none needs padding."""
-    cells: list[Cell | None] = [None] * len(model.registers)
-    blocks: list[Block] = []
+    cells: list[CellLayout | None] = [None] * len(model.registers)
+    blocks: list[RegisterBlock] = []
     by_size: dict[int, list[Register]] = {}
     for r in model.registers:
         by_size.setdefault(r.size, []).append(r)
@@ -75,18 +75,18 @@ def layout(model: Model) -> Layout:
         for r in members:
             offsets.append(total)
             total += cell_bytes(r.bits)
-        block = Block(size, _stride(total, _alignment(cell_bytes(members[0].bits))))
+        block = RegisterBlock(size, _stride(total, _alignment(cell_bytes(members[0].bits))))
         for r, offset in zip(members, offsets, strict=True):
-            cells[r.index] = Cell(len(blocks), offset, block.stride)
+            cells[r.index] = CellLayout(len(blocks), offset, block.stride)
         blocks.append(block)
-    return Layout(tuple(cell for cell in cells if cell is not None), tuple(blocks))
+    return RegisterLayout(tuple(cell for cell in cells if cell is not None), tuple(blocks))
 
 
-def emit_register(code: Code, r: Register, cell: Cell) -> None:
+def emit_register(code: CodeWriter, r: Register, cell: CellLayout) -> None:
     """``regN_read`` (0: index out of range) and ``regN_write``."""
     place = f"s->registers[{r.index}] + i * {cell.stride}u"
     if r.bits > 128:
-        value, size = "uint64_t *", _WORD_BYTES * limbs_of(r.bits)
+        value, size = "uint64_t *", _LIMB_BYTES * limbs_of(r.bits)
         read = f"memcpy(v, {place}, {size});"
         write = f"memcpy({place}, v, {size});"
         const = "const uint64_t *"
@@ -99,27 +99,27 @@ def emit_register(code: Code, r: Register, cell: Cell) -> None:
     code.comment("register", r.name)
     code.open(f"static inline int reg{r.index}_read(tr_switch *s, uint64_t i, {value}v)")
     code.open(f"if (i >= {r.size}u)")
-    if code.glass:
-        code.line(f"TR_SEE(s, s->seen_pkt, TR_SEEN_READ, {r.index}, i, 0);")
+    if code.tracing:
+        code.line(f"TR_TRACE(s, s->traced_pkt, TR_RECORD_READ, {r.index}, i, 0);")
     code.line("return 0;")
     code.close()
     code.line(read)
-    _see(code, r, "TR_SEEN_READ", "*v" if r.bits <= 128 else "v")
+    _trace_access(code, r, "TR_RECORD_READ", "*v" if r.bits <= 128 else "v")
     code.line("return 1;")
     code.close()
     code.line("")
     code.open(f"static inline void reg{r.index}_write(tr_switch *s, uint64_t i, {const}v)")
-    _see(code, r, "TR_SEEN_WRITE", "v")
-    kept = f" && tr_keep(s, s->seen_pkt, {place}, {cell_bytes(r.bits)})" if code.glass else ""
-    code.line(f"if (i < {r.size}u{kept})")
+    _trace_access(code, r, "TR_RECORD_WRITE", "v")
+    saved = f" && tr_undo_save(s, s->traced_pkt, {place}, {cell_bytes(r.bits)})" if code.tracing else ""
+    code.line(f"if (i < {r.size}u{saved})")
     code.line(f"    {write}")
     code.close()
     code.line("")
 
 
-def _see(code: Code, r: Register, kind: str, value: str) -> None:
-    """Tells of an access to a cell, in a program of glass; the packet is the one whose stage this is."""
-    if not code.glass:
+def _trace_access(code: CodeWriter, r: Register, kind: str, value: str) -> None:
+    """Records an access to a cell by the packet in this stage, in a tracing build."""
+    if not code.tracing:
         return
     if r.bits <= 128:
         limbs = [
@@ -128,5 +128,5 @@ def _see(code: Code, r: Register, kind: str, value: str) -> None:
         ]
     else:
         limbs = [f"{value}[{i}]" for i in range(limbs_of(r.bits))]
-    words = ", ".join([kind, str(r.index), "i", f"i < {r.size}u", *limbs])
-    code.line(f"TR_SEE(s, s->seen_pkt, {words});")
+    fields = ", ".join([kind, str(r.index), "i", f"i < {r.size}u", *limbs])
+    code.line(f"TR_TRACE(s, s->traced_pkt, {fields});")

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from string import ascii_letters, digits
 
-from tailrace.switch.compiler.coverage_points import Uses
-from tailrace.switch.compiler.errors import ProgramError
+from tailrace.switch.compiler.coverage_points import CoveragePoints
+from tailrace.switch.compiler.errors import CompilerError
 
 MOST_BYTES = 64 << 20
 """Of the C text of a program: some constructs take a line for each element of what they are about."""
@@ -77,15 +77,15 @@ def counted(counter: str, steps: int) -> str:
     return f"++{counter}" if steps <= _STEPS else f"({counter} += {-(-steps // _STEPS)})"
 
 
-class Code:
+class CodeWriter:
     """Lines of C, indented by nesting.
 
     Args:
-        glass: of a program that tells of each packet what it does (tr_tracer.h), and counts these uses.
+        points: makes a tracing build (tr_tracer.h), which counts these coverage points.
     """
 
-    def __init__(self, glass: Uses | None = None) -> None:
-        self.glass = glass
+    def __init__(self, points: CoveragePoints | None = None) -> None:
+        self.points, self.tracing = points, points is not None
         self.lines: list[str] = []
         self.depth = 0
         self.temps = 0
@@ -99,15 +99,15 @@ class Code:
         """
         bare = _LITERAL.sub("", text) if '"' in text else text
         if not _PLAIN.issuperset(bare) or any(mark in bare for mark in _HIDDEN):
-            raise ProgramError("the program has a text that cannot be translated to C")
+            raise CompilerError("the program has a text that cannot be translated to C")
         self.size += len(text)
         if self.size > MOST_BYTES:
-            raise ProgramError(f"the program's C text would have more than {MOST_BYTES >> 20} MiB")
+            raise CompilerError(f"the program's C text would have more than {MOST_BYTES >> 20} MiB")
         self.lines.append("    " * self.depth + text if text else "")
 
-    def comment(self, *words: str | int) -> None:
-        """Adds a comment of words, with names of the program made identifiers."""
-        self.lines.append("    " * self.depth + f"/* {' '.join(identifier(str(word)) for word in words)} */")
+    def comment(self, *parts: str | int) -> None:
+        """Adds a comment, with names of the program made identifiers."""
+        self.lines.append("    " * self.depth + f"/* {' '.join(identifier(str(part)) for part in parts)} */")
 
     def include(self, header: str) -> None:
         """Adds a header of the runtime."""
@@ -129,26 +129,26 @@ class Code:
         self.line("} else {")
         self.depth += 1
 
-    def see(self, *words: str | int) -> None:
-        """Tells of the packet, in a program of glass: a kind of record and its words."""
-        if self.glass:
-            self.line(f"TR_SEE(s, p, {', '.join(map(str, words))});")
+    def trace(self, *fields: str | int) -> None:
+        """Adds a record of the packet, in a tracing build: its kind and fields."""
+        if self.tracing:
+            self.line(f"TR_TRACE(s, p, {', '.join(map(str, fields))});")
 
     def used(self, kind: str, index: int, part: int = 0, way: str = "") -> None:
-        """Counts a use, in a program of glass; with `way`, C text, the next one if that is not 0."""
-        if self.glass is not None:
-            number = self.glass.number(kind, index, part)
+        """Counts a coverage point, in a tracing build; with `way`, C text, the next one if that is not 0."""
+        if self.points is not None:
+            number = self.points.number(kind, index, part)
             self.line(f"s->used[{number} + !!({way})]++;" if way else f"s->used[{number}]++;")
 
     def changes(self, space: str = "l") -> None:
-        """Tells what the packet's fields have become since this was last asked."""
-        if self.glass:
-            self.line(f"tr_see_changes(s, p, h, {space});")
+        """Records changes of the packet's fields since the last record of them, in a tracing build."""
+        if self.tracing:
+            self.line(f"tr_trace_changes(s, p, h, {space});")
 
     def begin(self, stage: str, locals_size: str = "sizeof(struct tr_locals)") -> None:
-        """Tells that a stage begins, and where its fields stand."""
-        if self.glass:
-            self.line(f"tr_see_begin(s, p, {stage}, h, sizeof *h, {locals_size});")
+        """Records that a stage begins, in a tracing build."""
+        if self.tracing:
+            self.line(f"tr_trace_begin(s, p, {stage}, h, sizeof *h, {locals_size});")
 
     def temp(self) -> str:
         """A name not used before."""

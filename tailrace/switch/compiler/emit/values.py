@@ -17,18 +17,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tailrace.switch.compiler.emit.bounds import Bounds, BoundsOf, union, width
-from tailrace.switch.compiler.emit.lvalues import Places, field_name
-from tailrace.switch.compiler.emit.text import Code, literal
-from tailrace.switch.compiler.errors import ProgramError
+from tailrace.switch.compiler.emit.lvalues import Lvalues, field_name
+from tailrace.switch.compiler.emit.text import CodeWriter, literal
+from tailrace.switch.compiler.errors import CompilerError
 from tailrace.switch.compiler.expr import (
     COMPARISONS,
+    ActionParam,
     BoolConst,
     Const,
     Expr,
     FieldRef,
     IsValid,
     IsValidUnion,
-    Local,
     Lookahead,
     Op,
     RegisterCell,
@@ -74,7 +74,9 @@ _CTYPE = {"u64": "uint64_t", "s64": "int64_t", "u128": "tr_u128", "s128": "tr_s1
 class Values:
     """Emits expressions of one function body."""
 
-    def __init__(self, model: Model, places: Places, code: Code, params: tuple[Param, ...] = ()) -> None:
+    def __init__(
+        self, model: Model, places: Lvalues, code: CodeWriter, params: tuple[Param, ...] = ()
+    ) -> None:
         self.model = model
         self.places = places
         self.code = code
@@ -189,7 +191,7 @@ class Values:
         if isinstance(e, FieldRef):
             f = self.model.field_type(e)
             if f.varbit:
-                raise ProgramError(f"{self.model.name}: varbit field {f.name} is used as a number")
+                raise CompilerError(f"{self.model.name}: varbit field {f.name} is used as a number")
             place = self._field(e)
             if f.signed:
                 sext = "tr_sext64" if f.bits <= 64 else "tr_sext128"
@@ -197,7 +199,7 @@ class Values:
             return f"(uint64_t){place}" if f.bits <= 64 else place
         if isinstance(e, ValidBit):
             return f"(uint64_t)({self.places.header(e.header, self.code, self)}.valid != 0)"
-        if isinstance(e, Local):
+        if isinstance(e, ActionParam):
             at = self.offsets[e.index]
             low = f"d[{at}]"
             return low if self.params[e.index].bits <= 64 else f"((tr_u128)d[{at + 1}] << 64 | {low})"
@@ -291,7 +293,7 @@ class Values:
         x, y = self.exact(e.args[0]), self.exact(e.args[1])
         both = union(x.bounds, y.bounds)
         if both[0] < 0:
-            raise ProgramError(f"{self.model.name}: {e.name} of signed numbers is not supported")
+            raise CompilerError(f"{self.model.name}: {e.name} of signed numbers is not supported")
         if kind_of(both) != "wide":
             c = _CTYPE[kind_of(both)]
             t = self.code.temp()
@@ -411,7 +413,7 @@ class Values:
         """A field, parameter, cell or lookahead of more than 128 bits where it lies."""
         if isinstance(e, FieldRef):
             return self._field(e)
-        if isinstance(e, Local):
+        if isinstance(e, ActionParam):
             return f"(d + {self.offsets[e.index]})"
         b = self.bounds(e)
         bits = b[1].bit_length()
@@ -471,7 +473,7 @@ class Values:
         """Emits ``target = e``, cut to the field's width."""
         f = self.model.field_type(target)
         if f.varbit:
-            raise ProgramError(f"{self.model.name}: varbit field {f.name} is assigned a number")
+            raise CompilerError(f"{self.model.name}: varbit field {f.name} is assigned a number")
         if f.bits == 0:
             return
         if f.saturating:

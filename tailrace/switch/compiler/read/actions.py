@@ -10,12 +10,12 @@ from typing import Any
 from tailrace.switch.compiler.expr import Const, Expr, FieldRef, Op
 from tailrace.switch.compiler.model import Action, Param, Primitive, Source
 from tailrace.switch.compiler.read.expr import ExprReader
-from tailrace.switch.compiler.read.node import Node, lookup
+from tailrace.switch.compiler.read.node import JsonNode, lookup
 from tailrace.switch.compiler.walk import locals_of
 
 
 @dataclass(slots=True)
-class Names:
+class ActionScope:
     """Indexes of the named objects that primitives refer to."""
 
     registers: dict[str, int]
@@ -26,7 +26,7 @@ class Names:
     digests: dict[int, int]
 
 
-def source_of(node: Node) -> Source | None:
+def source_of(node: JsonNode) -> Source | None:
     """The place in the P4 program that a JSON object came from, if it says so."""
     info = node.get("source_info")
     if info is None:
@@ -56,7 +56,7 @@ _BINARY = {
 class ActionReader:
     """Reads action bodies; one method for each family of primitives."""
 
-    def __init__(self, exprs: ExprReader, names: Names) -> None:
+    def __init__(self, exprs: ExprReader, names: ActionScope) -> None:
         self.exprs = exprs
         self.names = names
         self.params = 0
@@ -67,7 +67,7 @@ class ActionReader:
         counter, meter = self._object(names.counters, "counter"), self._object(names.meters, "meter")
         calculation = self._object(names.calculations, "calculation")
         # how each parameter of a primitive is read; None: it is not
-        self._simple: dict[str, tuple[Callable[[Node], Any] | None, ...]] = {
+        self._simple: dict[str, tuple[Callable[[JsonNode], Any] | None, ...]] = {
             "exit": (),
             "no_op": (),
             "drop": (),
@@ -101,7 +101,7 @@ class ActionReader:
             "_jump_if_zero": (expr, offset),
         }
 
-    def action(self, index: int, node: Node) -> Action:
+    def action(self, index: int, node: JsonNode) -> Action:
         params = []
         for p in node.optional_elements("runtime_data"):
             params.append(Param(p["name"].text(), p["bitwidth"].integer(0, 4096)))
@@ -110,7 +110,7 @@ class ActionReader:
         body = tuple(self.primitive(p, len(calls)) for p in calls)
         return Action(index, node["name"].text(), tuple(params), body, source_of(node))
 
-    def primitive(self, node: Node, body_length: int = 0) -> Primitive:
+    def primitive(self, node: JsonNode, body_length: int = 0) -> Primitive:
         """Reads one primitive call."""
         op = node["op"].text()
         args = node.optional_elements("parameters")
@@ -126,7 +126,7 @@ class ActionReader:
             self._check_locals(node, operand)
         return Primitive(op, operands, place, text)
 
-    def _operands(self, node: Node, op: str, args: list[Node]) -> tuple[str, tuple[object, ...]]:
+    def _operands(self, node: JsonNode, op: str, args: list[JsonNode]) -> tuple[str, tuple[object, ...]]:
         op = _SYNONYMS.get(op, op)
         if op in _BINARY or op in _IN_PLACE:
             return "assign", self._p4_14(node, op, args)
@@ -141,7 +141,7 @@ class ActionReader:
             args[0].fail("a stack of headers is assigned to one of unions")
         return op, found
 
-    def _p4_14(self, node: Node, op: str, args: list[Node]) -> tuple[object, ...]:
+    def _p4_14(self, node: JsonNode, op: str, args: list[JsonNode]) -> tuple[object, ...]:
         sign = _IN_PLACE.get(op)
         if len(args) != (3 if sign is None else 2):
             node["parameters"].fail(f'wrong number of parameters of "{op}"')
@@ -150,12 +150,12 @@ class ActionReader:
             return dst, Op(sign, (dst, self.exprs.number(args[1])))
         return dst, Op(_BINARY[op], (self.exprs.number(args[1]), self.exprs.number(args[2])))
 
-    def _check_locals(self, node: Node, operand: object) -> None:
+    def _check_locals(self, node: JsonNode, operand: object) -> None:
         for index in locals_of(operand):
             if index >= self.params:
                 node.fail(f"parameter {index} is used, the action has {self.params}")
 
-    def _standard_header(self, node: Node) -> tuple[FieldRef, ...]:
+    def _standard_header(self, node: JsonNode) -> tuple[FieldRef, ...]:
         """The fields egress_spec and mcast_grp of standard_metadata or of a copy of it."""
         header = self.exprs.headers.header(node["value"])
         fields = self.exprs.headers.positions[self.exprs.headers.type_of(header)]
@@ -165,13 +165,13 @@ class ActionReader:
             FieldRef(header, fields[name]) for name in ("egress_spec", "mcast_grp") if name in fields
         )
 
-    def _field(self, node: Node) -> FieldRef:
+    def _field(self, node: JsonNode) -> FieldRef:
         e = self.exprs.expr(node)
         if not isinstance(e, FieldRef):
             node.fail("expected a field that can be written")
         return e
 
-    def _cut_field(self, node: Node) -> FieldRef:
+    def _cut_field(self, node: JsonNode) -> FieldRef:
         """A field that a primitive other than an assignment writes, which cuts the value."""
         ref = self._field(node)
         headers = self.exprs.headers
@@ -180,28 +180,28 @@ class ActionReader:
         return ref
 
     @staticmethod
-    def _object(table: dict[str, int], what: str) -> Callable[[Node], int]:
+    def _object(table: dict[str, int], what: str) -> Callable[[JsonNode], int]:
         return lambda node: lookup(table, node["value"], what)
 
-    def _offset(self, node: Node) -> int:
+    def _offset(self, node: JsonNode) -> int:
         e = self.exprs.expr(node)
         if not isinstance(e, Const) or e.value < 0:
             node.fail("expected a constant jump target")
         return e.value
 
-    def _list(self, node: Node) -> int:
+    def _list(self, node: JsonNode) -> int:
         """A field list id; 0 (none) and, as p4c uses it for "no fields", an unknown id keep nothing."""
         e = self.exprs.expr(node)
         if not isinstance(e, Const) or not 0 <= e.value < 2**15:
             node.fail("expected a constant field list")
         return e.value
 
-    def _digest(self, node: Node) -> int:
+    def _digest(self, node: JsonNode) -> int:
         e = self.exprs.expr(node)
         if not isinstance(e, Const) or e.value not in self.names.digests:
             node.fail("no such digest")
         return self.names.digests[e.value]
 
-    def _logged(self, node: Node) -> tuple[Expr, ...]:
+    def _logged(self, node: JsonNode) -> tuple[Expr, ...]:
         values = node["value"]
         return tuple(map(self.exprs.as_number, values.elements())) if values.value else ()

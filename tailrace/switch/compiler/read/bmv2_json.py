@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Literal
 
 from tailrace.spec.text import ELLIPSIS, one_line
-from tailrace.switch.compiler.errors import ProgramError, at
+from tailrace.switch.compiler.errors import CompilerError, at
 from tailrace.switch.compiler.expr import Const, Expr, FieldRef, HeaderInst, IsValid, Op, ValidBit
 from tailrace.switch.compiler.model import (
     Action,
@@ -29,13 +29,13 @@ from tailrace.switch.compiler.model import (
     Pipeline,
     Register,
 )
-from tailrace.switch.compiler.read.actions import ActionReader, Names
+from tailrace.switch.compiler.read.actions import ActionReader, ActionScope
 from tailrace.switch.compiler.read.expr import ExprReader
 from tailrace.switch.compiler.read.headers import Headers, read_headers
 from tailrace.switch.compiler.read.json_text import decode_json
-from tailrace.switch.compiler.read.node import Node, enter, lookup
+from tailrace.switch.compiler.read.node import JsonNode, enter, lookup
 from tailrace.switch.compiler.read.parser import ParserReader, read_deparser, read_vsets
-from tailrace.switch.compiler.read.tables import TableReader
+from tailrace.switch.compiler.read.tables import TableParser
 
 JSON_MAJOR, JSON_MINOR = 2, 24
 """The newest version of the format that is read, that of BMv2 1.15.5."""
@@ -131,17 +131,17 @@ def read_bmv2_json(text: bytes, source: str = "<json>") -> Model:
         ProgramError: the text is no JSON, is inconsistent, or uses something unsupported.
     """
     value = decode_json(text, source)
-    root = Node(value, source)
+    root = JsonNode(value, source)
     if not isinstance(value, dict) or "pipelines" not in value:
         root.fail("not a BMv2 JSON file: an object with pipelines is expected")
     _check_architecture(root)
     try:
-        return replace(_Reader(root).model(), unread=_unread(root))
+        return replace(_Bmv2Parser(root).model(), unread=_unread(root))
     except RecursionError:
-        raise ProgramError(at(source, "expressions are nested too deeply")) from None
+        raise CompilerError(at(source, "expressions are nested too deeply")) from None
 
 
-def _check_architecture(root: Node) -> None:
+def _check_architecture(root: JsonNode) -> None:
     """Refuses programs of architectures whose parsers have other names than v1model's."""
     names = [node["name"].text() for node in root.optional_elements("parsers")]
     if _PARSER in names:
@@ -153,10 +153,10 @@ def _check_architecture(root: Node) -> None:
     root.fail(f'parsers: a program for v1model has one named "{_PARSER}", found {parsers}')
 
 
-class _Reader:
+class _Bmv2Parser:
     """Reads the parts of a program in the order in which they refer to each other."""
 
-    def __init__(self, root: Node) -> None:
+    def __init__(self, root: JsonNode) -> None:
         self.root = root
         self.headers: Headers = read_headers(root)
         self.exprs = ExprReader(self.headers, _names(root, "register_arrays"))
@@ -166,7 +166,7 @@ class _Reader:
         self._check_version()
         digests = self._digests()
         lists = self._field_lists()
-        names = Names(
+        names = ActionScope(
             self.exprs.registers,
             _names(root, "counter_arrays"),
             _names(root, "meter_arrays"),
@@ -185,7 +185,7 @@ class _Reader:
         calls = tuple(reader.primitive(n) for n in deparser.optional_elements("primitives"))
         calculations = self._calculations()
         checksums = self._checksums(calculations)
-        tables = TableReader(self.exprs, actions, ids, self._direct_meters())
+        tables = TableParser(self.exprs, actions, ids, self._direct_meters())
         tables.first_selector = len(calculations)
         ingress, egress = self._pipelines(tables)
         for node in tables.selectors:
@@ -281,7 +281,7 @@ class _Reader:
             actions.append(reader.action(len(actions), node))
         return tuple(actions), ids
 
-    def _pipelines(self, reader: TableReader) -> tuple[Pipeline, Pipeline]:
+    def _pipelines(self, reader: TableParser) -> tuple[Pipeline, Pipeline]:
         nodes = {n["name"].text(): n for n in self.root["pipelines"].elements()}
         if set(nodes) != {"ingress", "egress"}:
             self.root["pipelines"].fail('expected the pipelines "ingress" and "egress"')
@@ -291,7 +291,7 @@ class _Reader:
         nodes = self.root.optional_elements("calculations")
         return [self._calculation(i, n["name"].text(), n) for i, n in enumerate(nodes)]
 
-    def _calculation(self, index: int, name: str, node: Node) -> Calculation:
+    def _calculation(self, index: int, name: str, node: JsonNode) -> Calculation:
         algo = node["algo"].text()
         if algo not in ALGORITHMS:
             node["algo"].fail(f'hash algorithm "{algo}" is not supported')
@@ -332,7 +332,7 @@ class _Reader:
             sums.append(Checksum(target, index, cond, n.flag_at("verify", True), n.flag_at("update", True)))
         return tuple(sums)
 
-    def _ipv4_checksum(self, index: int, node: Node, target: FieldRef) -> Calculation:
+    def _ipv4_checksum(self, index: int, node: JsonNode, target: FieldRef) -> Calculation:
         """BMv2's other kind of checksum: over all of the target's header, its own place as zero."""
         fields = self.headers.types[self.headers.type_of(target.header)].wire
         start = sum(f.bits for f in fields[: target.field])
@@ -382,7 +382,7 @@ class _Reader:
             found.append(Digest(i, n["name"].text(), n["id"].integer(), values))
         return tuple(found)
 
-    def _element(self, node: Node) -> tuple[Expr, int]:
+    def _element(self, node: JsonNode) -> tuple[Expr, int]:
         e = self.exprs.number(node)
         if isinstance(e, FieldRef):
             ftype = self.headers.types[self.headers.type_of(e.header)].fields[e.field]
@@ -412,7 +412,7 @@ class _Reader:
         return tuple(found.values())
 
 
-def _unread(root: Node) -> str:
+def _unread(root: JsonNode) -> str:
     """A line about the keys that nobody has asked for, "" if there are none."""
     count, paths = 0, []
     for count, node in enumerate(root.unasked(_MEANINGLESS), 1):
@@ -425,7 +425,7 @@ def _unread(root: Node) -> str:
     return at(root.source, f"keys that the switch does not know were not read: {named}{rest}")
 
 
-def _meter_unit(node: Node) -> Literal["packets", "bytes"]:
+def _meter_unit(node: JsonNode) -> Literal["packets", "bytes"]:
     unit = node.text()
     if unit == "packets":
         return "packets"
@@ -434,20 +434,20 @@ def _meter_unit(node: Node) -> Literal["packets", "bytes"]:
     return node.fail("expected packets or bytes")
 
 
-def _binding(node: Node, tables: dict[str, int]) -> int | None:
+def _binding(node: JsonNode, tables: dict[str, int]) -> int | None:
     """The table of a direct counter or meter, where the program says it; BMv2 goes by the tables."""
     name = node.name_at("binding") if node.flag_at("is_direct") else None
     return None if name is None else lookup(tables, node["binding"], "table")
 
 
-def _names(root: Node, key: str) -> dict[str, int]:
+def _names(root: JsonNode, key: str) -> dict[str, int]:
     names: dict[str, int] = {}
     for i, node in enumerate(root.optional_elements(key)):
         enter(names, node, i, key.rstrip("s").replace("_", " "))
     return names
 
 
-def _only(root: Node, key: str, name: str) -> Node:
+def _only(root: JsonNode, key: str, name: str) -> JsonNode:
     """The one element of that name; v1model runs no other one."""
     nodes = [n for n in root[key].elements() if n["name"].text() == name]
     if len(nodes) != 1:

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 
 from tailrace.spec.text import ELLIPSIS
 from tailrace.switch.compiler.model import Pipeline, Table
-from tailrace.switch.compiler.read.node import Node
+from tailrace.switch.compiler.read.node import JsonNode
 
 _MOST_NAMED = 6
 """Nodes of a circle that the message names."""
 _NAME_CHARS = 60
 
 
-def check_flow(node: Node, pipeline: Pipeline, tables: Sequence[Table]) -> None:
+def check_flow(node: JsonNode, pipeline: Pipeline, tables: Sequence[Table]) -> None:
     """Checks a pipeline, which stands in the JSON at `node`.
 
     Args:

@@ -8,6 +8,7 @@ from tailrace.switch.compiler.expr import (
     CASTS,
     COMPARISONS,
     LOGIC,
+    ActionParam,
     BoolConst,
     Const,
     Expr,
@@ -16,7 +17,6 @@ from tailrace.switch.compiler.expr import (
     HeaderRef,
     IsValid,
     IsValidUnion,
-    Local,
     Lookahead,
     Op,
     RegisterCell,
@@ -33,7 +33,7 @@ from tailrace.switch.compiler.expr import (
     is_boolean,
 )
 from tailrace.switch.compiler.read.headers import Headers
-from tailrace.switch.compiler.read.node import Node, lookup
+from tailrace.switch.compiler.read.node import JsonNode, lookup
 
 _HEADER = (HeaderInst, StackElem, StackLast, UnionMember)
 _UNION = (UnionInst, UnionStackElem)
@@ -48,58 +48,58 @@ class ExprReader:
         self.headers = headers
         self.registers = registers
 
-    def number(self, node: Node) -> Expr:
+    def number(self, node: JsonNode) -> Expr:
         """An expression that yields a number."""
         e = self.expr(node)
         if is_boolean(e):
             node.fail("expected a number, found a boolean expression")
         return e
 
-    def as_number(self, node: Node) -> Expr:
+    def as_number(self, node: JsonNode) -> Expr:
         """An expression that yields a number, or a boolean as 0 or 1."""
         e = self.expr(node)
         return Op("b2d", (e,)) if is_boolean(e) else e
 
-    def boolean(self, node: Node) -> Expr:
+    def boolean(self, node: JsonNode) -> Expr:
         """An expression that yields a boolean."""
         e = self.expr(node)
         if not is_boolean(e):
             node.fail("expected a boolean expression, found a number")
         return e
 
-    def expr(self, node: Node) -> Expr:
+    def expr(self, node: JsonNode) -> Expr:
         """A number or a boolean."""
         return self._value(node, self.any(node))
 
-    def _value(self, node: Node, e: Any_) -> Expr:
+    def _value(self, node: JsonNode, e: Any_) -> Expr:
         if isinstance(e, HeaderInst | StackElem | StackLast | UnionMember | UnionInst | UnionStackElem):
             node.fail("expected a value, found a header or union")
         if isinstance(e, UnionStackLast | tuple):
             node.fail("expected a value, found a stack")
         return e
 
-    def header(self, node: Node) -> HeaderRef:
+    def header(self, node: JsonNode) -> HeaderRef:
         """An expression that yields a header."""
         e = self.any(node)
         if not isinstance(e, _HEADER):
             node.fail("expected a header")
         return e
 
-    def union(self, node: Node) -> UnionRef:
+    def union(self, node: JsonNode) -> UnionRef:
         """An expression that yields a header union."""
         e = self.any(node)
         if not isinstance(e, _UNION):
             node.fail("expected a header union")
         return e
 
-    def stack(self, node: Node) -> Stack:
+    def stack(self, node: JsonNode) -> Stack:
         """A stack: its index, and whether it is one of unions."""
         e = self.any(node)
         if not isinstance(e, tuple):
             node.fail("expected a header stack")
         return e
 
-    def any(self, node: Node) -> Any_:
+    def any(self, node: JsonNode) -> Any_:
         """Whatever a type-value object or an operator object stands for."""
         if node.get("op") is not None:
             return self._op(node)
@@ -114,10 +114,10 @@ class ExprReader:
         if kind == "bool":
             return BoolConst(value.flag())
         if kind in ("local", "runtime_data"):
-            return Local(value.integer())
+            return ActionParam(value.integer())
         return self._named(node, kind, value)
 
-    def _named(self, node: Node, kind: str, value: Node) -> Any_:
+    def _named(self, node: JsonNode, kind: str, value: JsonNode) -> Any_:
         if kind == "header":
             return self.headers.header(value)
         if kind == "header_stack":
@@ -142,7 +142,7 @@ class ExprReader:
             return RegisterCell(lookup(self.registers, array, "register"), self.number(at))
         return node["type"].fail(f'type "{kind}" is not supported')
 
-    def _op(self, node: Node) -> Any_:
+    def _op(self, node: JsonNode) -> Any_:
         op = node["op"].text()
         if op == "valid":
             return IsValid(self.header(node["right"]))
@@ -171,14 +171,14 @@ class ExprReader:
             return UnionMember(union, member)
         return self._value_op(node, op)
 
-    def _access_field(self, node: Node) -> FieldRef:
+    def _access_field(self, node: JsonNode) -> FieldRef:
         header = self.header(node["left"])
         position = node["right"].integer()
         if position >= len(self.headers.types[self.headers.type_of(header)].fields):
             node["right"].fail(f"the header has no field {position}")
         return FieldRef(header, position)
 
-    def _value_op(self, node: Node, op: str) -> Expr:
+    def _value_op(self, node: JsonNode, op: str) -> Expr:
         if op in ("==", "!="):
             return self._equality(node, op)
         if op in COMPARISONS or op in ARITHMETIC or op in CASTS:
@@ -206,7 +206,7 @@ class ExprReader:
             return Op(op, (self.boolean(node["cond"]), left, right))
         return node["op"].fail(f'operator "{op}" is not supported')
 
-    def _equality(self, node: Node, op: str) -> Expr:
+    def _equality(self, node: JsonNode, op: str) -> Expr:
         left, right = self.any(node["left"]), self.any(node["right"])
         e: Expr
         if isinstance(left, _HEADER) and isinstance(right, _HEADER):

@@ -18,7 +18,7 @@ from tailrace.switch.compiler.expr import (
     ValidBit,
 )
 from tailrace.switch.compiler.model import FieldType, Header, HeaderStack, HeaderType, Union, UnionStack
-from tailrace.switch.compiler.read.node import Node, enter, lookup
+from tailrace.switch.compiler.read.node import JsonNode, enter, lookup
 
 _MAX_WIDTH = 4096
 
@@ -51,25 +51,25 @@ class Headers:
     union_names: dict[str, int] = field(default_factory=dict)
     union_stack_names: dict[str, int] = field(default_factory=dict)
     positions: list[dict[str, int]] = field(default_factory=list)
-    lengths: dict[int, Node] = field(default_factory=dict)
+    lengths: dict[int, JsonNode] = field(default_factory=dict)
     aliases: dict[str, FieldRef | ValidBit] = field(default_factory=dict)
 
-    def header(self, node: Node) -> HeaderInst:
+    def header(self, node: JsonNode) -> HeaderInst:
         return HeaderInst(lookup(self.header_names, node, "header"))
 
-    def in_packets(self, ref: HeaderRef, node: Node) -> HeaderRef:
+    def in_packets(self, ref: HeaderRef, node: JsonNode) -> HeaderRef:
         """A header that packets can have, which metadata is not."""
         if isinstance(ref, HeaderInst) and self.headers[ref.index].metadata:
             node.fail(f'"{self.headers[ref.index].name}" is metadata, which no packet has')
         return ref
 
-    def packet_header(self, node: Node) -> HeaderInst:
+    def packet_header(self, node: JsonNode) -> HeaderInst:
         """The header of that name, which packets can have."""
         ref = self.header(node)
         self.in_packets(ref, node)
         return ref
 
-    def position(self, type_index: int, node: Node) -> int:
+    def position(self, type_index: int, node: JsonNode) -> int:
         """The position of the field that a node names in a header type."""
         name = node.text()
         at = self.positions[type_index].get(name)
@@ -81,7 +81,7 @@ class Headers:
         """The type of a header instance."""
         return self.headers[ref.index].type
 
-    def field_ref(self, node: Node) -> FieldRef | ValidBit:
+    def field_ref(self, node: JsonNode) -> FieldRef | ValidBit:
         """``["header", "field"]`` or an alias of one; the hidden field ``$valid$`` included."""
         header, name = node.pair()
         alias = self.aliases.get(f"{header.text()}.{name.text()}")
@@ -92,27 +92,27 @@ class Headers:
             return ValidBit(ref)
         return FieldRef(ref, self.position(self.type_of_inst(ref), name))
 
-    def target(self, node: Node) -> FieldRef:
+    def target(self, node: JsonNode) -> FieldRef:
         """A field that is written."""
         ref = self.field_ref(node)
         if isinstance(ref, ValidBit):
             node.fail("validity can be read only")
         return ref
 
-    def stack_field(self, node: Node) -> FieldRef:
+    def stack_field(self, node: JsonNode) -> FieldRef:
         """``["stack", "field"]`` of the last element."""
         stack, name = node.pair()
         index = lookup(self.stack_names, stack, "header stack")
         return FieldRef(StackLast(index), self.position(self.stacks[index].type, name))
 
-    def union_stack_field(self, node: Node) -> FieldRef:
+    def union_stack_field(self, node: JsonNode) -> FieldRef:
         """``["union stack", "member", "field"]`` of the last element."""
         stack, member, name = node.pair(3)
         index = lookup(self.union_stack_names, stack, "header union stack")
         ref = UnionMember(UnionStackLast(index), self.member_of_stack(index, member))
         return FieldRef(ref, self.position(self.type_of_member(ref), name))
 
-    def member_of_stack(self, index: int, member: Node) -> int:
+    def member_of_stack(self, index: int, member: JsonNode) -> int:
         """The position of a member in the unions of a union stack."""
         union = self.unions[self.union_stacks[index].unions[0]]
         names = self.union_members[union.type]
@@ -139,7 +139,7 @@ class Headers:
         return self.stacks[ref.stack].type
 
 
-def read_headers(root: Node) -> Headers:
+def read_headers(root: JsonNode) -> Headers:
     """Reads all header declarations.
 
     Raises:
@@ -175,7 +175,7 @@ def read_headers(root: Node) -> Headers:
     return h
 
 
-def _read_hidden(h: Headers, root: Node) -> None:
+def _read_hidden(h: Headers, root: JsonNode) -> None:
     """Gives the types of headers whose ``$valid$`` the program writes that field (p4c of 2017 does so)."""
     of_unions = {header.type for header in h.headers if header.union is not None}
     for name in sorted(_written_valid(root)):
@@ -189,9 +189,9 @@ def _read_hidden(h: Headers, root: Node) -> None:
             h.types[t.index] = replace(t, fields=(*t.fields, FieldType(VALID, 1, hidden=True)))
 
 
-def _written_valid(root: Node) -> set[str]:
+def _written_valid(root: JsonNode) -> set[str]:
     """Names of the headers whose hidden field a parser or an action writes."""
-    calls: list[Node] = []
+    calls: list[JsonNode] = []
     for parser in root.optional_elements("parsers"):
         for state in parser.optional_elements("parse_states"):
             calls += state.optional_elements("parser_ops")
@@ -207,7 +207,7 @@ def _written_valid(root: Node) -> set[str]:
     return found
 
 
-def _read_type(h: Headers, node: Node) -> None:
+def _read_type(h: Headers, node: JsonNode) -> None:
     fields: list[FieldType] = []
     for item in node.optional_elements("fields"):
         fields.append(_read_field(item))
@@ -231,7 +231,7 @@ def _read_type(h: Headers, node: Node) -> None:
     h.positions.append({f.name: i for i, f in enumerate(fields)})
 
 
-def _read_field(item: Node) -> FieldType:
+def _read_field(item: JsonNode) -> FieldType:
     parts = item.elements()
     if not 2 <= len(parts) <= 4:
         item.fail("expected [name, width], [name, width, signed]")
@@ -242,7 +242,7 @@ def _read_field(item: Node) -> FieldType:
     return FieldType(name, parts[1].integer(0, _MAX_WIDTH), signed, saturating=saturating)
 
 
-def _read_stacks(h: Headers, root: Node, ids: dict[int, int]) -> None:
+def _read_stacks(h: Headers, root: JsonNode, ids: dict[int, int]) -> None:
     for node in root.optional_elements("header_stacks"):
         index = len(h.stacks)
         name = enter(h.stack_names, node, index, "header stack")
@@ -259,7 +259,7 @@ def _read_stacks(h: Headers, root: Node, ids: dict[int, int]) -> None:
         h.stacks.append(HeaderStack(index, name, type_index, tuple(members)))
 
 
-def _read_unions(h: Headers, root: Node, ids: dict[int, int]) -> None:
+def _read_unions(h: Headers, root: JsonNode, ids: dict[int, int]) -> None:
     for node in root.optional_elements("header_union_types"):
         h.union_members[node["name"].text()] = [n.pair()[0].text() for n in node["headers"].elements()]
     union_ids: dict[int, int] = {}
@@ -289,7 +289,7 @@ def _read_unions(h: Headers, root: Node, ids: dict[int, int]) -> None:
             h.unions[union] = replace(h.unions[union], stack=(index, place))
 
 
-def _member(h: Headers, ids: dict[int, int], node: Node) -> int:
+def _member(h: Headers, ids: dict[int, int], node: JsonNode) -> int:
     """A header that becomes an element of a stack or a member of a union."""
     found = _by_id(ids, node)
     header = h.headers[found]
@@ -299,7 +299,7 @@ def _member(h: Headers, ids: dict[int, int], node: Node) -> int:
     return found
 
 
-def _by_id(ids: dict[int, int], node: Node) -> int:
+def _by_id(ids: dict[int, int], node: JsonNode) -> int:
     number = node.integer()
     if number not in ids:
         node.fail(f"no object has id {number}")

@@ -8,7 +8,7 @@ import re
 from typing import Any, NoReturn
 
 from tailrace.spec.files import json_object
-from tailrace.switch.compiler.errors import ProgramError, at
+from tailrace.switch.compiler.errors import CompilerError, at
 
 MAX_BYTES = 64 << 20
 """A program's size. Google's SAI pipeline, with 100 tables, has 4 MB."""
@@ -28,7 +28,7 @@ def decode_json(text: bytes, source: str) -> Any:
     """
 
     def refuse(why: str) -> NoReturn:
-        raise ProgramError(at(source, "not a JSON file", why)) from None
+        raise CompilerError(at(source, "not a JSON file", why)) from None
 
     if len(text) > MAX_BYTES:
         refuse(f"it has {len(text)} bytes, at most {MAX_BYTES} are read")

@@ -7,20 +7,20 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
-from tailrace.switch.compiler.errors import ProgramError, at
+from tailrace.switch.compiler.errors import CompilerError, at
 
 _HEX = re.compile(r"(-?)(?:0[xX])?([0-9a-fA-F]*)")
 _MAX_HEX = 4096
 """Characters of a hexadecimal number; fields have up to 4096 bits, transition keys several fields."""
 
 
-class Node:
+class JsonNode:
     """A JSON value with its path, e.g. ``pipelines[0].tables[2].key``; keys that are read are remembered."""
 
     __slots__ = ("asked", "parent", "source", "step", "value")
 
     def __init__(
-        self, value: Any, source: str = "", parent: Node | None = None, step: str | int = ""
+        self, value: Any, source: str = "", parent: JsonNode | None = None, step: str | int = ""
     ) -> None:
         self.value = value
         self.source = source
@@ -43,17 +43,17 @@ class Node:
 
     def fail(self, expected: str) -> NoReturn:
         """Raises a ProgramError about this value."""
-        raise ProgramError(at(self.source, self.path, expected))
+        raise CompilerError(at(self.source, self.path, expected))
 
-    def __getitem__(self, key: str) -> Node:
+    def __getitem__(self, key: str) -> JsonNode:
         if not self.has(key):
             self.fail(f'key "{key}" is missing')
-        return Node(self.value[key], self.source, self, key)
+        return JsonNode(self.value[key], self.source, self, key)
 
-    def get(self, key: str) -> Node | None:
+    def get(self, key: str) -> JsonNode | None:
         """The value of a key, None when it is absent or null."""
         value = self.value[key] if self.has(key) else None
-        return None if value is None else Node(value, self.source, self, key)
+        return None if value is None else JsonNode(value, self.source, self, key)
 
     def has(self, key: str) -> bool:
         """Whether an object has a key, be its value null or not."""
@@ -62,7 +62,7 @@ class Node:
         self.asked.add((id(self.value), key))
         return key in self.value
 
-    def unasked(self, meaningless: Mapping[str, frozenset[str]]) -> Iterator[Node]:
+    def unasked(self, meaningless: Mapping[str, frozenset[str]]) -> Iterator[JsonNode]:
         """The values here and below under keys that nobody has asked for; null is as good as nothing.
 
         Args:
@@ -78,21 +78,21 @@ class Node:
                 for key, value in node.value.items():
                     if (id(node.value), key) in self.asked:
                         if isinstance(value, dict | list):
-                            waiting.append((Node(value, self.source, node, key), key))
+                            waiting.append((JsonNode(value, self.source, node, key), key))
                     elif value is not None and key not in passed:
-                        yield Node(value, self.source, node, key)
+                        yield JsonNode(value, self.source, node, key)
 
-    def items(self) -> Iterator[tuple[str, Node]]:
+    def items(self) -> Iterator[tuple[str, JsonNode]]:
         """Keys and values of an object."""
         if not isinstance(self.value, dict):
             self.fail("expected an object")
         self.asked.update((id(self.value), key) for key in self.value)
-        return ((k, Node(v, self.source, self, k)) for k, v in self.value.items())
+        return ((k, JsonNode(v, self.source, self, k)) for k, v in self.value.items())
 
-    def elements(self) -> list[Node]:
+    def elements(self) -> list[JsonNode]:
         if not isinstance(self.value, list):
             self.fail("expected an array")
-        return [Node(v, self.source, self, i) for i, v in enumerate(self.value)]
+        return [JsonNode(v, self.source, self, i) for i, v in enumerate(self.value)]
 
     def text_at(self, key: str, default: str) -> str:
         """The string under a key that may be absent."""
@@ -114,12 +114,12 @@ class Node:
         node = self.get(key)
         return (node.text() or None) if node is not None else None
 
-    def optional_elements(self, key: str) -> list[Node]:
+    def optional_elements(self, key: str) -> list[JsonNode]:
         """The elements of an array under a key that may be absent."""
         node = self.get(key)
         return [] if node is None else node.elements()
 
-    def pair(self, size: int = 2) -> list[Node]:
+    def pair(self, size: int = 2) -> list[JsonNode]:
         """The elements of an array of a given length."""
         items = self.elements()
         if len(items) != size:
@@ -160,7 +160,7 @@ class Node:
         return int(found[1] + (found[2] or "0"), 16)
 
 
-def enter(table: dict[str, int], node: Node, index: int, what: str) -> str:
+def enter(table: dict[str, int], node: JsonNode, index: int, what: str) -> str:
     """Gives an object its name, the key "name" of its node, and an index.
 
     Raises:
@@ -173,7 +173,7 @@ def enter(table: dict[str, int], node: Node, index: int, what: str) -> str:
     return name
 
 
-def lookup(table: dict[str, int], node: Node, what: str) -> int:
+def lookup(table: dict[str, int], node: JsonNode, what: str) -> int:
     """The index of the object that a node names.
 
     Raises:

@@ -31,7 +31,7 @@ from tailrace.switch.compiler.model import (
 )
 from tailrace.switch.compiler.read.actions import ActionReader
 from tailrace.switch.compiler.read.headers import Headers
-from tailrace.switch.compiler.read.node import Node, enter, lookup
+from tailrace.switch.compiler.read.node import JsonNode, enter, lookup
 from tailrace.switch.compiler.walk import with_locals
 
 
@@ -48,7 +48,7 @@ class ParserReader:
         self.vset_names = vset_names
         self.vset_fields: dict[int, tuple[int, ...]] = {}
 
-    def parser(self, node: Node) -> Parser:
+    def parser(self, node: JsonNode) -> Parser:
         """Reads the states."""
         nodes = node.optional_elements("parse_states")
         names: dict[str, int] = {}
@@ -57,7 +57,7 @@ class ParserReader:
         states = tuple(self._state(n, names) for n in nodes)
         return Parser(_next(node, "init_state", names), states)
 
-    def _state(self, node: Node, names: dict[str, int]) -> ParseState:
+    def _state(self, node: JsonNode, names: dict[str, int]) -> ParseState:
         ops = tuple(self._op(n) for n in node.optional_elements("parser_ops"))
         key = tuple(self._key_part(n) for n in node.optional_elements("transition_key"))
         default: str | None = None
@@ -78,7 +78,7 @@ class ParserReader:
                 t["type"].fail(f'transition type "{kind}" is not supported')
         return ParseState(node["name"].text(), ops, key, tuple(cases), default)
 
-    def _key_part(self, node: Node) -> KeyPart:
+    def _key_part(self, node: JsonNode) -> KeyPart:
         e = self.exprs.number(node)
         if isinstance(e, Lookahead):
             return KeyPart(e, e.bits)
@@ -93,7 +93,7 @@ class ParserReader:
             node.fail("a varbit field cannot be a transition key")
         return KeyPart(e, ftype.bits)
 
-    def _case(self, node: Node, key: tuple[KeyPart, ...], next_state: str | None) -> list[Transition]:
+    def _case(self, node: JsonNode, key: tuple[KeyPart, ...], next_state: str | None) -> list[Transition]:
         """A case, or none where the value has bits that no key has: BMv2 compares whole bytes."""
         value = node["value"].hex_number()
         mask_node = node.get("mask")
@@ -113,7 +113,7 @@ class ParserReader:
             values.append((v, m & (1 << part.bits) - 1))
         return [Transition(tuple(values), None, None, next_state)]
 
-    def _vset_case(self, node: Node, key: tuple[KeyPart, ...], next_state: str | None) -> Transition:
+    def _vset_case(self, node: JsonNode, key: tuple[KeyPart, ...], next_state: str | None) -> Transition:
         vset = lookup(self.vset_names, node["value"], "value set")
         widths = tuple(k.bits for k in key)
         if self.vset_fields.setdefault(vset, widths) != widths:
@@ -127,7 +127,7 @@ class ParserReader:
         )
         return Transition(None, vset, mask, next_state)
 
-    def _op(self, node: Node) -> ParserOp:
+    def _op(self, node: JsonNode) -> ParserOp:
         op = node["op"].text()
         args = node.optional_elements("parameters")
         if op == "extract" and len(args) == 1:
@@ -151,7 +151,7 @@ class ParserReader:
             return self.actions.primitive(args[0])
         return node["op"].fail(f'parser operation "{op}" with {len(args)} parameters is not supported')
 
-    def _error_code(self, node: Node) -> Expr:
+    def _error_code(self, node: JsonNode) -> Expr:
         """An expression, or, in the first versions of the format, a number that the program declares."""
         if isinstance(node.value, int):
             number = node.integer(0, 2**31 - 1)
@@ -178,7 +178,7 @@ class ParserReader:
         except IndexError:
             return node.fail("only the fields before the variable one can say how long it is")
 
-    def _extract(self, node: Node, length: Expr | None) -> Extract:
+    def _extract(self, node: JsonNode, length: Expr | None) -> Extract:
         kind, value = node["type"].text(), node["value"]
         stack: int | None = None
         union_stack: tuple[int, int] | None = None
@@ -208,7 +208,7 @@ class ParserReader:
         return Extract(target, stack, union_stack, length, most)
 
 
-def _next(node: Node, key: str, names: dict[str, int]) -> str | None:
+def _next(node: JsonNode, key: str, names: dict[str, int]) -> str | None:
     """The state that a key names; None is the end."""
     name = node.name_at(key)
     if name is not None and name not in names:
@@ -216,7 +216,7 @@ def _next(node: Node, key: str, names: dict[str, int]) -> str | None:
     return name
 
 
-def read_vsets(root: Node, fields: dict[int, tuple[int, ...]]) -> tuple[ValueSet, ...]:
+def read_vsets(root: JsonNode, fields: dict[int, tuple[int, ...]]) -> tuple[ValueSet, ...]:
     """Reads the value sets; ``fields`` are the key widths of the selects that use them."""
     sets = []
     for index, node in enumerate(root.optional_elements("parse_vsets")):
@@ -226,6 +226,6 @@ def read_vsets(root: Node, fields: dict[int, tuple[int, ...]]) -> tuple[ValueSet
     return tuple(sets)
 
 
-def read_deparser(node: Node, headers: Headers) -> tuple[HeaderInst, ...]:
+def read_deparser(node: JsonNode, headers: Headers) -> tuple[HeaderInst, ...]:
     """The headers in the order in which the deparser emits them."""
     return tuple(headers.packet_header(n) for n in node.optional_elements("order"))

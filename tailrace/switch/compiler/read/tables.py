@@ -21,7 +21,7 @@ from tailrace.switch.compiler.model import (
 from tailrace.switch.compiler.read.actions import source_of
 from tailrace.switch.compiler.read.control_flow import check_flow
 from tailrace.switch.compiler.read.expr import ExprReader
-from tailrace.switch.compiler.read.node import Node, enter, lookup
+from tailrace.switch.compiler.read.node import JsonNode, enter, lookup
 
 # "optional" matches a value or anything: a ternary match with a full or an empty mask
 _MATCH_KINDS: dict[str, MatchKind] = {
@@ -45,7 +45,7 @@ _MAX_KEY_BYTES = 4096
 
 
 @dataclass(slots=True)
-class TableReader:
+class TableParser:
     """Reads the tables of all pipelines; indexes run through ingress, then egress."""
 
     exprs: ExprReader
@@ -54,7 +54,7 @@ class TableReader:
     meters: dict[str, tuple[int, FieldRef]]
     tables: list[Table] = field(default_factory=list)
     profiles: list[Profile] = field(default_factory=list)
-    selectors: list[Node] = field(default_factory=list)
+    selectors: list[JsonNode] = field(default_factory=list)
     profile_names: dict[str, int] = field(default_factory=dict)
     first_selector: int = 0
     node_names: dict[str, int] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class TableReader:
     def __post_init__(self) -> None:
         self.action_names = {action.name: action.index for action in self.actions}
 
-    def pipeline(self, node: Node) -> Pipeline:
+    def pipeline(self, node: JsonNode) -> Pipeline:
         for p in node.optional_elements("action_profiles"):
             self._profile(p, p["name"].text(), p.integer_at("max_size"))
         first = len(self.tables)
@@ -81,14 +81,14 @@ class TableReader:
         check_flow(node, pipeline, self.tables)
         return pipeline
 
-    def _call(self, node: Node) -> ActionCallNode:
+    def _call(self, node: JsonNode) -> ActionCallNode:
         name = enter(self.node_names, node, 0, "control node")
         action = self._action(node["action_id"])
         if self.actions[action].params:
             node.fail(f'action "{self.actions[action].name}" has parameters and cannot be called directly')
         return ActionCallNode(name, action, node.name_at("next_node"))
 
-    def _profile(self, node: Node, name: str, size: int) -> int:
+    def _profile(self, node: JsonNode, name: str, size: int) -> int:
         index = len(self.profiles)
         if name in self.profile_names:
             node.fail(f'two action profiles are named "{name}"')
@@ -101,7 +101,7 @@ class TableReader:
         self.profiles.append(Profile(index, name, size, number))
         return index
 
-    def _conditional(self, node: Node) -> Conditional:
+    def _conditional(self, node: JsonNode) -> Conditional:
         if not (node.has("true_next") or node.has("false_next")):
             node.fail("expected true_next, false_next or both")
         info = node.get("source_info")
@@ -115,13 +115,13 @@ class TableReader:
             fragment.text() if fragment is not None else "",
         )
 
-    def _action(self, node: Node) -> int:
+    def _action(self, node: JsonNode) -> int:
         number = node.integer()
         if number not in self.action_ids:
             node.fail(f"no action has id {number}")
         return self.action_ids[number]
 
-    def _key(self, table: Node) -> tuple[KeyField, ...]:
+    def _key(self, table: JsonNode) -> tuple[KeyField, ...]:
         fields: list[KeyField] = []
         offset = 0
         for n in table.optional_elements("key"):
@@ -163,13 +163,13 @@ class TableReader:
                 n.fail(f"the key has more than {_MAX_KEY_BYTES} bytes")
         return tuple(fields)
 
-    def _kind(self, node: Node, kind: str) -> MatchKind:
+    def _kind(self, node: JsonNode, kind: str) -> MatchKind:
         found = _MATCH_KINDS.get(kind)
         if found is not None:
             return found
         return node["match_type"].fail(f'match type "{kind}" is not supported')
 
-    def _table(self, node: Node) -> None:
+    def _table(self, node: JsonNode) -> None:
         name = enter(self.node_names, node, 0, "control node")
         kind = _TABLE_KINDS.get(node["type"].text())
         if kind is None:
@@ -215,7 +215,7 @@ class TableReader:
             )
         )
 
-    def _profile_of(self, node: Node, with_groups: bool) -> int:
+    def _profile_of(self, node: JsonNode, with_groups: bool) -> int:
         """The action profile of an indirect table; until JSON 2.3 the table itself declared it."""
         if node.get("action_profile") is not None:
             profile = lookup(self.profile_names, node["action_profile"], "action profile")
@@ -227,7 +227,7 @@ class TableReader:
             node.fail("the action profile has no selector")
         return profile
 
-    def _actions(self, node: Node) -> tuple[int, ...]:
+    def _actions(self, node: JsonNode) -> tuple[int, ...]:
         """The actions by id or, in the first versions of the format, by names that only one has."""
         if node.has("action_ids"):
             found = tuple(self._action(n) for n in node.optional_elements("action_ids"))
@@ -240,7 +240,7 @@ class TableReader:
             names.add(name)
         return found
 
-    def _check_match(self, node: Node, kind: MatchKind, key: tuple[KeyField, ...]) -> None:
+    def _check_match(self, node: JsonNode, kind: MatchKind, key: tuple[KeyField, ...]) -> None:
         kinds = [k.kind for k in key]
         allowed = {
             "exact": {"exact"},
@@ -251,13 +251,13 @@ class TableReader:
         if set(kinds) - allowed or kinds.count("lpm") > 1:
             node["match_type"].fail(f"{kind} does not fit the kinds of the key: {', '.join(kinds)}")
 
-    def _meter(self, node: Node) -> tuple[int, FieldRef]:
+    def _meter(self, node: JsonNode) -> tuple[int, FieldRef]:
         name = node.text()
         if name not in self.meters:
             node.fail(f'no direct meter is named "{name}"')
         return self.meters[name]
 
-    def _default(self, node: Node) -> tuple[int | None, tuple[int, ...], bool]:
+    def _default(self, node: JsonNode) -> tuple[int | None, tuple[int, ...], bool]:
         entry = node.get("default_entry")
         if entry is None:
             return None, (), False
@@ -266,7 +266,7 @@ class TableReader:
         self._check_data(entry, action, values)
         return action, values, entry.flag_at("action_const")
 
-    def _check_data(self, node: Node, action: int, values: tuple[int, ...]) -> None:
+    def _check_data(self, node: JsonNode, action: int, values: tuple[int, ...]) -> None:
         params = self.actions[action].params
         if len(values) != len(params):
             node.fail(
@@ -274,7 +274,7 @@ class TableReader:
             )
 
     def _next(
-        self, node: Node, actions: tuple[int, ...]
+        self, node: JsonNode, actions: tuple[int, ...]
     ) -> tuple[bool, dict[int, str | None], str | None, str | None]:
         listed = node.get("next_tables")
         nexts = {} if listed is None else {name: n.opt_text() or None for name, n in listed.items()}
@@ -290,7 +290,7 @@ class TableReader:
             by_action[action] = nexts[name]
         return False, by_action, None, None
 
-    def _entry(self, node: Node, key: tuple[KeyField, ...], kind: MatchKind) -> ConstEntry:
+    def _entry(self, node: JsonNode, key: tuple[KeyField, ...], kind: MatchKind) -> ConstEntry:
         parts = node["match_key"].elements()
         if len(parts) != len(key):
             node["match_key"].fail(f"the table has {len(key)} key fields")
@@ -310,7 +310,7 @@ class TableReader:
         return ConstEntry(bytes(value), bytes(mask), prefix, number, action, data)
 
 
-def _entry_part(node: Node, k: KeyField) -> tuple[int, int, int]:
+def _entry_part(node: JsonNode, k: KeyField) -> tuple[int, int, int]:
     """Value, mask (or low and high bound) and LPM prefix length of one field of an entry."""
     full = (1 << k.bits) - 1
     kind = node["match_type"].text()

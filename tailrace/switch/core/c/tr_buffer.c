@@ -93,8 +93,8 @@ static tr_pfc_state *state_of(const tr_switch *s, const tr_pkt *p)
     return &s->ports[p->pfc_port]->pfc_state[p->pfc_class];
 }
 
-/* Takes lossless bytes back and tells nobody; those that were in the headroom. */
-static uint64_t give_back(tr_pfc_state *st, uint64_t bytes)
+/* Releases lossless bytes, without a pause frame; those of the headroom. */
+static uint64_t release(tr_pfc_state *st, uint64_t bytes)
 {
     uint64_t head = least(st->head, bytes);
     st->shared -= bytes - head;
@@ -104,7 +104,7 @@ static uint64_t give_back(tr_pfc_state *st, uint64_t bytes)
     return head;
 }
 
-/* Takes the room of p back and tells nobody. */
+/* Releases the room of p, without a pause frame. */
 static void discharge(tr_switch *s, tr_pkt *p)
 {
     uint64_t shared = p->charged_bytes, head = 0;
@@ -113,7 +113,7 @@ static void discharge(tr_switch *s, tr_pkt *p)
         s->buffer.own -= shared;
         shared = 0;
     } else if (p->charge == TR_CHARGE_LOSSLESS) {
-        head = give_back(state_of(s, p), shared);
+        head = release(state_of(s, p), shared);
         shared -= head;
     }
     s->buffer.shared -= shared;
@@ -134,7 +134,7 @@ static void resume(tr_switch *s, uint32_t port, uint32_t priority)
     uint64_t gap = limits->xoff_bytes - limits->xon_bytes;
     if (st->shared && st->shared + gap > threshold(&s->buffer, st, limits))
         return;
-    tr_pfc_tell(s, port, priority, 0);
+    tr_pfc_notify(s, port, priority, 0);
 }
 
 /* Room for a packet that is not lossless. */
@@ -167,10 +167,10 @@ static void recharge(tr_switch *s, tr_pkt *p, tr_pfc_state *st,
         if (charge(s, st, limits, bytes - p->charged_bytes) != TR_DROP_COUNT)
             return;
         if (st->head && !st->paused)
-            tr_pfc_tell(s, p->pfc_port, p->pfc_class, 1);
+            tr_pfc_notify(s, p->pfc_port, p->pfc_class, 1);
     } else if (bytes < p->charged_bytes) {
         uint64_t gone = p->charged_bytes - bytes;
-        uint64_t head = give_back(st, gone);
+        uint64_t head = release(st, gone);
         s->buffer.head -= head;
         s->buffer.shared -= gone - head;
         resume(s, p->pfc_port, p->pfc_class);
@@ -203,7 +203,7 @@ enum tr_drop tr_buffer_admit(tr_switch *s, tr_pkt *p, uint32_t priority)
         }
         /* a packet that is refused says so, too, if one is left to resume it */
         if (!st->paused && (st->head || (full != TR_DROP_COUNT && st->shared)))
-            tr_pfc_tell(s, p->pfc_port, class, 1);
+            tr_pfc_notify(s, p->pfc_port, class, 1);
         else if (st->paused && full != TR_DROP_COUNT)
             tr_pfc_insist(s, p->pfc_port, class);
     } else {

@@ -216,10 +216,10 @@ static int expired(const tr_table *t, uint64_t now_ps, uint32_t *next,
         tr_entry_rest *rest = e ? tr_rest(e) : NULL;
         if (!e || !rest->timeout_ps ||
             !passed(e->last_hit_ps, now_ps, rest->timeout_ps) ||
-            (rest->told_ps &&
-             !passed(rest->told_ps, now_ps, rest->timeout_ps)))
+            (rest->notified_ps &&
+             !passed(rest->notified_ps, now_ps, rest->timeout_ps)))
             continue;
-        rest->told_ps = now_ps;
+        rest->notified_ps = now_ps;
         handles[n++] = rest->handle;
     }
     *next = i < t->n_handles ? i : 0;

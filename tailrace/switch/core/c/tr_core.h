@@ -82,8 +82,8 @@ typedef struct tr_pkt {
     uint8_t charge;          /* enum tr_charge: where charged_bytes stand */
     uint8_t pfc_class;       /* priority of that account: TR_CHARGE_LOSSLESS */
     uint8_t copy;            /* made of another one: a clone, a replica */
-    uint32_t mark;           /* its number, where it is told what happens to
-                              * it (tr_tracer.h); 0: it is not */
+    uint32_t mark;           /* its number while a tracer records it
+                              * (tr_tracer.h), else 0 */
     uint32_t origin;         /* tr_origin when it came in, of a copy as well */
     uint64_t ready_ps;       /* in re-entry queue: when it may enter */
     uint64_t order;          /* in re-entry queue: place among both queues */
@@ -130,7 +130,7 @@ typedef struct tr_entry {
 typedef struct tr_entry_rest {
     alignas(64) uint64_t packets;
     uint64_t bytes, timeout_ps;
-    uint64_t told_ps;         /* when it was last listed as expired; 0: never */
+    uint64_t notified_ps;     /* when it was last listed as expired; 0: never */
     tr_meter *meter;          /* NULL: the table has no direct meter */
     int handle;
     uint32_t size;            /* bytes of the whole block */
@@ -321,10 +321,10 @@ typedef struct tr_pfc_state {
     uint64_t pausing_from_ps; /* since when the sender is paused */
     uint64_t paused_from_ps;  /* since when the queue is, if it is */
     uint64_t asked_until_ps;  /* by pause frames; in a storm they are not obeyed */
-    uint64_t held_ps;         /* the watchdog's account (tr_watch.c) ... */
-    uint64_t held_at_ps;      /* ... at this time */
+    uint64_t paused_ps;       /* the watchdog's leaky bucket (tr_watch.c) ... */
+    uint64_t updated_ps;      /* ... at this time */
     uint64_t storm_from_ps;
-    uint8_t held;             /* packets wait for the end of a pause since then */
+    uint8_t blocked;          /* packets wait for the end of a pause since then */
     uint8_t paused;           /* we have paused the sender */
     tr_pfc_stats stats;       /* up to the last change */
 } tr_pfc_state;
@@ -409,7 +409,7 @@ struct tr_switch {
     void *clock_arg;
     uint64_t rng;
     uint64_t drops[TR_DROP_COUNT];
-    int storm_digests[2];     /* tell of storms that are over, that began;
+    int storm_digests[2];     /* report storms that are over, that began;
                                * negative: none does */
     tr_account account;       /* its rx_frames, dropped_frames and held_* are
                                * made when it is read */
@@ -426,12 +426,12 @@ struct tr_switch {
     tr_lost_fn lost;
     void *lost_arg;
     uint32_t origin;          /* of frames that come in */
-    struct tr_glass *glass;   /* who is told of marked packets */
-    uint32_t marked;          /* packets that earlier ones have numbered: some
+    struct tr_tracer *tracer; /* records what happens to marked packets */
+    uint32_t marked;          /* packets that earlier tracers numbered: some
                                * may be here still */
-    const tr_program *plain;  /* while packets meet one of glass: the other one */
-    const tr_pkt *seen_pkt;   /* whose stage it is */
-    uint64_t *used;           /* while packets meet a program of glass: its counts */
+    const tr_program *regular; /* while prog is a tracing build: the other one */
+    const tr_pkt *traced_pkt; /* whose stage it is */
+    uint64_t *used;           /* while prog is a tracing build: its coverage counts */
     pthread_mutex_t lock;
     atomic_int waiting;
 };
@@ -443,7 +443,7 @@ struct tr_switch {
 void tr_logf(tr_switch *s, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Ends a packet: counts the reason and gives its buffer back. */
+/* Drops a packet: counts the reason and frees its buffer. */
 void tr_drop(tr_switch *s, tr_pkt *p, enum tr_drop reason);
 /* Counts a frame that ends otherwise than as a packet. */
 void tr_lose(tr_switch *s, enum tr_drop reason, const tr_lost *frame);

@@ -41,7 +41,7 @@ void tr_set_log(tr_switch *s, tr_log_fn fn, void *arg)
 void tr_log_msg(tr_switch *s, const char *format, const char *const *numbers,
                 unsigned n)
 {
-    if (!s->log && !s->glass)
+    if (!s->log && !s->tracer)
         return;
     char text[1024];
     size_t at = 0;
@@ -61,8 +61,8 @@ void tr_log_msg(tr_switch *s, const char *format, const char *const *numbers,
         }
     }
     text[at] = '\0';
-    /* who watches packets tells it at its place among what they do */
-    if (!s->glass || !tr_see_text(s, 1, text))
+    /* a tracer records it among the steps of its packet */
+    if (!s->tracer || !tr_trace_text(s, 1, text))
         hand_over(s, 1, text);
 }
 

@@ -15,14 +15,14 @@
 #define STEP_LIMIT 65536u
 /* The same where a control call waits for the lock: a pass of a long frame
  * takes some 10 us. */
-#define STEPS_BESIDE_OTHERS 1024u
+#define STEPS_UNDER_CONTENTION 1024u
 
 /* Whether tr_run may do more before its caller has a turn: packets that leave
  * take more memory than while they wait, until the caller releases them. */
 static int may_continue(const tr_switch *s)
 {
     return s->steps < STEP_LIMIT &&
-           (s->steps < STEPS_BESIDE_OTHERS ||
+           (s->steps < STEPS_UNDER_CONTENTION ||
             !atomic_load_explicit(&s->waiting, memory_order_relaxed)) &&
            (!s->cfg.packet_bytes || s->out_bytes < s->cfg.packet_bytes / 4);
 }

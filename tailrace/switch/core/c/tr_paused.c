@@ -1,5 +1,5 @@
-/* Queues that pauses hold, and on whose accounts their packets are: of this a
- * network can tell who waits for whom.
+/* Paused queues and the ingress accounts of their packets, from which a network
+ * finds cycles of pauses.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_tm.h"
@@ -19,9 +19,10 @@ static void sum_up(const tr_queue *q, accounts *sums)
             sums->bytes[p->pfc_port][p->pfc_class] += p->charged_bytes;
 }
 
-/* Writes what is in one queue; the number of accounts. */
-static uint32_t tell(const tr_switch *s, const accounts *sums, tr_held queue,
-                     tr_held *out, uint32_t most)
+/* Lists the accounts of one queue; their number. */
+static uint32_t list_accounts(const tr_switch *s, const accounts *sums,
+                              tr_paused_queue queue, tr_paused_queue *out,
+                              uint32_t most)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < TR_MAX_PORTS; i++)
@@ -40,13 +41,13 @@ static uint32_t tell(const tr_switch *s, const accounts *sums, tr_held queue,
     return n;
 }
 
-int tr_held_read(tr_switch *s, uint64_t at_ps, tr_held *out, uint32_t most,
-                 uint32_t *found)
+int tr_paused_queues(tr_switch *s, uint64_t at_ps, tr_paused_queue *out,
+                     uint32_t most, uint32_t *count)
 {
     accounts *sums = malloc(sizeof *sums);
     if (!sums)
         return TR_ENOMEM;
-    *found = 0;
+    *count = 0;
     tr_switch_lock(s);
     for (uint32_t i = 0; i < TR_MAX_PORTS; i++) {
         const tr_port *t = s->ports[i];
@@ -55,9 +56,10 @@ int tr_held_read(tr_switch *s, uint64_t at_ps, tr_held *out, uint32_t most,
             if (t->queue[k].pause_until_ps <= at_ps)
                 continue;
             sum_up(&t->queue[k], sums);
-            tr_held queue = {.port = i, .priority = k};
-            uint32_t fit = *found < most ? most - *found : 0;
-            *found += tell(s, sums, queue, fit ? out + *found : NULL, fit);
+            tr_paused_queue queue = {.port = i, .priority = k};
+            uint32_t fit = *count < most ? most - *count : 0;
+            *count += list_accounts(s, sums, queue, fit ? out + *count : NULL,
+                                    fit);
         }
     }
     tr_switch_unlock(s);

@@ -86,7 +86,7 @@ static int send_pause(tr_switch *s, uint32_t port, uint32_t priority,
     return 1;
 }
 
-/* The sender is held no more, whether it was told or not. */
+/* The sender is no longer paused, whether it was notified or not. */
 static void forget_pause(const tr_switch *s, tr_pfc_state *st)
 {
     if (!st->paused)
@@ -96,7 +96,7 @@ static void forget_pause(const tr_switch *s, tr_pfc_state *st)
     st->stats.pausing_ps += s->now_ps - st->pausing_from_ps;
 }
 
-void tr_pfc_tell(tr_switch *s, uint32_t port, uint32_t priority, int stop)
+void tr_pfc_notify(tr_switch *s, uint32_t port, uint32_t priority, int stop)
 {
     tr_pfc_state *st = &s->ports[port]->pfc_state[priority];
     uint16_t quanta = stop ? s->ports[port]->pfc.quanta : 0;
@@ -177,7 +177,7 @@ void tr_pfc_set(tr_switch *s, tr_port *t, uint32_t port,
             continue;
         }
         if (t->pfc_state[i].paused)
-            tr_pfc_tell(s, port, i, 0);
+            tr_pfc_notify(s, port, i, 0);
         release_queue(s, port, i);
     }
     t->pfc = *cfg;
@@ -245,7 +245,7 @@ enum tr_drop tr_pfc_obey(tr_switch *s, uint32_t port, const uint8_t *data,
     return TR_DROP_PFC_FRAME;
 }
 
-uint64_t tr_see_paused(const tr_switch *s, uint32_t port, uint32_t priority)
+uint64_t tr_trace_paused(const tr_switch *s, uint32_t port, uint32_t priority)
 {
     const tr_port *t = port < TR_MAX_PORTS ? s->ports[port] : NULL;
     if (!t || !t->pfc_state || priority >= PFC_CLASSES)

@@ -131,7 +131,7 @@ tr_lost tr_pkt_lost(const tr_pkt *p)
 void tr_drop(tr_switch *s, tr_pkt *p, enum tr_drop reason)
 {
     tr_lost lost = tr_pkt_lost(p);
-    TR_SEE(s, p, TR_SEEN_DROP, reason);
+    TR_TRACE(s, p, TR_RECORD_DROP, reason);
     tr_lose(s, reason, &lost);
     if (p->charge)
         tr_buffer_release(s, p);

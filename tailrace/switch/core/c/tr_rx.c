@@ -35,7 +35,7 @@ int tr_data_rx(tr_switch *s, uint32_t port, const uint8_t *data,
         /* with a limit it is a drop as any other */
         return s->cfg.packet_bytes ? TR_OK : TR_ENOMEM;
     }
-    TR_SEE_MARK(s, p);
+    TR_TRACE_MARK(s, p);
     TR_INGRESS(s, p, s->now_ps);
     tr_data_run(s, s->now_ps);
     return TR_OK;

@@ -188,7 +188,7 @@ int tr_switch_load(tr_switch *s, const tr_program *prog)
     if (prog && prog->abi != TR_ABI)
         return TR_EINVAL;
     tr_switch_lock(s);
-    tr_unwatch(s);
+    tr_tracer_detach(s);
     packets_free(s);
     s->generation++;
     s->storm_digests[0] = s->storm_digests[1] = -1;
@@ -215,8 +215,8 @@ int tr_switch_load(tr_switch *s, const tr_program *prog)
 void tr_switch_exchange(tr_switch *s, tr_switch *other)
 {
     tr_switch_lock(s);
-    tr_unwatch(s);
-    tr_unwatch(other);
+    tr_tracer_detach(s);
+    tr_tracer_detach(other);
     packets_free(s);
     s->generation++;
     SWAP(s->prog, other->prog);
@@ -281,7 +281,7 @@ void tr_switch_free(tr_switch *s)
 {
     if (!s)
         return;
-    s->lost = NULL; /* nobody is there any more to be told */
+    s->lost = NULL; /* no reader is left */
     packets_free(s);
     pre_free(s->groups);
     pre_free(s->sessions);

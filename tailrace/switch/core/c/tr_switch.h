@@ -22,7 +22,7 @@
 #define TR_ABI 6u
 #define TR_MAX_PORTS 512u
 #define TR_MAX_PRIORITIES 8u
-/* Longest frame that comes in, goes round or leaves, virtual bytes included:
+/* Longest frame that comes in, recirculates or leaves, virtual bytes included:
  * more than any GSO super-frame. A longer one is dropped and counted. */
 #define TR_MAX_FRAME 66000u
 #define TR_NEVER 0xffffffffffffffffULL
@@ -67,7 +67,7 @@ enum tr_drop {
     TR_DROP_RELOAD,           /* in flight when the program was replaced */
     TR_DROP_BUFFER,           /* the switch's shared buffer is full */
     TR_DROP_MAC_CONTROL,      /* no valid pause frame: ignored (not a loss) */
-    TR_DROP_PFC_STORM,        /* its queue was held by pauses for too long */
+    TR_DROP_PFC_STORM,        /* its queue was paused for too long */
     TR_DROP_COUNT
 };
 
@@ -78,11 +78,11 @@ typedef struct tr_pfc_limits {
     uint64_t headroom_bytes;  /* accepted above xoff before dropping */
 } tr_pfc_limits;
 
-/* What becomes of a queue that pauses hold for too long (tr_watch.c). */
+/* What becomes of a queue that is paused for too long (tr_watch.c). */
 typedef struct tr_pfc_watchdog {
-    uint64_t detect_ps;       /* held for so long: a storm; 0: no watchdog */
-    uint64_t restore_ps;      /* asked for no pause for so long: as before */
-    uint32_t share_ppm;       /* of the time a queue may be held, for good;
+    uint64_t detect_ps;       /* paused for so long: a storm; 0: no watchdog */
+    uint64_t restore_ps;      /* no pause frame for so long: storm over */
+    uint32_t share_ppm;       /* of the time a queue may be paused, for good;
                                * 1000000: all of it, with breaks */
     uint32_t ignore;          /* in a storm 0: drop, 1: send all the same */
 } tr_pfc_watchdog;
@@ -117,16 +117,16 @@ typedef struct tr_buffer_state_t {
                                * to the sum of what is taken */
 } tr_buffer_state_t;
 
-/* Of what waits in a queue that a pause holds: the bytes on one account, that of
- * a port by which they came in with a priority. */
-typedef struct tr_held {
+/* Of the bytes in a paused queue, those of one ingress account: of a port and a
+ * priority. */
+typedef struct tr_paused_queue {
     uint32_t port, priority;  /* of the queue */
     uint32_t from_port, from_priority;
     uint64_t bytes;
     uint64_t xon_bytes;       /* of all that is on the account: its sender goes
                                * on at or below this many */
     uint32_t pausing;         /* 1: its sender is paused */
-} tr_held;
+} tr_paused_queue;
 
 /* What PFC of one port and priority has done so far. */
 typedef struct tr_pfc_stats {
@@ -293,14 +293,13 @@ int tr_port_pfc(tr_switch *s, uint32_t port, const tr_pfc_config *cfg);
 /* Finite pauses count up to at_ps. */
 int tr_pfc_read(tr_switch *s, uint32_t port, uint32_t prio, uint64_t at_ps,
                 tr_pfc_stats *out);
-/* The queues that pauses hold at a time, one item an account, by port and
- * priority; how many items there are, of which at most so many are written. */
-int tr_held_read(tr_switch *s, uint64_t at_ps, tr_held *out, uint32_t most,
-                 uint32_t *found);
-/* Storms that begin and those that are over are told by these digests of the
- * program, whose fields are the port and the priority; negative: by none. A
- * program that was just loaded has none. */
-int tr_pfc_tell_storms(tr_switch *s, int begun, int over);
+/* The paused queues at a time, one item an account, by port and priority;
+ * `count`: all items, of which at most `most` are written. */
+int tr_paused_queues(tr_switch *s, uint64_t at_ps, tr_paused_queue *out,
+                     uint32_t most, uint32_t *count);
+/* Digests of the program that report the begin and the end of storms, with port
+ * and priority as fields; negative: none, as after loading a program. */
+int tr_pfc_storm_digests(tr_switch *s, int begun, int over);
 int tr_buffer_set(tr_switch *s, const tr_buffer_config *cfg);
 void tr_buffer_state(tr_switch *s, tr_buffer_state_t *out);
 /* prio TR_MAX_PRIORITIES: all queues of the port */
@@ -321,7 +320,7 @@ void tr_set_log(tr_switch *s, tr_log_fn fn, void *arg);
  * are those of whole batches. NULL: by the switch's own time, which is that of
  * the last event. */
 void tr_set_clock(tr_switch *s, tr_clock_fn fn, void *arg);
-/* Registers fn for every frame that is dropped; NULL: nobody asks. */
+/* Registers fn for every frame that is dropped; NULL: none. */
 void tr_set_lost(tr_switch *s, tr_lost_fn fn, void *arg);
 
 /* Tables. Handles are >= 0; handle -1 is the default entry. */
@@ -353,7 +352,7 @@ int tr_entry_colours_set(tr_switch *s, uint32_t table, int handle,
 int tr_entry_last_hit(tr_switch *s, uint32_t table, int handle,
                       uint64_t *time_ps);
 /* Looks at `scan` handles from *next on, and moves it, to 0 behind the last.
- * Handles of at most max entries not hit for their timeout, and not told of
+ * Handles of at most max entries not hit for their timeout, and not notified
  * since; their number. */
 int tr_table_expired(tr_switch *s, uint32_t table, uint64_t now_ps,
                      uint32_t *next, uint32_t scan, int *handles, int max);

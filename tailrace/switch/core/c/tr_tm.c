@@ -245,7 +245,7 @@ void tr_port_send(tr_switch *s, tr_pkt *p, uint64_t now_ps)
         return;
     }
     uint64_t bytes = (uint64_t)p->len + p->virt;
-    TR_SEE_FRAME(s, p, TR_SEEN_SENT, p->egress_port);
+    TR_TRACE_FRAME(s, p, TR_RECORD_SENT, p->egress_port);
     t->stats.tx_packets++;
     t->stats.tx_bytes += bytes;
     p->ready_ps = serialise(t, bytes, now_ps) + t->delay_ps;

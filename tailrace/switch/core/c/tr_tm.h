@@ -86,14 +86,13 @@ void tr_pfc_set(tr_switch *s, tr_port *t, uint32_t port,
                 const tr_pfc_config *cfg);
 /* Nothing waits any more that came in by this port. */
 void tr_pfc_forget(tr_switch *s, tr_port *t);
-/* The link of this port has gone, and with it all pauses of either end; or it
- * is back, and who sends to this port is told once more where it must stop. */
+/* The link of this port is down, and all pauses of either end are void; or it is
+ * up again, and the sender is notified of its pauses once more. */
 void tr_pfc_link(tr_switch *s, uint32_t port, int up);
-/* Tells who sends to this port to stop once more: the pause got lost, for there
- * is no room left. */
+/* Repeats the pause of the sender: the headroom is full, so it got lost. */
 void tr_pfc_insist(tr_switch *s, uint32_t port, uint32_t priority);
-/* Tells who sends to this port to stop, or to go on. */
-void tr_pfc_tell(tr_switch *s, uint32_t port, uint32_t priority, int stop);
+/* Notifies the sender to this port to stop, or to go on. */
+void tr_pfc_notify(tr_switch *s, uint32_t port, uint32_t priority, int stop);
 /* Repeats pauses that would run out; the time of the next repeat. Only for
  * ports with PFC. */
 uint64_t tr_pfc_refresh(tr_switch *s, uint32_t port, uint64_t now_ps);
@@ -106,7 +105,7 @@ enum tr_drop tr_pfc_obey(tr_switch *s, uint32_t port, const uint8_t *data,
 void tr_pfc_gate(tr_port *t, uint32_t priority, uint64_t until_ps,
                  uint64_t now_ps);
 
-/* The watchdog of pauses. */
+/* The PFC watchdog. */
 
 /* Brings the account of a queue up to now, before its pause or its settings
  * change. */
@@ -115,7 +114,7 @@ void tr_watch_settle(tr_port *t, uint32_t priority, uint64_t now_ps);
 uint64_t tr_watch(tr_switch *s, uint32_t port, uint64_t now_ps);
 /* The action of the watchdog has changed. */
 void tr_watch_action(tr_port *t);
-/* Ends a storm, if there is one; pauses that last are obeyed again. */
+/* A storm ends, if there is one; pauses that last are obeyed again. */
 void tr_watch_end(tr_switch *s, uint32_t port, uint32_t priority,
                   uint64_t now_ps);
 

@@ -1,4 +1,4 @@
-/* A switch of glass: records of what it does, kept for who watches or tries.
+/* The tracer: records of what a switch does to packets, for its readers.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_tracer_internal.h"
@@ -7,48 +7,49 @@
 
 #include <stdlib.h>
 
-tr_glass *tr_glass_new(uint32_t words, uint32_t uses, uint32_t tables)
+tr_tracer *tr_tracer_new(uint32_t size, uint32_t uses, uint32_t tables)
 {
-    tr_glass *g = tr_calloc(1, sizeof *g);
+    tr_tracer *g = tr_calloc(1, sizeof *g);
     if (!g)
         return NULL;
-    g->room = words;
+    g->room = size;
     g->uses = uses;
     g->tables = tables;
-    g->words = tr_malloc((words + 1ULL) * sizeof *g->words);
+    g->records = tr_malloc((size + 1ULL) * sizeof *g->records);
     g->used = tr_calloc(uses + 1ULL, sizeof *g->used);
     g->entries = tr_calloc(tables + 1ULL, sizeof *g->entries);
-    if (!g->words || !g->used || !g->entries) {
-        tr_glass_free(g);
+    if (!g->records || !g->used || !g->entries) {
+        tr_tracer_free(g);
         return NULL;
     }
     return g;
 }
 
-void tr_glass_free(tr_glass *g)
+void tr_tracer_free(tr_tracer *g)
 {
     if (!g)
         return;
     for (uint32_t i = 0; g->entries && i < g->tables; i++)
         free(g->entries[i].bits);
     free(g->entries);
-    free(g->awaited);
+    free(g->selected);
     free(g->used);
-    free(g->words);
-    free(g->seen);
-    free(g->kept);
+    free(g->records);
+    free(g->last);
+    free(g->undo);
     free(g->bytes);
     free(g);
 }
 
-const uint64_t *tr_glass_words(const tr_glass *g, uint32_t *n, uint32_t *cut)
+const uint64_t *tr_tracer_records(const tr_tracer *g, uint32_t *n,
+                                  uint32_t *cut)
 {
     *n = g->n;
     *cut = g->cut;
-    return g->words;
+    return g->records;
 }
 
-int tr_glass_grow(void **list, uint32_t *room, uint32_t want, size_t item)
+int tr_tracer_grow(void **list, uint32_t *room, uint32_t want, size_t item)
 {
     if (want <= *room)
         return 1;
@@ -66,134 +67,135 @@ int tr_glass_grow(void **list, uint32_t *room, uint32_t want, size_t item)
 
 /* ---- records ---- */
 
-#define HEAD_WORDS 4u
+#define HEAD_SIZE 4u
 
-/* Kinds of which is told what is told of briefly. */
+/* Kinds that are recorded of a packet traced in brief. */
 #define BRIEF_KINDS                                                           \
-    (1u << TR_SEEN_ENTER | 1u << TR_SEEN_RESUBMIT |                           \
-     1u << TR_SEEN_RECIRCULATE | 1u << TR_SEEN_COPY | 1u << TR_SEEN_QUEUE |   \
-     1u << TR_SEEN_EGRESS | 1u << TR_SEEN_SENT | 1u << TR_SEEN_DROP)
+    (1u << TR_RECORD_ENTER | 1u << TR_RECORD_RESUBMIT |                       \
+     1u << TR_RECORD_RECIRCULATE | 1u << TR_RECORD_COPY |                     \
+     1u << TR_RECORD_QUEUE | 1u << TR_RECORD_EGRESS | 1u << TR_RECORD_SENT |  \
+     1u << TR_RECORD_DROP)
 
-_Static_assert(TR_SEEN_KINDS <= 32, "a bit for each kind");
+_Static_assert(TR_RECORD_KINDS <= 32, "a bit for each kind");
 
-/* Room for a record with n words behind its head; NULL when there is none. A
+/* Room for a record with n fields behind its head; NULL when there is none. A
  * record that is left out ends the records: what follows would mislead. */
 static uint64_t *record(tr_switch *s, const tr_pkt *p, uint64_t kind,
                         uint64_t n)
 {
-    tr_glass *g = s->glass;
+    tr_tracer *g = s->tracer;
     if (!g || g->cut)
         return NULL;
-    if (p && p->mark & TR_GLASS_BRIEF && !(BRIEF_KINDS >> kind & 1))
+    if (p && p->mark & TR_TRACE_BRIEF && !(BRIEF_KINDS >> kind & 1))
         return NULL;
-    if (n + HEAD_WORDS > g->room - g->n) {
+    if (n + HEAD_SIZE > g->room - g->n) {
         g->cut = 1;
         return NULL;
     }
-    uint64_t *w = g->words + g->n;
-    g->n += (uint32_t)n + HEAD_WORDS;
+    uint64_t *w = g->records + g->n;
+    g->n += (uint32_t)n + HEAD_SIZE;
     w[0] = kind;
     w[1] = p ? p->mark : 0;
     w[2] = s->now_ps;
     w[3] = n;
-    return w + HEAD_WORDS;
+    return w + HEAD_SIZE;
 }
 
-void tr_see_limbs(tr_switch *s, const tr_pkt *p, const uint64_t *words,
-                  uint32_t n, const uint64_t *limbs, uint32_t more)
+void tr_trace_limbs(tr_switch *s, const tr_pkt *p, const uint64_t *fields,
+                    uint32_t n, const uint64_t *limbs, uint32_t more)
 {
-    uint64_t *w = p->mark ? record(s, p, words[0], n - 1 + more) : NULL;
+    uint64_t *w = p->mark ? record(s, p, fields[0], n - 1 + more) : NULL;
     if (!w)
         return;
-    memcpy(w, words + 1, (n - 1) * sizeof *w);
+    memcpy(w, fields + 1, (n - 1) * sizeof *w);
     if (more)
         memcpy(w + n - 1, limbs, more * sizeof *w);
 }
 
-void tr_see(tr_switch *s, const tr_pkt *p, const uint64_t *words, uint32_t n)
+void tr_trace(tr_switch *s, const tr_pkt *p, const uint64_t *fields, uint32_t n)
 {
-    tr_see_limbs(s, p, words, n, NULL, 0);
+    tr_trace_limbs(s, p, fields, n, NULL, 0);
 }
 
-static void see_bytes(tr_switch *s, const tr_pkt *p, const uint64_t *words,
-                      uint32_t n, const void *bytes, uint32_t len)
+static void trace_bytes(tr_switch *s, const tr_pkt *p, const uint64_t *fields,
+                        uint32_t n, const void *bytes, uint32_t len)
 {
     uint32_t more = (len + 7) / 8;
-    uint64_t *w = record(s, p, words[0], n - 1 + more);
+    uint64_t *w = record(s, p, fields[0], n - 1 + more);
     if (!w)
         return;
-    memcpy(w, words + 1, (n - 1) * sizeof *w);
+    memcpy(w, fields + 1, (n - 1) * sizeof *w);
     if (more) {
         w[n - 2 + more] = 0;
         memcpy(w + n - 1, bytes, len);
     }
 }
 
-void tr_see_bytes(tr_switch *s, const tr_pkt *p, const uint64_t *words,
-                  uint32_t n, const void *bytes, uint32_t len)
+void tr_trace_bytes(tr_switch *s, const tr_pkt *p, const uint64_t *fields,
+                    uint32_t n, const void *bytes, uint32_t len)
 {
     if (p->mark)
-        see_bytes(s, p, words, n, bytes, len);
+        trace_bytes(s, p, fields, n, bytes, len);
 }
 
-int tr_see_text(tr_switch *s, int level, const char *text)
+int tr_trace_text(tr_switch *s, int level, const char *text)
 {
-    if (!s->seen_pkt || !s->seen_pkt->mark)
+    if (!s->traced_pkt || !s->traced_pkt->mark)
         return 0;
     uint32_t len = (uint32_t)strlen(text);
-    const uint64_t words[] = {TR_SEEN_TEXT, (uint64_t)level, len};
-    see_bytes(s, s->seen_pkt, words, 3, text, len);
+    const uint64_t fields[] = {TR_RECORD_TEXT, (uint64_t)level, len};
+    trace_bytes(s, s->traced_pkt, fields, 3, text, len);
     return 1;
 }
 
-/* Whether all is told of a packet that comes in now by this port. */
-static int awaited(const tr_glass *g, uint64_t now_ps, uint32_t port)
+/* Whether a packet that arrives now by this port is traced in full. */
+static int is_selected(const tr_tracer *g, uint64_t now_ps, uint32_t port)
 {
-    for (uint32_t i = 0; i < g->n_awaited; i++)
-        if (g->awaited[i].time_ps == now_ps && g->awaited[i].port == port)
+    for (uint32_t i = 0; i < g->n_selected; i++)
+        if (g->selected[i].time_ps == now_ps && g->selected[i].port == port)
             return 1;
-    return !g->awaited;
+    return !g->selected;
 }
 
-void tr_see_mark(tr_switch *s, tr_pkt *p)
+void tr_trace_mark(tr_switch *s, tr_pkt *p)
 {
-    tr_glass *g = s->glass;
-    if (!g || g->trying || !g->told)
+    tr_tracer *g = s->tracer;
+    if (!g || g->dry_run || !g->recording)
         return;
     /* rather all of some packets than some of all */
     if (g->cut || g->n > g->room / 2)
         g->missed++;
     else
         p->mark = ++g->packets |
-                  (awaited(g, s->now_ps, p->ingress_port) ? 0
-                                                          : TR_GLASS_BRIEF);
+                  (is_selected(g, s->now_ps, p->ingress_port) ? 0
+                                                              : TR_TRACE_BRIEF);
 }
 
 /* ---- changes ---- */
 
-void tr_see_begin(tr_switch *s, const tr_pkt *p, enum tr_stage stage,
-                  const void *phv, uint32_t phv_size, uint32_t locals_size)
+void tr_trace_begin(tr_switch *s, const tr_pkt *p, enum tr_stage stage,
+                    const void *phv, uint32_t phv_size, uint32_t locals_size)
 {
-    tr_glass *g = s->glass;
-    s->seen_pkt = p;
-    if (!g || !p->mark || p->mark & TR_GLASS_BRIEF)
+    tr_tracer *g = s->tracer;
+    s->traced_pkt = p;
+    if (!g || !p->mark || p->mark & TR_TRACE_BRIEF)
         return;
-    const uint64_t words[] = {TR_SEEN_STAGE, stage, phv_size};
-    see_bytes(s, p, words, 3, phv, phv_size);
+    const uint64_t fields[] = {TR_RECORD_STAGE, stage, phv_size};
+    trace_bytes(s, p, fields, 3, phv, phv_size);
     uint32_t size = phv_size + locals_size;
-    if (size > g->seen_room) {
-        uint8_t *more = tr_realloc(g->seen, size);
+    if (size > g->last_room) {
+        uint8_t *more = tr_realloc(g->last, size);
         if (!more) {
             g->cut = 1;
             return;
         }
-        g->seen = more;
-        g->seen_room = size;
+        g->last = more;
+        g->last_room = size;
     }
     g->phv_size = phv_size;
     g->locals_size = locals_size;
-    memcpy(g->seen, phv, phv_size);
-    memset(g->seen + phv_size, 0, locals_size);
+    memcpy(g->last, phv, phv_size);
+    memset(g->last + phv_size, 0, locals_size);
 }
 
 /* A run of bytes that differ, for each; a byte that does not ends a run. */
@@ -206,73 +208,73 @@ static void changes(tr_switch *s, const tr_pkt *p, uint64_t space,
         uint32_t first = i;
         while (i < size && seen[i] != now[i])
             i++;
-        const uint64_t words[] = {TR_SEEN_CHANGE, space, first, i - first};
-        see_bytes(s, p, words, 4, now + first, i - first);
+        const uint64_t fields[] = {TR_RECORD_CHANGE, space, first, i - first};
+        trace_bytes(s, p, fields, 4, now + first, i - first);
         memcpy(seen + first, now + first, i - first);
     }
 }
 
-void tr_see_changes(tr_switch *s, const tr_pkt *p, const void *phv,
-                    const void *locals)
+void tr_trace_changes(tr_switch *s, const tr_pkt *p, const void *phv,
+                      const void *locals)
 {
-    tr_glass *g = s->glass;
-    if (!g || !p->mark || p->mark & TR_GLASS_BRIEF || g->cut)
+    tr_tracer *g = s->tracer;
+    if (!g || !p->mark || p->mark & TR_TRACE_BRIEF || g->cut)
         return;
-    changes(s, p, 0, g->seen, phv, g->phv_size);
+    changes(s, p, 0, g->last, phv, g->phv_size);
     if (locals)
-        changes(s, p, 1, g->seen + g->phv_size, locals, g->locals_size);
+        changes(s, p, 1, g->last + g->phv_size, locals, g->locals_size);
 }
 
-void tr_see_copy(tr_switch *s, const tr_pkt *p, tr_pkt *q, uint32_t port,
-                 uint32_t instance)
+void tr_trace_copy(tr_switch *s, const tr_pkt *p, tr_pkt *q, uint32_t port,
+                   uint32_t instance)
 {
-    if (!s->glass || !p->mark)
+    if (!s->tracer || !p->mark)
         return;
-    q->mark = ++s->glass->packets | (p->mark & TR_GLASS_BRIEF);
-    TR_SEE_ALWAYS(s, p, TR_SEEN_COPY, q->mark, port, instance);
+    q->mark = ++s->tracer->packets | (p->mark & TR_TRACE_BRIEF);
+    TR_TRACE_ALWAYS(s, p, TR_RECORD_COPY, q->mark, port, instance);
 }
 
-/* ---- watching ---- */
+/* ---- attaching ---- */
 
-int tr_glass_runs(const tr_switch *s, const tr_program *plain)
+int tr_tracer_fits(const tr_switch *s, const tr_program *regular)
 {
-    return plain && plain == (s->plain ? s->plain : s->prog);
+    return regular && regular == (s->regular ? s->regular : s->prog);
 }
 
-void tr_unwatch(tr_switch *s)
+void tr_tracer_detach(tr_switch *s)
 {
-    if (s->plain)
-        s->prog = s->plain;
-    if (s->glass)
-        s->marked = s->glass->packets;
-    s->plain = NULL;
-    s->glass = NULL;
+    if (s->regular)
+        s->prog = s->regular;
+    if (s->tracer)
+        s->marked = s->tracer->packets;
+    s->regular = NULL;
+    s->tracer = NULL;
     s->used = NULL;
-    s->seen_pkt = NULL;
+    s->traced_pkt = NULL;
 }
 
-int tr_glass_watch(tr_switch *s, tr_glass *g, const tr_program *plain,
-                   const tr_program *glass, int told)
+int tr_tracer_attach(tr_switch *s, tr_tracer *g, const tr_program *regular,
+                     const tr_program *tracing, int recording)
 {
     int rc = TR_OK;
     tr_switch_lock(s);
-    tr_unwatch(s);
-    if (g && !tr_glass_runs(s, plain)) {
+    tr_tracer_detach(s);
+    if (g && !tr_tracer_fits(s, regular)) {
         rc = TR_EINVAL;
     } else if (g) {
-        s->plain = s->prog;
-        s->prog = glass;
-        s->glass = g;
+        s->regular = s->prog;
+        s->prog = tracing;
+        s->tracer = g;
         s->used = g->used;
-        g->told = told;
+        g->recording = recording;
         g->packets = s->marked;
     }
     tr_switch_unlock(s);
     return rc;
 }
 
-int tr_glass_await(tr_switch *s, tr_glass *g, const uint64_t *times_ps,
-                   const uint32_t *ports, uint32_t n)
+int tr_tracer_select(tr_switch *s, tr_tracer *g, const uint64_t *times_ps,
+                     const uint32_t *ports, uint32_t n)
 {
     arrival *list = tr_calloc(n + 1ULL, sizeof *list);
     if (!list)
@@ -280,20 +282,20 @@ int tr_glass_await(tr_switch *s, tr_glass *g, const uint64_t *times_ps,
     for (uint32_t i = 0; i < n; i++)
         list[i] = (arrival){times_ps[i], ports[i]};
     tr_switch_lock(s);
-    free(g->awaited);
-    g->awaited = list;
-    g->n_awaited = n;
+    free(g->selected);
+    g->selected = list;
+    g->n_selected = n;
     tr_switch_unlock(s);
     return TR_OK;
 }
 
-uint32_t tr_glass_take(tr_switch *s, tr_glass *g, uint64_t *words,
-                       uint32_t most, uint32_t *cut, uint32_t *missed)
+uint32_t tr_tracer_take(tr_switch *s, tr_tracer *g, uint64_t *records,
+                        uint32_t most, uint32_t *cut, uint32_t *missed)
 {
     tr_switch_lock(s);
     uint32_t n = g->n <= most ? g->n : 0;
     if (n)
-        memcpy(words, g->words, n * sizeof *words);
+        memcpy(records, g->records, n * sizeof *records);
     *cut = g->cut || g->n > most;
     *missed = g->missed;
     g->n = g->cut = g->missed = 0;
@@ -301,29 +303,29 @@ uint32_t tr_glass_take(tr_switch *s, tr_glass *g, uint64_t *words,
     return n;
 }
 
-/* ---- uses ---- */
+/* ---- coverage ---- */
 
-void tr_used_entry(tr_switch *s, uint32_t table, uint64_t handle)
+void tr_tracer_mark_entry(tr_switch *s, uint32_t table, uint64_t handle)
 {
-    tr_glass *g = s->glass;
+    tr_tracer *g = s->tracer;
     if (!g || !handle || table >= g->tables)
         return;
     uint32_t at = (uint32_t)(handle - 1);
-    if (!tr_glass_grow((void **)&g->entries[table].bits,
-                       &g->entries[table].bytes, at / 8 + 1, 1))
+    if (!tr_tracer_grow((void **)&g->entries[table].bits,
+                        &g->entries[table].bytes, at / 8 + 1, 1))
         return;
     g->entries[table].bits[at / 8] |= (uint8_t)(1u << at % 8);
 }
 
-void tr_glass_uses(tr_switch *s, const tr_glass *g, uint64_t *counts)
+void tr_tracer_coverage(tr_switch *s, const tr_tracer *g, uint64_t *counts)
 {
     tr_switch_lock(s);
     memcpy(counts, g->used, g->uses * sizeof *counts);
     tr_switch_unlock(s);
 }
 
-int tr_glass_entry(tr_switch *s, const tr_glass *g, uint32_t table,
-                   uint32_t handle)
+int tr_tracer_entry_hit(tr_switch *s, const tr_tracer *g, uint32_t table,
+                        uint32_t handle)
 {
     tr_switch_lock(s);
     int used = table < g->tables && handle / 8 < g->entries[table].bytes &&

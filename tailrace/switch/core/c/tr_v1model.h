@@ -44,7 +44,7 @@ static void trm_parse(tr_switch *s, tr_pkt *p, struct tr_phv *h)
     p->parsed = 0;
     uint32_t error = trp_parse(s, p, h);
     if (error)
-        TR_SEE(s, p, TR_SEEN_ERROR, error);
+        TR_TRACE(s, p, TR_RECORD_ERROR, error);
     trp_set_parser_error(h, error);
     trp_set_checksum_error(h, trp_verify(s, p, h));
 }
@@ -56,14 +56,14 @@ static void trm_enqueue(tr_switch *s, tr_pkt *p, uint32_t port)
     if (TRP_ASKS_ENQUEUED)
         trp_set_enq_timestamp(h, trm_clock(s, s->now_ps));
     trp_set_enq_qdepth(h, tr_queue_packets(s, port, priority));
-    if (!TR_SEE_QUEUE(s, p, port, priority))
+    if (!TR_TRACE_QUEUE(s, p, port, priority))
         tr_enqueue(s, p, port, priority);
 }
 
 /* Copies of p to every replica; p stays the caller's. */
 static void trm_replicate(tr_switch *s, const tr_pkt *p, const tr_replicas *r)
 {
-    for (uint32_t i = 0; i < r->n && TR_SEE_ROOM(s, p); i++) {
+    for (uint32_t i = 0; i < r->n && TR_TRACE_ROOM(s, p); i++) {
         s->steps++;
         s->account.made_frames++;
         s->account.made_virt += p->virt;
@@ -74,7 +74,7 @@ static void trm_replicate(tr_switch *s, const tr_pkt *p, const tr_replicas *r)
             continue;
         }
         q->copy = 1;
-        TR_SEE_COPY(s, p, q, r->replica[i].port, r->replica[i].instance);
+        TR_TRACE_COPY(s, p, q, r->replica[i].port, r->replica[i].instance);
         trp_set_egress_rid((struct tr_phv *)q->phv, r->replica[i].instance);
         if (r->truncate)
             q->trunc = r->truncate;
@@ -90,7 +90,7 @@ static const tr_replicas *trm_clone_request(tr_switch *s, tr_pkt *p,
     *fields = p->clone_fields;
     p->clone_session = p->clone_fields = 0;
     const tr_replicas *session = tr_session_find(s, id);
-    TR_SEE(s, p, TR_SEEN_CLONE, id, session != NULL);
+    TR_TRACE(s, p, TR_RECORD_CLONE, id, session != NULL);
     return session;
 }
 
@@ -116,7 +116,7 @@ static void trm_clone_send(tr_switch *s, const tr_pkt *p, tr_pkt *q,
     if (session->class_of_service)
         trp_set_priority(h, session->class_of_service);
     trm_replicate(s, q, session);
-    TR_SEE(s, q, TR_SEEN_DROP, TR_DROP_REPLICATED);
+    TR_TRACE(s, q, TR_RECORD_DROP, TR_DROP_REPLICATED);
     tr_pkt_free(s, q);
 }
 
@@ -132,7 +132,7 @@ static void trm_clone_ingress(tr_switch *s, tr_pkt *p, uint32_t entry_len)
     }
     struct tr_phv *h = (struct tr_phv *)q->phv;
     memset(h, 0, sizeof *h);
-    TR_SEE_COPY(s, p, q, TR_MAX_PORTS, 0);
+    TR_TRACE_COPY(s, p, q, TR_MAX_PORTS, 0);
     q->plen = entry_len;
     trp_set_ingress_port(h, p->ingress_port);
     trm_parse(s, q, h);
@@ -149,7 +149,7 @@ static void trm_clone_egress(tr_switch *s, tr_pkt *p)
         trm_clone_lost(s, session);
         return;
     }
-    TR_SEE_COPY(s, p, q, TR_MAX_PORTS, 0);
+    TR_TRACE_COPY(s, p, q, TR_MAX_PORTS, 0);
     trm_clone_send(s, p, q, session, fields, TR_INSTANCE_EGRESS_CLONE);
 }
 
@@ -174,7 +174,7 @@ static void trm_multicast(tr_switch *s, tr_pkt *p, uint32_t group)
 {
     struct tr_phv *h = (struct tr_phv *)p->phv;
     const tr_replicas *r = tr_group_find(s, group);
-    TR_SEE(s, p, TR_SEEN_MULTICAST, group, r ? r->n : 0);
+    TR_TRACE(s, p, TR_RECORD_MULTICAST, group, r ? r->n : 0);
     if (!r || r->n == 0) {
         tr_drop(s, p, TR_DROP_MULTICAST);
         return;
@@ -198,7 +198,7 @@ static void trm_after_ingress(tr_switch *s, tr_pkt *p, uint32_t entry_len)
     if (p->resubmit) {
         trm_restart(p, p->resubmit, TR_INSTANCE_RESUBMIT, entry_len);
         p->recirculate = 0;
-        if (!TR_SEE_AGAIN(s, p, TR_SEEN_RESUBMIT))
+        if (!TR_TRACE_AGAIN(s, p, TR_RECORD_RESUBMIT))
             tr_resubmit(s, p, s->now_ps);
     } else if (group) {
         trm_multicast(s, p, group);
@@ -220,7 +220,7 @@ static void trm_ingress(tr_switch *s, tr_pkt *p, uint64_t now_ps)
         if (TRP_ASKS_INGRESS)
             trp_set_ingress_global_timestamp(h, trm_clock(s, now_ps));
     }
-    TR_SEE_FRAME(s, p, TR_SEEN_ENTER, p->ingress_port);
+    TR_TRACE_FRAME(s, p, TR_RECORD_ENTER, p->ingress_port);
     trm_parse(s, p, h);
     trp_ingress(s, p, h);
     p->exit = 0;
@@ -250,13 +250,13 @@ static int trm_egress(tr_switch *s, tr_pkt *p, uint64_t now_ps)
         trp_set_egress_global_timestamp(h, ticks);
         trp_set_deq_timedelta(h, ticks - trp_get_enq_timestamp(h));
     }
-    TR_SEE(s, p, TR_SEEN_EGRESS, p->egress_port, p->priority,
-           trp_get_deq_timedelta(h),
-           tr_see_paused(s, p->egress_port, p->priority));
+    TR_TRACE(s, p, TR_RECORD_EGRESS, p->egress_port, p->priority,
+             trp_get_deq_timedelta(h),
+             tr_trace_paused(s, p->egress_port, p->priority));
     trp_set_deq_qdepth(h, tr_queue_packets(s, p->egress_port, p->priority));
     trp_set_qid(h, p->priority);
     trp_set_egress_port(h, p->egress_port);
-    /* anything but the drop port, so that egress drops only when told to */
+    /* anything but the drop port: egress drops only by mark_to_drop */
     trp_set_egress_spec(h, s->cfg.drop_port + 1u);
     trp_set_packet_length(h, p->plen);
     trp_egress(s, p, h);
@@ -285,7 +285,7 @@ static int trm_egress(tr_switch *s, tr_pkt *p, uint64_t now_ps)
         p->recirculate = 0;
         p->in_len = p->len + p->virt;
         trm_restart(p, list, TR_INSTANCE_RECIRC, p->in_len);
-        if (!TR_SEE_AGAIN(s, p, TR_SEEN_RECIRCULATE))
+        if (!TR_TRACE_AGAIN(s, p, TR_RECORD_RECIRCULATE))
             tr_recirculate(s, p, now_ps);
         return 0;
     }

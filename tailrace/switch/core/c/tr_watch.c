@@ -1,20 +1,19 @@
-/* The watchdog of pauses: a queue that pauses hold for too long is in a storm.
+/* The PFC watchdog: a queue that is paused for too long is in a storm.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A queue is held while packets wait in it for the end of a pause. What pauses
- * have held it stands on an account, a leaky bucket of time:
+ * A queue counts as paused while packets wait in it for the end of a pause.
+ * The paused time is kept in a leaky bucket:
  *
- *   held_ps  grows with the time that the queue is held, and shrinks with the
- *            time that it is not, share / (1 - share) times as fast
+ *   paused_ps  grows with the time that the queue is paused, and shrinks with
+ *              the time that it is not, share / (1 - share) times as fast
  *
- * At detect_ps there is a storm. So a pause that does not end is found after
- * just that time, and pauses with breaks are, as soon as they hold the queue for
- * a larger share of the time than it may be; where that is all of the time, a
- * break of any length clears the account.
+ * At detect_ps a storm begins. A pause without end is detected after just that
+ * time; pauses with breaks, when they take more than `share` of the time. With
+ * a share of 1 a break of any length clears the bucket.
  *
- * In a storm pauses are not obeyed: what waits and what comes is dropped, or is
- * sent. It ends when no pause has been asked for in restore_ps. The account goes
- * on, so that who begins anew has won nothing.
+ * In a storm pauses are ignored: packets of the queue are dropped or sent. The
+ * storm ends after restore_ps without a pause frame. The bucket keeps its level,
+ * so that the next storm is detected as fast.
  */
 #include "tr_tm.h"
 
@@ -22,24 +21,25 @@ void tr_watch_settle(tr_port *t, uint32_t priority, uint64_t now_ps)
 {
     tr_pfc_state *st = &t->pfc_state[priority];
     const tr_queue *q = &t->queue[priority];
-    uint64_t held = 0;
-    if (now_ps > st->held_at_ps) {
-        uint64_t span = now_ps - st->held_at_ps;
-        if (st->held && q->pause_until_ps > st->held_at_ps)
-            held = q->pause_until_ps < now_ps
-                       ? q->pause_until_ps - st->held_at_ps
-                       : span;
+    uint64_t paused = 0;
+    if (now_ps > st->updated_ps) {
+        uint64_t span = now_ps - st->updated_ps;
+        if (st->blocked && q->pause_until_ps > st->updated_ps)
+            paused = q->pause_until_ps < now_ps
+                         ? q->pause_until_ps - st->updated_ps
+                         : span;
         uint32_t share = t->pfc.watchdog.share_ppm;
-        tr_u128 leak = span - held;
+        tr_u128 leak = span - paused;
         if (leak)
             leak = share < TR_ALWAYS_PPM
                        ? leak * share / (TR_ALWAYS_PPM - share)
                        : TR_NEVER;
-        st->held_ps += held;
-        st->held_ps = leak < st->held_ps ? st->held_ps - (uint64_t)leak : 0;
-        st->held_at_ps = now_ps;
+        st->paused_ps += paused;
+        st->paused_ps =
+            leak < st->paused_ps ? st->paused_ps - (uint64_t)leak : 0;
+        st->updated_ps = now_ps;
     }
-    st->held = q->head && q->pause_until_ps > now_ps;
+    st->blocked = q->head && q->pause_until_ps > now_ps;
 }
 
 void tr_watch_action(tr_port *t)
@@ -50,7 +50,7 @@ void tr_watch_action(tr_port *t)
             t->dropping |= (uint8_t)(1u << i);
 }
 
-static void tell(tr_switch *s, uint32_t port, uint32_t priority)
+static void report_storm(tr_switch *s, uint32_t port, uint32_t priority)
 {
     uint64_t storming = s->ports[port]->pfc_state[priority].stats.storming;
     tr_logf(s, 2, "port %u, priority %u: PFC storm %s", port, priority,
@@ -68,13 +68,13 @@ static void begin(tr_switch *s, uint32_t port, uint32_t priority,
     tr_port *t = s->ports[port];
     tr_pfc_state *st = &t->pfc_state[priority];
     tr_pfc_gate(t, priority, 0, now_ps);
-    st->held = 0;
-    st->held_ps = t->pfc.watchdog.detect_ps;
+    st->blocked = 0;
+    st->paused_ps = t->pfc.watchdog.detect_ps;
     st->storm_from_ps = now_ps;
     st->stats.storming = 1;
     st->stats.storms++;
     tr_watch_action(t);
-    tell(s, port, priority);
+    report_storm(s, port, priority);
 }
 
 void tr_watch_end(tr_switch *s, uint32_t port, uint32_t priority,
@@ -89,7 +89,7 @@ void tr_watch_end(tr_switch *s, uint32_t port, uint32_t priority,
     tr_watch_action(t);
     if (st->asked_until_ps > now_ps)
         tr_pfc_gate(t, priority, st->asked_until_ps, now_ps);
-    tell(s, port, priority);
+    report_storm(s, port, priority);
 }
 
 /* When the storm of a queue is over. */
@@ -109,17 +109,17 @@ static uint64_t look(tr_switch *s, uint32_t port, uint32_t priority,
     tr_watch_settle(t, priority, now_ps);
     if (st->stats.storming && over(t, st) <= now_ps)
         tr_watch_end(s, port, priority, now_ps);
-    else if (!st->stats.storming && w->detect_ps && st->held &&
-             st->held_ps >= w->detect_ps)
+    else if (!st->stats.storming && w->detect_ps && st->blocked &&
+             st->paused_ps >= w->detect_ps)
         begin(s, port, priority, now_ps);
     if (st->stats.storming)
         return over(t, st);
     if (!w->detect_ps ||
-        (!st->held_ps && t->queue[priority].pause_until_ps <= now_ps))
+        (!st->paused_ps && t->queue[priority].pause_until_ps <= now_ps))
         t->watched &= (uint8_t)~(1u << priority);
-    if (!st->held || !w->detect_ps)
+    if (!st->blocked || !w->detect_ps)
         return TR_NEVER;
-    uint64_t left = w->detect_ps - st->held_ps;
+    uint64_t left = w->detect_ps - st->paused_ps;
     return left > TR_NEVER - now_ps ? TR_NEVER : now_ps + left;
 }
 
@@ -134,7 +134,7 @@ uint64_t tr_watch(tr_switch *s, uint32_t port, uint64_t now_ps)
     return next;
 }
 
-int tr_pfc_tell_storms(tr_switch *s, int begun, int over)
+int tr_pfc_storm_digests(tr_switch *s, int begun, int over)
 {
     tr_switch_lock(s);
     int fits = (begun < 0 && over < 0) ||

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tailrace.p4rt.status import Code, P4RtError
-from tailrace.switch.core import Row, RowTarget, StateError, Switch
+from tailrace.switch.core import EncodedEntry, EncodedTarget, StateError, V1ModelSwitch
 from tailrace.switch.p4runtime.context import Context, from_state_error
 from tailrace.switch.p4runtime.entities.entry import Identity, StoredEntry
 from tailrace.switch.p4runtime.entities.interned import BulkEntry, InternedEntry
@@ -44,17 +44,17 @@ class EntryStore:
         return self._by_handle
 
     @property
-    def _switch(self) -> Switch:
+    def _switch(self) -> V1ModelSwitch:
         return self._context.switch
 
     def identity(self, packed: PackedKey, priority: int) -> Identity:
         """The key of an entry in `entries`."""
         return packed.key if self.plan.key.only_exact else (packed.key, packed.mask, priority)
 
-    def new_bulk_entry(self, interned: InternedEntry, priority: int, target: RowTarget) -> BulkEntry:
+    def new_bulk_entry(self, interned: InternedEntry, priority: int, target: EncodedTarget) -> BulkEntry:
         """An element of `bulk_insert`, for all switches with the same pipeline."""
         packed = interned.packed
-        row = Row(packed.key, packed.mask, packed.prefix_bits, priority, target)
+        row = EncodedEntry(packed.key, packed.mask, packed.prefix_bits, priority, target)
         return BulkEntry(self.plan.id, self.identity(packed, priority), priority, interned, row)
 
     def bulk_insert(self, entries: list[BulkEntry]) -> None:
@@ -71,7 +71,7 @@ class EntryStore:
         self._context.memory.reserve(size, self._what)
         handles: list[int] = []
         try:
-            handles = switch.table_fill(index, (entry.row for entry in entries), self._context.now_ns())
+            handles = switch.table_bulk_insert(index, (entry.row for entry in entries), self._context.now_ns())
             for entry, handle in zip(entries, handles, strict=True):
                 if entry.interned.rates is not None:
                     switch.entry_meter_set(index, handle, entry.interned.rates)

@@ -12,8 +12,8 @@ from typing import Generic, NamedTuple, TypeVar
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
-from tailrace.switch.core import StateError, Switch
-from tailrace.switch.core.externs import Raw, slices
+from tailrace.switch.core import StateError, V1ModelSwitch
+from tailrace.switch.core.externs import Raw, cell_ranges
 from tailrace.switch.p4runtime import memory
 from tailrace.switch.p4runtime.context import ENTITY, MODIFY, QUANTUM, Context, Responses, Undo, Work
 from tailrace.switch.p4runtime.entities.counts import check_counter, fill_counter
@@ -81,7 +81,7 @@ _Indexed = p4r.CounterEntry | p4r.MeterEntry | p4r.RegisterEntry
 
 def parts(cells: range) -> Iterator[tuple[int, int]]:
     """(first, number) of ranges of cells, each a quantum of work."""
-    for first, count in slices(len(cells), QUANTUM // ENTITY):
+    for first, count in cell_ranges(len(cells), QUANTUM // ENTITY):
         yield cells.start + first, count
 
 
@@ -93,7 +93,7 @@ class _Arrays(Generic[_P]):
         self._context = context
 
     @property
-    def _switch(self) -> Switch:
+    def _switch(self) -> V1ModelSwitch:
         return self._context.switch
 
     def _written(self, cells: range, write: Callable[[int, int], None]) -> Work:
@@ -164,7 +164,7 @@ class Counters(_Arrays[ArrayPlan]):
     def carry(self, old: Counters) -> Work:
         """Copies the values of another pipeline's counters, for the cells of both."""
         for plan, theirs, cells in self._shared(old._plans):
-            for first, count in slices(len(cells)):
+            for first, count in cell_ranges(len(cells)):
                 self._switch.counter_store(
                     plan.index, first, old._switch.counter_raw(theirs.index, first, count)
                 )
@@ -189,7 +189,7 @@ class Meters(_Arrays[MeterPlan]):
         def write(first: int, count: int) -> None:
             if undo is not None:
                 undo.append(self._put_back(plan, first, count, counts=resets))
-            self._switch.meter_fill(plan.index, first, count, rates)
+            self._switch.meter_set_cells(plan.index, first, count, rates)
             if resets:
                 self._switch.colours_store(plan.index, first, NOTHING_COUNTED * count)
 
@@ -270,7 +270,7 @@ class Registers(_Arrays[RegisterPlan]):
             if undo is not None:
                 old = self._switch.register_raw(plan.index, first, count)
                 undo.append(self._put_back(plan, first, old))
-            self._switch.register_fill(plan.index, first, count, value)
+            self._switch.register_set_cells(plan.index, first, count, value)
 
         yield from self._written(cells, write)
 
@@ -296,7 +296,7 @@ class Registers(_Arrays[RegisterPlan]):
         """
         for plan, theirs, cells in self._shared(old._plans):
             same = plan.type.widths == theirs.type.widths
-            for first, count in slices(len(cells)):
+            for first, count in cell_ranges(len(cells)):
                 raw = old._switch.register_raw(theirs.index, first, count)
                 if same:
                     self._switch.register_store(plan.index, first, raw)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from finsy.proto import p4r
 
-from tailrace.switch.core import MeterRates, Row, RowTarget
+from tailrace.switch.core import MeterRates, EncodedEntry, EncodedTarget
 from tailrace.switch.p4runtime.entities.actions import ActionSpec
 from tailrace.switch.p4runtime.entities.match import PackedKey
 
@@ -48,7 +48,7 @@ class BulkEntry:
     identity: bytes | tuple[bytes, bytes, int]
     priority: int
     interned: InternedEntry
-    row: Row
+    row: EncodedEntry
 
 
 SharedMessage = tuple[p4r.Entity, BulkEntry | None]
@@ -60,17 +60,17 @@ class InternTable:
 
     def __init__(self) -> None:
         self._kept: dict[bytes, InternedEntry] = {}
-        self._calls: dict[bytes, tuple[ActionSpec, RowTarget]] = {}
+        self._calls: dict[bytes, tuple[ActionSpec, EncodedTarget]] = {}
 
     def find(self, octets: bytes) -> InternedEntry | None:
         """The interned entry of a message."""
         return self._kept.get(octets)
 
-    def call(self, octets: bytes) -> tuple[ActionSpec, RowTarget] | None:
+    def call(self, octets: bytes) -> tuple[ActionSpec, EncodedTarget] | None:
         """The parsed action of bulk entries, by the octets of the TableAction."""
         return self._calls.get(octets)
 
-    def keep_call(self, octets: bytes, spec: ActionSpec, target: RowTarget) -> None:
+    def keep_call(self, octets: bytes, spec: ActionSpec, target: EncodedTarget) -> None:
         """Interns an action."""
         if len(octets) > MOST_BYTES:
             return

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
-from tailrace.switch.core import StateError, Switch
+from tailrace.switch.core import StateError, V1ModelSwitch
 from tailrace.switch.p4runtime import memory
 from tailrace.switch.p4runtime.annotated.references import References
 from tailrace.switch.p4runtime.context import DELETE, INSERT, Context, Undo, from_state_error
@@ -48,7 +48,7 @@ class ProfileState:
         self._context = context
 
     @property
-    def _switch(self) -> Switch:
+    def _switch(self) -> V1ModelSwitch:
         return self._context.switch
 
     # ---- targets of table entries ----

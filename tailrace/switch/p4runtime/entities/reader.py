@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import P4RtError, invalid, not_found
-from tailrace.switch.core import Switch
+from tailrace.switch.core import V1ModelSwitch
 from tailrace.switch.p4runtime.context import ENTITY, SKIPPED, Context, Responses, Work
 from tailrace.switch.p4runtime.entities.counts import fill_counter
 from tailrace.switch.p4runtime.entities.entry import DEFAULT_HANDLE, StoredEntry
@@ -33,7 +33,7 @@ class TableReader:
         self._context = context
 
     @property
-    def _switch(self) -> Switch:
+    def _switch(self) -> V1ModelSwitch:
         return self._context.switch
 
     def demand(self, message: p4r.TableEntry) -> int:

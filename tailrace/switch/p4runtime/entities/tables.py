@@ -174,7 +174,7 @@ class TableState(DirectResources):
                 spec = self._target(message)
                 if not isinstance(spec, ActionSpec):
                     return None
-                known = spec, self._switch.row_target(spec.call)
+                known = spec, self._switch.encode_target(spec.call)
                 self._interned.keep_call(octets, *known)
             return self.new_bulk_entry(InternedEntry(packed, known[0], rates), message.priority, known[1])
         except (P4RtError, StateError):

@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tailrace.switch.compiler import Program, load_program
-from tailrace.switch.core import ActionCall, Switch, SwitchConfig
+from tailrace.switch.compiler import SwitchProgram, load_program
+from tailrace.switch.core import ActionCall, SwitchConfig, V1ModelSwitch
 from tailrace.switch.daemon.ports import IoLoop, io_library
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ SANITIZE = os.environ.get("ASAN") == "1"
 NEXT_HOP = 0x020000000003
 
 
-def program(name: str) -> Program:
+def program(name: str) -> SwitchProgram:
     return load_program((BUILD / f"{name}.json").read_bytes(), source=name, sanitize=SANITIZE)
 
 
@@ -39,7 +39,7 @@ def ipv4(number: int, payload: int, *, to: int = 0x0A010001, ttl: int = 64) -> b
     return b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x08\0" + ip + bytes(payload)
 
 
-def add_route(sw: Switch) -> None:
+def add_route(sw: V1ModelSwitch) -> None:
     """10.1.0.0/16 leaves on port 1."""
     model = sw.model
     table = model.table("L3Ingress.route")
@@ -50,8 +50,10 @@ def add_route(sw: Switch) -> None:
 
 
 @contextmanager
-def router(ports: dict[int, str], config: SwitchConfig | None = None) -> Iterator[tuple[Switch, IoLoop]]:
-    sw = Switch(program("basic_l3"), config)
+def router(
+    ports: dict[int, str], config: SwitchConfig | None = None
+) -> Iterator[tuple[V1ModelSwitch, IoLoop]]:
+    sw = V1ModelSwitch(program("basic_l3"), config)
     add_route(sw)
     try:
         with IoLoop(sw, ports, library=io_library(SANITIZE)) as loop:
@@ -149,7 +151,7 @@ def came(loop: IoLoop, frames: int) -> bool:
 def test_digests_wake_the_control_plane(net: Net) -> None:
     net.veth("p0", "h0")
     h0 = net.wire("h0")
-    sw = Switch(program("digests"), SwitchConfig())
+    sw = V1ModelSwitch(program("digests"), SwitchConfig())
     with IoLoop(sw, {0: "p0"}, library=io_library(SANITIZE)) as loop:
         loop.start()
         h0.send(b"\x02\0\0\0\0\x01\x02\0\0\0\0\x07\x08\0" + bytes(50))

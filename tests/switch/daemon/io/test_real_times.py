@@ -10,8 +10,8 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple
 
-from tailrace.switch.compiler import Program, load_program
-from tailrace.switch.core import Switch, SwitchConfig
+from tailrace.switch.compiler import SwitchProgram, load_program
+from tailrace.switch.core import SwitchConfig, V1ModelSwitch
 from tailrace.switch.daemon.ports import IoLoop, io_library
 from tests.switch.bmv2_builder import Builder, call, const, field, pack, unpack
 
@@ -42,7 +42,7 @@ class Stamps(NamedTuple):
 
 
 @functools.cache
-def stamping() -> Program:
+def stamping() -> SwitchProgram:
     """Sends to port 1, and writes the packet's times here into it, before those of the hops so far."""
     b = Builder(ADDRESSES, FIELDS)
     standard = "standard_metadata"
@@ -66,7 +66,7 @@ def read(data: bytes) -> list[Stamps]:
 
 
 def start(stack: ExitStack, ports: dict[int, str], **config: int) -> IoLoop:
-    sw = stack.enter_context(Switch(stamping(), SwitchConfig(tick_ns=1, **config)))
+    sw = stack.enter_context(V1ModelSwitch(stamping(), SwitchConfig(tick_ns=1, **config)))
     loop = stack.enter_context(IoLoop(sw, ports, library=io_library(SANITIZE)))
     loop.start()
     return loop
@@ -141,14 +141,14 @@ def test_without_a_loop_times_are_those_that_the_caller_gives(net: Net) -> None:
     net.veth("p0", "h0")
     net.veth("p1", "h1")
 
-    def told(sw: Switch, at_ns: int) -> list[Stamps]:
+    def told(sw: V1ModelSwitch, at_ns: int) -> list[Stamps]:
         sw.inject(0, frame(), at_ns)
         sw.inject(0, frame(), at_ns + 10)
         sw.run(at_ns + 10_000)
         return [read(o.data)[0] for o in sw.outputs()]
 
     config = SwitchConfig(tick_ns=1, port_rate_bps=8_000_000_000)
-    with Switch(stamping(), config) as sw:
+    with V1ModelSwitch(stamping(), config) as sw:
         assert told(sw, 500) == [Stamps(500, 500, 500, 0), Stamps(510, 510, 600, 90)]
         with IoLoop(sw, {0: "p0", 1: "p1"}, library=io_library(SANITIZE)):
             for s in told(sw, 100_000):
