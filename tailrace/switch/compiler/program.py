@@ -75,9 +75,9 @@ def _model(text: bytes, digest: str, source: str, cache_dir: Path | None) -> Mod
 
     # what cannot be kept is read each time: expressions may be nested too deeply for pickle
     with suppress(RecursionError, pickle.PickleError):
-        found = remembered(_MODEL, _follows_from(digest, source), pickled, cache_dir)
+        kept = remembered(_MODEL, _follows_from(digest, source), pickled, cache_dir)
         if not read:
-            return _unpickled(found)
+            return _unpickled(kept)
     return read[0] if read else read_bmv2_json(text, source)
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saved traces: a packet with all that it has touched, in one file, and the same packet elsewhere."""
+"""Saved traces: a packet with its read set in one file, its replay, and exports as tests."""

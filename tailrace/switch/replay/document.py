@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A saved trace as a file: JSON, versioned, with the program, all that the packet has touched, and what
-came of it. docs/switch/replay.md says what it holds; whoever reads one takes nothing in it for granted.
+"""Saved traces: versioned JSON files with the program, the packet's read set and its outcome. Readers check
+all of it; docs/switch/replay.md describes the format.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from tailrace.switch.replay.entity_codec import EntityCodec
 from tailrace.switch.trace import Trace, events
 
 MOST_BYTES = 16 << 20
-"""Of a file."""
+"""Size limit of a file."""
 
 MOST_PROGRAM_BYTES = 64 << 20
-"""Of the BMv2 JSON, and of the P4Info, when they are no longer compressed."""
+"""Size limit of the BMv2 JSON, and of the P4Info, uncompressed."""
 
 MOST_ENTITIES = 10_000
 
@@ -52,11 +52,11 @@ Unsure = Literal["time", "queue", "random", "meter", "selection"]
 
 
 class _DocumentPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What all are."""
+    """Base of all parts."""
 
 
 class SavedProgram(_DocumentPart, frozen=True):
-    """The program as the switch had it: BMv2's JSON, and P4Info as a binary message; sha256: of the JSON."""
+    """The program: BMv2's JSON, and P4Info as a binary message; sha256: of the JSON."""
 
     name: Annotated[
         str,
@@ -68,7 +68,7 @@ class SavedProgram(_DocumentPart, frozen=True):
 
 
 class SwitchSettings(_DocumentPart, frozen=True):
-    """Of the switch: its special ports and queues, its time in ns, and how many ns a tick has."""
+    """Settings of the switch: special ports, queues, its time and its tick in ns."""
 
     cpu_port: _Port | None
     drop_port: Id
@@ -92,7 +92,7 @@ class Frame(_DocumentPart, frozen=True):
 
 
 class TraceOutcome(_DocumentPart, frozen=True):
-    """What came of the packet and its copies: the frames that left, the reasons of drops; in order."""
+    """Outcome of the packet and its copies: sent frames and reasons of drops, in order."""
 
     sent: tuple[Frame, ...]
     dropped: tuple[_Why, ...]
@@ -102,7 +102,7 @@ class TraceDocument(_DocumentPart, frozen=True, kw_only=True):
     """A saved trace.
 
     choices: outcomes of random numbers, colours and groups, as switch.trace.dry_run takes them
-    unsure: why another switch than ours may do something else with the packet
+    unsure: reasons why the outcome may differ on another switch
     """
 
     format: Literal["tailrace trace"]
@@ -122,32 +122,32 @@ class TraceDocument(_DocumentPart, frozen=True, kw_only=True):
 
 
 class SavedTrace:
-    """A document whose parts were checked, with what is packed in it: `json`, the program, and `p4info`."""
+    """A checked document with its unpacked program, `json`, and `p4info`."""
 
     def __init__(self, document: TraceDocument) -> None:
-        """Raises SpecError that begins with the key that is no good."""
+        """Raises SpecError, which begins with the wrong key."""
         self.document = document
         program = document.program
         self.json = _unpacked(program.json, "program.json")
         if hashlib.sha256(self.json).hexdigest() != program.sha256:
-            raise SpecError("program.sha256: it is that of another program than program.json")
+            raise SpecError("program.sha256: it does not match program.json")
         info = _unpacked(program.p4info, "program.p4info")
         try:
             self.p4info = p4i.P4Info.FromString(info)
         except DecodeError:
             raise SpecError("program.p4info: no P4Info") from None
-        naming = EntityCodec(self.p4info)
+        codec = EntityCodec(self.p4info)
         self.entities = []
-        """As messages, in the order of the document's."""
-        for at, said in enumerate(document.entities):
+        """The document's entities as messages, in order."""
+        for at, entity in enumerate(document.entities):
             try:
-                self.entities.append(naming.message(said))
+                self.entities.append(codec.encode(entity))
             except (SpecError, ValueError) as error:  # a number that the message's field does not take
                 raise SpecError(f"entities[{at}]: {error}") from None
 
 
 def saved(trace: Trace, needs: TraceNeeds, config: p4r.ForwardingPipelineConfig) -> TraceDocument:
-    """A trace with what the switch says that it needs.
+    """A document of a trace and its read set.
 
     Raises:
         SpecError: it cannot be saved; why, in one line.
@@ -155,20 +155,20 @@ def saved(trace: Trace, needs: TraceNeeds, config: p4r.ForwardingPipelineConfig)
     if hashlib.sha256(config.p4_device_config).hexdigest() != needs.program:
         raise SpecError("the switch has got another program meanwhile: trace the packet again")
     if len(needs.entities) > MOST_ENTITIES:
-        raise SpecError(f"the packet has touched {len(needs.entities)} entities; at most {MOST_ENTITIES} fit")
+        raise SpecError(f"the packet has read {len(needs.entities)} entities; at most {MOST_ENTITIES} fit")
     if any(choice >> 63 for choice in needs.choices):
         raise SpecError("the program has drawn a number of 64 bits: it cannot be saved")
     try:
         text = program_json(config.p4_device_config)
     except P4RtError as error:
         raise SpecError(str(error)) from None
-    naming = EntityCodec(config.p4info)
+    codec = EntityCodec(config.p4info)
     steps = list(_all(trace.steps))
     try:
-        entities = tuple(naming.said(p4r.Entity.FromString(entity)) for entity in needs.entities)
+        entities = tuple(codec.decode(p4r.Entity.FromString(entity)) for entity in needs.entities)
         enter = next(step for step in steps if isinstance(step, events.EnterEvent))
     except (DecodeError, KeyError, StopIteration):
-        raise SpecError("what the switch says of the trace makes no sense") from None
+        raise SpecError("the switch's trace or read set is malformed") from None
     return TraceDocument(
         format="tailrace trace",
         version=1,
@@ -187,7 +187,7 @@ def saved(trace: Trace, needs: TraceNeeds, config: p4r.ForwardingPipelineConfig)
 
 
 def outcome(trace: Trace) -> TraceOutcome:
-    """What came of a packet that was tried."""
+    """The outcome of a trace."""
     steps = list(_all(trace.steps))
     return TraceOutcome(
         tuple(Frame(step.port, step.frame) for step in steps if isinstance(step, events.SentEvent)),
@@ -207,7 +207,7 @@ def read(path: Path) -> SavedTrace:
     """A saved trace from a file.
 
     Raises:
-        FileError: it cannot be read, is none, or contradicts itself.
+        FileError: it cannot be read, is no saved trace, or contradicts itself.
     """
     document = read_json(path, TraceDocument, MOST_BYTES)
     try:
@@ -253,7 +253,7 @@ _QUEUES = {"enq_qdepth", "deq_qdepth"}
 
 
 def _unsure(steps: Sequence[events.Event], program: bytes) -> Iterator[Unsure]:
-    """Why another switch may do something else."""
+    """Reasons why the outcome may differ on another switch."""
     try:
         fields = set(_fields(json.loads(program)))
     except (ValueError, AttributeError, RecursionError):
@@ -275,13 +275,13 @@ def _unsure(steps: Sequence[events.Event], program: bytes) -> Iterator[Unsure]:
 
 
 def _fields(program: dict[str, Any]) -> Iterator[str]:
-    """The names of fields in a program of BMv2 JSON, wherever it uses one; other names, too."""
+    """The names of fields that a program of BMv2 JSON uses, among other names."""
     waiting: list[Any] = [node for key, node in program.items() if key != "field_aliases"]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            waiting += one.values()
-        elif isinstance(one, list):
-            if len(one) == 2 and isinstance(one[0], str) and isinstance(one[1], str):
-                yield one[1]
-            waiting += one
+        node = waiting.pop()
+        if isinstance(node, dict):
+            waiting += node.values()
+        elif isinstance(node, list):
+            if len(node) == 2 and isinstance(node[0], str) and isinstance(node[1], str):
+                yield node[1]
+            waiting += node

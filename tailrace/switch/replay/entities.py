@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entities of P4Runtime by name, as a saved trace has them.
+"""P4Runtime entities by name, as in a saved trace.
 
 Octets are texts in base 16 that begin with `0x`; a value of type bit<W> is a number, most significant octet
 first. A match field without a name, as of most value sets, is called by its id.
@@ -28,7 +28,7 @@ Rate = Annotated[int, Meta(ge=0, le=(1 << 63) - 1, description="a whole number b
 
 
 class _Struct(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What all are."""
+    """Base of all."""
 
 
 class MatchValue(_Struct, frozen=True, omit_defaults=True):
@@ -52,14 +52,14 @@ class ActionInvocation(_Struct, frozen=True):
 
 
 class WeightedAction(_Struct, frozen=True):
-    """An action of a set that belongs to an entry; `weight` 0 where the program allows none."""
+    """An action of a one-shot action set; `weight` 0 where the program allows none."""
 
     call: ActionInvocation
     weight: Size = 0
 
 
 class MeterConfig(_Struct, frozen=True, omit_defaults=True):
-    """Of a meter, in units and units/s."""
+    """Rates of a meter in units/s, bursts in units."""
 
     cir: Rate
     cburst: Rate
@@ -76,7 +76,7 @@ class ReplicaPort(_Struct, frozen=True):
 
 
 class _Entity(_Struct, frozen=True, tag_field="kind", omit_defaults=True):
-    """What a switch is told."""
+    """Base of the entities."""
 
 
 class MemberEntity(_Entity, frozen=True, tag="member"):
@@ -104,10 +104,10 @@ class GroupEntity(_Entity, frozen=True, tag="group"):
 
 
 class TableEntity(_Entity, frozen=True, tag="entry"):
-    """An entry of a table, or with `default` its default action. One of `call`, `member`, `group` and
-    `one_of`, a set of actions of its own.
+    """A table entry, or with `default` its default action. Its action is one of `call`, `member`, `group` and
+    `one_of`, a one-shot action set.
 
-    first: an action that comes before the one of `one_of`
+    first: an action before that of `one_of`
     """
 
     table: Name
@@ -130,7 +130,7 @@ class MulticastEntity(_Entity, frozen=True, tag="multicast"):
 
 
 class CloneEntity(_Entity, frozen=True, tag="clone"):
-    """A clone session; truncate_bytes 0: it clones whole packets."""
+    """A clone session; truncate_bytes 0: no truncation."""
 
     session: Id
     replicas: tuple[ReplicaPort, ...]
@@ -171,7 +171,7 @@ Entity = (
     | MeterEntity
     | ValueSetEntity
 )
-"""Any of them."""
+"""Any entity."""
 
 ORDER = (
     MemberEntity,
@@ -183,4 +183,4 @@ ORDER = (
     MeterEntity,
     TableEntity,
 )
-"""In which they can be written."""
+"""The order in which entities can be written."""

@@ -63,7 +63,7 @@ def _list(values: Iterator[Any]) -> str:
 
 
 _HEAD = '''\
-"""A packet, and what came of it: made of a saved trace by tailrace trace --export.
+"""A packet and its outcome: made of a saved trace by tailrace trace --export.
 
 P4INFO and DEVICE_CONFIG are the program, zlib's format in base 64. UPDATES are p4.v1.Update as text, in the
 order in which they are written. PACKET and EXPECTED are ports, and frames in base 16.
@@ -87,7 +87,7 @@ ELECTION_ID = p4runtime_pb2.Uint128(low=1)
 
 _CODE = '''\
 class SavedTrace(BaseTest):
-    """The switch gets the program and what the packet has touched, nothing else."""
+    """The switch gets the program and the packet's read set, nothing else."""
 
     def setUp(self):
         super().setUp()
@@ -146,10 +146,10 @@ class SavedTrace(BaseTest):
         received = []
         for number in range(len(EXPECTED) + 1):
             timeout = TIMEOUT_S if number < len(EXPECTED) else QUIET_S
-            found = testutils.dp_poll(self, timeout=timeout)
-            if not isinstance(found, self.dataplane.PollSuccess):
+            poll = testutils.dp_poll(self, timeout=timeout)
+            if not isinstance(poll, self.dataplane.PollSuccess):
                 break
-            received.append((found.port, bytes(found.packet).hex()))
+            received.append((poll.port, bytes(poll.packet).hex()))
         # in which order frames leave by different ports is nowhere said
         self.assertEqual(sorted(EXPECTED), sorted(received))
 '''

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A saved trace once more, on a native switch made for it in this process; and how outcomes differ."""
+"""Replays a saved trace on a native switch in this process, and compares outcomes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _ONLY_MODIFIED = ("register_entry", "meter_entry", "value_set_entry")
 
 
 def run(saved: SavedTrace) -> Trace:
-    """What a switch with no more than what was saved does with the packet.
+    """Replays a saved trace on a switch with the saved state only.
 
     Raises:
-        SpecError: the program or an entity is no good; begins with the key.
+        SpecError: the program or an entity is refused; begins with the key.
         ProgramError: the program cannot be compiled on this machine.
     """
     document = saved.document
@@ -58,7 +58,7 @@ def run(saved: SavedTrace) -> Trace:
 def push(device: Device, name: str, json: bytes, p4info: p4i.P4Info) -> None:
     """Loads a program. Raises SpecError."""
     config = p4r.ForwardingPipelineConfig(p4_device_config=json)
-    config.p4info.CopyFrom(alone(p4info))
+    config.p4info.CopyFrom(without_annotations(p4info))
     try:
         prepared = device.prepare_config(config)
         device.configure(p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT, prepared)
@@ -67,13 +67,13 @@ def push(device: Device, name: str, json: bytes, p4info: p4i.P4Info) -> None:
 
 
 def initial_entries(device: Device) -> list[p4r.Entity]:
-    """The entries that the program brings along, of a device that has just got it."""
-    asked = p4r.ReadRequest(entities=[p4r.Entity(table_entry=p4r.TableEntry())])
-    return [entity for response in device.read(asked)[0] for entity in response.entities]
+    """The initial entries of a device's program, before any write."""
+    request = p4r.ReadRequest(entities=[p4r.Entity(table_entry=p4r.TableEntry())])
+    return [entity for response in device.read(request)[0] for entity in response.entities]
 
 
 def write(device: Device, key: str, updates: Sequence[p4r.Update]) -> None:
-    """Carries out updates. Raises SpecError, which begins with the key, at the first that is refused."""
+    """Writes updates. Raises SpecError, which begins with the key, at the first refused one."""
     try:
         results = device.write(p4r.WriteRequest(updates=updates))
     except P4RtError as error:
@@ -83,50 +83,49 @@ def write(device: Device, key: str, updates: Sequence[p4r.Update]) -> None:
             raise SpecError(f"{key}: {result.message}")
 
 
-# ---- what is the same for all switches ----
+# ---- for all switches ----
 
 
-def alone(info: p4i.P4Info) -> p4i.P4Info:
-    """P4Info without what annotations say of fields: they refer to entries, of which only some are there."""
-    found = p4i.P4Info()
-    found.CopyFrom(info)
-    fields = [field for table in found.tables for field in table.match_fields]
-    for one in (*fields, *(param for action in found.actions for param in action.params)):
-        one.ClearField("annotations")
-        one.ClearField("structured_annotations")
-    return found
+def without_annotations(info: p4i.P4Info) -> p4i.P4Info:
+    """P4Info without annotations of fields, which may refer to entries outside the read set."""
+    copy = p4i.P4Info()
+    copy.CopyFrom(info)
+    fields = [field for table in copy.tables for field in table.match_fields]
+    for item in (*fields, *(param for action in copy.actions for param in action.params)):
+        item.ClearField("annotations")
+        item.ClearField("structured_annotations")
+    return copy
 
 
-def updates(saved: SavedTrace, there: Sequence[p4r.Entity]) -> Iterator[tuple[str, p4r.Update]]:
-    """What makes a switch that has just got the program one that does the same, each with its key.
+def updates(saved: SavedTrace, initial: Sequence[p4r.Entity]) -> Iterator[tuple[str, p4r.Update]]:
+    """The updates that give a switch with the program the saved state, each with its key.
 
     Args:
-        there: the entries that it has already; those that are not constant may have been deleted where the
-            trace is from.
+        initial: its initial entries, of which those that are not constant are deleted.
     """
-    for entity in there:
+    for entity in initial:
         if not entity.table_entry.is_const and not entity.table_entry.is_default_action:
             yield "program", p4r.Update(type=p4r.Update.DELETE, entity=entity)
     for at, entity in enumerate(saved.entities):
-        yield f"entities[{at}]", setting(entity)
+        yield f"entities[{at}]", update_of(entity)
 
 
-def setting(entity: p4r.Entity) -> p4r.Update:
-    """The update that gives an entity to a switch that has just got its program."""
+def update_of(entity: p4r.Entity) -> p4r.Update:
+    """The update that writes an entity to a switch with initial state."""
     modified = entity.WhichOneof("entity") in _ONLY_MODIFIED or entity.table_entry.is_default_action
     return p4r.Update(type=p4r.Update.MODIFY if modified else p4r.Update.INSERT, entity=entity)
 
 
-def differences(expected: TraceOutcome, found: TraceOutcome, *, reasons: bool) -> Iterator[str]:
-    """Each difference in a line; the order of frames does not count.
+def differences(expected: TraceOutcome, actual: TraceOutcome, *, reasons: bool) -> Iterator[str]:
+    """Each difference in a line; the order of frames is ignored.
 
     Args:
-        reasons: those of drops count.
+        reasons: compares reasons of drops.
     """
-    missing, more = _less(expected.sent, found.sent), _less(found.sent, expected.sent)
+    missing, more = _less(expected.sent, actual.sent), _less(actual.sent, expected.sent)
     for frame in tuple(missing):
         other = next(
-            (one for one in more if one.port == frame.port and len(one.data) == len(frame.data)), None
+            (item for item in more if item.port == frame.port and len(item.data) == len(frame.data)), None
         )
         if other is not None:
             missing.remove(frame)
@@ -136,9 +135,9 @@ def differences(expected: TraceOutcome, found: TraceOutcome, *, reasons: bool) -
         for frame in frames:
             yield f"{what}: port {frame.port}: {frame.frame or 'an empty frame'}"
     if reasons:
-        for reason in (Counter(expected.dropped) - Counter(found.dropped)).elements():
+        for reason in (Counter(expected.dropped) - Counter(actual.dropped)).elements():
             yield f"missing: dropped: {reason}"
-        for reason in (Counter(found.dropped) - Counter(expected.dropped)).elements():
+        for reason in (Counter(actual.dropped) - Counter(expected.dropped)).elements():
             yield f"not expected: dropped: {reason}"
 
 
@@ -146,16 +145,16 @@ def _less(these: Sequence[Frame], those: Sequence[Frame]) -> list[Frame]:
     return list((Counter(these) - Counter(those)).elements())
 
 
-def _bytes(expected: Frame, found: Frame) -> Iterator[str]:
+def _bytes(expected: Frame, actual: Frame) -> Iterator[str]:
     """Where two frames of one length differ."""
     first = None
-    pairs = [*zip(expected.data, found.data, strict=True), (0, 0)]
-    for at, (one, other) in enumerate(pairs):
-        if one != other and first is None:
+    pairs = [*zip(expected.data, actual.data, strict=True), (0, 0)]
+    for at, (octet, other) in enumerate(pairs):
+        if octet != other and first is None:
             first = at
-        elif one == other and first is not None:
+        elif octet == other and first is not None:
             yield (
                 f"port {expected.port}, bytes from {first} on: expected {expected.data[first:at].hex()}, "
-                f"found {found.data[first:at].hex()}"
+                f"found {actual.data[first:at].hex()}"
             )
             first = None

@@ -55,15 +55,17 @@ def test(saved: SavedTrace) -> str:
 class _StfTest:
     def __init__(self, saved: SavedTrace) -> None:
         self._document = saved.document
-        self._naming = EntityCodec(saved.p4info)
+        self._codec = EntityCodec(saved.p4info)
         self._types = saved.p4info.type_info.new_types
         self._nodes = 0
-        entries = [said for said in saved.document.entities if isinstance(said, TableEntity)]
+        entries = [entity for entity in saved.document.entities if isinstance(entity, TableEntity)]
         # of one table the order is all that counts
         self._ranks = {
             priority: rank for rank, priority in enumerate(sorted({entry.priority for entry in entries}), 1)
         }
-        self._groups = {said.group for said in saved.document.entities if isinstance(said, MulticastEntity)}
+        self._groups = {
+            entity.group for entity in saved.document.entities if isinstance(entity, MulticastEntity)
+        }
 
     def lines(self) -> Iterator[str]:
         document = self._document
@@ -76,9 +78,9 @@ class _StfTest:
         )
         for reason in document.unsure:
             yield f"# what comes of it depends on: {reason}"
-        for at, said in enumerate(document.entities):
+        for at, entity in enumerate(document.entities):
             try:
-                yield from self._SAYS[type(said)](self, said)
+                yield from self._SAYS[type(entity)](self, entity)
             except SpecError as error:
                 raise SpecError(f"entities[{at}]: STF cannot say it: {error}") from None
         yield f"packet {self._frame('packet', document.packet)}"
@@ -95,31 +97,32 @@ class _StfTest:
 
     # ---- entities ----
 
-    def _entry(self, said: TableEntity) -> Iterator[str]:
-        table = self._naming.tables.named(said.table)
-        if said.call is None:
-            raise SpecError("a default action that is none" if said.default else "an action profile")
-        if said.meter is not None:
+    def _entry(self, entity: TableEntity) -> Iterator[str]:
+        table = self._codec.tables.named(entity.table)
+        if entity.call is None:
+            raise SpecError("a default action that is none" if entity.default else "an action profile")
+        if entity.meter is not None:
             raise SpecError("a direct meter")
-        name, call = _quoted(said.table), self._call(said.call)
-        if said.default:
+        name, call = _quoted(entity.table), self._call(entity.call)
+        if entity.default:
             yield f"setdefault {name} {call}"
             return
         fields = {field_name(field): field for field in table.match_fields}
         keys = [
-            f"{_quoted(one)}:{_key(self._checked(fields[one]), match)}" for one, match in said.key.items()
+            f"{_quoted(name)}:{_key(self._checked(fields[name]), match)}"
+            for name, match in entity.key.items()
         ]
         if not keys:
             raise SpecError("an entry without a key")
         ternary = any(field.match_type == p4i.MatchField.TERNARY for field in table.match_fields)
-        priority = f"{self._ranks[said.priority]} " if ternary else ""
+        priority = f"{self._ranks[entity.priority]} " if ternary else ""
         yield f"add {name} {priority}{' '.join(keys)} {call}"
 
-    def _call(self, said: ActionInvocation) -> str:
-        for param in self._naming.actions.named(said.action).params:
+    def _call(self, entity: ActionInvocation) -> str:
+        for param in self._codec.actions.named(entity.action).params:
             self._checked(param)
-        pairs = (f"{_quoted(name)}:{value}" for name, value in said.arguments.items())
-        return f"{_quoted(said.action)}({', '.join(pairs)})"
+        pairs = (f"{_quoted(name)}:{value}" for name, value in entity.arguments.items())
+        return f"{_quoted(entity.action)}({', '.join(pairs)})"
 
     def _checked(self, one: Any) -> Any:
         """A field or parameter, whose values must be those of the data plane."""
@@ -127,17 +130,17 @@ class _StfTest:
             raise SpecError(f"{one.name}: values that are translated")
         return one
 
-    def _multicast(self, said: MulticastEntity) -> Iterator[str]:
-        yield from self._replicated(said.group, said.replicas)
+    def _multicast(self, entity: MulticastEntity) -> Iterator[str]:
+        yield from self._replicated(entity.group, entity.replicas)
 
-    def _clone(self, said: CloneEntity) -> Iterator[str]:
-        if said.truncate_bytes or said.class_of_service:
+    def _clone(self, entity: CloneEntity) -> Iterator[str]:
+        if entity.truncate_bytes or entity.class_of_service:
             raise SpecError("a clone session that truncates packets, or has a class of service")
         # a group of its own, for only a group's copies have an instance
         group = next(number for number in range(1, 1 << 16) if number not in self._groups)
         self._groups.add(group)
-        yield from self._replicated(group, said.replicas)
-        yield f"mirroring_add_mc {said.session} {group}"
+        yield from self._replicated(group, entity.replicas)
+        yield f"mirroring_add_mc {entity.session} {group}"
 
     def _replicated(self, group: int, replicas: Sequence[ReplicaPort]) -> Iterator[str]:
         yield f"mc_mgrp_create {group}"
@@ -149,17 +152,17 @@ class _StfTest:
             yield f"mc_node_associate {group} {self._nodes}"
             self._nodes += 1
 
-    def _register(self, said: RegisterEntity) -> Iterator[str]:
-        value = self._naming.register_value(said)
+    def _register(self, entity: RegisterEntity) -> Iterator[str]:
+        value = self._codec.register_value(entity)
         if not -1 << 63 <= value < 1 << 63:
             raise SpecError("a value of more than 63 bits")
-        yield f"register_write {_plain(said.register)} {said.index} {value}"
+        yield f"register_write {_checked_name(entity.register)} {entity.index} {value}"
 
-    def _meter(self, said: MeterEntity) -> Iterator[str]:
-        yield f"meter_set_rates {_plain(said.meter)} {said.index} {_rates(said.rates)}"
+    def _meter(self, entity: MeterEntity) -> Iterator[str]:
+        yield f"meter_set_rates {_checked_name(entity.meter)} {entity.index} {_rates(entity.rates)}"
 
-    def _no(self, said: Entity) -> Iterator[str]:
-        raise SpecError("a value set" if isinstance(said, ValueSetEntity) else "an action profile")
+    def _no(self, entity: Entity) -> Iterator[str]:
+        raise SpecError("a value set" if isinstance(entity, ValueSetEntity) else "an action profile")
 
     _SAYS: Mapping[type, Callable[[_StfTest, Any], Iterator[str]]] = {
         TableEntity: _entry,
@@ -173,33 +176,33 @@ class _StfTest:
     }
 
 
-def _plain(name: str) -> str:
+def _checked_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise SpecError(f"the name {name[:40]!r}")
     return name
 
 
 def _quoted(name: str) -> str:
-    return f'"{_plain(name)}"'
+    return f'"{_checked_name(name)}"'
 
 
-def _rates(said: MeterConfig) -> str:
-    if said.eburst:
+def _rates(entity: MeterConfig) -> str:
+    if entity.eburst:
         raise SpecError("a meter with an excess burst")
-    pairs = ((said.cir, said.cburst), (said.pir, said.pburst))
+    pairs = ((entity.cir, entity.cburst), (entity.pir, entity.pburst))
     return " ".join(f"{rate // _PER_US}.{rate % _PER_US:06}:{burst}" for rate, burst in pairs)
 
 
-def _key(field: p4i.MatchField, said: MatchValue) -> str:
+def _key(field: p4i.MatchField, entity: MatchValue) -> str:
     """The value of a key; with a mask or prefix in base 2, where a star is a bit that does not matter."""
     if field.match_type not in _MATCHES:
         raise SpecError("a range or optional key")
     if field.match_type == p4i.MatchField.EXACT:
-        return str(said.value)
-    value, bits = int(str(said.value), 16), field.bitwidth
+        return str(entity.value)
+    value, bits = int(str(entity.value), 16), field.bitwidth
     if field.match_type == p4i.MatchField.LPM:
-        mask = ((1 << bits) - 1) & ~((1 << max(0, bits - (said.prefix or 0))) - 1)
+        mask = ((1 << bits) - 1) & ~((1 << max(0, bits - (entity.prefix or 0))) - 1)
     else:
-        mask = int(str(said.mask), 16)
+        mask = int(str(entity.mask), 16)
     digits = (str(value >> at & 1) if mask >> at & 1 else "*" for at in reversed(range(bits)))
     return f"0b{''.join(digits)}"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A native switch in this process with the program and entities of another one, read over P4Runtime.
+"""Switch copy: a native switch in this process with program and entities of another, read over P4Runtime.
 
-So a dry run is possible for any switch that runs BMv2 JSON. What cannot be read is named, and is
-as on a switch that has just got its program: registers hold 0, value sets and queues are empty.
+It makes dry runs possible for any switch that runs BMv2 JSON. State that cannot be read is named, and is
+initial: registers hold 0, value sets and queues are empty.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tailrace.switch.compiler import CompilerError
 from tailrace.switch.core import StateError, SwitchConfig, V1ModelSwitch
 from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
-from tailrace.switch.replay.runner import initial_entries, push, setting, write
+from tailrace.switch.replay.runner import initial_entries, push, update_of, write
 from tailrace.switch.trace import Trace, TraceError, outcomes
 from tailrace.switch.trace.dry_run import MOST_OUTCOMES, dry_run_in_order
 
@@ -32,10 +32,10 @@ _OF_PROFILES = ("action_profile_member", "action_profile_group")
 
 
 class SwitchCopy:
-    """The copy of one switch; a context, whose end frees it.
+    """The copy of one switch; a context manager, which frees it.
 
-    updates: what it was given
-    unread: what could not be read, by name
+    updates: the written updates
+    unread: names of state that could not be read
     """
 
     def __init__(self, connection: GrpcConnection, *, cpu_port: int | None, priority_queues: int) -> None:
@@ -43,17 +43,17 @@ class SwitchCopy:
 
         Args:
             connection: of the switch.
-            cpu_port: of the switch, which P4Runtime does not tell.
+            cpu_port: of the switch, as P4Runtime has no query for it.
             priority_queues: likewise.
 
         Raises:
-            SwitchError: the switch is gone, or has no program that can be read.
-            TraceError: its program or an entity cannot be taken; begins with the switch.
+            SwitchError: the switch is unreachable, or its program cannot be read.
+            TraceError: the copy refuses its program or an entity; begins with the switch.
         """
         self.name, self.unread, self.updates = connection.name, list[str](), list[p4r.Update]()
         config = run_at_once(connection.client.config())
         if not config.p4_device_config or not config.p4info.ByteSize():
-            raise NotOfferedError(self.name, "its program cannot be read, so packets cannot be tried")
+            raise NotOfferedError(self.name, "its program cannot be read, so there are no dry runs")
         self._info = config.p4info
         with contextlib.ExitStack() as stack:
             compiler = ProgramCompiler()
@@ -63,7 +63,7 @@ class SwitchCopy:
                 stack.enter_context(switch)
                 self._switch = switch
                 self._device = Device(switch, DeviceSettings(bmv2_compat=True), lambda: 0, compiler)
-                self._fill(connection, config)
+                self._populate(connection, config)
             except (StateError, CompilerError, SpecError) as error:
                 raise TraceError(f"{self.name}: cannot be copied for a dry run: {error}") from None
             self._stack = stack.pop_all()
@@ -77,22 +77,22 @@ class SwitchCopy:
         self._stack.close()
 
     def traces(self, port: int, frame: bytes, *, every: bool) -> list[Trace]:
-        """What the switch would do with a frame, or each way that it could take. Raises TraceError."""
+        """The trace of a frame, or with `every` all outcomes. Raises TraceError."""
         most = MOST_OUTCOMES if every else 1
         return list(outcomes(self._switch, port, frame, most=most, describe=self._device.entity_text))
 
     def needs(self, port: int, frame: bytes) -> tuple[Trace, TraceNeeds]:
-        """What it would do with a frame, and what another switch needs for the same.
+        """The trace of a frame, and its read set.
 
         Raises:
-            TraceError: as `traces`, or there is too much.
+            TraceError: as `traces`, or the trace is cut.
         """
         trace, events = dry_run_in_order(self._switch, port, frame, describe=self._device.entity_text)
         if trace.cut:
             raise TraceError("more happens to the packet than there is room to tell: it cannot be saved")
         return trace, self._device.needs(events, 0)
 
-    def _fill(self, connection: GrpcConnection, config: p4r.ForwardingPipelineConfig) -> None:
+    def _populate(self, connection: GrpcConnection, config: p4r.ForwardingPipelineConfig) -> None:
         push(self._device, self._info.pkg_info.name or "its program", config.p4_device_config, self._info)
         initial: dict[int, list[p4r.Entity]] = defaultdict(list)
         for entity in initial_entries(self._device):
@@ -111,14 +111,14 @@ class SwitchCopy:
                 replaced = initial[pattern.table_entry.table_id]
                 self.updates += [p4r.Update(type=p4r.Update.DELETE, entity=entity) for entity in replaced]
             self.updates += [
-                setting(_without_counters(entity)) for entity in entities if not _as_made(entity)
+                update_of(_without_counters(entity)) for entity in entities if not _is_initial(entity)
             ]
         for first in range(0, len(self.updates), _BATCH):
             write(self._device, "an entity", self.updates[first : first + _BATCH])
 
 
 def _patterns(info: p4i.P4Info) -> Iterator[tuple[str, p4r.Entity]]:
-    """What is to be read, each with its name, in the order in which it can be written."""
+    """Read patterns with names, in the order in which entities can be written."""
     for profile in info.action_profiles:
         number, name = profile.preamble.id, profile.preamble.name
         member = p4r.ActionProfileMember(action_profile_id=number)
@@ -145,7 +145,7 @@ def _patterns(info: p4i.P4Info) -> Iterator[tuple[str, p4r.Entity]]:
 
 
 def _of_table(table: p4i.Table, metered: set[int]) -> Iterator[tuple[str, p4r.Entity]]:
-    """Its entries, but for those that are constant, and its default action, likewise."""
+    """Patterns of the entries and the default action, unless constant."""
     number, name = table.preamble.id, table.preamble.name
     if not table.is_const_table:
         entries = p4r.TableEntry(table_id=number)
@@ -157,8 +157,8 @@ def _of_table(table: p4i.Table, metered: set[int]) -> Iterator[tuple[str, p4r.En
         yield f"default action of {name}", p4r.Entity(table_entry=default)
 
 
-def _as_made(entity: p4r.Entity) -> bool:
-    """Whether the program makes it so: constant entries, cells of 0, meters without rates."""
+def _is_initial(entity: p4r.Entity) -> bool:
+    """Whether an entity is in its initial state: a constant entry, a cell of 0, a meter without rates."""
     kind = entity.WhichOneof("entity")
     if kind == "register_entry":
         data = entity.register_entry.data
@@ -169,7 +169,7 @@ def _as_made(entity: p4r.Entity) -> bool:
 
 
 def _without_counters(entity: p4r.Entity) -> p4r.Entity:
-    """An entity without what counts and ages."""
+    """An entity without counters and idle times."""
     if entity.HasField("table_entry"):
         entry = entity.table_entry
         entry.ClearField("counter_data")

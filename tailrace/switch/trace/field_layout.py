@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which field stands where in a program's PHV and locals, and what fields have become."""
+"""Layout of fields in a program's PHV and locals, and their values during a trace."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ from tailrace.switch.trace.events import FieldChange
 
 VALID = "$valid$"
 _BLOCK = 16
-"""Bytes of two PHVs that are compared at once."""
+"""Block size in bytes for comparing two PHVs."""
 _SCALARS = "scalars."
-"""p4c's header for what is in no struct: a name that no program has written."""
+"""p4c's header for variables outside of structs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayoutField:
-    """A field, or a number about a header: `size` bytes at `offset`, least significant first. Each is one
-    object, and only the same as itself.
-    """
+    """A field, or a hidden one of a header: `size` bytes at `offset`, little-endian. Compared by identity."""
 
     name: str
     header: int | None
@@ -31,12 +29,12 @@ class LayoutField:
     offset: int
     size: int
     backwards: bool = False
-    """A varbit field: its bytes are in the order of the packet."""
+    """A varbit field: big-endian, as in the packet."""
     signed: bool = False
     """Of type int<bits>, in two's complement."""
 
     def of(self, content: bytes | bytearray) -> int:
-        """Its value in a PHV or in locals, of which bytes that are not there yet are zeros."""
+        """Its value in a PHV or in locals, whose missing bytes are zeros."""
         raw = content[self.offset : self.offset + self.size]
         if self.backwards:
             return int.from_bytes(raw.ljust(self.size, b"\0"), "big")
@@ -45,21 +43,21 @@ class LayoutField:
 
 
 def typed(number: int, bits: int) -> int:
-    """The value of int<bits> that bits are in two's complement."""
+    """The value of an int<bits> in two's complement."""
     return number - (1 << bits) if number >> (bits - 1) & 1 else number
 
 
 class FieldLayout:
-    """The fields of one program of glass."""
+    """The fields of a tracing build."""
 
     def __init__(self, model: Model, raw: Any) -> None:
-        found: tuple[list[LayoutField], list[LayoutField]] = ([], [])
+        by_space: tuple[list[LayoutField], list[LayoutField]] = ([], [])
         at = 0
         while raw[at].kind != C.TR_PLACE_END:
             place = raw[at]
-            found[place.space].append(_field(model, place))
+            by_space[place.space].append(_field(model, place))
             at += 1
-        self.spaces = tuple(tuple(sorted(fields, key=lambda f: f.offset)) for fields in found)
+        self.spaces = tuple(tuple(sorted(fields, key=lambda f: f.offset)) for fields in by_space)
         self._offsets = tuple([f.offset for f in fields] for fields in self.spaces)
         self.by_header: dict[int, list[LayoutField]] = {}
         self.valid: dict[int, LayoutField] = {}
@@ -71,8 +69,8 @@ class FieldLayout:
             else:
                 self.by_header.setdefault(field.header, []).append(field)
 
-    def touched(self, space: int, offset: int, length: int) -> Iterator[LayoutField]:
-        """The fields that have one of `length` bytes from an offset on."""
+    def overlapping(self, space: int, offset: int, length: int) -> Iterator[LayoutField]:
+        """The fields that overlap `length` bytes at an offset."""
         fields = self.spaces[space]
         first = max(0, bisect.bisect_right(self._offsets[space], offset) - 1)
         for field in fields[first:]:
@@ -83,7 +81,7 @@ class FieldLayout:
 
 
 def shown_name(name: str) -> str:
-    """A field's name without what p4c puts in front."""
+    """A field's name without p4c's prefix."""
     return name.removeprefix(_SCALARS)
 
 
@@ -102,27 +100,27 @@ def _field(model: Model, place: Any) -> LayoutField:
 
 
 class PacketFields:
-    """The PHV and the locals of one packet as its trace goes on."""
+    """The PHV and the locals of one packet during its trace."""
 
-    def __init__(self, places: FieldLayout) -> None:
-        self._places = places
+    def __init__(self, layout: FieldLayout) -> None:
+        self._layout = layout
         self.spaces = [bytearray(), bytearray()]
 
     def copy(self) -> PacketFields:
-        """That of a copy of the packet."""
-        other = PacketFields(self._places)
+        """The fields of a copy of the packet."""
+        other = PacketFields(self._layout)
         other.spaces = [bytearray(space) for space in self.spaces]
         return other
 
     def begin(self, phv: bytes) -> tuple[FieldChange, ...]:
-        """A stage begins with this PHV, and with locals that are all zeros; what differs from before."""
+        """Begins a stage with this PHV and zeroed locals; the changes since the last stage."""
         before = self.spaces[0].ljust(len(phv), b"\0")
         self.spaces = [bytearray(phv), bytearray()]
         differ = (
             field
             for at in range(0, len(phv), _BLOCK)
             if before[at : at + _BLOCK] != phv[at : at + _BLOCK]
-            for field in self._places.touched(0, at, _BLOCK)
+            for field in self._layout.overlapping(0, at, _BLOCK)
         )
         return tuple(
             FieldChange(field.name, field.bits, old, new)
@@ -131,23 +129,23 @@ class PacketFields:
         )
 
     def write(self, runs: list[tuple[int, int, bytes]]) -> tuple[FieldChange, ...]:
-        """Bytes that have changed: (space, offset, bytes); the fields that they are of."""
+        """Applies changed bytes, (space, offset, bytes); the changes of fields."""
         if not runs:
             return ()
-        touched: dict[LayoutField, tuple[int, int]] = {}
+        before_write: dict[LayoutField, tuple[int, int]] = {}
         for space, offset, new in runs:
             content = self.spaces[space]
             if len(content) < offset + len(new):
                 content.extend(bytes(offset + len(new) - len(content)))
-            for field in self._places.touched(space, offset, len(new)):
-                if field not in touched:
-                    touched[field] = space, field.of(content)
-            # after the values before were read
+            for field in self._layout.overlapping(space, offset, len(new)):
+                if field not in before_write:
+                    before_write[field] = space, field.of(content)
+            # after the old values were read
         for space, offset, new in runs:
             self.spaces[space][offset : offset + len(new)] = new
         return tuple(
             FieldChange(field.name, field.bits, before, after)
-            for field, (space, before) in touched.items()
+            for field, (space, before) in before_write.items()
             if (after := field.of(self.spaces[space])) != before
         )
 

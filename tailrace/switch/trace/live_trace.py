@@ -160,11 +160,8 @@ class LiveTracer:
         if not tracer:
             self._warn("packets cannot be traced: out of memory")
             return
-        recording = int(self._on_event is not None)
-        if (
-            self._core.tr_tracer_attach(self._switch.handle, tracer, build.regular, build.entry, recording)
-            < 0
-        ):
+        attach, recording = self._core.tr_tracer_attach, int(self._on_event is not None)
+        if attach(self._switch.handle, tracer, build.regular, build.entry, recording) < 0:
             self._program = None  # the switch has another program already: the next poll attaches again
             return
         self._tracer = tracer

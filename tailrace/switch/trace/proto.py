@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces as protobuf: BMv2's packet_trace.proto, with its names and numbers, and all our steps beside it.
+"""Traces as protobuf: BMv2's packet_trace.proto, extended by all our events.
 
-A reader of BMv2's traces reads these, and sees stages, and how the packet ends. Whatever BMv2 has not stands
-from number 16 on. Our messages are made of the classes of events.py: a field of a step has its place there
-as number, so new ones come last.
+A reader of BMv2's traces reads these, and sees stages and the packet's outcome. Extensions have numbers from
+16 on. Their messages are the classes of events.py; the number of a field is its position there, so new fields
+come last.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tailrace.switch.trace import events
 PACKAGE = "p4.bm"
 FILE = "packet_trace.proto"
 _FIRST = 16
-"""The number of what BMv2 has not."""
+"""The first number of an extension."""
 
 _Kind = descriptor_pb2.FieldDescriptorProto
 _STAGES: dict[events.Stage, int] = {
@@ -42,29 +42,29 @@ _OTHER_NAMES: dict[type, str] = {
     events.KeyFieldValue: "KeyPart",
 }
 _OF_BMV2 = (events.BeginEvent, *_ENDS)
-"""Steps for which BMv2 has messages."""
+"""Events with messages of BMv2."""
 
 
 def message_of(trace: events.Trace) -> Message:
     """A trace as a p4.bm.PacketTrace."""
     classes = _classes()
-    found = classes["PacketTrace"](program=trace.program, cut=trace.cut, inside=trace.inside)
+    message = classes["PacketTrace"](program=trace.program, cut=trace.cut, inside=trace.inside)
     enter = next((step for step in trace.steps if isinstance(step, events.EnterEvent)), None)
     if enter is not None:
-        found.input.packet_id, found.input.ingress_port = 1, enter.port
-        found.input.frame, found.input.virtual_bytes = bytes.fromhex(enter.frame), enter.virtual_bytes
-    _fill_tree(found.root, trace.steps)
-    return typing.cast(Message, found)
+        message.input.packet_id, message.input.ingress_port = 1, enter.port
+        message.input.frame, message.input.virtual_bytes = bytes.fromhex(enter.frame), enter.virtual_bytes
+    _fill_tree(message.root, trace.steps)
+    return typing.cast(Message, message)
 
 
 def text_of(trace: events.Trace) -> str:
-    """The same as text, as BMv2 writes its traces; the first lines say what it is."""
+    """A trace in protobuf's text format, as BMv2 writes it, with a header."""
     head = f"# proto-file: {FILE}\n# proto-message: {PACKAGE}.PacketTrace\n"
     return head + text_format.MessageToString(message_of(trace), as_utf8=True)
 
 
 def schema() -> str:
-    """The file that describes the messages, for who reads them with tools of protobuf."""
+    """The .proto file of the messages."""
     lines = [_HEAD, 'syntax = "proto3";', "", f"package {PACKAGE};"]
     for message in _file().message_type:
         lines += ["", *_message_lines(message, "")]
@@ -72,7 +72,7 @@ def schema() -> str:
 
 
 def _fill_tree(tree: Any, steps: Sequence[events.Event]) -> None:
-    """A packet's steps until it ends; stages end where the next one begins."""
+    """Adds a packet's events; a stage ends where the next one begins."""
     stage: events.BeginEvent | None = None
     for step in steps:
         if isinstance(step, (events.BeginEvent, *_ENDS)) and stage is not None:
@@ -93,37 +93,37 @@ def _fill_tree(tree: Any, steps: Sequence[events.Event]) -> None:
             _fill(made, step)
 
 
-def _fill_stage(found: Any, step: events.BeginEvent, direction: int) -> None:
-    found.stage_name, found.stage_kind, found.direction = step.stage, _STAGES[step.stage], direction
+def _fill_stage(message: Any, step: events.BeginEvent, direction: int) -> None:
+    message.stage_name, message.stage_kind, message.direction = step.stage, _STAGES[step.stage], direction
     if direction == _ENTER:
         for change in step.changes:
-            _fill(found.changes.add(), change)
-        found.headers.extend(step.headers)
+            _fill(message.changes.add(), change)
+        message.headers.extend(step.headers)
 
 
-def _fill(found: Any, struct: msgspec.Struct) -> None:
+def _fill(message: Any, struct: msgspec.Struct) -> None:
     for name in struct.__struct_fields__:
         value = getattr(struct, name)
         if value is None:
             continue
         if name == "steps":
-            _fill_tree(found.steps, value)
+            _fill_tree(message.steps, value)
         elif isinstance(value, tuple):
-            for one in value:
-                if isinstance(one, msgspec.Struct):
-                    _fill(getattr(found, name).add(), one)
+            for item in value:
+                if isinstance(item, msgspec.Struct):
+                    _fill(getattr(message, name).add(), item)
                 else:
-                    getattr(found, name).append(one)
+                    getattr(message, name).append(item)
         elif isinstance(value, msgspec.Struct):
-            _fill(getattr(found, name), value)
+            _fill(getattr(message, name), value)
         elif name == "frame":
-            found.frame = bytes.fromhex(value)
+            message.frame = bytes.fromhex(value)
         elif name in _WIDE and not isinstance(value, bool):
             if value < 0:  # of int<bits>: its bits, as in a packet
                 value += 1 << getattr(struct, "bits", 0)
-            setattr(found, name, value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big"))
+            setattr(message, name, value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big"))
         else:
-            setattr(found, name, value)
+            setattr(message, name, value)
 
 
 # ---- the messages ----
@@ -271,7 +271,7 @@ _HEAD = """\
 // that this switch tells beside it. Written by `make docs` of tailrace/switch/trace/proto.py, and so are the
 // meanings: its messages are the classes of events.py.
 """
-_WORDS = {
+_TYPE_NAMES = {
     _Kind.TYPE_STRING: "string", _Kind.TYPE_BYTES: "bytes", _Kind.TYPE_BOOL: "bool",
     _Kind.TYPE_UINT32: "uint32", _Kind.TYPE_UINT64: "uint64",
 }  # fmt: skip
@@ -285,7 +285,7 @@ def _message_lines(message: descriptor_pb2.DescriptorProto, indent: str) -> Iter
         yield f"{indent}  }}"
     grouped: dict[int, list[str]] = {}
     for field in message.field:
-        kind = field.type_name.rpartition(".")[2] or _WORDS[field.type]
+        kind = field.type_name.rpartition(".")[2] or _TYPE_NAMES[field.type]
         line = f"{kind} {field.name} = {field.number};"
         if field.proto3_optional:
             yield f"{indent}  optional {line}"

@@ -198,7 +198,7 @@ class RecordReader:
     # ---- statements ----
 
     def _flush(self, packet: _Packet) -> None:
-        """Ends the present statement."""
+        """Closes the present statement."""
         if packet.statement is None and not packet.runs:
             return
         changes = packet.content.write(packet.runs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trace as text: a line for each step, those of a table, an action and a copy indented."""
+"""A trace as text: a line for each event, indented within tables, actions and copies."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _DECIMAL_BITS = 16
 """Wider fields are mostly addresses, masks and hashes, which read better in base 16."""
 
 Line = tuple[int, str, str]
-"""How deep it is indented, its style, its text."""
+"""Indentation, style and text."""
 
 
 def shown_value(name: str, value: int, bits: int) -> str:
-    """A field's value: an address as such where the name says so, of few bits in base 10, else in base 16."""
+    """A field's value: by its name as an address, else in base 10 or, from 17 bits on, in base 16."""
     if value < 0:
         return str(value)
     if bits in _ADDRESSES and _ADDRESS.search(name):
@@ -50,16 +50,16 @@ _ADDRESS = re.compile(r"(addr|src|dst|ip|mac|next_hop)\d*$", re.IGNORECASE)
 
 
 def _frame(frame: str) -> str:
-    """The first bytes of a frame, and how many there are."""
+    """The first bytes of a frame, and its length."""
     head = frame[: 2 * _SHOWN_BYTES]
     return f"{head}{'…' if len(frame) > len(head) else ''} ({len(frame) // 2} bytes)"
 
 
 def lines(trace: Trace, *, full: bool = False) -> Iterator[Line]:
-    """The lines of a trace. What a program or a controller has named is made printable.
+    """The lines of a trace. Names of the program and the controller are made printable.
 
     Args:
-        full: also statements that change nothing, and the actions that p4c makes of statements.
+        full: also statements without changes, and actions that p4c makes of statements.
     """
     shown = ((depth, style, printable(text)) for depth, style, text in _lines(trace.steps, 0, full))
     yield from shown
@@ -67,7 +67,7 @@ def lines(trace: Trace, *, full: bool = False) -> Iterator[Line]:
 
 
 def _end(trace: Trace) -> Iterator[Line]:
-    """Why the trace ends, where that is not because the packet does."""
+    """The reason why a trace ends before its packet does."""
     if trace.cut:
         yield 0, "bad", CUT
     elif trace.inside:
@@ -76,7 +76,7 @@ def _end(trace: Trace) -> Iterator[Line]:
 
 
 def text(trace: Trace, *, full: bool = False) -> str:
-    """The lines without styles."""
+    """The lines of a trace, without styles."""
     return "".join(f"{INDENT * depth}{line}\n" for depth, _, line in lines(trace, full=full))
 
 
@@ -89,18 +89,18 @@ _MAIN = (
 
 
 def summary(trace: Trace) -> Iterator[Line]:
-    """What decides the packet's way, in short: entries that were hit, queues, copies, and where it ends."""
+    """The packet's path in short: hit entries, queues, copies, and its outcome."""
 
     def main(steps: Sequence[Event]) -> tuple[Event, ...]:
-        found: list[Event] = []
+        kept: list[Event] = []
         for step in steps:
             if isinstance(step, events.CopyEvent):
-                found.append(structs.replace(step, steps=main(step.steps)))
+                kept.append(structs.replace(step, steps=main(step.steps)))
             elif isinstance(step, _MAIN) and (
                 not isinstance(step, events.TableEvent) or step.entry is not None
             ):
-                found.append(step)
-        return tuple(found)
+                kept.append(step)
+        return tuple(kept)
 
     for depth, style, line in _lines(main(trace.steps), 0, full=True):
         if not line.startswith("key ("):
@@ -109,24 +109,24 @@ def summary(trace: Trace) -> Iterator[Line]:
 
 
 def tree(traces: Sequence[Trace], *, full: bool = False) -> Iterator[Line]:
-    """The lines of several ways of one packet: what they have in common once, then each branch, indented."""
-    # each: how deep its branch is, its traces, the line up to which they have been shown
+    """The lines of several outcomes of one packet: common lines once, then each branch, indented."""
+    # the depth of a branch, its traces, the number of lines shown
     waiting = [(0, [list(lines(trace, full=full)) for trace in traces], 0)]
     while waiting:
-        deeper, ways, at = waiting.pop()
-        while all(len(way) > at and way[at] == ways[0][at] for way in ways):
-            depth, style, line = ways[0][at]
+        deeper, paths, at = waiting.pop()
+        while all(len(path) > at and path[at] == paths[0][at] for path in paths):
+            depth, style, line = paths[0][at]
             yield depth + deeper, style, line
             at += 1
         branches: dict[Line, list[list[Line]]] = {}
-        for way in ways:
-            if len(way) > at:
-                branches.setdefault(way[at], []).append(way)
+        for path in paths:
+            if len(path) > at:
+                branches.setdefault(path[at], []).append(path)
         waiting += [(deeper + 1, branch, at) for branch in reversed(branches.values())]
 
 
 def shown_step(step: Event, depth: int) -> Iterator[Line]:
-    """The lines of one step, of a copy without what it does."""
+    """The lines of one event, of a copy without its events."""
     for more, style, line in _shown(step):
         yield depth + more, style, printable(line)
 
@@ -139,8 +139,8 @@ _DEPTH: dict[type, int] = {
 }  # fmt: skip
 
 
-def _says_nothing(step: Event) -> bool:
-    """Whether a step is of p4c's making, or a statement that leaves everything as it was."""
+def _is_minor(step: Event) -> bool:
+    """Whether an event is of p4c's making, or a statement without changes."""
     if isinstance(step, events.StatementEvent):
         return not step.changes
     return isinstance(step, events.ActionEvent) and step.place is None and not step.arguments
@@ -149,7 +149,7 @@ def _says_nothing(step: Event) -> bool:
 def _lines(steps: Sequence[Event], base: int, full: bool) -> Iterator[Line]:
     inside = 2
     for step in steps:
-        if not full and _says_nothing(step):
+        if not full and _is_minor(step):
             continue
         if isinstance(
             step, events.BeginEvent | events.TableEvent | events.ConditionEvent | events.StateEvent
@@ -172,7 +172,7 @@ def _shown(step: object) -> Iterator[Line]:
 
 
 def _says(kind: type[_T], style: str, say: Callable[[_T], str]) -> None:
-    """A step of one line."""
+    """Registers an event of one line."""
 
     def shown(step: _T) -> Iterator[Line]:
         yield 0, style, say(step)
@@ -246,10 +246,10 @@ def _register(step: events.RegisterEvent) -> str:
 
 
 def _member(step: events.MemberEvent) -> str:
-    said = f"{step.profile}: {step.written or f'group {step.group}, member {step.member}'}"
+    text = f"{step.profile}: {step.written or f'group {step.group}, member {step.member}'}"
     if step.group is None:
-        return said
-    return f"{said}, place {step.position + 1} of {step.of}" if step.of else f"{said}: the group is empty"
+        return text
+    return f"{text}, place {step.position + 1} of {step.of}" if step.of else f"{text}: the group is empty"
 
 
 def _copy(step: events.CopyEvent) -> str:

@@ -103,12 +103,8 @@ class PacketTracker:
             or self._core.tr_tracer_select(switch.handle, self._tracer, times, ports, len(times)) != C.TR_OK
         ):
             raise TraceError("out of memory")
-        if (
-            self._core.tr_tracer_attach(
-                switch.handle, self._tracer, self._build.regular, self._build.entry, 1
-            )
-            < 0
-        ):
+        build = self._build
+        if self._core.tr_tracer_attach(switch.handle, self._tracer, build.regular, build.entry, 1) < 0:
             raise TraceError("the switch runs another program now")
         self._buffer = ffi.new("uint64_t[]", BUFFER_FIELDS)
         self._lost: Any = ffi.new("uint32_t[2]")

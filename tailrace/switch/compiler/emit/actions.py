@@ -24,7 +24,7 @@ def action_name(a: Action) -> str:
     return f"action_{a.index}_{identifier(a.name)}"
 
 
-def emit_actions(code: CodeWriter, model: Model, own: Locals) -> None:
+def emit_actions(code: CodeWriter, model: Model, c_locals: Locals) -> None:
     """All actions as functions ``action_N(s, p, h, l, d)``; ``d`` are the entry's limbs."""
     sites = _sites(model)
     for a in model.actions:
@@ -40,7 +40,7 @@ def emit_actions(code: CodeWriter, model: Model, own: Locals) -> None:
             head = f"(const uint64_t[]){{TR_RECORD_ACTION, {a.index}}}"
             code.line(f"tr_trace_limbs(s, p, {head}, 2, d, {a.limbs if a.params else 0});")
             code.used("action", a.index)
-        body = ActionBody(code, Lvalues(model, own), a.params, "end")
+        body = ActionBody(code, Lvalues(model, c_locals), a.params, "end")
         targets = {b.args[-1] for b in a.body if b.op in ("_jump", "_jump_if_zero")}
         if any(isinstance(t, int) and t <= i for i, b in enumerate(a.body) for t in _targets(b)):
             code.line("uint32_t jumps = 0;")
@@ -63,15 +63,15 @@ def emit_actions(code: CodeWriter, model: Model, own: Locals) -> None:
 
 def _sites(model: Model) -> Counter[int]:
     """How many places run each action, by its index."""
-    found: Counter[int] = Counter()
+    sites: Counter[int] = Counter()
     for pipeline in (model.ingress, model.egress):
-        found.update(call.action for call in pipeline.calls)
+        sites.update(call.action for call in pipeline.calls)
         for i in pipeline.tables:
             table = model.tables[i]
-            found.update(table.actions)
+            sites.update(table.actions)
             if table.default_action is not None and table.default_action not in table.actions:
-                found[table.default_action] += 1
-    return found
+                sites[table.default_action] += 1
+    return sites
 
 
 def may_exit(a: Action) -> bool:

@@ -60,10 +60,10 @@ class BoundsOf:
         Raises:
             ProgramError: a value could need more bits than the switch has for intermediate results.
         """
-        found = self._of(e)
-        if width(found) > _WIDEST:
+        bounds = self._of(e)
+        if width(bounds) > _WIDEST:
             raise CompilerError(f"{self.model.name}: a shift by a run-time amount has no bounded result")
-        return found
+        return bounds
 
     def _of(self, e: Expr) -> Bounds:
         if isinstance(e, Const):

@@ -115,21 +115,21 @@ def _pieces(model: Model, place: str, item: CalcInput) -> list[Chunk]:
     t = model.type_of(item.header)
     if isinstance(item, FieldRef):
         return chunks(f"{place}.{field_name(t, item.field)}", t.fields[item.field].bits)
-    found: list[Chunk] = []
+    pieces: list[Chunk] = []
     for i, f in enumerate(t.wire):
-        found += chunks(f"{place}.{field_name(t, i)}", f.bits)
-    return found
+        pieces += chunks(f"{place}.{field_name(t, i)}", f.bits)
+    return pieces
 
 
 def _const_chunks(item: ConstInput) -> list[Chunk]:
-    found: list[Chunk] = []
+    parts: list[Chunk] = []
     bits = item.bits
     while bits > 0:
         n = (bits - 1) % 64 + 1
         bits -= n
         part = item.value >> bits & ((1 << n) - 1)
-        found += [(f"{hex(part)}ULL", n)] if part else zeros(n)
-    return found
+        parts += [(f"{hex(part)}ULL", n)] if part else zeros(n)
+    return parts
 
 
 def _group_pieces(model: Model, code: CodeWriter, items: list[CalcInput]) -> list[Chunk]:

@@ -24,30 +24,30 @@ class Carried:
     fields: frozenset[int]
 
 
-def carried(model: Model, own: Locals) -> Carried:
+def carried(model: Model, c_locals: Locals) -> Carried:
     """What the packets of a program leave behind when they are queued, beside its C locals."""
-    whole: set[int] = set()
+    headers_used: set[int] = set()
     used: dict[int, set[int]] = {}
     for ref in references((of_pipeline(model, model.egress), used_by_several(model))):
         if isinstance(ref, HeaderInst):
-            whole.add(ref.index)
+            headers_used.add(ref.index)
         elif isinstance(ref.header, HeaderInst):
             used.setdefault(ref.header.index, set()).add(ref.field)
     movable = [h for h in model.headers if h.metadata and h.stack is None and h.union is None]
     left = frozenset(
         h.index
         for h in movable
-        if h.index not in whole and h.index not in used and h.index not in own.headers
+        if h.index not in headers_used and h.index not in used and h.index not in c_locals.headers
     )
     types = Counter(h.type for h in model.headers)
     unused = {
         h.index: frozenset(
             i
             for i in range(len(model.header_types[h.type].fields))
-            if i not in used[h.index] and (h.index, i) not in own.fields
+            if i not in used[h.index] and (h.index, i) not in c_locals.fields
         )
         for h in movable
-        if h.index in used and h.index not in whole and types[h.type] == 1
+        if h.index in used and h.index not in headers_used and types[h.type] == 1
     }
     split = max(unused, key=lambda index: len(unused[index]), default=None)
     if split is None or not unused[split]:

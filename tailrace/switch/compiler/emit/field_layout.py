@@ -9,14 +9,14 @@ from tailrace.switch.compiler.emit.text import CodeWriter
 from tailrace.switch.compiler.model import Header, Model
 
 
-def emit_places(code: CodeWriter, model: Model, own: Locals) -> None:
+def emit_places(code: CodeWriter, model: Model, c_locals: Locals) -> None:
     """``tr_program_places``, an array of ``tr_place`` whose last item has kind TR_PLACE_END."""
-    places = Lvalues(model, own)
+    places = Lvalues(model, c_locals)
     code.line("extern const tr_place tr_program_places[];")
     code.open('const tr_place tr_program_places[] __attribute__((visibility("default"))) =')
-    split = {header for header, _ in own.fields}
+    split = {header for header, _ in c_locals.fields}
     # fields that the structs of their types lack: of one header they stand among the locals
-    apart = {(model.headers[header].type, i) for header, i in own.fields}
+    apart = {(model.headers[header].type, i) for header, i in c_locals.fields}
     for header in model.headers:
         if not header.metadata and header.index in split:
             raise AssertionError("a header of packets has a field of its own")
@@ -40,7 +40,7 @@ def _header(
     for i, f in enumerate(t.fields):
         if not f.bits:
             continue
-        if (header.index, i) in places.own.fields:
+        if (header.index, i) in places.c_locals.fields:
             _place(code, "FIELD", header.index, i, f"l->h{header.index}_{field_name(t, i)}")
             continue
         if (header.type, i) in apart:

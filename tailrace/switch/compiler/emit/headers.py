@@ -40,11 +40,11 @@ STANDARD = (
 )
 
 
-def emit_types(code: CodeWriter, model: Model, kept: Carried, own: Locals) -> None:
+def emit_types(code: CodeWriter, model: Model, kept: Carried, c_locals: Locals) -> None:
     """Structs of header types and unions, ``struct tr_phv``, in which what is left behind comes last, and
     ``struct tr_locals``.
     """
-    apart = {(model.headers[h].type, i) for h, i in own.fields}
+    apart = {(model.headers[h].type, i) for h, i in c_locals.fields}
     split = None if kept.split is None else model.headers[kept.split].type
     for t in model.header_types:
         code.open(type_name(t))
@@ -63,17 +63,17 @@ def emit_types(code: CodeWriter, model: Model, kept: Carried, own: Locals) -> No
             code.line(f"{type_name(t)} m{k};")
         code.close(";")
         code.line("")
-    _emit_phv(code, model, kept, own)
-    _emit_locals(code, model, own)
+    _emit_phv(code, model, kept, c_locals)
+    _emit_locals(code, model, c_locals)
 
 
-def _emit_phv(code: CodeWriter, model: Model, kept: Carried, own: Locals) -> None:
+def _emit_phv(code: CodeWriter, model: Model, kept: Carried, c_locals: Locals) -> None:
     places = Lvalues(model)
     places.pointer = ""
     last = ([] if kept.split is None else [kept.split]) + sorted(kept.headers)
     code.open("struct tr_phv")
     for header in model.headers:
-        if header.index in own.headers or header.index in last:
+        if header.index in c_locals.headers or header.index in last:
             continue
         if header.stack is None and header.union is None:
             code.line(_member(model, places, header.index))
@@ -94,12 +94,12 @@ def _emit_phv(code: CodeWriter, model: Model, kept: Carried, own: Locals) -> Non
     code.line("")
 
 
-def _emit_locals(code: CodeWriter, model: Model, own: Locals) -> None:
-    places = Lvalues(model, own)
+def _emit_locals(code: CodeWriter, model: Model, c_locals: Locals) -> None:
+    places = Lvalues(model, c_locals)
     code.open("struct tr_locals")
-    for index in sorted(own.headers):
+    for index in sorted(c_locals.headers):
         code.line(_member(model, places, index))
-    for index, i in sorted(own.fields):
+    for index, i in sorted(c_locals.fields):
         t = model.header_types[model.headers[index].type]
         code.line(declare_field(t, i, t.fields[i], f"h{index}_"))
     # C has no empty structs

@@ -73,7 +73,7 @@ def locals_of(model: Model) -> Locals:
     """The metadata of a program that become C locals."""
     users: dict[int, set[int]] = {}
     field_users: dict[tuple[int, int], set[int]] = {}
-    whole: set[int] = set()
+    headers_used: set[int] = set()
     bodies = (
         used_by_several(model),
         model.parser,
@@ -83,7 +83,7 @@ def locals_of(model: Model) -> Locals:
     for user, body in enumerate(bodies):
         for ref in references(body):
             if isinstance(ref, HeaderInst):
-                whole.add(ref.index)
+                headers_used.add(ref.index)
                 users.setdefault(ref.index, set()).add(user)
             elif isinstance(ref.header, HeaderInst):
                 users.setdefault(ref.header.index, set()).add(user)
@@ -91,7 +91,7 @@ def locals_of(model: Model) -> Locals:
     alone = [h for h in model.headers if h.metadata and h.stack is None and h.union is None]
     types = Counter(h.type for h in model.headers)
     headers = {h.index for h in alone if len(users.get(h.index, ())) == 1 and 0 not in users[h.index]}
-    split = {h.index for h in alone if types[h.type] == 1} - headers - whole
+    split = {h.index for h in alone if types[h.type] == 1} - headers - headers_used
     return Locals(
         frozenset(headers),
         frozenset(

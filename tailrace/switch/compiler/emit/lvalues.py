@@ -45,12 +45,12 @@ def labels(prefix: str, names: Sequence[str]) -> dict[str, str]:
     Raises:
         ProgramError: two have one name.
     """
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for i, name in enumerate(names):
-        if name in found:
+        if name in by_name:
             raise CompilerError(f'two nodes have the name "{name}"')
-        found[name] = f"{prefix}_{i}_{identifier(name)}"
-    return found
+        by_name[name] = f"{prefix}_{i}_{identifier(name)}"
+    return by_name
 
 
 def field_name(t: HeaderType, position: int) -> str:
@@ -78,9 +78,9 @@ def declare_field(t: HeaderType, position: int, f: FieldType, before: str = "") 
 class Lvalues:
     """C text for the places of headers, stacks and unions: ``struct tr_phv *h``, ``struct tr_locals *l``."""
 
-    def __init__(self, model: Model, own: Locals = NO_LOCALS) -> None:
+    def __init__(self, model: Model, c_locals: Locals = NO_LOCALS) -> None:
         self.model = model
-        self.own = own
+        self.c_locals = c_locals
         self.pointer = "h"
 
     def stack(self, index: int) -> str:
@@ -113,7 +113,7 @@ class Lvalues:
             return f"{self.union_inst(header.union[0])}.m{header.union[1]}"
         if header.stack is not None:
             return f"{self.stack(header.stack[0])}[{header.stack[1]}]"
-        if index in self.own.headers:
+        if index in self.c_locals.headers:
             return f"l->h{index}_{identifier(header.name)}"
         return f"{self.pointer}->h{index}_{identifier(header.name)}"
 
@@ -147,25 +147,25 @@ class Lvalues:
     def field(self, ref: FieldRef, code: CodeWriter, values: Values) -> str:
         """A field."""
         name = field_name(self.model.type_of(ref.header), ref.field)
-        if isinstance(ref.header, HeaderInst) and (ref.header.index, ref.field) in self.own.fields:
+        if isinstance(ref.header, HeaderInst) and (ref.header.index, ref.field) in self.c_locals.fields:
             return f"l->h{ref.header.index}_{name}"
         return f"{self.header(ref.header, code, values)}.{name}"
 
     def siblings(self, ref: HeaderRef, place: str) -> list[str]:
         """Places of the other members of a header's union; valid members exclude each other."""
         if isinstance(ref, UnionMember):
-            own, count = ref.member, len(self.model.union_of(ref.union).members)
+            position, count = ref.member, len(self.model.union_of(ref.union).members)
             base = place.rsplit(".", 1)[0]
         elif isinstance(ref, HeaderInst):
             place_in_union = self.model.headers[ref.index].union
             if place_in_union is None:
                 return []
-            union_index, own = place_in_union
+            union_index, position = place_in_union
             count = len(self.model.unions[union_index].members)
             base = self.union_inst(union_index)
         else:
             return []
-        return [f"{base}.m{k}" for k in range(count) if k != own]
+        return [f"{base}.m{k}" for k in range(count) if k != position]
 
 
 def _pick(code: CodeWriter, kind: str, array: str, count: int, index: str) -> str:

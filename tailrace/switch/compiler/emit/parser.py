@@ -39,10 +39,10 @@ _CORE_ERRORS = {
 class ParserEmitter:
     """Emits ``trp_parse``: a state is a label, a transition a goto."""
 
-    def __init__(self, code: CodeWriter, model: Model, own: Locals) -> None:
+    def __init__(self, code: CodeWriter, model: Model, c_locals: Locals) -> None:
         self.code = code
         self.model = model
-        self.places = Lvalues(model, own)
+        self.places = Lvalues(model, c_locals)
         self.values = Values(model, self.places, code)
         self.labels = labels("state", [s.name for s in model.parser.states])
 
@@ -264,17 +264,17 @@ class ParserEmitter:
 
 
 def _key_limbs(state: ParseState, keys: list[str]) -> list[str]:
-    """The key of a select as words, the lowest of each part first."""
-    found = []
+    """The key of a select as limbs, the lowest of each part first."""
+    limbs = []
     for part, key in zip(state.key, keys, strict=True):
         if part.bits > 128:
-            found += [f"{key}[{i}]" for i in range(limbs_of(part.bits))]
+            limbs += [f"{key}[{i}]" for i in range(limbs_of(part.bits))]
         else:
-            found += [
+            limbs += [
                 f"(uint64_t)({key} >> {64 * i})" if i else f"(uint64_t)({key})"
                 for i in range(limbs_of(part.bits))
             ]
-    return found
+    return limbs
 
 
 def emit_deparser(code: CodeWriter, model: Model) -> None:

@@ -54,11 +54,11 @@ def slot_bytes(model: Model, t: Table) -> int:
 class PipelineEmitter:
     """Emits ``trp_ingress`` or ``trp_egress``."""
 
-    def __init__(self, code: CodeWriter, model: Model, own: Locals, pipeline: Pipeline) -> None:
+    def __init__(self, code: CodeWriter, model: Model, c_locals: Locals, pipeline: Pipeline) -> None:
         self.code = code
         self.model = model
         self.pipeline = pipeline
-        self.places = Lvalues(model, own)
+        self.places = Lvalues(model, c_locals)
         names = [model.tables[i].name for i in pipeline.tables]
         names += [c.name for c in pipeline.conditionals] + [c.name for c in pipeline.calls]
         self.labels = labels("node", names)

@@ -50,21 +50,21 @@ def emit(model: Model, *, tracing: bool = False) -> str:
         ProgramError: the program uses something that has no translation.
     """
     code = CodeWriter(CoveragePoints(model) if tracing else None)
-    own = locals_of(model)
-    kept = carried(model, own)
-    emit_types(code, model, kept, own)
+    c_locals = locals_of(model)
+    kept = carried(model, c_locals)
+    emit_types(code, model, kept, c_locals)
     emit_standard(code, model)
     emit_type_functions(code, model)
     for r, cell in zip(model.registers, layout(model).cells, strict=True):
         emit_register(code, r, cell)
     emit_calculations(code, model)
-    emit_actions(code, model, own)
+    emit_actions(code, model, c_locals)
     emit_checksums(code, model)
-    ParserEmitter(code, model, own).emit()
+    ParserEmitter(code, model, c_locals).emit()
     emit_deparser(code, model)
-    PipelineEmitter(code, model, own, model.ingress).emit()
-    PipelineEmitter(code, model, own, model.egress).emit()
-    _emit_field_lists(code, model, own)
+    PipelineEmitter(code, model, c_locals, model.ingress).emit()
+    PipelineEmitter(code, model, c_locals, model.egress).emit()
+    _emit_field_lists(code, model, c_locals)
     _emit_digests(code, model)
     code.line(f"enum {{ TRP_CARRIED = {carried_bytes(model, kept)} }};")
     _emit_timestamps(code, model, tracing=tracing)
@@ -73,7 +73,7 @@ def emit(model: Model, *, tracing: bool = False) -> str:
     code.line("")
     _emit_description(code, model)
     if tracing:
-        emit_places(code, model, own)
+        emit_places(code, model, c_locals)
     return _HEAD + "\n" + code.text()
 
 
@@ -96,7 +96,7 @@ def _emit_timestamps(code: CodeWriter, model: Model, *, tracing: bool) -> None:
     code.line(f"enum {{ TRP_ASKS_EGRESS = {asks('egress_global_timestamp')} }};")
 
 
-def _emit_field_lists(code: CodeWriter, model: Model, own: Locals) -> None:
+def _emit_field_lists(code: CodeWriter, model: Model, c_locals: Locals) -> None:
     places = Lvalues(model)
     code.line("static void trp_copy_fields(struct tr_phv *to, const struct tr_phv *from,")
     code.open("    uint32_t list)")
@@ -115,7 +115,7 @@ def _emit_field_lists(code: CodeWriter, model: Model, own: Locals) -> None:
     code.line("")
     code.open("static void trp_reset_metadata(struct tr_phv *h)")
     for header in model.headers:
-        if header.metadata and header.index not in own.headers:
+        if header.metadata and header.index not in c_locals.headers:
             place = places.header_inst(header.index)
             code.line(f"memset(&{place}, 0, sizeof {place});")
     code.close()
@@ -177,13 +177,13 @@ def _emit_description(code: CodeWriter, model: Model) -> None:
     _emit_array(code, "tr_profile_desc", "profiles", profiles)
     counters = [f"{{{string(c.name)}, {c.size}u, 0, 0}}" for c in model.counters]
     _emit_array(code, "tr_array_desc", "counters", counters)
-    found = layout(model)
+    register_layout = layout(model)
     registers = [
         f"{{{string(r.name)}, {r.size}u, {r.bits}, {cell_bytes(r.bits)}, {c.block}, {c.offset}, {c.stride}}}"
-        for r, c in zip(model.registers, found.cells, strict=True)
+        for r, c in zip(model.registers, register_layout.cells, strict=True)
     ]
     _emit_array(code, "tr_array_desc", "registers", registers)
-    blocks = [f"{{{b.size}u, {b.stride}}}" for b in found.blocks]
+    blocks = [f"{{{b.size}u, {b.stride}}}" for b in register_layout.blocks]
     _emit_array(code, "tr_block_desc", "blocks", blocks)
     meters = [f"{{{string(m.name)}, {m.size}u, {int(m.unit == 'bytes')}, 0}}" for m in model.meters]
     _emit_array(code, "tr_array_desc", "meters", meters)

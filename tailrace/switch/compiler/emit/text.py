@@ -25,7 +25,7 @@ STRING_BYTES = 2048
 """Longer texts are cut: no line of the log has room for more."""
 
 # what a line of C is made of beside string literals; no backslash, no quote, no #
-_PLAIN = frozenset(" []_(){}<>=+-*/%&|^~!?:;,." + ascii_letters + digits)
+_CODE_CHARS = frozenset(" []_(){}<>=+-*/%&|^~!?:;,." + ascii_letters + digits)
 _LITERAL = re.compile(r'"(?:[^"\\\x00-\x1f\x7f-\U0010ffff]|\\(?:["\\?]|[0-7]{3}))*"')
 _HIDDEN = ("//", "/*", "*/", "??", "<:", "<%", "%:")
 _INCLUDE = re.compile(r"[a-z_0-9]+\.h")
@@ -98,7 +98,7 @@ class CodeWriter:
             ProgramError: it could be more than one line of plain C, or there are too many.
         """
         bare = _LITERAL.sub("", text) if '"' in text else text
-        if not _PLAIN.issuperset(bare) or any(mark in bare for mark in _HIDDEN):
+        if not _CODE_CHARS.issuperset(bare) or any(mark in bare for mark in _HIDDEN):
             raise CompilerError("the program has a text that cannot be translated to C")
         self.size += len(text)
         if self.size > MOST_BYTES:

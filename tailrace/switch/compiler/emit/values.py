@@ -436,18 +436,18 @@ class Values:
         if isinstance(e, Op) or kind_of(self.bounds(e)) != "wide":
             return self._to_limbs(self.exact(e), n)
         leaf = self._leaf_limbs(e)
-        own = self._own_limbs(e)
+        leaf_limbs = self._limbs_of_leaf(e)
         f = self.model.field_type(e) if isinstance(e, FieldRef) else None
         t = self._fresh(n)
         if f is not None and f.signed:
-            extended = self._copy(leaf, own)
-            self.code.line(f"trw_sext({extended}, {own}, {f.bits});")
-            self.code.line(f"trw_copy({t}, {n}, {extended}, {own}, 1);")
+            extended = self._copy(leaf, leaf_limbs)
+            self.code.line(f"trw_sext({extended}, {leaf_limbs}, {f.bits});")
+            self.code.line(f"trw_copy({t}, {n}, {extended}, {leaf_limbs}, 1);")
         else:
-            self.code.line(f"trw_copy({t}, {n}, {leaf}, {own}, 0);")
+            self.code.line(f"trw_copy({t}, {n}, {leaf}, {leaf_limbs}, 0);")
         return t
 
-    def _own_limbs(self, e: Expr) -> int:
+    def _limbs_of_leaf(self, e: Expr) -> int:
         if isinstance(e, FieldRef):
             return limbs_of(self.model.field_type(e).bits)
         return limbs_of(self.bounds(e)[1].bit_length())

@@ -136,10 +136,10 @@ class ActionReader:
         if len(args) != len(readers) and readers:  # what takes none may be given any
             node["parameters"].fail(f'primitive "{op}" takes {len(readers)} parameters')
         pairs = zip(readers, args, strict=False)
-        found = tuple(read(arg) for read, arg in pairs if read is not None)
-        if op in ("assign_header_stack", "assign_union_stack") and found[0][1] != found[1][1]:
+        operands = tuple(read(arg) for read, arg in pairs if read is not None)
+        if op in ("assign_header_stack", "assign_union_stack") and operands[0][1] != operands[1][1]:
             args[0].fail("a stack of headers is assigned to one of unions")
-        return op, found
+        return op, operands
 
     def _p4_14(self, node: JsonNode, op: str, args: list[JsonNode]) -> tuple[object, ...]:
         sign = _IN_PLACE.get(op)

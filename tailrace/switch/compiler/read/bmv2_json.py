@@ -237,14 +237,14 @@ class _Bmv2Parser:
         if index is None:
             self.root["headers"].fail('no header is named "standard_metadata"')
         fields = self.headers.types[self.headers.headers[index].type].fields
-        found = {f.name: FieldRef(HeaderInst(index), i) for i, f in enumerate(fields)}
+        by_name = {f.name: FieldRef(HeaderInst(index), i) for i, f in enumerate(fields)}
         for name in _REQUIRED:
-            if name not in found:
+            if name not in by_name:
                 self.root["headers"].fail(f'standard_metadata has no field "{name}"')
-        self._named_by_bmv2(found)
-        return found
+        self._named_by_bmv2(by_name)
+        return by_name
 
-    def _named_by_bmv2(self, found: dict[str, FieldRef]) -> None:
+    def _named_by_bmv2(self, by_name: dict[str, FieldRef]) -> None:
         """The fields that BMv2 finds under names of its own: aliases, or headers of those names (P4_14)."""
         for header, fields in _BMV2_FIELDS.items():
             index = self.headers.header_names.get(header)
@@ -252,23 +252,23 @@ class _Bmv2Parser:
             for field in fields:
                 alias = self.headers.aliases.get(f"{header}.{field}")
                 if isinstance(alias, FieldRef):
-                    found[field] = alias
+                    by_name[field] = alias
                 elif index is not None and field in places:
-                    found[field] = FieldRef(HeaderInst(index), places[field])
+                    by_name[field] = FieldRef(HeaderInst(index), places[field])
 
     def _errors(self) -> dict[str, int]:
-        found: dict[str, int] = {}
+        errors: dict[str, int] = {}
         numbers: set[int] = set()
         for node in self.root.optional_elements("errors"):
             name, number = node.pair()
-            if name.text() in found or number.integer(0, 2**31 - 2) in numbers:
+            if name.text() in errors or number.integer(0, 2**31 - 2) in numbers:
                 node.fail("the name or the number stands twice")
-            found[name.text()] = number.integer()
+            errors[name.text()] = number.integer()
             numbers.add(number.integer())
         for core in _CORE_ERRORS:
-            if core not in found:
-                found[core] = max(found.values(), default=-1) + 1
-        return found
+            if core not in errors:
+                errors[core] = max(errors.values(), default=-1) + 1
+        return errors
 
     def _actions(self, reader: ActionReader) -> tuple[tuple[Action, ...], dict[int, int]]:
         actions: list[Action] = []
@@ -343,44 +343,44 @@ class _Bmv2Parser:
         return Calculation(index, f"ipv4_{index}", "csum16", tuple(inputs), False)
 
     def _counters(self, tables: dict[str, int]) -> tuple[Counter, ...]:
-        found = []
+        counters = []
         for i, n in enumerate(self.root.optional_elements("counter_arrays")):
             direct = n.flag_at("is_direct")
             size = 0 if direct else n.integer_at("size", 0, 2**40)
-            found.append(Counter(i, n["name"].text(), size, direct, _binding(n, tables)))
-        return tuple(found)
+            counters.append(Counter(i, n["name"].text(), size, direct, _binding(n, tables)))
+        return tuple(counters)
 
     def _direct_meters(self) -> dict[str, tuple[int, FieldRef]]:
-        found: dict[str, tuple[int, FieldRef]] = {}
+        meters: dict[str, tuple[int, FieldRef]] = {}
         for i, n in enumerate(self.root.optional_elements("meter_arrays")):
             if n.flag_at("is_direct"):
-                found[n["name"].text()] = (i, self.headers.target(n["result_target"]))
-        return found
+                meters[n["name"].text()] = (i, self.headers.target(n["result_target"]))
+        return meters
 
     def _meters(self, tables: dict[str, int]) -> tuple[Meter, ...]:
-        found = []
+        meters = []
         for i, n in enumerate(self.root.optional_elements("meter_arrays")):
             direct = n.flag_at("is_direct")
             unit = _meter_unit(n["type"])
             if n.integer_at("rate_count") != 2:
                 n["rate_count"].fail("only two-rate meters are supported")
             size = 0 if direct else n.integer_at("size", 0, 2**40)
-            found.append(Meter(i, n["name"].text(), size, direct, _binding(n, tables), unit))
-        return tuple(found)
+            meters.append(Meter(i, n["name"].text(), size, direct, _binding(n, tables), unit))
+        return tuple(meters)
 
     def _registers(self) -> tuple[Register, ...]:
-        found = []
+        registers = []
         for i, n in enumerate(self.root.optional_elements("register_arrays")):
             bits = n["bitwidth"].integer(1, 4096)
-            found.append(Register(i, n["name"].text(), n.integer_at("size", 0, 2**40), bits))
-        return tuple(found)
+            registers.append(Register(i, n["name"].text(), n.integer_at("size", 0, 2**40), bits))
+        return tuple(registers)
 
     def _digests(self) -> tuple[Digest, ...]:
-        found = []
+        digests = []
         for i, n in enumerate(self.root.optional_elements("learn_lists")):
             values = tuple(self._element(e) for e in n.optional_elements("elements"))
-            found.append(Digest(i, n["name"].text(), n["id"].integer(), values))
-        return tuple(found)
+            digests.append(Digest(i, n["name"].text(), n["id"].integer(), values))
+        return tuple(digests)
 
     def _element(self, node: JsonNode) -> tuple[Expr, int]:
         e = self.exprs.number(node)
@@ -396,7 +396,7 @@ class _Bmv2Parser:
         return node.fail("expected a field or a constant")
 
     def _field_lists(self) -> tuple[FieldList, ...]:
-        found: dict[int, FieldList] = {}
+        lists: dict[int, FieldList] = {}
         for n in self.root.optional_elements("field_lists"):
             fields = []
             for e in n.optional_elements("elements"):
@@ -406,10 +406,10 @@ class _Bmv2Parser:
                 elif kind != "hexstr":  # a constant needs no keeping
                     e["type"].fail("expected a field or a constant")
             number = n["id"].integer(0, 2**15 - 1)
-            if number in found:
+            if number in lists:
                 n["id"].fail("the number stands twice")
-            found[number] = FieldList(number, tuple(fields))
-        return tuple(found.values())
+            lists[number] = FieldList(number, tuple(fields))
+        return tuple(lists.values())
 
 
 def _unread(root: JsonNode) -> str:

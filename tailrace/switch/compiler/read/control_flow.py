@@ -62,15 +62,15 @@ def _circle(after: Mapping[str, Sequence[str]]) -> list[str]:
         way = {} if first in left else {first: iter(after[first])}
         while way:
             last = next(reversed(way))
-            found = next(way[last], None)
-            if found is None:
+            successor = next(way[last], None)
+            if successor is None:
                 way.popitem()
                 left.add(last)
-            elif found in way:
+            elif successor in way:
                 names = list(way)
-                return names[names.index(found) :]
-            elif found not in left:
-                way[found] = iter(after[found])
+                return names[names.index(successor) :]
+            elif successor not in left:
+                way[successor] = iter(after[successor])
     return []
 
 

@@ -197,14 +197,14 @@ def _written_valid(root: JsonNode) -> set[str]:
             calls += state.optional_elements("parser_ops")
     for action in root.optional_elements("actions"):
         calls += action.optional_elements("primitives")
-    found: set[str] = set()
+    written: set[str] = set()
     for call in calls:
         for argument in call.optional_elements("parameters")[:1]:
             if isinstance(argument.value, dict) and argument.value.get("type") == "field":
                 header, name = argument["value"].pair()
                 if name.value == VALID:
-                    found.add(header.text())
-    return found
+                    written.add(header.text())
+    return written
 
 
 def _read_type(h: Headers, node: JsonNode) -> None:
@@ -291,12 +291,12 @@ def _read_unions(h: Headers, root: JsonNode, ids: dict[int, int]) -> None:
 
 def _member(h: Headers, ids: dict[int, int], node: JsonNode) -> int:
     """A header that becomes an element of a stack or a member of a union."""
-    found = _by_id(ids, node)
-    header = h.headers[found]
-    h.in_packets(HeaderInst(found), node)
+    index = _by_id(ids, node)
+    header = h.headers[index]
+    h.in_packets(HeaderInst(index), node)
     if header.stack is not None or header.union is not None:
         node.fail(f'header "{header.name}" is in a stack or union already')
-    return found
+    return index
 
 
 def _by_id(ids: dict[int, int], node: JsonNode) -> int:

@@ -152,12 +152,12 @@ class JsonNode:
     def hex_number(self) -> int:
         """The value as an integer written in hexadecimal, perhaps negative."""
         text = self.text()
-        found = _HEX.fullmatch(text)
-        if found is None:
+        match = _HEX.fullmatch(text)
+        if match is None:
             self.fail(f'expected a hexadecimal number, found "{text}"')
         if len(text) > _MAX_HEX:
             self.fail(f"the number has more than {_MAX_HEX} characters")
-        return int(found[1] + (found[2] or "0"), 16)
+        return int(match[1] + (match[2] or "0"), 16)
 
 
 def enter(table: dict[str, int], node: JsonNode, index: int, what: str) -> str:

@@ -164,9 +164,9 @@ class TableParser:
         return tuple(fields)
 
     def _kind(self, node: JsonNode, kind: str) -> MatchKind:
-        found = _MATCH_KINDS.get(kind)
-        if found is not None:
-            return found
+        match_kind = _MATCH_KINDS.get(kind)
+        if match_kind is not None:
+            return match_kind
         return node["match_type"].fail(f'match type "{kind}" is not supported')
 
     def _table(self, node: JsonNode) -> None:
@@ -230,15 +230,15 @@ class TableParser:
     def _actions(self, node: JsonNode) -> tuple[int, ...]:
         """The actions by id or, in the first versions of the format, by names that only one has."""
         if node.has("action_ids"):
-            found = tuple(self._action(n) for n in node.optional_elements("action_ids"))
+            actions = tuple(self._action(n) for n in node.optional_elements("action_ids"))
         else:
-            found = tuple(lookup(self.action_names, n, "action") for n in node.optional_elements("actions"))
+            actions = tuple(lookup(self.action_names, n, "action") for n in node.optional_elements("actions"))
         names: set[str] = set()
-        for name in (self.actions[i].name for i in found):
+        for name in (self.actions[i].name for i in actions):
             if name in names:
                 node.fail(f'two of its actions are named "{name}"')
             names.add(name)
-        return found
+        return actions
 
     def _check_match(self, node: JsonNode, kind: MatchKind, key: tuple[KeyField, ...]) -> None:
         kinds = [k.kind for k in key]

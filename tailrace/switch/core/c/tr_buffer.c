@@ -72,9 +72,9 @@ static enum tr_drop charge(tr_switch *s, tr_pfc_state *st,
     shared = least(least(shared, room(b)), bytes);
     uint64_t head = bytes - shared;
     if (st->head + head > limits->headroom_bytes) {
-        int own = st->shared + st->head + bytes >
-                  limits->xoff_bytes + limits->headroom_bytes;
-        return own ? TR_DROP_PFC_HEADROOM : TR_DROP_BUFFER;
+        int over_headroom = st->shared + st->head + bytes >
+                            limits->xoff_bytes + limits->headroom_bytes;
+        return over_headroom ? TR_DROP_PFC_HEADROOM : TR_DROP_BUFFER;
     }
     st->shared += shared;
     st->head += head;
@@ -110,7 +110,7 @@ static void discharge(tr_switch *s, tr_pkt *p)
     uint64_t shared = p->charged_bytes, head = 0;
     if (p->charge == TR_CHARGE_OWN) {
         s->ports[p->pfc_port]->own_bytes -= shared;
-        s->buffer.own -= shared;
+        s->buffer.from_ports -= shared;
         shared = 0;
     } else if (p->charge == TR_CHARGE_LOSSLESS) {
         head = release(state_of(s, p), shared);
@@ -146,7 +146,7 @@ static enum tr_drop charge_lossy(tr_switch *s, tr_pkt *p, uint32_t bytes)
         return TR_DROP_COUNT;
     if (t && t->own_bytes + bytes <= b->cfg.port_bytes) {
         t->own_bytes += bytes;
-        b->own += bytes;
+        b->from_ports += bytes;
         p->charge = TR_CHARGE_OWN;
     } else if (bytes <= room(b)) {
         take(b, bytes, 0);
@@ -242,7 +242,7 @@ void tr_buffer_reserve(tr_switch *s)
 
 void tr_buffer_clear(tr_switch *s)
 {
-    s->buffer.shared = s->buffer.head = s->buffer.own = 0;
+    s->buffer.shared = s->buffer.head = s->buffer.from_ports = 0;
     for (uint32_t i = 0; i < TR_MAX_PORTS; i++)
         if (s->ports[i]) {
             s->ports[i]->own_bytes = 0;
@@ -285,7 +285,7 @@ void tr_buffer_state(tr_switch *s, tr_buffer_state_t *out)
         .shared_most_bytes = b->shared_most,
         .headroom_bytes = b->head,
         .headroom_most_bytes = b->head_most,
-        .own_bytes = b->own,
+        .own_bytes = b->from_ports,
         .held_bytes = held(s->resubmitted.head) + held(s->recirculated.head),
     };
     for (uint32_t i = 0; i < TR_MAX_PORTS; i++)

@@ -333,7 +333,7 @@ typedef struct tr_pfc_state {
 typedef struct tr_buffer {
     tr_buffer_config cfg;
     uint64_t reserved;        /* headrooms and own bytes of ports in use */
-    uint64_t shared, shared_most, head, head_most, own;
+    uint64_t shared, shared_most, head, head_most, from_ports;
 } tr_buffer;
 
 /* In the order of use: what every frame touches shares two cache lines. */

@@ -121,10 +121,10 @@ int tr_meter_config(tr_meter *m, const tr_meter_rates *rates, uint64_t now_ps)
 
 tr_meter_rates tr_meter_rates_of(const tr_meter *m)
 {
-    int one = m->mode == TR_METER_ONE_RATE;
+    int single_rate = m->mode == TR_METER_ONE_RATE;
     return (tr_meter_rates){m->cir, m->cburst, m->pir,
-                            one ? m->cburst : m->pburst,
-                            one ? m->pburst : 0};
+                            single_rate ? m->cburst : m->pburst,
+                            single_rate ? m->pburst : 0};
 }
 
 int tr_vset_match(const tr_vset *v, const uint8_t *key, const uint8_t *mask)

@@ -57,7 +57,7 @@ void *tr_realloc(void *block, size_t size)
 
 /* ---- blocks ---- */
 
-static void *plain(size_t lines)
+static void *allocate_lines(size_t lines)
 {
     void *block = aligned_alloc(LINE, lines * LINE);
     if (block)
@@ -80,7 +80,7 @@ void tr_mem_array_free(void *array, size_t size)
 /* Each block on its own, so that an overrun is seen. */
 void *tr_mem_new(size_t size)
 {
-    return refused() ? NULL : plain(lines_of(size));
+    return refused() ? NULL : allocate_lines(lines_of(size));
 }
 
 void tr_mem_free(void *block, size_t size)
@@ -141,7 +141,7 @@ void *tr_mem_new(size_t size)
     if (refused())
         return NULL;
     if (lines > LINES_MAX)
-        return plain(lines);
+        return allocate_lines(lines);
     pthread_mutex_lock(&lock);
     unused *block = free_blocks[lines];
     if (block) {

@@ -168,10 +168,10 @@ tr_pkt *tr_port_discard(tr_switch *s, tr_port *t, uint32_t priority)
 {
     while (t->queue[priority].head) {
         tr_pkt *p = queue_take(t, priority);
-        tr_pkt *whole =
+        tr_pkt *unpacked =
             p->size_class < TR_SIZE_CLASSES ? p : tr_pkt_unpack(s, p);
-        if (whole)
-            return whole;
+        if (unpacked)
+            return unpacked;
         tr_port_drop(s, t, p, TR_DROP_PFC_STORM);
     }
     return NULL;
@@ -200,9 +200,9 @@ tr_pkt *tr_port_dequeue(tr_switch *s, tr_port *t, uint64_t now_ps)
 {
     tr_pkt *p;
     while ((p = queue_next(t, now_ps)) && p->size_class >= TR_SIZE_CLASSES) {
-        tr_pkt *whole = tr_pkt_unpack(s, p);
-        if (whole)
-            return whole;
+        tr_pkt *unpacked = tr_pkt_unpack(s, p);
+        if (unpacked)
+            return unpacked;
         tr_port_drop(s, t, p, TR_DROP_NO_BUFFER);
     }
     return p;
