@@ -24,7 +24,7 @@ _FIRST_NETWORK = 0x0B000000
 
 
 def load() -> SwitchProgram:
-    """The compiled router. Raises OSError without its JSON, ProgramError when it cannot be compiled."""
+    """The compiled router. Raises OSError without its JSON, CompilerError when it cannot be compiled."""
     return load_program(JSON.read_bytes(), source=JSON.name)
 
 

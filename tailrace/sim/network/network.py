@@ -8,7 +8,7 @@
     network.run()                                      # until every NIC is idle and nothing is under way
     network.now_ns, network.trace_sha256
 
-A switch is switch.core.Switch, and its traffic manager holds rates, queues and delays. The network is in C
+A switch is a core.V1ModelSwitch; its traffic manager holds rates, queues and delays. The network is in C
 (tv_net.h says how it runs); NICs, callbacks and taps are Python. Everything follows from the arguments and
 the seed: the same calls give the same trace hash, on every machine. Times are integer nanoseconds from 0 for
 all who look on; inside they are picoseconds.

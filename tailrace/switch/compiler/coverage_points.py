@@ -13,7 +13,7 @@ Kind = Literal["state", "select", "extract", "action", "statement", "table", "co
 
 @dataclass(frozen=True, slots=True)
 class CoveragePoint:
-    """Something that a packet uses or does not.
+    """A part of a program that a packet executes or does not.
 
     `name` is of the state, action, table or condition; `what` says which part of it.
     """
@@ -28,7 +28,7 @@ _Key = tuple[str, int, int]
 
 
 class CoveragePoints:
-    """All uses of a program, in a fixed order."""
+    """All coverage points of a program, in a fixed order."""
 
     def __init__(self, model: Model) -> None:
         self.all: list[CoveragePoint] = []
@@ -69,12 +69,12 @@ class CoveragePoints:
                     CoveragePoint("condition", condition.text or condition.name, what, condition.source),
                 )
 
-    def _add(self, key: _Key, use: CoveragePoint) -> None:
+    def _add(self, key: _Key, point: CoveragePoint) -> None:
         self._numbers[key] = len(self.all)
-        self.all.append(use)
+        self.all.append(point)
 
     def number(self, kind: str, index: int, part: int = 0) -> int:
-        """The number of a use."""
+        """The number of a coverage point."""
         return self._numbers[kind, index, part]
 
 

@@ -8,7 +8,7 @@ from tailrace.spec.text import one_line
 
 
 def at(*places: str) -> str:
-    """Where something is and what it is, from the file on; what has no name is left out."""
+    """The path of a construct, from the file on; empty parts are left out."""
     return ": ".join(place for place in places if place)
 
 

@@ -26,7 +26,7 @@ MatchKind = Literal["exact", "lpm", "ternary", "range"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where something stands in the P4 program."""
+    """A place in the source of the P4 program."""
 
     file: str
     line: int
@@ -129,7 +129,7 @@ class UnionStack:
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """A primitive call: its BMv2 name and resolved operands (see ``reader.primitives``)."""
+    """A primitive call: its BMv2 name and resolved operands (see ``read.actions``)."""
 
     op: str
     args: tuple[object, ...]
@@ -216,7 +216,7 @@ class KeyPart:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A case of a select: value and mask for each key part, or a value set; next None is the end."""
+    """A case of a select: value and mask for each key part, or a value set; next None is accept."""
 
     values: tuple[tuple[int, int], ...] | None
     vset: int | None
@@ -365,7 +365,7 @@ class Table:
 
     @property
     def is_call(self) -> bool:
-        """Whether it can only run its default action, with values known now; p4c makes one of each call."""
+        """Whether it only runs its default action with constant arguments; p4c makes such tables of calls."""
         return (
             not self.key
             and self.kind == "simple"

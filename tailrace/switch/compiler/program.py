@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a JSON file's bytes to a program that switches can load."""
+"""Compiles BMv2 JSON to a program that switches can load."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tailrace.switch.compiler.errors import CompilerError, NotCompiledError, at
 from tailrace.switch.compiler.model import Model
 
 _MODEL = "model"
-"""What is kept of a program's reading."""
+"""Cache kind of a parsed model."""
 
 _MAX_FRAME_BYTES = 1 << 20
-"""Of one C function on the stack, which has 8 MiB: what needs more would crash with the first packet."""
+"""Limit of a C function's stack frame: the stack has 8 MiB, and an overflow crashes at the first packet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class SwitchProgram:
         """The same program with trace hooks, which record marked packets (tr_tracer.h).
 
         Raises:
-            ProgramError: it cannot be compiled.
+            CompilerError: it cannot be compiled.
         """
         cache_dir = None if self.recipe is None else self.recipe.cache_dir
         sanitize = self.recipe is not None and self.recipe.sanitize
@@ -51,10 +51,10 @@ class SwitchProgram:
             raise _not_compiled(self.source, error) from None
 
     def load(self) -> ctypes.CDLL:
-        """The code in this process; made again should the cache have lost it.
+        """The code in this process, compiled again if the cache has lost it.
 
         Raises:
-            ProgramError: that failed.
+            CompilerError: that failed.
         """
         try:
             return ctypes.CDLL(str(self.library)) if self.recipe is None else self.recipe.load()
@@ -63,8 +63,8 @@ class SwitchProgram:
 
 
 def _model(text: bytes, digest: str, source: str, cache_dir: Path | None) -> Model:
-    """Reads a program, or what was kept of an earlier reading, which takes a tenth of the time."""
-    # not before it is needed: a switch that finds its programs in the cache need not import it
+    """Parses a program, or loads its model from the cache in a tenth of the time."""
+    # imported late: a switch with cached programs does not need it
     from tailrace.switch.compiler.read.bmv2_json import read_bmv2_json
 
     read: list[Model] = []
@@ -73,28 +73,28 @@ def _model(text: bytes, digest: str, source: str, cache_dir: Path | None) -> Mod
         read.append(read_bmv2_json(text, source))
         return pickle.dumps(read[0])
 
-    # what cannot be kept is read each time: expressions may be nested too deeply for pickle
+    # models that pickle refuses, as of deeply nested expressions, are not cached
     with suppress(RecursionError, pickle.PickleError):
-        kept = remembered(_MODEL, _follows_from(digest, source), pickled, cache_dir)
+        kept = remembered(_MODEL, _cache_key(digest, source), pickled, cache_dir)
         if not read:
             return _unpickled(kept)
     return read[0] if read else read_bmv2_json(text, source)
 
 
-def _follows_from(digest: str, source: str) -> tuple[str, ...]:
-    """All that decides what a model is; `digest` is of the program's text."""
-    return sys.version, source, digest, _made_by()[0]
+def _cache_key(digest: str, source: str) -> tuple[str, ...]:
+    """The cache key of a model; `digest` is of the program's text."""
+    return sys.version, source, digest, _source_digests()[0]
 
 
 def _unpickled(octets: bytes) -> Model:
-    # of a cache that is believed as compiled code is
+    # the cache is as trusted as compiled code
     model = pickle.loads(octets)  # noqa: S301
     assert isinstance(model, Model)
     return model
 
 
-def _made_by() -> tuple[str, str]:
-    """The sources of what reads programs, and of what is compiled with each."""
+def _source_digests() -> tuple[str, str]:
+    """Digests of the compiler's and of the runtime's sources."""
     return files_digest(Path(__file__).parent, "*.py"), files_digest(RUNTIME, "*.[ch]")
 
 
@@ -129,7 +129,7 @@ def load_program(
         options: further options of the C compiler, such as `-O0`.
 
     Raises:
-        ProgramError: the JSON is bad or uses something unsupported; NotCompiledError: the C compiler failed.
+        CompilerError: the JSON is bad or uses something unsupported; NotCompiledError: the C compiler failed.
     """
     digest = hashlib.sha256(text).hexdigest()
     model = _model(text, digest, source, cache_dir)
@@ -143,11 +143,9 @@ def load_program(
 def known_program(
     text: bytes, *, source: str = "<json>", cache_dir: Path | None = None
 ) -> SwitchProgram | None:
-    """The program of `load_program` where all of it is in the cache, and nothing need be read or compiled;
-    else None.
-    """
+    """As `load_program`, from the cache alone; None where it lacks model or code."""
     digest = hashlib.sha256(text).hexdigest()
-    octets = recalled(_MODEL, _follows_from(digest, source), cache_dir)
+    octets = recalled(_MODEL, _cache_key(digest, source), cache_dir)
     if octets is None:
         return None
     model = _unpickled(octets)
@@ -170,15 +168,15 @@ def _recipe(
 ) -> Recipe:
     return Recipe(
         "tracing" if tracing else "program",
-        [digest, *_made_by()],
-        # no lambda: a program may come from another process, and be made again here
+        [digest, *_source_digests()],
+        # no lambda: a program may be unpickled from another process, and compiled again here
         functools.partial(_c_text, model, source, tracing),
         sanitize=sanitize,
         cache_dir=cache_dir,
-        # its copy of the data plane is its own
+        # each program has its copy of the data plane
         options=(
             "-fvisibility=hidden",
-            # clang does not know it, and should say nothing
+            # clang does not know it
             f"-Werror=frame-larger-than={_MAX_FRAME_BYTES}",
             "-Wno-unknown-warning-option",
             *(("-DTR_TRACING", "-O1") if tracing else ()),

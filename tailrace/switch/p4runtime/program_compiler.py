@@ -66,7 +66,7 @@ class ProgramCompiler:
         """The program of a BMv2 JSON.
 
         Raises:
-            ProgramError: the JSON is invalid, the C compiler failed, the client disconnected, or the switch
+            CompilerError: the JSON is invalid, the C compiler failed, the client disconnected, or the switch
                 stops.
         """
         known = None if self._tracing else known_program(text, source="")

@@ -25,7 +25,7 @@ def run(saved: SavedTrace) -> Trace:
 
     Raises:
         SpecError: the program or an entity is refused; begins with the key.
-        ProgramError: the program cannot be compiled on this machine.
+        CompilerError: the program cannot be compiled on this machine.
     """
     document = saved.document
     settings = document.switch

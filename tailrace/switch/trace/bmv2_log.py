@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps as lines of BMv2's log, whose readers know them (src/bm_sim, targets/simple_switch of p4lang's
-behavioral-model say what is told, and at which level).
+"""Events as lines of BMv2's log, with the texts and levels of p4lang's behavioral-model (src/bm_sim,
+targets/simple_switch).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tailrace.switch.trace.events import Event, SourceLine
 DEBUG, TRACE, INFO, ERROR = "debug", "trace", "info", "error"
 
 Line = tuple[str, str]
-"""Its level and its text."""
+"""Level and text."""
 
 _PIPELINES = {"ingress", "egress"}
 _ENDS = (
@@ -30,7 +30,7 @@ _ENDS = (
 
 
 class Log:
-    """The lines of one packet, which depend on where it is."""
+    """The log of one packet, with its parser and pipeline state."""
 
     def __init__(self, drop_port: int) -> None:
         self._drop_port = drop_port
@@ -40,7 +40,7 @@ class Log:
         self._looked_up = False
 
     def lines(self, step: Event) -> Iterator[Line]:
-        """What BMv2 says of a step."""
+        """BMv2's lines of an event."""
         if isinstance(step, events.StateEvent):
             yield from self._left()
             self._state = step.name
@@ -60,10 +60,10 @@ class Log:
             arguments = "".join(f"{argument.value:x}," for argument in step.arguments)
             yield DEBUG, f"Action entry is {step.name} - {arguments}"
         self._looked_up = isinstance(step, events.TableEvent | events.MemberEvent)
-        yield from _said(step)
+        yield from _lines_of(step)
 
     def _left(self) -> Iterator[Line]:
-        """A state without a select has ended, if there is one."""
+        """Ends a parser state without a select, if there is one."""
         if self._state:
             yield DEBUG, f"Parser state '{self._state}' has no switch, going to default next state"
             yield from self._parsed()
@@ -74,7 +74,7 @@ class Log:
 
     def _begin(self, step: events.BeginEvent) -> Iterator[Line]:
         yield from self._left()
-        if step.stage != "verify":  # which is a part of parsing
+        if step.stage != "verify":  # a part of parsing
             yield from self._end()
             self._stage = step.stage
         if step.stage == "parser":
@@ -90,7 +90,7 @@ class Log:
             self._stage = ""
 
     def _end(self) -> Iterator[Line]:
-        """The stage is over, if there is one."""
+        """Ends the present stage, if there is one."""
         if self._stage in _PIPELINES:
             yield DEBUG, f"Pipeline '{self._stage}': end"
         elif self._stage == "parser":
@@ -107,31 +107,31 @@ def _at(place: SourceLine | None) -> str:
 
 
 @singledispatch
-def _said(_step: object) -> Iterator[Line]:
+def _lines_of(_step: object) -> Iterator[Line]:
     yield from ()
 
 
-@_said.register
+@_lines_of.register
 def _(step: events.EnterEvent) -> Iterator[Line]:
     yield DEBUG, f"Processing packet received on port {step.port}"
 
 
-@_said.register
+@_lines_of.register
 def _(step: events.StateEvent) -> Iterator[Line]:
     yield DEBUG, f"Parser 'parser' entering state '{step.name}'"
 
 
-@_said.register
+@_lines_of.register
 def _(step: events.ExtractEvent) -> Iterator[Line]:
     yield DEBUG, f"Extracting header '{step.header}'"
 
 
-@_said.register
+@_lines_of.register
 def _(step: events.ParserErrorEvent) -> Iterator[Line]:
     yield DEBUG, f"Parser 'parser': error {step.name}"
 
 
-@_said.register
+@_lines_of.register
 def _(step: events.TableEvent) -> Iterator[Line]:
     yield TRACE, f"Applying table '{step.name}'"
     if step.key:
@@ -143,29 +143,29 @@ def _(step: events.TableEvent) -> Iterator[Line]:
         yield DEBUG, f"Table '{step.name}': hit with handle {step.entry}"
 
 
-@_said.register
+@_lines_of.register
 def _(step: events.MemberEvent) -> Iterator[Line]:
     if step.group is not None and step.of:
         yield DEBUG, f"Choosing member {step.member} from group {step.group}"
 
 
-@_said.register
+@_lines_of.register
 def _(step: events.ActionEvent) -> Iterator[Line]:
     yield TRACE, f"{_at(step.place)}Action {step.name}"
 
 
-@_said.register
+@_lines_of.register
 def _(step: events.StatementEvent) -> Iterator[Line]:
     if step.text:
         yield TRACE, f"{_at(step.place)}Primitive {step.text}"
 
 
-@_said.register
+@_lines_of.register
 def _(step: events.ConditionEvent) -> Iterator[Line]:
     yield TRACE, f'{_at(step.place)}Condition "{step.text}" ({step.name}) is {str(step.value).lower()}'
 
 
-@_said.register
+@_lines_of.register
 def _(step: events.RegisterEvent) -> Iterator[Line]:
     if not step.inside:
         verb = "read" if step.access == "read" else "write"
@@ -176,7 +176,7 @@ def _(step: events.RegisterEvent) -> Iterator[Line]:
         yield TRACE, f"Wrote register '{step.name}' at index {step.index} with value {step.value}"
 
 
-@_said.register
+@_lines_of.register
 def _(step: events.CountEvent) -> Iterator[Line]:
     if step.inside:
         yield TRACE, f"Updated counter '{step.name}' at index {step.index}"
@@ -184,19 +184,19 @@ def _(step: events.CountEvent) -> Iterator[Line]:
         yield ERROR, f"Attempted to update counter '{step.name}' at out-of-bounds index {step.index}."
 
 
-@_said.register
+@_lines_of.register
 def _(step: events.MeterEvent) -> Iterator[Line]:
     colour = ("green", "yellow", "red").index(step.colour)
     index = "" if step.index is None else f" at index {step.index},"
     yield TRACE, f"Updated meter '{step.name}'{index} assigning dest field the color result {colour}"
 
 
-@_said.register
+@_lines_of.register
 def _(step: events.RandomEvent) -> Iterator[Line]:
     yield TRACE, f"random(lo={step.low}, hi={step.high}) = {step.value}"
 
 
-@_said.register
+@_lines_of.register
 def _(step: events.ChecksumEvent) -> Iterator[Line]:
     if step.action == "update":
         yield DEBUG, f"Updating checksum '{step.field}'"
@@ -204,44 +204,44 @@ def _(step: events.ChecksumEvent) -> Iterator[Line]:
         yield DEBUG, f"Verified checksum '{step.field}': {'passed' if step.right else 'failed'}"
 
 
-@_said.register
+@_lines_of.register
 def _(step: events.CloneEvent) -> Iterator[Line]:
     yield DEBUG, f"Cloning packet to session {step.session}"
 
 
-@_said.register
+@_lines_of.register
 def _(step: events.CopyEvent) -> Iterator[Line]:
     if step.port is not None:
         yield DEBUG, f"Replicating packet on port {step.port}"
 
 
-@_said.register
+@_lines_of.register
 def _(_step: events.ResubmitEvent) -> Iterator[Line]:
     yield DEBUG, "Resubmitting packet"
 
 
-@_said.register
+@_lines_of.register
 def _(_step: events.RecirculateEvent) -> Iterator[Line]:
     yield DEBUG, "Recirculating packet"
 
 
-@_said.register
+@_lines_of.register
 def _(_step: events.MulticastEvent) -> Iterator[Line]:
     yield DEBUG, "Multicast requested for packet"
 
 
-@_said.register
+@_lines_of.register
 def _(step: events.QueueEvent) -> Iterator[Line]:
     yield DEBUG, f"Egress port is {step.port}"
 
 
-@_said.register
+@_lines_of.register
 def _(step: events.SentEvent) -> Iterator[Line]:
     size = len(step.frame) // 2 + step.virtual_bytes
     yield DEBUG, f"Transmitting packet of size {size} out of port {step.port}"
 
 
-@_said.register
+@_lines_of.register
 def _(step: events.DropEvent) -> Iterator[Line]:
     if step.reason in ("ingress_drop", "egress_drop"):
         yield DEBUG, f"Dropping packet at the end of {step.reason.removesuffix('_drop')}"
@@ -249,16 +249,16 @@ def _(step: events.DropEvent) -> Iterator[Line]:
         yield DEBUG, f"Dropping packet: {step.reason}"
 
 
-@_said.register
+@_lines_of.register
 def _(step: events.TextEvent) -> Iterator[Line]:
     yield step.level, step.text
 
 
 class PacketLogs:
-    """The lines of many packets, each with its number in front and, of copies, which one it is.
+    """The log of many packets, with packet and copy number in front of each line.
 
     Args:
-        dump_bytes: at most so many bytes are told of each packet that comes in or goes out; 0: none are.
+        dump_bytes: limit of logged bytes of each received and sent packet; 0: none.
     """
 
     def __init__(self, drop_port: int, dump_bytes: int = 0) -> None:
@@ -267,10 +267,10 @@ class PacketLogs:
         self._packets = itertools.count()
         self._logs: dict[int, tuple[Log, int, int]] = {}
         self._made: dict[int, tuple[int, int]] = {}
-        """Of each packet, how many copies were made, and how many are there with it."""
+        """By packet: its copies so far, and the number of it and its copies in the switch."""
 
     def lines(self, number: int, step: Event) -> Iterator[Line]:
-        """What BMv2 says of a step of a packet."""
+        """BMv2's lines of an event of a packet."""
         known = self._logs.get(number)
         if self._dump_bytes and isinstance(step, events.EnterEvent) and known is None:
             yield INFO, f"Received {self._bytes(step)}"

@@ -65,7 +65,7 @@ def dry_run_packet(
 
     Raises:
         TraceError: no program, no such port, or no memory.
-        ProgramError: the program cannot be compiled for this.
+        CompilerError: the program cannot be compiled for this.
     """
     return dry_run_in_order(switch, port, data, at_ns=at_ns, choices=choices, describe=describe).trace
 

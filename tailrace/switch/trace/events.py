@@ -19,16 +19,16 @@ class _Event(msgspec.Struct, frozen=True, tag_field="type", tag=_tag):
 
 
 class SourceLine(msgspec.Struct, frozen=True):
-    """A line of the P4 program."""
+    """A line of the P4 source."""
 
     file: str
     line: int
 
 
 class FieldChange(msgspec.Struct, frozen=True):
-    """A field that has another value now; a header's `$valid$` says whether it is there.
+    """A change of a field; `$valid$` is the validity of a header.
 
-    `bits` 0: a number that the program does not declare, as of a stack's elements.
+    `bits` 0: a number without a declared width, such as a stack's next index.
     """
 
     field: str
@@ -54,7 +54,7 @@ class Argument(msgspec.Struct, frozen=True):
 
 
 class EnterEvent(_Event, frozen=True):
-    """A packet enters ingress by a port: its bytes in base 16, and how many more are a length only."""
+    """A packet enters ingress on a port: its bytes in base 16, and the number of virtual ones."""
 
     port: int
     frame: str
@@ -62,9 +62,9 @@ class EnterEvent(_Event, frozen=True):
 
 
 class BeginEvent(_Event, frozen=True):
-    """A stage of the pipeline begins; what the switch itself has written since the one before.
+    """A stage of the pipeline begins, after changes by the switch itself.
 
-    `headers`: those that the deparser writes, in their order.
+    `headers`: those that the deparser emits, in order.
     """
 
     stage: Stage
@@ -73,13 +73,13 @@ class BeginEvent(_Event, frozen=True):
 
 
 class StateEvent(_Event, frozen=True):
-    """The parser comes to a state."""
+    """The parser enters a state."""
 
     name: str
 
 
 class ExtractEvent(_Event, frozen=True):
-    """A header is taken from the packet, `offset` bytes from its begin."""
+    """A header is extracted, `offset` bytes from the packet's begin."""
 
     header: str
     offset: int
@@ -88,7 +88,7 @@ class ExtractEvent(_Event, frozen=True):
 
 
 class SelectEvent(_Event, frozen=True):
-    """A parser state chooses the next one; None: `accept`, or the end where no case fits."""
+    """A parser state selects the next one; None: `accept`, or no case matches."""
 
     key: tuple[KeyFieldValue, ...]
     case: str
@@ -96,13 +96,13 @@ class SelectEvent(_Event, frozen=True):
 
 
 class ParserErrorEvent(_Event, frozen=True):
-    """The parser has ended with an error."""
+    """The parser ends with an error."""
 
     name: str
 
 
 class TableEvent(_Event, frozen=True):
-    """A lookup; `entry` is the handle of the one that was hit, None: a miss."""
+    """A table lookup; `entry` is the handle of the hit entry, None: a miss."""
 
     name: str
     match: str
@@ -110,11 +110,11 @@ class TableEvent(_Event, frozen=True):
     entry: int | None
     place: SourceLine | None = None
     written: str = ""
-    """The entry as it was written by its controller, where that is known."""
+    """The entry as its controller wrote it, where known."""
 
 
 class MemberEvent(_Event, frozen=True):
-    """An entry's action comes from an action profile: `member` of so many in a group, or alone."""
+    """An action profile resolves an entry: to `member` of a group of `of`, or to a single member."""
 
     profile: str
     group: int | None
@@ -133,7 +133,7 @@ class ActionEvent(_Event, frozen=True):
 
 
 class StatementEvent(_Event, frozen=True):
-    """A statement of the program, and what it has changed."""
+    """A statement of the program, and its changes."""
 
     text: str
     changes: tuple[FieldChange, ...]
@@ -141,7 +141,7 @@ class StatementEvent(_Event, frozen=True):
 
 
 class ConditionEvent(_Event, frozen=True):
-    """An `if` of a control, the node `name` of its pipeline."""
+    """An `if` of a control; `name` is its node in the pipeline."""
 
     name: str
     text: str
@@ -150,7 +150,7 @@ class ConditionEvent(_Event, frozen=True):
 
 
 class RegisterEvent(_Event, frozen=True):
-    """A cell of a register is read or written; outside nothing happens, and a read has no `value`."""
+    """A register cell is read or written; out of range nothing happens, and a read has no `value`."""
 
     name: str
     access: Literal["read", "write"]
@@ -161,7 +161,7 @@ class RegisterEvent(_Event, frozen=True):
 
 
 class CountEvent(_Event, frozen=True):
-    """A cell of a counter counts the packet."""
+    """A counter cell counts the packet."""
 
     name: str
     index: int
@@ -169,7 +169,7 @@ class CountEvent(_Event, frozen=True):
 
 
 class MeterEvent(_Event, frozen=True):
-    """A meter has coloured the packet; `index` None: the entry's own meter."""
+    """A meter colours the packet; `index` None: a direct meter."""
 
     name: str
     index: int | None
@@ -177,7 +177,7 @@ class MeterEvent(_Event, frozen=True):
 
 
 class RandomEvent(_Event, frozen=True):
-    """The program has drawn a number from low to high, both included."""
+    """A random number from low to high, both included."""
 
     low: int
     high: int
@@ -200,29 +200,29 @@ class CloneEvent(_Event, frozen=True):
 
 
 class DigestEvent(_Event, frozen=True):
-    """Fields are sent to the control plane."""
+    """A digest is sent to the control plane."""
 
     name: str
     fields: tuple[Argument, ...]
 
 
 class ResubmitEvent(_Event, frozen=True):
-    """The packet goes back to the begin of ingress, as it came in."""
+    """The packet re-enters ingress as it arrived."""
 
 
 class RecirculateEvent(_Event, frozen=True):
-    """The packet goes back to the begin of ingress, as it has become."""
+    """The packet re-enters ingress as it is now."""
 
 
 class MulticastEvent(_Event, frozen=True):
-    """The packet is replicated to a group."""
+    """The packet is replicated to a multicast group."""
 
     group: int
     replicas: int
 
 
 class CopyEvent(_Event, frozen=True):
-    """A copy of the packet is made, whose steps follow; `port` None: a clone before it is replicated."""
+    """A copy of the packet is made, with events of its own; `port` None: a clone before replication."""
 
     packet: int
     port: int | None
@@ -231,7 +231,7 @@ class CopyEvent(_Event, frozen=True):
 
 
 class QueueEvent(_Event, frozen=True):
-    """The packet comes to a queue, in which so many packets and bytes wait."""
+    """The packet joins a queue of so many packets and bytes."""
 
     port: int
     priority: int
@@ -240,7 +240,7 @@ class QueueEvent(_Event, frozen=True):
 
 
 class LeaveEvent(_Event, frozen=True):
-    """The packet leaves its queue, after so many ticks of the switch."""
+    """The packet leaves its queue, after so many ticks."""
 
     port: int
     priority: int
@@ -248,7 +248,7 @@ class LeaveEvent(_Event, frozen=True):
 
 
 class SentEvent(_Event, frozen=True):
-    """The packet leaves the switch."""
+    """The packet is sent on a port."""
 
     port: int
     frame: str
@@ -256,20 +256,20 @@ class SentEvent(_Event, frozen=True):
 
 
 class DropEvent(_Event, frozen=True):
-    """The packet ends here; `reason` is one of the switch's counts of drops."""
+    """The packet is dropped; `reason` is one of the switch's drop counters."""
 
     reason: str
 
 
 class TextEvent(_Event, frozen=True):
-    """A text of the program's log_msg, or of the switch."""
+    """A log message of the program or the switch."""
 
     level: Literal["trace", "info", "warning", "error"]
     text: str
 
 
 class ChoiceEvent(_Event, frozen=True):
-    """Here the packet's way depends on more than the packet: outcome `taken` of so many."""
+    """A choice that does not follow from the packet: outcome `taken` of `of`."""
 
     what: Literal["member", "colour", "random"]
     of: int
@@ -309,10 +309,10 @@ Event = (
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
-    """All that happens to one packet.
+    """The events of one packet.
 
-    cut: it was more than there was room for
-    inside: of it and its copies so many were in the switch still when the trace ended
+    cut: the trace is incomplete, for lack of room
+    inside: packets and copies still in the switch when the trace ended
     """
 
     program: str

@@ -52,7 +52,7 @@ def send_packet(
 
     Raises:
         TraceError: no program, no such port, or the switch has not let the packet in.
-        ProgramError: the program cannot be compiled for this.
+        CompilerError: the program cannot be compiled for this.
     """
     program = switch.program
     if program is None:

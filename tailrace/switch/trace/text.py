@@ -171,11 +171,11 @@ def _shown(step: object) -> Iterator[Line]:
     raise AssertionError(step)
 
 
-def _says(kind: type[_T], style: str, say: Callable[[_T], str]) -> None:
+def _one_line(kind: type[_T], style: str, text: Callable[[_T], str]) -> None:
     """Registers an event of one line."""
 
     def shown(step: _T) -> Iterator[Line]:
-        yield 0, style, say(step)
+        yield 0, style, text(step)
 
     _shown.register(kind, shown)
 
@@ -257,49 +257,49 @@ def _copy(step: events.CopyEvent) -> str:
     return f"copy {step.packet}{to}"
 
 
-_says(events.EnterEvent, "packet", lambda s: _enter(s))
-_says(events.StateEvent, "step", lambda s: f"state {s.name}")
-_says(events.SelectEvent, "step", lambda s: f"select ({_pairs(s.key)}): {s.case} -> {s.next or 'accept'}")
-_says(events.ParserErrorEvent, "bad", lambda s: f"parser error {s.name}")
-_says(events.MemberEvent, "hit", lambda s: _member(s))
-_says(events.ActionEvent, "action", lambda s: f"action {s.name}({_pairs(s.arguments)}){_at(s.place)}")
-_says(events.ConditionEvent, "step", lambda s: f"if {s.text}: {str(s.value).lower()}{_at(s.place)}")
-_says(events.RegisterEvent, "extern", lambda s: _register(s))
-_says(
+_one_line(events.EnterEvent, "packet", lambda s: _enter(s))
+_one_line(events.StateEvent, "step", lambda s: f"state {s.name}")
+_one_line(events.SelectEvent, "step", lambda s: f"select ({_pairs(s.key)}): {s.case} -> {s.next or 'accept'}")
+_one_line(events.ParserErrorEvent, "bad", lambda s: f"parser error {s.name}")
+_one_line(events.MemberEvent, "hit", lambda s: _member(s))
+_one_line(events.ActionEvent, "action", lambda s: f"action {s.name}({_pairs(s.arguments)}){_at(s.place)}")
+_one_line(events.ConditionEvent, "step", lambda s: f"if {s.text}: {str(s.value).lower()}{_at(s.place)}")
+_one_line(events.RegisterEvent, "extern", lambda s: _register(s))
+_one_line(
     events.CountEvent,
     "extern",
     lambda s: f"count {s.name}[{s.index}]{'' if s.inside else ': outside of the counter, nothing happens'}",
 )
-_says(
+_one_line(
     events.MeterEvent,
     "extern",
     lambda s: f"meter {s.name}{'' if s.index is None else f'[{s.index}]'}: {s.colour}",
 )
-_says(events.RandomEvent, "extern", lambda s: f"random {s.low} to {s.high}: {s.value}")
-_says(
+_one_line(events.RandomEvent, "extern", lambda s: f"random {s.low} to {s.high}: {s.value}")
+_one_line(
     events.ChecksumEvent,
     "step",
     lambda s: f"{s.action} the checksum {s.field}{'' if s.right else ': it is wrong'}",
 )
-_says(
+_one_line(
     events.CloneEvent,
     "packet",
     lambda s: f"clone to session {s.session}{'' if s.known else ', which is not known'}",
 )
-_says(events.DigestEvent, "packet", lambda s: f"digest {s.name}: {_pairs(s.fields)}")
-_says(events.ResubmitEvent, "packet", lambda _: "resubmit")
-_says(events.RecirculateEvent, "packet", lambda _: "recirculate")
-_says(events.MulticastEvent, "packet", lambda s: f"multicast to group {s.group}: {s.replicas} replicas")
-_says(events.CopyEvent, "packet", lambda s: _copy(s))
-_says(
+_one_line(events.DigestEvent, "packet", lambda s: f"digest {s.name}: {_pairs(s.fields)}")
+_one_line(events.ResubmitEvent, "packet", lambda _: "resubmit")
+_one_line(events.RecirculateEvent, "packet", lambda _: "recirculate")
+_one_line(events.MulticastEvent, "packet", lambda s: f"multicast to group {s.group}: {s.replicas} replicas")
+_one_line(events.CopyEvent, "packet", lambda s: _copy(s))
+_one_line(
     events.QueueEvent,
     "packet",
     lambda s: f"queue of port {s.port}, priority {s.priority}: {s.packets} packets wait ({s.bytes} bytes)",
 )
-_says(
+_one_line(
     events.LeaveEvent, "packet", lambda s: f"leaves the queue of port {s.port} after {s.waited_ticks} ticks"
 )
-_says(events.SentEvent, "sent", lambda s: f"sent by port {s.port}: {_frame(s.frame)}")
-_says(events.DropEvent, "drop", lambda s: f"dropped: {s.reason}")
-_says(events.TextEvent, "text", lambda s: f"{s.level}: {s.text}")
-_says(events.ChoiceEvent, "choice", lambda s: f"{s.what}: outcome {s.taken + 1} of {s.of}")
+_one_line(events.SentEvent, "sent", lambda s: f"sent by port {s.port}: {_frame(s.frame)}")
+_one_line(events.DropEvent, "drop", lambda s: f"dropped: {s.reason}")
+_one_line(events.TextEvent, "text", lambda s: f"{s.level}: {s.text}")
+_one_line(events.ChoiceEvent, "choice", lambda s: f"{s.what}: outcome {s.taken + 1} of {s.of}")

@@ -21,7 +21,7 @@ def cached_build(program: SwitchProgram) -> TracingBuild:
     """The tracing build of a program, cached.
 
     Raises:
-        ProgramError: it cannot be compiled.
+        CompilerError: it cannot be compiled.
     """
     key = (program.library, program.sha256, program.source)
     build = _cache.pop(key, None) or TracingBuild(program)
@@ -35,7 +35,7 @@ class TracingBuild:
     """A program compiled with trace hooks, and the layout of its records.
 
     Raises:
-        ProgramError: it cannot be compiled.
+        CompilerError: it cannot be compiled.
     """
 
     def __init__(self, program: SwitchProgram) -> None:

@@ -85,7 +85,7 @@ class PacketTracker:
 
     Raises:
         TraceError: the switch has no program, or there is no memory.
-        ProgramError: the program cannot be compiled for this.
+        CompilerError: the program cannot be compiled for this.
     """
 
     def __init__(

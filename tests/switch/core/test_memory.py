@@ -10,7 +10,7 @@ SWITCHES = 40
 MIB = 1 << 20
 
 SCRIPT = f"""
-from tailrace.switch.core import Switch, SwitchConfig
+from tailrace.switch.core import SwitchConfig, V1ModelSwitch
 from tests.p4src.rig import program
 import resource
 
@@ -25,7 +25,7 @@ switches = []
 for _ in range({SWITCHES}):
     # who frees a large block is given its place again
     bytes([1]) * {4 * MIB}
-    switches.append(Switch(flowcut, SwitchConfig()))
+    switches.append(V1ModelSwitch(flowcut, SwitchConfig()))
 print(resident() - before)
 """
 

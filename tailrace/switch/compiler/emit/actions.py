@@ -62,7 +62,7 @@ def emit_actions(code: CodeWriter, model: Model, c_locals: Locals) -> None:
 
 
 def _sites(model: Model) -> Counter[int]:
-    """How many places run each action, by its index."""
+    """The number of call sites of each action, by its index."""
     sites: Counter[int] = Counter()
     for pipeline in (model.ingress, model.egress):
         sites.update(call.action for call in pipeline.calls)
@@ -75,7 +75,7 @@ def _sites(model: Model) -> Counter[int]:
 
 
 def may_exit(a: Action) -> bool:
-    """Whether what runs an action has to look if it has executed exit, or failed."""
+    """Whether callers of an action must check for exit or failure."""
     return any(
         b.op in ("exit", "assert", "assume") or any(isinstance(t, int) and t <= i for t in _targets(b))
         for i, b in enumerate(a.body)
@@ -227,8 +227,8 @@ class ActionBody:
 
     def _shift_count(self, count: Expr, size: int) -> str:
         n = self.code.temp()
-        self.code.line(f"uint64_t {n}_asked = {self.values.index(count)};")
-        self.code.line(f"uint32_t {n} = {n}_asked > {size} ? {size} : (uint32_t){n}_asked;")
+        self.code.line(f"uint64_t {n}_wanted = {self.values.index(count)};")
+        self.code.line(f"uint32_t {n} = {n}_wanted > {size} ? {size} : (uint32_t){n}_wanted;")
         return n
 
     def _invalidate(self, stack: tuple[int, bool], array: str, first: str, end: str) -> None:

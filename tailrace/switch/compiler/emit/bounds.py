@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interval arithmetic: between which numbers the value of an expression lies.
+"""Interval arithmetic: bounds of the value of an expression.
 
 BMv2 evaluates with unlimited integers; knowing the bounds, the generated C gets the same values
 from machine words.
@@ -58,7 +58,7 @@ class BoundsOf:
         """The bounds of a number.
 
         Raises:
-            ProgramError: a value could need more bits than the switch has for intermediate results.
+            CompilerError: a value could need more bits than the switch has for intermediate results.
         """
         bounds = self._of(e)
         if width(bounds) > _WIDEST:

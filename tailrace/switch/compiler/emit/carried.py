@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of the PHV a packet needs after ingress: the rest lies behind it and is not kept in queues.
+"""The part of the PHV that is live after ingress; the rest is not carried through queues.
 
-Most metadata of a program are temporaries of its ingress. A header or a field of metadata is left behind when
-nothing after ingress mentions it: neither egress nor the deparser, checksums, digests or field lists.
+Most metadata of a program are temporaries of its ingress. A header or a field of metadata is not carried when
+it is dead after ingress: unused by egress, the deparser, checksums, digests and field lists.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tailrace.switch.compiler.model import Model
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """Indexes of `headers` left behind, and positions of `fields` left behind of the header `split`."""
+    """Indexes of `headers` that are not carried, and positions of such `fields` of the header `split`."""
 
     headers: frozenset[int]
     split: int | None
@@ -25,7 +25,7 @@ class Carried:
 
 
 def carried(model: Model, c_locals: Locals) -> Carried:
-    """What the packets of a program leave behind when they are queued, beside its C locals."""
+    """The headers and fields that queued packets do not carry, beside the C locals."""
     headers_used: set[int] = set()
     used: dict[int, set[int]] = {}
     for ref in references((of_pipeline(model, model.egress), used_by_several(model))):

@@ -41,7 +41,7 @@ STANDARD = (
 
 
 def emit_types(code: CodeWriter, model: Model, kept: Carried, c_locals: Locals) -> None:
-    """Structs of header types and unions, ``struct tr_phv``, in which what is left behind comes last, and
+    """Structs of header types and unions, ``struct tr_phv``, with fields that are not carried at its end, and
     ``struct tr_locals``.
     """
     apart = {(model.headers[h].type, i) for h, i in c_locals.fields}
@@ -114,7 +114,7 @@ def _member(model: Model, places: Lvalues, index: int) -> str:
 
 
 def carried_bytes(model: Model, kept: Carried) -> str:
-    """A C expression: bytes of the PHV before what is left behind."""
+    """A C expression: bytes of the PHV that are carried."""
     places = Lvalues(model)
     places.pointer = ""
     if kept.split is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metadata that one function alone uses: a C local there, which the C compiler keeps in a register or drops.
+"""Metadata that a single function uses becomes a C local there, in a register or optimised away.
 
 p4c makes a field of metadata of each variable and each intermediate value, some hundred in our programs. Most
 are known to the parser alone, to ingress or to egress, and begin as zeros there, as all metadata of a packet
@@ -26,7 +26,7 @@ class Locals:
 
 
 def references(part: object) -> Iterator[FieldRef | HeaderInst]:
-    """The fields and whole headers that something mentions."""
+    """The fields and headers that a part of a program refers to."""
     if isinstance(part, FieldRef | HeaderInst):
         yield part
         if isinstance(part, FieldRef) and not isinstance(part.header, HeaderInst):
@@ -45,7 +45,7 @@ def references(part: object) -> Iterator[FieldRef | HeaderInst]:
 
 
 def of_pipeline(model: Model, pipeline: Pipeline) -> tuple[object, ...]:
-    """Everything that a pipeline runs."""
+    """All calls and tables of a pipeline."""
     tables = tuple(model.tables[i] for i in pipeline.tables)
     called = {call.action for call in pipeline.calls}.union(*(t.actions for t in tables))
     called |= {t.default_action for t in tables if t.default_action is not None}
@@ -53,7 +53,7 @@ def of_pipeline(model: Model, pipeline: Pipeline) -> tuple[object, ...]:
 
 
 def beside_pipelines(model: Model) -> tuple[object, ...]:
-    """What of a program stands beside parser and pipelines, or is called by several of them."""
+    """The parts of a program outside parser and pipelines, or called by several of them."""
     return (
         model.deparser,
         model.deparser_calls,

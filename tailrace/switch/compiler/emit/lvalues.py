@@ -43,7 +43,7 @@ def labels(prefix: str, names: Sequence[str]) -> dict[str, str]:
     """A C label for each of some nodes.
 
     Raises:
-        ProgramError: two have one name.
+        CompilerError: two have one name.
     """
     by_name: dict[str, str] = {}
     for i, name in enumerate(names):
@@ -100,14 +100,14 @@ class Lvalues:
         return f"{self.pointer}->next_us{index}"
 
     def union_inst(self, index: int) -> str:
-        """A union by its index, wherever it lies."""
+        """A union by its index, in a stack or alone."""
         u = self.model.unions[index]
         if u.stack is not None:
             return f"{self.union_stack(u.stack[0])}[{u.stack[1]}]"
         return f"{self.pointer}->u{index}_{identifier(u.name)}"
 
     def header_inst(self, index: int) -> str:
-        """A header by its index, wherever it lies."""
+        """A header by its index, in a stack, union or alone."""
         header = self.model.headers[index]
         if header.union is not None:
             return f"{self.union_inst(header.union[0])}.m{header.union[1]}"

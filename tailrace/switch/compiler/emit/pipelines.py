@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C text of the match-action pipelines: a node is a label, what follows it a goto."""
+"""C text of the match-action pipelines: a node is a label, an edge a goto."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SLOT_BYTES = (16, 32, 64, 128)
 
 
 def holds_entries(model: Model, t: Table) -> bool:
-    """Whether packets need more of an entry than its action and data."""
+    """Whether packets access more of an entry than its action and data."""
     return (
         t.kind != "simple"
         or t.with_counters
@@ -106,7 +106,7 @@ class PipelineEmitter:
         return "goto done;" if node is None else f"goto {self.labels[node]};"
 
     def _leave(self, action: Action, node: str | None) -> None:
-        """Goes on after an action, unless it has executed exit."""
+        """Jumps to the next node after an action without exit."""
         if node is not None and action.index in self.may_exit:
             self.code.line("if (p->exit)")
             self.code.line("    goto done;")
@@ -141,7 +141,7 @@ class PipelineEmitter:
         self._leave(action, t.next_miss if t.by_hit else t.next_by_action.get(action.index, t.next_default))
 
     def _find(self, t: Table) -> None:
-        """A lookup whose slots hold all that packets need."""
+        """A lookup whose slots hold action and data."""
         code = self.code
         words = self._key(t)
         code.line("const tr_slot *slot =")
@@ -173,7 +173,7 @@ class PipelineEmitter:
             code.line(f"tr_entry *e = tr_lookup(table, key, {words}, {MATCH[t.match_kind]}, {size});")
 
     def _key(self, t: Table) -> int:
-        """The packed key; its words."""
+        """Packs the key; its length in words."""
         code = self.code
         code.line(f"tr_table *table = &s->tables[{t.index}];")
         words = key_words(t)
@@ -238,7 +238,7 @@ class PipelineEmitter:
         self._act(t, "e->id", "e->data")
 
     def _act(self, t: Table, chosen: str, data: str) -> None:
-        """Runs the action with an id, and goes on."""
+        """Runs the action with an id, and jumps to the next node."""
         code = self.code
         code.open(f"switch ({chosen})")
         for a in t.actions:
@@ -305,7 +305,7 @@ class PipelineEmitter:
         code.changes()
 
     def _first(self, t: Table) -> None:
-        """Runs the action of the group, if it has one, before that of the member, which has been chosen."""
+        """Runs the action of the group, if any, before that of the selected member."""
         code, actions = self.code, [self.model.actions[a] for a in t.actions]
         code.open("if (__builtin_expect(first != NULL, 0))")
         code.open("switch (first->id)")
@@ -322,7 +322,7 @@ class PipelineEmitter:
         code.close()
 
     def _resolve(self, t: Table) -> None:
-        """From an entry to the action profile's member that it stands for."""
+        """Resolves an indirect entry to its member of the action profile."""
         assert t.profile is not None
         selector = self.model.profiles[t.profile].selector
         code = self.code

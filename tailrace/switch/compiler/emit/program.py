@@ -47,7 +47,7 @@ def emit(model: Model, *, tracing: bool = False) -> str:
             ``tr_program_places``, the layout of its fields.
 
     Raises:
-        ProgramError: the program uses something that has no translation.
+        CompilerError: the program uses something that has no translation.
     """
     code = CodeWriter(CoveragePoints(model) if tracing else None)
     c_locals = locals_of(model)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where registers lie in memory, and C text that reads and writes them.
+"""Memory layout of registers, and C text of their reads and writes.
 
 Programs that keep a record for a flow or a port spread it over several registers with one index. So registers
 of one size share a block, in which the cells of one index stand together: a record costs one or two cache
@@ -19,7 +19,7 @@ _LINE_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class CellLayout:
-    """Where the cells of a register lie: cell i is at ``offset + i * stride`` of its block."""
+    """Layout of the cells of a register: cell i is at ``offset + i * stride`` of its block."""
 
     block: int
     offset: int
@@ -56,14 +56,14 @@ def _alignment(size: int) -> int:
 
 
 def _stride(total: int, alignment: int) -> int:
-    """The length of a record, such that as few records as can be lie across two cache lines."""
+    """The length of a record that minimises records across two cache lines."""
     if total <= _LINE_BYTES // 4:
         return max(alignment, 1 << (total - 1).bit_length())
     return -(-total // 16) * 16
 
 
 def layout(model: Model) -> RegisterLayout:
-    """The place of every register; the widest cells of a record come first, so that none needs padding."""
+    """The layout of all registers; the widest cells of a record come first, to avoid padding."""
     cells: list[CellLayout | None] = [None] * len(model.registers)
     blocks: list[RegisterBlock] = []
     by_size: dict[int, list[Register]] = {}

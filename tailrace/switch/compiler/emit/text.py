@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """C text: identifiers, literals, and a buffer of indented lines with fresh temporaries.
 
-Names and texts of a program are anybody's. They become C in two ways only: `identifier` makes one the tail of
-a name whose head is an index, `string` makes one a string literal. `Code` refuses a line in which something
-else could hide: a comment, a directive, an escape outside a literal, a character that our text does not have.
+Names and texts of a program are untrusted. They become C in two ways only: `identifier` makes one the tail of
+a name whose head is an index, `string` makes one a string literal. `CodeWriter` refuses lines with comments,
+directives, escapes outside a literal, or characters that our text does not have.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _INCLUDE = re.compile(r"[a-z_0-9]+\.h")
 
 
 def identifier(name: str) -> str:
-    """A P4 name as the tail of a C identifier: its head makes it unique, this makes it readable."""
+    """A P4 name as the readable tail of a C identifier, whose head is unique."""
     return re.sub(r"[^A-Za-z0-9_]", "_", name[:_IDENTIFIER_CHARS])
 
 
 def string(text: str) -> str:
-    """A C string literal. What cannot be printed shows as an escape sequence, what is too long is cut."""
+    """A C string literal, with escape sequences for unprintable characters; a long text is cut."""
     start = text[: STRING_BYTES + 1]
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in start).encode()
     if len(shown) > STRING_BYTES:
@@ -95,7 +95,7 @@ class CodeWriter:
         """Adds a line; an empty one stays empty.
 
         Raises:
-            ProgramError: it could be more than one line of plain C, or there are too many.
+            CompilerError: it could be more than one line of plain C, or there are too many.
         """
         bare = _LITERAL.sub("", text) if '"' in text else text
         if not _CODE_CHARS.issuperset(bare) or any(mark in bare for mark in _HIDDEN):
@@ -124,7 +124,7 @@ class CodeWriter:
         self.line("}" + suffix)
 
     def orelse(self) -> None:
-        """Turns from the first to the second branch of an if."""
+        """Begins the else branch of an if."""
         self.depth -= 1
         self.line("} else {")
         self.depth += 1
@@ -151,7 +151,7 @@ class CodeWriter:
             self.line(f"tr_trace_begin(s, p, {stage}, h, sizeof *h, {locals_size});")
 
     def temp(self) -> str:
-        """A name not used before."""
+        """A fresh temporary."""
         self.temps += 1
         return f"t{self.temps}"
 

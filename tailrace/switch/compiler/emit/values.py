@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """C text for expressions, with exactly the values that BMv2's unlimited integers give.
 
-Two ways of computing, chosen by what is asked for:
+Two ways of computing, chosen by the use of the value:
 
 * ``raw(e, n)`` - the value modulo 2^n, for masks and assignments. Sums, products and bit
   operations need only the low n bits of their operands, so no intermediate result grows.
@@ -410,7 +410,7 @@ class Values:
         return t
 
     def _leaf_limbs(self, e: Expr) -> str:
-        """A field, parameter, cell or lookahead of more than 128 bits where it lies."""
+        """The limbs in place of a field, parameter, cell or lookahead of more than 128 bits."""
         if isinstance(e, FieldRef):
             return self._field(e)
         if isinstance(e, ActionParam):

@@ -27,7 +27,7 @@ class ActionScope:
 
 
 def source_of(node: JsonNode) -> Source | None:
-    """The place in the P4 program that a JSON object came from, if it says so."""
+    """The source place of a JSON object, if it has one."""
     info = node.get("source_info")
     if info is None:
         return None

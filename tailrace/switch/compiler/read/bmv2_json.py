@@ -3,7 +3,7 @@
 
 Source: behavioral-model docs/JSON_format.md, versions 2.0 to 2.24, and what simple_switch's reader takes
 beyond it: keys that it gives a default, and the forms of the first versions (p4c-bm, and p4c until 2020).
-What the switch does not have is refused by name; keys that are not known are told (`Model.unread`).
+Unsupported constructs are refused by name; unknown keys are listed (`Model.unread`).
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ _MEANINGLESS = {
     # the primitive says what its parameter is; the receiver of digests, and what those take who take nothing
     "parameters": frozenset({"type", "value"}),
 }
-"""What nobody reads and BMv2 runs without, by where it stands (`Node.unasked`)."""
+"""Keys that BMv2 ignores, by their place (`JsonNode.unread`)."""
 
 _MOST_NAMED = 4
 _PARSER = "parser"
@@ -128,7 +128,7 @@ def read_bmv2_json(text: bytes, source: str = "<json>") -> Model:
         source: name of the file, for messages.
 
     Raises:
-        ProgramError: the text is no JSON, is inconsistent, or uses something unsupported.
+        CompilerError: the text is no JSON, is inconsistent, or uses something unsupported.
     """
     value = decode_json(text, source)
     root = JsonNode(value, source)
@@ -232,7 +232,7 @@ class _Bmv2Parser:
             extern.fail(f'extern "{extern.text_at("type", "")}" is not supported')
 
     def _standard(self) -> dict[str, FieldRef]:
-        """standard_metadata and what BMv2's aliases make of its fields."""
+        """The fields of standard_metadata, aliases included."""
         index = self.headers.header_names.get("standard_metadata")
         if index is None:
             self.root["headers"].fail('no header is named "standard_metadata"')
@@ -245,7 +245,7 @@ class _Bmv2Parser:
         return by_name
 
     def _named_by_bmv2(self, by_name: dict[str, FieldRef]) -> None:
-        """The fields that BMv2 finds under names of its own: aliases, or headers of those names (P4_14)."""
+        """The fields with names of BMv2: aliases, or headers of those names (P4_14)."""
         for header, fields in _BMV2_FIELDS.items():
             index = self.headers.header_names.get(header)
             places = {} if index is None else self.headers.positions[self.headers.headers[index].type]
@@ -413,9 +413,9 @@ class _Bmv2Parser:
 
 
 def _unread(root: JsonNode) -> str:
-    """A line about the keys that nobody has asked for, "" if there are none."""
+    """A line about keys that were not read, "" if there are none."""
     count, paths = 0, []
-    for count, node in enumerate(root.unasked(_MEANINGLESS), 1):
+    for count, node in enumerate(root.unread(_MEANINGLESS), 1):
         if count <= _MOST_NAMED:
             path = node.path  # of a long one the end says more
             paths.append(one_line(path if len(path) <= _PATH_CHARS else ELLIPSIS + path[-_PATH_CHARS:]))
@@ -435,7 +435,7 @@ def _meter_unit(node: JsonNode) -> Literal["packets", "bytes"]:
 
 
 def _binding(node: JsonNode, tables: dict[str, int]) -> int | None:
-    """The table of a direct counter or meter, where the program says it; BMv2 goes by the tables."""
+    """The table of a direct counter or meter, if declared there; BMv2 goes by the tables."""
     name = node.name_at("binding") if node.flag_at("is_direct") else None
     return None if name is None else lookup(tables, node["binding"], "table")
 
@@ -448,7 +448,7 @@ def _names(root: JsonNode, key: str) -> dict[str, int]:
 
 
 def _only(root: JsonNode, key: str, name: str) -> JsonNode:
-    """The one element of that name; v1model runs no other one."""
+    """The only element of that name; v1model has no other."""
     nodes = [n for n in root[key].elements() if n["name"].text() == name]
     if len(nodes) != 1:
         root[key].fail(f'expected one element named "{name}"')

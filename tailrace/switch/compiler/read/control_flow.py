@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks which node of a pipeline follows which: all of them exist, and no way comes back to where it was.
+"""Checks the control flow of a pipeline: all successors exist, and there is no cycle.
 
-P4's controls have no loops, so a packet that goes from node to node comes to an end. In the generated C a
-node is a label and what follows a goto: nodes in a circle would keep one packet there for ever.
+P4's controls have no loops. In the generated C a node is a label and an edge a goto: a cycle would loop for
+ever.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _NAME_CHARS = 60
 
 
 def check_flow(node: JsonNode, pipeline: Pipeline, tables: Sequence[Table]) -> None:
-    """Checks a pipeline, which stands in the JSON at `node`.
+    """Checks a pipeline, the JSON value `node`.
 
     Args:
         tables: those of all pipelines.
 
     Raises:
-        ProgramError: a node that follows does not exist, or nodes follow each other in a circle.
+        CompilerError: a node that follows does not exist, or nodes follow each other in a circle.
     """
     after = _after(pipeline, tables)
     first = [] if pipeline.init is None else [pipeline.init]
@@ -33,7 +33,7 @@ def check_flow(node: JsonNode, pipeline: Pipeline, tables: Sequence[Table]) -> N
         for name in names:
             if name not in after:
                 node.fail(f'no node is named "{name}"')
-    circle = _circle(after)
+    circle = _cycle(after)
     if circle:
         named = [f'"{_cut(name)}"' for name in circle[:_MOST_NAMED]]
         rest = [f"{len(circle) - _MOST_NAMED} more"] if len(circle) > _MOST_NAMED else []
@@ -41,7 +41,7 @@ def check_flow(node: JsonNode, pipeline: Pipeline, tables: Sequence[Table]) -> N
 
 
 def _after(pipeline: Pipeline, tables: Sequence[Table]) -> dict[str, list[str]]:
-    """The nodes that may follow each node."""
+    """The successors of each node."""
     after: dict[str, tuple[str | None, ...]] = {}
     for i in pipeline.tables:
         t = tables[i]
@@ -51,10 +51,10 @@ def _after(pipeline: Pipeline, tables: Sequence[Table]) -> dict[str, list[str]]:
     return {name: [n for n in nodes if n is not None] for name, nodes in after.items()}
 
 
-def _circle(after: Mapping[str, Sequence[str]]) -> list[str]:
-    """Nodes of which each follows the one before, and the first one the last; none if there is no circle.
+def _cycle(after: Mapping[str, Sequence[str]]) -> list[str]:
+    """The nodes of a cycle in order; none if there is none.
 
-    Every node is entered and left once. No recursion: pipelines may have more nodes than Python's stack room.
+    A depth-first search without recursion: pipelines may have more nodes than Python's stack has frames.
     """
     left: set[str] = set()
     for first in after:

@@ -143,7 +143,7 @@ def read_headers(root: JsonNode) -> Headers:
     """Reads all header declarations.
 
     Raises:
-        ProgramError: something is missing, inconsistent or not supported.
+        CompilerError: something is missing, inconsistent or not supported.
     """
     h = Headers()
     for node in root["header_types"].elements():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes to JSON values, strictly: what passes is bounded, unambiguous, and can be written out again."""
+"""Strict JSON decoder: values are bounded, unambiguous and can be encoded again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def decode_json(text: bytes, source: str) -> Any:
     """Reads JSON text in UTF-8.
 
     Raises:
-        ProgramError: it is no JSON, or too long, nested too deeply, or has a key twice, NaN or Infinity,
+        CompilerError: it is no JSON, or too long, nested too deeply, or has a key twice, NaN or Infinity,
             numbers of more than 20 digits or halves of surrogate pairs.
     """
 

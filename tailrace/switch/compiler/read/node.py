@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON values that know where they stand, so that every complaint names its place, and what was read."""
+"""JSON values with their path, for error messages, and a record of the keys that were read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_HEX = 4096
 class JsonNode:
     """A JSON value with its path, e.g. ``pipelines[0].tables[2].key``; keys that are read are remembered."""
 
-    __slots__ = ("asked", "parent", "source", "step", "value")
+    __slots__ = ("parent", "read_keys", "source", "step", "value")
 
     def __init__(
         self, value: Any, source: str = "", parent: JsonNode | None = None, step: str | int = ""
@@ -26,12 +26,12 @@ class JsonNode:
         self.source = source
         self.parent = parent
         self.step = step
-        self.asked: set[tuple[int, str]] = set() if parent is None else parent.asked
+        self.read_keys: set[tuple[int, str]] = set() if parent is None else parent.read_keys
         """Objects, by identity, and the keys that somebody wanted of them."""
 
     @property
     def path(self) -> str:
-        """The way from the root to this value, named elements by their name."""
+        """The path from the root to this value, with names of named elements."""
         if self.parent is None:
             return ""
         above = self.parent.path
@@ -42,7 +42,7 @@ class JsonNode:
         return f"{above}.{self.step}" if above else self.step
 
     def fail(self, expected: str) -> NoReturn:
-        """Raises a ProgramError about this value."""
+        """Raises a CompilerError about this value."""
         raise CompilerError(at(self.source, self.path, expected))
 
     def __getitem__(self, key: str) -> JsonNode:
@@ -59,11 +59,11 @@ class JsonNode:
         """Whether an object has a key, be its value null or not."""
         if not isinstance(self.value, dict):
             self.fail("expected an object")
-        self.asked.add((id(self.value), key))
+        self.read_keys.add((id(self.value), key))
         return key in self.value
 
-    def unasked(self, meaningless: Mapping[str, frozenset[str]]) -> Iterator[JsonNode]:
-        """The values here and below under keys that nobody has asked for; null is as good as nothing.
+    def unread(self, meaningless: Mapping[str, frozenset[str]]) -> Iterator[JsonNode]:
+        """The values here and below under keys that were not read; null counts as absent.
 
         Args:
             meaningless: keys that are no matter, by the key under which their object or its array stands;
@@ -76,7 +76,7 @@ class JsonNode:
             elif isinstance(node.value, dict):
                 passed = meaningless["*"] | meaningless.get(home, frozenset())
                 for key, value in node.value.items():
-                    if (id(node.value), key) in self.asked:
+                    if (id(node.value), key) in self.read_keys:
                         if isinstance(value, dict | list):
                             waiting.append((JsonNode(value, self.source, node, key), key))
                     elif value is not None and key not in passed:
@@ -86,7 +86,7 @@ class JsonNode:
         """Keys and values of an object."""
         if not isinstance(self.value, dict):
             self.fail("expected an object")
-        self.asked.update((id(self.value), key) for key in self.value)
+        self.read_keys.update((id(self.value), key) for key in self.value)
         return ((k, JsonNode(v, self.source, self, k)) for k, v in self.value.items())
 
     def elements(self) -> list[JsonNode]:
@@ -161,10 +161,10 @@ class JsonNode:
 
 
 def enter(table: dict[str, int], node: JsonNode, index: int, what: str) -> str:
-    """Gives an object its name, the key "name" of its node, and an index.
+    """Enters an object's name, the key "name" of its node, with an index.
 
     Raises:
-        ProgramError: another one has that name.
+        CompilerError: the name is taken.
     """
     name = node["name"].text()
     if name in table:
@@ -177,7 +177,7 @@ def lookup(table: dict[str, int], node: JsonNode, what: str) -> int:
     """The index of the object that a node names.
 
     Raises:
-        ProgramError: nothing has that name.
+        CompilerError: nothing has that name.
     """
     name = node.text()
     if name not in table:
