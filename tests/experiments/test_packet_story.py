@@ -157,7 +157,7 @@ def test_every_part_of_the_way_by_hand(made: dict[str, FinishedRun]) -> None:
         assert crossing.propagation_ps == 1_000_000
     for hop in sent.hops:
         assert hop.trace is not None
-        assert any(step.__class__.__name__ == "Table" for step in hop.trace.steps)
+        assert any(step.__class__.__name__ == "TableEvent" for step in hop.trace.steps)
     assert story.before is not None
     assert story.before.psn == 4
     assert story.acknowledged is not None

@@ -63,7 +63,7 @@ class Log:
         yield from _lines_of(step)
 
     def _left(self) -> Iterator[Line]:
-        """Ends a parser state without a select, if there is one."""
+        """Closes a parser state without a select, if there is one."""
         if self._state:
             yield DEBUG, f"Parser state '{self._state}' has no switch, going to default next state"
             yield from self._parsed()
@@ -90,7 +90,7 @@ class Log:
             self._stage = ""
 
     def _end(self) -> Iterator[Line]:
-        """Ends the present stage, if there is one."""
+        """Closes the present stage, if there is one."""
         if self._stage in _PIPELINES:
             yield DEBUG, f"Pipeline '{self._stage}': end"
         elif self._stage == "parser":

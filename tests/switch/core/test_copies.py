@@ -143,8 +143,8 @@ with multicasting() as switch:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     trace = try_packet(switch, 0, bytes(C.TR_MAX_FRAME))
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    made = sum(type(step).__name__ == "Copy" for step in trace.steps)
-    sent = sum(type(step).__name__ == "Sent" for copy in trace.steps if hasattr(copy, "steps") for step in copy.steps)
+    made = sum(type(step).__name__ == "CopyEvent" for step in trace.steps)
+    sent = sum(type(step).__name__ == "SentEvent" for copy in trace.steps if hasattr(copy, "steps") for step in copy.steps)
     print(json.dumps([grown, trace.cut, made, sent, len(switch.outputs())]))
 """
 

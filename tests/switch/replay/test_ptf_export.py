@@ -54,9 +54,9 @@ def test_the_harness_runs_it(target: str, tmp_path: Path) -> None:
     """Two that hold, and one that expects another frame, which fails."""
     folder = tmp_path / "ptf_tests"
     folder.mkdir()
-    _, text = _exported("match_kinds", "Entry")
+    _, text = _exported("match_kinds", "TableEntity")
     (folder / "saved_entry.py").write_text(text)
-    made, text = _exported("action_profiles", "Group")
+    made, text = _exported("action_profiles", "GroupEntity")
     (folder / "saved_group.py").write_text(text)
     frame = made.expected.sent[0].frame
     assert text.count(frame) >= 1
@@ -79,7 +79,7 @@ def test_the_harness_runs_it(target: str, tmp_path: Path) -> None:
 
 
 def test_what_ptf_cannot_say() -> None:
-    made, _ = _exported("match_kinds", "Entry")
+    made, _ = _exported("match_kinds", "TableEntity")
     settings = msgspec.structs.replace(made.switch, cpu_port=made.packet.port)
     with pytest.raises(SpecError, match="is the CPU port"):
         ptf.test(SavedTrace(msgspec.structs.replace(made, switch=settings)))

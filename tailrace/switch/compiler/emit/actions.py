@@ -39,7 +39,7 @@ def emit_actions(code: CodeWriter, model: Model, c_locals: Locals) -> None:
         if code.tracing:
             head = f"(const uint64_t[]){{TR_RECORD_ACTION, {a.index}}}"
             code.line(f"tr_trace_limbs(s, p, {head}, 2, d, {a.limbs if a.params else 0});")
-            code.used("action", a.index)
+            code.count_point("action", a.index)
         body = ActionBody(code, Lvalues(model, c_locals), a.params, "end")
         targets = {b.args[-1] for b in a.body if b.op in ("_jump", "_jump_if_zero")}
         if any(isinstance(t, int) and t <= i for i, b in enumerate(a.body) for t in _targets(b)):
@@ -50,7 +50,7 @@ def emit_actions(code: CodeWriter, model: Model, c_locals: Locals) -> None:
                 code.line(f"at_{i}: __attribute__((unused));")
             code.open("")
             code.trace("TR_RECORD_STEP", "TR_OWNER_ACTION", a.index, i)
-            code.used("statement", a.index, i)
+            code.count_point("statement", a.index, i)
             body.primitive(primitive, i)
             code.close()
             code.changes()

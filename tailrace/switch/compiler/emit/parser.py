@@ -84,11 +84,11 @@ class ParserEmitter:
         code.line(f"if ({counted('visited', len(state.ops))} > TR_PARSER_LIMIT)")
         code.line(f"    {self._fail('ParserTimeout')}")
         code.trace("TR_RECORD_STATE", index)
-        code.used("state", index)
+        code.count_point("state", index)
         for position, op in enumerate(state.ops):
             code.open("")
             code.trace("TR_RECORD_STEP", "TR_OWNER_STATE", index, position)
-            code.used("op", index, position)
+            code.count_point("op", index, position)
             self._op(op)
             code.changes()
             code.close()
@@ -215,11 +215,11 @@ class ParserEmitter:
         for i, case in enumerate(state.transitions):
             code.open(f"if ({self._matches(state, case, keys, packed)})")
             code.trace("TR_RECORD_SELECT", i, *limbs)
-            code.used("select", index, i)
+            code.count_point("select", index, i)
             code.line(self._goto(case.next))
             code.close()
         code.trace("TR_RECORD_SELECT", len(state.transitions), *limbs)
-        code.used("select", index, len(state.transitions))
+        code.count_point("select", index, len(state.transitions))
         code.line(self._goto(state.default))
 
     def _packed_key(self, state: ParseState, keys: list[str]) -> str:
@@ -288,7 +288,7 @@ def emit_deparser(code: CodeWriter, model: Model) -> None:
     for i, call in enumerate(model.deparser_calls):
         code.open("")
         code.trace("TR_RECORD_STEP", "TR_OWNER_DEPARSER", 0, i)
-        code.used("deparser", 0, i)
+        code.count_point("deparser", 0, i)
         ActionBody(code, places, (), "calls_done").primitive(call, i)
         code.close()
         code.changes("NULL")

@@ -85,7 +85,7 @@ class PipelineEmitter:
                 t = code.temp()
                 code.line(f"const int {t} = {condition};")
                 code.trace("TR_RECORD_CONDITION", index, f"(uint64_t){t}")
-                code.used("condition", int(self.pipeline.name == "egress"), 2 * index, t)
+                code.count_point("condition", int(self.pipeline.name == "egress"), 2 * index, t)
                 condition = t
             code.line(f"if ({condition})")
             code.line(f"    {self._goto(c.true_next)}")
@@ -273,10 +273,10 @@ class PipelineEmitter:
             head = f"TR_RECORD_TABLE, {t.index}, {handle}, {t.key_bytes}"
             self.code.line(f"tr_trace_bytes(s, p, (const uint64_t[]){{{head}}}, 4, key, {t.key_bytes});")
             if t.key:
-                self.code.used("table", t.index, way=handle)
+                self.code.count_point("table", t.index, way=handle)
                 self.code.line(f"tr_tracer_mark_entry(s, {t.index}, {handle});")
             else:
-                self.code.used("table", t.index)
+                self.code.count_point("table", t.index)
 
     def _if_saved(self) -> None:
         """What follows changes the entry `e`, which a dry run saves first."""

@@ -134,11 +134,11 @@ class CodeWriter:
         if self.tracing:
             self.line(f"TR_TRACE(s, p, {', '.join(map(str, fields))});")
 
-    def used(self, kind: str, index: int, part: int = 0, way: str = "") -> None:
+    def count_point(self, kind: str, index: int, part: int = 0, way: str = "") -> None:
         """Counts a coverage point, in a tracing build; with `way`, C text, the next one if that is not 0."""
         if self.points is not None:
             number = self.points.number(kind, index, part)
-            self.line(f"s->used[{number} + !!({way})]++;" if way else f"s->used[{number}]++;")
+            self.line(f"s->coverage[{number} + !!({way})]++;" if way else f"s->coverage[{number}]++;")
 
     def changes(self, space: str = "l") -> None:
         """Records changes of the packet's fields since the last record of them, in a tracing build."""

@@ -1,20 +1,19 @@
-/* The buffer of the switch: which packet may wait, and on whose account.
+/* The packet buffer of the switch: admission of packets, ingress accounts.
  * SPDX-License-Identifier: Apache-2.0
  *
  * Memory is one pool for all ports, less the headrooms, which each lossless
  * port and priority has for itself (RLB §II-A), and less what each port has for
- * packets that are not lossless, so that control packets get through whatever
- * data wait:
+ * packets that are not lossless, so that waiting data do not block control
+ * packets:
  *
  *   |<------------------------- bytes ------------------------->|
- *   |  shared: all ports, all priorities   | headrooms  | own   |
+ *   |  shared: all ports, all priorities   | headrooms  | ports |
  *
- * A lossless packet goes into the shared part as far as the threshold of its
- * ingress port and priority, and what is free, let it; the rest of it goes into
- * the headroom, and with the first byte there the sender is paused. So a full
- * pool pauses, too, whatever the threshold. A packet without room in either is
- * dropped. What leaves gives room in the headroom back first. A packet that is
- * not lossless takes of its port's own bytes, else of the shared part.
+ * A lossless packet takes shared bytes up to the threshold of its ingress port
+ * and priority and up to the free bytes; the rest of it takes headroom, whose
+ * first byte pauses the sender. So a full pool pauses, too. A packet without room
+ * in either is dropped. Departures release the headroom first. A packet that is
+ * not lossless takes its port's reserve, else shared bytes.
  *
  * With a dynamic threshold (Choudhury and Hahne, 1998) a port and priority gets
  * alpha times what is free, and never more than its xoff.
@@ -157,9 +156,8 @@ static enum tr_drop charge_lossy(tr_switch *s, tr_pkt *p, uint32_t bytes)
     return TR_DROP_COUNT;
 }
 
-/* A lossless packet that has been here before keeps its room, whatever has
- * become of the thresholds: it was accepted. What it has grown by counts where
- * there is room for it. */
+/* A lossless packet that re-enters keeps its room, also above a new threshold:
+ * it was admitted. Its growth is charged where there is room for it. */
 static void recharge(tr_switch *s, tr_pkt *p, tr_pfc_state *st,
                      const tr_pfc_limits *limits, uint32_t bytes)
 {
@@ -201,7 +199,7 @@ enum tr_drop tr_buffer_admit(tr_switch *s, tr_pkt *p, uint32_t priority)
             p->charge = TR_CHARGE_LOSSLESS;
             p->pfc_class = (uint8_t)class;
         }
-        /* a packet that is refused says so, too, if one is left to resume it */
+        /* a refused packet pauses, too, if another one is left to resume */
         if (!st->paused && (st->head || (full != TR_DROP_COUNT && st->shared)))
             tr_pfc_notify(s, p->pfc_port, class, 1);
         else if (st->paused && full != TR_DROP_COUNT)

@@ -1,4 +1,4 @@
-/* Inside of the switch core: what generated programs and the runtime share.
+/* Internals of the switch core that generated programs and the runtime share.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A program (generated C) is a constant `tr_program`: sizes of everything it
@@ -431,7 +431,7 @@ struct tr_switch {
                                * may be here still */
     const tr_program *regular; /* while prog is a tracing build: the other one */
     const tr_pkt *traced_pkt; /* whose stage it is */
-    uint64_t *used;           /* while prog is a tracing build: its coverage counts */
+    uint64_t *coverage;       /* while prog is a tracing build: its counts */
     pthread_mutex_t lock;
     atomic_int waiting;
 };

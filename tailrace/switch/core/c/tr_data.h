@@ -1,7 +1,6 @@
-/* The data plane, compiled into each program: the compiler sees all of a
- * packet's way at once, with this program's sizes. Nothing of it is seen
- * outside of the program; what is rare, and what all switches of a process
- * share, is called in the runtime.
+/* The data plane, compiled into each program, with the program's sizes and the
+ * whole packet path in one unit. It is local to the program; rare paths, and
+ * state that all switches of a process share, are in the runtime.
  * SPDX-License-Identifier: Apache-2.0
  *
  * tr_v1model.h includes this at its end.

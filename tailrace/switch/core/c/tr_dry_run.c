@@ -326,15 +326,15 @@ static int run_frame(tr_switch *s, tr_tracer *g, const tr_program *regular,
     p->mark = g->packets = 1;
     saved_state a = save_state(s, tracing, now_ps);
     tr_tracer *before = s->tracer;
-    uint64_t *counts = s->used;
+    uint64_t *counts = s->coverage;
     s->tracer = g;
-    s->used = g->used;
+    s->coverage = g->coverage;
     g->dry_run = 1;
     run_packets(s, g, tracing, p);
     g->dry_run = 0;
     undo(g);
     s->tracer = before;
-    s->used = counts;
+    s->coverage = counts;
     s->traced_pkt = NULL;
     restore_state(s, &a);
     return TR_OK;

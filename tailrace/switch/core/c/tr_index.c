@@ -1,10 +1,10 @@
-/* Entries by key and mask, and free numbers: what updates look for.
+/* Index of entries by key and mask, and free numbers, for updates.
  * SPDX-License-Identifier: Apache-2.0
  *
  * Ternary and range tables may hold many entries of one key and mask, which
  * differ in priority. The index has the best of them, and in its treap (R.
  * Seidel, C. R. Aragon: Randomized search trees, Algorithmica 1996) those of
- * lower priority. So an update takes logarithmic time, whatever the entries are.
+ * lower priority. So an update takes logarithmic time.
  */
 #define _GNU_SOURCE 1
 #include "tr_table.h"

@@ -1,4 +1,4 @@
-/* Text that leaves the core: errors and log_msg.
+/* Log messages of the core: errors and log_msg.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_core.h"

@@ -1,11 +1,9 @@
-/* What a switch does next: re-entry, ports that are due, and the loop.
+/* The event loop of a switch: re-entry and ports that are due.
  * SPDX-License-Identifier: Apache-2.0
  *
- * A port is looked at only when something may have changed for it: it has its
- * bit in `due` from the moment that it is touched (a packet queued, a pause, a
- * control call) until its turn, and otherwise waits in `heap` for the time at
- * which a packet of its queues may leave. So a run costs nothing for ports
- * where nothing happens.
+ * A port is served only after an event: its bit in `due` is set from the event (a
+ * packet queued, a pause, a control call) until it is served; else it waits in
+ * `heap` for the next departure from its queues. So idle ports cost nothing.
  */
 #include "tr_tm.h"
 

@@ -1,4 +1,4 @@
-/* Memory for what packets touch: blocks of whole cache lines in huge pages.
+/* Memory of the data plane: blocks of whole cache lines in huge pages.
  * SPDX-License-Identifier: Apache-2.0
  */
 #define _GNU_SOURCE 1

@@ -1,4 +1,4 @@
-/* Memory for what packets touch: entries, ports, packet buffers.
+/* Memory of the data plane: entries, ports, packet buffers.
  * SPDX-License-Identifier: Apache-2.0
  *
  * A large network has hundreds of switches whose tables together are far
@@ -17,8 +17,8 @@ void *tr_mem_new(size_t size);
 /* Gives back a block of this size; block may be NULL. */
 void tr_mem_free(void *block, size_t size);
 
-/* An array of zeros of this size, NULL when out of memory. Pages that nobody
- * writes take none. calloc does not promise that: in a process that has freed
+/* An array of zeros of this size, NULL when out of memory. Unwritten pages
+ * take none. calloc does not promise that: in a process that has freed
  * large blocks it hands them out again, cleared byte by byte. */
 void *tr_mem_array(size_t size);
 void tr_mem_array_free(void *array, size_t size);

@@ -14,10 +14,10 @@
 #define PFC_FRAME_BYTES 60u
 /* Pauses are repeated no faster than this, however short they are. */
 #define MIN_REFRESH_PS 1000000u
-/* Whoever sends on after so long has not heard of the pause. */
+/* A sender that goes on after so long has not received the pause. */
 #define OBEYED_PS 10000000u
-/* A quantum is a time, so a port without a rate has one for it: what Linux says
- * of a veth. */
+/* A quantum is a time of a link rate; that of a port without a rate is that of a
+ * veth in Linux. */
 #define UNLIMITED_BPS 10000000000u
 
 static const uint8_t pfc_destination[6] = {0x01, 0x80, 0xc2, 0x00, 0x00, 0x01};
@@ -142,7 +142,7 @@ static void pause_queue(tr_port *t, uint32_t priority, uint64_t lasts,
     tr_pfc_state *st = &t->pfc_state[priority];
     uint64_t until_ps =
         lasts > TR_NEVER - now_ps ? TR_NEVER : now_ps + lasts;
-    /* who says go on asks for nothing: a storm is over no later for that */
+    /* a resume frame does not prolong a storm */
     if (lasts || until_ps < st->asked_until_ps)
         st->asked_until_ps = until_ps;
     if (st->stats.storming)
@@ -166,7 +166,7 @@ void tr_pfc_set(tr_switch *s, tr_port *t, uint32_t port,
 {
     if (!t->pfc_state && !(t->pfc_state = new_states()))
         return;
-    /* what is lossless no more pauses nobody, and is not paused */
+    /* priorities that are no longer lossless neither pause nor are paused */
     for (uint32_t i = 0; i < PFC_CLASSES; i++) {
         tr_watch_settle(t, i, s->now_ps);
         if (cfg->enabled >> i & 1) {

@@ -1,4 +1,4 @@
-/* How frames come in.
+/* Reception of frames.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_tm.h"

@@ -1,4 +1,4 @@
-/* Life of a switch, and how frames come in.
+/* Construction of a switch, program loading, settings.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tr_extern.h"
@@ -264,7 +264,7 @@ tr_switch *tr_switch_new(const tr_program *prog, const tr_switch_config *cfg)
     s->rng = cfg->seed;
     s->next_event_ps = TR_NEVER;
     atomic_init(&s->waiting, 0);
-    /* recursive: whoever holds it for a batch of updates makes each of them */
+    /* recursive: the holder of a batch of updates makes each of them */
     pthread_mutexattr_t recursive;
     pthread_mutexattr_init(&recursive);
     pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);

@@ -60,7 +60,7 @@ tr_pkt *tr_pkt_pack(tr_switch *s, tr_pkt *p);
 /* A packed packet as it was; NULL: no memory, and q is as before. */
 tr_pkt *tr_pkt_unpack(tr_switch *s, tr_pkt *q);
 
-/* The buffer, and who has how much of it. */
+/* The packet buffer and its accounts. */
 
 /* The priority with which a packet was sent that came in by this port, NULL:
  * none, and waits with another one. */

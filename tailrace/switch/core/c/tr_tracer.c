@@ -7,18 +7,18 @@
 
 #include <stdlib.h>
 
-tr_tracer *tr_tracer_new(uint32_t size, uint32_t uses, uint32_t tables)
+tr_tracer *tr_tracer_new(uint32_t size, uint32_t points, uint32_t tables)
 {
     tr_tracer *g = tr_calloc(1, sizeof *g);
     if (!g)
         return NULL;
     g->room = size;
-    g->uses = uses;
+    g->points = points;
     g->tables = tables;
     g->records = tr_malloc((size + 1ULL) * sizeof *g->records);
-    g->used = tr_calloc(uses + 1ULL, sizeof *g->used);
+    g->coverage = tr_calloc(points + 1ULL, sizeof *g->coverage);
     g->entries = tr_calloc(tables + 1ULL, sizeof *g->entries);
-    if (!g->records || !g->used || !g->entries) {
+    if (!g->records || !g->coverage || !g->entries) {
         tr_tracer_free(g);
         return NULL;
     }
@@ -33,7 +33,7 @@ void tr_tracer_free(tr_tracer *g)
         free(g->entries[i].bits);
     free(g->entries);
     free(g->selected);
-    free(g->used);
+    free(g->coverage);
     free(g->records);
     free(g->last);
     free(g->undo);
@@ -249,7 +249,7 @@ void tr_tracer_detach(tr_switch *s)
         s->marked = s->tracer->packets;
     s->regular = NULL;
     s->tracer = NULL;
-    s->used = NULL;
+    s->coverage = NULL;
     s->traced_pkt = NULL;
 }
 
@@ -265,7 +265,7 @@ int tr_tracer_attach(tr_switch *s, tr_tracer *g, const tr_program *regular,
         s->regular = s->prog;
         s->prog = tracing;
         s->tracer = g;
-        s->used = g->used;
+        s->coverage = g->coverage;
         g->recording = recording;
         g->packets = s->marked;
     }
@@ -320,7 +320,7 @@ void tr_tracer_mark_entry(tr_switch *s, uint32_t table, uint64_t handle)
 void tr_tracer_coverage(tr_switch *s, const tr_tracer *g, uint64_t *counts)
 {
     tr_switch_lock(s);
-    memcpy(counts, g->used, g->uses * sizeof *counts);
+    memcpy(counts, g->coverage, g->points * sizeof *counts);
     tr_switch_unlock(s);
 }
 

@@ -89,10 +89,10 @@ typedef struct tr_place {
 /* Values of `random` that a dry run can choose; of a wider span a sample. */
 #define TR_DRY_RUN_SPAN 64u
 
-/* Room for so many fields of records, for counts of `uses` coverage points
+/* Room for so many fields of records, for counts of `points` coverage points
  * (compiler/coverage_points.py), and hits of entries in so many tables; NULL
  * when out of memory. */
-tr_tracer *tr_tracer_new(uint32_t size, uint32_t uses, uint32_t tables);
+tr_tracer *tr_tracer_new(uint32_t size, uint32_t points, uint32_t tables);
 void tr_tracer_free(tr_tracer *g);
 /* What a switch would do at now_ps with a frame; nothing of the switch changes.
  * regular: the program that the switch runs; tracing: its tracing build.

@@ -1,4 +1,4 @@
-/* The insides of a tr_tracer, for tr_tracer.c and tr_dry_run.c.
+/* The fields of a tr_tracer, for tr_tracer.c and tr_dry_run.c.
  * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef TR_TRACER_INTERNAL_H
@@ -24,8 +24,8 @@ struct tr_tracer {
     int recording;            /* packets that come in are marked */
     arrival *selected;        /* packets traced in full, NULL: all */
     uint32_t n_selected;
-    uint64_t *used;
-    uint32_t uses, tables;
+    uint64_t *coverage;
+    uint32_t points, tables;
     struct { uint8_t *bits; uint32_t bytes; } *entries;
     /* the stage's PHV and locals as the last record left them */
     uint8_t *last;

@@ -1,5 +1,5 @@
-/* What v1model does around a program's controls. Included last by every
- * generated program, so that the compiler sees all of a packet's way at once.
+/* The v1model architecture around a program's controls. Every generated program
+ * includes it last, so that the compiler optimises the whole packet path.
  * SPDX-License-Identifier: Apache-2.0
  *
  *   parse -> verify -> ingress -> clone, digest, resubmit, multicast, drop or
@@ -32,7 +32,7 @@ static inline uint64_t trm_ticks(tr_switch *s, uint64_t now_ps)
     return s->ticks;
 }
 
-/* The same at this moment, as a clock says where there is one. */
+/* The present time, by the clock if there is one. */
 static inline uint64_t trm_clock(tr_switch *s, uint64_t now_ps)
 {
     return s->clock ? s->clock(s->clock_arg) / s->cfg.tick_ps
