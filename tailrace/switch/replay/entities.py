@@ -162,25 +162,13 @@ class ValueSetEntity(_Entity, frozen=True, tag="value_set"):
 
 
 Entity = (
-    MemberEntity
-    | GroupEntity
-    | TableEntity
-    | MulticastEntity
-    | CloneEntity
-    | RegisterEntity
-    | MeterEntity
+    MemberEntity | GroupEntity | TableEntity | MulticastEntity | CloneEntity | RegisterEntity | MeterEntity
     | ValueSetEntity
-)
+)  # fmt: skip
 """Any entity."""
 
 ORDER = (
-    MemberEntity,
-    GroupEntity,
-    ValueSetEntity,
-    MulticastEntity,
-    CloneEntity,
-    RegisterEntity,
-    MeterEntity,
+    MemberEntity, GroupEntity, ValueSetEntity, MulticastEntity, CloneEntity, RegisterEntity, MeterEntity,
     TableEntity,
-)
+)  # fmt: skip
 """The order in which entities can be written."""
