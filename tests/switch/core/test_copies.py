@@ -139,9 +139,9 @@ SCRIPT = """
 import json, resource
 from tests.switch.core.test_copies import *
 with multicasting() as switch:
-    try_packet(switch, 0, bytes(64))  # compiles what tells of packets
+    dry_run_packet(switch, 0, bytes(64))  # compiles the tracing build
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    trace = try_packet(switch, 0, bytes(C.TR_MAX_FRAME))
+    trace = dry_run_packet(switch, 0, bytes(C.TR_MAX_FRAME))
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     made = sum(type(step).__name__ == "CopyEvent" for step in trace.steps)
     sent = sum(type(step).__name__ == "SentEvent" for copy in trace.steps if hasattr(copy, "steps") for step in copy.steps)
