@@ -32,7 +32,11 @@ _GONE = "the switch's entries have changed during the trace: trace the packet ag
 
 
 def needs(
-    state: ForwardingState, trace_steps: NumberedEvents, device_config: bytes, config: SwitchConfig, time_ns: int
+    state: ForwardingState,
+    trace_steps: NumberedEvents,
+    device_config: bytes,
+    config: SwitchConfig,
+    time_ns: int,
 ) -> TraceNeeds:
     """What another switch needs for the same trace: the read set, the program, the settings.
 

@@ -71,7 +71,9 @@ class EntryStore:
         self._context.memory.reserve(size, self._what)
         handles: list[int] = []
         try:
-            handles = switch.table_bulk_insert(index, (entry.row for entry in entries), self._context.now_ns())
+            handles = switch.table_bulk_insert(
+                index, (entry.row for entry in entries), self._context.now_ns()
+            )
             for entry, handle in zip(entries, handles, strict=True):
                 if entry.interned.rates is not None:
                     switch.entry_meter_set(index, handle, entry.interned.rates)

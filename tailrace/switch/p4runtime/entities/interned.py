@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from finsy.proto import p4r
 
-from tailrace.switch.core import MeterRates, EncodedEntry, EncodedTarget
+from tailrace.switch.core import EncodedEntry, EncodedTarget, MeterRates
 from tailrace.switch.p4runtime.entities.actions import ActionSpec
 from tailrace.switch.p4runtime.entities.match import PackedKey
 
