@@ -25,8 +25,8 @@ from tailrace.p4rt.target import MOST_DEVICE_ID, EmulatedPfc
 from tailrace.spec import SpecError, plugins
 from tailrace.spec.errors import FileError
 from tailrace.spec.schema import read_json
+from tailrace.spec.spec_string import MOST_CHARACTERS, check_text
 from tailrace.spec.watchdog import parse_watchdog
-from tailrace.spec.words import MOST_CHARACTERS, check_text
 
 _NAME = "current.json"
 _MOST_BYTES = 16 << 20

@@ -24,7 +24,7 @@ from pathlib import Path
 from tailrace.cli.complete import KINDS
 from tailrace.cli.explain.resources_table import listing as programs
 from tailrace.cli.start.names import registry_of
-from tailrace.hosts.options.hf2t_words import Hf2tWords
+from tailrace.hosts.options.hf2t_spec import Hf2tWords
 from tailrace.schemes.base import BY_TOPOLOGY, Common
 from tailrace.spec.keys import Key, keys_of
 from tailrace.spec.units import format_bytes
@@ -41,7 +41,7 @@ LIMITS = {
     "a file of results or flows": "spec.files.MOST_BYTES",
     "a topology, P4Info, program or certificate": "spec.files.MOST_TEXT_BYTES",
     "an experiment, a distribution of sizes": "spec.schema.MOST_BYTES",
-    "words `name:key=value`, characters": "spec.words.MOST_CHARACTERS",
+    "words `name:key=value`, characters": "spec.spec_string.MOST_CHARACTERS",
     "files of a plug-in": "spec.plugins.MOST_FILES",
     "a file of a plug-in": "spec.plugins.MOST_BYTES",
     "a line of the store of results": "study.store.store.MOST_LINE_BYTES",

@@ -22,7 +22,7 @@ from tailrace.experiments.plan.defaults import PRESET
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.experiment_file import check_label, schemes_of
 from tailrace.experiments.plan.plan import Plan, on_target, plan
-from tailrace.experiments.plan.words import labels
+from tailrace.experiments.plan.spec_list import labels
 from tailrace.report.figures.beside import draw_comparison
 from tailrace.results.comparison import LeftOut
 from tailrace.results.result import Result, to_json, write_result

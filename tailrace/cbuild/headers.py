@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import _cffi_backend  # type: ignore[import-untyped]
 
-from tailrace.cbuild.remembered import remembered
+from tailrace.cbuild.memoized import remembered
 
 if TYPE_CHECKING:
     from cffi import FFI

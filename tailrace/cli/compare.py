@@ -44,7 +44,7 @@ def compare(
     virtual time, what an earlier call has finished is not run again.
     """
     from tailrace.cli.experiment_command import Output, run_several
-    from tailrace.experiments.plan.words import split_schemes
+    from tailrace.experiments.plan.spec_list import split_schemes
     from tailrace.spec.renamed import tell_renamed
 
     if schemes is not None:

@@ -26,7 +26,7 @@ from tailrace.emulation.mininet import MininetBackend
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.seeds import seeds_text
-from tailrace.experiments.plan.words import labels
+from tailrace.experiments.plan.spec_list import labels
 from tailrace.report.figures.beside import COMPARISON, files_of
 from tailrace.results.result import Result, to_json, write_result
 from tailrace.results.staging import check_place, staged

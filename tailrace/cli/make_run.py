@@ -26,9 +26,9 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from tailrace.experiments.plan.experiment_file import PRESETS, schemes_of
-from tailrace.experiments.plan.words import split_schemes
-from tailrace.hosts.options.hf2t_words import HF2T, stretches
-from tailrace.hosts.options.hf2t_words import KEYS as HF2T_KEYS
+from tailrace.experiments.plan.spec_list import split_schemes
+from tailrace.hosts.options.hf2t_spec import HF2T, stretches
+from tailrace.hosts.options.hf2t_spec import KEYS as HF2T_KEYS
 from tailrace.schemes.letflow import LETFLOW_VARIANTS
 from tailrace.spec import SpecError, parse
 

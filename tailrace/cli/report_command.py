@@ -10,7 +10,7 @@ from tailrace.report.collect import collect
 from tailrace.report.page import render
 from tailrace.results.staging import replace_file
 from tailrace.spec import SpecError
-from tailrace.spec.whole import write_file
+from tailrace.spec.atomic import write_file
 
 
 def write_report(folder: Path, out: Path | None, title: str | None) -> Path:

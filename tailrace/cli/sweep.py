@@ -51,7 +51,7 @@ def sweep(
     """
     from tailrace.cli.experiment_command import Output, run_sweep
     from tailrace.experiments.plan.experiment_file import read_experiment
-    from tailrace.experiments.plan.words import split_schemes
+    from tailrace.experiments.plan.spec_list import split_schemes
     from tailrace.spec import SpecError
     from tailrace.study.pool import Where
     from tailrace.study.sweep import parse_axes

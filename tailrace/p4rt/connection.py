@@ -20,7 +20,7 @@ from tailrace.p4rt.target import MOST_DEVICE_ID
 from tailrace.p4rt.tls import Tls
 from tailrace.spec import SpecError
 from tailrace.spec.files import MOST_TEXT_BYTES, read_bytes
-from tailrace.spec.words import check_text
+from tailrace.spec.spec_string import check_text
 
 TIMEOUT_S = 10.0
 BATCH = 500

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 from msgspec import UnsetType
 
-from tailrace.experiments.plan.words import case_name
+from tailrace.experiments.plan.spec_list import case_name
 from tailrace.hosts.measured import Gaps
 from tailrace.p4rt.events import Event
 from tailrace.results.events import read_events, write_events

@@ -16,7 +16,7 @@ from tailrace.results.result import SUMMARY
 from tailrace.results.timelines import clear_timelines
 from tailrace.sim.errors import RunError
 from tailrace.spec import SpecError
-from tailrace.spec.whole import YOUNG_S, fresh_digits, left_behind, write_file
+from tailrace.spec.atomic import YOUNG_S, fresh_digits, left_behind, write_file
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 """Errors of writing that name no file."""

@@ -20,7 +20,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import msgspec
 
 from tailrace.hosts.options import dcqcn
-from tailrace.hosts.options.hf2t_words import Hf2tWords
+from tailrace.hosts.options.hf2t_spec import Hf2tWords
 from tailrace.hosts.options.transports import Dcqcn, GoBackN
 from tailrace.p4rt import programs
 from tailrace.schemes.resolved import Around, RedConfig, Resolved

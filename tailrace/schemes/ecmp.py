@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from tailrace.schemes.base import scheme
-from tailrace.schemes.blocks.plain import ResolvedPlain
+from tailrace.schemes.blocks.entropy import ResolvedPlain
 from tailrace.schemes.resolved import Around, Resolved
 from tailrace.schemes.spritz.app import STEERED
 from tailrace.schemes.spritz.bounded import BOUNDED_KEYS, FLOW_ECMP, BoundedConfig

@@ -21,7 +21,7 @@ from tailrace.schemes.blocks.entries import (
     routes,
     usual,
 )
-from tailrace.schemes.blocks.plain import Ports, ResolvedPlain
+from tailrace.schemes.blocks.entropy import Ports, ResolvedPlain
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import Around, Plan, Resolved
 from tailrace.spec import Options, SpecError, keys

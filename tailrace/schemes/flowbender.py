@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar
 
 from tailrace.hosts.options.nic import FLOWBENDER, MARKED_SHARE, NicConfig, SteeringConfig
 from tailrace.schemes.base import SchemeConfig, scheme
-from tailrace.schemes.blocks.plain import Ports, ResolvedPlain
+from tailrace.schemes.blocks.entropy import Ports, ResolvedPlain
 from tailrace.schemes.ecmp import EcmpConfig
 from tailrace.schemes.resolved import Around
 from tailrace.spec import keys

@@ -19,7 +19,7 @@ from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options.dcqcn import HermesConfig as Sensing
 from tailrace.hosts.options.nic import DCQCN, HERMES, NicConfig, SteeringConfig
 from tailrace.schemes.base import SchemeConfig, scheme
-from tailrace.schemes.blocks.plain import ResolvedPlain
+from tailrace.schemes.blocks.entropy import ResolvedPlain
 from tailrace.schemes.resolved import Around, Resolved
 from tailrace.spec import SpecError
 from tailrace.spec.scale import scaled

@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar
 from finsy.p4entity import P4Entity
 from msgspec.structs import replace
 
-from tailrace.hosts.options.hf2t_words import HF2T
+from tailrace.hosts.options.hf2t_spec import HF2T
 from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.blocks.entries import flowlet_config, usual
 from tailrace.schemes.dragonfly import app as dragonfly

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from tailrace.hosts.options.hf2t_words import Hf2tWords, asked_for
+from tailrace.hosts.options.hf2t_spec import Hf2tWords, asked_for
 from tailrace.schemes.base import SCHEMES, Common, SchemeConfig
 from tailrace.schemes.resolved import Resolved
 from tailrace.spec import Options, SpecError, Words, keys, plugins

@@ -12,7 +12,7 @@ from finsy.p4entity import P4Entity
 
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options import dcqcn
-from tailrace.hosts.options.hf2t_words import Hf2tWords
+from tailrace.hosts.options.hf2t_spec import Hf2tWords
 from tailrace.hosts.options.nic import MpRdmaConfig, NicConfig
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tailrace.schemes.base import SchemeConfig, scheme
-from tailrace.schemes.blocks.plain import ResolvedPlain
+from tailrace.schemes.blocks.entropy import ResolvedPlain
 from tailrace.schemes.resolved import Around
 from tailrace.topology import Topology
 

@@ -31,8 +31,8 @@ import msgspec
 
 from tailrace.spec.errors import SpecError, UnitError
 from tailrace.spec.renamed import tell_renamed
+from tailrace.spec.spec_string import Options, Words
 from tailrace.spec.units import MOST_COUNT, format_bytes, format_rate, format_time
-from tailrace.spec.words import Options, Words
 
 T = TypeVar("T")
 

@@ -28,8 +28,8 @@ from tailrace.spec import plugins
 from tailrace.spec.errors import SpecError
 from tailrace.spec.keys import Key, current, has_fields, keys_of, read, write
 from tailrace.spec.renamed import tell_renamed
+from tailrace.spec.spec_string import Words, parse
 from tailrace.spec.suggest import unknown
-from tailrace.spec.words import Words, parse
 
 T = TypeVar("T")
 Common = TypeVar("Common")

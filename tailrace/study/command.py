@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.experiment_file import read_options
-from tailrace.experiments.plan.words import split_schemes
+from tailrace.experiments.plan.spec_list import split_schemes
 from tailrace.spec import SpecError
 from tailrace.spec.text import printable
 

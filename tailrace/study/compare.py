@@ -14,7 +14,7 @@ from msgspec import structs
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.plan import Plan, on_target, plan
 from tailrace.experiments.plan.seeds import seeds_text
-from tailrace.experiments.plan.words import CLEAN, case_name, labels
+from tailrace.experiments.plan.spec_list import CLEAN, case_name, labels
 from tailrace.p4rt import programs
 from tailrace.p4rt.errors import ControllerError
 from tailrace.results.comparison import (

@@ -10,7 +10,7 @@ from tailrace.experiments.plan import budget
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import Plan
 from tailrace.experiments.plan.seeds import seeds_text
-from tailrace.experiments.plan.words import case_name
+from tailrace.experiments.plan.spec_list import case_name
 from tailrace.hosts import compiled
 from tailrace.sim.ideal import Ideal
 from tailrace.sim.job import REAL_TIME

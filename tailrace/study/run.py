@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType, structs
 
 from tailrace.experiments.plan.plan import Plan
 from tailrace.experiments.plan.queues import queues_of
-from tailrace.experiments.plan.words import case_name
+from tailrace.experiments.plan.spec_list import case_name
 from tailrace.experiments.workloads.classes import PLAIN
 from tailrace.hosts.options.nic import ALGORITHMS, DCQCN, HERMES, STEERABLE
 from tailrace.p4rt.counters import trimmed

@@ -24,7 +24,7 @@ from msgspec import UNSET, UnsetType
 from tailrace.experiments.plan import defaults
 from tailrace.experiments.plan.experiment import KEYS, Experiment, Settings, of_settings
 from tailrace.experiments.plan.seeds import number_range
-from tailrace.experiments.plan.words import case_name, slug, split_words
+from tailrace.experiments.plan.spec_list import case_name, slug, split_words
 from tailrace.p4rt.errors import ControllerError
 from tailrace.results.comparison import all_flows, within
 from tailrace.results.result import Result, read_result, read_struct

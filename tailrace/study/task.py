@@ -24,7 +24,7 @@ from msgspec import structs
 from tailrace.emulation.mininet import MininetBackend
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.plan.words import case_name
+from tailrace.experiments.plan.spec_list import case_name
 from tailrace.p4rt import programs
 from tailrace.results.result import SUMMARY, Result, read_result, read_summary, write_result
 from tailrace.results.staging import staged

@@ -15,7 +15,7 @@ import pytest
 from tailrace.cli.main import main
 from tailrace.results.staging import staged
 from tailrace.sim.errors import RunError
-from tailrace.spec.whole import write_file
+from tailrace.spec.atomic import write_file
 from tests.long import more
 from tests.processes import NOT_IGNORED, catches
 

@@ -13,7 +13,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
-from tailrace.cli.inspect.packet_words import read_packets
+from tailrace.cli.inspect.packet_argument import read_packets
 from tailrace.p4rt.requests import TRACE, TraceRequest
 from tailrace.spec import SpecError
 from tests.cli.conftest import Command, Fabric

@@ -8,7 +8,7 @@ import pytest
 from tailrace.experiments.plan.nic import nic_config
 from tailrace.hosts.gaps.histogram import WHOLE
 from tailrace.hosts.options import hf2t as config_hf2t
-from tailrace.hosts.options import hf2t_words as scheme_hf2t
+from tailrace.hosts.options import hf2t_spec as scheme_hf2t
 from tailrace.hosts.options.transports import Dctcp
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve

@@ -18,7 +18,7 @@ import pytest
 
 import tailrace
 from tailrace.cli.store.results_command import OVER_SEEDS
-from tailrace.experiments.plan.words import labels
+from tailrace.experiments.plan.spec_list import labels
 from tailrace.schemes.registry import parse_scheme
 from tailrace.tables.listing import Listing
 from tailrace.tables.table import Table, plain

@@ -19,7 +19,7 @@ from tailrace.cbuild.artifacts import ROOT
 from tailrace.codec.layers.pfc import pfc_frame
 from tailrace.codec.templates import Address, ip_number
 from tailrace.hosts.compiled import INTERPRETED, VARIABLE
-from tailrace.hosts.nic.ends import Ends
+from tailrace.hosts.nic.queue_pairs import Ends
 from tailrace.hosts.nic.receiver import FlowReceiver
 from tailrace.hosts.options.nic import NicConfig
 from tests.codec.frames import Ack, Data, Frame

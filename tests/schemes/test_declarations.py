@@ -11,7 +11,7 @@ import pytest
 from tailrace.cli.explain.scheme_text import listing
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import SchemeConfig, resolve, scheme
-from tailrace.schemes.blocks.plain import ResolvedPlain
+from tailrace.schemes.blocks.entropy import ResolvedPlain
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import SCHEMES, parse_scheme, resolved_of

@@ -49,7 +49,7 @@ def coverage(
 
 def _write(path: Path, text: str) -> None:
     from tailrace.spec import SpecError
-    from tailrace.spec.whole import write_file
+    from tailrace.spec.atomic import write_file
 
     try:
         write_file(path, text)

@@ -67,8 +67,8 @@ def write(file: Path, trace: Trace, needs: TraceNeeds, connection: GrpcConnectio
 
 
 def _write_file(file: Path, text: str) -> None:
+    from tailrace.spec.atomic import write_file
     from tailrace.spec.errors import FileError
-    from tailrace.spec.whole import write_file
 
     try:
         write_file(file, text)

@@ -237,7 +237,7 @@ def _at_switch(
     proto: bool,
 ) -> None:
     from tailrace.cli.inspect.dry_runs import DryRuns
-    from tailrace.cli.inspect.packet_words import read_packets
+    from tailrace.cli.inspect.packet_argument import read_packets
     from tailrace.switch.trace.text import lines, tree
 
     frames = read_packets(packet)
@@ -265,8 +265,8 @@ def _through_network(
     network: Network, src: str, dst: str, packet: str | None, *, full: bool, json: bool
 ) -> None:
     from tailrace.cli.inspect.dry_runs import DryRuns
+    from tailrace.cli.inspect.packet_argument import read_packets
     from tailrace.cli.inspect.packet_walk import Arrival, host_frame, walk
-    from tailrace.cli.inspect.packet_words import read_packets
     from tailrace.spec import SpecError
     from tailrace.switch.trace.text import lines, summary
 

@@ -45,7 +45,7 @@ def names_of(kind: str) -> Names:
     module = f"tailrace.{_REGISTRIES[kind].partition(':')[0]}"
     if module in sys.modules or os.environ.get(_PLUGINS):
         return _registered(kind)
-    from tailrace.cbuild.remembered import remembered
+    from tailrace.cbuild.memoized import remembered
 
     found: Names = json.loads(
         remembered("names", _state(kind), lambda: json.dumps(_registered(kind)).encode())

@@ -40,8 +40,8 @@ from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
 from tailrace.spec.renamed import tell_renamed
 from tailrace.spec.schema import KeyProblemError, convert, given, in_file, read_toml
+from tailrace.spec.spec_string import check_text
 from tailrace.spec.suggest import expected, unknown
-from tailrace.spec.words import check_text
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9 +._-]*")
 """A label is the name of a folder, too."""

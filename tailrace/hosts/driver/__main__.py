@@ -21,7 +21,7 @@ from tailrace.hosts.driver.nic_run import NicRun
 from tailrace.hosts.errors import ConfigError, DeviceError, HostError, JobError
 from tailrace.spec import SpecError, plugins
 from tailrace.spec.arguments import Parser
-from tailrace.spec.whole import write_file
+from tailrace.spec.atomic import write_file
 
 PROGRAM = "hosts.driver"
 _DESCRIPTION = """\

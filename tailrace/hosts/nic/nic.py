@@ -42,8 +42,8 @@ from tailrace.hosts.gaps.hf2t import Learner
 from tailrace.hosts.gaps.histogram import GapHistogram
 from tailrace.hosts.gaps.time_gaps import NicTimeGaps
 from tailrace.hosts.nic.dependents import Dependents
-from tailrace.hosts.nic.ends import Ends
 from tailrace.hosts.nic.pause import PfcState
+from tailrace.hosts.nic.queue_pairs import Ends
 from tailrace.hosts.nic.receiver import FlowReceiver
 from tailrace.hosts.nic.sender import FlowSender, min_rtt_of
 from tailrace.hosts.nic.timers import NOBODY, START, Timers

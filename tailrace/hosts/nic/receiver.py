@@ -35,10 +35,10 @@ from tailrace.codec.layers.dscp import Dscp
 from tailrace.codec.templates import Address, ack_headers, cnp_frame, nic_ack_headers
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.observation import ReceiverObservation
-from tailrace.hosts.nic.end import FlowEnd
 from tailrace.hosts.nic.message import NO_FORM, Message
 from tailrace.hosts.nic.nic_acks import NicAcks
 from tailrace.hosts.nic.order import OrderObserver
+from tailrace.hosts.nic.queue_pair import FlowEnd
 from tailrace.hosts.options.nic import DCQCN, NicConfig
 from tailrace.hosts.transport import make_receiver
 from tailrace.hosts.transport.base import NAK, SILENCE, TRIMMED

@@ -46,9 +46,9 @@ from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.observation import SenderObservation
 from tailrace.hosts.gaps.hf2t import GO
 from tailrace.hosts.gaps.time_gaps import FlowTimeGaps
-from tailrace.hosts.nic.end import FlowEnd
 from tailrace.hosts.nic.message import Message
 from tailrace.hosts.nic.pause import FlowPauseState
+from tailrace.hosts.nic.queue_pair import FlowEnd
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.steering.assign import SteeringFactory
 from tailrace.hosts.steering.base import ACK, ACK_ECN, NACK, TIMEOUT, Steering

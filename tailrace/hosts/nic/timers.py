@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from tailrace.codec.alarms import new_alarms
 from tailrace.codec.calls import NEVER
-from tailrace.hosts.nic.end import FlowEnd
-from tailrace.hosts.nic.ends import Ends
+from tailrace.codec.timer_heap import new_alarms
+from tailrace.hosts.nic.queue_pair import FlowEnd
+from tailrace.hosts.nic.queue_pairs import Ends
 
 NOBODY: Final = -1
 START: Final = 1 << 60

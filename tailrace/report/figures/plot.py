@@ -22,7 +22,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from tailrace.spec.whole import write_file
+from tailrace.spec.atomic import write_file
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C8C00", "#7A7A7A")
 LINES = ("-", "--", "-.", ":")

@@ -33,8 +33,8 @@ from tailrace.report.paper.table import (
 from tailrace.results.measure import named
 from tailrace.results.result import SUMMARY, read_summary
 from tailrace.results.units import UNITS
+from tailrace.spec.atomic import write_file
 from tailrace.spec.errors import FileError
-from tailrace.spec.whole import write_file
 
 PICTURE = ".svg"
 NUMBERS = ".json"

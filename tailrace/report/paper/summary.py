@@ -22,8 +22,8 @@ from tailrace.report.paper.page import (
     templates,
     write_page,
 )
+from tailrace.spec.atomic import write_file
 from tailrace.spec.errors import FileError
-from tailrace.spec.whole import write_file
 
 SUMMARY = "README.md"
 

@@ -18,13 +18,13 @@ from typing import NamedTuple
 import msgspec
 
 from tailrace.cbuild.artifacts import ROOT
-from tailrace.experiments.plan.words import slug
+from tailrace.experiments.plan.spec_list import slug
 from tailrace.results.result import Formatted
 from tailrace.results.summary import FORMAT
 from tailrace.sim.errors import RunError
+from tailrace.spec.atomic import write_file
 from tailrace.spec.errors import FileError
 from tailrace.spec.files import read_bytes, unmarked
-from tailrace.spec.whole import write_file
 from tailrace.study.store.record import Record, joined
 
 MOST_LINE_BYTES = 256 << 10

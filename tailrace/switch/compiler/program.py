@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tailrace.cbuild.artifacts import RUNTIME
 from tailrace.cbuild.cc import BuildError, Recipe, RefusedSourceError, files_digest
-from tailrace.cbuild.remembered import recalled, remembered
+from tailrace.cbuild.memoized import recalled, remembered
 from tailrace.switch.compiler.errors import CompilerError, NotCompiledError, at
 from tailrace.switch.compiler.model import Model
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from tailrace.spec.whole import write_file
+from tailrace.spec.atomic import write_file
 from tailrace.switch.core import V1ModelSwitch
 from tailrace.switch.core.lib import C
 

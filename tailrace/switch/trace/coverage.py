@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
+from tailrace.spec.atomic import write_file
 from tailrace.spec.errors import Error
 from tailrace.spec.files import read_bytes, unmarked
 from tailrace.spec.text import printable
-from tailrace.spec.whole import write_file
 from tailrace.switch.compiler.coverage_points import CoveragePoints
 from tailrace.switch.compiler.program import SwitchProgram
 

@@ -17,7 +17,7 @@ from tailrace.experiments.plan.experiment import KEYS, make
 from tailrace.experiments.plan.nic import parse_window
 from tailrace.experiments.plan.pfc import parse_pfc
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.plan.words import split_schemes
+from tailrace.experiments.plan.spec_list import split_schemes
 from tailrace.experiments.workloads.workload import parse_workload
 from tailrace.hosts.options.transports import parse_transport
 from tailrace.schemes.registry import parse_scheme

@@ -11,7 +11,7 @@ from tailrace.codec.calls import NEVER
 class FlowEnd(ABC):
     """The source or the destination of one flow, from the flow's start to its end.
 
-    handle: number of this end at its NIC, see `hosts.nic.ends`.
+    handle: number of this end at its NIC, see `hosts.nic.queue_pairs`.
     timer_ns: when the NIC will look at it again: the NIC's own note.
     """
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tailrace.hosts.options.hf2t_words import HF2T, stretches
-from tailrace.hosts.options.hf2t_words import KEYS as HF2T_KEYS
+from tailrace.hosts.options.hf2t_spec import HF2T, stretches
+from tailrace.hosts.options.hf2t_spec import KEYS as HF2T_KEYS
 from tailrace.spec import SpecError, parse
 
 CLEAN = "clean"

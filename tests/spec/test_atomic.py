@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.spec.whole import write_file
+from tailrace.spec.atomic import write_file
 from tailrace.switch.compiler import load_program
 from tailrace.switch.core import V1ModelSwitch
 from tailrace.switch.p4runtime.statistics import write_statistics

@@ -14,7 +14,7 @@ from tailrace.experiments.plan.nic import REAL_TIME_MARGIN_NS, hf2t_config
 from tailrace.experiments.plan.pfc import REACTION_NS
 from tailrace.experiments.plan.plan import plan
 from tailrace.hosts.options.hf2t import Hf2tConfig, train_gaps
-from tailrace.hosts.options.hf2t_words import KEYS, Hf2tWords
+from tailrace.hosts.options.hf2t_spec import KEYS, Hf2tWords
 from tailrace.p4rt.target import Target, target
 from tailrace.schemes.base import SchemeConfig, resolve
 from tailrace.schemes.letflow import LetflowConfig

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 
 from tailrace.codec.calls import PLACE_BITS, PLACE_MASK
-from tailrace.hosts.nic.end import FlowEnd
+from tailrace.hosts.nic.queue_pair import FlowEnd
 
 
 class Ends:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.codec.alarms import new_alarms
+from tailrace.codec.timer_heap import new_alarms
 
 MOST_NS = (1 << 63) - 1
 TIMES = st.integers(0, 20) | st.integers(0, MOST_NS)

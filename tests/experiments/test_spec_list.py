@@ -13,7 +13,7 @@ from tailrace.cli.make_run import command
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.experiment_file import PRESETS, check_label, read_experiment, schemes_of
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.plan.words import case_name, labels, split_schemes
+from tailrace.experiments.plan.spec_list import case_name, labels, split_schemes
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
 from tailrace.spec.renamed import tell_renamed
