@@ -38,7 +38,7 @@ from tailrace.p4rt.target import Target
 from tailrace.p4rt.tls import Tls
 from tailrace.schemes.intent import intent
 from tailrace.schemes.resolved import Resolved
-from tailrace.schemes.watch import SuppressedPath, When
+from tailrace.schemes.watch import FormatTime, SuppressedPath
 from tailrace.spec.constants import NS_PER_S
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
@@ -106,7 +106,7 @@ class Controller:
         load: Callable[[str], P4Program] = programs.load,
         calls: Any = grpc.aio,
         epoch_ns: int | None = None,
-        when: When = _utc,
+        when: FormatTime = _utc,
     ) -> None:
         """Computes what every switch must hold; nothing is sent yet.
 
@@ -258,7 +258,9 @@ class Controller:
         return self._sessions
 
     def _compute(self) -> dict[str, SwitchIntent]:
-        return intent(self.topology, self.scheme, self.target, self._down, self._load, self._paths.ends)
+        return intent(
+            self.topology, self.scheme, self.target, self._down, self._load, self._paths.suppressed_ports
+        )
 
     def _state_changed(self, session: Session) -> None:
         self._changed.set()

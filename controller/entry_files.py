@@ -137,10 +137,10 @@ def read_updates(path: Path, program: P4Program) -> Updates:
 def _has_commands(text: str) -> bool:
     """Whether one of the first lines is a command of simple_switch_CLI, or looks like one."""
     for line in itertools.islice(commands.lines(text), _MOST_LINES):
-        word = re.split(r"[\s:{<]", line.text, maxsplit=1)[0]
-        if word in p4r.WriteRequest.DESCRIPTOR.fields_by_name:
+        token = re.split(r"[\s:{<]", line.text, maxsplit=1)[0]
+        if token in p4r.WriteRequest.DESCRIPTOR.fields_by_name:
             return False
-        if difflib.get_close_matches(word[:40], commands.COMMANDS, 1, 0.85):
+        if difflib.get_close_matches(token[:40], commands.COMMANDS, 1, 0.85):
             return True
     return False
 

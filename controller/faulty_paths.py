@@ -51,7 +51,7 @@ class FaultyPaths:
 
     def heard(self, digest: DigestMessage) -> None:
         """A switch has sent a digest."""
-        if self._watcher.heard(digest, self._clock.now_ns, self._down()):
+        if self._watcher.on_digest(digest, self._clock.now_ns, self._down()):
             self._rewrite({digest.switch})
         self._plan()
 
@@ -61,7 +61,7 @@ class FaultyPaths:
         """A switch was found with what an earlier controller left it; what that had left out stays so for a
         while.
         """
-        if self._watcher.found(switch, program, intended, held, self._clock.now_ns, self._down()):
+        if self._watcher.on_takeover(switch, program, intended, held, self._clock.now_ns, self._down()):
             self._rewrite({switch})
         self._plan()
 
@@ -69,7 +69,7 @@ class FaultyPaths:
         """Gives back the paths that can be, when links have come back; the switches that they are of, which
         are not rewritten yet.
         """
-        back = self._watcher.passed(self._clock.now_ns, self._down())
+        back = self._watcher.reused(self._clock.now_ns, self._down())
         self._plan()
         return {switch for switch, _ in back}
 

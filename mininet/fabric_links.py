@@ -81,9 +81,9 @@ def _set_interface(interface: str, state: str) -> None:
 
 
 def _delay(interface: str, delay_ns: int) -> bool:
-    words = ["tc", "qdisc", "add", "dev", interface, "root", "netem"]
-    words += ["limit", str(_QUEUE_PACKETS), "delay", f"{delay_ns}ns"]
-    return subprocess.run(words, capture_output=True, check=False).returncode == 0
+    command = ["tc", "qdisc", "add", "dev", interface, "root", "netem"]
+    command += ["limit", str(_QUEUE_PACKETS), "delay", f"{delay_ns}ns"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def add_delays(plan: Plan) -> bool:

@@ -86,8 +86,8 @@ def usage(pid: int) -> Usage:
 
 def busy_s() -> float:
     """CPU time of all processes of the machine so far, in s: user, nice and system of proc_stat(5)."""
-    words = Path("/proc/stat").read_text().split(maxsplit=4)
-    return sum(map(int, words[1:4])) / os.sysconf("SC_CLK_TCK")
+    fields = Path("/proc/stat").read_text().split(maxsplit=4)
+    return sum(map(int, fields[1:4])) / os.sysconf("SC_CLK_TCK")
 
 
 def interfaces() -> dict[str, Interface]:

@@ -108,7 +108,7 @@ class FabricNet:
             ["ip", "route", "add", "default", "via", GATEWAY_IP, "dev", name, "onlink", *mtu],
         ]
         script = f"if test -e {_IPV6_OFF}; then echo 1 > {_IPV6_OFF}; fi"
-        steps = [script, *(f"{shlex.join(words)} >/dev/null" for words in commands), "echo done"]
+        steps = [script, *(f"{shlex.join(arguments)} >/dev/null" for arguments in commands), "echo done"]
         said = node.cmd(" && ".join(steps))
         if said.split() != ["done"]:
             raise FabricError(f"cannot configure {host.name}: {' '.join(said.split())}")
@@ -132,7 +132,7 @@ class FabricNet:
 
 
 def _offloads_off(name: str) -> list[str]:
-    return ["ethtool", "-K", name, *(word for offload in _OFFLOADS for word in (offload, "off"))]
+    return ["ethtool", "-K", name, *(argument for offload in _OFFLOADS for argument in (offload, "off"))]
 
 
 def _run(command: Sequence[str], text: str = "") -> None:

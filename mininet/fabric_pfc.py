@@ -44,17 +44,17 @@ def options(
         links: those that lead to switches, on which the lossless priorities are channels, if there are any.
     """
     sizes = f"xoff={pfc.xoff_bytes}B,xon={pfc.xon_bytes}B,headroom={pfc.headroom_bytes}B"
-    words = ["--pfc", f"{priority}:{sizes}", "--statistics", str(statistics)]
+    arguments = ["--pfc", f"{priority}:{sizes}", "--statistics", str(statistics)]
     channels = ",".join(map(str, pfc.lossless(priority)))
     for port in links if pfc.rise else ():
-        words += ["--pfc", f"{port}:{channels}:{sizes},rise={pfc.rise}"]
-    words += ["--pfc-watchdog", pfc.watchdog.words()]
+        arguments += ["--pfc", f"{port}:{channels}:{sizes},rise={pfc.rise}"]
+    arguments += ["--pfc-watchdog", pfc.watchdog.spec()]
     if hosts and pfc.watchdog.detect_ns:
-        words += ["--pfc-watchdog", f"{','.join(map(str, hosts))}:host,action={pfc.watchdog.action}"]
+        arguments += ["--pfc-watchdog", f"{','.join(map(str, hosts))}:host,action={pfc.watchdog.action}"]
     if pfc.buffer_bytes is not None:
         share = "" if pfc.alpha is None else f",alpha={pfc.alpha}"
-        words += ["--buffer", f"{pfc.buffer_bytes}B{share},port={pfc.port_bytes}B"]
-    return words
+        arguments += ["--buffer", f"{pfc.buffer_bytes}B{share},port={pfc.port_bytes}B"]
+    return arguments
 
 
 def taken(

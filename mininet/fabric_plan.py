@@ -163,24 +163,24 @@ def command(
         queue_limit_bytes: the program's own limit of a queue; None: queues have none at all.
         more: further options.
     """
-    words = ["--device-id", str(plan.device_id), "--no-p4", "--log-console", "--log-level", "warn"]
+    arguments = ["--device-id", str(plan.device_id), "--no-p4", "--log-console", "--log-level", "warn"]
     for port in plan.ports:
-        words += ["-i", f"{port.number}@{port.interface}"]
+        arguments += ["-i", f"{port.number}@{port.interface}"]
     if target.name == BMV2:
-        words = [EXECUTABLE, "--thrift-port", str(plan.thrift_port), *words]
+        arguments = [EXECUTABLE, "--thrift-port", str(plan.thrift_port), *arguments]
     else:
-        words = [sys.executable, "-m", NATIVE_MODULE, *words]
-        words += [*_native_options(plan, target.tick_ns, queue_limit_bytes), *more]
-    words += ["--", "--grpc-server-addr", plan.address, "--cpu-port", str(CPU_PORT)]
-    return [*words, "--priority-queues", str(PRIORITY_QUEUES)]
+        arguments = [sys.executable, "-m", NATIVE_MODULE, *arguments]
+        arguments += [*_native_options(plan, target.tick_ns, queue_limit_bytes), *more]
+    arguments += ["--", "--grpc-server-addr", plan.address, "--cpu-port", str(CPU_PORT)]
+    return [*arguments, "--priority-queues", str(PRIORITY_QUEUES)]
 
 
 def _native_options(plan: SwitchPlan, tick_ns: int, queue_limit_bytes: int | None) -> list[str]:
-    words = ["--tick-ns", str(tick_ns), "--queue-depth", f"{queue_bytes(queue_limit_bytes)}B"]
+    arguments = ["--tick-ns", str(tick_ns), "--queue-depth", f"{queue_bytes(queue_limit_bytes)}B"]
     for port in plan.ports:
-        words += ["--port-rate", f"{port.number}:{port.rate_bps}bps"]
-        words += ["--port-delay", f"{port.number}:{port.delay_ns}ns"]
-    return words
+        arguments += ["--port-rate", f"{port.number}:{port.rate_bps}bps"]
+        arguments += ["--port-delay", f"{port.number}:{port.delay_ns}ns"]
+    return arguments
 
 
 def queue_bytes(queue_limit_bytes: int | None) -> int:

@@ -101,15 +101,15 @@ class Prompt(CLI):
 
     def do_link(self, line: str) -> None:
         """Bring a link down or up: link NODE1 NODE2 down|up."""
-        words = line.split()
-        if len(words) != 3 or words[2] not in ("down", "up"):
+        arguments = line.split()
+        if len(arguments) != 3 or arguments[2] not in ("down", "up"):
             error("usage: link NODE1 NODE2 down|up\n")
             return
-        links = self._run.links.between(words[0], words[1])
+        links = self._run.links.between(arguments[0], arguments[1])
         if not links:
-            error(f"no link between {words[0]} and {words[1]}\n")
+            error(f"no link between {arguments[0]} and {arguments[1]}\n")
         for link in links:
-            if self._try(partial(self._run.links.set_state, link, words[2])) and words[2] == "down":
+            if self._try(partial(self._run.links.set_state, link, arguments[2])) and arguments[2] == "down":
                 output(dead_link(link.name, Timing()))
 
     def do_iperf(self, line: str) -> None:

@@ -35,15 +35,15 @@ _SYSTEM_PATHS = ("/usr/sbin", "/sbin")
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; the exit code."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    prompt, socket_words = words[1:2] == [PROMPT], words[2:]
-    wrong = len(socket_words) > 1 or not all(word.isdecimal() for word in socket_words)
-    if not words or words[0].startswith("-") or (words[1:] and not prompt) or wrong:
+    argv = list(sys.argv[1:] if arguments is None else arguments)
+    prompt, socket_arguments = argv[1:2] == [PROMPT], argv[2:]
+    wrong = len(socket_arguments) > 1 or not all(argument.isdecimal() for argument in socket_arguments)
+    if not argv or argv[0].startswith("-") or (argv[1:] and not prompt) or wrong:
         print(f"usage: run_fabric.py JOB.json [{PROMPT} [FD]]", file=sys.stderr)
         return 2
-    results = _socket(int(socket_words[0])) if socket_words else None
+    results = _socket(int(socket_arguments[0])) if socket_arguments else None
     try:
-        return _main(Path(words[0]), results, prompt=prompt)
+        return _main(Path(argv[0]), results, prompt=prompt)
     except FabricError as error:
         return _fail(str(error), error.exit_code)
     except SpecError as error:

@@ -45,7 +45,7 @@ def _say(event: str, text: str) -> None:
 def _write_run_file(job: Job, switches: Switches, controller: Controller, relay: Path) -> None:
     programs = {name: intent.program for name, intent in controller.intents.items()}
     content = runfile.RunFile(
-        topology=job.topology.words,
+        topology=job.topology.spec,
         scheme=msgspec.to_builtins(job.scheme),
         target=job.target,
         tick_ns=job.switches.tick_ns,

@@ -15,7 +15,7 @@ from scapy.packet import Packet
 
 from ptf_tests.fabric import DOWNLINK, UPLINK_GROUP, FabricTest
 from tailrace.codec.layers.detour import Detour
-from tailrace.codec.layers.local import ETHER_TYPE, Local
+from tailrace.codec.layers.local import ETHER_TYPE, LocalHeader
 
 THIRD_GROUP, FOURTH_GROUP = 21, 22
 ONWARD_GROUP = 31
@@ -33,8 +33,8 @@ class Link:
 
 def detoured(frame: Packet, group: int) -> Packet:
     """A frame between routers of one group, on its way to another one."""
-    next_type = ETHER_TYPE if Local in frame else 0x0800
-    header = Local() / Detour(group=group, next_type=next_type)
+    next_type = ETHER_TYPE if LocalHeader in frame else 0x0800
+    header = LocalHeader() / Detour(group=group, next_type=next_type)
     return Ether(src=frame[Ether].src, dst=frame[Ether].dst) / header / frame[Ether].payload.copy()
 
 

@@ -15,7 +15,7 @@ from tailrace.codec.layers.data_shim import DataShim, Stamp
 from tailrace.codec.layers.dscp import DSCP_SHIFT
 from tailrace.codec.layers.flow_pause import PAUSE_MAC, FlowPause, PauseOp
 from tailrace.codec.layers.flowcut_ack import FlowcutAck
-from tailrace.codec.layers.local import Local, Subtype
+from tailrace.codec.layers.local import LocalHeader, Subtype
 
 GATEWAY_MAC = "02:00:00:00:00:fe"
 UDP_PROTOCOL = 17
@@ -108,7 +108,7 @@ def shimmed(frame: Packet, hops: int, stamps: list[tuple[int, int]]) -> Packet:
     """A data frame as it travels between switches, with stamps (see `stamp`), the newest first."""
     stack = [stamp(*one) for one in stamps]
     ether = Ether(src=frame[Ether].src, dst=frame[Ether].dst)
-    return ether / Local() / DataShim(hops=hops, stack=stack) / frame[Ether].payload.copy()
+    return ether / LocalHeader() / DataShim(hops=hops, stack=stack) / frame[Ether].payload.copy()
 
 
 def flowcut_ack(
@@ -130,20 +130,20 @@ def flowcut_ack(
         **flow.key(),
         **forged,
     }
-    return Ether(src=mac_of(flow.dst), dst=mac_of(flow.src)) / Local() / FlowcutAck(**fields)
+    return Ether(src=mac_of(flow.dst), dst=mac_of(flow.src)) / LocalHeader() / FlowcutAck(**fields)
 
 
 def pause(flow: Flow, op: PauseOp, credit_bytes: int = 0, src_mac: str | None = None) -> Packet:
     """What the switch of the source tells the source."""
     ether = Ether(src=src_mac or mac_of(flow.dst), dst=PAUSE_MAC)
-    return ether / Local() / FlowPause(op=int(op), credit_bytes=credit_bytes, **flow.key())
+    return ether / LocalHeader() / FlowPause(op=int(op), credit_bytes=credit_bytes, **flow.key())
 
 
 __all__ = [
     "GATEWAY_MAC",
     "PAYLOAD",
     "Flow",
-    "Local",
+    "LocalHeader",
     "PauseOp",
     "Subtype",
     "classed",

@@ -26,7 +26,7 @@ from ptf_tests.fabric import (
     UPLINKS,
     FabricTest,
 )
-from ptf_tests.frames import Flow, Local, mac_of, number_of, roce
+from ptf_tests.frames import Flow, LocalHeader, mac_of, number_of, roce
 from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
 from tailrace.codec.layers.cnm import Cnm
 from tailrace.codec.layers.flow_pause import PAUSE_MAC
@@ -190,10 +190,10 @@ class PredictingTest(RlbTest, SlowPortTest):
 def cnm(valid_ticks: int, *, leaf: int = REMOTE_LEAF, hops: int = 0) -> Packet:
     """A warning of another switch; 0 withdraws it."""
     header = Cnm(port=9, leaf=leaf, hops=hops, valid_ticks=valid_ticks)
-    return Ether(src=mac_of(HOST), dst=PAUSE_MAC) / Local() / header
+    return Ether(src=mac_of(HOST), dst=PAUSE_MAC) / LocalHeader() / header
 
 
 def probed(frame: Packet, **fields: int) -> Packet:
     """A data frame of the other leaf with a probe."""
-    header = Local() / PathProbe(**{"leaf": REMOTE_LEAF, **fields})
+    header = LocalHeader() / PathProbe(**{"leaf": REMOTE_LEAF, **fields})
     return Ether(src=frame[Ether].src, dst=frame[Ether].dst) / header / frame[Ether].payload.copy()

@@ -11,7 +11,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from ptf_tests.fabric import DOWNLINK, FLOW, HOST, HOST_PORT, REMOTE, ROLELESS_PORT, UPLINKS, FabricTest
-from ptf_tests.frames import Flow, Local, PauseOp, Subtype, flowcut_ack, mac_of, pause, roce, shimmed
+from ptf_tests.frames import Flow, LocalHeader, PauseOp, Subtype, flowcut_ack, mac_of, pause, roce, shimmed
 
 ETHER_TYPE_LLDP = 0x88CC
 FROM_FABRIC = Flow(REMOTE, HOST)
@@ -24,7 +24,7 @@ def lldp() -> Packet:
 
 def of_subtype(subtype: int) -> Packet:
     """Our EtherType with a subtype and nothing that makes sense behind it."""
-    return Ether(src=mac_of(HOST), dst=mac_of(REMOTE)) / Local(subtype=subtype) / Raw(bytes(45))
+    return Ether(src=mac_of(HOST), dst=mac_of(REMOTE)) / LocalHeader(subtype=subtype) / Raw(bytes(45))
 
 
 def other_control_frames() -> list[Packet]:

@@ -24,14 +24,14 @@ from pathlib import Path
 from tailrace.cli.complete import KINDS
 from tailrace.cli.explain.resources_table import listing as programs
 from tailrace.cli.start.names import registry_of
-from tailrace.hosts.options.hf2t_spec import Hf2tWords
+from tailrace.hosts.options.hf2t_spec import Hf2tSpec
 from tailrace.schemes.base import BY_TOPOLOGY, Common
 from tailrace.spec.keys import Key, keys_of
 from tailrace.spec.units import format_bytes
 
 ROOT = Path(__file__).resolve().parent.parent
 EVERY, HF2T = "every-scheme", "hf2t"
-STRUCTS = {EVERY: Common, HF2T: Hf2tWords}
+STRUCTS = {EVERY: Common, HF2T: Hf2tSpec}
 """What schemes share, which stands once."""
 
 _BLOCK = re.compile(r"(<!-- keys: ([a-z0-9-]+)((?: [a-z0-9_-]+)*) -->\n).*?(<!-- end of keys -->)", re.DOTALL)

@@ -117,7 +117,7 @@ def switch_command(target: str, executable: str) -> list[str]:
     What waits by going round in the switch would otherwise take the whole processor.
     """
     numbers = switch_numbers(P4_BUILD / "ecmp.p4info.txtpb")
-    interfaces = [word for port in range(PORTS) for word in ("-i", f"{port}@sw{port}")]
+    interfaces = [argument for port in range(PORTS) for argument in ("-i", f"{port}@sw{port}")]
     options = ["--device-id", str(DEVICE_ID), *interfaces, "--no-p4"]
     command = [executable, *options, "--", "--grpc-server-addr", ADDRESS]
     for option in ("cpu_port", "drop_port", "priority_queues"):
@@ -147,7 +147,7 @@ def ptf_command(
 ) -> list[str]:
     """Ptf on a folder of tests, with one interface a port; thrift_port 0: the switch has no Thrift server."""
     ours = tests_folder(plugin)
-    interfaces = [word for port in range(PORTS) for word in ("--interface", f"{port}@ptf{port}")]
+    interfaces = [argument for port in range(PORTS) for argument in ("--interface", f"{port}@ptf{port}")]
     values: dict[str, str | int] = {
         "grpcaddr": ADDRESS,
         "device_id": DEVICE_ID,
@@ -204,8 +204,10 @@ def run_tests(options: argparse.Namespace) -> int:
             command = [*namespace.prefix, *switch_command(options.target, switch)]
             process = subprocess.Popen(command, cwd=scratch, stdout=log, stderr=subprocess.STDOUT)
             try:
-                words = ptf_command(options.target, ptf, scratch, options.tests, options.plugin, thrift_port)
-                tests = [*namespace.prefix, *words]
+                command = ptf_command(
+                    options.target, ptf, scratch, options.tests, options.plugin, thrift_port
+                )
+                tests = [*namespace.prefix, *command]
                 code = run_beside(process, tests, scratch)
                 died = process.poll()
             finally:
@@ -236,12 +238,12 @@ def run_parts(options: argparse.Namespace) -> int:
     """The files of tests to as many runs of this program; what each printed, one after the other."""
     dealt = deal(tests_folder(options.plugin).glob("test_*.py"), options.parts)
     given = {"plugin": options.plugin, "switch": options.switch, "ptf": options.ptf, "target": options.target}
-    words = [f"--{name}={value}" for name, value in given.items() if value is not None]
+    arguments = [f"--{name}={value}" for name, value in given.items() if value is not None]
     with contextlib.ExitStack() as stack:
         running = []
         for part in dealt:
             output = stack.enter_context(tempfile.TemporaryFile())
-            command = [sys.executable, __file__, *words, *part]
+            command = [sys.executable, __file__, *arguments, *part]
             process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
             stack.callback(stop, process)
             running.append((process, output))

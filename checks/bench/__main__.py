@@ -19,7 +19,7 @@ import grpc
 from checks.bench import footprint, htsim, pipeline, program, tables, virtual
 from checks.bench.quiet import measured
 from checks.bench.result import Result, table
-from tailrace.spec.arguments import Parser
+from tailrace.spec.arguments import ArgumentParser
 from tailrace.spec.errors import Error, SpecError
 from tailrace.spec.text import one_line
 
@@ -57,7 +57,7 @@ def _document(results: Sequence[Result], quick: bool) -> dict[str, object]:
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = Parser(
+    parser = ArgumentParser(
         prog="python -m checks.bench",
         description="Speed and size of the native switch and of virtual networks.",
     )

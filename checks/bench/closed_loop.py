@@ -145,10 +145,10 @@ class Generator:
         return Figures(out.packets / (out.elapsed_ns / 1e9), p50_ns, p99_ns, out.lost)
 
 
-def _ip(*words: str) -> None:
-    done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
+def _ip(*arguments: str) -> None:
+    done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise BenchError(f"ip {' '.join(words)}: {done.stderr.strip()}")
+        raise BenchError(f"ip {' '.join(arguments)}: {done.stderr.strip()}")
 
 
 def enter_namespace() -> None:
@@ -331,10 +331,10 @@ def _end(_signal: int, _frame: object) -> None:
 
 def _numbers(parser: argparse.ArgumentParser, option: str, text: str) -> list[int]:
     """Whole numbers from 1 to 16384 with commas between; anything else ends the program."""
-    words = text.split(",")
-    if not all(word.isdecimal() and 1 <= int(word) <= _MOST for word in words):
+    numbers = text.split(",")
+    if not all(number.isdecimal() and 1 <= int(number) <= _MOST for number in numbers):
         parser.error(f"{option} {text}: expected whole numbers from 1 to {_MOST} with commas between")
-    return [int(word) for word in words]
+    return [int(number) for number in numbers]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -63,7 +63,7 @@ class Size:
     def hosts(self) -> int:
         return self.k**3 // 4
 
-    def words(self, flow_bytes: int) -> dict[str, object]:
+    def settings(self, flow_bytes: int) -> dict[str, object]:
         """The experiment's keys, with flows of another size."""
         return {
             "topology": f"fat-tree:k={self.k},rate={RATE_MBPS // 1000}Gbps,delay=1us",
@@ -88,7 +88,7 @@ class Times:
 
 def connection_matrix(size: Size) -> str:
     """The permutation of our plan as htsim reads it: hosts by their number, start in ps, bytes."""
-    job = plan(make(size.words(size.flow_bytes) | {"scheme": "ecmp"}), "virtual").job
+    job = plan(make(size.settings(size.flow_bytes) | {"scheme": "ecmp"}), "virtual").job
     number = {host.ip: place for place, host in enumerate(job.topology.hosts)}
     lines = [f"Nodes {len(number)}", f"Connections {len(job.flows)}"]
     for place, flow in enumerate(job.flows, start=1):
@@ -136,9 +136,10 @@ def timed(command: Sequence[str], folder: Path | None = None) -> tuple[Times, st
 
 def run_ours(size: Size, scheme: str, folder: Path) -> Times:
     """One run of `tailrace run`."""
-    words = [word for key, value in size.words(size.flow_bytes).items() for word in (f"--{key}", str(value))]
+    settings = size.settings(size.flow_bytes)
+    options = [argument for key, value in settings.items() for argument in (f"--{key}", str(value))]
     ours = ("-m", "tailrace.cli.main", "run", "--target", "virtual", "--scheme", scheme)
-    times, _ = timed([sys.executable, *ours, *words, "--out", str(folder / scheme)])
+    times, _ = timed([sys.executable, *ours, *options, "--out", str(folder / scheme)])
     return times
 
 

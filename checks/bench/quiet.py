@@ -51,7 +51,7 @@ def processor_s(stat: str) -> tuple[float, float]:
     """Seconds since the start of the machine that all processes used, and that were stolen: the first line of
     /proc/stat (proc(5)). Time in interrupts is nobody's.
     """
-    ticks = [int(word) for word in stat.partition("\n")[0].split()[1:]]
+    ticks = [int(field) for field in stat.partition("\n")[0].split()[1:]]
     return (ticks[_USER] + ticks[_NICE] + ticks[_SYSTEM]) / _TICKS_PER_S, ticks[_STEAL] / _TICKS_PER_S
 
 

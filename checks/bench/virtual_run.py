@@ -99,13 +99,13 @@ def measure(load: Load) -> Figures:
     """
     if load.hosts != hosts.IMPLEMENTATION:
         raise BenchError(f"NICs are {hosts.IMPLEMENTATION}, not {load.hosts}")
-    words = {
+    settings = {
         "scheme": load.scheme,
         "topology": TOPOLOGY.format(k=load.k),
         "workload": f"permutation:size={load.flow_bytes}B",
         "mtu": "2KiB",
     }
-    job = plan(make(words), "virtual").job
+    job = plan(make(settings), "virtual").job
     with Network(job.topology, seed=job.seed) as network:
         _configure(network, job.scheme)
         hops, cpu_s, wall_s = zip(*_rounds(network, job, load), strict=True)

@@ -28,7 +28,7 @@ from checks.conformance.run import Row, run_program
 from tailrace.bmv2.process import EXECUTABLE, available
 from tailrace.cbuild.artifacts import P4_BUILD, ROOT
 from tailrace.p4rt.errors import P4ProgramError, SwitchError
-from tailrace.spec.arguments import Parser
+from tailrace.spec.arguments import ArgumentParser
 from tailrace.spec.text import one_line
 from tailrace.switch.compiler import CompilerError as NotLoadedError
 
@@ -45,7 +45,7 @@ HEAD = " ".join(f"{name:{layout}}" for name, layout in COLUMNS)
 
 def arguments(argv: list[str] | None) -> argparse.Namespace:
     """Parse the command line."""
-    parser = Parser(prog="conformance", description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = ArgumentParser(prog="conformance", description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--out", type=Path, help="folder for conformance.json")
     parser.add_argument(
         "--packets", type=int, default=100_000, help="packets a program (default: %(default)s)"

@@ -25,7 +25,7 @@ from checks.soak.scenario import Scenario
 from checks.soak.shrink import shrink
 from tailrace.experiments.plan.seeds import number_range
 from tailrace.spec import SpecError
-from tailrace.spec.arguments import Parser
+from tailrace.spec.arguments import ArgumentParser
 from tailrace.spec.text import one_line
 
 MOST_SHRUNK = 3
@@ -74,7 +74,7 @@ def _seeds(text: str) -> range:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = Parser(prog="soak", description=__doc__, allow_abbrev=False)
+    parser = ArgumentParser(prog="soak", description=__doc__, allow_abbrev=False)
     parser.add_argument("--seeds", default="1..200", help="a range such as 1..200")
     parser.add_argument("--seed", type=int, help="one seed, and what it draws")
     parser.add_argument("--scenario", help="a scenario as --seed prints it")
@@ -124,8 +124,8 @@ def _many(seeds: range, workers: int, record: Path | None, *, shrinks: bool) -> 
     took_s = time.monotonic() - began_s
     for seed in list(failed)[: MOST_SHRUNK if shrinks else 0]:
         smaller = shrink(draw(seed))
-        words = msgspec.json.encode(smaller).decode()
-        print(f"python -m checks.soak --scenario '{words}'  # as small as {seed} fails")
+        document = msgspec.json.encode(smaller).decode()
+        print(f"python -m checks.soak --scenario '{document}'  # as small as {seed} fails")
     print(f"{len(seeds)} scenarios, {len(failed)} failed, {took_s:.0f} s")
     if record is not None:
         line = {

@@ -29,7 +29,7 @@ from run_fabric import check_machine
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.sim.job import write_job
-from tailrace.spec.arguments import Parser
+from tailrace.spec.arguments import ArgumentParser
 from tailrace.spec.errors import Error
 
 try:
@@ -116,7 +116,7 @@ class Chaos(Run):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = Parser(prog="soak.chaos", description=__doc__, allow_abbrev=False)
+    parser = ArgumentParser(prog="soak.chaos", description=__doc__, allow_abbrev=False)
     parser.add_argument("--minutes", type=int, default=5, help="how long (5)")
     parser.add_argument("--scheme", default=FLOWCUT, help=f"what the switches run ({FLOWCUT})")
     parser.add_argument("--seed", type=int, default=1, help="of flows and faults (1)")

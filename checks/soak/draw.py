@@ -49,11 +49,11 @@ def draw(seed: int) -> Scenario:
     """The scenario of a seed; always the same, on every machine."""
     rng = random.Random(f"soak {VERSION} {seed}")
     while True:
-        scenario = Scenario(seed, _words(rng))
+        scenario = Scenario(seed, _settings(rng))
         try:
             job = scenario.plan().job
             times = _Times(rng, usual_interval_ns(job))
-            scenario.words["fault"] = _faults(rng, times, job)
+            scenario.settings["fault"] = _faults(rng, times, job)
             scenario = replace(scenario, chaos=_chaos(rng, times, job))
             scenario.plan()
             if scenario.chaos.old:
@@ -84,9 +84,9 @@ class _Times:
         return round(self.rng.choice((0.04, 0.4, 2, 6)) * self.rng.uniform(0.8, 1.2) * self.interval_ns)
 
 
-def _words(rng: random.Random) -> dict[str, Any]:
+def _settings(rng: random.Random) -> dict[str, Any]:
     [topology] = rng.choices(TOPOLOGIES, WEIGHTS)
-    words: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "scheme": _scheme(rng),
         "topology": topology,
         "workload": _workload(rng),
@@ -94,8 +94,8 @@ def _words(rng: random.Random) -> dict[str, Any]:
         "mtu": rng.choice(MTUS),
     }
     if rng.random() < 0.35:
-        words["pfc"] = "default"
-    return words
+        settings["pfc"] = "default"
+    return settings
 
 
 def _scheme(rng: random.Random, *names: str) -> str:

@@ -202,7 +202,7 @@ def _cut_off(result: Result, scenario: Scenario) -> bool:
 
 def _promises_order(scenario: Scenario, control: Disturbed, result: Result) -> bool:
     """Whether packets of a flow must arrive in order."""
-    scheme, *keys = scenario.words["scheme"].replace(":", ",").split(",")
+    scheme, *keys = scenario.settings["scheme"].replace(":", ",").split(",")
     if scheme in IN_ORDER:
         # not while switches hold what another scheme wanted; and those without state move flows when next
         # hops change, as they do at once where a link was taken for dead (docs/flowcut.md, What is tested)
@@ -216,8 +216,8 @@ def _promises_order(scenario: Scenario, control: Disturbed, result: Result) -> b
 
 def _keeps_order(scenario: Scenario) -> bool:
     """Whether the scheme keeps flows in order while nothing changes."""
-    words = set(scenario.words["scheme"].replace(":", ",").split(","))
-    return any(words >= set(one.split(":")) for one in (*IN_ORDER, *ONE_PATH))
+    settings = set(scenario.settings["scheme"].replace(":", ",").split(","))
+    return any(settings >= set(one.split(":")) for one in (*IN_ORDER, *ONE_PATH))
 
 
 def _when_it_is_quiet(network: Network, control: Disturbed, scenario: Scenario) -> Iterator[str]:
@@ -256,4 +256,4 @@ def _loses(scenario: Scenario, control: Disturbed) -> bool:
     # queues of Spritz's programs hold one BDP and no more, with PFC, too (docs/spritz.md, Lossless)
     scheme = scenario.plan().job.scheme
     bounded = isinstance(scheme, ResolvedBounded) and not scheme.trims
-    return bool(names & set(LOSSES)) or disturbed or "pfc" not in scenario.words or bounded
+    return bool(names & set(LOSSES)) or disturbed or "pfc" not in scenario.settings or bounded

@@ -100,7 +100,7 @@ class Scenario(msgspec.Struct, frozen=True):
     """A run: the keys of an experiment, and what disturbs its controllers."""
 
     seed: int
-    words: dict[str, Any]
+    settings: dict[str, Any]
     chaos: Chaos = Chaos()
 
     def plan(self) -> Plan:
@@ -109,7 +109,7 @@ class Scenario(msgspec.Struct, frozen=True):
         Raises:
             SpecError: its words do not fit together.
         """
-        return _plan(msgspec.json.encode({**self.words, "seed": self.seed}))
+        return _plan(msgspec.json.encode({**self.settings, "seed": self.seed}))
 
     def earlier(self, topology: Topology) -> Resolved:
         """The scheme of the earlier controller.
@@ -122,9 +122,9 @@ class Scenario(msgspec.Struct, frozen=True):
     @property
     def faults(self) -> list[str]:
         """Those of the data plane, as words."""
-        return list(self.words.get("fault", ()))
+        return list(self.settings.get("fault", ()))
 
 
 @functools.lru_cache(maxsize=4)
-def _plan(words: bytes) -> Plan:
-    return plan(make(msgspec.json.decode(words)), "virtual")
+def _plan(settings: bytes) -> Plan:
+    return plan(make(msgspec.json.decode(settings)), "virtual")

@@ -60,7 +60,7 @@ def smaller(scenario: Scenario) -> Iterator[Scenario]:
 
 
 def _steps(scenario: Scenario) -> Iterator[Scenario]:
-    words, chaos = scenario.words, scenario.chaos
+    settings, chaos = scenario.settings, scenario.chaos
     plain = Chaos()
     yield replace(scenario, chaos=plain)
     if scenario.faults:
@@ -75,13 +75,13 @@ def _steps(scenario: Scenario) -> Iterator[Scenario]:
         yield replace(scenario, chaos=replace(chaos, full=_without(chaos.full, index)))
     for index in range(len(scenario.faults)):
         yield _with(scenario, fault=list(_without(tuple(scenario.faults), index)))
-    if words["topology"] not in SMALLEST:
+    if settings["topology"] not in SMALLEST:
         for topology in SMALLEST:
             yield _within(_with(scenario, topology=topology))
     for key in ("pfc", "transport", "mtu"):
-        if key in words:
-            yield replace(scenario, words={k: v for k, v in words.items() if k != key})
-    name, _, options = words["scheme"].partition(":")
+        if key in settings:
+            yield replace(scenario, settings={k: v for k, v in settings.items() if k != key})
+    name, _, options = settings["scheme"].partition(":")
     kept = options.split(",") if options else []
     for index in range(len(kept)):
         left = ",".join(_without(tuple(kept), index))
@@ -92,7 +92,7 @@ def _steps(scenario: Scenario) -> Iterator[Scenario]:
 
 def _within(scenario: Scenario) -> Scenario:
     """Without what happens to switches and links that its topology does not have."""
-    topology, chaos = parse_topology(scenario.words["topology"]), scenario.chaos
+    topology, chaos = parse_topology(scenario.settings["topology"]), scenario.chaos
     names = {switch.name for switch in topology.switches}
     chaos = replace(
         chaos,
@@ -103,8 +103,8 @@ def _within(scenario: Scenario) -> Scenario:
     return replace(scenario, chaos=chaos)
 
 
-def _with(scenario: Scenario, **words: object) -> Scenario:
-    return replace(scenario, words={**scenario.words, **words})
+def _with(scenario: Scenario, **settings: object) -> Scenario:
+    return replace(scenario, settings={**scenario.settings, **settings})
 
 
 def _without(items: tuple[T, ...], index: int) -> tuple[T, ...]:

@@ -36,11 +36,11 @@ class TailraceSwitch(P4RuntimeSwitch):
 
     def add_arguments(self) -> list[str]:
         """The words of the command line, without the Thrift port."""
-        words: list[str] = super().add_arguments()
-        if "--thrift-port" in words:
-            place = words.index("--thrift-port")
-            del words[place : place + 2]
-        return words
+        arguments: list[str] = super().add_arguments()
+        if "--thrift-port" in arguments:
+            position = arguments.index("--thrift-port")
+            del arguments[position : position + 2]
+        return arguments
 
     def switch_status(self) -> bool:
         """Whether it runs and P4Runtime listens; waits while it compiles."""

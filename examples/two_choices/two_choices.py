@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
 from tailrace.schemes.extend import (
-    Around,
+    EntryPlan,
     P4Entity,
-    Plan,
     Resolved,
     SchemeConfig,
+    SchemeContext,
     Topology,
     base_rtt_ns,
     flowlet_config,
@@ -35,10 +35,10 @@ class TwoChoicesConfig(SchemeConfig, frozen=True, kw_only=True):
         int | None, keys.time("gap", "pause that begins a new flowlet", least=1, absent="by topology")
     ] = None
 
-    def resolve(self, topology: Topology, around: Around) -> ResolvedTwoChoices:
+    def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedTwoChoices:
         """The gap is one base RTT, unless it is given."""
-        gap_ns = base_rtt_ns(topology, around.frame_bytes) if self.gap_ns is None else self.gap_ns
-        return self.filled(ResolvedTwoChoices, topology, around, program="two_choices", gap_ns=gap_ns)
+        gap_ns = base_rtt_ns(topology, context.frame_bytes) if self.gap_ns is None else self.gap_ns
+        return self.resolved(ResolvedTwoChoices, topology, context, program="two_choices", gap_ns=gap_ns)
 
 
 class ResolvedTwoChoices(Resolved, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ class ResolvedTwoChoices(Resolved, frozen=True, kw_only=True):
         """The pause that may change a flow's path."""
         return self.gap_ns
 
-    def entities(self, plan: Plan) -> Iterator[P4Entity]:
+    def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
         """What every program holds, the gap, and the slots once more for each choice."""
         yield from usual(plan, flowlet_config(plan, self.gap_ns))
         for table in CHOICES:

@@ -76,7 +76,7 @@ def experiment(base: Base = None, /, *, scale: str | None = None, **keys: Unpack
     Raises:
         SpecError: a key, value or file that cannot be used.
     """
-    values = {key: in_words(key, value) for key, value in keys.items()}
+    values = {key: as_spec(key, value) for key, value in keys.items()}
     if not isinstance(base, Experiment):
         return read_experiment(None if base is None else Path(base), scale, values)
     if scale is not None:
@@ -84,16 +84,16 @@ def experiment(base: Base = None, /, *, scale: str | None = None, **keys: Unpack
     return make(values, base)
 
 
-def in_words(key: str, value: Any) -> Any:
+def as_spec(key: str, value: Any) -> Any:
     """A key's value in the types that TOML knows.
 
     Raises:
         SpecError: a struct that no words mean.
     """
     if key == "fault" and isinstance(value, list | tuple):
-        return [FAULTS.words_of(each) for each in value]
+        return [FAULTS.spec_of(each) for each in value]
     if key in _STRUCTS:
-        return _STRUCTS[key].words_of(value)
+        return _STRUCTS[key].spec_of(value)
     if not isinstance(value, tuple | range):
         return value
     # one more seed than there may be is enough to refuse them

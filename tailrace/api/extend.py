@@ -35,7 +35,7 @@ from tailrace.sim.link_faults import AckLoss, Blackhole, Drop, LinkDown, LinkSlo
 from tailrace.spec import SpecError, keys
 from tailrace.topology import Host, Topology
 from tailrace.topology.families.build import Builder
-from tailrace.topology.families.options import GroupLinks, Links
+from tailrace.topology.families.options import GroupLinks, LinkOptions
 from tailrace.topology.families.options import register as register_topology
 
 register_fault = FAULTS.register
@@ -52,8 +52,8 @@ __all__ = [
     "GroupLinks",
     "Host",
     "LinkDown",
+    "LinkOptions",
     "LinkSlow",
-    "Links",
     "PatternError",
     "Peers",
     "Result",

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from tailrace.api.experiment import Base, Keys, experiment, in_words
+from tailrace.api.experiment import Base, Keys, as_spec, experiment
 from tailrace.experiments.plan.defaults import PRESET
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.experiment_file import check_label, schemes_of
@@ -282,13 +282,13 @@ def _named(
     if isinstance(schemes, Mapping):
         for label in schemes:
             check_label(label)
-        return {label: in_words("scheme", one) for label, one in schemes.items()}
+        return {label: as_spec("scheme", one) for label, one in schemes.items()}
     if isinstance(schemes, str) or not schemes:
         raise SpecError(f"schemes: expected a list of schemes, found {schemes!r}")
-    found = [in_words("scheme", one) for one in schemes]
-    for words in found:
-        if found.count(words) > 1:
-            raise SpecError(f"schemes: {words!r} is given twice")
+    found = [as_spec("scheme", one) for one in schemes]
+    for spec in found:
+        if found.count(spec) > 1:
+            raise SpecError(f"schemes: {spec!r} is given twice")
     return dict(zip(labels(found), found, strict=True))
 
 
@@ -383,7 +383,7 @@ def _text(key: str, value: Any) -> str:
     """A value of an axis as words have it."""
     if isinstance(value, bool):
         return str(value).lower()
-    return str(in_words(key, value))
+    return str(as_spec(key, value))
 
 
 def _keep(path: Path, text: str) -> None:

@@ -71,19 +71,19 @@ _log = logging.getLogger("tailrace.switch.build")
 
 
 @dataclass(frozen=True, slots=True)
-class Compiler:
+class CCompiler:
     """The words of a command that compiles, the first an absolute path, and what tells it from others."""
 
-    words: tuple[str, ...]
+    argv: tuple[str, ...]
     identity: str
 
     @property
     def name(self) -> str:
         """What people call it."""
-        return Path(self.words[0]).name
+        return Path(self.argv[0]).name
 
 
-def compiler() -> Compiler:
+def compiler() -> CCompiler:
     """The C compiler: the words of ``$CC``, or ``cc``.
 
     Raises:
@@ -91,25 +91,25 @@ def compiler() -> Compiler:
     """
     given = os.environ.get("CC") or "cc"
     try:
-        words = shlex.split(given)
+        argv = shlex.split(given)
     except ValueError:
-        words = []
-    if not words or not given.isprintable():
+        argv = []
+    if not argv or not given.isprintable():
         raise BuildError(f"CC is {given!r}, expected a command")
-    found = shutil.which(words[0], path=None if "/" in words[0] else confined.search_path())
+    found = shutil.which(argv[0], path=None if "/" in argv[0] else confined.search_path())
     if found is None:
         raise BuildError(
-            f"no C compiler: {words[0]} is not on PATH (Debian, Ubuntu: install gcc and libc6-dev)"
+            f"no C compiler: {argv[0]} is not on PATH (Debian, Ubuntu: install gcc and libc6-dev)"
         )
     # not resolved: ccache and the like go by the name that they are called by
     path = Path(found).absolute()
-    return Compiler((str(path), *words[1:]), _identity(path, tuple(words[1:])))
+    return CCompiler((str(path), *argv[1:]), _identity(path, tuple(argv[1:])))
 
 
 @functools.cache
-def _identity(path: Path, words: tuple[str, ...]) -> str:
-    parts = [" ".join(words)]
-    for part in (path, *(Path(name) for word in words if (name := shutil.which(word)) is not None)):
+def _identity(path: Path, argv: tuple[str, ...]) -> str:
+    parts = [" ".join(argv)]
+    for part in (path, *(Path(name) for argument in argv if (name := shutil.which(argument)) is not None)):
         file = part.resolve().stat()
         if file.st_mode & stat.S_IWOTH:
             raise BuildError(f"the compiler {part} is not trusted: everybody can write it")
@@ -260,16 +260,16 @@ class Recipe:
                 self._compile(cc, folder, target, options)
         return target
 
-    def _compile(self, cc: Compiler, folder: cache.Folder, target: str, options: tuple[str, ...]) -> None:
+    def _compile(self, cc: CCompiler, folder: cache.Folder, target: str, options: tuple[str, ...]) -> None:
         with folder.scratch(target) as scratch:
             try:
                 files = self._files(scratch)
             except OSError as error:
                 raise cache.trouble(folder.path, error) from None
             made = scratch / "made.so"
-            command = [*cc.words, *options, *(f"-I{path}" for path in self.include), "-o", str(made)]
+            command = [*cc.argv, *options, *(f"-I{path}" for path in self.include), "-o", str(made)]
             command += [*map(str, files), *self.link]
-            read = confined.readable(Path(cc.words[0]), [*self.include, *(path.parent for path in files)])
+            read = confined.readable(Path(cc.argv[0]), [*self.include, *(path.parent for path in files)])
             run = confined.run(command, scratch, read)
             _log.debug("%s made with %s; confined by: %s", target, cc.name, ", ".join(run.active))
             if run.status != 0 or not made.is_file():
@@ -347,7 +347,7 @@ def shared_library(
     return library_recipe(name, sources, include, sanitize=sanitize, link=link).path()
 
 
-class _Ended(BaseException):
+class _Terminated(BaseException):
     """A signal that would have ended the process."""
 
 
@@ -361,13 +361,13 @@ def ended_in_order() -> Iterator[None]:
     def end(number: int, _: FrameType | None) -> None:
         for each in numbers:
             signal.signal(each, signal.SIG_IGN)
-        raise _Ended(number)
+        raise _Terminated(number)
 
     for number in numbers:
         signal.signal(number, end)
     try:
         yield
-    except _Ended as ended:
+    except _Terminated as ended:
         for number in numbers:
             signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), ended.args[0])

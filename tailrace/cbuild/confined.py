@@ -33,7 +33,7 @@ _GRACE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ResourceLimits:
     """What one run may take: seconds, seconds of one process, MiB of one process, MiB of one file."""
 
     time_s: float = 600.0
@@ -42,11 +42,11 @@ class Limits:
     file_mib: int = 512
 
 
-LIMITS = Limits()
+LIMITS = ResourceLimits()
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CommandOutcome:
     """How a run ended. `status` is negative for a signal; `output` is what both outputs said, bounded."""
 
     status: int
@@ -57,8 +57,8 @@ class Outcome:
 
 def search_path() -> str:
     """PATH for compilers: the absolute folders of this process's."""
-    words = [word for word in os.environ.get("PATH", "").split(os.pathsep) if word.startswith("/")]
-    return os.pathsep.join(words) or _DEFAULT_PATH
+    folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if folder.startswith("/")]
+    return os.pathsep.join(folders) or _DEFAULT_PATH
 
 
 def environment(scratch: Path) -> dict[str, str]:
@@ -107,8 +107,8 @@ def run(
     *,
     cwd: Path | None = None,
     more_environment: dict[str, str] | None = None,
-    limits: Limits | None = None,
-) -> Outcome:
+    limits: ResourceLimits | None = None,
+) -> CommandOutcome:
     """Runs a command and waits. Whatever ends this call, the command and its children have ended, too.
 
     Args:
@@ -135,15 +135,15 @@ def run(
         "memory_mib": limits.memory_mib,
         "file_mib": limits.file_mib,
     }
-    answer = _ask(json.dumps(job).encode() + b"\n", limits.time_s + _GRACE_S)
+    response = _ask(json.dumps(job).encode() + b"\n", limits.time_s + _GRACE_S)
     try:
-        outcome = json.loads(answer)
+        outcome = json.loads(response)
     except ValueError:
         raise BuildError(f"{Path(command[0]).name} was stopped") from None
     if outcome["failed"] is not None:
         raise BuildError(f"{command[0]} cannot be run: {outcome['failed']}")
     timed_out = outcome["why"] == "time"
-    return Outcome(outcome["status"], outcome["said"], timed_out, tuple(outcome["active"]))
+    return CommandOutcome(outcome["status"], outcome["said"], timed_out, tuple(outcome["active"]))
 
 
 def _ask(job: bytes, within_s: float) -> bytes:
@@ -173,7 +173,7 @@ def _converse(process: subprocess.Popen[bytes], job: bytes, within_s: float) -> 
     with suppress(BrokenPipeError):
         process.stdin.write(job)
         process.stdin.flush()
-    answer = bytearray()
+    response = bytearray()
     deadline = time.monotonic() + within_s
     poll = select.poll()
     poll.register(process.stdout, select.POLLIN)
@@ -182,8 +182,8 @@ def _converse(process: subprocess.Popen[bytes], job: bytes, within_s: float) -> 
             got = os.read(process.stdout.fileno(), 65536)
             if not got:
                 break
-            answer += got
-    return bytes(answer)
+            response += got
+    return bytes(response)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -232,13 +232,13 @@ def main() -> int:
     if why == "abandoned":
         shutil.rmtree(job["scratch"], ignore_errors=True)
         return 1
-    words = os.read(status_in, 4096).decode(errors="replace").splitlines()
-    active = [word for word in words if not word.startswith("!")]
-    failed = next((word[1:] for word in words if word.startswith("!")), None)
+    lines = os.read(status_in, 4096).decode(errors="replace").splitlines()
+    active = [line for line in lines if not line.startswith("!")]
+    failed = next((line[1:] for line in lines if line.startswith("!")), None)
     outcome = {"why": why, "status": status, "failed": failed, "active": active}
     outcome["said"] = said.decode(errors="replace")
-    with os.fdopen(1, "wb") as answer:
-        answer.write(json.dumps(outcome).encode())
+    with os.fdopen(1, "wb") as response:
+        response.write(json.dumps(outcome).encode())
     return 0
 
 

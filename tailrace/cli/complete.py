@@ -78,7 +78,7 @@ def complete_columns(context: typer.Context, incomplete: str) -> list[str]:
     return [f"{before}{comma}{name}" for name in complete_column(context, last)]
 
 
-def complete_words(kind: str, ending: str = "") -> Completer:
+def complete_specs(kind: str, ending: str = "") -> Completer:
     """Names of a kind of words, then keys behind the colon; files that end so, too."""
 
     def complete(incomplete: str) -> list[str]:

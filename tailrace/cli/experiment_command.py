@@ -235,8 +235,8 @@ def _say_where(folder: Path, done: Comparison, display: Display, ran: str) -> No
     ]
     if ran != _COMMON:
         commands.insert(1, (("compare", _COMMON, "--target", "virtual"), "every scheme on one network"))
-    for words, what in commands:
-        display.say(f"  {shlex.join((name, *words))}\n      {what}")
+    for arguments, what in commands:
+        display.say(f"  {shlex.join((name, *arguments))}\n      {what}")
 
 
 def _shown(path: Path) -> Path:

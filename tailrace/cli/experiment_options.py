@@ -17,8 +17,8 @@ import typer
 from tailrace.cli.complete import (
     Completer,
     complete_experiment,
+    complete_specs,
     complete_transport,
-    complete_words,
     one_of,
 )
 from tailrace.cli.options import Plugin, with_signature
@@ -37,12 +37,12 @@ EXPERIMENT: dict[str, Any] = {
     "topology": _option(
         str,
         "leaf-spine:…, fat-tree:k=4, dragonfly:…, slim-fly:… or FILE.json",
-        complete_words("topology", ".json"),
+        complete_specs("topology", ".json"),
     ),
     "workload": _option(
         str,
         "permutation:…, alltoall:…, incast:degree=8, random:flows=100, … or FILE.csv",
-        complete_words("workload", ".csv"),
+        complete_specs("workload", ".csv"),
     ),
     "flows": _option(int, "number of flows, where the workload leaves it open"),
     "target": _option(str, "auto, bmv2, native or virtual", one_of("auto", "bmv2", "native", "virtual")),
@@ -50,7 +50,7 @@ EXPERIMENT: dict[str, Any] = {
     "fault": _option(
         list[str],
         "link-slow:…, link-down:…, drop:rate=0.01, ack-loss:…; may be repeated; none: none of the file's",
-        complete_words("fault"),
+        complete_specs("fault"),
     ),
     "time_scale": _option(float, "how many times slower than stated everything runs; by target without it"),
     "transport": _option(
@@ -87,7 +87,7 @@ Schemes = Annotated[
         help="ecmp, letflow, flowcut:variant=nic, …: schemes with their options; may be repeated, or several "
         "with commas between them",
         show_default=False,
-        autocompletion=complete_words("scheme"),
+        autocompletion=complete_specs("scheme"),
     ),
 ]
 Pcap = Annotated[bool, typer.Option("--pcap", help="capture every link to OUT/pcap")]

@@ -71,9 +71,9 @@ def _named_output() -> Iterator[None]:
     before = stream.write, stream.flush
 
     def named(call: Callable[..., Any]) -> Callable[..., Any]:
-        def write(*words: Any) -> Any:
+        def write(*arguments: Any) -> Any:
             try:
-                return call(*words)
+                return call(*arguments)
             except OSError as error:
                 if error.errno is None:
                     raise
@@ -142,10 +142,10 @@ def _terminable() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _guarded(words: list[str]) -> int:
+def _guarded(arguments: list[str]) -> int:
     """The exit status of the command; what nobody foresaw becomes one line."""
     try:
-        return _run(words)
+        return _run(arguments)
     except (KeyboardInterrupt, _Ended, BrokenPipeError):
         raise
     except SystemExit as error:
@@ -178,14 +178,14 @@ def make_app() -> Group:
     return make()
 
 
-def _run(words: list[str]) -> int:
+def _run(arguments: list[str]) -> int:
     import typer
     from typer.exceptions import TyperException
 
     from tailrace.spec import Error, SpecError
 
     try:
-        status = _called(words)
+        status = _called(arguments)
     except typer.Abort:
         # Ctrl-C within the command, or the end of standard input where something was asked
         raise KeyboardInterrupt from None
@@ -214,14 +214,14 @@ def _run(words: list[str]) -> int:
     return status if isinstance(status, int) else DONE
 
 
-def _called(words: list[str]) -> Any:
+def _called(arguments: list[str]) -> Any:
     """Calls the command.
 
     Raises:
         SpecError: a plug-in caused an error; on one line with its file and line.
     """
     try:
-        return make_app()(words, prog_name=PROGRAM, standalone_mode=False)
+        return make_app()(arguments, prog_name=PROGRAM, standalone_mode=False)
     except BaseException as error:
         # loaded by now, if anything of a plug-in is; its import takes as long as help does
         plugins = sys.modules.get("tailrace.spec.plugins")

@@ -72,10 +72,10 @@ def command(environment: Mapping[str, str]) -> list[str]:
 
 def _preset(schemes: Sequence[str]) -> str:
     """The preset that suits some schemes."""
-    names = [_name(words) for words in schemes]
+    names = [_name(spec) for spec in schemes]
     if LOSSLESS in names:
         return LOSSLESS
-    if any(_stretches(words) for words in schemes):
+    if any(_stretches(spec) for spec in schemes):
         return STRETCHED
     return STEERED if STEERED in names else BASIC
 
@@ -83,46 +83,44 @@ def _preset(schemes: Sequence[str]) -> str:
 def _lossless(schemes: Sequence[str]) -> dict[str, str]:
     """Options that follow from RLB's words: its threshold is that of the switches, too."""
     found = {}
-    pauses = [parse(words).options.get("pfc") for words in schemes if _name(words) == LOSSLESS]
+    pauses = [parse(spec).options.get("pfc") for spec in schemes if _name(spec) == LOSSLESS]
     if pauses[0] is not None:
         found["pfc"] = f"xoff={pauses[0]}"
-    if any(TAGGED in (_name(words), _variant(words)) for words in schemes):
+    if any(TAGGED in (_name(spec), _variant(spec)) for spec in schemes):
         found["transport"] = TAGGED_TRANSPORT
     return found
 
 
 def _of(preset: str) -> dict[str, dict[str, str]]:
     """The options of a preset's schemes, by the scheme's name; of two with one name those of the last."""
-    return {
-        parse(words).name: parse(words).options for words in schemes_of(PRESETS / f"{preset}.toml").values()
-    }
+    return {parse(spec).name: parse(spec).options for spec in schemes_of(PRESETS / f"{preset}.toml").values()}
 
 
-def _with_flowlets(words: str) -> str:
+def _with_flowlets(spec: str) -> str:
     """A scheme as it is compared where NICs stretch gaps, with what nobody said otherwise."""
     usual = _of(STRETCHED)[FLOWLETS]
-    keys = ["gap"] if _name(words) == FLOWLETS else []
-    if _stretches(words) and "t" not in parse(words).options:
+    keys = ["gap"] if _name(spec) == FLOWLETS else []
+    if _stretches(spec) and "t" not in parse(spec).options:
         keys.append("train")
-    return _filled_in(words, {key: usual[key] for key in keys})
+    return _filled_in(spec, {key: usual[key] for key in keys})
 
 
-def _filled_in(words: str, usual: Mapping[str, str]) -> str:
+def _filled_in(spec: str, usual: Mapping[str, str]) -> str:
     """A scheme with options that it does not have yet."""
     for key, value in usual.items():
-        if key not in parse(words).options:
-            words = str(parse(words).setting(key, value))
-    return words
+        if key not in parse(spec).options:
+            spec = str(parse(spec).setting(key, value))
+    return spec
 
 
-def _stretches(words: str) -> bool:
+def _stretches(spec: str) -> bool:
     """Whether NICs stretch gaps under a scheme."""
-    return stretches(parse(words).options)
+    return stretches(parse(spec).options)
 
 
-def _unstretched(words: str) -> str:
+def _unstretched(spec: str) -> str:
     """The same scheme without HF2T."""
-    parsed = parse(words)
+    parsed = parse(spec)
     for key in HF2T_KEYS:
         parsed.options.pop(key, None)
     if parsed.options.get("variant") == HF2T:
@@ -130,21 +128,21 @@ def _unstretched(words: str) -> str:
     return str(parsed)
 
 
-def _name(words: str) -> str:
+def _name(spec: str) -> str:
     """The name of a scheme."""
-    return words.partition(":")[0]
+    return spec.partition(":")[0]
 
 
-def _variant(words: str) -> str:
+def _variant(spec: str) -> str:
     """The selector that RLB builds on."""
-    return parse(words).options.get("variant") or _of(LOSSLESS)[LOSSLESS]["variant"]
+    return parse(spec).options.get("variant") or _of(LOSSLESS)[LOSSLESS]["variant"]
 
 
-def _completed(words: str) -> str:
+def _completed(spec: str) -> str:
     """A scheme in a network with PFC, with what nobody said otherwise."""
     usual = _of(LOSSLESS)[LOSSLESS]
-    keys = ("queue", "variant", "margin") if _name(words) == LOSSLESS else ("queue",)
-    return _filled_in(words, {key: usual[key] for key in keys})
+    keys = ("queue", "variant", "margin") if _name(spec) == LOSSLESS else ("queue",)
+    return _filled_in(spec, {key: usual[key] for key in keys})
 
 
 def _schemes(given: Mapping[str, str], *, prompt: bool) -> list[str]:
@@ -158,16 +156,16 @@ def _schemes(given: Mapping[str, str], *, prompt: bool) -> list[str]:
     if names is not None:
         schemes = _with_variant(split_schemes(names), variant)
         before = _baselines(schemes)
-        plain = [words for words in schemes if not _stretches(words)]
-        if not prompt and not set(before) & {name for words in plain for name in (words, _name(words))}:
+        plain = [spec for spec in schemes if not _stretches(spec)]
+        if not prompt and not set(before) & {name for spec in plain for name in (spec, _name(spec))}:
             schemes = [*before, *schemes]
     else:
         usual = tuple(schemes_of(PRESETS / f"{BASIC}.toml").values())
         schemes = _with_variant([WITH_VARIANTS[0]] if prompt else usual, variant)
-    if any(_name(words) == LOSSLESS for words in schemes):
-        return [_completed(words) for words in schemes]
-    if any(_stretches(words) for words in schemes):
-        return [_with_flowlets(words) for words in schemes]
+    if any(_name(spec) == LOSSLESS for spec in schemes):
+        return [_completed(spec) for spec in schemes]
+    if any(_stretches(spec) for spec in schemes):
+        return [_with_flowlets(spec) for spec in schemes]
     return schemes
 
 
@@ -176,21 +174,20 @@ def _with_variant(schemes: Sequence[str], variant: str | None) -> list[str]:
     if variant is None:
         return list(schemes)
     having = [FLOWLETS] if variant in LETFLOW_VARIANTS else WITH_VARIANTS
-    if not any(_name(words) in having for words in schemes):
+    if not any(_name(spec) in having for spec in schemes):
         raise SpecError(f"VARIANT={variant}: none of the schemes {', '.join(schemes)} has it")
     return [
-        str(parse(words).setting("variant", variant)) if _name(words) in having else words
-        for words in schemes
+        str(parse(spec).setting("variant", variant)) if _name(spec) in having else spec for spec in schemes
     ]
 
 
 def _baselines(schemes: Sequence[str]) -> tuple[str, ...]:
     """What schemes are compared with."""
-    selectors = [_variant(words) for words in schemes if _name(words) == LOSSLESS]
+    selectors = [_variant(spec) for spec in schemes if _name(spec) == LOSSLESS]
     if selectors:
         return tuple(dict.fromkeys(selectors))
-    if any(_stretches(words) for words in schemes):
-        return tuple(dict.fromkeys(_unstretched(words) for words in schemes if _stretches(words)))
+    if any(_stretches(spec) for spec in schemes):
+        return tuple(dict.fromkeys(_unstretched(spec) for spec in schemes if _stretches(spec)))
     beside = tuple(schemes_of(PRESETS / f"{_preset(schemes)}.toml").values())
     return beside[:-1] if _preset(schemes) == STEERED else beside[:1]
 

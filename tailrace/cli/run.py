@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tailrace.cli.complete import complete_words
+from tailrace.cli.complete import complete_specs
 from tailrace.cli.experiment_options import DEFAULT_OUT, File, Out, Pcap, Scale, given, with_experiment
 from tailrace.cli.options import View, with_view
 
@@ -20,7 +20,7 @@ def run(
     scheme: Annotated[
         str | None,
         typer.Option(
-            help="ecmp, spray, letflow, flowcut, …, with options", autocompletion=complete_words("scheme")
+            help="ecmp, spray, letflow, flowcut, …, with options", autocompletion=complete_specs("scheme")
         ),
     ] = None,
     variant: Annotated[

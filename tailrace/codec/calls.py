@@ -64,7 +64,7 @@ FRAME_SHIFT: Final = 41
 VLAN_SHIFT: Final = FRAME_SHIFT
 VLAN_MASK: Final = (1 << 12) - 1
 # Payload length and opcode: what a packet's number decides.
-FORM_MASK: Final = (1 << HOPS_SHIFT) - 1
+LENGTH_OPCODE_MASK: Final = (1 << HOPS_SHIFT) - 1
 
 SYNDROME_SHIFT: Final = 24
 MSN_MASK: Final = (1 << SYNDROME_SHIFT) - 1
@@ -73,8 +73,8 @@ COUNT_SHIFT: Final = 8
 NO_SHIM: Final = -1  # the ticks of a data packet without shim
 NO_QUANTA: Final = -1  # the quanta of a priority that a PFC frame does not speak of
 
-# Why a frame is of no use, by number; "unexpected" frames are found by the NIC itself.
-JUNK_NAMES: Final = ("other", "malformed", "bad_icrc", "not_ours")
+# Why a frame is discarded, by number; the NIC itself finds "unexpected" frames.
+DISCARD_REASONS: Final = ("other", "malformed", "bad_icrc", "not_ours")
 
 # A time that never comes.
 NEVER: Final = 1 << 61

@@ -8,11 +8,11 @@ from zlib import crc32
 from scapy.layers.inet import IP, UDP
 
 from tailrace.codec.layers.bth import BTH
-from tailrace.codec.layout import Layout
+from tailrace.codec.layout import HeaderLayout
 
 ICRC_BYTES = 4
 
-_STACK = Layout(IP, UDP, BTH)
+_STACK = HeaderLayout(IP, UDP, BTH)
 # Ones in place of the dummy local route header that the ICRC begins with.
 ICRC_START = crc32(b"\xff" * 8)
 # Fields that may change on the way count as ones: TOS, TTL, both checksums, FECN, BECN and the path tag.

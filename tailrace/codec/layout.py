@@ -31,7 +31,7 @@ class Span:
         return (self.start + self.bits) // 8
 
 
-class Layout:
+class HeaderLayout:
     """Offsets of all fields in a stack of fixed headers; lists of options are empty, trailers absent."""
 
     def __init__(self, *layers: type[Packet]) -> None:
@@ -77,6 +77,6 @@ class Layout:
             raise ValueError(f"{name}: {value} does not fit into {field.bits} bits")
         first, last = field.start // 8, (field.start + field.bits + 7) // 8
         shift = last * 8 - field.start - field.bits
-        word = int.from_bytes(buffer[first:last], "big")
-        word = word & ~(self.mask(name) << shift) | value << shift
-        buffer[first:last] = word.to_bytes(last - first, "big")
+        integer = int.from_bytes(buffer[first:last], "big")
+        integer = integer & ~(self.mask(name) << shift) | value << shift
+        buffer[first:last] = integer.to_bytes(last - first, "big")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What NICs and the owners of their wires see of each other, in virtual time and in real time alike.
 
-    owner -> Port.arrive(frame) -> Nic.on_data, on_ack, ...   one call a frame, whatever it is
-    owner -> Port.depart()      -> Nic.next_packet            whenever the wire is free and it is time
+    owner -> NicPort.arrive(frame) -> Nic.on_data, on_ack, ...   one call a frame, whatever it is
+    owner -> NicPort.depart()     -> Nic.next_packet            whenever the wire is free and it is time
 
 `hosts.nic.nic.Nic` is a NIC; one in plain Python needs the same methods, or those of `FrameNic`.
 
@@ -20,7 +20,7 @@ from typing import Protocol
 
 from tailrace.codec.build import codec_extension
 from tailrace.codec.calls import Packet
-from tailrace.codec.table import offsets, ones
+from tailrace.codec.table import icrc_mask, offsets
 
 
 class _Sends(Protocol):
@@ -54,7 +54,7 @@ class PacketNic(_Sends, Protocol):
 
     @property
     def address(self) -> int:
-        """Its IPv4 address: what is for another one is junk."""
+        """Its IPv4 address: frames for others are discarded."""
         ...
 
     def template(self, template_id: int) -> tuple[bytes, bytes]:
@@ -99,15 +99,15 @@ class PacketNic(_Sends, Protocol):
         """A PFC frame."""
         ...
 
-    def on_junk(self, now_ns: int, reason: int) -> None:
-        """A frame that is of no use."""
+    def on_discard(self, now_ns: int, reason: int) -> None:
+        """A frame to be discarded."""
         ...
 
 
 Nic = PacketNic | FrameNic
 
 
-class Port(Protocol):
+class NicPort(Protocol):
     """A NIC behind the codec in C (tc_python.c), for whoever owns its wire."""
 
     def arrive(self, now_ns: int, frame: bytes, virtual_bytes: int = 0, /) -> None:
@@ -121,15 +121,15 @@ class Port(Protocol):
 
 @functools.cache
 def _codec() -> object:
-    return codec_extension().Codec(offsets(), ones())
+    return codec_extension().Codec(offsets(), icrc_mask())
 
 
-def port(nic: Nic) -> Port:
+def port(nic: Nic) -> NicPort:
     """The port of a NIC.
 
     Raises:
         BuildError: the C part cannot be compiled.
         AttributeError: it is no NIC.
     """
-    made: Port = codec_extension().Port(_codec(), nic)
+    made: NicPort = codec_extension().NicPort(_codec(), nic)
     return made

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from tailrace.codec.checksum import ICRC_BYTES
-from tailrace.codec.templates import PLAIN, RETH_BYTES
+from tailrace.codec.templates import RETH_BYTES, ROCE
 
-HEADER_BYTES = PLAIN.layout.size_bytes + ICRC_BYTES
+HEADER_BYTES = ROCE.layout.size_bytes + ICRC_BYTES
 """Of a data packet beside its payload: Ethernet, IPv4, UDP, BTH and ICRC; the first one has a RETH, too."""
 
 _PAD_TO_BYTES = 4

@@ -19,16 +19,16 @@ from tailrace.codec.layers import local, pfc, vlan
 from tailrace.codec.layers.bth import AETH, BTH, RETRANSMISSION, ROCE_PORT, Opcode
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
 from tailrace.codec.layers.flow_pause import FlowPause, PauseOp
-from tailrace.codec.layers.local import Local, Subtype
+from tailrace.codec.layers.local import LocalHeader, Subtype
 from tailrace.codec.layers.nic_shim import ACK_PORT, SHIM_PORT, NicShim
-from tailrace.codec.layout import Layout
+from tailrace.codec.layout import HeaderLayout
 from tailrace.codec.numbers import TTL
-from tailrace.codec.templates import AETH_BYTES, ECN_CE, NIC_ACK, PLAIN, RETH_BYTES, UDP_PROTOCOL
+from tailrace.codec.templates import AETH_BYTES, ECN_CE, NIC_ACK, RETH_BYTES, ROCE, UDP_PROTOCOL
 
 IPV4 = 0x0800
 
 
-def _byte(layout: Layout, first: str, last: str | None = None, *, bits: int) -> int:
+def _byte(layout: HeaderLayout, first: str, last: str | None = None, *, bits: int) -> int:
     """Offset of fields which the C code reads as one number of so many bits.
 
     Raises:
@@ -42,33 +42,33 @@ def _byte(layout: Layout, first: str, last: str | None = None, *, bits: int) -> 
 
 def _addressing() -> dict[str, int]:
     """Ethernet, IPv4 and UDP."""
-    plain = PLAIN.layout
-    fragment = plain.span("IP.flags", "IP.frag")
-    version = _byte(plain, "IP.version", "IP.ihl", bits=8)
+    roce = ROCE.layout
+    fragment = roce.span("IP.flags", "IP.frag")
+    version = _byte(roce, "IP.version", "IP.ihl", bits=8)
     return {
-        "ether_type": _byte(plain, "Ether.type", bits=16),
+        "ether_type": _byte(roce, "Ether.type", bits=16),
         "type_ipv4": IPV4,
         "type_local": local.ETHER_TYPE,
         "type_mac_control": pfc.ETHER_TYPE,
-        "ip": plain.start("IP"),
+        "ip": roce.start("IP"),
         "ip_version": version,
-        "ip_no_options": PLAIN.fill({})[version],
-        "ip_tos": _byte(plain, "IP.tos", bits=8),
-        "ip_len": _byte(plain, "IP.len", bits=16),
-        "ip_id": _byte(plain, "IP.id", bits=16),
-        "ip_fragment": _byte(plain, "IP.flags", "IP.frag", bits=16),
+        "ip_no_options": ROCE.fill({})[version],
+        "ip_tos": _byte(roce, "IP.tos", bits=8),
+        "ip_len": _byte(roce, "IP.len", bits=16),
+        "ip_id": _byte(roce, "IP.id", bits=16),
+        "ip_fragment": _byte(roce, "IP.flags", "IP.frag", bits=16),
         # more to come (the lowest of the flags), or an offset
-        "ip_fragment_mask": plain.mask("IP.frag") | 1 << plain.shift(fragment, "IP.flags"),
-        "ip_ttl": _byte(plain, "IP.ttl", bits=8),
-        "ip_proto": _byte(plain, "IP.proto", bits=8),
-        "ip_chksum": _byte(plain, "IP.chksum", bits=16),
-        "ip_src": _byte(plain, "IP.src", bits=32),
-        "ip_dst": _byte(plain, "IP.dst", bits=32),
-        "udp": plain.start("UDP"),
-        "udp_sport": _byte(plain, "UDP.sport", bits=16),
-        "udp_dport": _byte(plain, "UDP.dport", bits=16),
-        "udp_len": _byte(plain, "UDP.len", bits=16),
-        "udp_end": Layout(Ether, IP, UDP).size_bytes,
+        "ip_fragment_mask": roce.mask("IP.frag") | 1 << roce.shift(fragment, "IP.flags"),
+        "ip_ttl": _byte(roce, "IP.ttl", bits=8),
+        "ip_proto": _byte(roce, "IP.proto", bits=8),
+        "ip_chksum": _byte(roce, "IP.chksum", bits=16),
+        "ip_src": _byte(roce, "IP.src", bits=32),
+        "ip_dst": _byte(roce, "IP.dst", bits=32),
+        "udp": roce.start("UDP"),
+        "udp_sport": _byte(roce, "UDP.sport", bits=16),
+        "udp_dport": _byte(roce, "UDP.dport", bits=16),
+        "udp_len": _byte(roce, "UDP.len", bits=16),
+        "udp_end": HeaderLayout(Ether, IP, UDP).size_bytes,
         "udp_protocol": UDP_PROTOCOL,
         "initial_ttl": TTL,
         "ce": ECN_CE,
@@ -77,7 +77,7 @@ def _addressing() -> dict[str, int]:
         "dscp_trimmed": Dscp.TRIMMED,
         "dscp_trimmed_steered": Dscp.TRIMMED_STEERED,
         "type_vlan": vlan.ETHER_TYPE,
-        "vlan_bytes": Layout(Dot1Q).size_bytes,
+        "vlan_bytes": HeaderLayout(Dot1Q).size_bytes,
         "port_roce": ROCE_PORT,
         "port_shim": SHIM_PORT,
         "port_nic_ack": ACK_PORT,
@@ -86,7 +86,7 @@ def _addressing() -> dict[str, int]:
 
 def _transport() -> dict[str, int]:
     """BTH, what follows it, and the opcodes."""
-    bth = Layout(BTH)
+    bth = HeaderLayout(BTH)
     flags = bth.span("BTH.solicited", "BTH.version")
     pair = bth.span("BTH.fecn", "BTH.dqpn")
     number = bth.span("BTH.ackreq", "BTH.psn")
@@ -114,14 +114,14 @@ def _transport() -> dict[str, int]:
         "op_cnp": Opcode.CNP,
         "reth_bytes": RETH_BYTES,
         "aeth_bytes": AETH_BYTES,
-        "aeth_word": _byte(Layout(AETH), "AETH.syndrome", "AETH.msn", bits=32),
+        "aeth_syndrome": _byte(HeaderLayout(AETH), "AETH.syndrome", "AETH.msn", bits=32),
         "icrc_bytes": ICRC_BYTES,
     }
 
 
 def _nic() -> dict[str, int]:
     """The shim and the ACK of Flowcut on NICs."""
-    shim, ack = Layout(NicShim), NIC_ACK.layout
+    shim, ack = HeaderLayout(NicShim), NIC_ACK.layout
     return {
         "shim_bytes": shim.size_bytes,
         "shim_ports": _byte(shim, "NicShim.orig_sport", "NicShim.orig_dport", bits=32),
@@ -136,13 +136,13 @@ def _nic() -> dict[str, int]:
 
 def _control() -> dict[str, int]:
     """The pause of a flow, and PFC."""
-    pause = Layout(Ether, Local, FlowPause)
-    frame = Layout(Ether, MACControlClassBasedFlowControl)
+    pause = HeaderLayout(Ether, LocalHeader, FlowPause)
+    frame = HeaderLayout(Ether, MACControlClassBasedFlowControl)
     name = MACControlClassBasedFlowControl.__name__
     operations = sorted(PauseOp)
     return {
         "pause_bytes": pause.size_bytes,
-        "pause_subtype": _byte(pause, "Local.subtype", bits=8),
+        "pause_subtype": _byte(pause, "LocalHeader.subtype", bits=8),
         "subtype_flow_pause": Subtype.FLOW_PAUSE,
         "pause_src": _byte(pause, "FlowPause.src", bits=32),
         "pause_dst": _byte(pause, "FlowPause.dst", bits=32),
@@ -185,7 +185,7 @@ def _calls() -> dict[str, int]:
         "frame_shift": calls.FRAME_SHIFT,
         "vlan_shift": calls.VLAN_SHIFT,
         "vlan_mask": calls.VLAN_MASK,
-        **{f"junk_{name}": number for number, name in enumerate(calls.JUNK_NAMES)},
+        **{f"discard_{name}": number for number, name in enumerate(calls.DISCARD_REASONS)},
     }
 
 
@@ -201,9 +201,9 @@ def offsets() -> Mapping[str, int]:
 
 
 @cache
-def ones() -> tuple[int, ...]:
-    """Offsets from the IPv4 header of the bytes that the ICRC takes as ones: those that do not change it."""
-    zeros = bytes(PLAIN.layout.size_bytes - PLAIN.layout.start("IP"))
+def icrc_mask() -> tuple[int, ...]:
+    """Offsets from the IPv4 header of the bytes that the ICRC masks with ones: they do not change it."""
+    zeros = bytes(ROCE.layout.size_bytes - ROCE.layout.start("IP"))
 
     def changed(i: int) -> bytes:
         return zeros[:i] + b"\xff" + zeros[i + 1 :]

@@ -19,7 +19,7 @@ from tailrace.codec.layers.bth import AETH, BTH, ROCE_PORT, CNPPadding, Opcode
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
 from tailrace.codec.layers.nic_shim import ACK_PORT, SHIM_PORT, NicAck, NicShim
 from tailrace.codec.layers.reth import RETH
-from tailrace.codec.layout import Layout
+from tailrace.codec.layout import HeaderLayout
 from tailrace.codec.numbers import TTL
 
 UDP_PROTOCOL = 17
@@ -33,7 +33,7 @@ class Stack:
 
     def __init__(self, *layers: type[Packet]) -> None:
         """Reads the layers, outermost first, down from Ethernet, IPv4 and UDP."""
-        self.layout = Layout(*layers)
+        self.layout = HeaderLayout(*layers)
         packet: Packet = Ether(src="00:00:00:00:00:00", dst="00:00:00:00:00:00") / IP(
             src="127.0.0.1", dst="127.0.0.1", ttl=TTL, flags="DF", id=0
         )
@@ -54,23 +54,23 @@ class Stack:
         return headers
 
 
-PLAIN = Stack(Ether, IP, UDP, BTH)
+ROCE = Stack(Ether, IP, UDP, BTH)
 SHIMMED = Stack(Ether, IP, UDP, NicShim, BTH)
 NIC_ACK = Stack(Ether, IP, UDP, NicAck)
 
-_IP_START = PLAIN.layout.start("IP")
-_UDP_START = PLAIN.layout.start("UDP")
+_IP_START = ROCE.layout.start("IP")
+_UDP_START = ROCE.layout.start("UDP")
 
-_RETH = Layout(RETH)
-_AETH = Layout(AETH)
-_CNP = Layout(CNPPadding)
-SHIM_BYTES = SHIMMED.layout.size_bytes - PLAIN.layout.size_bytes
+_RETH = HeaderLayout(RETH)
+_AETH = HeaderLayout(AETH)
+_CNP = HeaderLayout(CNPPadding)
+SHIM_BYTES = SHIMMED.layout.size_bytes - ROCE.layout.size_bytes
 RETH_BYTES = _RETH.size_bytes
 AETH_BYTES = _AETH.size_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class HostAddress:
     """Where a NIC's frames go: MAC addresses in colon form, IPv4 addresses in dotted form."""
 
     src_mac: str
@@ -119,7 +119,7 @@ def reth(length_bytes: int) -> bytes:
 
 
 def data_headers(
-    address: Address, *, sport: int, qpn: int, ecn: bool, shimmed: bool, dscp: int = Dscp.DEFAULT
+    address: HostAddress, *, sport: int, qpn: int, ecn: bool, shimmed: bool, dscp: int = Dscp.DEFAULT
 ) -> bytes:
     """Headers of one flow's data packets, down to the BTH.
 
@@ -130,7 +130,7 @@ def data_headers(
         shimmed: with the shim of NIC-only Flowcut.
         dscp: class of the packets, as in `codec.layers.dscp`.
     """
-    stack = SHIMMED if shimmed else PLAIN
+    stack = SHIMMED if shimmed else ROCE
     values = {
         **address.fields(sport, SHIM_PORT if shimmed else ROCE_PORT),
         **lengths(stack, ICRC_BYTES),
@@ -142,7 +142,7 @@ def data_headers(
     return bytes(stack.fill(values))
 
 
-def ack_headers(address: Address, *, sport: int, qpn: int, dscp: int = Dscp.DEFAULT) -> bytes:
+def ack_headers(address: HostAddress, *, sport: int, qpn: int, dscp: int = Dscp.DEFAULT) -> bytes:
     """Headers of one flow's acknowledgments, down to the BTH.
 
     Args:
@@ -152,10 +152,10 @@ def ack_headers(address: Address, *, sport: int, qpn: int, dscp: int = Dscp.DEFA
         dscp: class of the packets, as in `codec.layers.dscp`.
     """
     return bytes(
-        PLAIN.fill(
+        ROCE.fill(
             {
                 **address.fields(sport, ROCE_PORT),
-                **lengths(PLAIN, AETH_BYTES + ICRC_BYTES),
+                **lengths(ROCE, AETH_BYTES + ICRC_BYTES),
                 "IP.tos": dscp << DSCP_SHIFT | NO_ECT,
                 "BTH.opcode": int(Opcode.ACK),
                 "BTH.dqpn": qpn,
@@ -164,7 +164,7 @@ def ack_headers(address: Address, *, sport: int, qpn: int, dscp: int = Dscp.DEFA
     )
 
 
-def cnp_frame(address: Address, *, sport: int, qpn: int, dscp: int = Dscp.DEFAULT) -> bytes:
+def cnp_frame(address: HostAddress, *, sport: int, qpn: int, dscp: int = Dscp.DEFAULT) -> bytes:
     """A congestion notification packet, Ethernet to ICRC (InfiniBand annex A17.9.3): BECN, and 16 zeros.
 
     Args:
@@ -173,10 +173,10 @@ def cnp_frame(address: Address, *, sport: int, qpn: int, dscp: int = Dscp.DEFAUL
         qpn: queue pair at the source.
         dscp: class of the packet, as in `codec.layers.dscp`.
     """
-    headers = PLAIN.fill(
+    headers = ROCE.fill(
         {
             **address.fields(sport, ROCE_PORT),
-            **lengths(PLAIN, _CNP.size_bytes + ICRC_BYTES),
+            **lengths(ROCE, _CNP.size_bytes + ICRC_BYTES),
             "IP.tos": dscp << DSCP_SHIFT | NO_ECT,
             "BTH.opcode": int(Opcode.CNP),
             "BTH.becn": 1,
@@ -188,7 +188,7 @@ def cnp_frame(address: Address, *, sport: int, qpn: int, dscp: int = Dscp.DEFAUL
     return bytes(headers) + zeros + crc.to_bytes(ICRC_BYTES, "little")
 
 
-def nic_ack_headers(address: Address, *, sport: int, orig_sport: int, orig_dport: int) -> bytes:
+def nic_ack_headers(address: HostAddress, *, sport: int, orig_sport: int, orig_dport: int) -> bytes:
     """Headers of one flow's NIC ACKs (Flowcut §II-D).
 
     Args:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is to be looked at, and when: a heap of times, in C, as NICs set one for nearly every packet."""
+"""A heap of timers in C: NICs set a timer for nearly every packet."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Protocol
 from tailrace.codec.build import codec_extension
 
 
-class Alarms(Protocol):
-    """Equal times ring in the order in which they were set. Times are in ns, from 0 on.
+class TimerHeap(Protocol):
+    """Timers with equal times ring in the order in which they were set. Times are in ns, from 0 on.
 
-    first_ns: when the next one rings; None: there is none
-    due_ns: for when the one was set that was taken off last
+    first_ns: when the next timer rings; None: none is set
+    due_ns: the time of the timer that was popped last
     """
 
     @property
@@ -21,20 +21,20 @@ class Alarms(Protocol):
     @property
     def due_ns(self) -> int: ...
 
-    def set(self, time_ns: int, who: int, /) -> None:
-        """Rings then; `who` is a number of at most 63 bits."""
+    def set(self, time_ns: int, timer_id: int, /) -> None:
+        """Sets a timer; `timer_id` is a number of at most 63 bits."""
         ...
 
     def due(self, now_ns: int, /) -> int | None:
-        """Takes off the next one that has rung by now, who it is for; None: none has."""
+        """Pops the next timer due by now; its id, or None."""
         ...
 
 
-def new_alarms() -> Alarms:
-    """None is set.
+def new_timer_heap() -> TimerHeap:
+    """An empty heap.
 
     Raises:
         BuildError: as `codec_extension`.
     """
-    made: Alarms = codec_extension().Alarms()
-    return made
+    heap: TimerHeap = codec_extension().TimerHeap()
+    return heap

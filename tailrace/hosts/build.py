@@ -20,7 +20,7 @@ from tailrace.cbuild.artifacts import ROOT
 from tailrace.cbuild.cache import Folder, open_folder, root
 from tailrace.cbuild.cc import BuildError, compiler, ended_in_order, failure
 from tailrace.hosts import compiled
-from tailrace.spec.arguments import Parser
+from tailrace.spec.arguments import ArgumentParser
 
 TOOLS = ("mypy", "setuptools")
 STAMP = "mypy.txt"
@@ -83,8 +83,8 @@ def _compile(scratch: Path) -> Path:
     (project / _PACKAGE.parent).symlink_to(ROOT / _PACKAGE.parent)
     cc, packages = compiler(), [str(Path(path).absolute()) for path in sys.path]
     more = {"TAILRACE_HOSTS": "interpreted", "PYTHONPATH": os.pathsep.join(packages)}
-    more |= {"CC": shlex.join(cc.words), "PYTHONDONTWRITEBYTECODE": "1"}
-    read = confined.readable(Path(cc.words[0]), [ROOT, Path(sys.executable).parent, *packages])
+    more |= {"CC": shlex.join(cc.argv), "PYTHONDONTWRITEBYTECODE": "1"}
+    read = confined.readable(Path(cc.argv[0]), [ROOT, Path(sys.executable).parent, *packages])
     run = confined.run(command, scratch, read, cwd=project, more_environment=more)
     if run.status != 0:
         raise failure("mypyc", "the NICs", open_folder(scratch.parent), run)
@@ -93,7 +93,7 @@ def _compile(scratch: Path) -> Path:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command; prints the folder."""
-    parser = Parser(prog="hosts_build", description="Compiles the NICs with mypyc.")
+    parser = ArgumentParser(prog="hosts_build", description="Compiles the NICs with mypyc.")
     parser.add_argument("--cache", type=Path, help="folder for what is compiled (default: the usual cache)")
     try:
         folder = build(parser.parse_args(arguments).cache)

@@ -101,7 +101,7 @@ def transport(sender: type[Sender], receiver: type[Receiver]) -> Callable[[T], T
 
     Args:
         sender: the sending side of a flow, made of (packets, NicConfig, source port, random numbers).
-        receiver: the receiving side, of (packets, NicConfig). Both find the keys' values in NicConfig.own.
+        receiver: the receiving side, of (packets, NicConfig). Keys' values are in NicConfig.parameters.
 
     Raises:
         SpecError: they cannot be that, or the name is none, or taken.

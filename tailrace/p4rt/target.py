@@ -21,7 +21,7 @@ class EmulatedPfc:
 
     xoff_bytes: int
     xon_bytes: int
-    watchdog: str = Watchdog().words()
+    watchdog: str = Watchdog().spec()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,11 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import msgspec
 
 from tailrace.hosts.options import dcqcn
-from tailrace.hosts.options.hf2t_spec import Hf2tWords
+from tailrace.hosts.options.hf2t_spec import Hf2tSpec
 from tailrace.hosts.options.transports import Dcqcn, GoBackN
 from tailrace.p4rt import programs
-from tailrace.schemes.resolved import Around, RedConfig, Resolved
-from tailrace.spec import Options, SpecError, keys
+from tailrace.schemes.resolved import RedConfig, Resolved, SchemeContext
+from tailrace.spec import SpecError, SpecOptions, keys
 from tailrace.spec.plugins import given_by
 from tailrace.spec.registry import Registry
 from tailrace.topology import Topology
@@ -115,7 +115,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
     queue_limit_bytes: int | None = None
     red: RedConfig | None = None
     hash_seed: int = 0
-    hf2t: Hf2tWords | None = None
+    hf2t: Hf2tSpec | None = None
     source_guard: bool = True
     control_share: float | None = None
 
@@ -135,7 +135,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
         return False
 
     @property
-    def answers_each(self) -> int:
+    def acks_per_packet(self) -> int:
         """How often a packet is answered."""
         return 1
 
@@ -143,13 +143,13 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
         """The transport where nobody says another."""
         return self.only_transport or GoBackN.name
 
-    def frame_bytes_on(self, topology: Topology, around: Around) -> int | None:  # noqa: ARG002
+    def frame_bytes_on(self, topology: Topology, context: SchemeContext) -> int | None:  # noqa: ARG002
         """A full frame, where packets take paths of many lengths, by which windows are reckoned then; None:
         they do not.
         """
         return None
 
-    def checked(self, options: Options) -> SchemeConfig:  # noqa: ARG002
+    def checked(self, options: SpecOptions) -> SchemeConfig:  # noqa: ARG002
         """The same, when keys go together.
 
         Raises:
@@ -157,7 +157,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
         """
         return self
 
-    def resolve(self, topology: Topology, around: Around) -> Resolved:
+    def resolve(self, topology: Topology, context: SchemeContext) -> Resolved:
         """What it is in a network.
 
         Raises:
@@ -165,50 +165,52 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
         """
         raise NotImplementedError
 
-    def filled(self, kind: type[R], topology: Topology, around: Around, **more: Any) -> R:
+    def resolved(self, kind: type[R], topology: Topology, context: SchemeContext, **more: Any) -> R:
         """The resolved scheme: what all schemes have, what is here under the same name, and `more`."""
-        values = self.common(topology, around) | more
+        values = self.common(topology, context) | more
         own = {name: getattr(self, name, None) for name in kind.__struct_fields__ if name not in values}
         return kind(**values, **{name: value for name, value in own.items() if value is not None})
 
-    def common(self, topology: Topology, around: Around) -> dict[str, Any]:
+    def common(self, topology: Topology, context: SchemeContext) -> dict[str, Any]:
         """The values that all schemes have, but for the program."""
         return {
             "name": self.name,
-            "frame_bytes": around.frame_bytes,
-            "queue_limit_bytes": self._limit_bytes(topology, around),
-            "red": self._marking(topology, around),
+            "frame_bytes": context.frame_bytes,
+            "queue_limit_bytes": self._limit_bytes(topology, context),
+            "red": self._marking(topology, context),
             "hash_seed": self.hash_seed,
             "source_guard": self.source_guard,
-            "control_share": self._control(around),
+            "control_share": self._control(context),
             "hf2t": self.hf2t,
         }
 
-    def _limit_bytes(self, topology: Topology, around: Around) -> int:
-        for known in (self.queue_limit_bytes, around.room_bytes):
+    def _limit_bytes(self, topology: Topology, context: SchemeContext) -> int:
+        for known in (self.queue_limit_bytes, context.room_bytes):
             if known is not None:
                 return known
         fullest = max(len(topology.hosts_of(leaf)) for leaf in topology.leaves)
-        return max(fullest * bdp_bytes(topology, around.frame_bytes), MIN_QUEUE_FRAMES * around.frame_bytes)
+        return max(fullest * bdp_bytes(topology, context.frame_bytes), MIN_QUEUE_FRAMES * context.frame_bytes)
 
-    def _marking(self, topology: Topology, around: Around) -> RedConfig | None:
+    def _marking(self, topology: Topology, context: SchemeContext) -> RedConfig | None:
         if self.red is not None:
             return self.red
-        if around.transport == Dcqcn.name:
-            kmin, kmax = (max(1, size * around.fastest_bps // dcqcn.RED_RATE_BPS) for size in dcqcn.RED_BYTES)
+        if context.transport == Dcqcn.name:
+            kmin, kmax = (
+                max(1, size * context.fastest_bps // dcqcn.RED_RATE_BPS) for size in dcqcn.RED_BYTES
+            )
             return RedConfig(kmin_bytes=kmin, kmax_bytes=kmax, pmax_permille=dcqcn.RED_PERMILLE)
-        return red_up_to(bdp_bytes(topology, around.frame_bytes)) if self.marks_queues else None
+        return red_up_to(bdp_bytes(topology, context.frame_bytes)) if self.marks_queues else None
 
-    def _control(self, around: Around) -> float:
+    def _control(self, context: SchemeContext) -> float:
         if self.control_share is not None:
             return self.control_share
-        share = self.answers_each * CONTROL_SHARE
-        return share if around.answers <= 1 else min(1.0, round(share * around.answers, 3))
+        share = self.acks_per_packet * CONTROL_SHARE
+        return share if context.ack_ratio <= 1 else min(1.0, round(share * context.ack_ratio, 3))
 
 
 S = TypeVar("S", bound=type[SchemeConfig])
 
-SCHEMES: Registry[SchemeConfig] = Registry("scheme", also=(Common, Hf2tWords), methods={"resolve": 2})
+SCHEMES: Registry[SchemeConfig] = Registry("scheme", also=(Common, Hf2tSpec), methods={"resolve": 2})
 
 
 def scheme(kind: S) -> S:
@@ -216,14 +218,16 @@ def scheme(kind: S) -> S:
     return SCHEMES.register(kind.name, kind.about)(kind)
 
 
-def resolve(config: SchemeConfig, topology: Topology, around: Around | None = None) -> Resolved:
+def resolve(config: SchemeConfig, topology: Topology, context: SchemeContext | None = None) -> Resolved:
     """What a scheme is in a network.
 
     Raises:
         IntentError: a parameter has no default there, or the network is none for it.
         SpecError: a file gives a switch another CPU port or other queues than the program is compiled for.
     """
-    resolved: Resolved = given_by(config, config.resolve(topology, around or Around()), Resolved, "resolve")
+    resolved: Resolved = given_by(
+        config, config.resolve(topology, context or SchemeContext()), Resolved, "resolve"
+    )
     for switch in topology.switches:
         for key in ("cpu_port", "priority_queues"):
             value = getattr(switch, key)

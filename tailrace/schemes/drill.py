@@ -10,7 +10,7 @@ from finsy.p4entity import P4Entity
 
 from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.blocks.entries import configuration, group_members, port_roles, routes
-from tailrace.schemes.resolved import Around, Plan, Resolved
+from tailrace.schemes.resolved import EntryPlan, Resolved, SchemeContext
 from tailrace.topology import Topology
 
 CANDIDATES = ("remembered_members", "first_members", "other_members")
@@ -24,8 +24,8 @@ class DrillConfig(SchemeConfig, frozen=True, kw_only=True):
     name: ClassVar[str] = "drill"
     about: ClassVar[str] = "every packet goes to the least loaded of three candidates"
 
-    def resolve(self, topology: Topology, around: Around) -> ResolvedDrill:
-        return self.filled(ResolvedDrill, topology, around, program=self.name)
+    def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedDrill:
+        return self.resolved(ResolvedDrill, topology, context, program=self.name)
 
 
 class ResolvedDrill(Resolved, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ class ResolvedDrill(Resolved, frozen=True, kw_only=True):
         """Two samples are to be two ports."""
         return True
 
-    def entities(self, plan: Plan) -> Iterator[P4Entity]:
+    def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
         yield from configuration(plan)
         yield from port_roles(plan)
         yield from candidates(plan)
@@ -42,7 +42,7 @@ class ResolvedDrill(Resolved, frozen=True, kw_only=True):
         yield from routes(plan)
 
 
-def candidates(plan: Plan) -> Iterator[P4Entity]:
+def candidates(plan: EntryPlan) -> Iterator[P4Entity]:
     """The slots once more for each of the three candidates."""
     for table in CANDIDATES:
         yield from group_members(plan, table, "sampled")

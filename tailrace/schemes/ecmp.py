@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from tailrace.schemes.base import scheme
-from tailrace.schemes.blocks.entropy import ResolvedPlain
-from tailrace.schemes.resolved import Around, Resolved
+from tailrace.schemes.blocks.basic import ResolvedBasic
+from tailrace.schemes.resolved import Resolved, SchemeContext
 from tailrace.schemes.spritz.app import STEERED
 from tailrace.schemes.spritz.bounded import BOUNDED_KEYS, FLOW_ECMP, BoundedConfig
-from tailrace.spec import Options, keys
+from tailrace.spec import SpecOptions, keys
 from tailrace.topology import Topology
 
 OVER_MINIMAL, OVER_ALL = OVERS = ("minimal", "all")
@@ -43,12 +43,12 @@ class EcmpConfig(BoundedConfig, frozen=True, kw_only=True):
     def steering(self) -> str:
         return FLOW_ECMP if self.steers else ""
 
-    def checked(self, options: Options) -> EcmpConfig:
+    def checked(self, options: SpecOptions) -> EcmpConfig:
         if not self.steers:
             keys.refuse(options, BOUNDED_KEYS, f"over={OVER_ALL} is")
         return self
 
-    def resolve(self, topology: Topology, around: Around) -> Resolved:
+    def resolve(self, topology: Topology, context: SchemeContext) -> Resolved:
         if self.steers:
-            return self.bounded(topology, around, mode=STEERED)
-        return self.filled(ResolvedPlain, topology, around, program=self.name)
+            return self.bounded(topology, context, mode=STEERED)
+        return self.resolved(ResolvedBasic, topology, context, program=self.name)

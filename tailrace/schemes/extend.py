@@ -11,6 +11,7 @@ from finsy.p4entity import P4Entity
 
 from tailrace.hosts.options.nic import NicConfig, SteeringConfig
 from tailrace.schemes.base import SchemeConfig, scheme
+from tailrace.schemes.blocks.basic import ResolvedBasic, SourcePortPaths
 from tailrace.schemes.blocks.entries import (
     configuration,
     default_action,
@@ -21,28 +22,27 @@ from tailrace.schemes.blocks.entries import (
     routes,
     usual,
 )
-from tailrace.schemes.blocks.entropy import Ports, ResolvedPlain
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.resolved import Around, Plan, Resolved
-from tailrace.spec import Options, SpecError, keys
+from tailrace.schemes.resolved import EntryPlan, Resolved, SchemeContext
+from tailrace.spec import SpecError, SpecOptions, keys
 from tailrace.topology import Topology
 from tailrace.topology.timing import base_rtt_ns, bdp_bytes
 
 __all__ = [
-    "Around",
+    "EntryPlan",
     "IntentError",
     "NicConfig",
-    "Options",
     "P4Entity",
     "P4TableAction",
     "P4TableEntry",
     "P4TableMatch",
-    "Plan",
-    "Ports",
     "Resolved",
-    "ResolvedPlain",
+    "ResolvedBasic",
     "SchemeConfig",
+    "SchemeContext",
+    "SourcePortPaths",
     "SpecError",
+    "SpecOptions",
     "SteeringConfig",
     "Topology",
     "base_rtt_ns",

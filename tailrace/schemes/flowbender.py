@@ -13,9 +13,9 @@ from typing import Annotated, ClassVar
 
 from tailrace.hosts.options.nic import FLOWBENDER, MARKED_SHARE, NicConfig, SteeringConfig
 from tailrace.schemes.base import SchemeConfig, scheme
-from tailrace.schemes.blocks.entropy import Ports, ResolvedPlain
+from tailrace.schemes.blocks.basic import ResolvedBasic, SourcePortPaths
 from tailrace.schemes.ecmp import EcmpConfig
-from tailrace.schemes.resolved import Around
+from tailrace.schemes.resolved import SchemeContext
 from tailrace.spec import keys
 from tailrace.topology import Topology
 from tailrace.topology.timing import base_rtt_ns
@@ -42,21 +42,23 @@ class FlowBenderConfig(SchemeConfig, frozen=True, kw_only=True):
         int | None, keys.time("epoch", "by which a path is judged", least=1, absent="the network's RTT")
     ] = None
 
-    def resolve(self, topology: Topology, around: Around) -> ResolvedFlowBender:
-        epoch_ns = base_rtt_ns(topology, around.frame_bytes) if self.epoch_ns is None else self.epoch_ns
-        return self.filled(ResolvedFlowBender, topology, around, program=EcmpConfig.name, epoch_ns=epoch_ns)
+    def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedFlowBender:
+        epoch_ns = base_rtt_ns(topology, context.frame_bytes) if self.epoch_ns is None else self.epoch_ns
+        return self.resolved(
+            ResolvedFlowBender, topology, context, program=EcmpConfig.name, epoch_ns=epoch_ns
+        )
 
 
-class ResolvedFlowBender(ResolvedPlain, frozen=True, kw_only=True):
+class ResolvedFlowBender(ResolvedBasic, frozen=True, kw_only=True):
     share: float
     epochs: int
     epoch_ns: int
 
-    def nic(self, topology: Topology, around: Around, scale: float) -> NicConfig:
+    def nic(self, topology: Topology, context: SchemeContext, scale: float) -> NicConfig:
         steering = SteeringConfig(
             algorithm=FLOWBENDER, marked_share=self.share, epochs=self.epochs, epoch_ns=self.epoch_ns
         )
-        return replace(super().nic(topology, around, scale), steering=steering)
+        return replace(super().nic(topology, context, scale), steering=steering)
 
-    def paths(self, topology: Topology) -> Ports:  # noqa: ARG002 - they are the same everywhere
-        return Ports(PORTS)
+    def paths(self, topology: Topology) -> SourcePortPaths:  # noqa: ARG002 - they are the same everywhere
+        return SourcePortPaths(PORTS)

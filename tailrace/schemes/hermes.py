@@ -16,11 +16,11 @@ from typing import ClassVar
 
 from tailrace.codec.numbers import FIRST_PORT, LAST_PORT
 from tailrace.hosts.flows.paths import PathList
-from tailrace.hosts.options.dcqcn import HermesConfig as Sensing
+from tailrace.hosts.options.dcqcn import HermesNicConfig as Sensing
 from tailrace.hosts.options.nic import DCQCN, HERMES, NicConfig, SteeringConfig
 from tailrace.schemes.base import SchemeConfig, scheme
-from tailrace.schemes.blocks.entropy import ResolvedPlain
-from tailrace.schemes.resolved import Around, Resolved
+from tailrace.schemes.blocks.basic import ResolvedBasic
+from tailrace.schemes.resolved import Resolved, SchemeContext
 from tailrace.spec import SpecError
 from tailrace.spec.scale import scaled
 from tailrace.topology import Topology
@@ -31,7 +31,7 @@ _EQUAL = 1.0
 
 
 @scheme
-class HermesConfig(SchemeConfig, frozen=True, kw_only=True):
+class HermesNicConfig(SchemeConfig, frozen=True, kw_only=True):
     """The NIC chooses the path; the first switch follows the UDP source port. NICs want ECN marks for it."""
 
     name: ClassVar[str] = "hermes"
@@ -46,13 +46,13 @@ class HermesConfig(SchemeConfig, frozen=True, kw_only=True):
     def marks_queues(self) -> bool:
         return True
 
-    def resolve(self, topology: Topology, around: Around) -> ResolvedHermes:
-        return self.filled(ResolvedHermes, topology, around, program=self.name)
+    def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedHermes:
+        return self.resolved(ResolvedHermes, topology, context, program=self.name)
 
 
-class ResolvedHermes(ResolvedPlain, frozen=True, kw_only=True):
-    def nic(self, topology: Topology, around: Around, scale: float) -> NicConfig:
-        return with_hermes(super().nic(topology, around, scale), topology, self, scale)
+class ResolvedHermes(ResolvedBasic, frozen=True, kw_only=True):
+    def nic(self, topology: Topology, context: SchemeContext, scale: float) -> NicConfig:
+        return with_hermes(super().nic(topology, context, scale), topology, self, scale)
 
     def paths(self, topology: Topology) -> TagTable:
         return TagTable(topology)

@@ -13,8 +13,8 @@ from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.blocks import channels, limits, pfc
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.resolved import Plan, Resolved
-from tailrace.schemes.watch import End
+from tailrace.schemes.resolved import EntryPlan, Resolved
+from tailrace.schemes.watch import LinkEnd
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
 
@@ -25,7 +25,7 @@ def intent(
     target: Target,
     down: Down = frozenset(),
     load: Callable[[str], P4Program] = programs.load,
-    suppressed: Collection[End] = frozenset(),
+    suppressed: Collection[LinkEnd] = frozenset(),
     names: Collection[str] | None = None,
 ) -> dict[str, SwitchIntent]:
     """What every switch must hold while the links in `down` are dead, by the switch's name.
@@ -59,7 +59,7 @@ def intent(
     return found
 
 
-def _check_sizes(plan: Plan, entities: tuple[P4Entity, ...]) -> None:
+def _check_sizes(plan: EntryPlan, entities: tuple[P4Entity, ...]) -> None:
     """Refuses more entries than a table has room for."""
     counts: dict[str, int] = {}
     for entity in entities:
@@ -70,6 +70,6 @@ def _check_sizes(plan: Plan, entities: tuple[P4Entity, ...]) -> None:
         size = plan.program.table(table).size
         if count > size:
             raise IntentError(
-                f"topology {plan.topology.words}: {plan.switch.name} needs {count} entries in {table},"
+                f"topology {plan.topology.spec}: {plan.switch.name} needs {count} entries in {table},"
                 f" which has room for {size}"
             )

@@ -30,8 +30,8 @@ from tailrace.schemes.dragonfly.paths import (
     paths_on,
 )
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.resolved import Around, DragonflyPaths, Plan
-from tailrace.spec import Options, keys
+from tailrace.schemes.resolved import DragonflyPaths, EntryPlan, SchemeContext
+from tailrace.spec import SpecOptions, keys
 from tailrace.topology import Topology
 from tailrace.topology.timing import base_rtt_ns
 
@@ -62,26 +62,26 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
     path: Annotated[str | None, PATH] = None
     minimal_share: Annotated[float, SHARE] = DEFAULT_SHARE
 
-    def checked(self, options: Options) -> LetflowConfig:
+    def checked(self, options: SpecOptions) -> LetflowConfig:
         check_share(options, self.path)
         variant = PLAIN if self.hf2t is None else HF2T
         if "variant" in options and variant != self.variant:
             raise options.error("variant", f"{variant} where {HF2T}={options.text(HF2T)}")
         return replace(self, variant=variant)
 
-    def resolve(self, topology: Topology, around: Around) -> ResolvedLetflow:
+    def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedLetflow:
         path = paths_on(topology, self.path, UGAL_L)
         if path != SHORTEST and self.tiers != ALL:
             raise IntentError(
                 f"scheme letflow: tiers={self.tiers} goes with path={SHORTEST}, found '{path}':"
                 " all switches of a Dragonfly have hosts"
             )
-        found = self.filled(
+        found = self.resolved(
             ResolvedLetflow,
             topology,
-            around,
+            context,
             program=self.name if path == SHORTEST else dragonfly.PROGRAM,
-            gap_ns=base_rtt_ns(topology, around.frame_bytes) if self.gap_ns is None else self.gap_ns,
+            gap_ns=base_rtt_ns(topology, context.frame_bytes) if self.gap_ns is None else self.gap_ns,
             tiers=self.tiers,
             path=path,
         )
@@ -109,7 +109,7 @@ class ResolvedLetflow(dragonfly.MayDetour, frozen=True, kw_only=True):
             rule=self.path, grain="flowlet", gap_ns=self.gap_ns, minimal_share=self.minimal_share
         )
 
-    def entities(self, plan: Plan) -> Iterator[P4Entity]:
+    def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
         paths = self.dragonfly_paths
         if paths is not None:
             return dragonfly.entities(plan, paths)

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tailrace.schemes.base import SchemeConfig, scheme
-from tailrace.schemes.blocks.entropy import ResolvedPlain
+from tailrace.schemes.blocks.basic import ResolvedBasic
 from tailrace.schemes.ecmp import EcmpConfig
-from tailrace.schemes.resolved import Around
+from tailrace.schemes.resolved import SchemeContext
 from tailrace.topology import Topology
 
 
@@ -32,5 +32,5 @@ class MpRdmaConfig(SchemeConfig, frozen=True, kw_only=True):
     def marks_queues(self) -> bool:
         return True
 
-    def resolve(self, topology: Topology, around: Around) -> ResolvedPlain:
-        return self.filled(ResolvedPlain, topology, around, program=EcmpConfig.name)
+    def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedBasic:
+        return self.resolved(ResolvedBasic, topology, context, program=EcmpConfig.name)

@@ -10,7 +10,7 @@ from finsy.p4entity import P4Entity
 
 from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.blocks.entries import flowcell_config, usual
-from tailrace.schemes.resolved import Around, Plan, Resolved
+from tailrace.schemes.resolved import EntryPlan, Resolved, SchemeContext
 from tailrace.spec import keys
 from tailrace.topology import Topology
 
@@ -29,12 +29,12 @@ class PrestoConfig(SchemeConfig, frozen=True, kw_only=True):
     about: ClassVar[str] = "flowcells of a flow go to the next hops in turn"
     cell_bytes: Annotated[int, CELL] = DEFAULT_CELL_BYTES
 
-    def resolve(self, topology: Topology, around: Around) -> ResolvedPresto:
-        return self.filled(ResolvedPresto, topology, around, program=self.name)
+    def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedPresto:
+        return self.resolved(ResolvedPresto, topology, context, program=self.name)
 
 
 class ResolvedPresto(Resolved, frozen=True, kw_only=True):
     cell_bytes: int
 
-    def entities(self, plan: Plan) -> Iterator[P4Entity]:
+    def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
         return usual(plan, flowcell_config(plan, self.cell_bytes))

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from tailrace.hosts.options.hf2t_spec import Hf2tWords, asked_for
+from tailrace.hosts.options.hf2t_spec import Hf2tSpec, asked_for
 from tailrace.schemes.base import SCHEMES, Common, SchemeConfig
 from tailrace.schemes.resolved import Resolved
-from tailrace.spec import Options, SpecError, Words, keys, plugins
+from tailrace.spec import Spec, SpecError, SpecOptions, keys, plugins
 from tailrace.spec.registry import load_folder
 from tailrace.spec.schema import convert
 
@@ -25,16 +25,16 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 load_folder(__package__, "declaration")
 
 
-def parse_scheme(text: str | Words) -> SchemeConfig:
+def parse_scheme(text: str | Spec) -> SchemeConfig:
     """The scheme that words describe.
 
     Raises:
         SpecError: unknown name, or bad option.
     """
-    words, config = SCHEMES.parse(text)
-    options = Options(words, [key.name for key in SCHEMES.keys(words.name)])
-    structs = (type(config), Common, Hf2tWords)
-    common = keys.read(words, Common, structs)
+    spec, config = SCHEMES.parse(text)
+    options = SpecOptions(spec, [key.name for key in SCHEMES.keys(spec.name)])
+    structs = (type(config), Common, Hf2tSpec)
+    common = keys.read(spec, Common, structs)
     config = replace(
         config,
         queue_limit_bytes=common.queue,
@@ -42,7 +42,7 @@ def parse_scheme(text: str | Words) -> SchemeConfig:
         hash_seed=common.seed,
         source_guard=common.guard,
         control_share=common.control,
-        hf2t=keys.read(words, Hf2tWords, structs) if asked_for(options) else None,
+        hf2t=keys.read(spec, Hf2tSpec, structs) if asked_for(options) else None,
     )
     return config.checked(options)
 

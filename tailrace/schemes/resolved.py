@@ -12,12 +12,12 @@ from finsy.p4entity import P4Entity
 
 from tailrace.hosts.flows.paths import PathList
 from tailrace.hosts.options import dcqcn
-from tailrace.hosts.options.hf2t_spec import Hf2tWords
-from tailrace.hosts.options.nic import MpRdmaConfig, NicConfig
+from tailrace.hosts.options.hf2t_spec import Hf2tSpec
+from tailrace.hosts.options.nic import MpRdmaNicConfig, NicConfig
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.blocks.groups import Groups, plan_groups, without
-from tailrace.schemes.watch import End, Tell, Watcher, When
+from tailrace.schemes.watch import FormatTime, LinkEnd, Notify, Watcher
 from tailrace.spec.units import format_time
 from tailrace.topology import Switch, Topology, next_hops
 from tailrace.topology.paths.restricted import with_restricted
@@ -37,7 +37,7 @@ class RedConfig(msgspec.Struct, frozen=True, kw_only=True):
     pmax_permille: int
 
 
-class Around(msgspec.Struct, frozen=True, kw_only=True):
+class SchemeContext(msgspec.Struct, frozen=True, kw_only=True):
     """What beside scheme and topology decides defaults, where that is known.
 
     mtu_bytes: payload of a full packet
@@ -57,7 +57,7 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
     mtu_bytes: int | None = None
     window_bytes: int = 0
     room_bytes: int | None = None
-    answers: float = 1.0
+    ack_ratio: float = 1.0
     slowest: float = 1.0
     transport: str = ""
     fastest_bps: int = dcqcn.RED_RATE_BPS
@@ -118,7 +118,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
     hash_seed: int
     source_guard: bool
     control_share: float
-    hf2t: Hf2tWords | None
+    hf2t: Hf2tSpec | None
 
     @property
     def trims(self) -> bool:
@@ -170,7 +170,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
         """The same while the links in `down` are dead."""
         return self
 
-    def entities(self, plan: Plan) -> Iterator[P4Entity]:
+    def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
         """What a switch holds beside what all do, in the order in which it is to be written.
 
         Raises:
@@ -179,8 +179,13 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
         raise NotImplementedError
 
     def plans(
-        self, topology: Topology, program: P4Program, target: Target, down: Down, suppressed: Collection[End]
-    ) -> Iterator[Plan]:
+        self,
+        topology: Topology,
+        program: P4Program,
+        target: Target,
+        down: Down,
+        suppressed: Collection[LinkEnd],
+    ) -> Iterator[EntryPlan]:
         """What the entries of each switch follow from: groups of next hops on shortest paths.
 
         Args:
@@ -199,9 +204,9 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
                 dense=self.dense_groups,
                 short=self.short_groups,
             )
-            yield Plan(topology, switch, groups, program, target, self)
+            yield EntryPlan(topology, switch, groups, program, target, self)
 
-    def nic(self, topology: Topology, around: Around, scale: float) -> NicConfig:  # noqa: ARG002
+    def nic(self, topology: Topology, context: SchemeContext, scale: float) -> NicConfig:  # noqa: ARG002
         """The settings of every NIC, but for those of the transport itself.
 
         Args:
@@ -211,15 +216,15 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
         """
         rtt_ns = base_rtt_ns(topology, self.frame_bytes)
         return NicConfig(
-            mtu_bytes=mtu_of(around),
-            transport=around.transport,
-            window_bytes=around.window_bytes,
+            mtu_bytes=mtu_of(context),
+            transport=context.transport,
+            window_bytes=context.window_bytes,
             rto_ns=RTO_RTTS * rtt_ns,
             ack_delay_ns=rtt_ns,
             pause_timeout_ns=PAUSE_RTTS * rtt_ns,
             # MP-RDMA begins with one BDP (NSDI'18 §3); a larger burst collapses at once
-            mp_rdma=MpRdmaConfig(
-                initial_bytes=min(around.window_bytes, bdp_bytes(topology, self.frame_bytes))
+            mp_rdma=MpRdmaNicConfig(
+                initial_bytes=min(context.window_bytes, bdp_bytes(topology, self.frame_bytes))
             ),
             link_rate_bps=min(host.rate_bps for host in topology.hosts),
         )
@@ -228,11 +233,11 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
         self,
         topology: Topology,
         target: Target,  # noqa: ARG002
-        tell: Tell,
-        when: When = format_time,
+        notify: Notify,
+        time_text: FormatTime = format_time,
     ) -> Watcher:
         """What a controller does about digests."""
-        return Watcher(topology, tell, when)
+        return Watcher(topology, notify, time_text)
 
     def paths(self, topology: Topology) -> PathTable | None:  # noqa: ARG002
         """The paths that NICs choose among; None where switches choose."""
@@ -240,7 +245,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EntryPlan:
     """All that the entries of one switch follow from."""
 
     topology: Topology
@@ -251,10 +256,10 @@ class Plan:
     config: Resolved
 
 
-def mtu_of(around: Around) -> int:
+def mtu_of(context: SchemeContext) -> int:
     """The payload of a full packet, where NICs send any."""
-    assert around.mtu_bytes is not None, "nobody says how large packets are"
-    return around.mtu_bytes
+    assert context.mtu_bytes is not None, "nobody says how large packets are"
+    return context.mtu_bytes
 
 
 def own_down(topology: Topology, switch: Switch, down: Down) -> frozenset[int]:

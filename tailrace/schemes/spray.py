@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from tailrace.schemes.base import SchemeConfig, scheme
-from tailrace.schemes.blocks.entropy import ResolvedPlain
-from tailrace.schemes.resolved import Around
+from tailrace.schemes.blocks.basic import ResolvedBasic
+from tailrace.schemes.resolved import SchemeContext
 from tailrace.topology import Topology
 
 
@@ -18,5 +18,5 @@ class SprayConfig(SchemeConfig, frozen=True, kw_only=True):
     name: ClassVar[str] = "spray"
     about: ClassVar[str] = "every packet goes to a random next hop"
 
-    def resolve(self, topology: Topology, around: Around) -> ResolvedPlain:
-        return self.filled(ResolvedPlain, topology, around, program=self.name)
+    def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedBasic:
+        return self.resolved(ResolvedBasic, topology, context, program=self.name)

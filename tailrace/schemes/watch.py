@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a controller does about digests of switches: it tells of them, and a scheme may have it leave ports
-out for a while. The time is an argument, so the same code runs on every clock.
+"""Controller-side reaction to digests of switches: events, and ports that a scheme suppresses for a while.
+
+The time is an argument, so the same code runs on every clock.
 """
 
 from __future__ import annotations
@@ -18,42 +19,42 @@ from tailrace.spec.units import format_time
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
 
-End = tuple[str, int]
-"""A port of a switch: the way from there to its neighbour."""
+LinkEnd = tuple[str, int]
+"""A switch and its port: one end of a link."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuppressedPath:
     """A port whose path is suppressed (RFC 2439): since when, and until when at least."""
 
-    end: End
+    end: LinkEnd
     since_ns: int
     until_ns: int
 
 
-Tell = Callable[[Event], None]
-When = Callable[[int], str]
+Notify = Callable[[Event], None]
+FormatTime = Callable[[int], str]
 
 
 class Watcher:
-    """Tells of digests, and asks for nothing: what a scheme has that says nothing else."""
+    """Reports digests as events and suppresses no port: the default of schemes."""
 
-    def __init__(self, topology: Topology, tell: Tell, when: When = format_time) -> None:
-        """`tell` is told what happens; `when` writes a time for people."""
+    def __init__(self, topology: Topology, notify: Notify, time_text: FormatTime = format_time) -> None:
+        """`notify` receives events; `time_text` formats a time for people."""
         self.topology = topology
-        self.tell = tell
-        self.when = when
+        self.notify = notify
+        self.time_text = time_text
 
-    def heard(self, digest: DigestMessage, now_ns: int, down: Down = frozenset()) -> bool:  # noqa: ARG002
-        """A switch has sent a digest; whether another port is suppressed now.
+    def on_digest(self, digest: DigestMessage, now_ns: int, down: Down = frozenset()) -> bool:  # noqa: ARG002
+        """Handles a digest of a switch; returns whether another port is suppressed now.
 
         Args:
             down: the ends of links that are dead.
         """
-        self.tell(storm_of(digest, self.topology, now_ns) or _of_digest(digest, now_ns))
+        self.notify(storm_of(digest, self.topology, now_ns) or _of_digest(digest, now_ns))
         return False
 
-    def found(
+    def on_takeover(
         self,
         switch: str,
         program: P4Program,
@@ -62,16 +63,16 @@ class Watcher:
         now_ns: int,
         down: Down = frozenset(),
     ) -> bool:
-        """A switch was found with what an earlier controller left it; whether others are suppressed now."""
+        """Handles entries of an earlier controller; returns whether more ports are suppressed now."""
         del switch, program, intended, held, now_ns, down
         return False
 
-    def passed(self, now_ns: int, down: Down = frozenset()) -> list[End]:  # noqa: ARG002
-        """Time has passed, or links have changed: the ports that are given back."""
+    def reused(self, now_ns: int, down: Down = frozenset()) -> list[LinkEnd]:  # noqa: ARG002
+        """The ports that may be used again, after time has passed or links have changed (RFC 2439: reuse)."""
         return []
 
     @property
-    def ends(self) -> frozenset[End]:
+    def suppressed_ports(self) -> frozenset[LinkEnd]:
         """The ports, with their switches, that are not to be used."""
         return frozenset(path.end for path in self.suppressed)
 
@@ -86,7 +87,7 @@ class Watcher:
 
 
 def _of_digest(digest: DigestMessage, now_ns: int) -> Event:
-    """Of a digest that asks for nothing, or an alert of a port that leads to no switch."""
-    said = " ".join(f"{name}={value}" for name, value in digest.fields.items())
+    """The event of a digest without a reaction, or of an alert of a port that leads to no switch."""
+    fields = " ".join(f"{name}={value}" for name, value in digest.fields.items())
     facts = {**asdict(digest), "time_ns": now_ns}
-    return Event("digest", digest.switch, f"{digest.switch}: digest {digest.name}: {said}", facts)
+    return Event("digest", digest.switch, f"{digest.switch}: digest {digest.name}: {fields}", facts)

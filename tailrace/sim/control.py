@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from tailrace.schemes.watch import End, SuppressedPath
+from tailrace.schemes.watch import LinkEnd, SuppressedPath
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
 from tailrace.topology.timing import base_rtt_ns
@@ -48,7 +48,7 @@ class Control(Protocol):
         """Somebody is to look at the switches, and should find nothing that waits for this controller."""
         ...
 
-    def links(self, ends: Sequence[End], at_ns: int, *, dead: bool) -> None:
+    def links(self, ends: Sequence[LinkEnd], at_ns: int, *, dead: bool) -> None:
         """These ends of links will go or come back at a time; called before the network runs."""
         ...
 

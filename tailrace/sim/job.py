@@ -60,7 +60,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         pfc = self.pfc if self.target == "bmv2" else None
         return target(
             self.target,
-            pfc=None if pfc is None else EmulatedPfc(pfc.xoff_bytes, pfc.xon_bytes, pfc.watchdog.words()),
+            pfc=None if pfc is None else EmulatedPfc(pfc.xoff_bytes, pfc.xon_bytes, pfc.watchdog.spec()),
             channels=0 if self.pfc is None else self.pfc.channels,
         )
 

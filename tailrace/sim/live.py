@@ -20,7 +20,7 @@ from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.events import Event
 from tailrace.p4rt.grpc_in_memory import ChannelModel, InMemoryGrpc
 from tailrace.schemes.resolved import Resolved
-from tailrace.schemes.watch import End, SuppressedPath
+from tailrace.schemes.watch import LinkEnd, SuppressedPath
 from tailrace.sim.control import reaction_ns
 from tailrace.sim.job import Job, Live
 from tailrace.sim.network import Network
@@ -132,7 +132,7 @@ class LiveController:
         self._loop.turn(begin)
         self._listen()
 
-    def links(self, ends: Sequence[End], at_ns: int, *, dead: bool) -> None:
+    def links(self, ends: Sequence[LinkEnd], at_ns: int, *, dead: bool) -> None:
         """Nobody tells it."""
 
     def check(self) -> None:

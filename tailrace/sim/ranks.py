@@ -36,7 +36,7 @@ NAME = "tailrace-rank"
 BAD_INPUT = "bad input"
 """What a rank says before its reason, where words are to blame."""
 
-_LAST_WORDS_BYTES = 1 << 16
+_MESSAGE_BYTES = 1 << 16
 _DEATH_S = 2.0
 """Within that a process has ended whose socket is closed."""
 
@@ -216,8 +216,8 @@ def _reason(others: Sequence[_Rank]) -> SpecError | RunError:
         gone = [(other, status) for other in others if (status := other.process.poll()) is not None]
         time.sleep(0.01)
     for other, _ in gone:
-        words = other.socket.recv(_LAST_WORDS_BYTES).decode("utf-8", "replace")
-        kind, _, reason = words.partition("\n")
+        message = other.socket.recv(_MESSAGE_BYTES).decode("utf-8", "replace")
+        kind, _, reason = message.partition("\n")
         if reason:
             return SpecError(reason) if kind == BAD_INPUT else RunError(reason)
     for other, status in gone:

@@ -261,7 +261,12 @@ class _Run:
         own = {item.name for item in network.switches if names is None or item.name in names}
         with uncollected():
             wanted = intent(
-                self._topology, self._scheme, self._job.switches, down, suppressed=self._paths.ends, names=own
+                self._topology,
+                self._scheme,
+                self._job.switches,
+                down,
+                suppressed=self._paths.suppressed_ports,
+                names=own,
             )
             install_all(network.p4rt, wanted)
 

@@ -74,7 +74,7 @@ def _announced(standing: Standing, port: int) -> Iterator[None]:
     job, switches = standing.job, standing.network.topology.switches
     program = job.scheme.program
     content = RunFile(
-        topology=job.topology.words,
+        topology=job.topology.spec,
         scheme=msgspec.to_builtins(job.scheme),
         target=job.target,
         tick_ns=job.switches.tick_ns,

@@ -19,7 +19,7 @@ from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.inprocess import InProcess, InProcessSwitch
 from tailrace.p4rt.programs import P4Program
 from tailrace.schemes.blocks import storms
-from tailrace.schemes.watch import End, SuppressedPath, Watcher
+from tailrace.schemes.watch import LinkEnd, SuppressedPath, Watcher
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
 
@@ -82,9 +82,9 @@ class Told:
         self._configure = configure
         self._delay_ns = delay_ns
         self._faulty = FaultyPaths(network, watcher, lambda: self.down, self._write)
-        self._dead: Counter[End] = Counter()  # by how many faults, as far as the controller knows
+        self._dead: Counter[LinkEnd] = Counter()  # by how many faults, as far as the controller knows
         # by time: what dies (1) and what comes back (-1)
-        self._changes: dict[int, list[tuple[End, int]]] = {}
+        self._changes: dict[int, list[tuple[LinkEnd, int]]] = {}
         self._away: Counter[str] = Counter()  # switches that are restarting
         self._switches = {
             item.id: InProcess(network.p4rt(item.name))
@@ -123,7 +123,7 @@ class Told:
 
     # ---- links ----
 
-    def links(self, ends: Sequence[End], at_ns: int, *, dead: bool) -> None:
+    def links(self, ends: Sequence[LinkEnd], at_ns: int, *, dead: bool) -> None:
         # what happens at one time is learnt at once: writing the routes of a large network takes its time
         if at_ns not in self._changes:
             self._network.call_at(at_ns + self._delay_ns, partial(self._learn, at_ns))

@@ -2,6 +2,6 @@
 """The words of the command line: quantities with units, and name:key=value,key=value."""
 
 from tailrace.spec.errors import Error, SpecError, UnitError
-from tailrace.spec.spec_string import Options, Words, parse
+from tailrace.spec.spec_string import Spec, SpecOptions, parse
 
-__all__ = ["Error", "Options", "SpecError", "UnitError", "Words", "parse"]
+__all__ = ["Error", "Spec", "SpecError", "SpecOptions", "UnitError", "parse"]

@@ -9,7 +9,7 @@ from typing import NoReturn
 from tailrace.spec.text import one_line
 
 
-class Parser(argparse.ArgumentParser):
+class ArgumentParser(argparse.ArgumentParser):
     """A parser that tells what is wrong in one line and ends with exit status 2, as `tailrace` does."""
 
     def error(self, message: str) -> NoReturn:

@@ -31,7 +31,7 @@ import msgspec
 
 from tailrace.spec.errors import SpecError, UnitError
 from tailrace.spec.renamed import tell_renamed
-from tailrace.spec.spec_string import Options, Words
+from tailrace.spec.spec_string import Spec, SpecOptions
 from tailrace.spec.units import MOST_COUNT, format_bytes, format_rate, format_time
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ class Key:
     name: str
     help: str
     values: str
-    take: Callable[[Options, str], Any]
+    take: Callable[[SpecOptions, str], Any]
     show: Callable[[Any], str] = str
     absent: str = ""
     section: str = ""
@@ -91,17 +91,17 @@ class Key:
 
 def size(name: str, help: str, *, least: int = 0, most: int | None = None, **more: Any) -> Key:  # noqa: A002 - what it is
     """A size in bytes, from `least` to `most`."""
-    return _quantity(name, help, "size", Options.size_bytes, format_bytes, least, most, **more)
+    return _quantity(name, help, "size", SpecOptions.size_bytes, format_bytes, least, most, **more)
 
 
 def time(name: str, help: str, *, least: int = 0, most: int | None = None, **more: Any) -> Key:  # noqa: A002
     """A time in ns, from `least` to `most`."""
-    return _quantity(name, help, "time", Options.time_ns, format_time, least, most, **more)
+    return _quantity(name, help, "time", SpecOptions.time_ns, format_time, least, most, **more)
 
 
 def rate(name: str, help: str, *, least: int = 1, **more: Any) -> Key:  # noqa: A002
     """A rate in bits/s, from `least` on."""
-    return _quantity(name, help, "rate", Options.rate_bps, format_rate, least, None, **more)
+    return _quantity(name, help, "rate", SpecOptions.rate_bps, format_rate, least, None, **more)
 
 
 def _quantity(
@@ -114,7 +114,7 @@ def _quantity(
     most: int | None,
     **more: Any,
 ) -> Key:
-    def take(options: Options, key: str) -> int:
+    def take(options: SpecOptions, key: str) -> int:
         value = read(options, key, least=least)
         if most is not None and value > most:
             raise options.error(key, f"at most {show(most)}")
@@ -136,7 +136,7 @@ def integer(
     if not values and most != MOST_COUNT:
         values = f"{least} to {most}"
     values = values or ("number" if least is None else f"number from {least}")
-    take = functools.partial(Options.integer, least=least, most=most)
+    take = functools.partial(SpecOptions.integer, least=least, most=most)
     shown_most = None if most == MOST_COUNT else most
     return Key(name, help, values, take, least=least, most=shown_most, **more)
 
@@ -153,7 +153,7 @@ def number(
 ) -> Key:
     """A decimal number from `least`, or more than `above`, to `most`."""
 
-    def take(options: Options, key: str) -> float:
+    def take(options: SpecOptions, key: str) -> float:
         value = options.number(key, least=above if least is None else least, most=most)
         if above is not None and math.isclose(value, above, abs_tol=sys.float_info.min):
             raise options.error(key, f"more than {above:g}")
@@ -185,7 +185,7 @@ def text(name: str, help: str, values: str, **more: Any) -> Key:  # noqa: A002
 def parsed(name: str, help: str, values: str, parse: Callable[[str], Any], **more: Any) -> Key:  # noqa: A002
     """What a function makes of a text; by UnitError it says that the text is no such thing as `values`."""
 
-    def take(options: Options, key: str) -> Any:
+    def take(options: SpecOptions, key: str) -> Any:
         try:
             return parse(options.text(key))
         except UnitError:
@@ -261,7 +261,7 @@ def outside(values: object) -> str:
     return ""
 
 
-def read(words: Words, struct: type[T], also: Sequence[type] = ()) -> T:
+def read(spec: Spec, struct: type[T], also: Sequence[type] = ()) -> T:
     """The struct that words give.
 
     Args:
@@ -274,26 +274,26 @@ def read(words: Words, struct: type[T], also: Sequence[type] = ()) -> T:
             the key.
     """
     keys = keys_of(*dict.fromkeys((struct, *also)))
-    return _read(Options(current(words, keys), [key.name for key in keys]), struct)
+    return _read(SpecOptions(current(spec, keys), [key.name for key in keys]), struct)
 
 
-def current(words: Words, keys: Sequence[Key]) -> Words:
+def current(spec: Spec, keys: Sequence[Key]) -> Spec:
     """The words with the names that keys have now; of each former one standard error is told."""
     names = {key.was: key.name for key in keys if key.was}
-    if not names.keys() & words.options.keys():
-        return words
+    if not names.keys() & spec.options.keys():
+        return spec
     options: dict[str, str] = {}
-    for key, value in words.options.items():
+    for key, value in spec.options.items():
         name = names.get(key, key)
-        if name in words.options and name != key:
-            raise SpecError(f"{words.title}: key {name!r} is given twice, once as {key!r}")
+        if name in spec.options and name != key:
+            raise SpecError(f"{spec.title}: key {name!r} is given twice, once as {key!r}")
         if name != key:
-            tell_renamed(f"{words.title}: key", key, name)
+            tell_renamed(f"{spec.title}: key", key, name)
         options[name] = value
-    return replace(words, options=options)
+    return replace(spec, options=options)
 
 
-def _read(options: Options, struct: type[T]) -> T:
+def _read(options: SpecOptions, struct: type[T]) -> T:
     values: dict[str, Any] = {}
     fields: dict[str, Key | type] = fields_of(struct)  # type: ignore[arg-type]  # classes are hashable
     for name, field in fields.items():
@@ -304,7 +304,7 @@ def _read(options: Options, struct: type[T]) -> T:
     try:
         return struct(**values)
     except SpecError as error:
-        title = options.words.title
+        title = options.spec.title
         text = str(error)
         raise error if text.startswith(title) else SpecError(f"{title}: {text}") from None
 
@@ -331,13 +331,13 @@ def _written(key: Key, value: Any) -> str:
     if not isinstance(value, int | float):
         return shown
     try:
-        exact = key.take(Options(Words("", {key.name: shown}), [key.name]), key.name) == value
+        exact = key.take(SpecOptions(Spec("", {key.name: shown}), [key.name]), key.name) == value
     except SpecError:
         exact = False
     return shown if exact else str(value)
 
 
-def refuse(options: Options, names: Sequence[str], where: str) -> None:
+def refuse(options: SpecOptions, names: Sequence[str], where: str) -> None:
     """Refuses keys that mean something elsewhere only.
 
     Raises:

@@ -130,7 +130,7 @@ def loaded() -> tuple[str, ...]:
 def options() -> list[str]:
     """The options of a command that loads the same files; installed packages need none."""
     load()
-    return [word for path in sorted(_loaded) for word in ("--plugin", str(path.resolve()))]
+    return [argument for path in sorted(_loaded) for argument in ("--plugin", str(path.resolve()))]
 
 
 @contextmanager

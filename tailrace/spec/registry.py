@@ -28,7 +28,7 @@ from tailrace.spec import plugins
 from tailrace.spec.errors import SpecError
 from tailrace.spec.keys import Key, current, has_fields, keys_of, read, write
 from tailrace.spec.renamed import tell_renamed
-from tailrace.spec.spec_string import Words, parse
+from tailrace.spec.spec_string import Spec, parse
 from tailrace.spec.suggest import unknown
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(Generic[T]):
+class Registration(Generic[T]):
     """A name, the struct of its keys, and what it is, for people."""
 
     name: str
@@ -77,7 +77,7 @@ class Registry(Generic[T]):
         self._methods = methods
         self._also = tuple(also)
         self._files = files
-        self._entries: dict[str, Entry[T]] = {}
+        self._entries: dict[str, Registration[T]] = {}
         self._former: dict[str, str] = {}
 
     def register(self, name: str, help: str, *, was: str = "") -> Callable[[Registered], Registered]:  # noqa: A002
@@ -101,7 +101,7 @@ class Registry(Generic[T]):
                     f"{struct.__module__}"
                 )
             self._check(name, struct)
-            self._entries[name] = Entry(name, struct, help)
+            self._entries[name] = Registration(name, struct, help)
             if was:
                 self._former[was] = name
             return struct
@@ -129,7 +129,7 @@ class Registry(Generic[T]):
         """Forget a name, as tests do with what they have registered."""
         self._entries.pop(name, None)
 
-    def __iter__(self) -> Iterator[Entry[T]]:
+    def __iter__(self) -> Iterator[Registration[T]]:
         """All of them, by name."""
         return iter([self._entries[name] for name in self.names])
 
@@ -139,7 +139,7 @@ class Registry(Generic[T]):
         plugins.load()
         return tuple(sorted(self._entries))
 
-    def entry(self, name: str) -> Entry[T]:
+    def entry(self, name: str) -> Registration[T]:
         """What has a name, or had it before.
 
         Raises:
@@ -158,7 +158,7 @@ class Registry(Generic[T]):
         """The keys of a name, those that all have among them."""
         return keys_of(self.entry(name).struct, *self._also)
 
-    def parse(self, text: str | Words) -> tuple[Words, T]:
+    def parse(self, text: str | Spec) -> tuple[Spec, T]:
         """The words, by the names that hold today, and what they mean.
 
         Raises:
@@ -166,13 +166,13 @@ class Registry(Generic[T]):
         """
         return self.read(parse(text, self._what))
 
-    def read(self, words: Words) -> tuple[Words, T]:
+    def read(self, spec: Spec) -> tuple[Spec, T]:
         """The same of words that were split already."""
-        entry = self.entry(words.name)
-        words = current(replace(words, name=entry.name), self.keys(entry.name))
-        return words, read(words, entry.struct, self._also)
+        entry = self.entry(spec.name)
+        spec = current(replace(spec, name=entry.name), self.keys(entry.name))
+        return spec, read(spec, entry.struct, self._also)
 
-    def words_of(self, thing: object) -> str:
+    def spec_of(self, thing: object) -> str:
         """The words that mean a registered struct; what is a text already stays as it is.
 
         Raises:
@@ -184,14 +184,14 @@ class Registry(Generic[T]):
         if entry is None:
             kinds = ", ".join(one.struct.__name__ for one in self)
             raise SpecError(f"{self._what}: expected a text or one of {kinds}, found {type(thing).__name__}")
-        words = Words(entry.name, write(thing), self._what)
-        if read(words, entry.struct, self._also) != thing:
-            raise SpecError(f"{words.title}: {thing!r} cannot be written as words; expected a text")
-        return str(words)
+        spec = Spec(entry.name, write(thing), self._what)
+        if read(spec, entry.struct, self._also) != thing:
+            raise SpecError(f"{spec.title}: {thing!r} cannot be written as words; expected a text")
+        return str(spec)
 
-    def common(self, words: Words, struct: type[Common]) -> Common:
+    def common(self, spec: Spec, struct: type[Common]) -> Common:
         """Of words that were read, the values of keys that all have."""
-        return read(words, struct, [self._entries[words.name].struct, *self._also])
+        return read(spec, struct, [self._entries[spec.name].struct, *self._also])
 
 
 def load_folder(package: str, inner: str = "") -> None:

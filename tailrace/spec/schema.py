@@ -116,7 +116,7 @@ def given(struct: msgspec.Struct) -> dict[str, Any]:
 # ---- what does not fit, and where ----
 
 
-class _Field(NamedTuple):
+class _StructField(NamedTuple):
     hint: Any
     required: bool
 
@@ -219,13 +219,13 @@ def _tag(kind: Any) -> tuple[str | None, Any]:
 
 
 @cache
-def _fields(kind: type) -> dict[str, _Field]:
+def _fields(kind: type) -> dict[str, _StructField]:
     hints = get_type_hints(kind, include_extras=True)
     if issubclass(kind, msgspec.Struct):
-        return {f.encode_name: _Field(hints[f.name], f.required) for f in msgspec.structs.fields(kind)}
+        return {f.encode_name: _StructField(hints[f.name], f.required) for f in msgspec.structs.fields(kind)}
     missing = dataclasses.MISSING
     return {
-        f.name: _Field(hints[f.name], f.default is missing and f.default_factory is missing)
+        f.name: _StructField(hints[f.name], f.default is missing and f.default_factory is missing)
         for f in dataclasses.fields(kind)  # type: ignore[arg-type]
     }
 

@@ -25,7 +25,7 @@ _MOST_DIGITS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Spec:
     """A specification as it was written: `what` it specifies (for messages), its name and its options."""
 
     name: str
@@ -37,11 +37,11 @@ class Words:
         """What messages begin with, such as `topology leaf-spine`."""
         return f"{self.what} {self.name}".strip()
 
-    def setting(self, key: str, value: str) -> Words:
+    def setting(self, key: str, value: str) -> Spec:
         """The same with this value of an option, whatever it was before."""
         return replace(self, options={**self.options, key: value})
 
-    def adding(self, key: str, value: str) -> Words:
+    def adding(self, key: str, value: str) -> Spec:
         """The same with one more option.
 
         Raises:
@@ -69,7 +69,7 @@ def check_text(text: str, what: str) -> None:
         raise SpecError(f"{what}: {text[:40]!r} is not UTF-8 text")
 
 
-def parse(text: str | Words, what: str = "") -> Words:
+def parse(text: str | Spec, what: str = "") -> Spec:
     """Splits name:key=value,key=value, where that has not been done; `what` is the kind of thing, for
     messages.
 
@@ -77,23 +77,23 @@ def parse(text: str | Words, what: str = "") -> Words:
         SpecError: no name, an option without `=`, a key given twice, more than MOST_CHARACTERS, or what is
             no text.
     """
-    if isinstance(text, Words):
+    if isinstance(text, Spec):
         return text
     check_text(text, what or "specification")
     name, colon, rest = text.strip().partition(":")
-    words = Words(name.strip(), {}, what)
-    if not words.name:
+    spec = Spec(name.strip(), {}, what)
+    if not spec.name:
         raise SpecError(f"{what or 'specification'}: the name is missing in {text!r}")
     if colon and not rest.strip():
-        raise SpecError(f"{words.title}: expected key=value after the colon")
+        raise SpecError(f"{spec.title}: expected key=value after the colon")
     for item in rest.split(",") if rest else ():
         key, equals, value = (part.strip() for part in item.partition("="))
         if not equals or not key or not value:
-            raise SpecError(f"{words.title}: expected key=value, found {item.strip()!r}")
-        if key in words.options:
-            raise SpecError(f"{words.title}: key {key!r} is given twice")
-        words.options[key] = value
-    return words
+            raise SpecError(f"{spec.title}: expected key=value, found {item.strip()!r}")
+        if key in spec.options:
+            raise SpecError(f"{spec.title}: key {key!r} is given twice")
+        spec.options[key] = value
+    return spec
 
 
 def _shown(value: str) -> str:
@@ -101,36 +101,36 @@ def _shown(value: str) -> str:
     return value if len(value) <= _MOST_DIGITS else f"{value[:_MOST_DIGITS]}..."
 
 
-class Options:
+class SpecOptions:
     """Takes typed values out of the options of some words; errors name the words, the key and the value."""
 
-    def __init__(self, words: Words, expected: Sequence[str]) -> None:
+    def __init__(self, spec: Spec, expected: Sequence[str]) -> None:
         """Checks that only expected keys are there.
 
         Raises:
             SpecError: an unknown key.
         """
-        self.words = words
-        for key in words.options:
+        self.spec = spec
+        for key in spec.options:
             if key not in expected:
                 hint = suggest.expected(key, expected) if expected else "expected no keys"
-                raise SpecError(f"{words.title}: unknown key {key!r}; {hint}")
+                raise SpecError(f"{spec.title}: unknown key {key!r}; {hint}")
 
     def __contains__(self, key: object) -> bool:
-        return key in self.words.options
+        return key in self.spec.options
 
     def error(self, key: str, expected: str) -> SpecError:
         """The error for a value that is not what was expected."""
-        value = self.words.options.get(key)
+        value = self.spec.options.get(key)
         found = "" if value is None else f", found {_shown(value)!r}"
-        return SpecError(f"{self.words.title}: {key} must be {expected}{found}")
+        return SpecError(f"{self.spec.title}: {key} must be {expected}{found}")
 
     def _take(self, key: str, default: _T | None, convert: Callable[[str], _T]) -> _T:
-        text = self.words.options.get(key)
+        text = self.spec.options.get(key)
         if text is not None:
             return convert(text)
         if default is None:
-            raise SpecError(f"{self.words.title}: key {key!r} is missing")
+            raise SpecError(f"{self.spec.title}: key {key!r} is missing")
         return default
 
     def text(self, key: str, default: str | None = None) -> str:
@@ -184,9 +184,7 @@ class Options:
 
         def convert(text: str) -> str:
             if text not in choices:
-                raise SpecError(
-                    f"{self.words.title}: {key}={_shown(text)}: {suggest.expected(text, choices)}"
-                )
+                raise SpecError(f"{self.spec.title}: {key}={_shown(text)}: {suggest.expected(text, choices)}")
             return text
 
         return self._take(key, default, convert)

@@ -66,7 +66,7 @@ class Watchdog:
     share: float = 1.0
     action: StormAction = "drop"
 
-    def words(self) -> str:
+    def spec(self) -> str:
         """The same as `parse_watchdog` takes it."""
         if not self.detect_ns:
             return "off"
@@ -118,11 +118,11 @@ def parse_watchdog(text: str) -> Watchdog:
     if text == "off":
         return NO_WATCHDOG
     found: dict[str, object] = {}
-    for word in text.split(","):
-        key, equals, value = word.partition("=")
-        if not equals or key not in _WORDS:
-            raise UnitError(f"{word!r}: expected one of {', '.join(_WORDS)} with its value")
-        name, parse = _WORDS[key]
+    for item in text.split(","):
+        key, equals, value = item.partition("=")
+        if not equals or key not in _KEYS:
+            raise UnitError(f"{item!r}: expected one of {', '.join(_KEYS)} with its value")
+        name, parse = _KEYS[key]
         if name in found:
             raise UnitError(f"{key} is there twice")
         found[name] = parse(value)
@@ -153,7 +153,7 @@ def _action(text: str) -> StormAction:
     raise UnitError(f"{text!r}: expected {' or '.join(_ACTIONS)}")
 
 
-_WORDS: dict[str, tuple[str, Callable[[str], object]]] = {
+_KEYS: dict[str, tuple[str, Callable[[str], object]]] = {
     "detect": ("detect_ns", _time),
     "restore": ("restore_ns", _time),
     "share": ("share", _share),

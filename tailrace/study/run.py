@@ -140,7 +140,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         target=planned.target,
         seed=experiment.seed,
         faults=experiment.faults,
-        words=structs.replace(experiment, target=planned.target).words,
+        words=structs.replace(experiment, target=planned.target).option_string,
         time_scale=planned.job.time_scale,
         transport=planned.job.nic.transport,
         window_bytes=planned.job.nic.window_bytes or UNSET,

@@ -24,7 +24,7 @@ from msgspec import UNSET, UnsetType
 from tailrace.experiments.plan import defaults
 from tailrace.experiments.plan.experiment import KEYS, Experiment, Settings, of_settings
 from tailrace.experiments.plan.seeds import number_range
-from tailrace.experiments.plan.spec_list import case_name, slug, split_words
+from tailrace.experiments.plan.spec_list import case_name, slug, split_specs
 from tailrace.p4rt.errors import ControllerError
 from tailrace.results.comparison import all_flows, within
 from tailrace.results.result import Result, read_result, read_struct
@@ -193,7 +193,7 @@ def parse_axis(text: str) -> Axis:
     if not equals or not rest:
         raise SpecError(f"--set {text!r}: expected KEY=VALUE,VALUE")
     _check_key(key)
-    return make_axis(key, itertools.chain.from_iterable(map(_range, split_words(rest, f"--set {key}"))))
+    return make_axis(key, itertools.chain.from_iterable(map(_range, split_specs(rest, f"--set {key}"))))
 
 
 def make_axis(key: str, values: Iterable[str]) -> Axis:

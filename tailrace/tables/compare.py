@@ -36,7 +36,7 @@ def truth(value: Value) -> bool:
     return bool(value)
 
 
-def passes(value: Value, op: str, words: tuple[str, ...]) -> bool:
+def passes(value: Value, op: str, operands: tuple[str, ...]) -> bool:
     """Whether a value passes a test.
 
     Args:
@@ -48,18 +48,20 @@ def passes(value: Value, op: str, words: tuple[str, ...]) -> bool:
         MisfitError: the comparison has no meaning.
     """
     if op == "~":
-        return words[0].lower() in text_of(value).lower()
+        return operands[0].lower() in text_of(value).lower()
     if op == "has":
-        return _has(value, words[0])
+        return _has(value, operands[0])
     if op == "in":
-        return _passes_any(value, words)
-    if value is None or words[0].lower() == NONE:
-        return (op == "==") == (value is None and words[0].lower() == NONE) if op in {"==", "!="} else False
+        return _passes_any(value, operands)
+    if value is None or operands[0].lower() == NONE:
+        return (
+            (op == "==") == (value is None and operands[0].lower() == NONE) if op in {"==", "!="} else False
+        )
     if isinstance(value, tuple):
         if op == "!=":
-            return not passes(value, "==", words)
-        return _any_part(value, lambda part: passes(part, op, words))
-    left, right = _pair(value, words[0], ordered=op not in {"==", "!="})
+            return not passes(value, "==", operands)
+        return _any_part(value, lambda part: passes(part, op, operands))
+    left, right = _pair(value, operands[0], ordered=op not in {"==", "!="})
     return _OPERATORS[op](left, right)
 
 
@@ -78,12 +80,12 @@ def _any_part(parts: tuple[Value, ...], test: Callable[[Value], bool]) -> bool:
     return False
 
 
-def _passes_any(value: Value, words: tuple[str, ...]) -> bool:
+def _passes_any(value: Value, operands: tuple[str, ...]) -> bool:
     """`in`: whether one of the words takes the value in; MisfitError when none can."""
     fits = False
-    for word in words:
+    for operand in operands:
         try:
-            if _within(value, word):
+            if _within(value, operand):
                 return True
             fits = True
         except MisfitError:
@@ -93,36 +95,36 @@ def _passes_any(value: Value, words: tuple[str, ...]) -> bool:
     return False
 
 
-def _within(value: Value, word: str) -> bool:
+def _within(value: Value, operand: str) -> bool:
     if value is None:
-        return word.lower() == NONE
+        return operand.lower() == NONE
     if isinstance(value, tuple):
-        return _any_part(value, lambda part: _within(part, word))
-    if isinstance(value, (IPv4Address, IPv6Address, IPv4Network, IPv6Network)) and _RANGE not in word:
-        outer = _network(value.version, word)
+        return _any_part(value, lambda part: _within(part, operand))
+    if isinstance(value, (IPv4Address, IPv6Address, IPv4Network, IPv6Network)) and _RANGE not in operand:
+        outer = _network(value.version, operand)
         return bool(_as_network(value).subnet_of(outer))
-    low, dots, high = word.partition(_RANGE)
+    low, dots, high = operand.partition(_RANGE)
     if not dots:
-        left, right = _pair(value, word, ordered=False)
+        left, right = _pair(value, operand, ordered=False)
         return bool(left == right)
     left, least = _pair(value, low, ordered=True)
     most = _pair(value, high, ordered=True)[1]
     return bool(least <= left <= most)
 
 
-def _has(value: Value, word: str) -> bool:
+def _has(value: Value, operand: str) -> bool:
     """Whether the field takes the word's value in; a field that does not care takes everything."""
     if value is None:
         return True
     if isinstance(value, tuple):
-        return _any_part(value, lambda part: _has(part, word))
+        return _any_part(value, lambda part: _has(part, operand))
     if isinstance(value, (IPv4Network, IPv6Network)):
-        return bool(_network(value.version, word).subnet_of(value))  # type of both: the version's
+        return bool(_network(value.version, operand).subnet_of(value))  # type of both: the version's
     if isinstance(value, Masked):
-        return value.covers(number_of(_pair(value.value, word, ordered=False)[1]))
+        return value.covers(number_of(_pair(value.value, operand, ordered=False)[1]))
     if isinstance(value, Interval):
-        return value.covers(number_of(_pair(value.low, word, ordered=False)[1]))
-    left, right = _pair(value, word, ordered=False)
+        return value.covers(number_of(_pair(value.low, operand, ordered=False)[1]))
+    left, right = _pair(value, operand, ordered=False)
     return bool(left == right)
 
 
@@ -132,54 +134,54 @@ def _as_network(value: Any) -> Any:
     return IPv6Network(value) if isinstance(value, IPv6Address) else value
 
 
-def _network(version: int, word: str) -> Any:
+def _network(version: int, operand: str) -> Any:
     try:
-        return IPv4Network(word, strict=False) if version == 4 else IPv6Network(word, strict=False)
+        return IPv4Network(operand, strict=False) if version == 4 else IPv6Network(operand, strict=False)
     except ValueError as error:
-        raise MisfitError(word) from error
+        raise MisfitError(operand) from error
 
 
-def _pair(value: Value, word: str, *, ordered: bool) -> tuple[Any, Any]:
+def _pair(value: Value, operand: str, *, ordered: bool) -> tuple[Any, Any]:
     """The value and the word as two things of one type that can be compared."""
     try:
         if isinstance(value, bool):
-            return value, _YES_NO[word.lower()]
+            return value, _YES_NO[operand.lower()]
         if isinstance(value, (int, float)):
-            return value, parse_number(word)
+            return value, parse_number(operand)
         if isinstance(value, SwitchPort):
-            return _port_pair(value, word, ordered=ordered)
+            return _port_pair(value, operand, ordered=ordered)
         if isinstance(value, Wide):
-            return value, Wide(int(word, 0))
+            return value, Wide(int(operand, 0))
         if isinstance(value, (Mac, IPv4Address, IPv6Address)):
-            return value, Mac.parse(word) if isinstance(value, Mac) else type(value)(word)
+            return value, Mac.parse(operand) if isinstance(value, Mac) else type(value)(operand)
         if isinstance(value, (IPv4Network, IPv6Network)):
-            return value, _network(value.version, word)
+            return value, _network(value.version, operand)
     except (ValueError, KeyError) as error:
-        raise MisfitError(word) from error
+        raise MisfitError(operand) from error
     if ordered and not isinstance(value, str):
-        raise MisfitError(word)
-    return text_of(value).casefold(), word.casefold()
+        raise MisfitError(operand)
+    return text_of(value).casefold(), operand.casefold()
 
 
-def _port_pair(value: SwitchPort, word: str, *, ordered: bool) -> tuple[Any, Any]:
-    if word.isdecimal():
-        return value.number, int(word)
+def _port_pair(value: SwitchPort, operand: str, *, ordered: bool) -> tuple[Any, Any]:
+    if operand.isdecimal():
+        return value.number, int(operand)
     if ordered:
-        raise MisfitError(word)
-    if ":" in word:
-        return str(value), word
-    return value.peer, word
+        raise MisfitError(operand)
+    if ":" in operand:
+        return str(value), operand
+    return value.peer, operand
 
 
-def parse_number(word: str) -> int | float:
+def parse_number(operand: str) -> int | float:
     """A number, also hexadecimal, with or without a unit of size, time or rate. Raises ValueError."""
     for read in (_plain_int, float, parse_bytes, parse_time_ns, parse_rate_bps):
         try:
-            return read(word)
+            return read(operand)
         except (UnitError, ValueError):
             continue
-    raise ValueError(f"{word!r} is not a number")
+    raise ValueError(f"{operand!r} is not a number")
 
 
-def _plain_int(word: str) -> int:
-    return int(word, 0)
+def _plain_int(operand: str) -> int:
+    return int(operand, 0)

@@ -66,9 +66,9 @@ class _Test:
 
     name: str
     op: str
-    words: tuple[str, ...]
+    operands: tuple[str, ...]
     name_at: int
-    word_at: int
+    operand_at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ class Where:
         rows = [row for row in listing.rows if self._passes(self._tree, row, fits)]
         for test, fit in fits.items():
             if not fit:
-                kind = f"{test.name} cannot be compared by {test.op} with {' '.join(test.words)!r}"
-                raise WhereError(kind, self.text, test.word_at)
+                kind = f"{test.name} cannot be compared by {test.op} with {' '.join(test.operands)!r}"
+                raise WhereError(kind, self.text, test.operand_at)
         return listing.replace_rows(rows)
 
     def _check_name(self, test: _Test, known: set[str]) -> None:
@@ -143,7 +143,7 @@ class Where:
     @staticmethod
     def _test(test: _Test, value: Value, fits: dict[_Test, bool]) -> bool:
         try:
-            result = passes(value, test.op, test.words)
+            result = passes(value, test.op, test.operands)
         except MisfitError:
             fits.setdefault(test, False)
             return False
@@ -231,9 +231,9 @@ class _Parser:
     def _error(self, problem: str, token: _Token) -> WhereError:
         return WhereError(f"{problem}, found {token.text!r}", self._text, token.position)
 
-    def _chain(self, word: str, operand: Callable[[], _Node]) -> list[_Node]:
+    def _chain(self, keyword: str, operand: Callable[[], _Node]) -> list[_Node]:
         parts = [operand()]
-        while self._accept("keyword", word):
+        while self._accept("keyword", keyword):
             parts.append(operand())
         return parts
 
@@ -269,30 +269,32 @@ class _Parser:
         op = self._peek()
         if op.kind == "op" and op.text in _COMPARISONS:
             self._take()
-            word = self._word()
-            return _Test(name.text, op.text, (word.text,), name.position, word.position)
+            operand = self._operand()
+            return _Test(name.text, op.text, (operand.text,), name.position, operand.position)
         if self._accept("keyword", "has"):
-            word = self._word()
-            return _Test(name.text, "has", (word.text,), name.position, word.position)
+            operand = self._operand()
+            return _Test(name.text, "has", (operand.text,), name.position, operand.position)
         if self._accept("keyword", "in"):
-            words = self._words()
-            return _Test(name.text, "in", tuple(w.text for w in words), name.position, words[0].position)
+            operands = self._operands()
+            return _Test(
+                name.text, "in", tuple(w.text for w in operands), name.position, operands[0].position
+            )
         if op.kind in {"word", "quoted"}:
             raise self._error("expected a comparison such as ==", op)
         return _Test(name.text, "", (), name.position, name.position)
 
-    def _word(self) -> _Token:
+    def _operand(self) -> _Token:
         token = self._take()
         if token.kind not in {"word", "quoted"}:
             raise self._error("expected a value", token)
         return token
 
-    def _words(self) -> list[_Token]:
+    def _operands(self) -> list[_Token]:
         if not self._accept("op", "("):
-            return [self._word()]
-        words = [self._word()]
+            return [self._operand()]
+        operands = [self._operand()]
         while self._accept("op", ","):
-            words.append(self._word())
+            operands.append(self._operand())
         if not self._accept("op", ")"):
             raise self._error("expected ',' or ')'", self._peek())
-        return words
+        return operands

@@ -19,6 +19,6 @@ def check_kind(topology: Topology) -> None:
     """
     if topology.kind not in BOUNDED:
         raise SpecError(
-            f"topology {topology.words} has no bounded simple paths;"
+            f"topology {topology.spec} has no bounded simple paths;"
             f" only {', '.join(BOUNDED)}, made from words, have"
         )

@@ -90,7 +90,7 @@ class _Indexed:
 
 @dataclass(frozen=True, slots=True)
 class Topology(_Indexed):
-    """A network. `words` are what it was made from, such as `leaf-spine:leaves=2,spines=4`.
+    """A network. `spec` are what it was made from, such as `leaf-spine:leaves=2,spines=4`.
 
     latency_ns: what every switch adds to the time of a packet, beside queueing and sending
     restricted: hosts that not all paths lead to
@@ -100,7 +100,7 @@ class Topology(_Indexed):
     """
 
     kind: str
-    words: str
+    spec: str
     switches: tuple[Switch, ...]
     hosts: tuple[Host, ...]
     links: tuple[Link, ...]

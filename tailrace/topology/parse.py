@@ -7,7 +7,7 @@ them.
 
 from __future__ import annotations
 
-from tailrace.spec import SpecError, Words, parse
+from tailrace.spec import Spec, SpecError, parse
 from tailrace.spec.plugins import blamed, given_by
 from tailrace.spec.registry import load_folder
 from tailrace.topology.families.build import Builder
@@ -23,7 +23,7 @@ _PARTS = {"switches": tuple[Switch, ...], "hosts": tuple[Host, ...], "links": tu
 """Of a topology, with their types."""
 
 
-def parse_topology(text: str | Words) -> Topology:
+def parse_topology(text: str | Spec) -> Topology:
     """The topology that words describe, or that a p4lang tutorials' topology.json holds.
 
     A file may be followed by rate= and delay=, for the links to which it gives none, and by latency=.
@@ -31,13 +31,13 @@ def parse_topology(text: str | Words) -> Topology:
     Raises:
         SpecError: unknown name, bad option, or no usable network; one line says which.
     """
-    words = parse(text, "topology")
-    if words.name.endswith(".json"):
-        return read_topology_json(words)
-    words, family = FAMILIES.read(words)
-    builder = Builder(words, family.links)
+    spec = parse(text, "topology")
+    if spec.name.endswith(".json"):
+        return read_topology_json(spec)
+    spec, family = FAMILIES.read(spec)
+    builder = Builder(spec, family.links)
     try:
-        with blamed(words.title, family):
+        with blamed(spec.title, family):
             family.build(builder)
             topology = builder.topology()
         for name, kind in _PARTS.items():
@@ -45,4 +45,4 @@ def parse_topology(text: str | Words) -> Topology:
         return topology
     except SpecError as error:
         problem = str(error)
-        raise error if problem.startswith(words.title) else SpecError(f"{words.title}: {problem}") from None
+        raise error if problem.startswith(spec.title) else SpecError(f"{spec.title}: {problem}") from None

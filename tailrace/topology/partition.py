@@ -20,7 +20,7 @@ def check_ranks(topology: Topology, ranks: int) -> None:
     """
     most = min(MOST_RANKS, len(topology.switches))
     if not 1 <= ranks <= most:
-        raise SpecError(f"ranks: expected 1..{most} for {topology.words}, found {ranks}")
+        raise SpecError(f"ranks: expected 1..{most} for {topology.spec}, found {ranks}")
 
 
 def parts(topology: Topology, ranks: int) -> dict[str, int]:

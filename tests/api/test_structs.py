@@ -11,7 +11,7 @@ import pytest
 import tomli
 
 import tailrace
-from tailrace.experiments.faults.kinds import Links as Broken
+from tailrace.experiments.faults.kinds import LinkOptions as Broken
 from tailrace.experiments.faults.kinds import SlowLinks, Times
 from tailrace.experiments.faults.parse import FAULTS
 from tailrace.experiments.workloads.patterns import Permutation
@@ -23,7 +23,7 @@ from tailrace.schemes.letflow import LetflowConfig
 from tailrace.schemes.registry import SCHEMES, parse_scheme
 from tailrace.spec.registry import Registry
 from tailrace.topology.families.leaf_spine import LeafSpine
-from tailrace.topology.families.options import Links
+from tailrace.topology.families.options import LinkOptions
 from tailrace.topology.parse import FAMILIES
 from tests.api.conftest import TINY
 
@@ -62,7 +62,7 @@ def test_words_and_structs_mean_the_same(kind: str) -> None:
             if key != kind or text in ("none", "default") or "{" in text:
                 continue
             _, struct = registry.parse(text)
-            words = registry.words_of(struct)
+            words = registry.spec_of(struct)
             assert registry.parse(words)[1] == struct, text
             seen.add(words)
     assert len(seen) > 5
@@ -72,7 +72,7 @@ def test_a_run_of_structs() -> None:
     """The same as one of words, and its summary says the words."""
     structs = tailrace.run(
         scheme=LetflowConfig(gap_ns=50_000),
-        topology=LeafSpine(Links(), leaves=2, spines=2, hosts=1),
+        topology=LeafSpine(LinkOptions(), leaves=2, spines=2, hosts=1),
         workload=Permutation(Sizes(16384), Peers()),
         fault=[SlowLinks(Broken(link="leaf1-spine1"), Times(), factor=0.5)],
         target="virtual",
@@ -100,4 +100,4 @@ def test_what_no_words_mean() -> None:
     with pytest.raises(tailrace.SpecError, match="cdf 'one of its own' is not known"):
         tailrace.experiment(scheme="ecmp", workload=Permutation(Sizes(cdf=SizeCdf.always(5)), Peers()))
     with pytest.raises(tailrace.SpecError, match="topology leaf-spine: leaves must be at least"):
-        tailrace.experiment(scheme="ecmp", topology=LeafSpine(Links(), leaves=-1, spines=2, hosts=1))
+        tailrace.experiment(scheme="ecmp", topology=LeafSpine(LinkOptions(), leaves=-1, spines=2, hosts=1))

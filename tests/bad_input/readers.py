@@ -135,7 +135,7 @@ def _words() -> dict[str, list[bytes]]:
     """By key, the words of some scenarios."""
     found: dict[str, set[bytes]] = {}
     for seed in range(1, EXAMPLES + 1):
-        for key, value in draw(seed).words.items():
+        for key, value in draw(seed).settings.items():
             for one in value if isinstance(value, list) else [value]:
                 found.setdefault(key, set()).add(str(one).encode())
     return {key: sorted(values) for key, values in found.items()}
@@ -228,9 +228,9 @@ def _jobs() -> list[bytes]:
 
 READERS: dict[str, Reader] = {
     "scheme": Reader(parse_scheme, _of("scheme")),
-    "topology": Reader(parse_topology, _of("topology"), again=lambda found: found.words),
-    "workload": Reader(parse_workload, _of("workload"), again=lambda found: found.words),
-    "fault": Reader(parse_fault, _of("fault"), again=lambda found: found.words),
+    "topology": Reader(parse_topology, _of("topology"), again=lambda found: found.spec),
+    "workload": Reader(parse_workload, _of("workload"), again=lambda found: found.spec),
+    "fault": Reader(parse_fault, _of("fault"), again=lambda found: found.spec),
     "transport": Reader(parse_transport, _of("transport")),
     "pfc": Reader(
         parse_pfc,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.cbuild import confined
-from tailrace.cbuild.confined import Limits
+from tailrace.cbuild.confined import ResourceLimits
 from tailrace.cbuild.errors import BuildError
 
 ROOT = Path(__file__).parents[2]
@@ -51,7 +51,7 @@ def scratch_of(tmp_path: Path) -> Path:
     return scratch
 
 
-def run(tmp_path: Path, *command: str, limits: Limits | None = None) -> confined.Outcome:
+def run(tmp_path: Path, *command: str, limits: ResourceLimits | None = None) -> confined.Outcome:
     program = Path(command[0])
     return confined.run(command, scratch_of(tmp_path), confined.readable(program), limits=limits)
 
@@ -127,7 +127,7 @@ def processes_of(word: str) -> list[str]:
 def test_a_run_ends_in_time_with_all_its_children(tmp_path: Path) -> None:
     word = f"4242{os.getpid()}"
     command = f"sleep {word} & (sleep {word} &) ; echo said; sleep {word}"
-    outcome = run(tmp_path, "/bin/sh", "-c", command, limits=Limits(time_s=1.0))
+    outcome = run(tmp_path, "/bin/sh", "-c", command, limits=ResourceLimits(time_s=1.0))
     assert (True, "said\n") == (outcome.timed_out, outcome.output)
     assert [] == processes_of(word)
 
@@ -141,16 +141,16 @@ def test_children_that_outlive_the_command_are_ended(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "limits"),
     [
-        ("dd if=/dev/zero of=big bs=1M count=9", Limits(file_mib=1)),
-        ("while :; do :; done", Limits(cpu_s=1)),
+        ("dd if=/dev/zero of=big bs=1M count=9", ResourceLimits(file_mib=1)),
+        ("while :; do :; done", ResourceLimits(cpu_s=1)),
         (
             "x=$(head -c 300000000 /dev/zero | tr '\\0' x); echo ${#x} | grep -q 300000000",
-            Limits(memory_mib=64),
+            ResourceLimits(memory_mib=64),
         ),
     ],
     ids=["file", "cpu", "memory"],
 )
-def test_a_run_has_limits(command: str, limits: Limits, tmp_path: Path) -> None:
+def test_a_run_has_limits(command: str, limits: ResourceLimits, tmp_path: Path) -> None:
     outcome = run(tmp_path, "/bin/sh", "-c", command, limits=limits)
     assert outcome.status != 0 and not outcome.timed_out
     assert sum(path.stat().st_size for path in (tmp_path / "scratch").iterdir()) <= 1 << 20

@@ -12,7 +12,7 @@ import pytest
 from scapy.layers.l2 import Ether
 
 from tailrace.codec.layers.cnm import Cnm
-from tailrace.codec.layers.local import Local
+from tailrace.codec.layers.local import LocalHeader
 from tailrace.controller import runfile
 from tailrace.controller.runfile import RunFile, RunSwitch
 from tailrace.p4rt import programs
@@ -65,7 +65,7 @@ def live(command: Command, places: dict[str, ServedSwitch], tmp_path: Path) -> L
 
 
 def warning(valid_ticks: int, leaf: int) -> bytes:
-    return bytes(Ether() / Local() / Cnm(port=9, leaf=leaf, hops=0, valid_ticks=valid_ticks))
+    return bytes(Ether() / LocalHeader() / Cnm(port=9, leaf=leaf, hops=0, valid_ticks=valid_ticks))
 
 
 def test_paths(live: Live, places: dict[str, ServedSwitch]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tailrace.cli.complete import complete_experiment, complete_words
+from tailrace.cli.complete import complete_experiment, complete_specs
 from tailrace.cli.options import Form
 from tailrace.cli.output import render
 from tailrace.tables.listing import Column, Listing
@@ -226,8 +226,8 @@ def test_words_are_completed(
 
 def test_keys_and_files_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By shells that do not split words at colons."""
-    assert complete_words("scheme")("flowcut:buck") == ["flowcut:buckets="]
-    assert complete_words("scheme")("ecmp,flowcut:rtt=3,buck") == ["ecmp,flowcut:rtt=3,buckets="]
+    assert complete_specs("scheme")("flowcut:buck") == ["flowcut:buckets="]
+    assert complete_specs("scheme")("ecmp,flowcut:rtt=3,buck") == ["ecmp,flowcut:rtt=3,buckets="]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.toml").touch()
     (tmp_path / "mine.txt").touch()

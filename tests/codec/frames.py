@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tailrace.codec import calls
 from tailrace.codec.layers.flow_pause import PauseOp
-from tailrace.codec.nic import Port, port
+from tailrace.codec.nic import NicPort, port
 
 _DST = slice(30, 34)
 _OWN_SPORT = slice(42, 44)
@@ -165,8 +165,8 @@ class _Reader:
     def on_pfc(self, now_ns: int, quanta: Sequence[int]) -> None:
         self.said.append(Pfc(tuple(quanta)))
 
-    def on_junk(self, now_ns: int, reason: int) -> None:
-        self.said.append(Junk(calls.JUNK_NAMES[reason]))
+    def on_discard(self, now_ns: int, reason: int) -> None:
+        self.said.append(Junk(calls.DISCARD_REASONS[reason]))
 
     def next_packet(self, now_ns: int) -> None:
         raise AssertionError("a reader is not asked")
@@ -176,7 +176,7 @@ class _Reader:
 
 
 @functools.lru_cache(maxsize=64)
-def _reader(address: int) -> tuple[_Reader, Port]:
+def _reader(address: int) -> tuple[_Reader, NicPort]:
     reader = _Reader(address)
     return reader, port(reader)
 

@@ -15,10 +15,10 @@ from tailrace.codec import calls
 from tailrace.codec.layers.bth import AETH, BTH, Opcode
 from tailrace.codec.layers.dscp import DSCP_SHIFT, TRIMMED
 from tailrace.codec.layers.flow_pause import FlowPause, PauseOp
-from tailrace.codec.layers.local import ETHER_TYPE, Local, Subtype
+from tailrace.codec.layers.local import ETHER_TYPE, LocalHeader, Subtype
 from tailrace.codec.layers.nic_shim import NicAck, NicShim, ShimmedBTH
 from tailrace.codec.layers.reth import RETH
-from tailrace.codec.templates import Address, ip_number
+from tailrace.codec.templates import HostAddress, ip_number
 from tests.codec.frames import Frame
 
 ETHER, IPV4, UDP_BYTES, BTH_BYTES, ICRC, TTL = 14, 20, 8, 12, 4, 64
@@ -32,14 +32,14 @@ WITH_RETH = (Opcode.WRITE_FIRST, Opcode.WRITE_ONLY)
 # ---- building ----
 
 
-def outer(address: Address, *, tos: int, sport: int, dport: int, ident: int = 0) -> Packet:
+def outer(address: HostAddress, *, tos: int, sport: int, dport: int, ident: int = 0) -> Packet:
     """Ethernet, IPv4 and UDP as NICs send them."""
     ip = IP(src=address.src, dst=address.dst, ttl=TTL, flags="DF", id=ident, tos=tos)
     return Ether(src=address.src_mac, dst=address.dst_mac) / ip / UDP(sport=sport, dport=dport, chksum=0)
 
 
 def data_frame(
-    address: Address,
+    address: HostAddress,
     packet: calls.Small | calls.WithPayload,
     now_ns: int,
     *,
@@ -84,7 +84,7 @@ def data_frame(
     return Frame(data, virtual_bytes)
 
 
-def ack_frame(address: Address, packet: calls.Small, *, qpn: int, dscp: int) -> Frame:
+def ack_frame(address: HostAddress, packet: calls.Small, *, qpn: int, dscp: int) -> Frame:
     """An ACK or NAK by its numbers."""
     _, psn_fields, aeth = packet
     made = outer(address, tos=dscp << DSCP_SHIFT, sport=psn_fields >> 24 & 0xFFFF, dport=ROCE)
@@ -92,7 +92,7 @@ def ack_frame(address: Address, packet: calls.Small, *, qpn: int, dscp: int) -> 
     return Frame(bytes(made / AETH(syndrome=aeth >> 24, msn=aeth % 2**24)))
 
 
-def nic_ack_frame(address: Address, packet: calls.Small, *, sport: int, orig_sport: int) -> Frame:
+def nic_ack_frame(address: HostAddress, packet: calls.Small, *, sport: int, orig_sport: int) -> Frame:
     """A NIC ACK by its numbers."""
     _, count, ticks = packet
     made = outer(address, tos=0, sport=sport, dport=NIC_ACK)
@@ -139,10 +139,10 @@ def _told(frame: bytes, virtual_bytes: int, address: int) -> Told:
 
 
 def _local(frame: bytes) -> Told:
-    body = ETHER + len(Local())
+    body = ETHER + len(LocalHeader())
     if len(frame) < body + len(FlowPause()):
         return _junk("malformed")
-    if Local(frame[ETHER:body]).subtype != Subtype.FLOW_PAUSE:
+    if LocalHeader(frame[ETHER:body]).subtype != Subtype.FLOW_PAUSE:
         return _junk("other")
     pause = FlowPause(frame[body : body + len(FlowPause())])
     if pause.op not in list(PauseOp):

@@ -16,7 +16,7 @@ from tailrace.codec.layers.bth import BTH, Opcode
 from tailrace.codec.layers.dscp import Dscp
 from tailrace.codec.layers.flow_pause import PauseOp
 from tailrace.codec.nic import port
-from tailrace.codec.templates import Address, data_headers, ip_number
+from tailrace.codec.templates import HostAddress, data_headers, ip_number
 from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
 from tests.codec.frames import Data, Junk, build, parse
@@ -117,7 +117,7 @@ def heard(frame: bytes, virtual_bytes: int = 0) -> list[tuple[str, tuple[Any, ..
     return heard.calls
 
 
-HERE = Address("02:00:0a:00:00:01", "02:00:00:00:00:fe", "10.0.0.1", "10.0.0.2")
+HERE = HostAddress("02:00:0a:00:00:01", "02:00:00:00:00:fe", "10.0.0.1", "10.0.0.2")
 
 
 def test_a_data_packet_by_numbers():
@@ -153,9 +153,9 @@ def test_a_trimmed_packet_by_numbers():
 def test_a_path_class_by_numbers():
     """The VLAN ID of a departing packet is where an arriving one has its length."""
     headers = data_headers(HERE, sport=4660, qpn=7, ecn=True, shimmed=False)
-    plain = build((10, 9, 4 | 0x07 << 16, b"abcd"), (headers, bytes(16))).data
+    roce = build((10, 9, 4 | 0x07 << 16, b"abcd"), (headers, bytes(16))).data
     tagged = build((10, 9, 4 | 0x07 << 16 | 0xABC << 41, b"abcd"), (headers, bytes(16))).data
-    assert plain[:12] + bytes.fromhex("81000abc") + plain[12:] == tagged
+    assert roce[:12] + bytes.fromhex("81000abc") + roce[12:] == tagged
 
 
 def test_a_shimmed_packet_has_the_port_on_the_wire_and_its_ticks():
@@ -182,16 +182,16 @@ def test_noise_is_one_call_and_junk(frame, virtual_bytes):
     ((name, arguments),) = heard(frame, virtual_bytes)
     parsed = parse(frame, virtual_bytes)
     if isinstance(parsed, Junk):
-        assert (name, calls.JUNK_NAMES[arguments[1]]) == ("on_junk", parsed.value)
+        assert (name, calls.DISCARD_REASONS[arguments[1]]) == ("on_junk", parsed.value)
 
 
 def test_what_is_for_another_host_is_not_ours():
     """Though it is well-formed."""
     headers = data_headers(
-        Address(HERE.src_mac, HERE.dst_mac, HERE.src, "10.0.0.3"), sport=1, qpn=7, ecn=True, shimmed=False
+        HostAddress(HERE.src_mac, HERE.dst_mac, HERE.src, "10.0.0.3"), sport=1, qpn=7, ecn=True, shimmed=False
     )
     frame = build((9, 1 << 24, 4 | 0x07 << 16), (headers, bytes(16)))
-    assert [("on_junk", (5, calls.JUNK_NAMES.index("not_ours")))] == heard(*frame)
+    assert [("on_junk", (5, calls.DISCARD_REASONS.index("not_ours")))] == heard(*frame)
 
 
 def test_all_numbers_stay_small():
@@ -243,6 +243,6 @@ def test_calls_without_a_flow_are_counted(op):
     nic.on_cnp(0, 5)
     nic.on_nic_ack(0, 5, 0, 0)
     nic.on_flow_pause(0, 1, 2, 3, 4, 5, int(op), 0)
-    for reason in range(len(calls.JUNK_NAMES)):
-        nic.on_junk(0, reason)
-    assert {"unexpected": 5} | dict.fromkeys(calls.JUNK_NAMES, 1) == dict(nic.counters)
+    for reason in range(len(calls.DISCARD_REASONS)):
+        nic.on_discard(0, reason)
+    assert {"unexpected": 5} | dict.fromkeys(calls.DISCARD_REASONS, 1) == dict(nic.counters)

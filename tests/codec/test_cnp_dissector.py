@@ -12,7 +12,7 @@ from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
 from tailrace.codec.layers.bth import Opcode
-from tailrace.codec.templates import Address, cnp_frame
+from tailrace.codec.templates import HostAddress, cnp_frame
 
 _FIELDS = ("infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.p_key", "udp.dstport")
 _BECN = 1 << 6  # Wireshark shows FECN, BECN and what follows as eight reserved bits
@@ -22,7 +22,7 @@ _BECN = 1 << 6  # Wireshark shows FECN, BECN and what follows as eight reserved 
 def test_wireshark_shows_a_cnp(tmp_path: Path) -> None:
     """Queue pair, key and port; no complaint."""
     path = tmp_path / "cnp.pcap"
-    address = Address("02:00:00:00:00:01", "02:00:00:00:00:02", "10.0.0.1", "10.0.0.2")
+    address = HostAddress("02:00:00:00:00:01", "02:00:00:00:00:02", "10.0.0.1", "10.0.0.2")
     frame = cnp_frame(address, sport=777, qpn=0x123456)
     wrpcap(str(path), [Ether(frame)])
     words = [

@@ -21,11 +21,11 @@ from tailrace.codec.calls import ACK, DATA, KIND_BITS, NIC_ACK, PAYLOAD, RAW, Pa
 from tailrace.codec.layers.bth import ROCE_PORT, Opcode, Syndrome
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
 from tailrace.codec.layers.flow_pause import FlowPause
-from tailrace.codec.layers.local import Local, Subtype
+from tailrace.codec.layers.local import LocalHeader, Subtype
 from tailrace.codec.layers.nic_shim import NicShim
 from tailrace.codec.layers.pfc import pfc_frame
-from tailrace.codec.layout import Layout
-from tailrace.codec.templates import Address, ack_headers, data_headers, ip_number, nic_ack_headers, reth
+from tailrace.codec.layout import HeaderLayout
+from tailrace.codec.templates import HostAddress, ack_headers, data_headers, ip_number, nic_ack_headers, reth
 from tests.codec.frames import Frame, build
 from tests.codec.oracle import DATA as DATA_OPCODES
 from tests.codec.oracle import ack_frame, data_frame, nic_ack_frame, restored, told
@@ -34,7 +34,7 @@ from tests.sim.network.host_rig import Rig
 
 FULL = settings(max_examples=400, deadline=None, derandomize=True)
 bits = st.integers
-HERE = Address("02:00:0a:00:00:01", "02:00:00:00:00:fe", "10.0.0.1", "10.0.1.2")
+HERE = HostAddress("02:00:0a:00:00:01", "02:00:00:00:00:fe", "10.0.0.1", "10.0.1.2")
 
 
 @dataclass
@@ -68,8 +68,8 @@ class PacketNic:
     def on_pfc(self, now_ns: int, quanta: Sequence[int]) -> None:
         self.told.append(("pfc", now_ns, tuple(quanta)))
 
-    def on_junk(self, now_ns: int, reason: int) -> None:
-        self.told.append(("junk", now_ns, calls.JUNK_NAMES[reason]))
+    def on_discard(self, now_ns: int, reason: int) -> None:
+        self.told.append(("junk", now_ns, calls.DISCARD_REASONS[reason]))
 
     def next_packet(self, now_ns: int) -> Packet | int | None:
         return self.packets.pop(0) if self.packets else None
@@ -112,7 +112,7 @@ macs = bits(0, 2**48 - 1).map(lambda number: ":".join(f"{byte:02x}" for byte in 
 ips = st.sampled_from([HERE.dst, "10.255.0.9", "255.255.255.255", "0.0.0.0"])
 dscps = st.sampled_from(2 * [Dscp.DEFAULT, Dscp.STEERED] + [Dscp.TRIMMED, Dscp.TRIMMED_STEERED])
 vlans = st.sampled_from(6 * [0] + [1, calls.VLAN_MASK])
-addresses = st.builds(Address, macs, macs, ips, ips)
+addresses = st.builds(HostAddress, macs, macs, ips, ips)
 
 
 @st.composite
@@ -179,13 +179,15 @@ def control_frames(draw):
         quanta = draw(st.dictionaries(bits(0, 7), ports))
         return bytes(pfc_frame("02:00:00:00:00:01", quanta))
     if kind == "local":
-        return bytes(Ether(type=0x88B5) / Local(subtype=draw(bits(0, 9))) / Raw(draw(st.binary(max_size=40))))
+        return bytes(
+            Ether(type=0x88B5) / LocalHeader(subtype=draw(bits(0, 9))) / Raw(draw(st.binary(max_size=40)))
+        )
     if kind == "pause":
         fields = {"sport": draw(ports), "dport": draw(ports), "protocol": draw(bits(0, 255))}
         body = FlowPause(
             op=draw(bits(0, 5)), credit_bytes=draw(words32), src=HERE.src, dst=HERE.dst, **fields
         )
-        return bytes(Ether() / Local(subtype=int(Subtype.FLOW_PAUSE)) / body)
+        return bytes(Ether() / LocalHeader(subtype=int(Subtype.FLOW_PAUSE)) / body)
     bth = BTH(
         opcode=draw(st.sampled_from([int(Opcode.CNP), 0, 0x11, 255])), dqpn=draw(words24), fecn=1, becn=1
     )
@@ -240,11 +242,11 @@ def test_frames_are_read_as_switches_leave_them(given, data):
     changed = bytearray(frame.data)
     headers = bytes(packet)[14:34]
     changed[14:16], changed[22:26] = headers[0:2], headers[8:12]
-    place = Layout(Ether, IP, UDP, BTH).span("BTH.fecn", "BTH.resv6").byte
+    place = HeaderLayout(Ether, IP, UDP, BTH).span("BTH.fecn", "BTH.resv6").byte
     if given.packet[0] % (1 << KIND_BITS) != NIC_ACK:
         shim = (
-            Layout(NicShim).size_bytes
-            if len(given.template[0]) > Layout(Ether, IP, UDP, BTH).size_bytes
+            HeaderLayout(NicShim).size_bytes
+            if len(given.template[0]) > HeaderLayout(Ether, IP, UDP, BTH).size_bytes
             else 0
         )
         changed[place + shim] = data.draw(bits(0, 255))
@@ -299,7 +301,7 @@ def test_every_kind_of_packet_is_read():
         ),
         (data_headers(HERE, sport=77, qpn=3, ecn=True, shimmed=True), reth(1)),
     ).build()
-    plain = restored(data.data)
+    roce = restored(data.data)
     ack = Given(
         5, (ACK, 1 << calls.BECN_SHIFT, Syndrome.ACK << 24), (ack_headers(HERE, sport=1, qpn=2), b"")
     ).build()
@@ -309,7 +311,7 @@ def test_every_kind_of_packet_is_read():
     other = Given(
         5,
         (ACK, 0, 0),
-        (ack_headers(Address(HERE.src_mac, HERE.dst_mac, HERE.dst, HERE.src), sport=1, qpn=2), b""),
+        (ack_headers(HostAddress(HERE.src_mac, HERE.dst_mac, HERE.dst, HERE.src), sport=1, qpn=2), b""),
     ).build()
     cnp = (
         Ether()
@@ -317,14 +319,14 @@ def test_every_kind_of_packet_is_read():
         / UDP(dport=ROCE_PORT, chksum=0)
         / BTH(opcode=int(Opcode.CNP))
     )
-    pause = Ether() / Local(subtype=int(Subtype.FLOW_PAUSE)) / FlowPause()
+    pause = Ether() / LocalHeader(subtype=int(Subtype.FLOW_PAUSE)) / FlowPause()
     frames = [
         (data.data, 4096, "data"),
-        (plain, 4096, "data"),
-        (trim(plain), 0, "trimmed"),
-        (trim(plain, steered=True), 0, "trimmed"),
+        (roce, 4096, "data"),
+        (trim(roce), 0, "trimmed"),
+        (trim(roce, steered=True), 0, "trimmed"),
         (trim(ack.data), 0, "other"),
-        (plain[:12] + b"\x81\0\0\1" + plain[12:], 4096, "other"),
+        (roce[:12] + b"\x81\0\0\1" + roce[12:], 4096, "other"),
         (ack.data, 0, "ack"),
         (count.data, 0, "nic_ack"),
         (bytes(cnp), 0, "cnp"),
@@ -440,7 +442,7 @@ def test_exceptions_of_packet_calls_come_out(name):
             / UDP(dport=ROCE_PORT, chksum=0)
             / BTH(opcode=int(Opcode.CNP))
         ),
-        "on_flow_pause": bytes(Ether() / Local(subtype=int(Subtype.FLOW_PAUSE)) / FlowPause()),
+        "on_flow_pause": bytes(Ether() / LocalHeader(subtype=int(Subtype.FLOW_PAUSE)) / FlowPause()),
         "on_pfc": bytes(pfc_frame("02:00:00:00:00:01", {0: 1})),
         "on_junk": b"",
     }

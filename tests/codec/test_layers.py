@@ -22,7 +22,7 @@ from tailrace.codec.layers.data_shim import DataShim, Stamp
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
 from tailrace.codec.layers.flow_pause import PAUSE_MAC, FlowPause, PauseOp
 from tailrace.codec.layers.flowcut_ack import FlowcutAck
-from tailrace.codec.layers.local import Local, Subtype
+from tailrace.codec.layers.local import LocalHeader, Subtype
 from tailrace.codec.layers.nic_shim import NicAck, NicShim, ShimmedBTH
 from tailrace.codec.layers.pfc import pause_ns, pfc_frame
 from tailrace.codec.layers.reth import RETH
@@ -44,12 +44,12 @@ def roce(**fields: int) -> Packet:
 
 GOLDEN = {
     "data shim without stamps": (
-        ether() / Local(subtype=1) / DataShim(hops=3) / Raw(b"\x45"),
+        ether() / LocalHeader(subtype=1) / DataShim(hops=3) / Raw(b"\x45"),
         MACS + "88b5 01 30 0800 45",
     ),
     "data shim with stamps, newest first": (
         ether()
-        / Local(subtype=1)
+        / LocalHeader(subtype=1)
         / DataShim(
             hops=2, next_type=0x1111, stack=[Stamp(ticks=0xA1B2C3D4, in_port=9), Stamp(ticks=1, in_port=2)]
         )
@@ -57,16 +57,20 @@ GOLDEN = {
         MACS + "88b5 01 22 1111 a1b2c3d4 0009 00000001 0002 ee",
     ),
     "Flowcut ACK": (
-        ether() / Local(subtype=2) / FlowcutAck(**KEY, bytes=0x010203, hops=5, hops_back=9, congested=1),
+        ether()
+        / LocalHeader(subtype=2)
+        / FlowcutAck(**KEY, bytes=0x010203, hops=5, hops_back=9, congested=1),
         MACS + "88b5 02" + KEY_HEX + "010203 50 13",
     ),
     "Flowcut ACK with a stamp": (
-        ether() / Local(subtype=2) / FlowcutAck(**KEY, bytes=1, hops=1, stack=[Stamp(ticks=7, in_port=3)]),
+        ether()
+        / LocalHeader(subtype=2)
+        / FlowcutAck(**KEY, bytes=1, hops=1, stack=[Stamp(ticks=7, in_port=3)]),
         MACS + "88b5 02" + KEY_HEX + "000001 11 00 00000007 0003",
     ),
     "flow pause with credit": (
         Ether(dst=PAUSE_MAC, src="02:00:0a:00:00:01")
-        / Local(subtype=3)
+        / LocalHeader(subtype=3)
         / FlowPause(**KEY, op=PauseOp.XOFF_CREDIT, credit_bytes=4096),
         "0180c2000001 02000a000001 88b5 03" + KEY_HEX + "02 00001000",
     ),

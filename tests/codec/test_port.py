@@ -13,10 +13,10 @@ from tailrace.codec.build import codec_extension
 from tailrace.codec.calls import ACK, PAYLOAD, RAW, Packet
 from tailrace.codec.layers.bth import Opcode
 from tailrace.codec.nic import port
-from tailrace.codec.table import offsets, ones
-from tailrace.codec.templates import Address, data_headers, reth
+from tailrace.codec.table import icrc_mask, offsets
+from tailrace.codec.templates import HostAddress, data_headers, reth
 
-HERE = Address("02:00:0a:00:00:01", "02:00:00:00:00:fe", "10.0.0.1", "10.0.1.2")
+HERE = HostAddress("02:00:0a:00:00:01", "02:00:00:00:00:fe", "10.0.0.1", "10.0.1.2")
 
 
 class Nic:
@@ -109,11 +109,11 @@ def test_a_codec_that_makes_no_sense_is_refused():
     """One name too few, one length too many, a byte beyond the headers."""
     codec = codec_extension().Codec
     values = dict(offsets())
-    codec(values, ones())
+    codec(values, icrc_mask())
     with pytest.raises(KeyError, match="ip_ttl"):
-        codec({name: value for name, value in values.items() if name != "ip_ttl"}, ones())
+        codec({name: value for name, value in values.items() if name != "ip_ttl"}, icrc_mask())
     for wrong in ({"icrc_bytes": 5}, {"reth_bytes": 500}):
         with pytest.raises(ValueError, match="cannot work with this layout"):
-            codec(values | wrong, ones())
+            codec(values | wrong, icrc_mask())
     with pytest.raises(ValueError, match="cannot work with this layout"):
         codec(values, (9999,))

@@ -15,17 +15,17 @@ from tailrace.codec.checksum import ICRC_BYTES
 from tailrace.codec.layers.bth import AETH, BTH, Opcode, Syndrome
 from tailrace.codec.layers.dscp import Dscp
 from tailrace.codec.layers.flow_pause import FlowPause, PauseOp
-from tailrace.codec.layers.local import Local, Subtype
+from tailrace.codec.layers.local import LocalHeader, Subtype
 from tailrace.codec.layers.nic_shim import NicAck, NicShim, ShimmedBTH
 from tailrace.codec.layers.pfc import pfc_frame
 from tailrace.codec.layers.reth import RETH
-from tailrace.codec.layout import Layout
-from tailrace.codec.templates import Address, ack_headers, data_headers, ip_number, nic_ack_headers, reth
+from tailrace.codec.layout import HeaderLayout
+from tailrace.codec.templates import HostAddress, ack_headers, data_headers, ip_number, nic_ack_headers, reth
 from tests.codec.frames import Ack, Cnp, Data, Frame, Junk, NicAcked, Pause, Pfc, build, parse
 from tests.codec.oracle import restored
 from tests.hosts.trimming import TRIMMED_BYTES, trim
 
-HERE = Address("02:00:0a:00:00:01", "02:00:00:00:00:fe", "10.0.0.1", "10.0.1.2")
+HERE = HostAddress("02:00:0a:00:00:01", "02:00:00:00:00:fe", "10.0.0.1", "10.0.1.2")
 FULL = settings(max_examples=60, deadline=None, derandomize=True)
 bits = st.integers
 
@@ -168,12 +168,12 @@ def test_what_is_trimmed_elsewhere_is_junk(fields, data):
     packet = Ether(whole)
     packet[IP].tos, packet[IP].chksum = Dscp.TRIMMED << 2, None
     assert parse(bytes(packet)) is Junk.MALFORMED
-    opcode = Layout(Ether, IP, UDP, BTH).span("BTH.opcode").byte
+    opcode = HeaderLayout(Ether, IP, UDP, BTH).span("BTH.opcode").byte
     other = bytearray(cut)
     other[opcode] = data.draw(st.sampled_from([int(Opcode.ACK), int(Opcode.CNP), 0, 255]))
     assert parse(bytes(other)) is Junk.OTHER
     checksum = bytearray(cut)
-    checksum[Layout(Ether, IP).span("IP.chksum").byte] ^= 1
+    checksum[HeaderLayout(Ether, IP).span("IP.chksum").byte] ^= 1
     assert parse(bytes(checksum)) is Junk.MALFORMED
 
 
@@ -182,8 +182,8 @@ def test_what_is_trimmed_elsewhere_is_junk(fields, data):
 def test_vlan_tags_are_scapy_s(fields, vlan):
     """A tag in front of the EtherType, and nothing else changes; a host that gets one does not read on."""
     frame, virtual_bytes = made(fields)
-    plain = Ether(frame)
-    tagged = Ether(src=plain.src, dst=plain.dst) / Dot1Q(vlan=vlan, type=plain.type)
+    roce = Ether(frame)
+    tagged = Ether(src=roce.src, dst=roce.dst) / Dot1Q(vlan=vlan, type=roce.type)
     assert (bytes(tagged) + frame[len(Ether()) :], virtual_bytes) == made(fields, vlan)
     assert parse(*made(fields, vlan)) is Junk.OTHER
 
@@ -193,8 +193,8 @@ def test_vlan_tags_are_scapy_s(fields, vlan):
 def test_restoring_gives_the_frame_without_shim(fields):
     """The far end gets the very frame that the sender would have sent without Flowcut."""
     shimmed, _ = made({**fields, "shimmed": True, "virtual": False})
-    plain, _ = made({**fields, "shimmed": False, "virtual": False})
-    assert plain == restored(shimmed)
+    roce, _ = made({**fields, "shimmed": False, "virtual": False})
+    assert roce == restored(shimmed)
 
 
 @FULL
@@ -217,7 +217,7 @@ def test_any_other_change_is_noticed(fields, data):
     """A flipped bit anywhere outside the volatile fields makes the frame junk, or none for us."""
     frame, virtual_bytes = made(fields)
     stack = (Ether, IP, UDP, NicShim, BTH) if fields["shimmed"] else (Ether, IP, UDP, BTH)
-    layout = Layout(*stack)
+    layout = HeaderLayout(*stack)
     free = {*range(layout.start("IP")), layout.span("BTH.fecn", "BTH.resv6").byte}
     # the IPv4 checksum guards its header; the UDP checksum is not used; the shim's ticks are nobody else's
     free |= {layout.span("UDP.chksum").byte, layout.span("UDP.chksum").byte + 1}
@@ -267,7 +267,9 @@ def test_control_frames_are_read():
     """Pauses, PFC and CNP as Scapy builds them."""
     key = {"src": "10.0.0.1", "dst": "10.0.1.2", "sport": 1, "dport": 4791, "protocol": 17}
     pause = (
-        Ether(dst=HERE.dst_mac) / Local(subtype=Subtype.FLOW_PAUSE) / FlowPause(**key, op=2, credit_bytes=99)
+        Ether(dst=HERE.dst_mac)
+        / LocalHeader(subtype=Subtype.FLOW_PAUSE)
+        / FlowPause(**key, op=2, credit_bytes=99)
     )
     numbers = (ip_number("10.0.0.1"), ip_number("10.0.1.2"), 1, 4791, 17)
     assert Pause(numbers, PauseOp.XOFF_CREDIT, 99) == parse(bytes(pause))
@@ -309,6 +311,6 @@ def test_no_cut_or_overwritten_frame_raises(fields, keep, noise, place, virtual_
 @pytest.mark.parametrize("name", ["BTH.psn", "BTH.dqpn", "IP.ttl"])
 def test_a_value_that_does_not_fit_is_refused(name):
     """Layouts never write beyond a field."""
-    layout = Layout(Ether, IP, UDP, BTH)
+    layout = HeaderLayout(Ether, IP, UDP, BTH)
     with pytest.raises(ValueError, match=name):
         layout.put(bytearray(layout.size_bytes), name, layout.mask(name) + 1)

@@ -53,8 +53,8 @@ def test_file(tmp_path: Path) -> None:
     assert (meant.scheme, meant.topology) == (parse_scheme(found.scheme), parse_topology(found.topology))
     assert meant.workload is not None
     assert meant.transport is not None
-    assert (meant.workload.words, meant.transport.name) == (found.workload, "sr")
-    assert [fault.words for fault in meant.faults] == list(found.faults)
+    assert (meant.workload.spec, meant.transport.name) == (found.workload, "sr")
+    assert [fault.spec for fault in meant.faults] == list(found.faults)
     assert meant.window == parse_window("64KiB")
 
 

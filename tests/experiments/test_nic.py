@@ -13,7 +13,7 @@ from tailrace.hosts.options.transports import Dctcp
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
 from tailrace.schemes.registry import parse_scheme
-from tailrace.schemes.resolved import Around
+from tailrace.schemes.resolved import SchemeContext
 from tailrace.topology import parse_topology
 
 _TOPOLOGY = parse_topology("dragonfly:p=1,a=2,h=1")
@@ -21,11 +21,11 @@ _TOPOLOGY = parse_topology("dragonfly:p=1,a=2,h=1")
 
 def test_what_a_timeout_tells_can_be_chosen() -> None:
     """And how often it doubles; both are chosen by us, for the paper does not tell."""
-    around = Around(mtu_bytes=1024, window_bytes=65536, transport="dctcp")
-    scheme = resolve(parse_scheme("spritz:keep=3us"), _TOPOLOGY, around)
+    context = SchemeContext(mtu_bytes=1024, window_bytes=65536, transport="dctcp")
+    scheme = resolve(parse_scheme("spritz:keep=3us"), _TOPOLOGY, context)
     chosen = Dctcp(timeout="loss", rto_backoff=4)
     virtual = target("virtual")
-    config = nic_config(_TOPOLOGY, scheme, around, chosen, reorder=None, switches=virtual)
+    config = nic_config(_TOPOLOGY, scheme, context, chosen, reorder=None, switches=virtual)
     assert ("loss", 4) == (config.timeout, config.rto_backoff)
     assert config.steering is not None
     assert config.steering.keep_ns == 3_000
@@ -36,11 +36,11 @@ def test_what_a_timeout_tells_can_be_chosen() -> None:
 def test_a_timeout_is_a_loss_only_where_nothing_is_trimmed(scheme: str, trim: str, timeout: str) -> None:
     """With trimming a timeout tells of a dead path (Spritz §V-A)."""
     words = f"{scheme}{',' if ':' in scheme else ':'}trim={trim}"
-    around = Around(mtu_bytes=1024, window_bytes=65536, transport="dctcp")
+    context = SchemeContext(mtu_bytes=1024, window_bytes=65536, transport="dctcp")
     config = nic_config(
         _TOPOLOGY,
-        resolve(parse_scheme(words), _TOPOLOGY, around),
-        around,
+        resolve(parse_scheme(words), _TOPOLOGY, context),
+        context,
         Dctcp(),
         reorder=None,
         switches=target("virtual"),

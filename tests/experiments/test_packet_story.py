@@ -15,7 +15,7 @@ import pytest
 
 from tailrace import api
 from tailrace.cli.inspect.past import story_lines
-from tailrace.experiments.plan.experiment_file import read_words
+from tailrace.experiments.plan.experiment_file import read_option_string
 from tailrace.sim.errors import RunError
 from tailrace.sim.network import Network
 from tailrace.sim.outcome import Report
@@ -416,18 +416,18 @@ def test_words_are_read_back() -> None:
     """The options by which a run runs again make the same experiment."""
     for keys in RUNS.values():
         one = api.experiment(**(COMMON | {"gaps": True} | keys))
-        assert read_words(one.words) == one
+        assert read_option_string(one.option_string) == one
     several = api.experiment(
         scheme="ecmp",
         fault=["link-slow:fraction=0.1,factor=0.5", "drop:rate=0.1"],
         follow=[1, 2],
         time_scale=2.5,
     )
-    assert read_words(several.words) == several
+    assert read_option_string(several.option_string) == several
     with pytest.raises(SpecError, match="no option of a run"):
-        read_words("scheme ecmp")
+        read_option_string("scheme ecmp")
     with pytest.raises(SpecError, match="options of a run: 660000 characters, expected at most"):
-        read_words("--fault drop" * 55_000)
+        read_option_string("--fault drop" * 55_000)
 
 
 def test_a_run_of_several_processes(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def measure(
     path = tmp_path / "flows.csv"
     senders = ("h2", "h3", "h5", "h6", "h7", "h8")
     path.write_text("src,dst,bytes,start\n" + "".join(f"{name},h1,256KiB,0\n" for name in senders))
-    words = {"scheme": "ecmp:queue=64KiB", "topology": FABRIC.words, "workload": str(path), "window": "64KiB"}
+    words = {"scheme": "ecmp:queue=64KiB", "topology": FABRIC.spec, "workload": str(path), "window": "64KiB"}
     backend = VirtualBackend(look)
     notes = [] if notes is None else notes
     return run(
@@ -144,7 +144,7 @@ def test_too_little_headroom_loses_and_says_so(tmp_path: Path) -> None:
 
 def test_switches_that_are_programs_take_their_time() -> None:
     """On BMv2, whose program stands in for it, as on the native switch."""
-    words = {"scheme": "ecmp", "topology": FABRIC.words, "pfc": "default", "time_scale": 100.0}
+    words = {"scheme": "ecmp", "topology": FABRIC.spec, "pfc": "default", "time_scale": 100.0}
     experiment = make(words)
     bmv2, native = plan(experiment, "bmv2").job.pfc, plan(experiment, "native").job.pfc
     virtual = plan(experiment, "virtual").job.pfc
@@ -162,7 +162,7 @@ def test_switches_that_are_programs_take_their_time() -> None:
 )
 def test_what_no_program_can_stand_in_for(scheme: str, pfc: str, message: str) -> None:
     """Refused in one line, before anything starts."""
-    experiment = make({"scheme": scheme, "topology": FABRIC.words, "pfc": pfc})
+    experiment = make({"scheme": scheme, "topology": FABRIC.spec, "pfc": pfc})
     with pytest.raises(SpecError, match=f"^{message}[^\n]+$"):
         plan(experiment, "bmv2")
 

@@ -86,7 +86,7 @@ def test_time_scale_stretches_arrivals() -> None:
     """A run ten times slower has the same flows, each starting ten times as late: the load stays."""
     words = {
         "scheme": "ecmp",
-        "topology": FABRIC.words,
+        "topology": FABRIC.spec,
         "workload": "poisson:size=20KB,load=0.5,duration=1ms",
     }
     fast, slow = (plan(make({**words, "time_scale": scale}), "virtual").job.flows for scale in (1, 10))

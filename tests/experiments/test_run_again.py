@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import tailrace
 from tailrace.cli.main import main
 from tailrace.experiments.plan.experiment import KEYS, make
-from tailrace.experiments.plan.experiment_file import read_words
+from tailrace.experiments.plan.experiment_file import read_option_string
 from tailrace.sim.errors import RunError
 from tailrace.spec import SpecError, plugins
 from tailrace.study.command import checked, run_command
@@ -147,7 +147,7 @@ def test_a_run(values: dict[str, Any], tmp_path_factory: pytest.TempPathFactory)
     several = len(made(values).seeds) > 1
     check(lambda: (tailrace.repeat if several else tailrace.run)(**values), folder)
     experiment = made(values)
-    assert read_words(experiment.words).written == experiment.written
+    assert read_option_string(experiment.option_string).written == experiment.written
 
 
 def made(values: dict[str, Any]) -> Any:
@@ -288,9 +288,9 @@ def test_a_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of plug-ins are named, so that their schemes and workloads are known."""
     monkeypatch.setattr(plugins, "_loaded", {tmp_path / "mine.py": "0" * 64})
     experiment = make({"scheme": "ecmp"})
-    words = experiment.words
+    words = experiment.option_string
     assert words.startswith(f"--plugin {tmp_path / 'mine.py'} --scheme ecmp")
-    assert read_words(words).written == experiment.written
+    assert read_option_string(words).written == experiment.written
     assert checked(run_command(experiment)) == run_command(experiment)
 
 

@@ -104,7 +104,7 @@ def test_restart_that_is_over_before_it_is_noticed() -> None:
 def test_blackhole_takes_what_is_sent() -> None:
     """Of its pairs the network hears those that send, and those that answer."""
     planned = plan(
-        make({"scheme": "ecmp", "topology": FABRIC.words, "workload": "incast:degree=1"}), "virtual"
+        make({"scheme": "ecmp", "topology": FABRIC.spec, "workload": "incast:degree=1"}), "virtual"
     )
     [flow] = planned.job.flows
     every = frozenset((a.ip, b.ip) for a in FABRIC.hosts for b in FABRIC.hosts if a is not b)
@@ -116,9 +116,7 @@ def test_blackhole_takes_what_is_sent() -> None:
 # ---- in a real network ----
 
 
-def measure(
-    tmp_path: Path, fault: object, flows: str, topology: str = FABRIC.words, **more: object
-) -> Result:
+def measure(tmp_path: Path, fault: object, flows: str, topology: str = FABRIC.spec, **more: object) -> Result:
     path = tmp_path / "flows.csv"
     path.write_text("src,dst,bytes,start\n" + flows)
     words = {"scheme": "ecmp", "topology": topology, "workload": str(path), "fault": fault}
@@ -253,7 +251,7 @@ def test_every_byte_is_accounted_for(fault: str, scheme: str) -> None:
         for time_ns in range(5000, 300_000, 5000):
             network.call_at(time_ns, lambda: seen.append(network.account().balanced))
 
-    words = {"scheme": scheme, "topology": FABRIC.words, "workload": "alltoall:size=64KiB,window=2"}
+    words = {"scheme": scheme, "topology": FABRIC.spec, "workload": "alltoall:size=64KiB,window=2"}
     planned = plan(make({**words, "fault": fault}), "virtual")
     result = run(planned, VirtualBackend(look), lambda _progress: None, label="it")
     assert result.complete

@@ -99,8 +99,8 @@ SMALL_CASES: list[tuple[str, str, str]] = [
     ),
 ]
 
-NIC = 'replace(nic, steering=SteeringConfig(algorithm="bend", own=own))'
-RESOLVED = 'self.filled(ResolvedBend, topology, around, program="ecmp")'
+NIC = 'replace(nic, steering=SteeringConfig(algorithm="bend", parameters=parameters))'
+RESOLVED = 'self.resolved(ResolvedBend, topology, context, program="ecmp")'
 HOST_CASES: list[tuple[str, str, str]] = [
     *(("bend", "return self.port", f"return {each}") for each in ("'7'", "None", "7.5", "-1", "self.prt")),
     *(
@@ -111,13 +111,16 @@ HOST_CASES: list[tuple[str, str, str]] = [
             *("replace(nic, rto_ns=-1)", "replace(nic, steering=SteeringConfig(algorithm='no'))"),
         )
     ),
-    *(("bend", "return Ports(64)", f"return {each}") for each in ("None", "5", "Ports('x')", "topology.no")),
+    *(
+        ("bend", "return SourcePortPaths(64)", f"return {each}")
+        for each in ("None", "5", "SourcePortPaths('x')", "topology.no")
+    ),
     *(
         ("bend", RESOLVED, each)
         for each in (
             *("None", "5", "self", "ResolvedBend()", "self.filld(1)"),
-            *(f"self.filled({kind}, topology, around, program='ecmp')" for kind in ("int",)),
-            "self.filled(ResolvedBend, topology, around, program=5)",
+            *(f"self.resolved({kind}, topology, context, program='ecmp')" for kind in ("int",)),
+            "self.resolved(ResolvedBend, topology, context, program=5)",
         )
     ),
     (
@@ -129,7 +132,7 @@ HOST_CASES: list[tuple[str, str, str]] = [
     ("bend", "def on_feedback(self, now_ns, feedback, ev)", "def on_feedback(self, now_ns)"),
     ("bend", "def next_ev(self, now_ns)", "def next_ev(self)"),
     ("bend", "self.explored += 1", "self.explored = 'x'"),
-    ("bend", "def nic(self, topology, around, scale)", "def nic(self)"),
+    ("bend", "def nic(self, topology, context, scale)", "def nic(self)"),
     ("bend", "    def paths(self", "    def entities(self, plan):\n        return [5]\n\n    def paths(self"),
     (
         "bend",

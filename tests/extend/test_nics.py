@@ -90,8 +90,13 @@ def test_they_are_listed(folder: Path, tailrace: Run) -> None:
             'steering("scout")',
             r"bend\.py: line \d+: steering 'scout' is registered twice",
         ),
-        ("bend", "Ports(64)", "None", "flow 1: steering bend needs paths, and its NIC knows none"),
-        ("bend", 'config.own["share"]', 'config.own["x"]', r"bend\.py: line \d+: KeyError: 'x'"),
+        ("bend", "SourcePortPaths(64)", "None", "flow 1: steering bend needs paths, and its NIC knows none"),
+        (
+            "bend",
+            'config.parameters["share"]',
+            'config.parameters["x"]',
+            r"bend\.py: line \d+: KeyError: 'x'",
+        ),
         ("aimd", "sport, rng)", "sport)", "transport 'aimd': AimdSender must take 4 arguments"),
         ("bend", "def next_ev", "def next", r"steering 'bend': Bend lacks next_ev"),
         ("aimd", '= "aimd"', '= "gbn"', "transport 'gbn' is registered twice"),
@@ -138,7 +143,7 @@ def test_what_bases_leave_to_others_is_known() -> None:
     code = (
         "from tailrace.hosts import extend\n"
         "for kind, names in extend._ABSTRACT.items():\n"
-        "    own = {name for name in kind.__abstractmethods__ if name in vars(kind)}\n"
+        "    parameters = {name for name in kind.__abstractmethods__ if name in vars(kind)}\n"
         "    assert own == set(names), kind\n"
     )
     environment = os.environ | {"TAILRACE_HOSTS": "interpreted", "PYTHONPATH": str(ROOT)}

@@ -91,11 +91,11 @@ CASES = [
 
 
 @pytest.mark.parametrize(("topology_words", "variant", "seed"), CASES)
-def test_every_flow_goes_on_when_the_controller_knows(topology_words: str, variant: str, seed: int) -> None:
+def test_every_flow_goes_on_when_the_controller_knows(topology_spec: str, variant: str, seed: int) -> None:
     """A link anywhere on their ways, next to the switch of the source or further on; the age is far longer than the
     whole run."""
-    rng = random.Random(f"{topology_words} {variant} {seed}")
-    topology = parse_topology(topology_words)
+    rng = random.Random(f"{topology_spec} {variant} {seed}")
+    topology = parse_topology(topology_spec)
     scheme = parse_scheme(f"flowcut:variant={variant},rtt=2,left=0,first=least-loaded")
     config = resolve(scheme, topology)
     assert isinstance(config, ResolvedFlowcut) and config.age_ns > 10 * NOTICED_NS

@@ -15,7 +15,7 @@ from msgspec import structs
 
 import tailrace.hosts.nic.nic
 from tailrace import hosts
-from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
+from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesNicConfig
 from tailrace.hosts.options.hf2t import Hf2tConfig
 from tailrace.hosts.options.nic import ALGORITHMS, HERMES, FlowcutNicConfig, NicConfig, SteeringConfig
 from tailrace.hosts.options.tcp import TcpConfig
@@ -41,7 +41,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "transport": "dcqcn",
         "window_bytes": 0,
         "steering": SteeringConfig(HERMES),
-        "hermes": HermesConfig(
+        "hermes": HermesNicConfig(
             hop_ns=2_000, size_bytes=2_000, interval_ns=90_000, least_packets=5, failed_ns=200_000
         ),
     },

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from tailrace.cbuild.artifacts import ROOT
 from tailrace.codec.layers.pfc import pfc_frame
-from tailrace.codec.templates import Address, ip_number
+from tailrace.codec.templates import HostAddress, ip_number
 from tailrace.hosts.compiled import INTERPRETED, VARIABLE
-from tailrace.hosts.nic.queue_pairs import Ends
+from tailrace.hosts.nic.queue_pairs import QueuePairs
 from tailrace.hosts.nic.receiver import FlowReceiver
 from tailrace.hosts.options.nic import NicConfig
 from tests.codec.frames import Ack, Data, Frame
@@ -186,7 +186,7 @@ def test_a_flow_of_a_place_that_others_had_sends_its_own_headers():
 
 def end(handle: int) -> FlowReceiver:
     nic = make_nic(2, NicConfig())
-    address = Address(nic.mac, nic.mac, nic.ip, "10.0.0.1")
+    address = HostAddress(nic.mac, nic.mac, nic.ip, "10.0.0.1")
     return FlowReceiver(flow(1, 100), NicConfig(), address, handle, deque())
 
 
@@ -194,7 +194,7 @@ def end(handle: int) -> FlowReceiver:
 @given(st.lists(st.integers(0, 5), max_size=60))
 def test_no_two_ends_ever_have_one_handle(steps):
     """Whoever comes, leaves, or goes when its last answers have been sent; an old handle finds nobody."""
-    ends, answers = Ends(), 0
+    ends, answers = QueuePairs(), 0
     here: list[FlowReceiver] = []
     gone: list[FlowReceiver] = []
     leaving: list[tuple[int, FlowReceiver]] = []
@@ -210,7 +210,7 @@ def test_no_two_ends_ever_have_one_handle(steps):
             leaving.append((answers, here.pop(0)))
             ends.leave(leaving[-1][1], answers)
         else:
-            ends.on_answers_sent(answers - 1)
+            ends.on_responses_sent(answers - 1)
             gone += [one for number, one in leaving if number < answers]
             leaving = [(number, one) for number, one in leaving if number >= answers]
         assert len(here) == len(ends)

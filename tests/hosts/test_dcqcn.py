@@ -19,9 +19,9 @@ from scapy.layers.l2 import Ether
 from tailrace.codec.layers.bth import Opcode
 from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
 from tailrace.codec.layers.pfc import pfc_frame
-from tailrace.codec.templates import Address, cnp_frame, ip_number
+from tailrace.codec.templates import HostAddress, cnp_frame, ip_number
 from tailrace.hosts.errors import ConfigError
-from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
+from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesNicConfig
 from tailrace.hosts.options.nic import DCQCN, NicConfig
 from tailrace.hosts.transport.dcqcn.pacer import Pacer
 from tailrace.spec.scale import scaled
@@ -189,7 +189,7 @@ def test_two_flows_of_a_nic_take_turns_at_line_rate():
 
 # ---- CNPs ----
 
-HERE = Address("02:00:00:00:00:01", "02:00:00:00:00:02", "10.0.0.1", "10.0.0.2")
+HERE = HostAddress("02:00:00:00:00:01", "02:00:00:00:00:02", "10.0.0.1", "10.0.0.2")
 
 
 @pytest.mark.parametrize("dscp", [Dscp.DEFAULT, Dscp.STEERED])
@@ -318,11 +318,11 @@ def test_settings_that_make_no_sense(wrong, message):
 def test_hermes_settings_that_make_no_sense():
     """One clear line."""
     with pytest.raises(ConfigError, match=r"rtt_high is 0\.1, expected rtt_low or more, that is 0\.375"):
-        HermesConfig(rtt_high=0.1)
+        HermesNicConfig(rtt_high=0.1)
     with pytest.raises(ConfigError, match=r"ecn_better is 2, expected 0\.\.1"):
-        HermesConfig(ecn_better=2)
+        HermesNicConfig(ecn_better=2)
     with pytest.raises(ConfigError, match="stale_ns is 0, expected more than 0"):
-        HermesConfig(stale_ns=0)
+        HermesNicConfig(stale_ns=0)
 
 
 def test_a_rate_s_timer_ends_with_its_flow():

@@ -14,7 +14,7 @@ from tailrace.experiments.plan.nic import REAL_TIME_MARGIN_NS, hf2t_config
 from tailrace.experiments.plan.pfc import REACTION_NS
 from tailrace.experiments.plan.plan import plan
 from tailrace.hosts.options.hf2t import Hf2tConfig, train_gaps
-from tailrace.hosts.options.hf2t_spec import KEYS, Hf2tWords
+from tailrace.hosts.options.hf2t_spec import KEYS, Hf2tSpec
 from tailrace.p4rt.target import Target, target
 from tailrace.schemes.base import SchemeConfig, resolve
 from tailrace.schemes.letflow import LetflowConfig
@@ -48,7 +48,7 @@ DRAGONFLY = parse_topology("dragonfly:p=2,a=2,h=1,rate=100Gbps,delay=1us")
 def test_every_scheme_has_it(scheme: str) -> None:
     """Off unless asked for; `on` is what the paper uses (HF2T §5.1)."""
     assert parse_scheme(scheme).hf2t is None is parse_scheme(f"{scheme}:hf2t=off").hf2t
-    paper = Hf2tWords(percentile=99.0, min_thr=20, max_thr=80, dynamic=True)
+    paper = Hf2tSpec(percentile=99.0, min_thr=20, max_thr=80, dynamic=True)
     assert paper == parse_scheme(f"{scheme}:hf2t=on").hf2t == parse_scheme(f"{scheme}:hf2t=99").hf2t
     asked = parse_scheme(f"{scheme}:hf2t=on")
     plain = {"variant": "plain"} if isinstance(asked, LetflowConfig) else {}
@@ -60,7 +60,7 @@ def test_all_words() -> None:
     found = parse_scheme(
         "rlb:hf2t=97.5,min_thr=5,max_thr=6,dynamic=off,stretch=9us,train=300,spare=10KB,retrain=no"
     )
-    assert found.hf2t == Hf2tWords(
+    assert found.hf2t == Hf2tSpec(
         percentile=97.5,
         min_thr=5,
         max_thr=6,
@@ -70,7 +70,7 @@ def test_all_words() -> None:
         spare_bytes=10_000,
         retrain=False,
     )
-    assert Hf2tWords(t_ns=2_000) == parse_scheme("ecmp:hf2t=on,t=2us").hf2t
+    assert Hf2tSpec(t_ns=2_000) == parse_scheme("ecmp:hf2t=on,t=2us").hf2t
 
 
 def test_letflow_s_variant() -> None:
@@ -78,8 +78,8 @@ def test_letflow_s_variant() -> None:
     assert parse_scheme("letflow:variant=hf2t") == parse_scheme("letflow:hf2t=on")
     assert parse_scheme("letflow:variant=plain") == parse_scheme("letflow")
     tuned = parse_scheme("letflow:variant=hf2t,hf2t=98,max_thr=100")
-    assert Hf2tWords(percentile=98.0, max_thr=100) == tuned.hf2t
-    assert parse_scheme("letflow:variant=hf2t,t=1us").hf2t == Hf2tWords(t_ns=1_000)
+    assert Hf2tSpec(percentile=98.0, max_thr=100) == tuned.hf2t
+    assert parse_scheme("letflow:variant=hf2t,t=1us").hf2t == Hf2tSpec(t_ns=1_000)
     assert isinstance(tuned, LetflowConfig)
     assert ("hf2t", "plain") == (tuned.variant, LetflowConfig().variant)
     assert resolve(tuned, TOPOLOGY).program == "letflow"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tailrace.codec.numbers import FIRST_PORT, LAST_PORT
 from tailrace.hosts.errors import ConfigError
-from tailrace.hosts.options.nic import FlowcutNicConfig, MpRdmaConfig, NicConfig
+from tailrace.hosts.options.nic import FlowcutNicConfig, MpRdmaNicConfig, NicConfig
 from tailrace.hosts.transport.base import ACK, NOTHING, SILENCE
 from tailrace.hosts.transport.mp_rdma import MpRdmaReceiver, MpRdmaSender
 from tests.codec.frames import Ack, Data
@@ -25,7 +25,7 @@ def config(window: int = 4, *, delta: int = 32, probe: float = 0.0, **changes: A
     return NicConfig(
         transport="mp-rdma",
         mtu_bytes=1000,
-        mp_rdma=MpRdmaConfig(1000 * window, delta, probe),
+        mp_rdma=MpRdmaNicConfig(1000 * window, delta, probe),
         **changes,
     )
 
@@ -44,7 +44,7 @@ def send_all(one: MpRdmaSender, now_ns: int = 0) -> list[tuple[int, int]]:
 
 
 def acknowledge(one: MpRdmaSender, expected: int, arrived: int, sport: int, marked: bool = False) -> None:
-    one.on_answer(0, False, expected, arrived)
+    one.on_response(0, False, expected, arrived)
     one.on_echo(arrived, sport, marked)
 
 
@@ -312,14 +312,14 @@ def test_acknowledgments_take_the_port_of_their_packets():
 def test_settings_that_make_no_sense_are_refused(changes, message):
     """One clear line that names the setting."""
     with pytest.raises(ConfigError, match=f"NIC settings: {message}"):
-        MpRdmaConfig(**changes)
+        MpRdmaNicConfig(**changes)
 
 
 def test_without_an_initial_window_the_window_is_taken():
     """In packets, at least one and at most the bitmap."""
     assert 7 == NicConfig(transport="mp-rdma", mtu_bytes=1000, window_bytes=7_900).initial_packets
     assert [1, 3, 5] == [
-        NicConfig(mtu_bytes=1000, bitmap_packets=5, mp_rdma=MpRdmaConfig(length)).initial_packets
+        NicConfig(mtu_bytes=1000, bitmap_packets=5, mp_rdma=MpRdmaNicConfig(length)).initial_packets
         for length in (1, 3_999, 90_000)
     ]
 

@@ -13,10 +13,10 @@ from msgspec import structs
 
 from tailrace.codec.calls import ACK, SPORT_SHIFT
 from tailrace.codec.nic import port
-from tailrace.codec.templates import Address, ack_headers
+from tailrace.codec.templates import HostAddress, ack_headers
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
-from tailrace.hosts.nic.message import PATTERN_PERIOD, Message
+from tailrace.hosts.nic.message import PATTERN_PERIOD, RdmaMessage
 from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
 from tests.codec.frames import Data, build
@@ -110,7 +110,7 @@ def test_no_frame_disturbs_a_flow(noise):
     assert [3_000] == [seen.bytes for seen in network.receivers()]
 
 
-def acknowledgment(address_: Address, qpn: int, psn: int, aeth: int) -> bytes:
+def acknowledgment(address_: HostAddress, qpn: int, psn: int, aeth: int) -> bytes:
     return build((ACK, 1 << SPORT_SHIFT | psn, aeth), (ack_headers(address_, sport=1, qpn=qpn), b"")).data
 
 
@@ -118,7 +118,7 @@ def test_frames_of_others_are_counted():
     """Another host's packet, an unknown queue pair, an ACK of nothing, and ARP."""
     nic = make_nic(2, NicConfig())
     its_port = port(nic)
-    there = Address("02:00:0a:00:00:01", "02:00:0a:00:00:02", "10.0.0.1", "10.0.0.2")
+    there = HostAddress("02:00:0a:00:00:01", "02:00:0a:00:00:02", "10.0.0.1", "10.0.0.2")
     elsewhere = dataclasses.replace(there, dst="10.0.0.3")
     for where in (there, elsewhere):
         its_port.arrive(0, acknowledgment(where, 1, 0, 0))
@@ -131,7 +131,7 @@ def test_acknowledgments_of_what_was_never_sent_change_nothing():
     """However the PSN is chosen."""
     nic = make_nic(1, NicConfig())
     nic.add_flow(flow(1, 5_000))
-    back = Address("02:00:0a:00:00:02", "02:00:0a:00:00:01", "10.0.0.2", "10.0.0.1")
+    back = HostAddress("02:00:0a:00:00:02", "02:00:0a:00:00:01", "10.0.0.2", "10.0.0.1")
     for psn in (0, 4, 5, 2**23, 2**24 - 1):
         for syndrome in (0x1F, 0x60):
             port(nic).arrive(0, acknowledgment(back, 101, psn, syndrome << 24 | psn))
@@ -144,7 +144,7 @@ def test_acknowledgments_of_what_was_never_sent_change_nothing():
 @settings(max_examples=50, deadline=None, derandomize=True)
 def test_a_message_is_cut_without_gap_or_overlap(length, mtu):
     """The payloads in order are the message."""
-    message = Message(length, mtu, first_psn=2**24 - 1)
+    message = RdmaMessage(length, mtu, first_psn=2**24 - 1)
     payload = b"".join(message.payload(index) for index in range(message.packets))
     assert payload == bytes(number % PATTERN_PERIOD for number in range(length))
     for index in {0, message.packets // 2, message.packets - 1}:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 
 from tailrace.codec.layers.flow_pause import FlowPause, PauseOp
-from tailrace.codec.layers.local import Local, Subtype
+from tailrace.codec.layers.local import LocalHeader, Subtype
 from tailrace.codec.layers.pfc import pfc_frame
 from tailrace.hosts.options.nic import NicConfig
 from tests.codec.frames import Ack, Data
@@ -25,7 +25,7 @@ MS = 1_000_000
 def pause(op: PauseOp, credit_bytes: int = 0, sport: int = FLOW.sport) -> bytes:
     key = {"src": FLOW.src, "dst": FLOW.dst, "sport": sport, "dport": 4791, "protocol": 17}
     return bytes(
-        Ether() / Local(subtype=Subtype.FLOW_PAUSE) / FlowPause(**key, op=op, credit_bytes=credit_bytes)
+        Ether() / LocalHeader(subtype=Subtype.FLOW_PAUSE) / FlowPause(**key, op=op, credit_bytes=credit_bytes)
     )
 
 

@@ -374,7 +374,7 @@ def test_what_waited_for_a_retransmission_is_not_measured():
 def test_answers_are_gathered():
     """One for four packets, or after the delay; the last packet is answered at once."""
     receiver = make_receiver(11, config())
-    assert receiver.tells_arrival
+    assert receiver.reports_arrival
     told = [receiver.on_data(number, number, True) for number in range(6)]
     assert [SILENCE, SILENCE, SILENCE, ACK, SILENCE, SILENCE] == told
     assert 4 + 500 == receiver.deadline_ns

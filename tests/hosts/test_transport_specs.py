@@ -12,7 +12,7 @@ from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.nic import NO_WINDOW, nic_config, transport_of
 from tailrace.experiments.plan.plan import plan
 from tailrace.hosts.errors import ConfigError
-from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
+from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesNicConfig
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.options.tcp import TcpConfig
 from tailrace.hosts.options.transport import TRANSPORTS
@@ -22,7 +22,7 @@ from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
 from tailrace.schemes.hermes import TagTable
 from tailrace.schemes.registry import parse_scheme
-from tailrace.schemes.resolved import Around
+from tailrace.schemes.resolved import SchemeContext
 from tailrace.sim.run import VirtualBackend
 from tailrace.spec import SpecError
 from tailrace.spec.schema import KeyProblemError
@@ -234,14 +234,14 @@ def test_hermes_brings_its_transport_and_its_settings() -> None:
     scheme = parse_scheme("hermes:kmin=5KB,kmax=200KB,pmax=0.01")
     transport = transport_of(None, scheme, network)
     assert Dcqcn() == transport
-    around = Around(mtu_bytes=1024, window_bytes=NO_WINDOW, transport=transport.name)
-    found = resolve(scheme, network, around)
+    context = SchemeContext(mtu_bytes=1024, window_bytes=NO_WINDOW, transport=transport.name)
+    found = resolve(scheme, network, context)
     assert isinstance(found.paths(network), TagTable)
     assert resolve(parse_scheme("ecmp"), network).paths(network) is None
-    nic = nic_config(network, found, around, transport, reorder=None, switches=target("virtual"))
+    nic = nic_config(network, found, context, transport, reorder=None, switches=target("virtual"))
     assert nic.steering is not None
     assert "hermes" == nic.steering.algorithm
-    expected = HermesConfig(base_rtt_ns=base_rtt_ns(network, full_frame_bytes(1024)), hop_ns=160_000)
+    expected = HermesNicConfig(base_rtt_ns=base_rtt_ns(network, full_frame_bytes(1024)), hop_ns=160_000)
     assert expected == nic.hermes
     with pytest.raises(SpecError, match="scheme hermes needs dcqcn, found 'gbn'"):
         transport_of(GoBackN(), scheme, network)

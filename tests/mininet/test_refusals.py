@@ -40,7 +40,7 @@ def refused(harness: Harness, job: Path, **options: Any) -> str:
         ({"topology": {**TOPOLOGY, "links": 3}}, "links"),
         ({"topology": {**TOPOLOGY, "hosts": []}}, "host"),
         ({"scheme": {"kind": "ResolvedFlowcat"}}, "ResolvedFlowcat"),
-        ({"scheme": {"kind": "ResolvedPlain"}}, "scheme: "),
+        ({"scheme": {"kind": "ResolvedBasic"}}, "scheme: "),
         ({"target": "tofino"}, "tofino"),
         ({"time_scale": 0}, "time_scale"),
         ({"nick": {}}, "nick"),

@@ -13,7 +13,7 @@ from tailrace.codec.layers.bth import BTH, ROCE_PORT, Opcode
 from tailrace.codec.layers.data_shim import DataShim, Stamp
 from tailrace.codec.layers.detour import Detour
 from tailrace.codec.layers.flowcut_ack import FlowcutAck
-from tailrace.codec.layers.local import ETHER_TYPE, Local
+from tailrace.codec.layers.local import ETHER_TYPE, LocalHeader
 from tests.p4src.rig import HOST, REMOTE
 
 HOST_MAC, GATEWAY_MAC = "02:00:0a:00:01:02", "02:00:00:00:00:fe"
@@ -43,14 +43,14 @@ def stamp(ticks: int, rest: int) -> Stamp:
 def shimmed(frame: Packet, hops: int, stamps: Stamps) -> Packet:
     """A data frame between switches."""
     stack = [stamp(*one) for one in stamps]
-    shim = Local() / DataShim(hops=hops, stack=stack)
+    shim = LocalHeader() / DataShim(hops=hops, stack=stack)
     return Ether(src=frame.src, dst=frame.dst) / shim / frame[IP].copy()
 
 
 def detoured(frame: Packet, group: int) -> Packet:
     """A frame between switches of one Dragonfly group, on its way to another one."""
-    next_type = ETHER_TYPE if Local in frame else 0x0800
-    header = Local() / Detour(group=group, next_type=next_type)
+    next_type = ETHER_TYPE if LocalHeader in frame else 0x0800
+    header = LocalHeader() / Detour(group=group, next_type=next_type)
     return Ether(src=frame.src, dst=frame.dst) / header / frame[Ether].payload.copy()
 
 
@@ -59,7 +59,7 @@ def ack_of(frame: Packet, hops: int, stamps: Stamps, **forged: int) -> Packet:
     stack = [stamp(*one) for one in stamps]
     key = {"src": frame[IP].src, "dst": frame[IP].dst, "sport": frame[UDP].sport, "dport": frame[UDP].dport}
     fields = {"bytes": len(frame), "hops": hops, "stack": stack, "protocol": 17, **key, **forged}
-    return Ether(src=frame.dst, dst=frame.src) / Local() / FlowcutAck(**fields)
+    return Ether(src=frame.dst, dst=frame.src) / LocalHeader() / FlowcutAck(**fields)
 
 
 def shim_of(data: bytes) -> DataShim:

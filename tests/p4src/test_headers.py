@@ -19,7 +19,7 @@ from tailrace.codec.layers.data_shim import DataShim, Stamp
 from tailrace.codec.layers.detour import Detour
 from tailrace.codec.layers.flow_pause import FlowPause, PauseOp
 from tailrace.codec.layers.flowcut_ack import FlowcutAck
-from tailrace.codec.layers.local import Local
+from tailrace.codec.layers.local import LocalHeader
 from tailrace.codec.layers.nic_shim import NicShim
 from tailrace.codec.layers.path_probe import PathProbe
 from tailrace.codec.layers.pfc import OP_CODE, pfc_frame
@@ -62,7 +62,7 @@ RENAMED: dict[str, dict[str, tuple[str, ...]]] = {
 LAYERS: dict[str, type[Packet]] = {
     "ethernet_t": Ether,
     "vlan_t": Dot1Q,
-    "tailrace_t": Local,
+    "tailrace_t": LocalHeader,
     "detour_t": Detour,
     "shim_t": DataShim,
     "stamp_t": Stamp,

@@ -102,7 +102,7 @@ def test_words_of_a_row_decide_its_hash(page: Path) -> None:
     assert [row for row in rows if row["trace_sha256"] != hashes[row["words"]]] == []
     assert all(words and len(found) == 64 for words, found in hashes.items())
     for row in rows[:: len(rows) // 20 or 1]:
-        assert experiment_of(row["words"]).words == row["words"]
+        assert experiment_of(row["words"]).option_string == row["words"]
 
 
 def experiment_of(words: str) -> Experiment:

@@ -12,7 +12,7 @@ from scapy.packet import Packet
 
 from tailrace.codec.layers.cnm import Cnm
 from tailrace.codec.layers.flow_pause import PAUSE_MAC
-from tailrace.codec.layers.local import Local
+from tailrace.codec.layers.local import LocalHeader
 from tailrace.schemes.rlb.app import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, next_hop_arguments
 from tailrace.switch.core import Replica, SentFrame
 from tests.p4src.flow_hash import flow_hash
@@ -148,7 +148,7 @@ def other_path(frame: Packet, port: int, ports: tuple[int, ...] = UPLINKS) -> in
 def cnm(valid: int, *, leaf: int = REMOTE_LEAF, port: int = 7, hops: int = 0) -> Packet:
     """A warning of another switch, or its withdrawal (valid 0)."""
     header = Cnm(port=port, leaf=leaf, hops=hops, valid_ticks=valid)
-    return Ether(src=HOST_MAC, dst=PAUSE_MAC) / Local() / header
+    return Ether(src=HOST_MAC, dst=PAUSE_MAC) / LocalHeader() / header
 
 
 def cnms(outputs: list[SentFrame], port: int) -> list[tuple[int, Cnm]]:

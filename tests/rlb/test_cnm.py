@@ -10,7 +10,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from tailrace.codec.layers.cnm import LEAF_ALL, Cnm
-from tailrace.codec.layers.local import Local
+from tailrace.codec.layers.local import LocalHeader
 from tailrace.switch.core import SentFrame
 from tests.p4src.frames import roce
 from tests.p4src.rig import DOWNLINK, HOST_PORT, UPLINK_GROUP, UPLINKS
@@ -220,6 +220,6 @@ def test_two_hops_from_the_congestion(spine, leaf):
         spine.warn(port, spine.clock + 10_000)
     passed = tell(spine, UPLINKS[0], cnm(500), 1)
     message = next(output.data for output in passed if output.port == DOWNLINK)
-    assert Ether(message)[Local][Cnm].leaf == REMOTE_LEAF
+    assert Ether(message)[LocalHeader][Cnm].leaf == REMOTE_LEAF
     tell(leaf, UPLINKS[3], message, 1)
     assert path(leaf, 2, 3) == beside(UPLINKS[3])

@@ -13,7 +13,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from tailrace.codec.layers.bth import Opcode
-from tailrace.codec.layers.local import Local
+from tailrace.codec.layers.local import LocalHeader
 from tailrace.codec.layers.path_probe import PathProbe
 from tests.p4src.frames import roce
 from tests.p4src.rig import HOST, HOST_PORT, REMOTE, UPLINKS
@@ -50,7 +50,7 @@ def send(rig: RlbRig, now: int, slot: int = 0, frame: Packet | None = None) -> P
 
 def probed(frame: Packet, **fields: int) -> Packet:
     """A frame of the other leaf, with a probe."""
-    header = Local() / PathProbe(**{"leaf": REMOTE_LEAF, **fields})
+    header = LocalHeader() / PathProbe(**{"leaf": REMOTE_LEAF, **fields})
     return Ether(src=frame.src, dst=frame.dst) / header / frame[IP].copy()
 
 

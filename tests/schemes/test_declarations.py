@@ -11,11 +11,11 @@ import pytest
 from tailrace.cli.explain.scheme_text import listing
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import SchemeConfig, resolve, scheme
-from tailrace.schemes.blocks.entropy import ResolvedPlain
+from tailrace.schemes.blocks.basic import ResolvedBasic
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import SCHEMES, parse_scheme, resolved_of
-from tailrace.schemes.resolved import Around
+from tailrace.schemes.resolved import SchemeContext
 from tailrace.sim.outcome import Outcome
 from tailrace.spec import SpecError, keys
 from tailrace.study.run import own_counters
@@ -36,13 +36,15 @@ MAY_BE_NONE = ("red", "hf2t", "held_paths")
 
 
 @pytest.mark.parametrize("words", VARIANTS)
-@pytest.mark.parametrize("around", [Around(), Around(mtu_bytes=1000, room_bytes=9000, transport="dcqcn")])
-def test_nothing_is_open_and_all_travels(words: str, around: Around) -> None:
+@pytest.mark.parametrize(
+    "context", [SchemeContext(), SchemeContext(mtu_bytes=1000, room_bytes=9000, transport="dcqcn")]
+)
+def test_nothing_is_open_and_all_travels(words: str, context: SchemeContext) -> None:
     """In each topology that a scheme can have; JSON gives back the very same."""
     resolved = []
     for topology in TOPOLOGIES:
         try:
-            resolved.append(resolve(parse_scheme(words), topology, around))
+            resolved.append(resolve(parse_scheme(words), topology, context))
         except IntentError:
             continue
     assert resolved
@@ -55,7 +57,7 @@ def test_nothing_is_open_and_all_travels(words: str, around: Around) -> None:
 
 @pytest.mark.parametrize(
     "document",
-    [None, {}, {"kind": "SwitchConfig"}, {"kind": "ResolvedPlain"}, [], {"kind": "ResolvedPlain", "name": 3}],
+    [None, {}, {"kind": "SwitchConfig"}, {"kind": "ResolvedBasic"}, [], {"kind": "ResolvedBasic", "name": 3}],
 )
 def test_what_is_no_scheme_is_refused(document: object) -> None:
     """In one line."""
@@ -77,20 +79,20 @@ def test_every_key_says_what_it_is(name: str) -> None:
 def test_what_is_known_around_decides_defaults_and_no_more() -> None:
     """A limit that was given stays."""
     topology = TOPOLOGIES[0]
-    around = Around(room_bytes=12_345, answers=2.0, slowest=0.01, pause_bytes=300_000)
-    assert resolve(parse_scheme("ecmp"), topology, around).queue_limit_bytes == 12_345
-    assert resolve(parse_scheme("ecmp:queue=7KB"), topology, around).queue_limit_bytes == 7_000
-    assert resolve(parse_scheme("ecmp"), topology, around).control_share == 0.14
-    assert resolve(parse_scheme("ecmp:control=0.5"), topology, around).control_share == 0.5
-    assert resolve(parse_scheme("rlb:flows=2"), topology, around).pauses_at_bytes == 300_000
-    assert resolve(parse_scheme("rlb:flows=2,pfc=900KB"), topology, around).pauses_at_bytes == 900_000
+    context = SchemeContext(room_bytes=12_345, ack_ratio=2.0, slowest=0.01, pause_bytes=300_000)
+    assert resolve(parse_scheme("ecmp"), topology, context).queue_limit_bytes == 12_345
+    assert resolve(parse_scheme("ecmp:queue=7KB"), topology, context).queue_limit_bytes == 7_000
+    assert resolve(parse_scheme("ecmp"), topology, context).control_share == 0.14
+    assert resolve(parse_scheme("ecmp:control=0.5"), topology, context).control_share == 0.5
+    assert resolve(parse_scheme("rlb:flows=2"), topology, context).pauses_at_bytes == 300_000
+    assert resolve(parse_scheme("rlb:flows=2,pfc=900KB"), topology, context).pauses_at_bytes == 900_000
     assert resolve(parse_scheme("rlb:flows=2"), topology).pauses_at_bytes not in (300_000, 900_000)
 
 
 def test_a_scheme_from_elsewhere_is_known_everywhere() -> None:
     """By registering alone: its words, its listing, its place in a network, and its row of counters."""
 
-    class Resolved(ResolvedPlain, frozen=True, kw_only=True):
+    class Resolved(ResolvedBasic, frozen=True, kw_only=True):
         colours: int
 
     @scheme
@@ -100,8 +102,8 @@ def test_a_scheme_from_elsewhere_is_known_everywhere() -> None:
         counters: ClassVar[tuple[str, ...]] = ("paint_",)
         colours: Annotated[int, keys.integer("colours", "of packets", least=1, most=9)] = 3
 
-        def resolve(self, topology: Topology, around: Around) -> Resolved:
-            return self.filled(Resolved, topology, around, program="spray")
+        def resolve(self, topology: Topology, context: SchemeContext) -> Resolved:
+            return self.resolved(Resolved, topology, context, program="spray")
 
     try:
         found = resolve(parse_scheme("painted:colours=5,seed=3"), TOPOLOGIES[0])

@@ -17,7 +17,7 @@ from tailrace.schemes.base import resolve
 from tailrace.schemes.blocks.groups import without
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.rlb.failures import DIGEST, MOST_DOUBLINGS, Failures
-from tailrace.schemes.rlb.faulty_paths import ALREADY_OUT, LAST_WAY, TAKEN_OUT, FaultyPaths, missing_ports
+from tailrace.schemes.rlb.faulty_paths import ALREADY_OUT, LAST_WAY, TAKEN_OUT, RlbWatcher, missing_ports
 from tailrace.topology import parse_topology
 from tests.schemes.planned import intent
 
@@ -36,10 +36,10 @@ def test_first_time() -> None:
     assert (suppressed.since_ns, suppressed.until_ns) == (50, 50 + HOLD)
     assert failures.suppress(ONE, 60) is None
     assert failures.next_ns(60) == 50 + HOLD
-    assert failures.give_back(49 + HOLD) == []
-    assert failures.ends == {ONE}
-    assert failures.give_back(50 + HOLD) == [ONE]
-    assert (failures.ends, failures.next_ns(60 + HOLD)) == (frozenset(), None)
+    assert failures.reuse(49 + HOLD) == []
+    assert failures.suppressed_ports == {ONE}
+    assert failures.reuse(50 + HOLD) == [ONE]
+    assert (failures.suppressed_ports, failures.next_ns(60 + HOLD)) == (frozenset(), None)
 
 
 def test_doubles_each_time() -> None:
@@ -50,7 +50,7 @@ def test_doubles_each_time() -> None:
         assert suppressed is not None
         holds.append(suppressed.until_ns - now_ns)
         now_ns = suppressed.until_ns
-        assert failures.give_back(now_ns) == [ONE]
+        assert failures.reuse(now_ns) == [ONE]
     doubled = [HOLD << i for i in range(MOST_DOUBLINGS + 1)]
     assert holds == [*doubled, doubled[-1], doubled[-1]]
 
@@ -62,12 +62,12 @@ def test_good_times_are_remembered() -> None:
         suppressed = failures.suppress(ONE, now_ns)
         assert suppressed is not None
         now_ns = suppressed.until_ns
-        failures.give_back(now_ns)
+        failures.reuse(now_ns)
     # the last hold time was four times the first one; two such times later it is as after the first alert
     late = failures.suppress(ONE, now_ns + 2 * 4 * HOLD)
     assert late is not None
     assert late.until_ns - late.since_ns == 2 * HOLD
-    failures.give_back(late.until_ns)
+    failures.reuse(late.until_ns)
     much_later = failures.suppress(ONE, late.until_ns + 100 * HOLD)
     assert much_later is not None
     assert much_later.until_ns - much_later.since_ns == HOLD
@@ -78,10 +78,10 @@ def test_dead_links_are_not_tried() -> None:
     failures = Failures(HOLD)
     failures.suppress(ONE, 0)
     failures.suppress(OTHER, 0)
-    assert failures.give_back(HOLD, frozenset({ONE})) == [OTHER]
+    assert failures.reuse(HOLD, frozenset({ONE})) == [OTHER]
     assert failures.next_ns(HOLD) is None
-    assert failures.ends == {ONE}
-    assert failures.give_back(HOLD + 1) == [ONE]
+    assert failures.suppressed_ports == {ONE}
+    assert failures.reuse(HOLD + 1) == [ONE]
 
 
 @settings(deadline=None, derandomize=True, max_examples=200)
@@ -100,10 +100,10 @@ def test_against_a_list_of_what_happened(steps: list[tuple[int, tuple[str, int],
                 until[end] = suppressed.until_ns
         else:
             due = sorted(end for end, time_ns in until.items() if time_ns <= now_ns)
-            assert failures.give_back(now_ns) == due
+            assert failures.reuse(now_ns) == due
             for gone in due:
                 del until[gone]
-        assert failures.ends == set(until)
+        assert failures.suppressed_ports == set(until)
         assert failures.next_ns(now_ns) == min((t for t in until.values() if t > now_ns), default=None)
 
 
@@ -121,18 +121,18 @@ def alert(port: int, switch: str = "leaf1", total: int = 33) -> DigestMessage:
     return DigestMessage(switch, DIGEST, {"port": port, "sum": total, "packets": 6, "delay_ticks": 12})
 
 
-def faulty() -> tuple[FaultyPaths, list[Event]]:
+def faulty() -> tuple[RlbWatcher, list[Event]]:
     events: list[Event] = []
     config = resolve(parse_scheme(f"rlb:hold={HOLD}ns,interval=1ns"), TOPOLOGY)
     found = config.watch(TOPOLOGY, target("native"), events.append)
-    assert isinstance(found, FaultyPaths)
+    assert isinstance(found, RlbWatcher)
     return found, events
 
 
 def test_alerts_are_told_with_all_that_is_known() -> None:
     """Time, switch, port, the switch behind it, mean recirculations and t_rc, in ns."""
     paths, events = faulty()
-    assert paths.heard(alert(4), 5)
+    assert paths.on_digest(alert(4), 5)
     (event,) = events
     assert structured(event) == {
         "event": "failure-alert", "subject": "leaf1-spine2", "text": event.text, "time_ns": 5,
@@ -140,34 +140,34 @@ def test_alerts_are_told_with_all_that_is_known() -> None:
         "action": TAKEN_OUT, "until_ns": 5 + HOLD,
     }  # fmt: skip
     assert "\n" not in event.text
-    assert paths.ends == {("leaf1", 4)}
+    assert paths.suppressed_ports == {("leaf1", 4)}
 
 
 def test_alerts_of_a_path_that_is_out_and_of_the_last_way() -> None:
     """Both are told and change nothing; the path comes back in its time, which is told, too."""
     paths, events = faulty()
-    assert [paths.heard(alert(port), 0) for port in (3, 3, 4, 5)] == [True, False, True, False]
+    assert [paths.on_digest(alert(port), 0) for port in (3, 3, 4, 5)] == [True, False, True, False]
     assert [event.facts["action"] for event in events] == [TAKEN_OUT, ALREADY_OUT, TAKEN_OUT, LAST_WAY]
-    assert paths.ends == {("leaf1", 3), ("leaf1", 4)}
-    assert paths.passed(HOLD) == [("leaf1", 3), ("leaf1", 4)]
+    assert paths.suppressed_ports == {("leaf1", 3), ("leaf1", 4)}
+    assert paths.reused(HOLD) == [("leaf1", 3), ("leaf1", 4)]
     assert [(e.kind, e.facts["port"]) for e in events[4:]] == [("path-back", 3), ("path-back", 4)]
-    assert paths.heard(alert(5), HOLD)
+    assert paths.on_digest(alert(5), HOLD)
 
 
 def test_dead_links_count_as_gone() -> None:
     """What a link that is down leaves may be the last way."""
     paths, events = faulty()
     down = frozenset({("leaf1", 3), ("spine1", 1), ("leaf1", 4), ("spine2", 1)})
-    assert not paths.heard(alert(5), 0, down)
+    assert not paths.on_digest(alert(5), 0, down)
     assert events[-1].facts["action"] == LAST_WAY
-    assert paths.heard(alert(5), 1)
+    assert paths.on_digest(alert(5), 1)
 
 
 @pytest.mark.parametrize("port", [0, 1, 2, 77])
 def test_ports_that_lead_to_no_switch(port: int) -> None:
     """An alert of a host's port, or of none there is, is told and no more."""
     paths, events = faulty()
-    assert not paths.heard(alert(port), 0)
+    assert not paths.on_digest(alert(port), 0)
     assert [event.kind for event in events] == ["digest"]
     assert f"port={port}" in events[0].text
 
@@ -175,11 +175,11 @@ def test_ports_that_lead_to_no_switch(port: int) -> None:
 def test_other_switches_are_left_alone() -> None:
     """Only the switch that found the path leaves it out."""
     paths, _ = faulty()
-    paths.heard(alert(1, "spine1"), 0)
+    paths.on_digest(alert(1, "spine1"), 0)
     # the only way from spine1 to leaf1
-    assert paths.ends == frozenset()
-    paths.heard(alert(3, "leaf2"), 0)
-    assert paths.ends == {("leaf2", 3)}
+    assert paths.suppressed_ports == frozenset()
+    paths.on_digest(alert(3, "leaf2"), 0)
+    assert paths.suppressed_ports == {("leaf2", 3)}
 
 
 # ---- what an earlier controller left ----
@@ -211,4 +211,4 @@ def test_adopted() -> None:
         (("leaf1", p), 5 + HOLD) for p in (3, 4)
     ]
     assert not paths.adopt("leaf1", {3}, 6)
-    assert paths.passed(5 + HOLD) == [("leaf1", 3), ("leaf1", 4)]
+    assert paths.reused(5 + HOLD) == [("leaf1", 3), ("leaf1", 4)]

@@ -79,7 +79,7 @@ def test_watchdogs() -> None:
     program = programs.load("ecmp")
     peers = TOPOLOGY.ports_of("leaf1")
     for words, action in (("drop", "DROP"), ("ignore", "IGNORE"), ("off", None)):
-        pfc = EmulatedPfc(30_000, 20_000, of_switch(words).words())
+        pfc = EmulatedPfc(30_000, 20_000, of_switch(words).spec())
         for entry in entries("ecmp", pfc)["pfc_ports"]:
             assert entry.match is not None and isinstance(entry.action, P4TableAction)
             args, peer = entry.action.args, peers[entry.match["port"]]

@@ -25,7 +25,7 @@ from tailrace.schemes.hermes import HermesConfig
 from tailrace.schemes.letflow import LetflowConfig, ResolvedLetflow
 from tailrace.schemes.presto import PrestoConfig
 from tailrace.schemes.registry import parse_scheme
-from tailrace.schemes.resolved import Around, RedConfig
+from tailrace.schemes.resolved import RedConfig, SchemeContext
 from tailrace.schemes.spray import SprayConfig
 from tailrace.spec import SpecError
 from tailrace.topology import parse_topology
@@ -123,16 +123,16 @@ def test_age() -> None:
 
 def test_age_under_pfc_is_that_of_the_buffer() -> None:
     """A queue has room for all that can be under way; what waits is less, and lets stamps tell the order."""
-    around = Around(room_bytes=1 << 30, lossless=True, held_bytes=9_000_000)
-    config = resolve(FlowcutConfig(), TOPOLOGY, around)
+    context = SchemeContext(room_bytes=1 << 30, lossless=True, held_bytes=9_000_000)
+    config = resolve(FlowcutConfig(), TOPOLOGY, context)
     assert isinstance(config, ResolvedFlowcut)
     assert config.queue_limit_bytes == 1 << 30
     assert config.age_ns == age_ns(TOPOLOGY, FULL_FRAME_BYTES, 9_000_000, 0.1)
     assert config.at(TOPOLOGY, frozenset()).age_ns == config.age_ns
-    small = resolve(FlowcutConfig(queue_limit_bytes=100_000), TOPOLOGY, around)
+    small = resolve(FlowcutConfig(queue_limit_bytes=100_000), TOPOLOGY, context)
     assert isinstance(small, ResolvedFlowcut)
     assert small.age_ns == age_ns(TOPOLOGY, FULL_FRAME_BYTES, 100_000, 0.1)
-    unbounded = resolve(FlowcutConfig(queue_limit_bytes=0), TOPOLOGY, around)
+    unbounded = resolve(FlowcutConfig(queue_limit_bytes=0), TOPOLOGY, context)
     assert isinstance(unbounded, ResolvedFlowcut)
     assert unbounded.age_ns == config.age_ns
     with pytest.raises(IntentError, match="queue=0"):
@@ -168,8 +168,8 @@ def test_resolve() -> None:
     assert 8 * bdp_bytes(TOPOLOGY, FULL_FRAME_BYTES) == flowcut.queue_limit_bytes
     frames_ns = GROWTH_FRAMES * sending_ns(FULL_FRAME_BYTES, slowest_bps(TOPOLOGY))
     assert flowcut.growth_threshold == frames_ns / base_rtt_ns(TOPOLOGY, FULL_FRAME_BYTES)
-    shaky = resolve(parse_scheme("flowcut"), TOPOLOGY, Around(steady=False))
-    given = resolve(parse_scheme("flowcut:growth=0.3"), TOPOLOGY, Around(steady=False))
+    shaky = resolve(parse_scheme("flowcut"), TOPOLOGY, SchemeContext(steady=False))
+    given = resolve(parse_scheme("flowcut:growth=0.3"), TOPOLOGY, SchemeContext(steady=False))
     assert isinstance(shaky, ResolvedFlowcut) and isinstance(given, ResolvedFlowcut)
     assert (shaky.growth_threshold, given.growth_threshold) == (GROWTH_OFF, 0.3)
     assert flowcut.min_left_packets == 11

@@ -24,7 +24,7 @@ def test_topology() -> None:
     assert {host.rate_bps for host in slow.hosts} == {link.rate_bps for link in slow.links} == {4_000_000}
     assert {host.delay_ns for host in slow.hosts} == {link.delay_ns for link in slow.links} == {2_500_000}
     assert [host.ip for host in slow.hosts] == [host.ip for host in FABRIC.hosts]
-    assert slow.words == FABRIC.words
+    assert slow.spec == FABRIC.spec
     assert slow.ports_of("leaf1")[1].rate_bps == 4_000_000
 
 

@@ -7,16 +7,16 @@ from collections.abc import Callable
 
 import pytest
 
-from tailrace.spec import Options, SpecError, Words, parse
+from tailrace.spec import Spec, SpecError, SpecOptions, parse
 
 
 def test_parse() -> None:
     """Name and options are split; blanks around them do not matter; the text can be had again."""
     words = parse(" leaf-spine: leaves=2, rate=10Gbps ", "topology")
-    assert Words("leaf-spine", {"leaves": "2", "rate": "10Gbps"}, "topology") == words
+    assert Spec("leaf-spine", {"leaves": "2", "rate": "10Gbps"}, "topology") == words
     assert str(words) == "leaf-spine:leaves=2,rate=10Gbps"
     assert words == parse(str(words), "topology")
-    assert parse("ecmp") == Words("ecmp", {})
+    assert parse("ecmp") == Spec("ecmp", {})
 
 
 @pytest.mark.parametrize(
@@ -42,20 +42,20 @@ def test_refuse(text: str, message: str) -> None:
 def test_unknown_key() -> None:
     """An unknown key is refused with the one that was meant, else with the keys that there are."""
     with pytest.raises(SpecError) as caught:
-        Options(parse("leaf-spine:leafs=2", "topology"), ("leaves", "spines"))
+        SpecOptions(parse("leaf-spine:leafs=2", "topology"), ("leaves", "spines"))
     assert "topology leaf-spine: unknown key 'leafs'; did you mean leaves?" == str(caught.value)
     with pytest.raises(SpecError) as caught:
-        Options(parse("leaf-spine:up=2", "topology"), ("leaves", "spines"))
+        SpecOptions(parse("leaf-spine:up=2", "topology"), ("leaves", "spines"))
     assert "topology leaf-spine: unknown key 'up'; expected leaves, spines" == str(caught.value)
     with pytest.raises(SpecError, match="unknown key 'a'; expected no keys"):
-        Options(parse("x:a=1"), ())
+        SpecOptions(parse("x:a=1"), ())
 
 
 KEYS = ("i", "f", "r", "t", "b", "c", "y")
 
 
-def options(text: str) -> Options:
-    return Options(parse(text, "thing"), KEYS)
+def options(text: str) -> SpecOptions:
+    return SpecOptions(parse(text, "thing"), KEYS)
 
 
 def test_values() -> None:
@@ -102,7 +102,7 @@ def test_defaults() -> None:
         ("x:y=maybe", lambda o: o.flag("y"), "y must be yes or no, found 'maybe'"),
     ],
 )
-def test_bad_values(text: str, take: Callable[[Options], object], message: str) -> None:
+def test_bad_values(text: str, take: Callable[[SpecOptions], object], message: str) -> None:
     """A bad value is refused in one line with the key, what was expected and what was found."""
     with pytest.raises(SpecError) as caught:
         take(options(text))

@@ -63,7 +63,7 @@ def test_ids_and_words() -> None:
     topology = parse_topology("fat-tree:k=4,rate=1Gbps")
     assert list(range(1, 21)) == [switch.id for switch in topology.switches]
     assert list(range(1, 17)) == [host.id for host in topology.hosts]
-    assert topology == parse_topology(topology.words)
+    assert topology == parse_topology(topology.spec)
     assert topology.switch("core3").id == 19
     with pytest.raises(KeyError):
         topology.prefix_of("core3")

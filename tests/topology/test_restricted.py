@@ -34,7 +34,7 @@ def test_several() -> None:
     assert two.restricted == (Restricted("h3", 2), Restricted("h5", 1))
     hops = with_restricted(two, next_hops(two))
     assert hops["leaf1"] == {"leaf2": (3, 4, 5, 6), "leaf3": (3, 4, 5, 6), "h3": (3, 4), "h5": (3,)}
-    assert parse_topology(two.words) == two
+    assert parse_topology(two.spec) == two
 
 
 def test_nothing_changes_without_it() -> None:

@@ -72,7 +72,7 @@ def _counted(name: str, document: Mapping[str, Any]) -> Resources:
     matches = [table for table in tables if table["key"]]
     registers = document["register_arrays"]
     most = _sum([_most(pipeline, actions) for pipeline in document["pipelines"]])
-    again = [word for op, word in _BACK.items() if op in operations]
+    again = [label for op, label in _BACK.items() if op in operations]
     return Resources(
         program=name,
         matches=len(matches),

@@ -10,7 +10,7 @@ from typing import Any
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.queues import queue_text, queues_of
-from tailrace.hosts.options.hf2t_spec import HF2T, Hf2tWords
+from tailrace.hosts.options.hf2t_spec import HF2T, Hf2tSpec
 from tailrace.schemes.base import BY_TOPOLOGY, Common, SchemeConfig
 from tailrace.schemes.registry import SCHEMES, parse_scheme
 from tailrace.schemes.resolved import Resolved
@@ -47,7 +47,7 @@ def listing(
         SpecError: unknown scheme, a value that cannot be used, or an experiment that no scheme can run.
     """
     if topology is not None:
-        values = {**values, "topology": topology.words}
+        values = {**values, "topology": topology.spec}
     wanted = {SCHEMES.entry(name).name for name in names}
     rows: list[Row] = []
     title = ""
@@ -82,9 +82,9 @@ def _rows(name: str, found: Resolved | None) -> Iterator[Row]:
     common = _common(config, found)
     for _, key in _keys(Common):
         yield _row(name, key, common[key.name])
-    for field, key in _keys(Hf2tWords):
+    for field, key in _keys(Hf2tSpec):
         off = key.name == HF2T and config.hf2t is None
-        yield _row(name, key, _OFF if off else _shown(key, getattr(config.hf2t or Hf2tWords(), field)))
+        yield _row(name, key, _OFF if off else _shown(key, getattr(config.hf2t or Hf2tSpec(), field)))
 
 
 def _keys(struct: type) -> Iterator[tuple[str, Key]]:

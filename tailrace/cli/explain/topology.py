@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tailrace.cli.complete import complete_words
+from tailrace.cli.complete import complete_specs
 from tailrace.cli.options import Plugin, View, with_view
 
 
@@ -23,12 +23,12 @@ class Part(str, enum.Enum):
 
 @with_view
 def topology(
-    words: Annotated[
+    spec: Annotated[
         str,
         typer.Argument(
             metavar="WORDS",
             help="leaf-spine:leaves=2,spines=4,hosts=8 or FILE.json, for example.",
-            autocompletion=complete_words("topology", ".json"),
+            autocompletion=complete_specs("topology", ".json"),
         ),
     ],
     part: Annotated[Part, typer.Option("--show", help="Which part.")] = Part.ALL,
@@ -45,7 +45,7 @@ def topology(
     from tailrace.topology import parse_topology
 
     use(plugin or ())
-    found = parse_topology(words)
+    found = parse_topology(spec)
     parts = [item for item in Part if item is not Part.ALL and part in {Part.ALL, item}]
     show(found, [item.value for item in parts], view)
 

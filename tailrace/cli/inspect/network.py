@@ -87,16 +87,16 @@ class Network:
         """Whether a name or pattern means a switch."""
         return any(fnmatchcase(name, pattern) for name in self.nodes)
 
-    def refuse(self, word: str, kind: str = "", names: Sequence[str] = ()) -> NoReturn:
+    def refuse(self, argument: str, kind: str = "", names: Sequence[str] = ()) -> NoReturn:
         """Says that a word means no switch, nor one of some objects of a kind.
 
         Raises:
             SpecError: always.
         """
-        if not kind or close(word, self.nodes):
-            raise SpecError(f"no switch {word!r}; {expected(word, self.nodes)}")
+        if not kind or close(argument, self.nodes):
+            raise SpecError(f"no switch {argument!r}; {expected(argument, self.nodes)}")
         known = [*self.nodes, *dict.fromkeys(names)]
-        raise SpecError(f"no switch and no {kind} {word!r}; {expected(word, known)}")
+        raise SpecError(f"no switch and no {kind} {argument!r}; {expected(argument, known)}")
 
     def one(self, pattern: str) -> GrpcConnection:
         """The connection to the one switch that a name or pattern means.
@@ -176,7 +176,7 @@ def each(nodes: Sequence[Node], read: Callable[[Node], _T]) -> list[_T]:
         return list(pool.map(read, nodes))
 
 
-def read_named(network: Network, words: Sequence[str], kind: str, read: NamedReader) -> list[Listing]:
+def read_named(network: Network, arguments: Sequence[str], kind: str, read: NamedReader) -> list[Listing]:
     """Reads some objects of some switches, or all. A word that means no switch is the name of an object: its
     alias, its full name, or the end of one after a dot.
 
@@ -190,8 +190,8 @@ def read_named(network: Network, words: Sequence[str], kind: str, read: NamedRea
         SpecError: a word means nothing, or several objects of a program.
         SwitchError: a switch cannot be read.
     """
-    switches = [word for word in words if network.has(word)]
-    names = [word for word in words if word not in switches]
+    switches = [argument for argument in arguments if network.has(argument)]
+    names = [argument for argument in arguments if argument not in switches]
     nodes = network.select(switches)
     programs = each(nodes, lambda node: node.program)
     for name in names:

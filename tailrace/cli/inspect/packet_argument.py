@@ -32,26 +32,26 @@ _HEX = re.compile(r"(0x)?(?P<digits>[0-9A-Fa-f:\s]+)")
 _FORMS = "base 16, a .pcap file, or words such as 'Ether()/IP(dst=\"10.0.0.1\")/UDP()'"
 
 
-def read_packets(words: str) -> list[bytes]:
+def read_packets(text: str) -> list[bytes]:
     """The packets that a word means; of a file all, in its order.
 
     Raises:
         SpecError: it is none of these, or a file without packets.
     """
-    if len(words) > _MOST_CHARACTERS:
+    if len(text) > _MOST_CHARACTERS:
         raise SpecError(f"PACKET: longer than {_MOST_CHARACTERS} characters")
-    found = _HEX.fullmatch(words)
+    found = _HEX.fullmatch(text)
     if found is not None:
         try:
             return [binascii.unhexlify(re.sub(r"[:\s]", "", found["digits"]))]
         except binascii.Error:
-            raise SpecError(f"PACKET {words[:40]}: an odd number of digits in base 16") from None
-    if words.endswith((".pcap", ".pcapng", ".cap")):
-        frames = list(_of_file(Path(words)))
+            raise SpecError(f"PACKET {text[:40]}: an odd number of digits in base 16") from None
+    if text.endswith((".pcap", ".pcapng", ".cap")):
+        frames = list(_of_file(Path(text)))
         if not frames:
-            raise FileError(Path(words), "", "a capture without packets")
+            raise FileError(Path(text), "", "a capture without packets")
         return frames
-    return [_of_words(words)]
+    return [_of_expression(text)]
 
 
 def _of_file(path: Path) -> Iterator[bytes]:
@@ -66,19 +66,19 @@ def _of_file(path: Path) -> Iterator[bytes]:
         raise FileError(path, "", str(error)) from None
 
 
-def _of_words(words: str) -> bytes:
+def _of_expression(text: str) -> bytes:
     from scapy.packet import Packet
 
     try:
-        tree = ast.parse(words.strip(), mode="eval").body
+        tree = ast.parse(text.strip(), mode="eval").body
         made = _packet(tree, _layers())
         return bytes(made if isinstance(made, Packet) else _text(made))
     except (SyntaxError, RecursionError, MemoryError):
-        raise SpecError(f"PACKET {words[:60]!r}: expected {_FORMS}") from None
+        raise SpecError(f"PACKET {text[:60]!r}: expected {_FORMS}") from None
     except SpecError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever Scapy makes of a value that does not fit a field
-        raise SpecError(f"PACKET {words[:60]!r}: {type(error).__name__}: {error}") from None
+        raise SpecError(f"PACKET {text[:60]!r}: {type(error).__name__}: {error}") from None
 
 
 def _layers() -> dict[str, Callable[..., Packet]]:

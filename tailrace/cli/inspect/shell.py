@@ -47,17 +47,19 @@ def shell(
     connection = find(source_of(source)).one(switch)
     connection.p4info()  # says what is wrong in one line, where the shell would show a traceback
     python = find_python()
-    words = [str(python), "-m", _MODULE, "--grpc-addr", connection.address]
-    words += ["--device-id", str(connection.device_id), "--election-id", f"0,{election_id}"]
-    words += _tls_words(source)
+    argv = [str(python), "-m", _MODULE, "--grpc-addr", connection.address]
+    argv += ["--device-id", str(connection.device_id), "--election-id", f"0,{election_id}"]
+    argv += _tls_options(source)
     sys.stdout.flush()
-    os.execv(words[0], words)  # noqa: S606 - no shell takes part
+    os.execv(argv[0], argv)  # noqa: S606 - no shell takes part
 
 
-def _tls_words(source: SourceOptions) -> list[str]:
+def _tls_options(source: SourceOptions) -> list[str]:
     files = {"--cacert": source.ca, "--cert": source.cert, "--private-key": source.key}
-    words = [word for option, path in files.items() if path is not None for word in (option, str(path))]
-    return ["--ssl", *words] if words else []
+    argv = [
+        argument for option, path in files.items() if path is not None for argument in (option, str(path))
+    ]
+    return ["--ssl", *argv] if argv else []
 
 
 def find_python() -> Path:

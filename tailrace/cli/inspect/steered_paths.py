@@ -37,17 +37,17 @@ def endpoints_of(network: Network, topology: Topology) -> EndpointPaths | None:
     return found.endpoint_paths(topology) if isinstance(found, ResolvedBounded) else None
 
 
-def planned_lists(topology_words: str, scheme_words: str) -> tuple[Topology, EndpointPaths]:
+def planned_lists(topology_spec: str, scheme_spec: str) -> tuple[Topology, EndpointPaths]:
     """The EV lists that a scheme has on a topology.
 
     Raises:
         SpecError: bad words, or endpoints choose no paths under this scheme.
         IntentError: the topology has no such lists.
     """
-    topology = parse_topology(topology_words)
-    config = resolve(parse_scheme(scheme_words), topology)
+    topology = parse_topology(topology_spec)
+    config = resolve(parse_scheme(scheme_spec), topology)
     if not isinstance(config, ResolvedBounded):
-        raise SpecError(f"--scheme: under {scheme_words} endpoints choose no paths; spritz, ops and flicr do")
+        raise SpecError(f"--scheme: under {scheme_spec} endpoints choose no paths; spritz, ops and flicr do")
     return topology, config.endpoint_paths(topology)
 
 

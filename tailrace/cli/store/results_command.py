@@ -95,7 +95,7 @@ def _refuse(bad: Sequence[FileError]) -> None:
         raise SpecError(f"{len(bad)} lines are no finished runs, and were left out")
 
 
-def _words(record: Record) -> dict[str, Any]:
+def _settings(record: Record) -> dict[str, Any]:
     setting = (f"{KEYS_OF.get(key, key)}={value}" for key, value in record.words.items() if key not in _SAID)
     return {
         "scheme": record.summary.scheme,
@@ -109,7 +109,7 @@ def _words(record: Record) -> dict[str, Any]:
 def _row(record: Record) -> dict[str, Any]:
     summary = record.summary
     found = {
-        **_words(record),
+        **_settings(record),
         "seed": summary.seed,
         "flows": summary.flows,
         "fct_mean_ns": record.measured.get("fct_mean"),
@@ -131,7 +131,7 @@ def _over_seeds(records: Sequence[Record]) -> list[dict[str, Any]]:
         groups.setdefault(without_seed(record.words), []).append(record)
     return [
         {
-            **_words(seeds[0]),
+            **_settings(seeds[0]),
             "seeds": len(seeds),
             "flows": sum(each.summary.flows for each in seeds),
             "fct_mean_ns": _mean(seeds, "fct_mean"),

@@ -15,10 +15,10 @@ int tc_template_init(const tc_codec *c, tc_template *t, uint32_t kind,
                      const uint8_t *body, uint32_t body_bytes)
 {
     const tc_layout *l = &c->at;
-    uint32_t plain = l->udp_end + l->bth_bytes;
+    uint32_t bare = l->udp_end + l->bth_bytes;
     int data = kind == l->kind_data || kind == l->kind_payload;
-    int shimmed = data && head_bytes == plain + l->shim_bytes;
-    uint32_t wanted = kind == l->kind_nic_ack ? l->nic_ack_bytes : plain;
+    int shimmed = data && head_bytes == bare + l->shim_bytes;
+    uint32_t wanted = kind == l->kind_nic_ack ? l->nic_ack_bytes : bare;
     if (!data && kind != l->kind_ack && kind != l->kind_nic_ack)
         return -1;
     if ((head_bytes != wanted && !shimmed) ||
@@ -76,7 +76,7 @@ static uint32_t put_data(const tc_codec *c, const tc_template *t,
     tc_put16(f + l->ip_len, ip_len);
     tc_put16(f + l->ip_id, again ? l->retransmission : 0);
     tc_put16(f + l->ip_chksum, 0);
-    tc_put16(f + l->ip_chksum, ~tc_ones_sum(f + l->ip, l->udp - l->ip));
+    tc_put16(f + l->ip_chksum, ~tc_inet_sum(f + l->ip, l->udp - l->ip));
     tc_put16(f + l->udp_sport, sport_of(l, psn_fields));
     tc_put16(f + l->udp_len, ip_len - (l->udp - l->ip));
 
@@ -159,7 +159,7 @@ uint32_t tc_build_ack(const tc_codec *c, const tc_template *t,
     tc_put32(bth + l->bth_qpn, tc_get32(bth + l->bth_qpn) |
                                    becn << l->bth_becn_shift);
     tc_put32(bth + l->bth_psn, psn_of(l, psn_fields));
-    tc_put32(body + l->aeth_word, aeth);
+    tc_put32(body + l->aeth_syndrome, aeth);
     uint32_t reg = tc_icrc_headers(c, frame, 0);
     put_icrc(body + l->aeth_bytes, tc_icrc_body(reg, body, l->aeth_bytes, 0));
     return l->udp_end + l->bth_bytes + l->aeth_bytes + TC_ICRC_BYTES;

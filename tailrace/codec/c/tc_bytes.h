@@ -35,7 +35,7 @@ static inline void tc_put32(uint8_t *p, uint32_t value)
 
 /* The sum of n bytes as 16-bit numbers, carries added: 0xffff for a correct
  * header. n is even. */
-static inline uint32_t tc_ones_sum(const uint8_t *p, uint32_t n)
+static inline uint32_t tc_inet_sum(const uint8_t *p, uint32_t n)
 {
     uint64_t sum = 0;
     for (; n >= 4; n -= 4, p += 4)

@@ -1,4 +1,5 @@
-/* Reads frames. What switches may have changed is no error; all else is junk.
+/* Reads frames. What switches may have changed is no error; the rest is
+ * discarded.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tc_bytes.h"
@@ -28,7 +29,7 @@ static int sensible(const tc_layout *l)
 }
 
 int tc_codec_init(tc_codec *c, const uint32_t *values, uint32_t count,
-                  const uint32_t *ones, uint32_t ones_count)
+                  const uint32_t *masked, uint32_t masked_count)
 {
     static const uint8_t route_header[LOCAL_ROUTE_HEADER_BYTES] = {
         255, 255, 255, 255, 255, 255, 255, 255};
@@ -40,10 +41,10 @@ int tc_codec_init(tc_codec *c, const uint32_t *values, uint32_t count,
     if (!sensible(l))
         return -1;
     c->headers_bytes = l->udp_end - l->ip + l->bth_bytes;
-    for (uint32_t i = 0; i < ones_count; i++) {
-        if (ones[i] >= c->headers_bytes)
+    for (uint32_t i = 0; i < masked_count; i++) {
+        if (masked[i] >= c->headers_bytes)
             return -1;
-        c->volatile_ones[ones[i]] = 255;
+        c->icrc_mask[masked[i]] = 255;
     }
     c->opcodes[l->op_middle & 255] = TC_OP_DATA;
     c->opcodes[l->op_last & 255] = TC_OP_DATA;
@@ -78,7 +79,7 @@ uint32_t tc_icrc_headers(const tc_codec *c, const uint8_t *frame, int shimmed)
                l->bth_bytes);
         headers = restored + l->ip;
     }
-    return tc_crc_masked(c->icrc_start, headers, c->volatile_ones,
+    return tc_crc_masked(c->icrc_start, headers, c->icrc_mask,
                          c->headers_bytes);
 }
 
@@ -88,10 +89,10 @@ uint32_t tc_icrc_body(uint32_t reg, const uint8_t *body, uint32_t n,
     return tc_crc_zeros(tc_crc_bytes(reg, body, n), zeros);
 }
 
-static uint32_t junk(tc_packet *p, uint32_t reason)
+static uint32_t discard(tc_packet *p, uint32_t reason)
 {
     p->reason = reason;
-    return p->kind = TC_JUNK;
+    return p->kind = TC_DISCARD;
 }
 
 static uint32_t parse_nic_ack(const tc_codec *c, const uint8_t *f, int64_t end,
@@ -99,7 +100,7 @@ static uint32_t parse_nic_ack(const tc_codec *c, const uint8_t *f, int64_t end,
 {
     const tc_layout *l = &c->at;
     if (end != (int64_t)l->nic_ack_bytes)
-        return junk(p, l->junk_malformed);
+        return discard(p, l->discard_malformed);
     p->sport = tc_get16(f + l->nic_ack_sport);
     p->count = tc_get32(f + l->nic_ack_count);
     p->ticks = tc_get32(f + l->nic_ack_ticks);
@@ -107,18 +108,18 @@ static uint32_t parse_nic_ack(const tc_codec *c, const uint8_t *f, int64_t end,
 }
 
 /* An ACK or CNP whose BTH is at `bth`, with so many bytes behind it. */
-static uint32_t parse_answer(const tc_codec *c, const uint8_t *bth,
+static uint32_t parse_response(const tc_codec *c, const uint8_t *bth,
                              int64_t body_bytes, uint32_t opcode, tc_packet *p)
 {
     const tc_layout *l = &c->at;
     if (opcode == TC_OP_OTHER)
-        return junk(p, l->junk_other);
+        return discard(p, l->discard_other);
     p->becn = tc_get32(bth + l->bth_qpn) >> l->bth_becn_shift & 1;
     if (opcode == TC_OP_CNP)
         return p->kind = TC_CNP;
     if (body_bytes != l->aeth_bytes)
-        return junk(p, l->junk_malformed);
-    p->aeth = tc_get32(bth + l->bth_bytes + l->aeth_word);
+        return discard(p, l->discard_malformed);
+    p->aeth = tc_get32(bth + l->bth_bytes + l->aeth_syndrome);
     return p->kind = TC_ACK;
 }
 
@@ -161,10 +162,10 @@ static uint32_t parse_trimmed(const tc_codec *c, const uint8_t *f, int64_t end,
     const tc_layout *l = &c->at;
     const uint8_t *bth = f + l->udp_end;
     if (virt || end != (int64_t)(l->udp_end + l->bth_bytes))
-        return junk(p, l->junk_malformed);
+        return discard(p, l->discard_malformed);
     uint32_t opcode = c->opcodes[bth[l->bth_opcode]];
     if (opcode != TC_OP_DATA && opcode != TC_OP_DATA_RETH)
-        return junk(p, l->junk_other);
+        return discard(p, l->discard_other);
     read_bth(c, f, bth, p);
     parse_data(c, f, bth, 0, p);
     return p->kind = TC_TRIMMED;
@@ -179,25 +180,25 @@ static uint32_t parse_roce(const tc_codec *c, const uint8_t *f, int64_t end,
     uint32_t body = start + l->bth_bytes;
     int64_t real = end - TC_ICRC_BYTES - body;
     if (real < 0)
-        return junk(p, l->junk_malformed);
+        return discard(p, l->discard_malformed);
     /* virt is below 2^16 here: it is part of the IPv4 length */
     uint32_t reg = tc_icrc_body(tc_icrc_headers(c, f, shimmed), f + body,
                                 (uint32_t)real, virt);
     const uint8_t *icrc = f + body + real;
     if (~reg != ((uint32_t)icrc[3] << 24 | (uint32_t)icrc[2] << 16 |
                  (uint32_t)icrc[1] << 8 | icrc[0]))
-        return junk(p, l->junk_bad_icrc);
+        return discard(p, l->discard_bad_icrc);
 
     const uint8_t *bth = f + start;
     int64_t payload = real + virt;
     uint32_t opcode = c->opcodes[bth[l->bth_opcode]];
     read_bth(c, f, bth, p);
     if (opcode != TC_OP_DATA && opcode != TC_OP_DATA_RETH)
-        return parse_answer(c, bth, payload, opcode, p);
+        return parse_response(c, bth, payload, opcode, p);
     payload -= bth[l->bth_flags] >> l->bth_pad_shift & l->bth_pad_mask;
     payload -= opcode == TC_OP_DATA_RETH ? l->reth_bytes : 0;
     if (payload < 0)
-        return junk(p, l->junk_malformed);
+        return discard(p, l->discard_malformed);
     p->sport = p->wire_sport;
     p->ticks = -1;
     if (shimmed) {
@@ -212,19 +213,19 @@ static uint32_t parse_ipv4(const tc_codec *c, const uint8_t *f, uint32_t len,
 {
     const tc_layout *l = &c->at;
     if (len < l->udp_end)
-        return junk(p, l->junk_malformed);
+        return discard(p, l->discard_malformed);
     uint32_t port = tc_get16(f + l->udp_dport);
     if (f[l->ip_proto] != l->udp_protocol ||
         (port != l->port_roce && port != l->port_shim &&
          port != l->port_nic_ack))
-        return junk(p, l->junk_other);
+        return discard(p, l->discard_other);
     uint32_t ip_len = tc_get16(f + l->ip_len);
     int64_t end = (int64_t)l->ip + ip_len - virt;
     if (f[l->ip_version] != l->ip_no_options ||
         tc_get16(f + l->ip_fragment) & l->ip_fragment_mask || end > len ||
         tc_get16(f + l->udp_len) + (l->udp - l->ip) != ip_len ||
-        tc_ones_sum(f + l->ip, l->udp - l->ip) != 0xffff)
-        return junk(p, l->junk_malformed);
+        tc_inet_sum(f + l->ip, l->udp - l->ip) != 0xffff)
+        return discard(p, l->discard_malformed);
     p->src = tc_get32(f + l->ip_src);
     p->dst = tc_get32(f + l->ip_dst);
     if (port == l->port_nic_ack)
@@ -241,12 +242,12 @@ static uint32_t parse_local(const tc_codec *c, const uint8_t *f, uint32_t len,
 {
     const tc_layout *l = &c->at;
     if (len < l->pause_bytes)
-        return junk(p, l->junk_malformed);
+        return discard(p, l->discard_malformed);
     if (f[l->pause_subtype] != l->subtype_flow_pause)
-        return junk(p, l->junk_other);
+        return discard(p, l->discard_other);
     p->op = f[l->pause_op];
     if (p->op < l->pause_op_first || p->op > l->pause_op_last)
-        return junk(p, l->junk_malformed);
+        return discard(p, l->discard_malformed);
     p->src = tc_get32(f + l->pause_src);
     p->dst = tc_get32(f + l->pause_dst);
     p->sport = tc_get16(f + l->pause_sport);
@@ -261,9 +262,9 @@ static uint32_t parse_pfc(const tc_codec *c, const uint8_t *f, uint32_t len,
 {
     const tc_layout *l = &c->at;
     if (len < l->pfc_bytes)
-        return junk(p, l->junk_malformed);
+        return discard(p, l->discard_malformed);
     if (tc_get16(f + l->pfc_op) != l->pfc_op_code)
-        return junk(p, l->junk_other);
+        return discard(p, l->discard_other);
     uint32_t enabled = f[l->pfc_enabled];
     for (uint32_t i = 0; i < TC_PFC_PRIORITIES; i++) {
         uint32_t quanta = tc_get16(f + l->pfc_times + 2 * i);
@@ -277,7 +278,7 @@ uint32_t tc_parse(const tc_codec *c, const uint8_t *frame, uint32_t len,
 {
     const tc_layout *l = &c->at;
     if (len < l->ip)
-        return junk(p, l->junk_malformed);
+        return discard(p, l->discard_malformed);
     uint32_t type = tc_get16(frame + l->ether_type);
     if (type == l->type_ipv4)
         return parse_ipv4(c, frame, len, virt, p);
@@ -285,5 +286,5 @@ uint32_t tc_parse(const tc_codec *c, const uint8_t *frame, uint32_t len,
         return parse_local(c, frame, len, p);
     if (type == l->type_mac_control)
         return parse_pfc(c, frame, len, p);
-    return junk(p, l->junk_other);
+    return discard(p, l->discard_other);
 }

@@ -33,7 +33,7 @@
     X(bth_tag_shift) X(bth_tag_mask) X(bth_psn) X(bth_psn_mask)               \
     X(bth_ackreq_shift) X(bth_left_shift) X(bth_left_mask)                    \
     X(op_first) X(op_middle) X(op_last) X(op_only) X(op_ack) X(op_cnp)        \
-    X(reth_bytes) X(aeth_bytes) X(aeth_word) X(icrc_bytes)                    \
+    X(reth_bytes) X(aeth_bytes) X(aeth_syndrome) X(icrc_bytes)                \
     /* NIC shim and NIC ACK */                                                \
     X(shim_bytes) X(shim_ports) X(shim_sport) X(shim_ticks)                   \
     X(nic_ack_bytes) X(nic_ack_sport) X(nic_ack_count) X(nic_ack_ticks)       \
@@ -49,7 +49,8 @@
     X(opcode_shift) X(hops_shift) X(left_shift) X(tag_shift) X(ce_shift)      \
     X(retransmission_shift) X(ackreq_shift) X(frame_shift)                    \
     X(vlan_shift) X(vlan_mask)                                                \
-    X(junk_other) X(junk_malformed) X(junk_bad_icrc) X(junk_not_ours)
+    X(discard_other) X(discard_malformed) X(discard_bad_icrc)                 \
+    X(discard_not_ours)
 
 typedef struct tc_layout {
 #define TC_FIELD(name) uint32_t name;
@@ -69,20 +70,20 @@ typedef struct tc_codec {
     tc_layout at;
     uint32_t headers_bytes;          /* IPv4, UDP and BTH */
     uint32_t icrc_start;             /* the register before them */
-    uint8_t volatile_ones[TC_HEADERS_ROOM]; /* ones where the ICRC has ones */
+    uint8_t icrc_mask[TC_HEADERS_ROOM]; /* 255 where the ICRC takes 255 */
     uint8_t opcodes[256];            /* enum tc_opcode */
 } tc_codec;
 
 enum tc_opcode { TC_OP_OTHER, TC_OP_DATA, TC_OP_DATA_RETH, TC_OP_ACK,
                  TC_OP_CNP };
 
-enum tc_kind { TC_JUNK, TC_DATA, TC_TRIMMED, TC_ACK, TC_CNP, TC_NIC_ACK,
+enum tc_kind { TC_DISCARD, TC_DATA, TC_TRIMMED, TC_ACK, TC_CNP, TC_NIC_ACK,
                TC_FLOW_PAUSE, TC_PFC };
 
 /* What a frame says; only the fields of its kind are set. */
 typedef struct tc_packet {
     uint32_t kind;       /* enum tc_kind */
-    uint32_t reason;     /* TC_JUNK: index into tailrace.codec.calls.JUNK_NAMES */
+    uint32_t reason;     /* TC_DISCARD: index into calls.DISCARD_REASONS */
     uint32_t src, dst;   /* of IPv4; TC_FLOW_PAUSE: of the flow */
     uint32_t qpn, psn;
     uint32_t wire_sport; /* TC_DATA, TC_TRIMMED, TC_ACK: of UDP */
@@ -104,7 +105,7 @@ extern const char *const tc_layout_names[];
  * the IPv4 header on that count as ones in the ICRC. 0, or -1 if the values
  * make no sense to this code. */
 int tc_codec_init(tc_codec *c, const uint32_t *values, uint32_t count,
-                  const uint32_t *ones, uint32_t ones_count);
+                  const uint32_t *masked, uint32_t masked_count);
 
 /* Reads a frame, without FCS, whatever it is; returns p->kind. */
 uint32_t tc_parse(const tc_codec *c, const uint8_t *frame, uint32_t len,

@@ -24,7 +24,7 @@ static uint32_t apply(uint32_t z[NIBBLES][16], uint32_t reg)
            z[6][reg >> 24 & 15] ^ z[7][reg >> 28];
 }
 
-static void init_slices(void)
+static void init_slicing(void)
 {
     for (uint32_t b = 0; b < 256; b++) {
         uint32_t reg = b;
@@ -40,7 +40,7 @@ static void init_slices(void)
 
 void tc_crc_init(void)
 {
-    init_slices();
+    init_slicing();
     for (uint32_t k = 0; k < POWERS; k++)
         for (uint32_t i = 0; i < NIBBLES; i++)
             for (uint32_t v = 0; v < 16; v++) {
@@ -80,13 +80,13 @@ uint32_t tc_crc_bytes(uint32_t reg, const uint8_t *data, uint32_t n)
     return reg;
 }
 
-uint32_t tc_crc_masked(uint32_t reg, const uint8_t *data, const uint8_t *ones,
+uint32_t tc_crc_masked(uint32_t reg, const uint8_t *data, const uint8_t *mask,
                        uint32_t n)
 {
-    for (; n >= STEP; n -= STEP, data += STEP, ones += STEP)
-        reg = step(reg, load(data) | load(ones));
+    for (; n >= STEP; n -= STEP, data += STEP, mask += STEP)
+        reg = step(reg, load(data) | load(mask));
     for (; n; n--)
-        reg = slice[0][(reg ^ (*data++ | *ones++)) & 255] ^ reg >> 8;
+        reg = slice[0][(reg ^ (*data++ | *mask++)) & 255] ^ reg >> 8;
     return reg;
 }
 

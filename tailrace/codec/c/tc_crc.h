@@ -20,8 +20,8 @@ void tc_crc_init(void);
 /* The register after n more bytes. */
 uint32_t tc_crc_bytes(uint32_t reg, const uint8_t *data, uint32_t n);
 
-/* The register after n more bytes, each ORed with the byte of `ones`. */
-uint32_t tc_crc_masked(uint32_t reg, const uint8_t *data, const uint8_t *ones,
+/* The register after n more bytes, each ORed with the byte of `mask`. */
+uint32_t tc_crc_masked(uint32_t reg, const uint8_t *data, const uint8_t *mask,
                        uint32_t n);
 
 /* The register after n more zeros, n <= TC_CRC_MAX_ZEROS. */

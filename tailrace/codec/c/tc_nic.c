@@ -7,8 +7,8 @@
 #include "tc_nic_port.h"
 
 static const char *const names[CALLS] = {
-    "on_data",       "on_trimmed", "on_ack",  "on_cnp",      "on_nic_ack",
-    "on_flow_pause", "on_pfc",     "on_junk", "next_packet", "on_frame",
+    "on_data",       "on_trimmed", "on_ack",     "on_cnp",      "on_nic_ack",
+    "on_flow_pause", "on_pfc",     "on_discard", "next_packet", "on_frame",
     "template"};
 
 #define MOST_ARGUMENTS 8
@@ -107,12 +107,12 @@ PyObject *tc_nic_call(tc_nic *n, int which, uint64_t now_ns,
     PyObject *args[MOST_ARGUMENTS + 2];
     PyObject *result = NULL;
     PyObject *now = now_object(n, now_ns);
-    int whole = now != NULL;
+    int complete = now != NULL;
     for (size_t i = 0; i < count; i++) {
         args[i + 2] = given[i];
-        whole &= given[i] != NULL;
+        complete &= given[i] != NULL;
     }
-    if (whole) {
+    if (complete) {
         args[1] = now;
         result = PyObject_Vectorcall(
             n->calls[which], args + 1,
@@ -124,7 +124,7 @@ PyObject *tc_nic_call(tc_nic *n, int which, uint64_t now_ns,
 }
 
 /* The same where only an exception is of interest. */
-static int tell(tc_nic *n, int which, uint64_t now_ns, PyObject **given,
+static int notify(tc_nic *n, int which, uint64_t now_ns, PyObject **given,
                 size_t count)
 {
     PyObject *result = tc_nic_call(n, which, now_ns, given, count);
@@ -141,54 +141,54 @@ static PyObject *number(uint64_t value)
 
 /* ---- arrivals ---- */
 
-static int tell_data(tc_nic *n, uint64_t now_ns, const tc_packet *p)
+static int notify_data(tc_nic *n, uint64_t now_ns, const tc_packet *p)
 {
     const tc_layout *l = &n->codec->at;
     PyObject *given[] = {
         number((uint64_t)p->src << l->qpn_bits | p->qpn),
         number((uint64_t)p->wire_sport << l->sport_shift | p->psn),
         number(p->data_fields), PyLong_FromLongLong(p->ticks)};
-    return tell(n, ON_DATA, now_ns, given, 4);
+    return notify(n, ON_DATA, now_ns, given, 4);
 }
 
-static int tell_trimmed(tc_nic *n, uint64_t now_ns, const tc_packet *p)
+static int notify_trimmed(tc_nic *n, uint64_t now_ns, const tc_packet *p)
 {
     const tc_layout *l = &n->codec->at;
     PyObject *given[] = {
         number((uint64_t)p->src << l->qpn_bits | p->qpn),
         number((uint64_t)p->wire_sport << l->sport_shift | p->psn),
         number(p->data_fields)};
-    return tell(n, ON_TRIMMED, now_ns, given, 3);
+    return notify(n, ON_TRIMMED, now_ns, given, 3);
 }
 
-static int tell_ack(tc_nic *n, uint64_t now_ns, const tc_packet *p)
+static int notify_ack(tc_nic *n, uint64_t now_ns, const tc_packet *p)
 {
     const tc_layout *l = &n->codec->at;
     uint64_t psn_fields = (uint64_t)p->wire_sport << l->sport_shift |
                           (uint64_t)p->becn << l->becn_shift | p->psn;
     PyObject *given[] = {number((uint64_t)p->src << l->qpn_bits | p->qpn),
                          number(psn_fields), number(p->aeth)};
-    return tell(n, ON_ACK, now_ns, given, 3);
+    return notify(n, ON_ACK, now_ns, given, 3);
 }
 
-static int tell_nic_ack(tc_nic *n, uint64_t now_ns, const tc_packet *p)
+static int notify_nic_ack(tc_nic *n, uint64_t now_ns, const tc_packet *p)
 {
     const tc_layout *l = &n->codec->at;
     PyObject *given[] = {number((uint64_t)p->src << l->port_bits | p->sport),
                          number(p->count), number((uint64_t)p->ticks)};
-    return tell(n, ON_NIC_ACK, now_ns, given, 3);
+    return notify(n, ON_NIC_ACK, now_ns, given, 3);
 }
 
-static int tell_flow_pause(tc_nic *n, uint64_t now_ns, const tc_packet *p)
+static int notify_flow_pause(tc_nic *n, uint64_t now_ns, const tc_packet *p)
 {
     PyObject *given[] = {number(p->src),      number(p->dst),
                          number(p->sport),    number(p->dport),
                          number(p->protocol), number(p->op),
                          number(p->credit_bytes)};
-    return tell(n, ON_FLOW_PAUSE, now_ns, given, 7);
+    return notify(n, ON_FLOW_PAUSE, now_ns, given, 7);
 }
 
-static int tell_pfc(tc_nic *n, uint64_t now_ns, const tc_packet *p)
+static int notify_pfc(tc_nic *n, uint64_t now_ns, const tc_packet *p)
 {
     PyObject *quanta = PyTuple_New(TC_PFC_PRIORITIES);
     for (uint32_t i = 0; quanta && i < TC_PFC_PRIORITIES; i++) {
@@ -198,13 +198,13 @@ static int tell_pfc(tc_nic *n, uint64_t now_ns, const tc_packet *p)
         else
             Py_CLEAR(quanta);
     }
-    return tell(n, ON_PFC, now_ns, &quanta, 1);
+    return notify(n, ON_PFC, now_ns, &quanta, 1);
 }
 
-static int tell_junk(tc_nic *n, uint64_t now_ns, uint32_t reason)
+static int notify_discard(tc_nic *n, uint64_t now_ns, uint32_t reason)
 {
     PyObject *given = number(reason);
-    return tell(n, ON_JUNK, now_ns, &given, 1);
+    return notify(n, ON_DISCARD, now_ns, &given, 1);
 }
 
 static int arrive_packet(tc_nic *n, uint64_t now_ns, const tc_frame *frame)
@@ -212,28 +212,28 @@ static int arrive_packet(tc_nic *n, uint64_t now_ns, const tc_frame *frame)
     tc_packet p;
     tc_parse(n->codec, frame->data, frame->len, frame->virt, &p);
     switch (p.kind) {
-    case TC_JUNK:
-        return tell_junk(n, now_ns, p.reason);
+    case TC_DISCARD:
+        return notify_discard(n, now_ns, p.reason);
     case TC_FLOW_PAUSE:
-        return tell_flow_pause(n, now_ns, &p);
+        return notify_flow_pause(n, now_ns, &p);
     case TC_PFC:
-        return tell_pfc(n, now_ns, &p);
+        return notify_pfc(n, now_ns, &p);
     }
     if (p.dst != n->address)
-        return tell_junk(n, now_ns, n->codec->at.junk_not_ours);
+        return notify_discard(n, now_ns, n->codec->at.discard_not_ours);
     switch (p.kind) {
     case TC_DATA:
-        return tell_data(n, now_ns, &p);
+        return notify_data(n, now_ns, &p);
     case TC_TRIMMED:
-        return tell_trimmed(n, now_ns, &p);
+        return notify_trimmed(n, now_ns, &p);
     case TC_ACK:
-        return tell_ack(n, now_ns, &p);
+        return notify_ack(n, now_ns, &p);
     case TC_NIC_ACK:
-        return tell_nic_ack(n, now_ns, &p);
+        return notify_nic_ack(n, now_ns, &p);
     default: {
         PyObject *peer =
             number((uint64_t)p.src << n->codec->at.qpn_bits | p.qpn);
-        return tell(n, ON_CNP, now_ns, &peer, 1);
+        return notify(n, ON_CNP, now_ns, &peer, 1);
     }
     }
 }
@@ -245,5 +245,5 @@ int tc_nic_arrive(tc_nic *n, uint64_t now_ns, const tc_frame *frame)
     PyObject *given[] = {
         PyBytes_FromStringAndSize((const char *)frame->data, frame->len),
         number(frame->virt)};
-    return tell(n, ON_FRAME, now_ns, given, 2);
+    return notify(n, ON_FRAME, now_ns, given, 2);
 }

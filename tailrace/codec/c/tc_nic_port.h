@@ -13,7 +13,7 @@
 /* Methods of a NIC; names in tc_nic.c. It has the first ones or on_frame, and
  * must have a template if it sends packets that are made here. */
 enum { ON_DATA, ON_TRIMMED, ON_ACK, ON_CNP, ON_NIC_ACK, ON_FLOW_PAUSE, ON_PFC,
-       ON_JUNK, PARSED_CALLS, NEXT_PACKET = PARSED_CALLS, ON_FRAME, TEMPLATE,
+       ON_DISCARD, PARSED_CALLS, NEXT_PACKET = PARSED_CALLS, ON_FRAME, TEMPLATE,
        CALLS };
 
 /* The type Codec: how packets are read and made. */
@@ -23,7 +23,7 @@ typedef struct tc_codec_object {
 } tc_codec_object;
 
 extern PyTypeObject tc_codec_type;
-extern PyTypeObject tc_alarms_type;
+extern PyTypeObject tc_timer_heap_type;
 
 /* What is kept of one end of a flow: its template, and whose it is. */
 typedef struct tc_kept {

@@ -81,7 +81,7 @@ static tc_template *learn(tc_nic *n, uint64_t template_id, uint64_t slot)
         return NULL;
     const char *head, *body;
     Py_ssize_t head_len, body_len;
-    tc_template *found = NULL;
+    tc_template *template = NULL;
     if (!PyTuple_Check(said))
         PyErr_SetString(PyExc_TypeError, "a NIC's template is no tuple");
     if (!PyTuple_Check(said) ||
@@ -109,10 +109,10 @@ static tc_template *learn(tc_nic *n, uint64_t template_id, uint64_t slot)
         goto out;
     }
     kept->handle = template_id >> n->codec->at.kind_bits;
-    found = &kept->made;
+    template = &kept->made;
 out:
     Py_DECREF(said);
-    return found;
+    return template;
 }
 
 /* A template, NULL with an exception. */

@@ -1,5 +1,6 @@
 /* The extension tailrace_codec: the types Codec (how frames are read and made)
- * and Port (a NIC behind it), as Python sees them; Alarms has a file of its own.
+ * and Port (a NIC behind it), as Python sees them; TimerHeap is in
+ * tc_timer_heap.c.
  * SPDX-License-Identifier: Apache-2.0
  *
  * The extension is loaded with its symbols for all: others that have NICs at
@@ -25,7 +26,7 @@ static int read_value(PyObject *values, const char *name, uint32_t *out)
 }
 
 /* 0, -1. */
-static int read_codec(tc_codec *codec, PyObject *values, PyObject *ones)
+static int read_codec(tc_codec *codec, PyObject *values, PyObject *masked_bytes)
 {
     uint32_t layout[sizeof(tc_layout) / sizeof(uint32_t)];
     uint32_t masked[TC_HEADERS_ROOM];
@@ -33,10 +34,10 @@ static int read_codec(tc_codec *codec, PyObject *values, PyObject *ones)
     for (; tc_layout_names[count]; count++)
         if (read_value(values, tc_layout_names[count], &layout[count]) < 0)
             return -1;
-    Py_ssize_t masked_count = PyTuple_GET_SIZE(ones);
+    Py_ssize_t masked_count = PyTuple_GET_SIZE(masked_bytes);
     for (Py_ssize_t i = 0; i < masked_count && i < TC_HEADERS_ROOM; i++) {
         masked[i] =
-            (uint32_t)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(ones, i));
+            (uint32_t)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(masked_bytes, i));
         if (PyErr_Occurred())
             return -1;
     }
@@ -52,12 +53,12 @@ static int read_codec(tc_codec *codec, PyObject *values, PyObject *ones)
 
 static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    PyObject *values, *ones;
+    PyObject *values, *masked;
     if ((kwargs && PyDict_Size(kwargs)) ||
-        !PyArg_ParseTuple(args, "OO!:Codec", &values, &PyTuple_Type, &ones))
+        !PyArg_ParseTuple(args, "OO!:Codec", &values, &PyTuple_Type, &masked))
         return NULL;
     tc_codec_object *self = (tc_codec_object *)type->tp_alloc(type, 0);
-    if (self && read_codec(&self->codec, values, ones) < 0)
+    if (self && read_codec(&self->codec, values, masked) < 0)
         Py_CLEAR(self);
     return (PyObject *)self;
 }
@@ -65,7 +66,7 @@ static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 PyTypeObject tc_codec_type = {
     PyVarObject_HEAD_INIT(NULL, 0)
     .tp_name = "tailrace_codec.Codec",
-    .tp_doc = "Codec(values, ones): how frames are read and made "
+    .tp_doc = "Codec(values, masked): how frames are read and made "
               "(tailrace.codec.table).",
     .tp_basicsize = sizeof(tc_codec_object),
     .tp_flags = Py_TPFLAGS_DEFAULT,
@@ -134,12 +135,12 @@ static PyObject *port_depart(tc_nic *self, PyObject *args)
     uint64_t now_ns, next_ns;
     if (!PyArg_ParseTuple(args, "O&:depart", to_number, &now_ns))
         return NULL;
-    int found = tc_nic_depart(self, now_ns, &d, &next_ns);
-    if (found < 0)
+    int departs = tc_nic_depart(self, now_ns, &d, &next_ns);
+    if (departs < 0)
         return NULL;
-    if (!found && next_ns == TC_NEVER)
+    if (!departs && next_ns == TC_NEVER)
         Py_RETURN_NONE;
-    if (!found)
+    if (!departs)
         return PyLong_FromUnsignedLongLong(next_ns);
     PyObject *frame =
         PyBytes_FromStringAndSize(NULL, (Py_ssize_t)d.head_len + d.tail_len);
@@ -190,7 +191,7 @@ PyMODINIT_FUNC PyInit_tailrace_codec(void)
     PyObject *module = PyModule_Create(&module_def);
     if (module && (PyModule_AddType(module, &tc_codec_type) < 0 ||
                    PyModule_AddType(module, &tc_nic_type) < 0 ||
-                   PyModule_AddType(module, &tc_alarms_type) < 0))
+                   PyModule_AddType(module, &tc_timer_heap_type) < 0))
         Py_CLEAR(module);
     return module;
 }

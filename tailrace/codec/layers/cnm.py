@@ -6,7 +6,7 @@ from __future__ import annotations
 from scapy.fields import ByteField, IntField, ShortField
 from scapy.packet import Packet, bind_layers
 
-from tailrace.codec.layers.local import Local, Subtype
+from tailrace.codec.layers.local import LocalHeader, Subtype
 
 LEAF_ALL = 0xFFFF
 """The warning is of packets to every leaf."""
@@ -25,4 +25,4 @@ class Cnm(Packet):
     ]
 
 
-bind_layers(Local, Cnm, subtype=int(Subtype.CONGESTION))
+bind_layers(LocalHeader, Cnm, subtype=int(Subtype.CONGESTION))

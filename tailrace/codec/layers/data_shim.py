@@ -15,7 +15,7 @@ from scapy.fields import BitField, IntField, PacketListField, XShortEnumField
 from scapy.layers.inet import IP
 from scapy.packet import Packet, bind_layers
 
-from tailrace.codec.layers.local import Local, Subtype
+from tailrace.codec.layers.local import LocalHeader, Subtype
 
 
 class Stamp(Packet):
@@ -65,5 +65,5 @@ class DataShim(Packet):
     ]
 
 
-bind_layers(Local, DataShim, subtype=int(Subtype.DATA_SHIM))
+bind_layers(LocalHeader, DataShim, subtype=int(Subtype.DATA_SHIM))
 bind_layers(DataShim, IP, next_type=0x0800)

@@ -12,7 +12,7 @@ from scapy.fields import ShortField, XShortEnumField
 from scapy.layers.inet import IP
 from scapy.packet import Packet, bind_layers
 
-from tailrace.codec.layers.local import ETHER_TYPE, Local, Subtype
+from tailrace.codec.layers.local import ETHER_TYPE, LocalHeader, Subtype
 
 
 class Detour(Packet):
@@ -22,6 +22,6 @@ class Detour(Packet):
     fields_desc = [ShortField("group", 0), XShortEnumField("next_type", 0x0800, ETHER_TYPES)]
 
 
-bind_layers(Local, Detour, subtype=int(Subtype.DETOUR))
+bind_layers(LocalHeader, Detour, subtype=int(Subtype.DETOUR))
 bind_layers(Detour, IP, next_type=0x0800)
-bind_layers(Detour, Local, next_type=ETHER_TYPE)
+bind_layers(Detour, LocalHeader, next_type=ETHER_TYPE)

@@ -9,7 +9,7 @@ from scapy.fields import ByteEnumField, IntField
 from scapy.packet import Packet, bind_layers
 
 from tailrace.codec.layers.flow_key import flow_key_fields
-from tailrace.codec.layers.local import Local, Subtype
+from tailrace.codec.layers.local import LocalHeader, Subtype
 
 # The address of MAC control frames: no bridge forwards it, so a pause ends at the next station.
 PAUSE_MAC = "01:80:c2:00:00:01"
@@ -34,4 +34,4 @@ class FlowPause(Packet):
     ]
 
 
-bind_layers(Local, FlowPause, subtype=int(Subtype.FLOW_PAUSE))
+bind_layers(LocalHeader, FlowPause, subtype=int(Subtype.FLOW_PAUSE))

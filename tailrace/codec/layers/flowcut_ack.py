@@ -8,7 +8,7 @@ from scapy.packet import Packet, bind_layers
 
 from tailrace.codec.layers.data_shim import StampCount, stack_field
 from tailrace.codec.layers.flow_key import flow_key_fields
-from tailrace.codec.layers.local import Local, Subtype
+from tailrace.codec.layers.local import LocalHeader, Subtype
 
 
 class FlowcutAck(Packet):
@@ -30,4 +30,4 @@ class FlowcutAck(Packet):
     ]
 
 
-bind_layers(Local, FlowcutAck, subtype=int(Subtype.FLOWCUT_ACK))
+bind_layers(LocalHeader, FlowcutAck, subtype=int(Subtype.FLOWCUT_ACK))

@@ -23,11 +23,11 @@ class Subtype(IntEnum):
     DETOUR = 6
 
 
-class Local(Packet):
+class LocalHeader(Packet):
     """The subtype byte: 8 bits."""
 
     name = "Local"
     fields_desc = [ByteEnumField("subtype", 0, {int(kind): kind.name.lower() for kind in Subtype})]
 
 
-bind_layers(Ether, Local, type=ETHER_TYPE)
+bind_layers(Ether, LocalHeader, type=ETHER_TYPE)

@@ -11,7 +11,7 @@ from scapy.fields import BitField, IntField, ShortField, XShortEnumField
 from scapy.layers.inet import IP
 from scapy.packet import Packet, bind_layers
 
-from tailrace.codec.layers.local import Local, Subtype
+from tailrace.codec.layers.local import LocalHeader, Subtype
 
 
 class PathProbe(Packet):
@@ -32,5 +32,5 @@ class PathProbe(Packet):
     ]
 
 
-bind_layers(Local, PathProbe, subtype=int(Subtype.PATH_PROBE))
+bind_layers(LocalHeader, PathProbe, subtype=int(Subtype.PATH_PROBE))
 bind_layers(PathProbe, IP, next_type=0x0800)

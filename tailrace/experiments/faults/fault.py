@@ -32,7 +32,7 @@ FAULTS: Registry[FaultKind] = Registry("fault", methods={"resolve": 2})
 class Fault:
     """A fault as it was written."""
 
-    words: str
+    spec: str
     name: str
     kind: FaultKind
 

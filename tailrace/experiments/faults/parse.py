@@ -17,5 +17,5 @@ def parse_fault(text: str) -> Fault:
     Raises:
         SpecError: unknown name or bad option; one line says which.
     """
-    words, kind = FAULTS.parse(text)
-    return Fault(str(words), words.name, kind)
+    spec, kind = FAULTS.parse(text)
+    return Fault(str(spec), spec.name, kind)

@@ -13,7 +13,7 @@ interval    between the probes of a link, of which it misses three before the li
 from __future__ import annotations
 
 from tailrace.sim.job import Live
-from tailrace.spec import Options, SpecError, parse
+from tailrace.spec import SpecError, SpecOptions, parse
 
 TOLD, LIVE = KINDS = ("told", "live")
 
@@ -27,12 +27,12 @@ def parse_controller(text: str) -> Live | None:
     Raises:
         SpecError: an unknown controller, or an unknown or bad option; one line says which.
     """
-    words = parse(text, "controller")
-    if words.name not in KINDS:
-        raise SpecError(f"expected one of {', '.join(KINDS)}, found {words.name!r}")
-    options = Options(words, ("latency", "interval") if words.name == LIVE else ())
+    spec = parse(text, "controller")
+    if spec.name not in KINDS:
+        raise SpecError(f"expected one of {', '.join(KINDS)}, found {spec.name!r}")
+    options = SpecOptions(spec, ("latency", "interval") if spec.name == LIVE else ())
 
     def time(name: str) -> int | None:
         return options.time_ns(name, least=LEAST_NS) if name in options else None
 
-    return Live(time("latency"), time("interval")) if words.name == LIVE else None
+    return Live(time("latency"), time("interval")) if spec.name == LIVE else None

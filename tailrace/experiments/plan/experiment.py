@@ -26,7 +26,7 @@ from tailrace.hosts.options.transport import Transport
 from tailrace.hosts.options.transports import parse_transport
 from tailrace.schemes.base import SchemeConfig
 from tailrace.sim.job import Live
-from tailrace.spec import SpecError, Words, parse, plugins
+from tailrace.spec import Spec, SpecError, parse, plugins
 from tailrace.spec.schema import KeyProblemError, convert, given
 from tailrace.spec.suggest import unknown
 from tailrace.spec.units import parse_bytes, parse_time_ns
@@ -151,8 +151,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         """One line: the words that say most."""
-        words = (self.scheme, self.topology, self.workload or "the usual workload", *self.faults)
-        return f"<Experiment {'   '.join(words)}>"
+        specs = (self.scheme, self.topology, self.workload or "the usual workload", *self.faults)
+        return f"<Experiment {'   '.join(specs)}>"
 
     @property
     def seed(self) -> int:
@@ -175,23 +175,23 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return structs.replace(self, meant=structs.replace(self.meant, **empty), **empty)
 
     @property
-    def words(self) -> str:
+    def option_string(self) -> str:
         """The options by which `tailrace run` runs it again, as a shell takes them: all but the defaults."""
         return shlex.join(self.options())
 
     def options(self, *without: str) -> list[str]:
         """The same as a list, with `--plugin` for plug-ins, but without some keys."""
-        words = plugins.options()
+        arguments = plugins.options()
         for name, value in (self.written | {"seeds": seeds_text(self.seeds)}).items():
             key = _KEYS_OF.get(name, name)
             if key in without or value in (None, (), False) or (key == "mtu" and value == defaults.MTU_BYTES):
                 continue
             option = f"--{key.replace('_', '-')}"
             if value is True:
-                words.append(option)
+                arguments.append(option)
             for each in value if isinstance(value, tuple) else () if value is True else (value,):
-                words += [option, f"{each}{_UNITS.get(key, '')}"]
-        return words
+                arguments += [option, f"{each}{_UNITS.get(key, '')}"]
+        return arguments
 
     @property
     def written(self) -> dict[str, Any]:
@@ -235,7 +235,7 @@ def _period(text: str) -> int:
     return time_ns
 
 
-def _fault_words(value: str | Sequence[str]) -> tuple[str, ...]:
+def _fault_specs(value: str | Sequence[str]) -> tuple[str, ...]:
     items = (value,) if isinstance(value, str) else tuple(value)
     return () if items == (NO_FAULT,) else items
 
@@ -251,7 +251,7 @@ _PLAIN: Mapping[str, Callable[[Any], Any]] = {
     "sample": _period,
     "follow": tuple,
     "seed": parse_seeds,
-    "fault": _fault_words,
+    "fault": _fault_specs,
 }
 """What is no words, and what they come to."""
 
@@ -300,7 +300,7 @@ def of_settings(settings: Mapping[str, Any], base: Experiment | None = None) -> 
                 meant[name] = _PARSERS[key](written)
         except SpecError as error:
             raise KeyProblemError("variant" if _of_variant(settings, key) else key, str(error)) from error
-        changes[name] = str(written) if isinstance(written, Words) else written
+        changes[name] = str(written) if isinstance(written, Spec) else written
     if base is None:
         return Experiment(meant=Meant(**meant), **changes)
     return structs.replace(base, meant=structs.replace(base.meant, **meant), **changes)

@@ -140,18 +140,18 @@ def read_experiment(
         raise in_file(path, error) from error
 
 
-def read_words(text: str) -> Experiment:
-    """The experiment whose `words` these are.
+def read_option_string(text: str) -> Experiment:
+    """The experiment whose `option_string` this is.
 
     Raises:
         SpecError: they are no options of a run, or a value cannot be used.
     """
     check_text(text, "options of a run")
     try:
-        words = shlex.split(text)
+        arguments = shlex.split(text)
     except ValueError as error:
         raise SpecError(f"no options of a run: {error}") from error
-    values = read_options(words)
+    values = read_options(arguments)
     for key, value in values.items():
         if isinstance(value, list) and len(value) == 1 and key != "follow":
             values[key] = value[0]
@@ -162,7 +162,7 @@ def read_words(text: str) -> Experiment:
     return of_settings(given(settings))
 
 
-def read_options(words: Sequence[str], also: Sequence[str] = ()) -> dict[str, Any]:
+def read_options(arguments: Sequence[str], also: Sequence[str] = ()) -> dict[str, Any]:
     """The values of options by key, a list of each but of flags; without those of `--plugin` and of `also`.
 
     Raises:
@@ -170,7 +170,7 @@ def read_options(words: Sequence[str], also: Sequence[str] = ()) -> dict[str, An
     """
     ignored = (PLUGIN, *also)
     values: dict[str, Any] = {}
-    pieces = deque(words)
+    pieces = deque(arguments)
     while pieces:
         option = pieces.popleft()
         key = option.removeprefix("--").replace("-", "_")
@@ -222,8 +222,8 @@ def _settings(path: Path, scale: str | None, own: Mapping[str, Any]) -> dict[str
     if "topology" in own:
         settings |= given(file.elsewhere)
     variant_of_first = "variant" in own and "scheme" not in own and "scheme" not in settings
-    for words in _schemes(file, scale, but_first=variant_of_first).values():
-        settings.setdefault("scheme", words)
+    for spec in _schemes(file, scale, but_first=variant_of_first).values():
+        settings.setdefault("scheme", spec)
     return settings
 
 
@@ -255,11 +255,11 @@ def _schemes(file: ExperimentFile, scale: str | None, *, but_first: bool = False
         if label not in file.schemes:
             raise KeyProblemError(f"scale.{scale}.schemes.{label}", "expected a label that is in schemes")
     found = file.schemes | changes
-    for place, (label, words) in enumerate(found.items()):
+    for place, (label, spec) in enumerate(found.items()):
         check_label(label)
         try:
             if place or not but_first:
-                scheme_of(words)
+                scheme_of(spec)
         except SpecError as error:
             raise KeyProblemError(f"schemes.{label}", str(error)) from error
     return found

@@ -7,28 +7,28 @@ from functools import lru_cache
 
 from tailrace.schemes.base import SchemeConfig
 from tailrace.schemes.registry import parse_scheme
-from tailrace.spec import Words, parse
+from tailrace.spec import Spec, parse
 from tailrace.topology import Topology, parse_topology
 
 _KEPT = 64
 
 
-def topology_of(text: str | Words) -> Topology:
+def topology_of(text: str | Spec) -> Topology:
     """The topology that words describe; one in a file is read anew, for the file may have changed.
 
     Raises:
         SpecError: they describe none.
     """
-    words = parse(text, "topology")
-    return parse_topology(words) if "." in words.name else _generated(str(words))
+    spec = parse(text, "topology")
+    return parse_topology(spec) if "." in spec.name else _generated(str(spec))
 
 
 @lru_cache(maxsize=_KEPT)
-def _generated(words: str) -> Topology:
-    return parse_topology(words)
+def _generated(spec: str) -> Topology:
+    return parse_topology(spec)
 
 
-def scheme_of(text: str | Words) -> SchemeConfig:
+def scheme_of(text: str | Spec) -> SchemeConfig:
     """The scheme that words describe.
 
     Raises:
@@ -38,5 +38,5 @@ def scheme_of(text: str | Words) -> SchemeConfig:
 
 
 @lru_cache(maxsize=_KEPT)
-def _scheme(words: str) -> SchemeConfig:
-    return parse_scheme(words)
+def _scheme(spec: str) -> SchemeConfig:
+    return parse_scheme(spec)

@@ -41,7 +41,7 @@ from tailrace.hosts.options.transport import TRANSPORTS, Transport
 from tailrace.hosts.options.transports import GoBackN
 from tailrace.p4rt.target import Target
 from tailrace.schemes.base import SchemeConfig
-from tailrace.schemes.resolved import Around, Resolved
+from tailrace.schemes.resolved import Resolved, SchemeContext
 from tailrace.spec import SpecError
 from tailrace.spec.plugins import given_by
 from tailrace.spec.scale import scaled
@@ -171,7 +171,7 @@ def waiting_bytes(flows: Sequence[FlowSpec], *, window: int, mtu: int) -> int:
     return min(2 * waiting, MOST_QUEUE_BYTES)
 
 
-def answers(mtu: int) -> float:
+def ack_ratio(mtu: int) -> float:
     """How many times as many answers packets bring as those of the usual size, at least 1."""
     return max(1.0, (MTU_BYTES + HEADER_BYTES) / (mtu + HEADER_BYTES))
 
@@ -179,7 +179,7 @@ def answers(mtu: int) -> float:
 def nic_config(
     topology: Topology,
     scheme: Resolved,
-    around: Around,
+    context: SchemeContext,
     transport: Transport,
     *,
     reorder: int | None,
@@ -195,7 +195,7 @@ def nic_config(
         SpecError: what scheme and transport ask for does not go together.
     """
     try:
-        of_scheme: NicConfig = given_by(scheme, scheme.nic(topology, around, scale), NicConfig, "nic")
+        of_scheme: NicConfig = given_by(scheme, scheme.nic(topology, context, scale), NicConfig, "nic")
         config = replace(
             of_scheme,
             hf2t=hf2t_config(topology, scheme, switches),
@@ -208,23 +208,23 @@ def nic_config(
 
 def hf2t_config(topology: Topology, scheme: Resolved, switches: Target) -> Hf2tConfig | None:
     """What NICs do about gaps, on a topology and for a scheme at their time scale; None: nothing."""
-    words = scheme.hf2t
-    if words is None:
+    spec = scheme.hf2t
+    if spec is None:
         return None
-    gap_ns = words.stretch_ns or scheme.flowlet_gap_ns or base_rtt_ns(topology, scheme.frame_bytes)
-    percentile = round(words.percentile * WHOLE / 100)
+    gap_ns = spec.stretch_ns or scheme.flowlet_gap_ns or base_rtt_ns(topology, scheme.frame_bytes)
+    percentile = round(spec.percentile * WHOLE / 100)
     return Hf2tConfig(
         threshold_ns=switches.ticks(gap_ns) * switches.tick_ns,
         percentile=percentile,
-        min_thr=words.min_thr,
-        max_thr=words.max_thr,
-        train_gaps=train_gaps(percentile) if words.train is None else words.train,
+        min_thr=spec.min_thr,
+        max_thr=spec.max_thr,
+        train_gaps=train_gaps(percentile) if spec.train is None else spec.train,
         tick_ns=switches.tick_ns,
         margin_ns=0 if switches.name == "virtual" else _margin_ns(gap_ns),
-        dynamic=words.dynamic,
-        t_ns=words.t_ns,
-        spare_bytes=words.spare_bytes,
-        retrain=words.retrain,
+        dynamic=spec.dynamic,
+        t_ns=spec.t_ns,
+        spare_bytes=spec.spare_bytes,
+        retrain=spec.retrain,
     )
 
 

@@ -49,7 +49,7 @@ def channels_of(given: Pfc, scheme: Resolved, topology: Topology, target: str) -
     if given.channels is None:
         if not emulated and needed > MOST_CHANNELS:
             raise SpecError(
-                f"pfc: {scheme.name} needs {needed} channels in {topology.words}, expected {MOST_CHANNELS} at"
+                f"pfc: {scheme.name} needs {needed} channels in {topology.spec}, expected {MOST_CHANNELS} at"
                 " most; channels=off has none, and can deadlock"
             )
         return 0 if emulated else needed
@@ -58,9 +58,9 @@ def channels_of(given: Pfc, scheme: Resolved, topology: Topology, target: str) -
     if emulated:
         raise SpecError("pfc: channels: BMv2 has none; use --target native or virtual")
     if not needed:
-        raise SpecError(f"pfc: channels: {scheme.name} has none in {topology.words}")
+        raise SpecError(f"pfc: channels: {scheme.name} has none in {topology.spec}")
     if given.channels < needed:
-        raise SpecError(f"pfc: channels={given.channels}: {scheme.name} needs {needed} in {topology.words}")
+        raise SpecError(f"pfc: channels={given.channels}: {scheme.name} needs {needed} in {topology.spec}")
     return given.channels
 
 

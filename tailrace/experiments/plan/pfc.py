@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tailrace.schemes.blocks.channels import MOST_CHANNELS
-from tailrace.spec import Options, SpecError, parse
+from tailrace.spec import SpecError, SpecOptions, parse
 from tailrace.spec.constants import NS_BITS
 from tailrace.spec.units import parse_alpha
 from tailrace.spec.watchdog import STORMS, of_switch
@@ -127,7 +127,7 @@ def parse_pfc(text: str) -> Pfc:
     if text == DEFAULT:
         return Pfc()
     keys = ("xoff", "xon", "headroom", "buffer", "alpha", "storm", "channels", "deadlock")
-    options = Options(parse(f"pfc:{text}"), keys)
+    options = SpecOptions(parse(f"pfc:{text}"), keys)
 
     def size(name: str) -> int | None:
         return options.size_bytes(name, least=1) if name in options else None
@@ -141,7 +141,7 @@ def parse_pfc(text: str) -> Pfc:
         except ValueError:
             raise options.error("alpha", "a factor from 1/1024 to 1024 such as 1/8") from None
 
-    def word(name: str, known: Sequence[str]) -> str:
+    def keyword(name: str, known: Sequence[str]) -> str:
         found = options.text(name) if name in options else known[0]
         if found not in known:
             raise options.error(name, f"one of {', '.join(known)}")
@@ -153,13 +153,13 @@ def parse_pfc(text: str) -> Pfc:
         size("headroom"),
         size("buffer"),
         alpha,
-        word("storm", STORMS),
+        keyword("storm", STORMS),
         _channels(options),
-        word("deadlock", DEADLOCKS),
+        keyword("deadlock", DEADLOCKS),
     )
 
 
-def _channels(options: Options) -> int | None:
+def _channels(options: SpecOptions) -> int | None:
     """Channels as they were given; None: by the scheme."""
     text = options.text("channels") if "channels" in options else "auto"
     if text in ("auto", "off"):

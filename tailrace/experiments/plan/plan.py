@@ -13,7 +13,7 @@ from tailrace.codec.sizes import wire_bytes
 from tailrace.experiments.plan import budget, defaults
 from tailrace.experiments.plan.experiment import Experiment, of_settings
 from tailrace.experiments.plan.nic import (
-    answers,
+    ack_ratio,
     nic_config,
     room_bytes,
     transport_of,
@@ -30,7 +30,7 @@ from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.options.transport import Transport
 from tailrace.p4rt.target import target as switch_target
 from tailrace.schemes.base import SchemeConfig, resolve
-from tailrace.schemes.resolved import Around, Resolved
+from tailrace.schemes.resolved import Resolved, SchemeContext
 from tailrace.sim.job import Job, Live
 from tailrace.sim.link_faults import LinkFault, LinkSlow
 from tailrace.spec import SpecError
@@ -87,17 +87,17 @@ def plan(experiment: Experiment, target: str) -> Plan:
     given = scaled(meant.scheme, scale)
     transport = transport_of(meant.transport, given, topology)
     pfc = meant.pfc
-    around = _around(experiment, target, topology, given, flows, faults, transport)
-    scheme = resolve(given, topology, around)
+    context = _context(experiment, target, topology, given, flows, faults, transport)
+    scheme = resolve(given, topology, context)
     check_queue(scheme, flows, experiment.mtu_bytes)
     thresholds = _thresholds(experiment, target, topology, scheme, pfc, scale)
-    if given.frame_bytes_on(topology, around) is None:
+    if given.frame_bytes_on(topology, context) is None:
         # no other program does as single flows want
         flows = [structs.replace(flow, steering="") if flow.steering else flow for flow in flows]
     nic = nic_config(
         topology,
         scheme,
-        around,
+        context,
         transport,
         reorder=experiment.reorder,
         scale=scale,
@@ -153,7 +153,7 @@ def _faults(experiment: Experiment, topology: Topology, scale: float) -> tuple[L
     )
 
 
-def _around(
+def _context(
     experiment: Experiment,
     target: str,
     topology: Topology,
@@ -161,10 +161,10 @@ def _around(
     flows: Sequence[FlowSpec],
     faults: Sequence[LinkFault],
     transport: Transport,
-) -> Around:
+) -> SchemeContext:
     """What the experiment decides for the scheme's defaults."""
     mtu, meant = experiment.mtu_bytes, experiment.meant
-    frame = given.frame_bytes_on(topology, Around(mtu_bytes=mtu))
+    frame = given.frame_bytes_on(topology, SchemeContext(mtu_bytes=mtu))
     window = window_bytes(
         topology, target, meant.window, mtu=mtu, frame_bytes=frame, transport=transport.name
     )
@@ -172,11 +172,11 @@ def _around(
     room = room_bytes(topology, target, transport, mtu) if meant.pfc is None else None
     if room is None:
         room = waiting_bytes(flows, window=window, mtu=mtu)
-    return Around(
+    return SchemeContext(
         mtu_bytes=mtu,
         window_bytes=window,
         room_bytes=room,
-        answers=answers(mtu),
+        ack_ratio=ack_ratio(mtu),
         slowest=min((fault.factor for fault in faults if isinstance(fault, LinkSlow)), default=1.0),
         transport=transport.name,
         fastest_bps=meant.topology.fastest_bps,

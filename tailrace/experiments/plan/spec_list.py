@@ -20,10 +20,10 @@ def split_schemes(text: str) -> tuple[str, ...]:
     Raises:
         SpecError: an option without a scheme, no scheme at all, or one given twice.
     """
-    return split_words(text, "schemes")
+    return split_specs(text, "schemes")
 
 
-def split_words(text: str, what: str) -> tuple[str, ...]:
+def split_specs(text: str, what: str) -> tuple[str, ...]:
     """The items of a list that commas separate, where they also separate an item's options.
 
     A piece ``key=value`` belongs to the item before it.
@@ -42,9 +42,9 @@ def split_words(text: str, what: str) -> tuple[str, ...]:
             found[-1] += ("," if ":" in found[-1] else ":") + piece
     if not all(found):
         raise SpecError(f"{what}: expected names separated by commas, found {text!r}")
-    for words in found:
-        if found.count(words) > 1:
-            raise SpecError(f"{what}: {words!r} is given twice")
+    for spec in found:
+        if found.count(spec) > 1:
+            raise SpecError(f"{what}: {spec!r} is given twice")
     return tuple(found)
 
 
@@ -58,20 +58,20 @@ def labels(schemes: Sequence[str]) -> tuple[str, ...]:
     the options that not all of that name have, and `+hf2t` for HF2T whatever its own options are.
     """
     alike: dict[str, list[str]] = {}
-    for words in schemes:
-        alike.setdefault(words.partition(":")[0], []).append(words)
-    short = [_short(words, alike[words.partition(":")[0]]) for words in schemes]
+    for spec in schemes:
+        alike.setdefault(spec.partition(":")[0], []).append(spec)
+    short = [_short(spec, alike[spec.partition(":")[0]]) for spec in schemes]
     return tuple(
-        label if short.count(label) == 1 else re.sub(r"[^A-Za-z0-9.]+", "-", words)
-        for label, words in zip(short, schemes, strict=True)
+        label if short.count(label) == 1 else re.sub(r"[^A-Za-z0-9.]+", "-", spec)
+        for label, spec in zip(short, schemes, strict=True)
     )
 
 
-def _short(words: str, alike: Sequence[str]) -> str:
+def _short(spec: str, alike: Sequence[str]) -> str:
     """A scheme's name with the options in which schemes of that name differ."""
     if len(alike) == 1:
-        return words.partition(":")[0]
-    parsed, options_of = parse(words), [parse(scheme).options for scheme in alike]
+        return spec.partition(":")[0]
+    parsed, options_of = parse(spec), [parse(scheme).options for scheme in alike]
     hf2t = stretches(parsed.options)
     different = [
         f"{key}={value}"
@@ -84,4 +84,4 @@ def _short(words: str, alike: Sequence[str]) -> str:
 
 def case_name(faults: Sequence[str]) -> str:
     """The name of a case, fit for a folder: `clean`, or its faults' names joined."""
-    return "+".join(dict.fromkeys(words.partition(":")[0] for words in faults)) or CLEAN
+    return "+".join(dict.fromkeys(spec.partition(":")[0] for spec in faults)) or CLEAN

@@ -22,7 +22,7 @@ from tailrace.experiments.workloads.transfer import Pattern, PatternError, Trans
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.flows.flow import FlowSpec
-from tailrace.spec import SpecError, Words, parse
+from tailrace.spec import Spec, SpecError, parse
 from tailrace.spec.keys import read
 from tailrace.spec.plugins import blamed, given_by, place_of
 from tailrace.spec.registry import load_folder
@@ -47,9 +47,9 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What an experiment sends: `pattern`, made from `words`; a `seed` of its own, or None."""
+    """What an experiment sends: `pattern`, made from `spec`; a `seed` of its own, or None."""
 
-    words: str
+    spec: str
     name: str
     pattern: Pattern
     seed: int | None = None
@@ -123,15 +123,15 @@ class Workload:
         raise PatternError(f"expected Transfers between hosts, found {one_line(repr(item), 80)}")
 
 
-def parse_workload(text: str | Words) -> Workload:
+def parse_workload(text: str | Spec) -> Workload:
     """The workload that words describe, or that a CSV file holds.
 
     Raises:
         SpecError: unknown name, bad option or bad file; one line says which.
     """
-    words = parse(text, "workload")
-    if words.name.endswith(".csv"):
-        seed = read(words, Seed).seed
-        return Workload(str(words), words.name, read_rows(Path(words.name)), seed)
-    words, pattern = WORKLOADS.read(words)
-    return Workload(str(words), words.name, pattern, WORKLOADS.common(words, Seed).seed)
+    spec = parse(text, "workload")
+    if spec.name.endswith(".csv"):
+        seed = read(spec, Seed).seed
+        return Workload(str(spec), spec.name, read_rows(Path(spec.name)), seed)
+    spec, pattern = WORKLOADS.read(spec)
+    return Workload(str(spec), spec.name, pattern, WORKLOADS.common(spec, Seed).seed)

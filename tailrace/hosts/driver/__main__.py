@@ -16,11 +16,11 @@ from typing import Any
 import msgspec
 
 from tailrace.hosts.driver.job import HostsJob, read_job
-from tailrace.hosts.driver.loop import Signals
+from tailrace.hosts.driver.loop import StopSignals
 from tailrace.hosts.driver.nic_run import NicRun
 from tailrace.hosts.errors import ConfigError, DeviceError, HostError, JobError
 from tailrace.spec import SpecError, plugins
-from tailrace.spec.arguments import Parser
+from tailrace.spec.arguments import ArgumentParser
 from tailrace.spec.atomic import write_file
 
 PROGRAM = "hosts.driver"
@@ -44,7 +44,7 @@ _EPILOG = "Exit: 0 done, 1 the run failed or flows are unfinished, 2 bad input, 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one job; the exit code."""
-    parser = Parser(
+    parser = ArgumentParser(
         prog=f"python -m {PROGRAM}",
         description=_DESCRIPTION,
         epilog=_EPILOG,
@@ -73,7 +73,7 @@ def _say(**event: Any) -> None:
 
 
 def _run(job: HostsJob) -> int:
-    signals = Signals()
+    signals = StopSignals()
     with ExitStack() as stack:
         stack.enter_context(signals.caught())
         run = NicRun(job, signals, stack)
@@ -88,13 +88,13 @@ def _run(job: HostsJob) -> int:
             _write(Path(job.result), msgspec.json.encode(result))
         unfinished = len(job.flows) - run.done()
         if signals.number is not None:
-            _say(event="failed", text=f"ended by {signal.Signals(signals.number).name}")
+            _say(event="failed", text=f"ended by {signal.StopSignals(signals.number).name}")
             return 128 + signals.number
         _say(event="done", unfinished=unfinished)
     return 1 if unfinished else 0
 
 
-def _await_start(signals: Signals) -> None:
+def _await_start(signals: StopSignals) -> None:
     """Waits for the line `start`.
 
     Raises:

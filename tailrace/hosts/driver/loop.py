@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from types import FrameType
 
 from tailrace.hosts.driver.lag import Lag
-from tailrace.hosts.driver.port import Port
+from tailrace.hosts.driver.port import SocketPort
 from tailrace.spec.constants import NS_PER_S
 
 # Longest wait, so that progress is told of in time.
 _IDLE_NS = 50_000_000
 
 
-class Signals:
+class StopSignals:
     """SIGINT and SIGTERM as a file descriptor that becomes readable, and the number of the first one."""
 
     def __init__(self) -> None:
@@ -54,10 +54,10 @@ class Signals:
             os.close(self._write)
 
 
-class Loop:
+class EventLoop:
     """Serves ports until all their flows are complete, a signal comes, or the time is over."""
 
-    def __init__(self, ports: Sequence[Port], signals: Signals) -> None:
+    def __init__(self, ports: Sequence[SocketPort], signals: StopSignals) -> None:
         """Args: signals: what ends the loop early."""
         self._ports = ports
         self._signals = signals

@@ -10,9 +10,9 @@ from typing import Any
 from tailrace.cbuild.errors import BuildError
 from tailrace.hosts.driver.job import HostsJob, make_nics
 from tailrace.hosts.driver.lag import Lag
-from tailrace.hosts.driver.loop import Loop, Signals
+from tailrace.hosts.driver.loop import EventLoop, StopSignals
 from tailrace.hosts.driver.packet_socket import PacketSocket
-from tailrace.hosts.driver.port import Port
+from tailrace.hosts.driver.port import SocketPort
 from tailrace.hosts.driver.report import flows_done, make_result
 from tailrace.hosts.errors import DeviceError
 
@@ -20,7 +20,7 @@ from tailrace.hosts.errors import DeviceError
 class NicRun:
     """The NICs of one job. Make it, `run` it once, then take its `result`."""
 
-    def __init__(self, job: HostsJob, signals: Signals, stack: ExitStack) -> None:
+    def __init__(self, job: HostsJob, signals: StopSignals, stack: ExitStack) -> None:
         """Opens all sockets; `stack` closes them.
 
         Raises:
@@ -29,15 +29,15 @@ class NicRun:
         """
         self._job = job
         self._lag = Lag()
-        self._ports: list[Port] = []
+        self._ports: list[SocketPort] = []
         for host, nic in zip(job.hosts, make_nics(job), strict=True):
             socket = PacketSocket(host.interface, host.netns)
             stack.callback(socket.close)
             try:
-                self._ports.append(Port(host, nic, socket, self._lag))
+                self._ports.append(SocketPort(host, nic, socket, self._lag))
             except BuildError as error:
                 raise DeviceError(f"the codec of NICs: {error}") from error
-        self._loop = Loop(self._ports, signals)
+        self._loop = EventLoop(self._ports, signals)
         stack.callback(self._loop.close)
 
     def run(self, progress: Callable[[int], None]) -> None:

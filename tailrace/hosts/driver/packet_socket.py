@@ -77,8 +77,8 @@ class PacketSocket:
 
     def count_dropped(self) -> None:
         """Adds to `dropped` what the kernel dropped since the last call: it was not fetched in time."""
-        answer = self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
-        _, dropped = _STATISTICS.unpack(answer)
+        statistics = self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
+        _, dropped = _STATISTICS.unpack(statistics)
         self.dropped += dropped
 
     def close(self) -> None:

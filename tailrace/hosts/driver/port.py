@@ -19,7 +19,7 @@ RETRY_NS = 100_000
 _BATCH_FRAMES = 64
 
 
-class Port:
+class SocketPort:
     """A NIC, its socket, and the frames on their way along the link."""
 
     def __init__(self, host: HostJob, nic: Nic, socket: PacketSocket, lag: Lag) -> None:

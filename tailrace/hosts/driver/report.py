@@ -9,8 +9,8 @@ from typing import Any
 from tailrace.codec.sizes import HEADER_BYTES
 from tailrace.hosts.driver.job import HostsJob
 from tailrace.hosts.driver.lag import Lag
-from tailrace.hosts.driver.loop import Loop
-from tailrace.hosts.driver.port import Port
+from tailrace.hosts.driver.loop import EventLoop
+from tailrace.hosts.driver.port import SocketPort
 from tailrace.hosts.flows.observation import ReceiverObservation, SenderObservation
 from tailrace.hosts.gaps.histogram import merged_bins
 from tailrace.hosts.nic.nic import Nic
@@ -22,13 +22,13 @@ _LATE_SHARE = 0.99
 _BUSY_SHARE = 0.9
 
 
-def flows_done(ports: Sequence[Port]) -> int:
+def flows_done(ports: Sequence[SocketPort]) -> int:
     """Flows that are complete at all ends that are here."""
     open_flows = {seen.flow.id for seen in _observations(ports) if not _is_done(seen)}
     return len({seen.flow.id for seen in _observations(ports)} - open_flows)
 
 
-def _observations(ports: Sequence[Port]) -> list[SenderObservation | ReceiverObservation]:
+def _observations(ports: Sequence[SocketPort]) -> list[SenderObservation | ReceiverObservation]:
     return [seen for port in ports for seen in port.nic.records()]
 
 
@@ -45,7 +45,7 @@ def overload_lag_ns(job: HostsJob) -> int:
     return max(_MIN_LAG_NS, _LAG_FRAMES * frame_ns)
 
 
-def overload(job: HostsJob, ports: Sequence[Port], loop: Loop, lag: Lag) -> list[str]:
+def overload(job: HostsJob, ports: Sequence[SocketPort], loop: EventLoop, lag: Lag) -> list[str]:
     """Why the numbers of this run are not to be trusted, one clear line each; empty: they are."""
     reasons: list[str] = []
     limit_ns = overload_lag_ns(job)
@@ -70,7 +70,7 @@ def overload(job: HostsJob, ports: Sequence[Port], loop: Loop, lag: Lag) -> list
 
 
 def make_result(
-    job: HostsJob, ports: Sequence[Port], loop: Loop, lag: Lag, ended_by: int | None
+    job: HostsJob, ports: Sequence[SocketPort], loop: EventLoop, lag: Lag, ended_by: int | None
 ) -> dict[str, Any]:
     """Everything that the run found, as it is written.
 

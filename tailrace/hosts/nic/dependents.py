@@ -18,24 +18,26 @@ class Dependents:
         self._left: dict[int, int] = {}  # flows that a flow still waits for, where these are several
 
     def add(self, flow: FlowSpec, waits: Sequence[int]) -> None:
-        """Holds a flow back until flows with these numbers are complete, which are none twice."""
+        """Delays a flow until the flows with these distinct numbers are complete."""
         for number in waits:
-            others = self._waiting.get(number)
-            if others is None:
+            waiting = self._waiting.get(number)
+            if waiting is None:
                 self._waiting[number] = flow
-            elif isinstance(others, list):
-                others.append(flow)
+            elif isinstance(waiting, list):
+                waiting.append(flow)
             else:
-                self._waiting[number] = [others, flow]
+                self._waiting[number] = [waiting, flow]
         if len(waits) > 1:
             self._left[flow.id] = len(waits)
 
     def complete(self, number: int) -> list[FlowSpec]:
-        """A flow is complete at this NIC; the flows that need not wait any more."""
-        found = self._waiting.pop(number, None)
-        if found is None:
+        """Handles a complete flow of this NIC; returns the flows that may start now."""
+        waiting = self._waiting.pop(number, None)
+        if waiting is None:
             return []
-        return [flow for flow in (found if isinstance(found, list) else [found]) if self._may_go(flow.id)]
+        return [
+            flow for flow in (waiting if isinstance(waiting, list) else [waiting]) if self._may_go(flow.id)
+        ]
 
     def _may_go(self, number: int) -> bool:
         left = self._left.get(number, 1) - 1

@@ -12,10 +12,10 @@ from tailrace.codec.layers.bth import Opcode
 PATTERN_PERIOD: Final = 251
 _PATTERN: Final = bytes(range(PATTERN_PERIOD)) * (1 << 6)
 _HALF: Final = (PSN_MASK + 1) // 2
-NO_FORM: Final = -1
+NO_PACKET: Final = -1
 
 
-class Message:
+class RdmaMessage:
     """One flow's packets, numbered from 0.
 
     packets: how many there are.
@@ -47,17 +47,17 @@ class Message:
         opening, closing = Opcode.WRITE_FIRST, Opcode.WRITE_LAST
         if only:
             opening = closing = Opcode.WRITE_ONLY
-        self._first_form = self.payload_bytes(0) | int(opening) << OPCODE_SHIFT
-        self._middle_form = mtu_bytes | int(Opcode.WRITE_MIDDLE) << OPCODE_SHIFT
-        self._last_form = self.payload_bytes(self._last) | int(closing) << OPCODE_SHIFT
+        self._first_fields = self.payload_bytes(0) | int(opening) << OPCODE_SHIFT
+        self._middle_fields = mtu_bytes | int(Opcode.WRITE_MIDDLE) << OPCODE_SHIFT
+        self._last_fields = self.payload_bytes(self._last) | int(closing) << OPCODE_SHIFT
 
-    def form(self, index: int) -> int:
-        """Payload length and opcode of a packet, as in data_fields; NO_FORM: there is no such packet."""
+    def length_opcode(self, index: int) -> int:
+        """Payload length and opcode of a packet, as in data_fields; NO_PACKET: there is no such packet."""
         if index <= 0:
-            return self._first_form if index == 0 else NO_FORM
+            return self._first_fields if index == 0 else NO_PACKET
         if index < self._last:
-            return self._middle_form
-        return self._last_form if index == self._last else NO_FORM
+            return self._middle_fields
+        return self._last_fields if index == self._last else NO_PACKET
 
     def payload_bytes(self, index: int) -> int:
         """Length of a packet's payload, without padding."""

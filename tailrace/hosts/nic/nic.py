@@ -23,7 +23,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from tailrace.codec.calls import (
-    JUNK_NAMES,
+    DISCARD_REASONS,
     KIND_BITS,
     KIND_MASK,
     NEVER,
@@ -33,7 +33,7 @@ from tailrace.codec.calls import (
     Packet,
 )
 from tailrace.codec.layers.bth import Syndrome
-from tailrace.codec.templates import Address, ip_number
+from tailrace.codec.templates import HostAddress, ip_number
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 from tailrace.hosts.flows.observation import Observation, ReceiverObservation, SenderObservation, merge
@@ -43,10 +43,10 @@ from tailrace.hosts.gaps.histogram import GapHistogram
 from tailrace.hosts.gaps.time_gaps import NicTimeGaps
 from tailrace.hosts.nic.dependents import Dependents
 from tailrace.hosts.nic.pause import PfcState
-from tailrace.hosts.nic.queue_pairs import Ends
+from tailrace.hosts.nic.queue_pairs import QueuePairs
 from tailrace.hosts.nic.receiver import FlowReceiver
 from tailrace.hosts.nic.sender import FlowSender, min_rtt_of
-from tailrace.hosts.nic.timers import NOBODY, START, Timers
+from tailrace.hosts.nic.timers import NO_TIMER, START, Timers
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
 from tailrace.hosts.steering.assign import SteeringFactory
 from tailrace.hosts.steering.flowcut import MinRtt
@@ -59,7 +59,7 @@ class Nic:
 
     address: its IPv4 address as a number.
     arrived_flows: flows of which every byte has arrived here.
-    counters: frames that were of no use, by reason: other, malformed, bad_icrc, not_ours, unexpected.
+    counters: discarded frames by reason: other, malformed, bad_icrc, not_ours, unexpected.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Nic:
         self._data_priority: int = config.data_priority
         self._control_until_ns = 0  # PFC holds either of them until then
         self._data_until_ns = 0
-        self._ends = Ends()
+        self._queue_pairs = QueuePairs()
         # by peer: a flow that has not started, one that is under way, and what was seen of one that has ended
         self._senders: dict[int, FlowSpec | FlowSender | SenderObservation] = {}
         self._receivers: dict[int, FlowSpec | FlowReceiver | ReceiverObservation] = {}
@@ -108,7 +108,7 @@ class Nic:
         self._control: deque[Packet] = deque()
         self._control_sent = 0
         self._ready: deque[FlowSender] = deque()  # flows that may have something to send
-        self._timers = Timers(self._ends)
+        self._timers = Timers(self._queue_pairs)
         self._now_ns = 0
 
     def add_flow(self, flow: FlowSpec) -> None:
@@ -172,15 +172,15 @@ class Nic:
         sender = FlowSender(
             flow,
             self.config,
-            Address(self.mac, self._gateway_mac, self.ip, flow.dst),
-            self._ends.new_handle(),
+            HostAddress(self.mac, self._gateway_mac, self.ip, flow.dst),
+            self._queue_pairs.new_handle(),
             self._min_rtt,
             self._rng,
             self._steerings,
             self._time_gaps.of(flow.bytes) if self._time_gaps is not None else None,
         )
         sender.start_ns = start_ns
-        self._ends.put(sender)
+        self._queue_pairs.put(sender)
         dst = ip_number(flow.dst)
         peer = dst << QPN_BITS | flow.qpn
         self._senders[peer] = sender
@@ -190,7 +190,7 @@ class Nic:
 
     def _end_sender(self, now_ns: int, peer: int, sender: FlowSender) -> None:
         self._senders[peer] = sender.observation(now_ns)
-        self._ends.drop(sender)
+        self._queue_pairs.drop(sender)
         if self._min_rtt is None:
             port = peer >> QPN_BITS << PORT_BITS | sender.flow.sport
             peers = self._by_port[port]
@@ -204,11 +204,11 @@ class Nic:
         if known is None or isinstance(known, FlowReceiver):
             return known
         flow = known if isinstance(known, FlowSpec) else known.flow
-        address = Address(self.mac, self._gateway_mac, self.ip, flow.src)
-        receiver = FlowReceiver(flow, self.config, address, self._ends.new_handle(), self._control)
+        address = HostAddress(self.mac, self._gateway_mac, self.ip, flow.src)
+        receiver = FlowReceiver(flow, self.config, address, self._queue_pairs.new_handle(), self._control)
         if isinstance(known, ReceiverObservation):
             receiver.resume(known)
-        self._ends.put(receiver)
+        self._queue_pairs.put(receiver)
         self._receivers[peer] = receiver
         return receiver
 
@@ -223,9 +223,9 @@ class Nic:
         self._receivers[peer] = receiver.observation()
         if self._control:
             # templates of its last answers may still be asked for
-            self._ends.leave(receiver, self._control_sent + len(self._control))
+            self._queue_pairs.leave(receiver, self._control_sent + len(self._control))
         else:
-            self._ends.drop(receiver)
+            self._queue_pairs.drop(receiver)
 
     def template(self, template_id: int) -> tuple[bytes, bytes]:
         """Headers of all packets of a template but RAW, and what stands before a first packet's payload.
@@ -233,7 +233,7 @@ class Nic:
         Raises:
             IndexError: there is no such end of a flow now.
         """
-        end = self._ends.get(template_id >> KIND_BITS)
+        end = self._queue_pairs.get(template_id >> KIND_BITS)
         if end is None:
             raise IndexError("a template of an end that has gone")
         return end.template(template_id & KIND_MASK)
@@ -241,7 +241,7 @@ class Nic:
     @property
     def connections(self) -> int:
         """How many ends of flows have state here now."""
-        return len(self._ends)
+        return len(self._queue_pairs)
 
     @property
     def idle(self) -> bool:
@@ -310,8 +310,8 @@ class Nic:
     def on_nic_ack(self, now_ns: int, flow: int, count: int, ticks: int) -> None:
         """A NIC ACK (Flowcut §II-D)."""
         self._now_ns = now_ns
-        found = self._by_port.get(flow)
-        sender = None if found is None else self._senders.get(found[0])
+        peers = self._by_port.get(flow)
+        sender = None if peers is None else self._senders.get(peers[0])
         if isinstance(sender, FlowSender):
             sender.on_nic_ack(now_ns, count, ticks)
             self._wake(sender)
@@ -338,14 +338,14 @@ class Nic:
         else:
             # ports on the wire are not the flows' own
             peers = list(self._senders)
-        found = False
+        matched = False
         for peer in peers:
             sender = self._senders[peer]
             if isinstance(sender, FlowSender) and sender.has_key(src, dst, sport, dport, protocol):
-                found = True
+                matched = True
                 sender.on_pause(now_ns, op, credit_bytes)
                 self._wake(sender)
-        if not found:
+        if not matched:
             self.counters["unexpected"] += 1
 
     def on_pfc(self, now_ns: int, quanta: tuple[int, ...]) -> None:
@@ -355,10 +355,10 @@ class Nic:
         self._control_until_ns = self._pfc.until_ns(self._control_priority)
         self._data_until_ns = self._pfc.until_ns(self._data_priority)
 
-    def on_junk(self, now_ns: int, reason: int) -> None:
-        """A frame that is of no use; reason: index into JUNK_NAMES."""
+    def on_discard(self, now_ns: int, reason: int) -> None:
+        """A frame to be discarded; reason: index into DISCARD_REASONS."""
         self._now_ns = now_ns
-        self.counters[JUNK_NAMES[reason]] += 1
+        self.counters[DISCARD_REASONS[reason]] += 1
 
     # ---- departures ----
 
@@ -371,7 +371,7 @@ class Nic:
         """
         self._now_ns = now_ns
         # whose template was asked for after the last call
-        self._ends.on_answers_sent(self._control_sent)
+        self._queue_pairs.on_responses_sent(self._control_sent)
         if self._timers.ring_ns <= now_ns:
             self._run_timers(now_ns)
         if self._control and self._control_until_ns <= now_ns:
@@ -470,13 +470,13 @@ class Nic:
         self._timers.arm(sender)
 
     def _run_timers(self, now_ns: int) -> None:
-        who = self._timers.next_due(now_ns)
-        while who != NOBODY:
-            if who & START:
-                self._run_start(now_ns, who & ~START)
+        timer_id = self._timers.next_due(now_ns)
+        while timer_id != NO_TIMER:
+            if timer_id & START:
+                self._run_start(now_ns, timer_id & ~START)
             else:
-                self._run_timer(now_ns, who)
-            who = self._timers.next_due(now_ns)
+                self._run_timer(now_ns, timer_id)
+            timer_id = self._timers.next_due(now_ns)
 
     def _run_start(self, now_ns: int, peer: int) -> None:
         flow = self._senders[peer]
@@ -486,7 +486,7 @@ class Nic:
         self._wake(sender)
 
     def _run_timer(self, now_ns: int, handle: int) -> None:
-        end = self._ends.get(handle)
+        end = self._queue_pairs.get(handle)
         assert end is not None
         end.on_time(now_ns)
         if isinstance(end, FlowSender):

@@ -8,11 +8,11 @@ from typing import Final
 
 from tailrace.codec.calls import COUNT_SHIFT, NEVER, Packet
 from tailrace.codec.layers.nic_shim import NicAck
-from tailrace.codec.layout import Layout
+from tailrace.codec.layout import HeaderLayout
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.steering.flowcut import TICKS_MASK
 
-_MOST_BYTES: Final[int] = Layout(NicAck).mask("NicAck.bytes")
+_MOST_BYTES: Final[int] = HeaderLayout(NicAck).mask("NicAck.bytes")
 
 
 class NicAcks:

@@ -74,7 +74,7 @@ class OrderObserver:
         self._numbers: list[int] = []
         self._tags: list[int] = []
         self._from_first = False  # ... from the first of all on
-        self._filled = _NONE  # the last that came as a retransmission, when its first one was missed
+        self._last_recovered = _NONE  # the last that came as a retransmission, when its first one was missed
 
     def resume(
         self,
@@ -109,7 +109,7 @@ class OrderObserver:
             self._open(index)
             if self._missing:
                 self._waiting.append(index)
-            if self._missing or self._numbers or self._filled > self.highest:
+            if self._missing or self._numbers or self._last_recovered > self.highest:
                 self._remember(index, tag)
             if tag != self.tag:
                 self._follow(tag)
@@ -142,7 +142,7 @@ class OrderObserver:
             del self._numbers[:first]
             del self._tags[:first]
             self._from_first = False
-        if not self._missing and self._filled < self._numbers[0]:
+        if not self._missing and self._last_recovered < self._numbers[0]:
             self._numbers.clear()
             self._tags.clear()
 
@@ -175,12 +175,12 @@ class OrderObserver:
             if self._again is None:
                 self._again = set()
             self._again.add(index)
-            self._filled = max(self._filled, index)
+            self._last_recovered = max(self._last_recovered, index)
             return
         position = bisect_left(self._missing, index)
         if position < len(self._missing) and self._missing[position] == index:
             del self._missing[position]
-            self._filled = max(self._filled, index)
+            self._last_recovered = max(self._last_recovered, index)
             self._forget()
 
     def _on_delayed(self, index: int, tag: int) -> None:
@@ -209,4 +209,4 @@ class OrderObserver:
             first = self._missing[0] if self._missing else self._numbers[-1]
             below = bisect_left(self._numbers, first) - 1
             # the last one below all gaps stays, for what fills the first of them
-            self._keep(below if below > 0 and self._filled < self._numbers[0] else 0)
+            self._keep(below if below > 0 and self._last_recovered < self._numbers[0] else 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What both ends of a flow have in common for the NIC."""
+"""A queue pair: what the source and the destination of a flow have in common for the NIC."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from abc import ABC, abstractmethod
 from tailrace.codec.calls import NEVER
 
 
-class FlowEnd(ABC):
+class QueuePair(ABC):
     """The source or the destination of one flow, from the flow's start to its end.
 
-    handle: number of this end at its NIC, see `hosts.nic.queue_pairs`.
-    timer_ns: when the NIC will look at it again: the NIC's own note.
+    handle: its number at its NIC, see `hosts.nic.queue_pairs`.
+    timer_ns: when its timer rings; set by the NIC.
     """
 
     def __init__(self, handle: int) -> None:
@@ -22,12 +22,12 @@ class FlowEnd(ABC):
 
     @abstractmethod
     def deadline_ns(self) -> int:
-        """When `on_time` has something to do; NEVER: not unless something else happens."""
+        """When `on_time` is due; NEVER: only after another event."""
 
     @abstractmethod
     def on_time(self, now_ns: int) -> None:
-        """Lets run off whatever is due."""
+        """Handles expired timers."""
 
     @abstractmethod
     def template(self, kind: int) -> tuple[bytes, bytes]:
-        """Headers of packets of this kind, and what stands between them and a first packet's payload."""
+        """Headers of packets of this kind, and the bytes between them and a first packet's payload."""

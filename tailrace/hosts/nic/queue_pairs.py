@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ends of flows that a NIC has now, by handle.
+"""The queue pairs of a NIC, by handle: one for each end of a flow, from the flow's start to its end.
 
-An end is there from its flow's start to the flow's end, and has a place meanwhile, which another one takes
-then. What may outlive an end (a timer, an answer that waits for the link, a template in C) knows it by a
-handle, which no other end has ever had: the place, and how many ends had it before.
+A queue pair has a place, which is reused after it. What may outlive a queue pair (a timer, a response that
+waits for the link, a template in C) refers to it by a unique handle: the place, and how many queue pairs had
+it before.
 """
 
 from __future__ import annotations
@@ -11,54 +11,54 @@ from __future__ import annotations
 from collections import deque
 
 from tailrace.codec.calls import PLACE_BITS, PLACE_MASK
-from tailrace.hosts.nic.queue_pair import FlowEnd
+from tailrace.hosts.nic.queue_pair import QueuePair
 
 
-class Ends:
-    """Who is at which place."""
+class QueuePairs:
+    """Queue pairs by place."""
 
     def __init__(self) -> None:
-        """Nobody is there."""
-        self._at: list[FlowEnd | None] = []
-        self._free: list[int] = []  # handles of ends that have gone, whose places nobody has taken
-        # those that have gone but for their last answers, and the number of the last one; the oldest first
-        self._leaving: deque[tuple[int, FlowEnd]] = deque()
+        """Without any queue pair."""
+        self._at: list[QueuePair | None] = []
+        self._free: list[int] = []  # handles of removed queue pairs, whose places are free
+        # removed but for their last responses, with the number of the last response; the oldest first
+        self._leaving: deque[tuple[int, QueuePair]] = deque()
 
     def __len__(self) -> int:
         return len(self._at) - len(self._free) - len(self._leaving)
 
     def new_handle(self) -> int:
-        """The handle of the end that is put next."""
+        """The handle of the next queue pair."""
         return self._free[-1] + (1 << PLACE_BITS) if self._free else len(self._at)
 
-    def put(self, end: FlowEnd) -> None:
-        """An end is there from now on, with the handle that was new."""
+    def put(self, end: QueuePair) -> None:
+        """Adds a queue pair, which has the new handle."""
         assert end.handle == self.new_handle()
         if self._free:
             self._at[self._free.pop() & PLACE_MASK] = end
         else:
             self._at.append(end)
 
-    def get(self, handle: int) -> FlowEnd | None:
-        """The end with this handle, leaving or not; None: it has gone.
+    def get(self, handle: int) -> QueuePair | None:
+        """The queue pair with this handle, leaving or not; None: it has been removed.
 
         Raises:
-            IndexError: there never was one at that place.
+            IndexError: no queue pair ever had that place.
         """
         end = self._at[handle & PLACE_MASK]
         return end if end is not None and end.handle == handle else None
 
-    def drop(self, end: FlowEnd) -> None:
-        """An end has gone, and nothing of it is left to send."""
+    def drop(self, end: QueuePair) -> None:
+        """Removes a queue pair that has nothing left to send."""
         self._at[end.handle & PLACE_MASK] = None
         self._free.append(end.handle)
 
-    def leave(self, end: FlowEnd, answer: int) -> None:
-        """An end goes when so many answers of its NIC have been sent."""
-        self._leaving.append((answer, end))
+    def leave(self, end: QueuePair, response: int) -> None:
+        """Removes a queue pair once its NIC has sent so many responses."""
+        self._leaving.append((response, end))
 
-    def on_answers_sent(self, answers: int) -> None:
-        """So many answers of the NIC have been sent."""
+    def on_responses_sent(self, responses: int) -> None:
+        """The NIC has sent so many responses."""
         leaving = self._leaving
-        while leaving and leaving[0][0] <= answers:
+        while leaving and leaving[0][0] <= responses:
             self.drop(leaving.popleft()[1])

@@ -12,10 +12,10 @@ from tailrace.codec.calls import (
     BECN_SHIFT,
     BYTE_MASK,
     CE_SHIFT,
-    FORM_MASK,
     FRAME_SHIFT,
     HOPS_SHIFT,
     KIND_BITS,
+    LENGTH_OPCODE_MASK,
     NIC_ACK,
     NO_SHIM,
     OPCODE_SHIFT,
@@ -32,29 +32,29 @@ from tailrace.codec.calls import (
 )
 from tailrace.codec.layers.bth import ROCE_PORT, Syndrome
 from tailrace.codec.layers.dscp import Dscp
-from tailrace.codec.templates import Address, ack_headers, cnp_frame, nic_ack_headers
+from tailrace.codec.templates import HostAddress, ack_headers, cnp_frame, nic_ack_headers
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.observation import ReceiverObservation
-from tailrace.hosts.nic.message import NO_FORM, Message
+from tailrace.hosts.nic.message import NO_PACKET, RdmaMessage
 from tailrace.hosts.nic.nic_acks import NicAcks
 from tailrace.hosts.nic.order import OrderObserver
-from tailrace.hosts.nic.queue_pair import FlowEnd
+from tailrace.hosts.nic.queue_pair import QueuePair
 from tailrace.hosts.options.nic import DCQCN, NicConfig
 from tailrace.hosts.transport import make_receiver
 from tailrace.hosts.transport.base import NAK, SILENCE, TRIMMED
 from tailrace.hosts.transport.dcqcn.cnp import CnpClock
 
-_ACK_WORD: Final = int(Syndrome.ACK) << SYNDROME_SHIFT
-_NAK_WORD: Final = int(Syndrome.NAK_SEQUENCE) << SYNDROME_SHIFT
-_TRIMMED_WORD: Final = int(Syndrome.NAK_TRIMMED) << SYNDROME_SHIFT
+_ACK_AETH: Final = int(Syndrome.ACK) << SYNDROME_SHIFT
+_NAK_AETH: Final = int(Syndrome.NAK_SEQUENCE) << SYNDROME_SHIFT
+_TRIMMED_AETH: Final = int(Syndrome.NAK_TRIMMED) << SYNDROME_SHIFT
 _NO_TIME: Final = -1
 
 
-class FlowReceiver(FlowEnd):
+class FlowReceiver(QueuePair):
     """One flow at its destination."""
 
     def __init__(
-        self, flow: FlowSpec, config: NicConfig, address: Address, handle: int, control: deque[Packet]
+        self, flow: FlowSpec, config: NicConfig, address: HostAddress, handle: int, control: deque[Packet]
     ) -> None:
         """Args:
         address: from this NIC to the flow's source.
@@ -68,9 +68,9 @@ class FlowReceiver(FlowEnd):
         self._control = control
         self._ack_template_id = handle << KIND_BITS | ACK
         self._nic_acks = NicAcks(config, handle << KIND_BITS | NIC_ACK, control)
-        self._message = Message(flow.bytes, config.mtu_bytes, config.first_psn)
+        self._message = RdmaMessage(flow.bytes, config.mtu_bytes, config.first_psn)
         self._transport = make_receiver(self._message.packets, config)
-        self._tells_arrival = self._transport.tells_arrival
+        self._reports_arrival = self._transport.reports_arrival
         self._cnps: CnpClock | None = CnpClock(config.dcqcn.cnp_ns) if config.transport == DCQCN else None
         self._nak_cnp: bool = self._cnps is not None and config.dcqcn.nak_cnp
         self._cnp = b""  # the frame, once one was sent
@@ -138,8 +138,8 @@ class FlowReceiver(FlowEnd):
         transport = self._transport
         expected = transport.expected
         index = self._message.index(psn_fields & PSN_MASK, expected)
-        form = self._message.form(index)
-        if form == NO_FORM or data_fields & FORM_MASK != form:
+        length_opcode = self._message.length_opcode(index)
+        if length_opcode == NO_PACKET or data_fields & LENGTH_OPCODE_MASK != length_opcode:
             return False
         ackreq = data_fields >> ACKREQ_SHIFT & 1 == 1
         if ticks != NO_SHIM:
@@ -150,19 +150,19 @@ class FlowReceiver(FlowEnd):
                 now_ns, data_fields >> FRAME_SHIFT, data_fields >> HOPS_SHIFT & BYTE_MASK, ticks, at_once
             )
         if transport.one_mark and transport.holds and data_fields >> CE_SHIFT & 1 != self._marked:
-            self._answer(transport.release())
+            self._respond(transport.release())
         self._observe(index, expected, data_fields)
         if self._cnps is not None and data_fields >> CE_SHIFT & 1 and self._cnps.on_marked(now_ns):
             self._notify()
         self._sport = psn_fields >> SPORT_SHIFT & PORT_MASK
         taken = transport.received
-        answer = transport.on_data(now_ns, index, ackreq)
+        response = transport.on_data(now_ns, index, ackreq)
         if transport.received != taken:
             self._bytes += data_fields & PAYLOAD_MASK
         if self.end_ns == _NO_TIME and transport.done:
             self.end_ns = now_ns
-        if answer != SILENCE:
-            self._answer(answer)
+        if response != SILENCE:
+            self._respond(response)
         return True
 
     def on_trimmed(self, psn_fields: int, data_fields: int) -> bool:
@@ -173,17 +173,17 @@ class FlowReceiver(FlowEnd):
         """
         transport = self._transport
         index = self._message.index(psn_fields & PSN_MASK, transport.expected)
-        form = self._message.form(index)
-        if form == NO_FORM or (data_fields ^ form) >> OPCODE_SHIFT & BYTE_MASK:
+        length_opcode = self._message.length_opcode(index)
+        if length_opcode == NO_PACKET or (data_fields ^ length_opcode) >> OPCODE_SHIFT & BYTE_MASK:
             return False
         self._trimmed += 1
         if transport.one_mark and transport.holds:
             # a NACK speaks of one packet only
-            self._answer(transport.release())
-        answer = transport.on_trimmed(index)
-        if answer != SILENCE:
+            self._respond(transport.release())
+        response = transport.on_trimmed(index)
+        if response != SILENCE:
             self._sport = psn_fields >> SPORT_SHIFT & PORT_MASK
-            self._answer(answer)
+            self._respond(response)
         return True
 
     def _observe(self, index: int, expected: int, data_fields: int) -> None:
@@ -210,9 +210,9 @@ class FlowReceiver(FlowEnd):
         if self._cnps is not None and self._cnps.on_time(now_ns):
             self._notify()
         self._nic_acks.on_time(now_ns)
-        answer = self._transport.on_time(now_ns)
-        if answer != SILENCE:
-            self._answer(answer)
+        response = self._transport.on_time(now_ns)
+        if response != SILENCE:
+            self._respond(response)
 
     def _notify(self) -> None:
         """Tells the source of congestion (Zhu et al., SIGCOMM 2015, §3.1)."""
@@ -222,20 +222,20 @@ class FlowReceiver(FlowEnd):
         self._cnps_sent += 1
         self._control.append((RAW, self._cnp, 0))
 
-    def _answer(self, answer: int) -> None:
+    def _respond(self, response: int) -> None:
         """Echoes the source port of the last packet, and whether any since the last answer was marked."""
         message = self._message
         expected = self._transport.expected
-        if answer == NAK:
+        if response == NAK:
             if self._nak_cnp:
                 self._notify()
-            psn, aeth = message.psn(expected), _NAK_WORD | message.psn(self._transport.arrived)
-        elif answer == TRIMMED:
-            psn, aeth = message.psn(expected - 1), _TRIMMED_WORD | message.psn(self._transport.arrived)
-        elif self._tells_arrival:
-            psn, aeth = message.psn(expected - 1), _ACK_WORD | message.psn(self._transport.arrived)
+            psn, aeth = message.psn(expected), _NAK_AETH | message.psn(self._transport.arrived)
+        elif response == TRIMMED:
+            psn, aeth = message.psn(expected - 1), _TRIMMED_AETH | message.psn(self._transport.arrived)
+        elif self._reports_arrival:
+            psn, aeth = message.psn(expected - 1), _ACK_AETH | message.psn(self._transport.arrived)
         else:
-            psn, aeth = message.psn(expected - 1), _ACK_WORD | (1 if self.end_ns != _NO_TIME else 0)
+            psn, aeth = message.psn(expected - 1), _ACK_AETH | (1 if self.end_ns != _NO_TIME else 0)
         psn_fields = psn | self._sport << SPORT_SHIFT
         if self._marked:
             psn_fields |= 1 << BECN_SHIFT

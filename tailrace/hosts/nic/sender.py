@@ -35,7 +35,7 @@ from tailrace.codec.templates import (
     RETH_BYTES,
     SHIM_BYTES,
     UDP_PROTOCOL,
-    Address,
+    HostAddress,
     data_headers,
     five_tuple_hash,
     ip_number,
@@ -46,9 +46,9 @@ from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.observation import SenderObservation
 from tailrace.hosts.gaps.hf2t import GO
 from tailrace.hosts.gaps.time_gaps import FlowTimeGaps
-from tailrace.hosts.nic.message import Message
+from tailrace.hosts.nic.message import RdmaMessage
 from tailrace.hosts.nic.pause import FlowPauseState
-from tailrace.hosts.nic.queue_pair import FlowEnd
+from tailrace.hosts.nic.queue_pair import QueuePair
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.steering.assign import SteeringFactory
 from tailrace.hosts.steering.base import ACK, ACK_ECN, NACK, TIMEOUT, Steering
@@ -66,19 +66,19 @@ _TRIMMED_SYNDROME: Final = int(Syndrome.NAK_TRIMMED)
 _RETH_BYTES: Final[int] = RETH_BYTES
 _ACKREQ: Final = 1 << ACKREQ_SHIFT
 _RETRANSMISSION: Final = 1 << RETRANSMISSION_SHIFT
-_WORD_MASK: Final = 3  # payloads are padded to whole words of 4 bytes
+_PAD_MASK: Final = 3  # payloads are padded to whole words of 4 bytes
 
 
 def min_rtt_of(config: NicConfig) -> MinRtt | None:
     """What all flows of a NIC share; None: it does not do Flowcut itself."""
-    own = config.flowcut_nic
-    if own is None:
+    flowcut = config.flowcut_nic
+    if flowcut is None:
         return None
-    full_bytes = HEADER_BYTES + SHIM_BYTES + (config.mtu_bytes + _WORD_MASK & ~_WORD_MASK)
-    return MinRtt(own.ns_per_byte, own.base_rtts_ns, full_bytes)
+    full_bytes = HEADER_BYTES + SHIM_BYTES + (config.mtu_bytes + _PAD_MASK & ~_PAD_MASK)
+    return MinRtt(flowcut.ns_per_byte, flowcut.base_rtts_ns, full_bytes)
 
 
-class FlowSender(FlowEnd):
+class FlowSender(QueuePair):
     """One flow at its source. The NIC calls `next_packet` while it is `started` and not `done`.
 
     queued: the NIC's own note: it is among the ready ones.
@@ -90,7 +90,7 @@ class FlowSender(FlowEnd):
         self,
         flow: FlowSpec,
         config: NicConfig,
-        address: Address,
+        address: HostAddress,
         handle: int,
         min_rtt: MinRtt | None,
         rng: random.Random,
@@ -114,7 +114,7 @@ class FlowSender(FlowEnd):
         self.start_ns: int = flow.start_ns
         self.started = False
         self.bursting = False
-        self._message = Message(flow.bytes, config.mtu_bytes, config.first_psn)
+        self._message = RdmaMessage(flow.bytes, config.mtu_bytes, config.first_psn)
         self.transport = make_sender(self._message.packets, config, flow.sport, rng)
         self._dcqcn: DcqcnSender | None = self.transport if isinstance(self.transport, DcqcnSender) else None
         self._tcp: TcpSender | None = self.transport if isinstance(self.transport, TcpSender) else None
@@ -192,8 +192,8 @@ class FlowSender(FlowEnd):
             if self._time_gaps is not None:
                 self._time_gaps.forget()
             return None
-        form = message.form(index)
-        frame_bytes = self._overhead_bytes + ((form & PAYLOAD_MASK) + _WORD_MASK & ~_WORD_MASK)
+        length_opcode = message.length_opcode(index)
+        frame_bytes = self._overhead_bytes + ((length_opcode & PAYLOAD_MASK) + _PAD_MASK & ~_PAD_MASK)
         if index == 0:
             frame_bytes += _RETH_BYTES
         if not self._pause.allows(frame_bytes):
@@ -205,7 +205,7 @@ class FlowSender(FlowEnd):
                 self._pace_ns = until_ns
                 return None
         left = message.packets - index
-        data_fields = form | (left if left < LEFT_MASK else LEFT_MASK) << LEFT_SHIFT
+        data_fields = length_opcode | (left if left < LEFT_MASK else LEFT_MASK) << LEFT_SHIFT
         if index < transport.fresh:
             data_fields |= _RETRANSMISSION
             self._retransmitted += 1

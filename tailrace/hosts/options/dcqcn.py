@@ -89,7 +89,7 @@ class DcqcnConfig(Checked):
 
 
 @dataclass(frozen=True, slots=True)
-class HermesConfig:
+class HermesNicConfig:
     """Hermes at the sender (Zhang et al., SIGCOMM 2017): what its paths are like, and when a flow leaves one.
 
     Its authors recommend: T_ECN 40 %, T_RTT_low 20-40 us and T_RTT_high 1.5 times the delay of one hop above

@@ -12,7 +12,7 @@ from typing import Annotated
 import msgspec
 
 from tailrace.hosts.options.hf2t import LEAST_TRAIN_GAPS
-from tailrace.spec import Options, SpecError, keys
+from tailrace.spec import SpecError, SpecOptions, keys
 
 HF2T = "hf2t"
 ON, OFF = "on", "off"
@@ -31,7 +31,7 @@ def stretches(options: Mapping[str, str]) -> bool:
     return options.get(HF2T, OFF) != OFF or options.get("variant") == HF2T
 
 
-def _percentile(options: Options, key: str) -> float:
+def _percentile(options: SpecOptions, key: str) -> float:
     if options.text(key) == ON:
         return DEFAULT_PERCENTILE
     expected = f"{ON}, {OFF} or a percentile from {LEAST_PERCENTILE:g} to below 100"
@@ -72,7 +72,7 @@ _TRAIN = keys.integer(
 _T = keys.time("t", "gaps from this on are stretched, and nothing is learnt", least=1, absent="learnt")
 
 
-class Hf2tWords(msgspec.Struct, frozen=True, kw_only=True):
+class Hf2tSpec(msgspec.Struct, frozen=True, kw_only=True):
     """HF2T as it was asked for."""
 
     percentile: Annotated[float, _PERCENTILE] = DEFAULT_PERCENTILE
@@ -93,16 +93,16 @@ class Hf2tWords(msgspec.Struct, frozen=True, kw_only=True):
             )
 
 
-KEYS = tuple(key.name for key in keys.keys_of(Hf2tWords))
+KEYS = tuple(key.name for key in keys.keys_of(Hf2tSpec))
 
 
-def asked_for(options: Options) -> bool:
+def asked_for(options: SpecOptions) -> bool:
     """Whether the options of a scheme ask for HF2T; a variant of that name does, too.
 
     Raises:
         SpecError: keys that go with it, or with learning, and it is not there.
     """
-    wanted = options.text(HF2T, ON if options.words.options.get("variant") == HF2T else OFF)
+    wanted = options.text(HF2T, ON if options.spec.options.get("variant") == HF2T else OFF)
     if wanted == OFF:
         for key in KEYS[1:]:
             if key in options:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from tailrace.codec.calls import PSN_MASK
 from tailrace.hosts.errors import ConfigError, check_keys, check_setting
-from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesConfig
+from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesNicConfig
 from tailrace.hosts.options.hf2t import Hf2tConfig
 from tailrace.hosts.options.ranges import ABOVE_0, FROM_0, SHARE, WEIGHT, Checked
 from tailrace.hosts.options.tcp import TcpConfig
@@ -67,7 +67,7 @@ class FlowcutNicConfig(Checked):
 
 
 @dataclass(frozen=True, slots=True)
-class MpRdmaConfig(Checked):
+class MpRdmaNicConfig(Checked):
     """The transport mp-rdma (MP-RDMA §3).
 
     initial_bytes: payload that the congestion window begins with, one bandwidth-delay product say;
@@ -119,7 +119,7 @@ class SteeringConfig:
         pause of the flow flicr draws another one anyway.
     marked_share: share of marked packets above which an epoch is a congested one, 0..1.
     epochs: congested ones in a row after which flowbender leaves a path, 1 or more.
-    own: settings of an algorithm from outside.
+    parameters: settings of an algorithm from outside.
     """
 
     algorithm: str = "scout"
@@ -134,7 +134,7 @@ class SteeringConfig:
     epoch_ns: Annotated[int, ABOVE_0] = 50_000
     marked_share: Annotated[float, SHARE] = MARKED_SHARE
     epochs: Annotated[int, ABOVE_0] = 1
-    own: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""
@@ -178,7 +178,7 @@ class NicConfig:
     tcp: settings of the transport tcp.
     hf2t: gaps are stretched (HF2T §4); None: they stay as they are.
     measure_gaps: the gaps between data packets of a flow are measured as they leave.
-    own: settings of a transport from outside.
+    parameters: settings of a transport from outside.
     """
 
     mtu_bytes: Annotated[int, _MTU] = 1024
@@ -201,15 +201,15 @@ class NicConfig:
     reorder_packets: Annotated[int, _PACKETS] = 64
     first_psn: Annotated[int, _PSN] = 0
     flowcut_nic: FlowcutNicConfig | None = None
-    mp_rdma: MpRdmaConfig = field(default_factory=MpRdmaConfig)
+    mp_rdma: MpRdmaNicConfig = field(default_factory=MpRdmaNicConfig)
     dctcp: DctcpConfig = field(default_factory=DctcpConfig)
     steering: SteeringConfig | None = None
     dcqcn: DcqcnConfig = field(default_factory=DcqcnConfig)
-    hermes: HermesConfig = field(default_factory=HermesConfig)
+    hermes: HermesNicConfig = field(default_factory=HermesNicConfig)
     tcp: TcpConfig = field(default_factory=TcpConfig)
     hf2t: Hf2tConfig | None = None
     measure_gaps: bool = False
-    own: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raises ConfigError on values that make no sense."""
@@ -241,7 +241,7 @@ class NicConfig:
     def _check_gathering(self) -> None:
         said = f"ack_every is {self.ack_every}, expected 1"
         check_setting(
-            not self.kind.answers_each, f"{said}: with transport {self.transport} each packet is answered"
+            not self.kind.acks_each, f"{said}: with transport {self.transport} each packet is answered"
         )
         check_setting(
             self.steering is None or self.steering.algorithm != HERMES,

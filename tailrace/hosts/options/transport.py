@@ -25,7 +25,7 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
     windowless: ClassVar[bool] = False
     in_order: ClassVar[bool] = False
     chooses_paths: ClassVar[bool] = False
-    answers_each: ClassVar[bool] = False
+    acks_each: ClassVar[bool] = False
 
     @property
     def led_by_losses_bytes(self) -> int | None:
@@ -36,8 +36,8 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
 
     def settings(self) -> dict[str, Any]:
         """Fields of NicConfig that it decides, but for its name. Of one from outside: its own, by field."""
-        own = msgspec.to_builtins(self)
-        return {"own": own} if own else {}
+        parameters = msgspec.to_builtins(self)
+        return {"parameters": parameters} if parameters else {}
 
 
 T = TypeVar("T", bound=type[Transport])

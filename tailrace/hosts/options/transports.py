@@ -121,7 +121,7 @@ class MpRdma(BuiltIn, frozen=True, kw_only=True):
     name: ClassVar[str] = "mp-rdma"
     about: ClassVar[str] = "many paths under one window led by ECN (NSDI'18)"
     chooses_paths: ClassVar[bool] = True
-    answers_each: ClassVar[bool] = True
+    acks_each: ClassVar[bool] = True
     ack_every: Annotated[
         int,
         keys.parsed(

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.paths import PathList
-from tailrace.hosts.options.dcqcn import HermesConfig
+from tailrace.hosts.options.dcqcn import HermesNicConfig
 from tailrace.hosts.options.nic import ALGORITHMS, ANY, FLOWBENDER, HERMES, NicConfig, SteeringConfig
 from tailrace.hosts.steering.base import Steering
 from tailrace.hosts.steering.flicr import Flicr
@@ -56,7 +56,7 @@ class SteeringFactory:
         self._own: str = config.steering.algorithm if config.steering else ""
         self._config: SteeringConfig = config.steering or SteeringConfig()
         self._keep_ns: int = self._config.keep_ns
-        self._hermes: HermesConfig = config.hermes
+        self._hermes: HermesNicConfig = config.hermes
         self._link_bps: int = config.link_rate_bps
         self._paths = paths
         self._rng = rng

@@ -21,7 +21,7 @@ from __future__ import annotations
 import random
 
 from tailrace.hosts.flows.paths import PathList
-from tailrace.hosts.options.dcqcn import HermesConfig
+from tailrace.hosts.options.dcqcn import HermesNicConfig
 from tailrace.hosts.steering.base import TIMEOUT, Steering
 from tailrace.hosts.steering.hermes_paths import CONGESTED, FAILED, GOOD, GREY, HermesHost, RateMeter
 from tailrace.spec.constants import NS_BITS
@@ -49,7 +49,7 @@ class Hermes(Steering):
     )
 
     def __init__(
-        self, config: HermesConfig, paths: PathList, host: HermesHost, link_bps: int, rng: random.Random
+        self, config: HermesNicConfig, paths: PathList, host: HermesHost, link_bps: int, rng: random.Random
     ) -> None:
         """Args:
         paths: the flow's, from which `host` was made, too.

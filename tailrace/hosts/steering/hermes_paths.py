@@ -24,7 +24,7 @@ from __future__ import annotations
 from typing import Final
 
 from tailrace.hosts.flows.paths import PathList
-from tailrace.hosts.options.dcqcn import HermesConfig
+from tailrace.hosts.options.dcqcn import HermesNicConfig
 from tailrace.hosts.steering.base import ACK, ACK_ECN, NACK, TIMEOUT
 
 # Kinds of paths.
@@ -99,7 +99,7 @@ class HermesPaths:
         "_stale_ns",
     )
 
-    def __init__(self, config: HermesConfig, paths: PathList) -> None:
+    def __init__(self, config: HermesNicConfig, paths: PathList) -> None:
         """Nothing is known of the paths."""
         size = len(paths.evs)
         self._index: dict[int, int] = {ev: path for path, ev in enumerate(paths.evs)}
@@ -220,7 +220,7 @@ class HermesHost:
 
     __slots__ = ("_failed_ns", "_failed_until_ns", "_most_timeouts", "_timeouts", "paths")
 
-    def __init__(self, config: HermesConfig, paths: HermesPaths, size: int) -> None:
+    def __init__(self, config: HermesNicConfig, paths: HermesPaths, size: int) -> None:
         """Args: size: how many paths there are."""
         self.paths = paths
         self._most_timeouts: int = config.timeouts

@@ -103,8 +103,8 @@ class Sender(ABC):
 
     def window_open_after(self, index: int) -> bool:
         """Whether the window lets a packet follow `index`."""
-        following = index + 1
-        return following < self.packets and following < self.acked + self._window_packets
+        next_index = index + 1
+        return next_index < self.packets and next_index < self.acked + self._window_packets
 
     def asks_at(self, index: int) -> bool:
         """Whether packet `index`, which was peeked at, asks for an ACK: the window closes behind it, and the
@@ -150,13 +150,13 @@ class OneTimerSender(Sender):
 
     def on_ack(self, now_ns: int, nak: bool, expected: int, arrived: int, sport: int, marked: bool) -> None:
         """What the receiver says, and what it echoes."""
-        self.on_answer(now_ns, nak, expected, arrived)
+        self.on_response(now_ns, nak, expected, arrived)
         self.on_echo(arrived, sport, marked)
 
     def on_trimmed(self, now_ns: int, expected: int, arrived: int, sport: int) -> None:
         """Receivers of these senders take trimmed packets for lost ones, and do not speak of them."""
 
-    def on_answer(self, now_ns: int, nak: bool, expected: int, arrived: int) -> None:
+    def on_response(self, now_ns: int, nak: bool, expected: int, arrived: int) -> None:
         """What the receiver says, as in `on_ack`."""
         if self.acked < expected <= self.fresh:
             self.acked = expected
@@ -217,7 +217,7 @@ class Receiver(ABC):
         self.arrived = 0
         self.received = 0
         self.deadline_ns = NEVER
-        self.tells_arrival = False
+        self.reports_arrival = False
         self.one_mark = False
 
     @property
@@ -236,7 +236,7 @@ class Receiver(ABC):
             self._deliver()
             return self._coalesce(now_ns, ackreq)
         if index < self.expected:
-            return self._answer(ACK)
+            return self._respond(ACK)
         return self._beyond()
 
     @abstractmethod
@@ -245,7 +245,7 @@ class Receiver(ABC):
 
     def on_time(self, now_ns: int) -> int:
         """The acknowledgment that was held back, if it was for long enough."""
-        return self._answer(ACK) if now_ns >= self.deadline_ns else SILENCE
+        return self._respond(ACK) if now_ns >= self.deadline_ns else SILENCE
 
     @property
     def holds(self) -> bool:
@@ -254,7 +254,7 @@ class Receiver(ABC):
 
     def release(self) -> int:
         """The acknowledgment that is held back, as `on_time` would give it."""
-        return self._answer(ACK)
+        return self._respond(ACK)
 
     @abstractmethod
     def _deliver(self) -> None:
@@ -267,13 +267,13 @@ class Receiver(ABC):
     def _coalesce(self, now_ns: int, ackreq: bool) -> int:
         self._unanswered += 1
         if ackreq or self._unanswered >= self._ack_every or self.expected == self._packets:
-            return self._answer(ACK)
+            return self._respond(ACK)
         if self.deadline_ns == NEVER:
             self.deadline_ns = now_ns + self._ack_delay_ns
         return SILENCE
 
-    def _answer(self, answer: int) -> int:
+    def _respond(self, response: int) -> int:
         """An answer tells everything, so nothing is held back any more."""
         self._unanswered = 0
         self.deadline_ns = NEVER
-        return answer
+        return response

@@ -188,4 +188,4 @@ class DctcpReceiver(MpRdmaReceiver):
         self.arrived = index
         position = index - self.expected - 1
         here = position < -1 or (position >= 0 and self._bitmap >> position & 1 == 1)
-        return self._answer(ACK if here else TRIMMED)
+        return self._respond(ACK if here else TRIMMED)

@@ -67,10 +67,10 @@ class GoBackNReceiver(Receiver):
         """As all receivers; a NAK is repeated when it is time."""
         if now_ns >= self._nak_until_ns:
             self._nak_sent = False
-        answer = super().on_data(now_ns, index, ackreq)
-        if answer == NAK and self._nak_every_ns:
+        response = super().on_data(now_ns, index, ackreq)
+        if response == NAK and self._nak_every_ns:
             self._nak_until_ns = now_ns + self._nak_every_ns
-        return answer
+        return response
 
     def on_trimmed(self, index: int) -> int:  # noqa: ARG002
         """As if it were lost."""
@@ -85,4 +85,4 @@ class GoBackNReceiver(Receiver):
         if self._nak_sent:
             return SILENCE
         self._nak_sent = True
-        return self._answer(NAK)
+        return self._respond(NAK)

@@ -80,10 +80,10 @@ class MpRdmaSender(SelectiveRepeatSender):
         super()._advance(index)
         self._paths.pop()
 
-    def on_answer(self, now_ns: int, nak: bool, expected: int, arrived: int) -> None:
+    def on_response(self, now_ns: int, nak: bool, expected: int, arrived: int) -> None:
         """What the receiver has; an acknowledgment that was overtaken still tells of its own packet."""
         expected = max(expected, self.acked)
-        super().on_answer(now_ns, nak or arrived > expected, expected, arrived)
+        super().on_response(now_ns, nak or arrived > expected, expected, arrived)
 
     def on_echo(self, arrived: int, sport: int, marked: bool) -> None:
         """Changes the window, and lets packets go on the path of the packet that has arrived."""
@@ -130,7 +130,7 @@ class MpRdmaReceiver(SelectiveRepeatReceiver):
     def __init__(self, packets: int, config: NicConfig) -> None:
         """Args: packets: length of the flow, 1 or more."""
         super().__init__(packets, config)
-        self.tells_arrival = True
+        self.reports_arrival = True
 
     def _beyond(self) -> int:
-        return self._answer(ACK) if self._keep() else SILENCE
+        return self._respond(ACK) if self._keep() else SILENCE

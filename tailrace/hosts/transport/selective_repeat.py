@@ -114,7 +114,7 @@ class SelectiveRepeatReceiver(Receiver):
         return super()._coalesce(now_ns, ackreq or self._fills)
 
     def _beyond(self) -> int:
-        return self._answer(NAK) if self._keep() else SILENCE
+        return self._respond(NAK) if self._keep() else SILENCE
 
     def _keep(self) -> bool:
         """Notes what arrived beyond the expected packet; whether the bitmap has room for it."""

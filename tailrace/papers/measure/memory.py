@@ -22,8 +22,8 @@ from scapy.layers.l2 import Ether
 
 from tailrace.codec.layers.data_shim import DataShim, Stamp
 from tailrace.codec.layers.flowcut_ack import FlowcutAck
-from tailrace.codec.layers.local import Local
-from tailrace.codec.layout import Layout
+from tailrace.codec.layers.local import LocalHeader
+from tailrace.codec.layout import HeaderLayout
 from tailrace.p4rt.programs import load
 from tailrace.papers.model import Panel, PaperFile
 from tailrace.spec.constants import NS_BITS
@@ -84,9 +84,9 @@ def tailrace_cost(stamps: int) -> Cost:
     An ACK is an Ethernet frame of its own, and each switch that holds the flow finds its own stamp in it.
     """
     stack = [Stamp()] * stamps
-    data = bytes(Local() / DataShim(stack=stack))
-    ack = bytes(Local() / FlowcutAck(stack=stack))
-    return Cost(len(data) + Layout(Ether).size_bytes + len(ack), *_tailrace_state_bytes())
+    data = bytes(LocalHeader() / DataShim(stack=stack))
+    ack = bytes(LocalHeader() / FlowcutAck(stack=stack))
+    return Cost(len(data) + HeaderLayout(Ether).size_bytes + len(ack), *_tailrace_state_bytes())
 
 
 def _tailrace_state_bytes() -> tuple[int, int]:

@@ -16,7 +16,7 @@ from finsy.p4entity import P4Entity
 from tailrace.codec.numbers import TTL
 from tailrace.schemes.blocks.entries import default_action
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.resolved import Plan
+from tailrace.schemes.resolved import EntryPlan
 from tailrace.spec.constants import PRIORITIES
 
 TABLE = "channel_config"
@@ -25,7 +25,7 @@ MOST_CHANNELS = PRIORITIES - 2
 """Of the priorities one is for control packets, and one for queues to hosts behind the longest path."""
 
 
-def entries(plan: Plan) -> Iterator[P4Entity]:
+def entries(plan: EntryPlan) -> Iterator[P4Entity]:
     """What a program needs to have channels; nothing where there are none.
 
     Raises:

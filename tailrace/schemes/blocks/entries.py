@@ -11,7 +11,7 @@ from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.resolved import Plan
+from tailrace.schemes.resolved import EntryPlan
 
 ENTRIES_SHARED = 1 << 16
 """Entries of one kind that are kept for other switches; nobody may change an entry."""
@@ -22,7 +22,7 @@ def default_action(table: str, action: str, **args: int) -> P4TableEntry:
     return P4TableEntry(table, is_default_action=True, action=P4TableAction(action, **args))
 
 
-def fitting(plan: Plan, what: str, action: str, param: str, value: int) -> int:
+def fitting(plan: EntryPlan, what: str, action: str, param: str, value: int) -> int:
     """A value for a parameter, which must hold it.
 
     Raises:
@@ -36,7 +36,7 @@ def fitting(plan: Plan, what: str, action: str, param: str, value: int) -> int:
     return value
 
 
-def usual(plan: Plan, *own: P4Entity) -> Iterator[P4Entity]:
+def usual(plan: EntryPlan, *own: P4Entity) -> Iterator[P4Entity]:
     """All of what follows here, routes last, with a scheme's own configuration behind that of all."""
     yield from configuration(plan)
     yield from own
@@ -45,7 +45,7 @@ def usual(plan: Plan, *own: P4Entity) -> Iterator[P4Entity]:
     yield from routes(plan)
 
 
-def flowlet_config(plan: Plan, gap_ns: int, *, everywhere: bool = True) -> P4Entity:
+def flowlet_config(plan: EntryPlan, gap_ns: int, *, everywhere: bool = True) -> P4Entity:
     """The pause that begins a new flowlet.
 
     Args:
@@ -60,7 +60,7 @@ def flowlet_config(plan: Plan, gap_ns: int, *, everywhere: bool = True) -> P4Ent
     return default_action("flowlet_config", "set_flowlet_gap", gap_ticks=ticks)
 
 
-def flowcell_config(plan: Plan, cell_bytes: int) -> P4Entity:
+def flowcell_config(plan: EntryPlan, cell_bytes: int) -> P4Entity:
     """The bytes of a flowcell.
 
     Raises:
@@ -70,7 +70,7 @@ def flowcell_config(plan: Plan, cell_bytes: int) -> P4Entity:
     return default_action("flowcell_config", "set_flowcell", cell_bytes=fit)
 
 
-def configuration(plan: Plan) -> Iterator[P4Entity]:
+def configuration(plan: EntryPlan) -> Iterator[P4Entity]:
     """Configuration of the common blocks."""
     config = plan.config
     yield default_action(
@@ -94,7 +94,7 @@ def configuration(plan: Plan) -> Iterator[P4Entity]:
     )
 
 
-def port_roles(plan: Plan) -> Iterator[P4Entity]:
+def port_roles(plan: EntryPlan) -> Iterator[P4Entity]:
     """Ports that lead to switches are trusted; all others stay ports of hosts, the program's default. Those
     of hosts in the topology send with its addresses only (schemes.blocks.limits), where the scheme has a
     guard.
@@ -117,7 +117,9 @@ def _role(role: str, port: int) -> P4TableEntry:
     return P4TableEntry("port_role", match=P4TableMatch(ingress_port=port), action=P4TableAction(role))
 
 
-def group_members(plan: Plan, table: str = "group_members", action: str = "member") -> Iterator[P4Entity]:
+def group_members(
+    plan: EntryPlan, table: str = "group_members", action: str = "member"
+) -> Iterator[P4Entity]:
     """The slots of every group, in a table with key and parameter of `group_members`."""
     for group in plan.groups.groups:
         for slot, port in enumerate(group.slots):
@@ -130,7 +132,7 @@ def _member(table: str, action: str, group: int, slot: int, port: int) -> P4Tabl
     return P4TableEntry(table, match=key, action=call)
 
 
-def routes(plan: Plan) -> Iterator[P4Entity]:
+def routes(plan: EntryPlan) -> Iterator[P4Entity]:
     """The switch's own hosts, and the prefixes of all leaves that can be reached."""
     for host in plan.topology.hosts_of(plan.switch.name):
         yield P4TableEntry(

@@ -31,7 +31,7 @@ Ports = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class NextHopGroup:
     """Next hops. `slots` names the port of each slot, `ports` each live port once, in order."""
 
     id: int
@@ -43,8 +43,8 @@ class Group:
 class Groups:
     """The groups of one switch, by number, and the group that leads to each leaf that can be reached."""
 
-    groups: tuple[Group, ...]
-    of_leaf: dict[str, Group]
+    groups: tuple[NextHopGroup, ...]
+    of_leaf: dict[str, NextHopGroup]
 
 
 @lru_cache(SLOTS_KEPT)
@@ -87,9 +87,9 @@ def plan_groups(
     bases = sorted({ports for ports in usual.values() if ports})
     number = {base: index for index, base in enumerate(bases, 1)}
     keepers = _keepers(usual, current, own_down)
-    made: dict[int, Group] = {}
+    made: dict[int, NextHopGroup] = {}
     derived: dict[tuple[Ports, Ports], int] = {}
-    of_leaf: dict[str, Group] = {}
+    of_leaf: dict[str, NextHopGroup] = {}
     for position, (leaf, base) in enumerate(usual.items(), 1):
         now = current[leaf]
         if not now:
@@ -101,7 +101,7 @@ def plan_groups(
         if group_id not in made:
             members = base if set(now) <= set(base) else now
             slots = now if dense or (short and now == members) else slot_table(members, frozenset(now))
-            made[group_id] = Group(group_id, slots, now)
+            made[group_id] = NextHopGroup(group_id, slots, now)
         of_leaf[leaf] = made[group_id]
     return Groups(tuple(made[key] for key in sorted(made)), of_leaf)
 

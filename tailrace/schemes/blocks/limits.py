@@ -19,7 +19,7 @@ from finsy import P4MeterConfig, P4TableAction, P4TableEntry, P4TableMatch
 from finsy.p4entity import P4Entity
 
 from tailrace.schemes.blocks.entries import ENTRIES_SHARED
-from tailrace.schemes.resolved import Plan
+from tailrace.schemes.resolved import EntryPlan
 
 PORT_TO_HOST = 10 / 7
 """The share of a port over that of a host: by default a tenth of a link goes before data at most."""
@@ -41,7 +41,7 @@ of that as they were written.
 _BITS_PER_BYTE = 8
 
 
-def entries(plan: Plan) -> Iterator[P4Entity]:
+def entries(plan: EntryPlan) -> Iterator[P4Entity]:
     """The addresses of the switch's hosts, and the limits of its ports; nothing that the scheme turns off."""
     config = plan.config
     if config.source_guard:

@@ -20,7 +20,7 @@ from finsy.p4entity import P4Entity
 
 from tailrace.schemes.blocks.entries import default_action, fitting
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.resolved import Plan
+from tailrace.schemes.resolved import EntryPlan
 from tailrace.spec.constants import MAX_QUANTA, NS_PER_S, QUANTUM_BITS
 from tailrace.spec.watchdog import Watchdog, of_port, parse_watchdog
 from tailrace.topology import GATEWAY_MAC
@@ -41,7 +41,7 @@ _ONE = 1 << 16
 """1 in 16.16 fixed point."""
 
 
-def emulation(plan: Plan) -> Iterator[P4Entity]:
+def emulation(plan: EntryPlan) -> Iterator[P4Entity]:
     """What a program needs to do PFC by itself; nothing where the target asks for none.
 
     Raises:
@@ -81,7 +81,7 @@ def emulation(plan: Plan) -> Iterator[P4Entity]:
         yield P4TableEntry("pfc_ports", match=P4TableMatch(port=port), action=action)
 
 
-def _port_values(plan: Plan, quantum: int, watchdog: Watchdog) -> dict[str, int]:
+def _port_values(plan: EntryPlan, quantum: int, watchdog: Watchdog) -> dict[str, int]:
     values = {
         "quantum": quantum,
         "detect_ticks": plan.target.ticks(watchdog.detect_ns),
@@ -97,12 +97,12 @@ def leak(share: float) -> int:
     return 0 if share >= 1 else max(1, round(share / (1 - share) * _ONE))
 
 
-def room_packets(plan: Plan) -> int:
+def room_packets(plan: EntryPlan) -> int:
     """Packets of data that a switch may hold, so that all of them could wait."""
     taken = ROOM_PACKETS if plan.config.recirculates else 0
     return REENTRY_PACKETS - SPARE_PACKETS - taken
 
 
-def _quantum_ticks(plan: Plan, rate_bps: int) -> int:
+def _quantum_ticks(plan: EntryPlan, rate_bps: int) -> int:
     """The time of 512 bits, in ticks as 16.16, rounded up: no pause is cut short."""
     return -(-QUANTUM_BITS * NS_PER_S * _ONE // (rate_bps * plan.target.tick_ns))

@@ -19,10 +19,10 @@ from tailrace.schemes.blocks.entries import (
     port_roles,
     routes,
 )
-from tailrace.schemes.dragonfly.groups import Place, place_in
+from tailrace.schemes.dragonfly.groups import DragonflyPlace, place_in
 from tailrace.schemes.dragonfly.paths import MINIMAL, SHARE_STEPS
-from tailrace.schemes.resolved import DragonflyPaths, Plan, Resolved
-from tailrace.schemes.watch import End
+from tailrace.schemes.resolved import DragonflyPaths, EntryPlan, Resolved
+from tailrace.schemes.watch import LinkEnd
 from tailrace.topology import Topology
 from tailrace.topology.paths.dragonfly import MinimalRoutes
 from tailrace.topology.paths.shortest import Down
@@ -32,10 +32,10 @@ PROGRAM = "dragonfly"
 
 
 @dataclass(frozen=True, slots=True)
-class DragonflyPlan(Plan):
+class DragonflyPlan(EntryPlan):
     """A plan in a program of Dragonflies; `place` is the switch's in its own."""
 
-    place: Place
+    place: DragonflyPlace
 
 
 class MayDetour(Resolved, frozen=True, kw_only=True):
@@ -49,8 +49,13 @@ class MayDetour(Resolved, frozen=True, kw_only=True):
         return sum(minimal if paths.rule == MINIMAL else longest)
 
     def plans(
-        self, topology: Topology, program: P4Program, target: Target, down: Down, suppressed: Collection[End]
-    ) -> Iterator[Plan]:
+        self,
+        topology: Topology,
+        program: P4Program,
+        target: Target,
+        down: Down,
+        suppressed: Collection[LinkEnd],
+    ) -> Iterator[EntryPlan]:
         if self.dragonfly_paths is None:
             yield from super().plans(topology, program, target, down, suppressed)
             return
@@ -61,7 +66,7 @@ class MayDetour(Resolved, frozen=True, kw_only=True):
             yield DragonflyPlan(topology, switch, place.groups, program, target, self, place)
 
 
-def entities(plan: Plan, paths: DragonflyPaths) -> Iterator[P4Entity]:
+def entities(plan: EntryPlan, paths: DragonflyPaths) -> Iterator[P4Entity]:
     """What a switch of the program `dragonfly` holds, in the order in which it is to be written: routes last.
 
     Raises:
@@ -76,7 +81,7 @@ def entities(plan: Plan, paths: DragonflyPaths) -> Iterator[P4Entity]:
     yield from routes(plan)
 
 
-def path_config(plan: Plan, paths: DragonflyPaths) -> P4Entity:
+def path_config(plan: EntryPlan, paths: DragonflyPaths) -> P4Entity:
     """The rule, and what keeps a path."""
     program = plan.program
     return default_action(
@@ -88,7 +93,7 @@ def path_config(plan: Plan, paths: DragonflyPaths) -> P4Entity:
     )
 
 
-def path_entries(plan: Plan) -> Iterator[P4Entity]:
+def path_entries(plan: EntryPlan) -> Iterator[P4Entity]:
     """Next hops of packets from the same group, and all paths to other groups."""
     assert isinstance(plan, DragonflyPlan), "only these programs choose among paths"
     own = plan.place

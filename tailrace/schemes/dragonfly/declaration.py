@@ -16,10 +16,10 @@ from tailrace.schemes.base import scheme
 from tailrace.schemes.dragonfly import app
 from tailrace.schemes.dragonfly.paths import GAP, GRAINS, UGAL_L, checked_on
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.resolved import Around, DragonflyPaths, Plan, Resolved
+from tailrace.schemes.resolved import DragonflyPaths, EntryPlan, Resolved, SchemeContext
 from tailrace.schemes.spritz.app import MINIMAL_MODE, RANDOM, UGAL_L_MODE
 from tailrace.schemes.spritz.bounded import BOUNDED_KEYS, BoundedConfig
-from tailrace.spec import Options, keys
+from tailrace.spec import SpecOptions, keys
 from tailrace.topology import Topology
 from tailrace.topology.kinds import SLIM_FLY
 from tailrace.topology.timing import base_rtt_ns
@@ -53,7 +53,7 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
     def is_bounded_on(self, topology: Topology) -> bool:
         return self.draw == HOP or (self.draw is None and topology.kind == SLIM_FLY)
 
-    def checked(self, options: Options) -> RoutedConfig:
+    def checked(self, options: SpecOptions) -> RoutedConfig:
         if self.grain != self.usual_grain and self.draw == HOP:
             raise options.error("per", f"given only where draw={GROUP} is")
         if self.grain != FLOWLET:
@@ -62,14 +62,14 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
             keys.refuse(options, BOUNDED_KEYS, f"draw={HOP} is")
         return self
 
-    def resolve(self, topology: Topology, around: Around) -> Resolved:
+    def resolve(self, topology: Topology, context: SchemeContext) -> Resolved:
         if self.is_bounded_on(topology):
             if self.grain != self.usual_grain:
                 raise IntentError(f"scheme {self.name}: per={self.grain} goes with draw=group")
-            return self.bounded(topology, around, mode=self.hop_mode)
-        gap_ns = base_rtt_ns(topology, around.frame_bytes) if self.gap_ns is None else self.gap_ns
+            return self.bounded(topology, context, mode=self.hop_mode)
+        gap_ns = base_rtt_ns(topology, context.frame_bytes) if self.gap_ns is None else self.gap_ns
         more = {"program": app.PROGRAM, "gap_ns": gap_ns}
-        found = self.filled(ResolvedRouting, topology, around, **more)
+        found = self.resolved(ResolvedRouting, topology, context, **more)
         checked_on(topology, self.name, found.dragonfly_paths)
         for key, value in (("trim", self.trim), ("repair", self.repair), ("frame", self.frame_bytes)):
             if value is not None:
@@ -125,5 +125,5 @@ class ResolvedRouting(app.MayDetour, frozen=True, kw_only=True):
     def dragonfly_paths(self) -> DragonflyPaths:
         return DragonflyPaths(rule=self.name, grain=self.grain, gap_ns=self.gap_ns)
 
-    def entities(self, plan: Plan) -> Iterator[P4Entity]:
+    def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
         return app.entities(plan, self.dragonfly_paths)

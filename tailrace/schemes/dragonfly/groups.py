@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailrace.schemes.blocks.groups import Group, Groups, Ports, slot_table
+from tailrace.schemes.blocks.groups import Groups, NextHopGroup, Ports, slot_table
 from tailrace.topology import Topology
 from tailrace.topology.paths.dragonfly import MinimalRoutes, NextHops
 
@@ -42,11 +42,11 @@ class FarGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DragonflyPlace:
     """What a switch of a Dragonfly holds. Keys are numbers of groups; `detours` are lists of them."""
 
     groups: Groups
-    onward: dict[int, Group]
+    onward: dict[int, NextHopGroup]
     far: dict[int, FarGroup]
     detours: tuple[tuple[FirstLink, ...], ...]
 
@@ -58,8 +58,8 @@ class _Planning:
         self._onward_offset = len(usual.groups) + 2 * len(topology.leaves)
         # links that a path may have within each group
         self._within = int(len(topology.switches) > len(usual.groups))
-        self._made: dict[int, Group] = {}
-        self._onward: dict[int, Group] = {}
+        self._made: dict[int, NextHopGroup] = {}
+        self._onward: dict[int, NextHopGroup] = {}
         self._far: dict[int, FarGroup] = {}
         # across to a group, and from there as from a host; by the groups that are left out
         self._blocks = {
@@ -70,7 +70,7 @@ class _Planning:
         self._lists: dict[frozenset[int], int] = {}
         self._list(frozenset())
 
-    def result(self) -> Place:
+    def result(self) -> DragonflyPlace:
         of_leaf: dict[str, int] = {}
         of_group: dict[int, int] = {}
         keepers: dict[int, tuple[NextHops, frozenset[int]]] = {}
@@ -91,7 +91,7 @@ class _Planning:
                 if self._current.is_faultless and group != self._own:
                     of_group[group] = of_leaf[leaf]
         groups = {group.id: group for group in (*self._made.values(), *self._onward.values())}
-        return Place(
+        return DragonflyPlace(
             Groups(
                 tuple(groups[number] for number in sorted(groups)),
                 {leaf: groups[number] for leaf, number in of_leaf.items()},
@@ -154,12 +154,12 @@ class _Planning:
             self._onward[number] = _group(number + self._onward_offset, usual.onward, current.onward)
 
 
-def _group(number: int, usual: Ports, current: Ports) -> Group:
+def _group(number: int, usual: Ports, current: Ports) -> NextHopGroup:
     members = usual if set(current) <= set(usual) else current
-    return Group(number, slot_table(members, frozenset(current)), tuple(sorted(set(current))))
+    return NextHopGroup(number, slot_table(members, frozenset(current)), tuple(sorted(set(current))))
 
 
-def place_in(topology: Topology, usual: MinimalRoutes, current: MinimalRoutes, switch: str) -> Place:
+def place_in(topology: Topology, usual: MinimalRoutes, current: MinimalRoutes, switch: str) -> DragonflyPlace:
     """What a switch of a Dragonfly holds.
 
     Args:

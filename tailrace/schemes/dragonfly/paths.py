@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import DragonflyPaths
-from tailrace.spec import Options, keys
+from tailrace.spec import SpecOptions, keys
 from tailrace.topology import Topology
 from tailrace.topology.kinds import DRAGONFLY
 
@@ -30,7 +30,7 @@ GAP = keys.time("gap", "a pause of at least this begins a new flowlet", least=1)
 def stepped(name: str, meaning: str, values: str, parts: int, least: float = 0) -> keys.Key:
     """A number from `least` to 1, rounded to a multiple of one over `parts`, which the switch can hold."""
 
-    def take(options: Options, key: str) -> float:
+    def take(options: SpecOptions, key: str) -> float:
         return float(Fraction(round(options.number(key, least=least, most=1) * parts), parts))
 
     return keys.Key(name, meaning, values, take, lambda value: f"{value:g}")
@@ -39,7 +39,7 @@ def stepped(name: str, meaning: str, values: str, parts: int, least: float = 0) 
 SHARE = stepped("share", "of minimal paths where path=mixed", "0 to 1", SHARE_STEPS)
 
 
-def check_share(options: Options, path: str | None) -> None:
+def check_share(options: SpecOptions, path: str | None) -> None:
     """Raises SpecError where a share is given that nothing would heed."""
     if path not in (None, MIXED):
         keys.refuse(options, ("share",), f"path is {MIXED}")
@@ -56,5 +56,5 @@ def checked_on(topology: Topology, name: str, paths: DragonflyPaths | None) -> N
     """Raises IntentError where a scheme, by its name, has paths of a Dragonfly in another topology."""
     if paths is not None and topology.kind != DRAGONFLY:
         raise IntentError(
-            f"scheme {name}: {paths.rule} paths are those of a Dragonfly, which {topology.words} is not"
+            f"scheme {name}: {paths.rule} paths are those of a Dragonfly, which {topology.spec} is not"
         )

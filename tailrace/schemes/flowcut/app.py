@@ -22,7 +22,7 @@ from tailrace.schemes.blocks.entries import (
 )
 from tailrace.schemes.dragonfly.app import MayDetour
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.resolved import Plan
+from tailrace.schemes.resolved import EntryPlan
 from tailrace.spec.constants import NS_BITS
 from tailrace.topology import Topology
 from tailrace.topology.timing import ACK_BYTES, least_delays_ns, sending_ns, slowest_bps
@@ -74,7 +74,7 @@ class FlowcutSettings(MayDetour, frozen=True, kw_only=True):
     minimal_share: float
 
 
-def entities(plan: Plan, own: Iterable[P4Entity]) -> Iterator[P4Entity]:
+def entities(plan: EntryPlan, own: Iterable[P4Entity]) -> Iterator[P4Entity]:
     """What a switch holds, in the order in which it is to be written: `settings` first, routes last."""
     yield from own
     yield from port_roles(plan)
@@ -83,7 +83,7 @@ def entities(plan: Plan, own: Iterable[P4Entity]) -> Iterator[P4Entity]:
     yield from routes(plan)
 
 
-def settings(plan: Plan, given: FlowcutSettings) -> Iterator[P4Entity]:
+def settings(plan: EntryPlan, given: FlowcutSettings) -> Iterator[P4Entity]:
     """What does not depend on paths.
 
     Raises:
@@ -98,12 +98,12 @@ def settings(plan: Plan, given: FlowcutSettings) -> Iterator[P4Entity]:
         yield from _rtt_baseline(plan, given)
 
 
-def _clone_session(plan: Plan) -> P4Entity:
+def _clone_session(plan: EntryPlan) -> P4Entity:
     port = plan.program.constant("mirror_port")
     return P4CloneSessionEntry(plan.program.constant("ack_session"), replicas=[port])
 
 
-def _flowcut_config(plan: Plan, given: FlowcutSettings) -> P4Entity:
+def _flowcut_config(plan: EntryPlan, given: FlowcutSettings) -> P4Entity:
     program = plan.program
     there = program.register_size(_BUCKET_REGISTER)
     buckets = given.buckets or there
@@ -120,7 +120,7 @@ def _flowcut_config(plan: Plan, given: FlowcutSettings) -> P4Entity:
     )
 
 
-def _drain_config(plan: Plan, given: FlowcutSettings) -> P4Entity:
+def _drain_config(plan: EntryPlan, given: FlowcutSettings) -> P4Entity:
     rtt_threshold, growth_threshold = _thresholds(plan, given)
     values = {
         "rtt_threshold": rtt_threshold,
@@ -134,7 +134,7 @@ def _drain_config(plan: Plan, given: FlowcutSettings) -> P4Entity:
     return default_action("drain_config", "set_drain", **fitted)
 
 
-def _pause_config(plan: Plan, given: FlowcutSettings) -> P4Entity:
+def _pause_config(plan: EntryPlan, given: FlowcutSettings) -> P4Entity:
     values = {
         "quanta": given.pause_quanta,
         "obey_bytes": given.obey_bytes,
@@ -144,7 +144,7 @@ def _pause_config(plan: Plan, given: FlowcutSettings) -> P4Entity:
     return default_action("pause_config", "set_pause", by_class=int(given.pause == CLASS), **fitted)
 
 
-def _thresholds(plan: Plan, given: FlowcutSettings) -> tuple[int, int]:
+def _thresholds(plan: EntryPlan, given: FlowcutSettings) -> tuple[int, int]:
     """What drains a flow, in 8.8 fixed point: the average RTT, and its growth.
 
     The switch of the source decides (Flowcut §II-B). A switch without hosts is never that, and has none: the
@@ -159,7 +159,7 @@ def _thresholds(plan: Plan, given: FlowcutSettings) -> tuple[int, int]:
     return round(given.rtt_threshold * _ONE), min(round(given.growth_threshold * _ONE), most_growth)
 
 
-def _rtt_baseline(plan: Plan, given: FlowcutSettings) -> Iterator[P4Entity]:
+def _rtt_baseline(plan: EntryPlan, given: FlowcutSettings) -> Iterator[P4Entity]:
     """What a round trip to a switch with hosts takes when nothing waits, and one between hosts more."""
     topology, target = plan.topology, plan.target
     before_ns = hosts_links_ns(topology, given.frame_bytes)
@@ -195,12 +195,12 @@ def base_rtts_ns(topology: Topology, frame_bytes: int) -> tuple[int, ...]:
         for links, delay_ns in found.items():
             least[links] = min(delay_ns, least.get(links, delay_ns))
     ends_ns = hosts_links_ns(topology, frame_bytes) - sending_ns(frame_bytes, slowest_bps(topology))
-    answer_ns = sending_ns(ACK_BYTES, slowest_bps(topology))
-    by_switches = {links + 1: 2 * least_ns + links * answer_ns + ends_ns for links, least_ns in least.items()}
+    ack_ns = sending_ns(ACK_BYTES, slowest_bps(topology))
+    by_switches = {links + 1: 2 * least_ns + links * ack_ns + ends_ns for links, least_ns in least.items()}
     return tuple(by_switches.get(switches, 0) for switches in range(max(by_switches) + 1))
 
 
-def uplink_bps(plan: Plan) -> int:
+def uplink_bps(plan: EntryPlan) -> int:
     """The rate of the slowest link to a switch: the paper's `t` is one number for all hops of a path."""
     ports = plan.topology.ports_of(plan.switch.name).values()
     switches = [peer.rate_bps for peer in ports if peer.kind == "switch"]
@@ -212,7 +212,7 @@ def ticks_per_byte(rate_bps: int, tick_ns: int) -> int:
     return round(NS_BITS * _TICKS_ONE / (rate_bps * tick_ns))
 
 
-def _candidates(plan: Plan) -> Iterator[P4Entity]:
+def _candidates(plan: EntryPlan) -> Iterator[P4Entity]:
     """The next hops of each group, by the smallest action that has room for them."""
     actions = _candidate_actions(plan.program)
     for group in plan.groups.groups:

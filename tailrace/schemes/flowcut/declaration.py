@@ -44,9 +44,9 @@ from tailrace.schemes.dragonfly.paths import (
 from tailrace.schemes.ecmp import EcmpConfig
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.flowcut import app, dragonfly
-from tailrace.schemes.resolved import Around, DragonflyPaths, Plan
-from tailrace.schemes.watch import End
-from tailrace.spec import Options, keys
+from tailrace.schemes.resolved import DragonflyPaths, EntryPlan, SchemeContext
+from tailrace.schemes.watch import LinkEnd
+from tailrace.spec import SpecOptions, keys
 from tailrace.spec.constants import MAX_QUANTA, NS_BITS, NS_PER_S, QUANTUM_BITS
 from tailrace.topology import Topology, max_switches_on_path
 from tailrace.topology.paths.dragonfly import DETOUR_SWITCHES, MINIMAL_SWITCHES
@@ -82,14 +82,14 @@ MOST_LEFT = 127
 _AGE_MARGIN = 2
 
 
-def _buckets(options: Options, key: str) -> int:
+def _buckets(options: SpecOptions, key: str) -> int:
     found = options.integer(key, least=1)
     if found & (found - 1):
         raise options.error(key, "a power of two")
     return found
 
 
-def _growth(options: Options, key: str) -> float:
+def _growth(options: SpecOptions, key: str) -> float:
     return GROWTH_OFF if options.text(key) == "off" else options.number(key, least=0)
 
 
@@ -202,11 +202,11 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
     minimal_share: Annotated[float, SHARE] = DEFAULT_SHARE
 
     @property
-    def answers_each(self) -> int:
+    def acks_per_packet(self) -> int:
         """NICs that do Flowcut answer each packet twice."""
         return 2 if self.variant == NIC else 1
 
-    def checked(self, options: Options) -> FlowcutConfig:
+    def checked(self, options: SpecOptions) -> FlowcutConfig:
         check_share(options, self.path)
         if self.pause == app.CLASS and self.variant == NIC:
             keys.refuse(options, ("pause",), "switches keep state")
@@ -214,28 +214,28 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
             keys.refuse(options, ("credit",), f"pause={app.FLOW} is")
         return self
 
-    def resolve(self, topology: Topology, around: Around) -> ResolvedFlowcut:
+    def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedFlowcut:
         in_nics = self.variant == NIC
-        if around.lossless and self.pause == app.CLASS:
+        if context.lossless and self.pause == app.CLASS:
             raise IntentError("scheme flowcut: pause=class goes without PFC, whose pauses it would end early")
         path = paths_on(topology, self.path, MIXED if in_nics else UGAL_L)
-        common = self.common(topology, around)
-        slowest = min(self.slowest_fraction, around.slowest)
-        left, own_age_ns, frame_bytes = self.min_left_packets, self.age_ns, around.frame_bytes
+        common = self.common(topology, context)
+        slowest = min(self.slowest_fraction, context.slowest)
+        left, own_age_ns, frame_bytes = self.min_left_packets, self.age_ns, context.frame_bytes
         more: dict[str, Any] = {
             "program": _program(path, in_nics=in_nics),
             "path": path,
             "slowest_fraction": slowest,
             "age_given": own_age_ns is not None,
         }
-        if self.growth_threshold is None and not around.steady:
+        if self.growth_threshold is None and not context.steady:
             # DEVIATION: round trips through BMv2 grow and shrink with its own work, by more than queues do
             more["growth_threshold"] = GROWTH_OFF
         elif self.growth_threshold is None:
             frames_ns = GROWTH_FRAMES * sending_ns(frame_bytes, slowest_bps(topology))
             more["growth_threshold"] = frames_ns / base_rtt_ns(topology, frame_bytes)
         # under PFC a queue has room for all that can be under way, and what waits is far less
-        bounds = [held for held in (common["queue_limit_bytes"], around.held_bytes) if held]
+        bounds = [held for held in (common["queue_limit_bytes"], context.held_bytes) if held]
         held = more["held_bytes"] = min(bounds, default=0)
         more["age_ns"] = (
             age_ns(topology, frame_bytes, held, slowest, path) if own_age_ns is None else own_age_ns
@@ -243,8 +243,8 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         bdp = bdp_bytes(topology, frame_bytes)
         more["min_left_packets"] = min(-(-bdp // frame_bytes), MOST_LEFT) if left is None else left
         more["obey_bytes"] = self.credit_bytes + OBEY_BDPS * bdp
-        more["pause_quanta"] = MAX_QUANTA if around.lossless else _quanta(topology, frame_bytes)
-        found = self.filled(ResolvedFlowcutNic if in_nics else ResolvedFlowcut, topology, around, **more)
+        more["pause_quanta"] = MAX_QUANTA if context.lossless else _quanta(topology, frame_bytes)
+        found = self.resolved(ResolvedFlowcutNic if in_nics else ResolvedFlowcut, topology, context, **more)
         checked_on(topology, self.name, found.dragonfly_paths)
         return found
 
@@ -282,8 +282,13 @@ class ResolvedFlowcut(app.FlowcutSettings, frozen=True, kw_only=True):
         return replace(self, age_ns=age)
 
     def plans(
-        self, topology: Topology, program: P4Program, target: Target, down: Down, suppressed: Collection[End]
-    ) -> Iterator[Plan]:
+        self,
+        topology: Topology,
+        program: P4Program,
+        target: Target,
+        down: Down,
+        suppressed: Collection[LinkEnd],
+    ) -> Iterator[EntryPlan]:
         """See Resolved.
 
         Raises:
@@ -294,11 +299,11 @@ class ResolvedFlowcut(app.FlowcutSettings, frozen=True, kw_only=True):
         if self.variant == FULL and stamping > room:
             raise IntentError(
                 f"scheme flowcut: variant full stamps packets at {stamping} switches of a path in"
-                f" {topology.words}, a packet has room for {room}"
+                f" {topology.spec}, a packet has room for {room}"
             )
         return super().plans(topology, program, target, down, suppressed)
 
-    def entities(self, plan: Plan) -> Iterator[P4Entity]:
+    def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
         settings, paths = app.settings(plan, self), self.dragonfly_paths
         return app.entities(plan, settings) if paths is None else dragonfly.entities(plan, settings, paths)
 
@@ -315,16 +320,21 @@ class ResolvedFlowcutNic(ResolvedFlowcut, frozen=True, kw_only=True):
         return None if self.path == SHORTEST else self._paths("flowlet" if self.path == UGAL_L else "flow")
 
     def plans(
-        self, topology: Topology, program: P4Program, target: Target, down: Down, suppressed: Collection[End]
-    ) -> Iterator[Plan]:
+        self,
+        topology: Topology,
+        program: P4Program,
+        target: Target,
+        down: Down,
+        suppressed: Collection[LinkEnd],
+    ) -> Iterator[EntryPlan]:
         return routing.MayDetour.plans(self, topology, program, target, down, suppressed)
 
-    def entities(self, plan: Plan) -> Iterator[P4Entity]:
+    def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
         paths = self.dragonfly_paths
         return usual(plan) if paths is None else routing.entities(plan, paths)
 
-    def nic(self, topology: Topology, around: Around, scale: float) -> NicConfig:
-        config = super().nic(topology, around, scale)
+    def nic(self, topology: Topology, context: SchemeContext, scale: float) -> NicConfig:
+        config = super().nic(topology, context, scale)
         growth = self.growth_threshold
         flowcut = FlowcutNicConfig(
             rtt_threshold=self.rtt_threshold,

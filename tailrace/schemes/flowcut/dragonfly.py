@@ -10,12 +10,12 @@ from finsy.p4entity import P4Entity
 
 from tailrace.schemes.blocks.entries import group_members, port_roles, routes
 from tailrace.schemes.dragonfly.app import path_config, path_entries
-from tailrace.schemes.resolved import DragonflyPaths, Plan
+from tailrace.schemes.resolved import DragonflyPaths, EntryPlan
 
 PROGRAM = "flowcut_dragonfly"
 
 
-def entities(plan: Plan, own: Iterable[P4Entity], paths: DragonflyPaths) -> Iterator[P4Entity]:
+def entities(plan: EntryPlan, own: Iterable[P4Entity], paths: DragonflyPaths) -> Iterator[P4Entity]:
     """What a switch holds, in the order in which it is to be written: `own` settings first, routes last."""
     yield from own
     yield path_config(plan, paths)
@@ -26,7 +26,7 @@ def entities(plan: Plan, own: Iterable[P4Entity], paths: DragonflyPaths) -> Iter
     yield from routes(plan)
 
 
-def _next_hop_ports(plan: Plan) -> Iterator[P4Entity]:
+def _next_hop_ports(plan: EntryPlan) -> Iterator[P4Entity]:
     """Where a flow in flight may stay."""
     for group in plan.groups.groups:
         for port in group.ports:

@@ -24,7 +24,7 @@ from tailrace.schemes.errors import IntentError
 from tailrace.schemes.hermes import HermesConfig
 from tailrace.schemes.letflow import ALL, LetflowConfig
 from tailrace.schemes.presto import PrestoConfig
-from tailrace.schemes.resolved import Plan, Resolved
+from tailrace.schemes.resolved import EntryPlan, Resolved
 from tailrace.spec.constants import NS_BITS
 from tailrace.topology.timing import fabric_rate_bps, sending_ns
 
@@ -77,7 +77,7 @@ class RlbSettings(Resolved, frozen=True, kw_only=True):
     tiers: str
 
 
-def entities(plan: Plan, config: RlbSettings) -> Iterator[P4Entity]:
+def entities(plan: EntryPlan, config: RlbSettings) -> Iterator[P4Entity]:
     """What a switch holds, in the order in which it is to be written: routes last.
 
     Raises:
@@ -98,26 +98,26 @@ def entities(plan: Plan, config: RlbSettings) -> Iterator[P4Entity]:
     yield from routes(plan)
 
 
-def _fabric_ports(plan: Plan) -> list[int]:
+def _fabric_ports(plan: EntryPlan) -> list[int]:
     ports = plan.topology.ports_of(plan.switch.name).items()
     return sorted(port for port, peer in ports if peer.kind == "switch")
 
 
-def _check(plan: Plan) -> None:
+def _check(plan: EntryPlan) -> None:
     """Refuses networks with more leaves, ports or next hops than there is room for."""
     name = plan.switch.name
     ports = plan.program.register_size("port_warned_until_ticks")
     leaves = plan.program.register_size("echo_port")
     hops = _PARTS * _PORTS_A_PART
     if len(plan.topology.leaves) > leaves:
-        raise IntentError(f"scheme rlb: {plan.topology.words} has more than {leaves} leaves")
+        raise IntentError(f"scheme rlb: {plan.topology.spec} has more than {leaves} leaves")
     if any(port >= ports for port in _fabric_ports(plan)):
         raise IntentError(f"scheme rlb: {name} has links to switches at ports from {ports} on")
     if any(len(group.slots) > hops for group in plan.groups.groups):
         raise IntentError(f"scheme rlb: {name} has more than {hops} equal next hops")
 
 
-def _replication(plan: Plan) -> Iterator[P4Entity]:
+def _replication(plan: EntryPlan) -> Iterator[P4Entity]:
     """A clone session for each port to a switch, one group of all of them, and in a switch that is no leaf
     for each of them a group of the leaves behind it: a copy for each goes round.
 
@@ -136,14 +136,14 @@ def _replication(plan: Plan) -> Iterator[P4Entity]:
             yield P4MulticastGroupEntry(FIRST_RELAY + port, replicas=copies)
 
 
-def _leaves_behind(plan: Plan, port: int) -> list[int]:
+def _leaves_behind(plan: EntryPlan, port: int) -> list[int]:
     """The numbers of the leaves towards which a port is a next hop."""
     of_leaf = plan.groups.of_leaf
     leaves = enumerate(plan.topology.leaves)
     return [number for number, leaf in leaves if leaf in of_leaf and port in of_leaf[leaf].ports]
 
 
-def _warning_config(plan: Plan, config: RlbSettings) -> P4Entity:
+def _warning_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
     target = plan.target
     leaves, no_leaf = list(plan.topology.leaves), plan.program.constant("leaf_all")
     valid_ticks = target.ticks(config.valid_ns)
@@ -168,7 +168,7 @@ def _warning_config(plan: Plan, config: RlbSettings) -> P4Entity:
     )
 
 
-def _recirculation_config(plan: Plan, config: RlbSettings) -> P4Entity:
+def _recirculation_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
     target = plan.target
     rate_bps = fabric_rate_bps(plan.topology)
     inflow = (config.flows - 1) * rate_bps * target.tick_ns * _ONE // NS_BITS
@@ -188,7 +188,7 @@ def _recirculation_config(plan: Plan, config: RlbSettings) -> P4Entity:
     )
 
 
-def _probe_config(plan: Plan, config: RlbSettings) -> P4Entity:
+def _probe_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
     """Leaves alone measure."""
     leaf = plan.switch.name in plan.topology.leaves
     period = plan.target.ticks(config.probe_ns) if leaf else 0
@@ -201,7 +201,7 @@ def _probe_config(plan: Plan, config: RlbSettings) -> P4Entity:
     )
 
 
-def _failure_config(plan: Plan, config: RlbSettings) -> P4Entity:
+def _failure_config(plan: EntryPlan, config: RlbSettings) -> P4Entity:
     interval = plan.target.ticks(config.fault_ns) if config.fault else 0
     return default_action(
         "failure_config",
@@ -211,7 +211,7 @@ def _failure_config(plan: Plan, config: RlbSettings) -> P4Entity:
     )
 
 
-def _selector(plan: Plan, config: RlbSettings) -> Iterator[P4Entity]:
+def _selector(plan: EntryPlan, config: RlbSettings) -> Iterator[P4Entity]:
     """What the selector needs by itself."""
     if config.variant == PRESTO:
         yield flowcell_config(plan, config.cell_bytes)
@@ -230,17 +230,17 @@ def next_hop_arguments(ports: tuple[int, ...]) -> dict[str, int]:
         part, place = divmod(slot, _PORTS_A_PART)
         parts[f"ports{part}"] |= port << place * _PORT_BITS
     count = len(ports)
-    around = next(n for n in range(max(count, 2), 2 * count + 2) if all(n % m for m in range(2, n)))
-    return {"count": count, "around": around, **parts}
+    context = next(n for n in range(max(count, 2), 2 * count + 2) if all(n % m for m in range(2, n)))
+    return {"count": count, "around": context, **parts}
 
 
-def _next_hops(plan: Plan) -> Iterator[P4Entity]:
+def _next_hops(plan: EntryPlan) -> Iterator[P4Entity]:
     for group in plan.groups.groups:
         action = P4TableAction("set_next_hops", **next_hop_arguments(group.slots))
         yield P4TableEntry("next_hops", match=P4TableMatch(group=group.id), action=action)
 
 
-def _leaves(plan: Plan) -> Iterator[P4Entity]:
+def _leaves(plan: EntryPlan) -> Iterator[P4Entity]:
     """The number of each leaf: by the prefixes behind it, and with the group that leads to it."""
     for number, leaf in enumerate(plan.topology.leaves):
         group = plan.groups.of_leaf.get(leaf)

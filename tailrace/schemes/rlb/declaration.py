@@ -36,7 +36,7 @@ from tailrace.schemes.errors import IntentError
 from tailrace.schemes.hermes import HermesConfig, TagTable, with_hermes
 from tailrace.schemes.letflow import ALL, TIERS
 from tailrace.schemes.presto import CELL, DEFAULT_CELL_BYTES
-from tailrace.schemes.resolved import Around, PathTable, Plan
+from tailrace.schemes.resolved import EntryPlan, PathTable, SchemeContext
 from tailrace.schemes.rlb import app
 from tailrace.schemes.rlb.app import (
     BEST,
@@ -53,9 +53,9 @@ from tailrace.schemes.rlb.app import (
     VARIANTS,
     WARNINGS,
 )
-from tailrace.schemes.rlb.faulty_paths import FaultyPaths
-from tailrace.schemes.watch import Tell, When
-from tailrace.spec import Options, keys
+from tailrace.schemes.rlb.faulty_paths import RlbWatcher
+from tailrace.schemes.watch import FormatTime, Notify
+from tailrace.spec import SpecOptions, keys
 from tailrace.spec.constants import NS_PER_S
 from tailrace.spec.units import format_time
 from tailrace.spec.watchdog import MAX_PAUSE_BITS
@@ -183,7 +183,7 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
     def marks_queues(self) -> bool:
         return self.variant == HERMES
 
-    def checked(self, options: Options) -> RlbConfig:
+    def checked(self, options: SpecOptions) -> RlbConfig:
         for key, owner in (("cell", PRESTO), ("gap", LETFLOW), ("tiers", LETFLOW)):
             if self.variant != owner:
                 keys.refuse(options, (key,), f"variant is {owner}")
@@ -196,14 +196,14 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
         keys.refuse(options, ("most",), f"limit is not {NO_LIMIT}")
         return replace(self, most=MOST_COUNTED)
 
-    def resolve(self, topology: Topology, around: Around) -> ResolvedRlb:
+    def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedRlb:
         """See SchemeConfig.
 
         Raises:
             IntentError: Q_th is out of its bounds, or there is none.
         """
-        rtt_ns, delay_ns = base_rtt_ns(topology, around.frame_bytes), link_delay_ns(topology)
-        pause = pause_bytes(topology, self.pause_bytes, around.pause_bytes)
+        rtt_ns, delay_ns = base_rtt_ns(topology, context.frame_bytes), link_delay_ns(topology)
+        pause = pause_bytes(topology, self.pause_bytes, context.pause_bytes)
         interval = _or(self.fault_ns, rtt_ns)
         hold = _or(self.hold_ns, max(HOLD_RTTS * rtt_ns, interval))
         warn = self._warn_bytes(topology, pause)
@@ -212,10 +212,10 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
         dt = _or(self.dt_ns, delay_ns or USUAL_DT_NS)
         probe = _or(self.probe_ns, rtt_ns)
         slowest_bps = min((link.rate_bps for link in topology.links), default=1)
-        return self.filled(
+        return self.resolved(
             ResolvedRlb,
             topology,
-            around,
+            context,
             program=f"{self.name}_{self.variant}",
             pause_bytes=pause,
             warn_bytes=warn,
@@ -233,13 +233,13 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
         least, most = warn_bounds(topology, pause, self.flows)
         if least > most:
             raise IntentError(
-                f"scheme rlb: no qth is possible in {topology.words}: dC is {least} bytes, and with"
+                f"scheme rlb: no qth is possible in {topology.spec}: dC is {least} bytes, and with"
                 f" flows={self.flows} only {most} bytes are left below pfc={pause}"
             )
         warn = min(max(pause // 4, least), most) if self.warn_bytes is None else self.warn_bytes
         if not least <= warn <= most:
             raise IntentError(
-                f"scheme rlb: qth must be from {least} to {most} bytes in {topology.words} (dC, and"
+                f"scheme rlb: qth must be from {least} to {most} bytes in {topology.spec} (dC, and"
                 f" pfc={pause} less dC for each of flows={self.flows} but one), found '{warn}'"
             )
         return warn
@@ -267,37 +267,39 @@ class ResolvedRlb(app.RlbSettings, frozen=True, kw_only=True):
         """Without PFC there is nothing to predict."""
         return self.pause_bytes
 
-    def entities(self, plan: Plan) -> Iterator[P4Entity]:
+    def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
         return app.entities(plan, self)
 
-    def nic(self, topology: Topology, around: Around, scale: float) -> NicConfig:
-        config = super().nic(topology, around, scale)
+    def nic(self, topology: Topology, context: SchemeContext, scale: float) -> NicConfig:
+        config = super().nic(topology, context, scale)
         return with_hermes(config, topology, self, scale) if self.variant == HERMES else config
 
-    def watch(self, topology: Topology, target: Target, tell: Tell, when: When = format_time) -> FaultyPaths:
-        return FaultyPaths(topology, target, self.hold_ns, tell, when)
+    def watch(
+        self, topology: Topology, target: Target, notify: Notify, time_text: FormatTime = format_time
+    ) -> RlbWatcher:
+        return RlbWatcher(topology, target, self.hold_ns, notify, time_text)
 
     def paths(self, topology: Topology) -> PathTable | None:
         return TagTable(topology) if self.variant == HERMES else None
 
 
-def pause_bytes(topology: Topology, given: int | None, words: int | None) -> int:
+def pause_bytes(topology: Topology, given: int | None, pfc_bytes: int | None) -> int:
     """Q_PFC, on which a scheme that predicts pauses and the switches that pause agree (§III-B.1).
 
     Args:
         given: the scheme's own, which comes first.
-        words: that of the words for PFC, which comes next.
+        pfc_bytes: the threshold of the PFC spec, which comes next.
     """
-    for found in (given, words):
-        if found is not None:
-            return found
+    for threshold in (given, pfc_bytes):
+        if threshold is not None:
+            return threshold
     return max(PAUSE_BYTES, PAUSE_LINKS * in_flight_bytes(topology))
 
 
 def warn_bounds(topology: Topology, pause: int, flows: int) -> tuple[int, int]:
     """[dC, Q_PFC - dC(n - 1)]: a warning comes before the pause, and ends before the queue is empty."""
-    one = in_flight_bytes(topology)
-    return one, pause - one * (flows - 1)
+    in_flight = in_flight_bytes(topology)
+    return in_flight, pause - in_flight * (flows - 1)
 
 
 def _or(value: int | None, default: int) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths that a switch found faulty (RLB §IV-B.2, Algorithm 2): taken out, and given back. Without a clock.
+"""Paths that a switch found faulty (RLB §IV-B.2, Algorithm 2): suppression and reuse. Without a clock.
 
     alert of a path in use     -> out, for the hold time; twice as long each time it happens again
     hold time over, link alive -> back in use; Algorithm 2 goes on to watch it
@@ -20,7 +20,7 @@ from typing import Any
 
 from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.target import Target
-from tailrace.schemes.watch import End, SuppressedPath
+from tailrace.schemes.watch import LinkEnd, SuppressedPath
 from tailrace.topology import Topology
 
 DIGEST = "failure_alert_t"
@@ -44,7 +44,7 @@ class Alert:
     delay_ns: int
 
     @property
-    def end(self) -> End:
+    def end(self) -> LinkEnd:
         """The way that is faulty."""
         return self.switch, self.port
 
@@ -89,9 +89,9 @@ class Failures:
     def __init__(self, hold_ns: int) -> None:
         """`hold_ns`: how long a path stays out the first time."""
         self._first_ns = hold_ns
-        self._paths: dict[End, _Path] = {}
+        self._paths: dict[LinkEnd, _Path] = {}
 
-    def suppress(self, end: End, now_ns: int) -> SuppressedPath | None:
+    def suppress(self, end: LinkEnd, now_ns: int) -> SuppressedPath | None:
         """Takes a path out; None where it is out already, for packets under way may still tell of it."""
         path = self._paths.get(end)
         if path is not None and path.is_out:
@@ -104,25 +104,25 @@ class Failures:
         self._paths[end] = _Path(True, now_ns, hold_ns, doublings)
         return SuppressedPath(end, now_ns, now_ns + hold_ns)
 
-    def give_back(self, now_ns: int, down: AbstractSet[End] = frozenset()) -> list[End]:
-        """Gives back the paths whose time is over, but for those in `down`, whose links are dead."""
-        back = [one.end for one in self.suppressed if one.until_ns <= now_ns and one.end not in down]
+    def reuse(self, now_ns: int, down: AbstractSet[LinkEnd] = frozenset()) -> list[LinkEnd]:
+        """Ends the suppression of paths whose hold time is over, except those in `down` (dead links)."""
+        back = [path.end for path in self.suppressed if path.until_ns <= now_ns and path.end not in down]
         for end in back:
-            path = self._paths[end]
-            path.is_out, path.since_ns = False, now_ns
+            state = self._paths[end]
+            state.is_out, state.since_ns = False, now_ns
         return back
 
     @property
     def suppressed(self) -> list[SuppressedPath]:
         """The paths that are out, by switch and port."""
-        found = sorted((end, path) for end, path in self._paths.items() if path.is_out)
-        return [SuppressedPath(end, path.since_ns, path.since_ns + path.hold_ns) for end, path in found]
+        out = sorted((end, path) for end, path in self._paths.items() if path.is_out)
+        return [SuppressedPath(end, path.since_ns, path.since_ns + path.hold_ns) for end, path in out]
 
     @property
-    def ends(self) -> frozenset[End]:
+    def suppressed_ports(self) -> frozenset[LinkEnd]:
         """The ports that are not to be used."""
         return frozenset(end for end, path in self._paths.items() if path.is_out)
 
     def next_ns(self, now_ns: int) -> int | None:
         """When the next hold time is over; None: none goes on."""
-        return min((one.until_ns for one in self.suppressed if one.until_ns > now_ns), default=None)
+        return min((path.until_ns for path in self.suppressed if path.until_ns > now_ns), default=None)

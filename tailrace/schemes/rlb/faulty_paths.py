@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a controller does about failure alerts (RLB §IV-B.2): it tells of them, and says which ports of which
-switches are not to be used now. The time is an argument, so the same code runs on every clock.
+"""Controller-side reaction to failure alerts (RLB §IV-B.2): events, and ports of switches to suppress.
+
+The time is an argument, so the same code runs on every clock.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.blocks.groups import without
 from tailrace.schemes.rlb.failures import Alert, Failures, alert_of
-from tailrace.schemes.watch import End, SuppressedPath, Tell, Watcher, When
+from tailrace.schemes.watch import FormatTime, LinkEnd, Notify, SuppressedPath, Watcher
 from tailrace.spec.units import format_time
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down, next_hops
@@ -28,35 +29,40 @@ TAKEN_OUT, ALREADY_OUT, LAST_WAY = "taken-out", "already-out", "last-way"
 _MEMBERS = "group_members"
 
 
-class FaultyPaths(Watcher):
+class RlbWatcher(Watcher):
     """The faulty paths of one network."""
 
     def __init__(
-        self, topology: Topology, target: Target, hold_ns: int, tell: Tell, when: When = format_time
+        self,
+        topology: Topology,
+        target: Target,
+        hold_ns: int,
+        notify: Notify,
+        time_text: FormatTime = format_time,
     ) -> None:
         """`hold_ns`: how long a path stays out the first time."""
-        super().__init__(topology, tell, when)
+        super().__init__(topology, notify, time_text)
         self._target = target
         self._failures = Failures(hold_ns)
 
-    def heard(self, digest: DigestMessage, now_ns: int, down: Down = frozenset()) -> bool:
-        """A switch has sent a digest; whether another path is out now.
+    def on_digest(self, digest: DigestMessage, now_ns: int, down: Down = frozenset()) -> bool:
+        """Handles a digest of a switch; returns whether another path is suppressed now.
 
         Args:
             down: the ends of links that are dead.
         """
         alert = alert_of(digest, self.topology, self._target)
         if alert is None:
-            return super().heard(digest, now_ns, down)
+            return super().on_digest(digest, now_ns, down)
         suppressed = None
         became = LAST_WAY
         if not self._is_last(alert.end, down):
             suppressed = self._failures.suppress(alert.end, now_ns)
             became = ALREADY_OUT if suppressed is None else TAKEN_OUT
-        self.tell(self._of_alert(alert, now_ns, became, suppressed))
+        self.notify(self._of_alert(alert, now_ns, became, suppressed))
         return suppressed is not None
 
-    def found(
+    def on_takeover(
         self,
         switch: str,
         program: P4Program,
@@ -89,22 +95,22 @@ class FaultyPaths(Watcher):
             f"{switch}: the path by port {port} to {peer.name} was out already;"
             f" hold={format_time(suppressed.until_ns - suppressed.since_ns)}"
         )
-        self.tell(Event("path-out", f"{switch}-{peer.name}", text, facts))
+        self.notify(Event("path-out", f"{switch}-{peer.name}", text, facts))
         return True
 
-    def passed(self, now_ns: int, down: Down = frozenset()) -> list[End]:
-        """Time has passed, or links have changed: the paths that are given back."""
-        back = self._failures.give_back(now_ns, down)
+    def reused(self, now_ns: int, down: Down = frozenset()) -> list[LinkEnd]:
+        """See Watcher: the paths whose hold time is over."""
+        back = self._failures.reuse(now_ns, down)
         for switch, port in back:
             neighbour = self.topology.ports_of(switch)[port].name
             facts = {"time_ns": now_ns, "switch": switch, "port": port, "neighbour": neighbour}
             text = f"{switch}: the path by port {port} to {neighbour} is used again"
-            self.tell(Event("path-back", f"{switch}-{neighbour}", text, facts))
+            self.notify(Event("path-back", f"{switch}-{neighbour}", text, facts))
         return back
 
     @property
-    def ends(self) -> frozenset[End]:
-        return self._failures.ends
+    def suppressed_ports(self) -> frozenset[LinkEnd]:
+        return self._failures.suppressed_ports
 
     @property
     def suppressed(self) -> list[SuppressedPath]:
@@ -117,7 +123,7 @@ class FaultyPaths(Watcher):
     def _of_alert(self, alert: Alert, now_ns: int, became: str, suppressed: SuppressedPath | None) -> Event:
         facts: dict[str, Any] = {"time_ns": now_ns, **alert.facts, "action": became}
         text = (
-            f"{alert.switch}: failure alert: time={self.when(now_ns)} port={alert.port}"
+            f"{alert.switch}: failure alert: time={self.time_text(now_ns)} port={alert.port}"
             f" neighbour={alert.neighbour} mean_recirculations={alert.mean:.3g}"
             f" t_rc={format_time(alert.delay_ns)} action={became}"
         )
@@ -126,13 +132,13 @@ class FaultyPaths(Watcher):
             text += f" hold={format_time(suppressed.until_ns - suppressed.since_ns)}"
         return Event("failure-alert", f"{alert.switch}-{alert.neighbour}", text, facts)
 
-    def _is_last(self, end: End, down: Down) -> bool:
+    def _is_last(self, end: LinkEnd, down: Down) -> bool:
         """Whether there would be no other way left to any leaf to which the port leads."""
         name, port = end
         hops = next_hops(self.topology, down)[name]
         led = {leaf: ports for leaf, ports in hops.items() if port in ports}
-        others = {other for switch, other in self.ends if switch == name}
-        after = without(led, frozenset(others | {port}))
+        suppressed = {out for switch, out in self.suppressed_ports if switch == name}
+        after = without(led, frozenset(suppressed | {port}))
         return bool(led) and all(port in ports for ports in after.values())
 
 
@@ -140,8 +146,8 @@ def missing_ports(program: P4Program, intended: Iterable[p4r.Entity], held: Iter
     """The ports that groups of next hops should name, and none of those that a switch holds does; none where
     it holds no group at all.
     """
-    wanted, found = member_ports(program, intended), member_ports(program, held)
-    return wanted - found if found else set()
+    wanted, present = member_ports(program, intended), member_ports(program, held)
+    return wanted - present if present else set()
 
 
 def member_ports(program: P4Program, entities: Iterable[p4r.Entity]) -> set[int]:

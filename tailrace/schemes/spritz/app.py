@@ -24,7 +24,7 @@ from tailrace.schemes.blocks.entries import (
     port_roles,
     routes,
 )
-from tailrace.schemes.resolved import Plan
+from tailrace.schemes.resolved import EntryPlan
 from tailrace.topology.kinds import SLIM_FLY
 from tailrace.topology.paths.bounded import BoundedPaths
 
@@ -42,7 +42,7 @@ _TAGGED = ("MINIMAL", "NONMINIMAL")
 
 
 @dataclass(frozen=True, slots=True)
-class BoundedPlan(Plan):
+class BoundedPlan(EntryPlan):
     """A plan in the program. `host_marks`: hosts may mark packets that follow their EV in every mode."""
 
     paths: BoundedPaths

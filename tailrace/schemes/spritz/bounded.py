@@ -30,10 +30,10 @@ from tailrace.schemes.base import SchemeConfig, red_up_to
 from tailrace.schemes.blocks.channels import MOST_CHANNELS
 from tailrace.schemes.blocks.groups import plan_groups
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.resolved import Around, Plan, Resolved, mtu_of, own_down
+from tailrace.schemes.resolved import EntryPlan, Resolved, SchemeContext, mtu_of, own_down
 from tailrace.schemes.spritz.app import CLASS, MINIMAL_MODE, PROGRAM, BoundedPlan, entities
 from tailrace.schemes.spritz.endpoints import UNIFORM, EndpointPaths, EndpointTable
-from tailrace.schemes.watch import End
+from tailrace.schemes.watch import LinkEnd
 from tailrace.spec import SpecError, keys
 from tailrace.spec.constants import NS_BITS
 from tailrace.topology import Topology
@@ -110,14 +110,14 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
     def usual_transport(self, topology: Topology) -> str:
         return STEERABLE if self.is_bounded_on(topology) else super().usual_transport(topology)
 
-    def frame_bytes_on(self, topology: Topology, around: Around) -> int | None:
-        return self.full_frame_bytes(around) if self.is_bounded_on(topology) else None
+    def frame_bytes_on(self, topology: Topology, context: SchemeContext) -> int | None:
+        return self.full_frame_bytes(context) if self.is_bounded_on(topology) else None
 
-    def full_frame_bytes(self, around: Around) -> int:
+    def full_frame_bytes(self, context: SchemeContext) -> int:
         """A full frame where it runs over that program."""
         if self.frame_bytes is not None:
             return self.frame_bytes
-        return PATH_FRAME_BYTES if around.mtu_bytes is None else around.mtu_bytes + FRAME_HEADER_BYTES
+        return PATH_FRAME_BYTES if context.mtu_bytes is None else context.mtu_bytes + FRAME_HEADER_BYTES
 
     def check_on(self, topology: Topology) -> None:
         """Raises IntentError where the topology has no bounded paths."""
@@ -127,7 +127,11 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
             raise IntentError(f"scheme {self.name}: {error}") from None
 
     def bounded(
-        self, topology: Topology, around: Around, kind: type[ResolvedBounded] | None = None, **more: Any
+        self,
+        topology: Topology,
+        context: SchemeContext,
+        kind: type[ResolvedBounded] | None = None,
+        **more: Any,
     ) -> ResolvedBounded:
         """The scheme over that program, with `mode` and what else it has.
 
@@ -135,13 +139,13 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
             IntentError: the topology has no such paths.
         """
         self.check_on(topology)
-        frame = self.full_frame_bytes(around)
+        frame = self.full_frame_bytes(context)
         bdp_bytes = max_bdp_bytes(topology, frame)
         limit_bytes = bdp_bytes if self.queue_limit_bytes is None else self.queue_limit_bytes
-        return self.filled(
+        return self.resolved(
             kind or ResolvedBounded,
             topology,
-            around,
+            context,
             **{
                 "program": PROGRAM,
                 "queue_limit_bytes": limit_bytes,
@@ -149,7 +153,7 @@ class BoundedConfig(SchemeConfig, frozen=True, kw_only=True):
                 "steering": self.steering,
                 "trim": self.trim is not False,
                 "repair": bool(self.repair),
-                "marks": self.marks or around.marks,
+                "marks": self.marks or context.marks,
                 "frame_bytes": frame,
             }
             | more,
@@ -188,8 +192,13 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
         return sum(minimal if self.mode == MINIMAL_MODE else longest)
 
     def plans(
-        self, topology: Topology, program: P4Program, target: Target, down: Down, suppressed: Collection[End]
-    ) -> Iterator[Plan]:
+        self,
+        topology: Topology,
+        program: P4Program,
+        target: Target,
+        down: Down,
+        suppressed: Collection[LinkEnd],
+    ) -> Iterator[EntryPlan]:
         """Groups hold all minimal next hops, in a Dragonfly those from hosts. Dead links are left to the
         senders to avoid, unless `repair` is on (Spritz §V-D).
         """
@@ -203,19 +212,19 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
             groups = plan_groups(usual[switch.name], current[switch.name], ports_down)
             yield BoundedPlan(topology, switch, groups, program, target, self, paths, self.mode, self.marks)
 
-    def entities(self, plan: Plan) -> Iterator[P4Entity]:
+    def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
         assert isinstance(plan, BoundedPlan), "the plans are ours"
         return entities(plan)
 
-    def nic(self, topology: Topology, around: Around, scale: float) -> NicConfig:  # noqa: ARG002
+    def nic(self, topology: Topology, context: SchemeContext, scale: float) -> NicConfig:  # noqa: ARG002
         rtt_ns = max_rtt_ns(topology, self.frame_bytes)
         rate_bps = slowest_bps(topology)
         switches = sum(max_links_on_path(topology)[0]) + 1
         queueing_ns = switches * self.queue_limit_bytes * NS_BITS // rate_bps
         return NicConfig(
-            mtu_bytes=mtu_of(around),
-            transport=around.transport,
-            window_bytes=around.window_bytes,
+            mtu_bytes=mtu_of(context),
+            transport=context.transport,
+            window_bytes=context.window_bytes,
             rto_ns=round(RTO_MARGIN * (rtt_ns + queueing_ns)),
             rto_backoff=0,
             timeout=PATH if self.trim else LOSS,

@@ -12,11 +12,11 @@ from typing import Annotated, ClassVar
 
 from tailrace.hosts.options.nic import SteeringConfig
 from tailrace.schemes.base import scheme
-from tailrace.schemes.resolved import Around
+from tailrace.schemes.resolved import SchemeContext
 from tailrace.schemes.spritz.app import CLASS, STEERED
 from tailrace.schemes.spritz.bounded import FLICR, OPS, SCOUT, SPRAY, BoundedConfig, ResolvedBounded
 from tailrace.schemes.spritz.endpoints import LATENCY, UNIFORM, WEIGHTS
-from tailrace.spec import Options, keys
+from tailrace.spec import SpecOptions, keys
 from tailrace.topology import Topology
 from tailrace.topology.paths.bounded import MOST_EVS
 from tailrace.topology.timing import max_bdp_bytes, max_rtt_ns
@@ -67,13 +67,13 @@ class SteeredConfig(BoundedConfig, frozen=True, kw_only=True):
         ),
     ] = None
 
-    def checked(self, options: Options) -> SteeredConfig:
+    def checked(self, options: SpecOptions) -> SteeredConfig:
         if self.weights == UNIFORM:
             keys.refuse(options, ("scale",), f"weights={LATENCY} is")
         return self
 
-    def resolve(self, topology: Topology, around: Around) -> ResolvedBounded:
-        return self.bounded(topology, around, mode=STEERED)
+    def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedBounded:
+        return self.bounded(topology, context, mode=STEERED)
 
 
 @scheme
@@ -170,7 +170,7 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
         ),
     ] = FINE
 
-    def checked(self, options: Options) -> SteeredConfig:
+    def checked(self, options: SpecOptions) -> SteeredConfig:
         if self.control == COARSE:
             keys.refuse(options, ("paths",), f"mode={FINE} is")
         return super().checked(options)
@@ -179,14 +179,14 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
     def steering(self) -> str:
         return self.variant
 
-    def resolve(self, topology: Topology, around: Around) -> ResolvedBounded:
+    def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedBounded:
         explore, ecn, timer_ns = self.explore_packets, self.ecn_packets, self.timer_ns
         self.check_on(topology)
-        frame = self.full_frame_bytes(around)
+        frame = self.full_frame_bytes(context)
         packets = max_bdp_bytes(topology, frame) // frame
         return self.bounded(
             topology,
-            around,
+            context,
             ResolvedSpritz,
             mode=CLASS if self.control == COARSE else STEERED,
             explore_packets=max(1, packets // _EXPLORE_PART) if explore is None else explore,

@@ -20,8 +20,8 @@ from tailrace.codec.layers.dscp import Dscp
 from tailrace.codec.layers.local import Subtype
 from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim
 from tailrace.codec.layers.path_probe import PathProbe
-from tailrace.codec.layout import Layout
-from tailrace.codec.nic import Port
+from tailrace.codec.layout import HeaderLayout
+from tailrace.codec.nic import NicPort
 from tailrace.sim.network.build import extension
 from tailrace.sim.network.errors import NetworkError
 from tailrace.sim.network.ranks import Transport
@@ -89,7 +89,7 @@ class Net(Protocol):
     def add_wire(
         self, source: int, source_port: int, target: int, target_port: int, rate_bps: int, delay_ps: int, /
     ) -> int: ...
-    def attach(self, host: int, port: Port, /) -> None: ...
+    def attach(self, host: int, port: NicPort, /) -> None: ...
     def set_formats(
         self,
         local_type: int,
@@ -157,7 +157,7 @@ def _module() -> ModuleType:
 
 def _formats(net: Net) -> None:
     """Tells where addresses and sequence numbers lie; all from the Scapy layers."""
-    shim, stamp = Layout(DataShim), Layout(Stamp)
+    shim, stamp = HeaderLayout(DataShim), HeaderLayout(Stamp)
     count = shim.span("DataShim.hops", "DataShim.stamps")
     assert shim.mask("DataShim.stamps") == _COUNT_MASK and not shim.shift(count, "DataShim.stamps")
     next_at = shim.span("DataShim.next_type").byte
@@ -165,10 +165,10 @@ def _formats(net: Net) -> None:
         (int(Subtype.DATA_SHIM), shim.size_bytes, count.byte, stamp.size_bytes, next_at),
     ]
     for subtype, layer in ((Subtype.DETOUR, Detour), (Subtype.PATH_PROBE, PathProbe)):
-        fixed = Layout(layer)
+        fixed = HeaderLayout(layer)
         next_at = fixed.span(f"{layer.__name__}.next_type").byte
         shims.append((int(subtype), fixed.size_bytes, 0, 0, next_at))
-    plain, nic = Layout(UDP, BTH), Layout(UDP, NicShim, BTH)
+    plain, nic = HeaderLayout(UDP, BTH), HeaderLayout(UDP, NicShim, BTH)
     sequences = [
         (ROCE_PORT, plain.span("BTH.psn").byte, plain.span("UDP.sport").byte),
         (SHIM_PORT, nic.span("BTH.psn").byte, nic.span("NicShim.orig_sport").byte),

@@ -10,17 +10,17 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 
 from tailrace.codec.layers.detour import Detour
-from tailrace.codec.layers.local import ETHER_TYPE, Local, Subtype
+from tailrace.codec.layers.local import ETHER_TYPE, LocalHeader, Subtype
 from tailrace.codec.layers.nic_shim import ACK_PORT
-from tailrace.codec.layout import Layout
+from tailrace.codec.layout import HeaderLayout
 from tailrace.codec.table import IPV4
 from tailrace.codec.templates import UDP_PROTOCOL
 
-_LAYOUT, _DETOUR = Layout(Ether, Local), Layout(Local, Detour)
+_LAYOUT, _DETOUR = HeaderLayout(Ether, LocalHeader), HeaderLayout(LocalHeader, Detour)
 _TYPE, _NEXT = _LAYOUT.span("Ether.type"), _DETOUR.span("Detour.next_type")
 _MOST_SUBTYPES = 64
 _LAST_PORT = 65535
-_IPV4_BYTES = Layout(IP).size_bytes
+_IPV4_BYTES = HeaderLayout(IP).size_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class FrameMatch:
 
     def __call__(self, frame: bytes) -> bool:
         """Whether a frame matches: what the network does in C, for those who have a frame at hand."""
-        kind, at = frame[_TYPE.byte : _TYPE.end], _LAYOUT.start("Local")
+        kind, at = frame[_TYPE.byte : _TYPE.end], _LAYOUT.start("LocalHeader")
         while int.from_bytes(kind, "big") == ETHER_TYPE and at < len(frame):
             if frame[at] != Subtype.DETOUR:
                 return frame[at] in self.subtypes

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET
 
-from tailrace.experiments.plan.experiment_file import read_words
+from tailrace.experiments.plan.experiment_file import read_option_string
 from tailrace.experiments.plan.plan import Plan, plan
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.flows.observation import SenderObservation
@@ -96,7 +96,7 @@ def open_run(folder: Path) -> FinishedRun:
         )
     rows = {row.id: row for row in read_rows(folder / FLOWS)}
     try:
-        planned = plan(read_words(summary.words), summary.target)
+        planned = plan(read_option_string(summary.words), summary.target)
     except FileError:
         raise
     except SpecError as error:

@@ -16,12 +16,12 @@ from tailrace.codec.layers.flow_pause import FlowPause
 from tailrace.codec.layers.local import ETHER_TYPE, Subtype
 from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim
 from tailrace.codec.layers.pfc import ETHER_TYPE as MAC_CONTROL
-from tailrace.codec.layout import Layout
+from tailrace.codec.layout import HeaderLayout
 from tailrace.sim.job import Job
 from tailrace.sim.network.legs import Leg
 
-_IP = Layout(IP)
-_ROCE = {ROCE_PORT: Layout(UDP, BTH, AETH), SHIM_PORT: Layout(UDP, NicShim, BTH, AETH)}
+_IP = HeaderLayout(IP)
+_ROCE = {ROCE_PORT: HeaderLayout(UDP, BTH, AETH), SHIM_PORT: HeaderLayout(UDP, NicShim, BTH, AETH)}
 """By the UDP port that they go to."""
 
 _IHL_WORDS, _WORD_BYTES = 15, 4
@@ -61,7 +61,7 @@ class Header:
         return self.opcode == Opcode.ACK and self.syndrome == Syndrome.ACK
 
 
-def _number(data: bytes, layout: Layout, name: str) -> int:
+def _number(data: bytes, layout: HeaderLayout, name: str) -> int:
     span = layout.span(name)
     return int.from_bytes(data[span.byte : span.end], "big")
 

@@ -8,9 +8,9 @@ The n-th switch with hosts (from 1) has the prefix 10.n/24 (n as two octets), it
 
 from __future__ import annotations
 
-from tailrace.spec import SpecError, Words
+from tailrace.spec import Spec, SpecError
 from tailrace.spec.limits import refuse_above
-from tailrace.topology.families.options import Links
+from tailrace.topology.families.options import LinkOptions
 from tailrace.topology.model import Host, Link, Restricted, Switch, Topology
 
 _FIRST_HOST = 2
@@ -47,8 +47,8 @@ def check_size(title: str, *, switches: int, hosts: int, links: int) -> None:
 class Builder:
     """Collects the parts of one topology; all links have the same rate."""
 
-    def __init__(self, words: Words, links: Links) -> None:
-        self._words = words
+    def __init__(self, spec: Spec, links: LinkOptions) -> None:
+        self._spec = spec
         self._options = links
         self._switches: list[Switch] = []
         self._hosts: list[Host] = []
@@ -64,7 +64,7 @@ class Builder:
         Raises:
             SpecError: it is.
         """
-        check_size(self._words.title, switches=switches, hosts=hosts, links=links)
+        check_size(self._spec.title, switches=switches, hosts=hosts, links=links)
 
     def switch(self, name: str, role: str, group: int = -1, hosts: int = 0) -> str:
         """Adds a switch with a number of hosts; its name.
@@ -78,9 +78,9 @@ class Builder:
         if hosts:
             self._leaves += 1
             if hosts > _MAX_HOSTS:
-                raise SpecError(f"{self._words.title}: a switch can have {_MAX_HOSTS} hosts, not {hosts}")
+                raise SpecError(f"{self._spec.title}: a switch can have {_MAX_HOSTS} hosts, not {hosts}")
             if self._leaves > _MAX_LEAVES:
-                raise SpecError(f"{self._words.title}: at most {_MAX_LEAVES} switches can have hosts")
+                raise SpecError(f"{self._spec.title}: at most {_MAX_LEAVES} switches can have hosts")
         for index in range(hosts):
             ip = host_address(self._leaves, index)
             number = len(self._hosts) + 1
@@ -110,10 +110,10 @@ class Builder:
 
     def topology(self) -> Topology:
         """What was built; SpecError where it is no usable network."""
-        words = self._words
+        spec = self._spec
         return Topology(
-            words.name,
-            str(words),
+            spec.name,
+            str(spec),
             tuple(self._switches),
             tuple(self._hosts),
             tuple(self._links),

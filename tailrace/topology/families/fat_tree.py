@@ -16,7 +16,7 @@ from typing import Annotated
 
 from tailrace.spec import SpecError, keys
 from tailrace.topology.families.build import Builder
-from tailrace.topology.families.options import Links, register
+from tailrace.topology.families.options import LinkOptions, register
 from tailrace.topology.model import Restricted
 from tailrace.topology.paths.restricted import RESTRICTED
 
@@ -26,7 +26,7 @@ from tailrace.topology.paths.restricted import RESTRICTED
 class FatTree:
     """A fat tree of k-port switches."""
 
-    links: Links
+    links: LinkOptions
     k: Annotated[int, keys.integer("k", "ports of a switch, even", least=2)] = 4
     taper: Annotated[
         int, keys.integer("taper", "hosts for each uplink of an edge switch; a divisor of k/2", least=1)

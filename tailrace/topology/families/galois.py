@@ -15,7 +15,7 @@ _Polynomial = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class GaloisField:
     """GF(q). `add` and `mul` are its tables, `generator` the smallest primitive element."""
 
     q: int
@@ -77,7 +77,7 @@ def _irreducible(p: int, n: int) -> _Polynomial:
     )
 
 
-def field(q: int) -> Field:
+def field(q: int) -> GaloisField:
     """GF(q).
 
     Raises:
@@ -95,7 +95,7 @@ def field(q: int) -> Field:
     )
     mul = tuple(tuple(number[_remainder(_multiply(a, b, p), modulus, p)] for b in digits) for a in digits)
     generator = next(element for element in range(1, q) if _order(mul, element) == q - 1)
-    return Field(q, add, mul, generator)
+    return GaloisField(q, add, mul, generator)
 
 
 def _order(mul: tuple[tuple[int, ...], ...], element: int) -> int:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from tailrace.spec import keys
 from tailrace.topology.families.build import Builder
-from tailrace.topology.families.options import Links, register
+from tailrace.topology.families.options import LinkOptions, register
 from tailrace.topology.model import Restricted
 from tailrace.topology.paths.restricted import RESTRICTED
 
@@ -21,7 +21,7 @@ from tailrace.topology.paths.restricted import RESTRICTED
 class LeafSpine:
     """A leaf-spine."""
 
-    links: Links
+    links: LinkOptions
     leaves: Annotated[int, keys.integer("leaves", "switches with hosts", least=1)] = 2
     spines: Annotated[int, keys.integer("spines", "switches between them", least=1)] = 4
     hosts: Annotated[int, keys.integer("hosts", "on each leaf", least=1)] = 8

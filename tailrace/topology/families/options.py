@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class LinkOptions:
     """Of all links and switches; the defaults are those of Flowcut §III-B1."""
 
     rate_bps: Annotated[int, keys.rate("rate", "of all links")] = 200_000_000_000
@@ -38,7 +38,7 @@ class Links:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupLinks(Links):
+class GroupLinks(LinkOptions):
     """Where switches form groups, links may have delays by where they lead (Spritz, Table II)."""
 
     local_ns: Annotated[int | None, keys.time("local", "delay within a group", absent="delay")] = None
@@ -62,7 +62,7 @@ class Family(Protocol):
     """A family of networks: the struct of its keys, which builds one."""
 
     @property
-    def links(self) -> Links:
+    def links(self) -> LinkOptions:
         """What its links and switches are like; a group of keys."""
 
     def build(self, builder: Builder) -> None:

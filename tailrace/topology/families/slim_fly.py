@@ -19,13 +19,13 @@ from typing import Annotated
 
 from tailrace.spec import SpecError, keys
 from tailrace.topology.families.build import Builder
-from tailrace.topology.families.galois import Field, field, prime_power
+from tailrace.topology.families.galois import GaloisField, field, prime_power
 from tailrace.topology.families.options import GroupLinks, register
 
 _LARGEST = 32
 
 
-def generators(gf: Field) -> tuple[frozenset[int], frozenset[int]]:
+def generators(gf: GaloisField) -> tuple[frozenset[int], frozenset[int]]:
     """The sets X and X' of a field with q = 4w + d elements, d one of -1, 0, 1."""
     powers = gf.powers()
     order = len(powers)

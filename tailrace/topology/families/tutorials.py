@@ -19,13 +19,13 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
-from tailrace.spec import SpecError, UnitError, Words
+from tailrace.spec import Spec, SpecError, UnitError
 from tailrace.spec.files import json_object, text_of
 from tailrace.spec.keys import read
 from tailrace.spec.units import parse_rate_bps, split, whole
 from tailrace.topology.families.build import check_size, host_mac
 from tailrace.topology.families.host_commands import Pairs, routes_and_arp
-from tailrace.topology.families.options import Links
+from tailrace.topology.families.options import LinkOptions
 from tailrace.topology.families.tutorials_2018 import has_ends, modern
 from tailrace.topology.model import Host, Link, Switch, Topology
 
@@ -67,12 +67,12 @@ _OTHER_FORMS = {
 """Names of other formats, by a key that only they have."""
 
 
-class _Reader:
+class _TutorialReader:
     """One file; every message names it and the key."""
 
-    def __init__(self, words: Words) -> None:
-        self._file = words.name
-        self._options = read(words, Links)
+    def __init__(self, spec: Spec) -> None:
+        self._file = spec.name
+        self._options = read(spec, LinkOptions)
         self._switches: dict[str, Switch] = {}
         self._hosts: dict[str, Any] = {}
         self._numbers: dict[str, int] = {}
@@ -82,7 +82,7 @@ class _Reader:
     def error(self, key: str, problem: str) -> SpecError:
         return SpecError(f"{self._file}: {key}: {problem}")
 
-    def read(self, words: Words) -> Topology:
+    def read(self, spec: Spec) -> Topology:
         data = self._load()
         for key, kind in (("hosts", dict | list), ("switches", dict), ("links", list)):
             if not isinstance(data.get(key), kind):
@@ -119,7 +119,7 @@ class _Reader:
                 raise self.error(f"hosts.{name}", "has no link")
         hosts = tuple(self._attached[name] for name in self._hosts)
         switches, links = tuple(self._switches.values()), tuple(self._links)
-        return Topology(self._file, str(words), switches, hosts, links, self._options.latency_ns)
+        return Topology(self._file, str(spec), switches, hosts, links, self._options.latency_ns)
 
     def _number(self, switch: str, fields: Any, key: str, most: int) -> int | None:
         """A number of a switch, which may be a text: the tutorials put it on a command line as it is."""
@@ -227,12 +227,12 @@ class _Reader:
         raise self.error(key, f"{repr(value)[:40]} is no bandwidth; expected {expected}")
 
 
-def read_topology_json(words: Words) -> Topology:
-    """The topology in the file `words.name`.
+def read_topology_json(spec: Spec) -> Topology:
+    """The topology in the file `spec.name`.
 
     rate= and delay= are for links to which it gives none, latency= is that of its switches.
 
     Raises:
         SpecError: no such file, or its content is no topology; the line names file and line or key.
     """
-    return _Reader(words).read(words)
+    return _TutorialReader(spec).read(spec)

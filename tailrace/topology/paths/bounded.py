@@ -39,7 +39,7 @@ from tailrace.topology.kinds import SLIM_FLY, TREES, check_kind
 from tailrace.topology.model import Topology
 from tailrace.topology.paths.default_routes import DefaultRoutes
 from tailrace.topology.paths.endpoint_table import endpoint_bytes, max_list_length
-from tailrace.topology.paths.segments import PATH_FRAME_BYTES, Hop, Segment, hops_of
+from tailrace.topology.paths.segments import PATH_FRAME_BYTES, PathHop, Segment, hops_of
 from tailrace.topology.paths.shortest import Down
 from tailrace.topology.timing import max_links_on_path
 
@@ -51,7 +51,7 @@ __all__ = [
     "PATH_FRAME_BYTES",
     "BoundedPath",
     "BoundedPaths",
-    "Tables",
+    "PathTables",
     "check_kind",
     "endpoint_bytes",
     "max_list_length",
@@ -70,7 +70,7 @@ _LISTS_KEPT = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class PathTables:
     """The ECMP tables of one switch: ports in the order of slots.
 
     first_far, first_near: role ECMP 1, to other groups and within the own one (in a Slim Fly the same)
@@ -151,7 +151,7 @@ class BoundedPaths:
         self._default_links: dict[tuple[str, str], int | None] = {}
         self._listed = lru_cache(_LISTS_KEPT)(self._list)
 
-    def _make_tables(self) -> dict[str, Tables]:
+    def _make_tables(self) -> dict[str, PathTables]:
         local = {name: _ports(hops, is_local=True) for name, hops in self._hops.items()}
         far = {name: _ports(hops, is_local=False) for name, hops in self._hops.items()}
         tables = {}
@@ -159,14 +159,14 @@ class BoundedPaths:
             if self._has_groups:
                 # a switch without global links, as there are in small networks, is no way to another group
                 onward = tuple(port for port in local[name] if far[hops[port].peer])
-                tables[name] = Tables((*onward, *far[name]), local[name], far[name])
+                tables[name] = PathTables((*onward, *far[name]), local[name], far[name])
             else:
                 ports = tuple(sorted(hops))
-                tables[name] = Tables(ports, ports, ports)
+                tables[name] = PathTables(ports, ports, ports)
             most = max(len(tables[name].first_far), len(tables[name].first_near))
             if most > EV_SLOTS:
                 raise SpecError(
-                    f"topology {self._topology.words}: {name} has {most} ports to choose from,"
+                    f"topology {self._topology.spec}: {name} has {most} ports to choose from,"
                     f" and an EV names {EV_SLOTS} at most"
                 )
         return tables
@@ -175,7 +175,7 @@ class BoundedPaths:
     def topology(self) -> Topology:
         return self._topology
 
-    def ports(self, switch: str) -> Tables:
+    def ports(self, switch: str) -> PathTables:
         """The ECMP tables of a switch."""
         return self._tables[switch]
 
@@ -357,5 +357,5 @@ def _ev(ev1: int, ev2: int, first: int, second: int) -> int:
     return ev1 << 8 | ev2
 
 
-def _ports(hops: dict[int, Hop], *, is_local: bool) -> tuple[int, ...]:
+def _ports(hops: dict[int, PathHop], *, is_local: bool) -> tuple[int, ...]:
     return tuple(sorted(port for port, hop in hops.items() if hop.is_local == is_local))

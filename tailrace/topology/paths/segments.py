@@ -18,7 +18,7 @@ PATH_FRAME_BYTES = 4160
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class PathHop:
     """A port of a switch that leads to another one; `is_local`: of the same group."""
 
     port: int
@@ -41,7 +41,7 @@ class Segment:
         """The ports by which it leaves its switches, each with the switch."""
         return zip(self.switches, self.ports, strict=False)
 
-    def then(self, hop: Hop) -> Segment:
+    def then(self, hop: PathHop) -> Segment:
         """One link longer."""
         return Segment(
             (*self.switches, hop.peer),
@@ -67,13 +67,13 @@ def link_ps(delay_ns: int, rate_bps: int, frame_bytes: int) -> int:
     return delay_ns * PS_PER_NS - (-frame_bytes * PS_BITS // rate_bps)
 
 
-def hops_of(topology: Topology, frame_bytes: int) -> dict[str, dict[int, Hop]]:
+def hops_of(topology: Topology, frame_bytes: int) -> dict[str, dict[int, PathHop]]:
     """What each port of each switch leads to, where that is a switch."""
     group = {switch.name: switch.group for switch in topology.switches}
-    hops: dict[str, dict[int, Hop]] = {name: {} for name in group}
+    hops: dict[str, dict[int, PathHop]] = {name: {} for name in group}
     for link in topology.links:
         is_local = group[link.a] == group[link.b]
         latency_ps = link_ps(link.delay_ns, link.rate_bps, frame_bytes)
-        hops[link.a][link.a_port] = Hop(link.a_port, link.b, is_local, latency_ps)
-        hops[link.b][link.b_port] = Hop(link.b_port, link.a, is_local, latency_ps)
+        hops[link.a][link.a_port] = PathHop(link.a_port, link.b, is_local, latency_ps)
+        hops[link.b][link.b_port] = PathHop(link.b_port, link.a, is_local, latency_ps)
     return hops

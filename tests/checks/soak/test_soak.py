@@ -93,10 +93,15 @@ def msgspec_free(timing: Timing) -> Timing:
 
 def test_a_switch_restarts_between_a_write_and_its_answer() -> None:
     """And calls that are done twice, and lists of digests that are lost or come twice, do no harm."""
-    words = {**SMALL, "scheme": "rlb", "pfc": "default", "fault": ["blackhole:pairs=0.5,where=spine1,at=1us"]}
+    settings = {
+        **SMALL,
+        "scheme": "rlb",
+        "pfc": "default",
+        "fault": ["blackhole:pairs=0.5,where=spine1,at=1us"],
+    }
     chaoses = (Chaos(crashes=1.0, empty=True), Chaos(twice=1.0, empty=True), Chaos(digests=1.0))
     for chaos in chaoses:
-        scenario = Scenario(1, {**words, "fault": []}, chaos)
+        scenario = Scenario(1, {**settings, "fault": []}, chaos)
         control = seen(scenario)
         assert run(scenario).problems == []
         assert (control.crashes > 0) == (chaos.crashes > 0)
@@ -117,9 +122,9 @@ def seen(scenario: Scenario) -> Disturbed:
 def test_order_is_promised_by_whom_nothing_disturbs(monkeypatch: pytest.MonkeyPatch) -> None:
     """ECMP keeps order as long as no link dies; a scheme that sprays does not, and is found if it said so."""
     monkeypatch.setattr(soak_run, "ONE_PATH", ("ecmp", "spray"))
-    words = {**SMALL, "workload": "permutation:size=256KiB", "transport": "sr"}
-    assert run(Scenario(1, words)).problems == []
-    spray = Scenario(1, {**words, "scheme": "spray", "workload": "incast:degree=3,size=256KiB"})
+    settings = {**SMALL, "workload": "permutation:size=256KiB", "transport": "sr"}
+    assert run(Scenario(1, settings)).problems == []
+    spray = Scenario(1, {**settings, "scheme": "spray", "workload": "incast:degree=3,size=256KiB"})
     assert "order" in run(spray).kinds
     assert run(replace(spray, chaos=Chaos(empty=True))).kinds <= {"afterwards"}
 
@@ -191,9 +196,9 @@ def test_what_fails_is_made_as_small_as_it_still_fails() -> None:
     assert fails(small)
     assert small.faults == ["drop:rate=0.1,at=1us,until=9us"]
     assert small.chaos == Chaos(kills=(Kill(1, 2, 1),))
-    assert small.words["topology"] == SMALLEST[0]
-    assert "pfc" not in small.words
-    assert small.words["scheme"] == "flowcut"
+    assert small.settings["topology"] == SMALLEST[0]
+    assert "pfc" not in small.settings
+    assert small.settings["scheme"] == "flowcut"
 
 
 def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -209,6 +214,6 @@ def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path, capsys: pytest.C
     shown = capsys.readouterr().out.splitlines()[0]
     assert command.main(["--scenario", shown]) == 0
     capsys.readouterr()
-    for words in (["--seeds", "x"], ["--seeds", "4..2"], ["--scenario", "{}"], ["--scenario", "{"]):
-        assert command.main(words) == 2
+    for settings in (["--seeds", "x"], ["--seeds", "4..2"], ["--scenario", "{}"], ["--scenario", "{"]):
+        assert command.main(settings) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1

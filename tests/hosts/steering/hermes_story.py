@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 from tailrace.hosts.flows.paths import PathList
-from tailrace.hosts.options.dcqcn import HermesConfig
+from tailrace.hosts.options.dcqcn import HermesNicConfig
 from tailrace.hosts.steering.base import TIMEOUT
 from tailrace.hosts.steering.hermes import Hermes
 from tailrace.hosts.steering.hermes_paths import CONGESTED, FAILED, GOOD, GREY, HermesHost, HermesPaths
@@ -19,8 +19,8 @@ MS = 1_000_000
 FIRST = 500
 
 
-def settings_of(**changes: Any) -> HermesConfig:
-    return HermesConfig(**{"base_rtt_ns": BASE_NS, "hop_ns": HOP_NS, **changes})
+def settings_of(**changes: Any) -> HermesNicConfig:
+    return HermesNicConfig(**{"base_rtt_ns": BASE_NS, "hop_ns": HOP_NS, **changes})
 
 
 def path_list(size: int, place: str = "") -> PathList:

@@ -10,7 +10,7 @@ import pytest
 
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
-from tailrace.hosts.options.dcqcn import HermesConfig
+from tailrace.hosts.options.dcqcn import HermesNicConfig
 from tailrace.hosts.options.nic import NicConfig, SteeringConfig
 from tailrace.hosts.steering.assign import SteeringFactory
 from tailrace.hosts.steering.hermes import Hermes
@@ -69,7 +69,7 @@ def nic_config(**changes: Any) -> NicConfig:
         rto_ns=100_000,
         rto_backoff=1,
         steering=SteeringConfig(algorithm="hermes"),
-        hermes=HermesConfig(**{"hop_ns": 10_000, "size_bytes": 20_000, "rate_share": 1.0, **changes}),
+        hermes=HermesNicConfig(**{"hop_ns": 10_000, "size_bytes": 20_000, "rate_share": 1.0, **changes}),
     )
 
 

@@ -14,7 +14,7 @@ from tailrace.codec.layers.data_shim import DataShim, Stamp
 from tailrace.codec.layers.detour import Detour
 from tailrace.codec.layers.flow_pause import FlowPause
 from tailrace.codec.layers.flowcut_ack import FlowcutAck
-from tailrace.codec.layers.local import ETHER_TYPE, Local, Subtype
+from tailrace.codec.layers.local import ETHER_TYPE, LocalHeader, Subtype
 from tailrace.codec.layers.nic_shim import ACK_PORT, NicAck
 from tailrace.sim.network import FrameMatch, Wire, WireEvent
 from tests.sim.network.l3 import Frame, attach_all, network, topology
@@ -23,19 +23,19 @@ _SETTINGS = settings(max_examples=150, derandomize=True, deadline=None, database
 
 _IP = IP(src="10.0.0.1", dst="10.0.0.2") / UDP(sport=5000, dport=4791) / Raw(bytes(30))
 _STACK = [Stamp(ticks=1, in_port=2), Stamp(ticks=3, in_port=4)]
-_SHIM = Local(subtype=1) / DataShim(stack=_STACK) / _IP
-_ACK = Local(subtype=2) / FlowcutAck()
+_SHIM = LocalHeader(subtype=1) / DataShim(stack=_STACK) / _IP
+_ACK = LocalHeader(subtype=2) / FlowcutAck()
 _NIC_ACK = IP(src="10.0.0.1", dst="10.0.0.2") / UDP(sport=5000, dport=ACK_PORT) / NicAck()
 _STACKS: list[tuple[Packet, bool, bool]] = [
     (_IP, True, False),
     (_SHIM, True, False),
     (_ACK, False, True),
     (_NIC_ACK, True, True),
-    (Local(subtype=6) / Detour(group=1) / _NIC_ACK, True, True),
-    (Local(subtype=3) / FlowPause(), False, False),
-    (Local(subtype=6) / Detour(group=1) / _IP, True, False),
-    (Local(subtype=6) / Detour(group=1, next_type=ETHER_TYPE) / _SHIM, True, False),
-    (Local(subtype=6) / Detour(group=1, next_type=ETHER_TYPE) / _ACK, False, True),
+    (LocalHeader(subtype=6) / Detour(group=1) / _NIC_ACK, True, True),
+    (LocalHeader(subtype=3) / FlowPause(), False, False),
+    (LocalHeader(subtype=6) / Detour(group=1) / _IP, True, False),
+    (LocalHeader(subtype=6) / Detour(group=1, next_type=ETHER_TYPE) / _SHIM, True, False),
+    (LocalHeader(subtype=6) / Detour(group=1, next_type=ETHER_TYPE) / _ACK, False, True),
 ]
 """Frames behind Ethernet, whether they are a flow's own, whether they are ACKs of Flowcut."""
 

@@ -128,7 +128,7 @@ def test_watchdogs_as_words() -> None:
     assert parse_watchdog("detect=2ms") == Watchdog(2_000_000)
     assert parse_watchdog("off") == NO_WATCHDOG
     for one in (found, Watchdog(), NO_WATCHDOG, Watchdog(7, 9, 1e-6), of_host(10**10, 65_536)):
-        assert parse_watchdog(one.words()) == one
+        assert parse_watchdog(one.spec()) == one
     assert parse_port_watchdog("1,2:host,action=ignore") == WatchdogSpec(
         (1, 2), Watchdog(action="ignore"), host=True
     )

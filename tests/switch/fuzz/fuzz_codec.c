@@ -43,7 +43,7 @@ static uint64_t number(input *in, size_t bytes)
     return x;
 }
 
-static void tell(void)
+static void notify(void)
 {
     const char *path = getenv("FUZZ_COUNTS");
     FILE *f = path ? fopen(path, "w") : NULL;
@@ -96,8 +96,8 @@ static tc_packet parse(const uint8_t *frame, uint32_t len, uint32_t virt)
     free(copy);
     frames++;
     must(one.kind == other.kind, "a frame is read in two ways");
-    must(one.kind != TC_JUNK || one.reason == other.reason,
-         "a frame is junk for two reasons");
+    must(one.kind != TC_DISCARD || one.reason == other.reason,
+         "a frame is discarded for two reasons");
     return one;
 }
 
@@ -129,7 +129,7 @@ static int template_of(input *in, uint32_t kind, tc_template *t)
         tc_put16(head + l->udp_len, end - l->udp);
         tc_put16(head + l->ip_chksum, 0);
         tc_put16(head + l->ip_chksum,
-                 ~tc_ones_sum(head + l->ip, l->udp - l->ip));
+                 ~tc_inet_sum(head + l->ip, l->udp - l->ip));
     }
     return tc_template_init(&codec, t, kind, head, bytes, body,
                             kind == l->kind_data ? l->reth_bytes : 0);

@@ -194,11 +194,11 @@ class TcpReceiver(SelectiveRepeatReceiver):
     def __init__(self, packets: int, config: NicConfig) -> None:
         """Args: packets: length of the flow, 1 or more."""
         super().__init__(packets, config)
-        self.tells_arrival = True
+        self.reports_arrival = True
 
     def _coalesce(self, now_ns: int, ackreq: bool) -> int:  # noqa: ARG002
         return super()._coalesce(now_ns, False)
 
     def _beyond(self) -> int:
         self._keep()
-        return self._answer(ACK)
+        return self._respond(ACK)

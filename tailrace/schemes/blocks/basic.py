@@ -10,10 +10,10 @@ from finsy.p4entity import P4Entity
 from tailrace.codec.numbers import FIRST_PORT, LAST_PORT
 from tailrace.hosts.flows.paths import PathList
 from tailrace.schemes.blocks.entries import usual
-from tailrace.schemes.resolved import Plan, Resolved
+from tailrace.schemes.resolved import EntryPlan, Resolved
 
 
-class ResolvedPlain(Resolved, frozen=True, kw_only=True):
+class ResolvedBasic(Resolved, frozen=True, kw_only=True):
     """A scheme that is in its program, or in NICs.
 
     Its groups are short: a program that does more with a group's slots than to take the one of a value modulo
@@ -25,12 +25,12 @@ class ResolvedPlain(Resolved, frozen=True, kw_only=True):
         """See Resolved."""
         return True
 
-    def entities(self, plan: Plan) -> Iterator[P4Entity]:
+    def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
         """See Resolved."""
         return usual(plan)
 
 
-class Ports:
+class SourcePortPaths:
     """Path lists where NICs choose among UDP source ports, whatever the switches' hashes make of them."""
 
     def __init__(self, count: int) -> None:
