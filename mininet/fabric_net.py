@@ -13,11 +13,11 @@ from fabric_process import Process
 from fabric_report import FabricError, InputError
 from fabric_sandbox import claim_nic_ports, path_of
 
-from tailrace.cbuild.debian import see_mininet
+from tailrace.cbuild.debian import add_mininet_path
 from tailrace.topology import GATEWAY_MAC
 from tailrace.topology import Host as HostData
 
-see_mininet()
+add_mininet_path()
 try:
     from mininet.net import Mininet
     from mininet.node import Host, Switch

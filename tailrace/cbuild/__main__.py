@@ -9,7 +9,7 @@ from pathlib import Path
 from tailrace.cbuild import cache, confined
 from tailrace.cbuild.errors import BuildError
 
-_TRY = "toolchain-" + "0" * 32
+_PROBE = "toolchain-" + "0" * 32
 
 
 def main() -> int:
@@ -17,7 +17,7 @@ def main() -> int:
     try:
         folder = cache.open_folder()
         sys.stdout.write(f"cache: {folder.path}\n")
-        with folder.lock(_TRY), folder.scratch(_TRY) as scratch:
+        with folder.lock(_PROBE), folder.scratch(_PROBE) as scratch:
             run = confined.run(["/bin/true"], scratch, confined.readable(Path("/bin/true")))
     except BuildError as error:
         sys.stderr.write(f"toolchain: {error}\n")

@@ -27,12 +27,12 @@ from tailrace.cbuild.errors import BuildError
 from tailrace.cbuild.seals import (
     READ,
     SEAL,
-    close_to_others,
     content_of,
     distrust,
     folder_seal,
     in_memory,
     never_used_path,
+    remove_shared_write,
     seal_file,
     sound_folder,
     trusted,
@@ -114,8 +114,8 @@ class Folder:
         return f"{pinned}/{name}" if os.path.isdir(pinned) else str(self.path / name)  # noqa: PTH112
 
     def names(self, prefix: str = "", suffix: str = "") -> list[str]:
-        found = os.listdir(self.fd)  # noqa: PTH208 (through the descriptor)
-        return sorted(n for n in found if n.startswith(prefix) and n.endswith(suffix))
+        entries = os.listdir(self.fd)  # noqa: PTH208 (through the descriptor)
+        return sorted(n for n in entries if n.startswith(prefix) and n.endswith(suffix))
 
     def sound(self, name: str) -> bool:
         """Whether an entry is there, is ours or root's, and is what was put there."""
@@ -124,14 +124,14 @@ class Folder:
         except OSError:
             return False
         try:
-            found = os.fstat(fd)
-            if not trusted(found):
+            status = os.fstat(fd)
+            if not trusted(status):
                 return False
-            if stat.S_ISDIR(found.st_mode):
+            if stat.S_ISDIR(status.st_mode):
                 sound = sound_folder(fd, name)
             else:
-                sound = content_of(fd, name, found) is not None
-            if sound and time.time() - found.st_mtime > _DAY_S:
+                sound = content_of(fd, name, status) is not None
+            if sound and time.time() - status.st_mtime > _DAY_S:
                 # what is used stays; once a day is often enough
                 with suppress(OSError):
                     os.utime(fd)
@@ -148,8 +148,8 @@ class Folder:
         except OSError:
             return None
         try:
-            found = os.fstat(fd)
-            return content_of(fd, name, found) if trusted(found) else None
+            status = os.fstat(fd)
+            return content_of(fd, name, status) if trusted(status) else None
         except OSError:
             return None
         finally:
@@ -171,10 +171,10 @@ class Folder:
     def is_full(self, room: int = _ROOM) -> bool:
         """Whether there is no room for so many bytes, by default for even a small object."""
         try:
-            found = os.fstatvfs(self.fd)
+            space = os.fstatvfs(self.fd)
         except OSError:
             return False
-        return found.f_bavail * found.f_frsize < room or (found.f_files > 0 and found.f_favail == 0)
+        return space.f_bavail * space.f_frsize < room or (space.f_files > 0 and space.f_favail == 0)
 
     def used(self, name: str) -> float:
         """When an entry was last used, as far as that is known."""
@@ -191,7 +191,7 @@ class Folder:
             BuildError: another process has had it for too long, or the folder cannot be written.
         """
         deadline = time.monotonic() + WAIT_S
-        while (fd := self._try_lock(name)) is None:
+        while (fd := self._lock_nowait(name)) is None:
             if time.monotonic() > deadline:
                 raise BuildError(f"another process has been making {name} for {WAIT_S:.0f} s")
             time.sleep(_POLL_S)
@@ -200,7 +200,7 @@ class Folder:
         finally:
             self._unlock(name, fd)
 
-    def _try_lock(self, name: str) -> int | None:
+    def _lock_nowait(self, name: str) -> int | None:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
             fd = os.open(LOCK + name, flags, 0o600, dir_fd=self.fd)
@@ -257,7 +257,7 @@ class Folder:
         left = {name[len(LOCK) :] for name in names if name.startswith(LOCK)}
         left |= {_entry_of(name) for name in names if name.startswith(SCRATCH)}
         for entry in left:
-            fd = self._try_lock(entry) if entry != locked and _ENTRY.fullmatch(entry) else None
+            fd = self._lock_nowait(entry) if entry != locked and _ENTRY.fullmatch(entry) else None
             if fd is not None or entry == locked:
                 for name in names:
                     if name.startswith(SCRATCH) and _entry_of(name) == entry:
@@ -282,7 +282,7 @@ class Folder:
         try:
             if here.is_dir():
                 (here / SEAL).touch()
-                close_to_others(here)
+                remove_shared_write(here)
                 (here / SEAL).write_text(folder_seal(here, name))
             else:
                 seal_file(here, name)
@@ -348,13 +348,13 @@ def open_folder(path: Path | None = None) -> Folder:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise trouble(path, error) from None
-    found = os.fstat(fd)
-    problem = distrust(found)
+    status = os.fstat(fd)
+    problem = distrust(status)
     if problem is not None:
         os.close(fd)
         raise BuildError(f"the cache {path} is not trusted: {problem} ({VARIABLE} names another folder)")
     # one descriptor a folder for the life of the process: libraries are loaded by paths through it
-    key = (found.st_dev, found.st_ino)
+    key = (status.st_dev, status.st_ino)
     kept = _open.setdefault(key, fd)
     if kept != fd:
         os.close(fd)

@@ -62,7 +62,7 @@ SANITIZE_FLAGS = (
     "-fno-omit-frame-pointer",
 )
 _DETAIL_LINES = 40
-_TRIES = 3
+_ATTEMPTS = 3
 _LITTLE_ROOM, _MUCH_ROOM = 1 << 18, 1 << 26
 _T = TypeVar("_T")
 # what this process has loaded, by seal and mode: every load would be another copy
@@ -96,13 +96,13 @@ def compiler() -> CCompiler:
         argv = []
     if not argv or not given.isprintable():
         raise BuildError(f"CC is {given!r}, expected a command")
-    found = shutil.which(argv[0], path=None if "/" in argv[0] else confined.search_path())
-    if found is None:
+    cc_path = shutil.which(argv[0], path=None if "/" in argv[0] else confined.search_path())
+    if cc_path is None:
         raise BuildError(
             f"no C compiler: {argv[0]} is not on PATH (Debian, Ubuntu: install gcc and libc6-dev)"
         )
     # not resolved: ccache and the like go by the name that they are called by
-    path = Path(found).absolute()
+    path = Path(cc_path).absolute()
     return CCompiler((str(path), *argv[1:]), _identity(path, tuple(argv[1:])))
 
 
@@ -215,7 +215,7 @@ class Recipe:
             errors: what `load` raises when it cannot.
         """
         folder = cache.open_folder(self.cache_dir)
-        for _ in range(_TRIES):
+        for _ in range(_ATTEMPTS):
             made = self._made(folder)
             content = folder.content(made)
             if content is None:

@@ -81,15 +81,15 @@ def wanted() -> bool:
 
 def _prefixes(folders: Iterable[str]) -> list[str]:
     """Folders of programs, with what is installed beside them: PREFIX for PREFIX/bin."""
-    found = []
+    prefixes = []
     home = Path(os.environ.get("HOME") or "/")
     for name in folders:
         folder = Path(name)
-        found.append(name)
+        prefixes.append(name)
         above = folder.parent
         if folder.name in ("bin", "sbin", "libexec") and above not in (home, *home.parents):
-            found.append(str(above))
-    return found
+            prefixes.append(str(above))
+    return prefixes
 
 
 def readable(program: Path, more: Iterable[Path | str] = ()) -> list[str]:

@@ -11,11 +11,11 @@ MININET = Path("/usr/lib/python3/dist-packages/mininet")
 """A folder of pure Python, which runs with any version of it."""
 
 
-def see_mininet() -> bool:
+def add_mininet_path() -> bool:
     """Makes `mininet` importable, and nothing else of Debian's Python packages; whether there is one."""
-    found = importlib.util.find_spec("mininet")
+    installed = importlib.util.find_spec("mininet")
     # a folder of that name on the path, such as ours of scripts, is found, too, but has no __init__
-    if found is not None and found.origin is not None:
+    if installed is not None and installed.origin is not None:
         return True
     spec = importlib.util.spec_from_file_location("mininet", MININET / "__init__.py")
     if spec is None or spec.loader is None or not MININET.is_dir():

@@ -16,7 +16,7 @@ from tailrace.cbuild.cc import BuildError, Recipe, files_digest
 
 
 def extension(
-    name: str, sources: Sequence[Path], include: Sequence[Path], *, for_others: bool = False
+    name: str, sources: Sequence[Path], include: Sequence[Path], *, export_symbols: bool = False
 ) -> ModuleType:
     """The extension module, made of these C files.
 
@@ -40,7 +40,7 @@ def extension(
         spec = importlib.util.spec_from_file_location(name, path, loader=loader)
         assert spec is not None
         before = sys.getdlopenflags()
-        sys.setdlopenflags(os.RTLD_NOW | (os.RTLD_GLOBAL if for_others else 0))
+        sys.setdlopenflags(os.RTLD_NOW | (os.RTLD_GLOBAL if export_symbols else 0))
         try:
             module = importlib.util.module_from_spec(spec)
         finally:

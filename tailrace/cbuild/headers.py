@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import _cffi_backend  # type: ignore[import-untyped]
 
-from tailrace.cbuild.memoized import remembered
+from tailrace.cbuild.memoized import memoized
 
 if TYPE_CHECKING:
     from cffi import FFI
@@ -35,7 +35,7 @@ def declared(headers: Sequence[Path], beside: FFI | None = None) -> FFI:
     """
     before = () if beside is None else _texts[beside]
     texts = (*before, "\n".join(_declarations(header) for header in headers))
-    code = remembered("declared", (_cffi_backend.__version__, *texts), lambda: _parsed(texts).encode())
+    code = memoized("declared", (_cffi_backend.__version__, *texts), lambda: _parsed(texts).encode())
     names: dict[str, Any] = {"_ffi0": beside}
     exec(code, names)  # noqa: S102 - cffi's own text, of a cache that is believed as compiled code is
     made: FFI = names["ffi"]

@@ -12,7 +12,7 @@ from tailrace.cbuild.errors import BuildError
 from tailrace.cbuild.seals import FOOTER
 
 
-def recalled(kind: str, follows_from: Iterable[str], cache_dir: Path | None = None) -> bytes | None:
+def cached(kind: str, follows_from: Iterable[str], cache_dir: Path | None = None) -> bytes | None:
     """The same bytes where they were found before; None: they were not, or there is no cache."""
     try:
         content = open_folder(cache_dir).content(_entry(kind, follows_from))
@@ -22,11 +22,11 @@ def recalled(kind: str, follows_from: Iterable[str], cache_dir: Path | None = No
 
 
 def _entry(kind: str, follows_from: Iterable[str]) -> str:
-    whole = hashlib.sha256("\0".join(follows_from).encode()).hexdigest()
-    return f"{kind}-{whole[:32]}"
+    digest = hashlib.sha256("\0".join(follows_from).encode()).hexdigest()
+    return f"{kind}-{digest[:32]}"
 
 
-def remembered(
+def memoized(
     kind: str, follows_from: Iterable[str], find: Callable[[], bytes], cache_dir: Path | None = None
 ) -> bytes:
     """Some bytes, of the cache if they are there; without a cache they are found each time.

@@ -19,21 +19,21 @@ FOOTER = len(_MAGIC) + 32
 """Bytes of the seal at the end of an entry that is a file."""
 
 _MOST_FILE = 1 << 30
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_UNTRUSTED_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
-def distrust(found: os.stat_result) -> str | None:
+def distrust(status: os.stat_result) -> str | None:
     """Why others than this user and root may have written a file or folder; None: they have not."""
-    if found.st_uid not in (os.geteuid(), 0):
-        return f"it belongs to another user (uid {found.st_uid})"
-    if found.st_mode & _OTHERS_WRITE:
-        return f"others can write there (mode {stat.S_IMODE(found.st_mode):04o}; chmod go-w it)"
+    if status.st_uid not in (os.geteuid(), 0):
+        return f"it belongs to another user (uid {status.st_uid})"
+    if status.st_mode & _UNTRUSTED_WRITE:
+        return f"others can write there (mode {stat.S_IMODE(status.st_mode):04o}; chmod go-w it)"
     return None
 
 
-def trusted(found: os.stat_result) -> bool:
+def trusted(status: os.stat_result) -> bool:
     """Whether it is a file or folder that only this user and root may have written."""
-    return distrust(found) is None and (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))
+    return distrust(status) is None and (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode))
 
 
 def _hash_of(name: str) -> hashlib._Hash:
@@ -52,18 +52,18 @@ def seal_file(path: Path, name: str) -> None:
         os.fsync(file.fileno())
 
 
-def content_of(fd: int, name: str, found: os.stat_result) -> bytes | None:
+def content_of(fd: int, name: str, status: os.stat_result) -> bytes | None:
     """A sealed file's bytes, the seal included; None when they are not what was sealed."""
-    if not stat.S_ISREG(found.st_mode) or not FOOTER < found.st_size <= _MOST_FILE:
+    if not stat.S_ISREG(status.st_mode) or not FOOTER < status.st_size <= _MOST_FILE:
         return None
     with os.fdopen(os.dup(fd), "rb") as file:
-        content = file.read(found.st_size)
+        content = file.read(status.st_size)
     h = _hash_of(name)
     h.update(memoryview(content)[:-FOOTER])
     return content if content.endswith(_MAGIC + h.digest()) else None
 
 
-def close_to_others(folder: Path) -> None:
+def remove_shared_write(folder: Path) -> None:
     """Take from group and others the right to write, which Ubuntu's umask gives to all that a user makes.
 
     Raises:
@@ -83,12 +83,12 @@ def folder_seal(folder: Path, name: str) -> str:
     h = _hash_of(name)
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).as_posix()
-        found = path.lstat()
-        if inside == SEAL or (stat.S_ISDIR(found.st_mode) and trusted(found)):
+        status = path.lstat()
+        if inside == SEAL or (stat.S_ISDIR(status.st_mode) and trusted(status)):
             continue
-        if stat.S_ISLNK(found.st_mode) and found.st_uid in (os.geteuid(), 0):
+        if stat.S_ISLNK(status.st_mode) and status.st_uid in (os.geteuid(), 0):
             h.update(f"link {inside}\0{path.readlink()}\0".encode())
-        elif trusted(found) and found.st_size <= _MOST_FILE:
+        elif trusted(status) and status.st_size <= _MOST_FILE:
             h.update(f"file {inside}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\0".encode())
         else:
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(path))

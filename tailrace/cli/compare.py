@@ -45,10 +45,10 @@ def compare(
     """
     from tailrace.cli.experiment_command import Output, run_several
     from tailrace.experiments.plan.spec_list import split_schemes
-    from tailrace.spec.renamed import tell_renamed
+    from tailrace.spec.renamed import warn_renamed
 
     if schemes is not None:
-        tell_renamed("option", "--schemes", "--scheme")
+        warn_renamed("option", "--schemes", "--scheme")
     chosen = [*(scheme or ()), *([] if schemes is None else [schemes])]
     names = split_schemes(",".join(chosen)) if chosen else None
     run_several(experiment, names, Output(out, view, pcap), values=values, scale=scale, workers=workers)

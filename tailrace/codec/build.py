@@ -17,4 +17,4 @@ def codec_extension() -> ModuleType:
     Raises:
         BuildError: there is no C compiler, or Python's headers are missing.
     """
-    return extension("tailrace_codec", sorted(CODEC.glob("tc_*.c")), (CODEC,), for_others=True)
+    return extension("tailrace_codec", sorted(CODEC.glob("tc_*.c")), (CODEC,), export_symbols=True)

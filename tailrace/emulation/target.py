@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tailrace.bmv2.process import EXECUTABLE, MISSING
-from tailrace.cbuild.debian import see_mininet
+from tailrace.cbuild.debian import add_mininet_path
 from tailrace.sim.errors import TargetError
 
 _PROBE = ("unshare", "--net", "ip", "link", "add", "probe0", "type", "veth", "peer", "name", "probe1")
@@ -41,7 +41,7 @@ def probe_machine() -> Machine:
 def _no_mininet() -> str:
     if os.geteuid() != 0:
         return "not root"
-    if not see_mininet():
+    if not add_mininet_path():
         return "Mininet is not installed"
     for program in ("mnexec", "unshare", "ip"):
         if shutil.which(program) is None:

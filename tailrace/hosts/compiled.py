@@ -80,9 +80,9 @@ def find() -> Path | None:
     if wanted == INTERPRETED:
         return None
     try:
-        found = folder(root())
-        if found.is_dir() and open_folder(found.parent).sound(found.name):
-            return found
+        compiled = folder(root())
+        if compiled.is_dir() and open_folder(compiled.parent).sound(compiled.name):
+            return compiled
     except BuildError as error:
         if wanted == COMPILED:
             raise ImportError(f"{VARIABLE} is {COMPILED}, but {error}") from None
@@ -108,6 +108,6 @@ def why_interpreted() -> str:
     return f"NICs run interpreted, at half the speed or less in long runs; to compile them once: {HOW}"
 
 
-def pinned(found: Path) -> str:
+def pinned(compiled: Path) -> str:
     """A path to a set that leads to what `find` has verified, whatever becomes of the cache's own path."""
-    return open_folder(found.parent).place(found.name)
+    return open_folder(compiled.parent).place(compiled.name)

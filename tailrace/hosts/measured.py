@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tailrace.hosts.gaps.histogram import WHOLE, Bin, merged_bins
+from tailrace.hosts.gaps.histogram import PERMYRIAD, Bin, merged_bins
 
 RTTS = (1, 2, 3)
 """The thresholds of HF2T Table 1, in base RTTs."""
@@ -53,7 +53,7 @@ class Gaps:
         Raises:
             ValueError: there is no gap.
         """
-        rank = -(-self.count * permyriad // WHOLE)
+        rank = -(-self.count * permyriad // PERMYRIAD)
         for low_ns, count in self.bins:
             rank -= count
             if rank <= 0:

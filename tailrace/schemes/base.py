@@ -168,8 +168,8 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
     def resolved(self, kind: type[R], topology: Topology, context: SchemeContext, **more: Any) -> R:
         """The resolved scheme: what all schemes have, what is here under the same name, and `more`."""
         values = self.common(topology, context) | more
-        own = {name: getattr(self, name, None) for name in kind.__struct_fields__ if name not in values}
-        return kind(**values, **{name: value for name, value in own.items() if value is not None})
+        fields = {name: getattr(self, name, None) for name in kind.__struct_fields__ if name not in values}
+        return kind(**values, **{name: value for name, value in fields.items() if value is not None})
 
     def common(self, topology: Topology, context: SchemeContext) -> dict[str, Any]:
         """The values that all schemes have, but for the program."""

@@ -31,7 +31,7 @@ _EQUAL = 1.0
 
 
 @scheme
-class HermesNicConfig(SchemeConfig, frozen=True, kw_only=True):
+class HermesConfig(SchemeConfig, frozen=True, kw_only=True):
     """The NIC chooses the path; the first switch follows the UDP source port. NICs want ECN marks for it."""
 
     name: ClassVar[str] = "hermes"
@@ -69,10 +69,10 @@ class TagTable:
     def of(self, source_ip: str, target_ip: str) -> PathList:
         """The paths from one host to another one."""
         source, target = (self._topology.host_by_ip(ip).switch for ip in (source_ip, target_ip))
-        found = self._lists.get((source, target))
-        if found is None:
-            found = self._lists[source, target] = self._make(source, target)
-        return found
+        paths = self._lists.get((source, target))
+        if paths is None:
+            paths = self._lists[source, target] = self._make(source, target)
+        return paths
 
     def _make(self, source: str, target: str) -> PathList:
         # between hosts of one leaf there is but one

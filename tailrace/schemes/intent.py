@@ -43,7 +43,7 @@ def intent(
     """
     config = scheme.at(topology, down)
     program = load(config.program)
-    found: dict[str, SwitchIntent] = {}
+    intents: dict[str, SwitchIntent] = {}
     for plan in config.plans(topology, program, target, down, suppressed):
         if names is not None and plan.switch.name not in names:
             continue
@@ -55,8 +55,8 @@ def intent(
             *config.entities(plan),
         )
         _check_sizes(plan, entities)
-        found[plan.switch.name] = SwitchIntent(plan.switch.name, config.program, entities)
-    return found
+        intents[plan.switch.name] = SwitchIntent(plan.switch.name, config.program, entities)
+    return intents
 
 
 def _check_sizes(plan: EntryPlan, entities: tuple[P4Entity, ...]) -> None:

@@ -35,8 +35,8 @@ from tailrace.spec import SpecOptions, keys
 from tailrace.topology import Topology
 from tailrace.topology.timing import base_rtt_ns
 
-PLAIN = "plain"
-LETFLOW_VARIANTS = (PLAIN, HF2T)
+BASE_VARIANT = "plain"
+LETFLOW_VARIANTS = (BASE_VARIANT, HF2T)
 """LetFlow alone, or with NICs that make flowlets: the same as the key `hf2t`."""
 
 ALL, TOR = LETFLOW_TIERS = ("all", "tor")
@@ -56,7 +56,7 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
     about: ClassVar[str] = "a flow takes a random next hop after every pause"
     variant: Annotated[
         str, keys.choice("variant", f"{HF2T}: the same as {HF2T}=on", LETFLOW_VARIANTS, section="HF2T §4")
-    ] = PLAIN
+    ] = BASE_VARIANT
     gap_ns: Annotated[int | None, GAP] = None
     tiers: Annotated[str, TIERS] = ALL
     path: Annotated[str | None, PATH] = None
@@ -64,7 +64,7 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
 
     def checked(self, options: SpecOptions) -> LetflowConfig:
         check_share(options, self.path)
-        variant = PLAIN if self.hf2t is None else HF2T
+        variant = BASE_VARIANT if self.hf2t is None else HF2T
         if "variant" in options and variant != self.variant:
             raise options.error("variant", f"{variant} where {HF2T}={options.text(HF2T)}")
         return replace(self, variant=variant)
@@ -76,7 +76,7 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
                 f"scheme letflow: tiers={self.tiers} goes with path={SHORTEST}, found '{path}':"
                 " all switches of a Dragonfly have hosts"
             )
-        found = self.resolved(
+        resolved = self.resolved(
             ResolvedLetflow,
             topology,
             context,
@@ -85,8 +85,8 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
             tiers=self.tiers,
             path=path,
         )
-        checked_on(topology, self.name, found.dragonfly_paths)
-        return found
+        checked_on(topology, self.name, resolved.dragonfly_paths)
+        return resolved
 
 
 class ResolvedLetflow(dragonfly.MayDetour, frozen=True, kw_only=True):

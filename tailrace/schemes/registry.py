@@ -56,8 +56,8 @@ def with_scheme(document: Any, struct: type[Struct]) -> Struct:
     """
     # a struct knows only those heirs of Resolved that there are when it is made
     shape = msgspec.defstruct(struct.__name__, [("scheme", Any)], bases=(struct,), kw_only=True)
-    found = convert(document, shape)
-    values = {field: getattr(found, field) for field in struct.__struct_fields__}
+    converted = convert(document, shape)
+    values = {field: getattr(converted, field) for field in struct.__struct_fields__}
     return struct(**values | {"scheme": resolved_of(values["scheme"])})
 
 
@@ -73,10 +73,10 @@ def resolved_of(document: object) -> Resolved:
     if name not in kinds:
         raise SpecError(f"scheme: kind {name!r} is not known")
     try:
-        found: Resolved = msgspec.convert(document, type=kinds[name])
+        converted: Resolved = msgspec.convert(document, type=kinds[name])
     except msgspec.ValidationError as error:
         raise SpecError(f"scheme: {error}") from None
-    return found
+    return converted
 
 
 def _kinds(kind: type[Resolved]) -> Iterator[type[Resolved]]:

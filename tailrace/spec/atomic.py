@@ -27,12 +27,12 @@ def fresh_digits() -> str:
 def left_behind(folder: Path, prefix: str, age_s: float) -> list[Path]:
     """What has such a name, with digits at its end, and was not touched for so long."""
     name = re.compile(rf"{re.escape(prefix)}[0-9a-f]{{{_DIGITS}}}")
-    found = []
+    paths = []
     for path in folder.iterdir():
         with suppress(OSError):
             if name.fullmatch(path.name) and time.time() - path.lstat().st_mtime >= age_s:
-                found.append(path)
-    return found
+                paths.append(path)
+    return paths
 
 
 def write_file(path: Path, content: str | bytes) -> None:

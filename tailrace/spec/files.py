@@ -99,11 +99,11 @@ def json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     Raises:
         ValueError: a key stands twice; of two values one would be lost.
     """
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    result = dict(pairs)
+    if len(result) != len(pairs):
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
                 raise ValueError(f"key {json.dumps(key[:64])} stands twice in an object")
             seen.add(key)
-    return found
+    return result

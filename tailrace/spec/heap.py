@@ -36,9 +36,9 @@ def can_trim() -> bool:
 
 def trim() -> None:
     """Gives what is free back to the system; some milliseconds, in which other threads may run."""
-    give_back = _function("malloc_trim")
-    if give_back is not None:
-        give_back(0)
+    malloc_trim = _function("malloc_trim")
+    if malloc_trim is not None:
+        malloc_trim(0)
 
 
 async def keep_trimmed() -> None:

@@ -30,7 +30,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 import msgspec
 
 from tailrace.spec.errors import SpecError, UnitError
-from tailrace.spec.renamed import tell_renamed
+from tailrace.spec.renamed import warn_renamed
 from tailrace.spec.spec_string import Spec, SpecOptions
 from tailrace.spec.units import MOST_COUNT, format_bytes, format_rate, format_time
 
@@ -200,18 +200,18 @@ def fields_of(struct: type) -> dict[str, Key | type]:
     those that it inherits.
     """
     hints = get_type_hints(struct, include_extras=True)
-    own = [name for base in struct.__mro__ for name in inspect.get_annotations(base)]
+    names = [name for base in struct.__mro__ for name in inspect.get_annotations(base)]
     defaults = _defaults(struct)
-    found: dict[str, Key | type] = {}
-    for name in dict.fromkeys(own):
+    fields: dict[str, Key | type] = {}
+    for name in dict.fromkeys(names):
         hint = hints[name]
         notes = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
         for note in notes:
             if isinstance(note, Key):
-                found[name] = replace(note, default=defaults[name])
+                fields[name] = replace(note, default=defaults[name])
         if not notes and isinstance(hint, type) and has_fields(hint) and fields_of(hint):
-            found[name] = hint
-    return found
+            fields[name] = hint
+    return fields
 
 
 def has_fields(struct: type) -> bool:
@@ -221,20 +221,20 @@ def has_fields(struct: type) -> bool:
 
 def _defaults(struct: type) -> dict[str, Any]:
     if issubclass(struct, msgspec.Struct):
-        own = msgspec.structs.fields(struct)
-        return {field.name: REQUIRED if field.required else field.default for field in own}
-    found = {field.name: field.default for field in dataclasses.fields(struct)}  # type: ignore[arg-type]
-    return {name: REQUIRED if default is dataclasses.MISSING else default for name, default in found.items()}
+        fields = msgspec.structs.fields(struct)
+        return {field.name: REQUIRED if field.required else field.default for field in fields}
+    pairs = {field.name: field.default for field in dataclasses.fields(struct)}  # type: ignore[arg-type]
+    return {name: REQUIRED if default is dataclasses.MISSING else default for name, default in pairs.items()}
 
 
 def keys_of(*structs: type) -> tuple[Key, ...]:
     """All keys of some structs, in order, those of a struct's groups after its own."""
-    found: list[Key] = []
+    keys: list[Key] = []
     for struct in structs:
         fields = fields_of(struct).values()
-        found += [field for field in fields if isinstance(field, Key)]
-        found += keys_of(*(field for field in fields if not isinstance(field, Key)))
-    return tuple(found)
+        keys += [field for field in fields if isinstance(field, Key)]
+        keys += keys_of(*(field for field in fields if not isinstance(field, Key)))
+    return tuple(keys)
 
 
 def outside(values: object) -> str:
@@ -288,7 +288,7 @@ def current(spec: Spec, keys: Sequence[Key]) -> Spec:
         if name in spec.options and name != key:
             raise SpecError(f"{spec.title}: key {name!r} is given twice, once as {key!r}")
         if name != key:
-            tell_renamed(f"{spec.title}: key", key, name)
+            warn_renamed(f"{spec.title}: key", key, name)
         options[name] = value
     return replace(spec, options=options)
 

@@ -146,8 +146,8 @@ def expected(names: Iterable[str]) -> Iterator[None]:
         missing = sorted(set(names) - set(loaded()))
         if not missing:
             raise
-        told = f"the network has plug-ins that are not loaded here ({VARIABLE}): {', '.join(missing)}"
-        raise SpecError(f"{error}; {told}") from error
+        problem = f"the network has plug-ins that are not loaded here ({VARIABLE}): {', '.join(missing)}"
+        raise SpecError(f"{error}; {problem}") from error
 
 
 @contextmanager
@@ -311,11 +311,11 @@ def _files(path: Path) -> list[Path]:
         SpecError: there is none.
     """
     if path.is_dir():
-        found = sorted(file for file in path.glob("*.py") if not file.name.startswith("_"))
-        if not 1 <= len(found) <= MOST_FILES:
+        files = sorted(file for file in path.glob("*.py") if not file.name.startswith("_"))
+        if not 1 <= len(files) <= MOST_FILES:
             expected = f"expected 1 to {MOST_FILES} files NAME.py"
-            raise SpecError(f"plug-in {path}: {expected}, found {len(found)}")
-        return found
+            raise SpecError(f"plug-in {path}: {expected}, found {len(files)}")
+        return files
     if path.suffix != ".py" or not path.is_file():
         raise SpecError(f"plug-in {path}: expected a folder or a file NAME.py")
     return [path]
@@ -326,7 +326,7 @@ def _load_file(path: Path) -> None:
         source = read_bytes(path, MOST_BYTES)
     except OSError as error:
         raise SpecError(f"plug-in {path}: {error.strerror or error}") from None
-    found = hashlib.sha256(source).hexdigest()
+    digest = hashlib.sha256(source).hexdigest()
     name = f"{_PREFIX}{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -334,7 +334,7 @@ def _load_file(path: Path) -> None:
     module = importlib.util.module_from_spec(spec)
     # before it runs: dataclasses look their module up
     sys.modules[name] = module
-    _loaded[path] = found
+    _loaded[path] = digest
     _forget()
     try:
         exec(compile(source, path, "exec"), module.__dict__)  # noqa: S102 - this is what loading is

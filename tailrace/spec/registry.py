@@ -27,7 +27,7 @@ from typing import Generic, TypeVar
 from tailrace.spec import plugins
 from tailrace.spec.errors import SpecError
 from tailrace.spec.keys import Key, current, has_fields, keys_of, read, write
-from tailrace.spec.renamed import tell_renamed
+from tailrace.spec.renamed import warn_renamed
 from tailrace.spec.spec_string import Spec, parse
 from tailrace.spec.suggest import unknown
 
@@ -148,11 +148,11 @@ class Registry(Generic[T]):
         plugins.load()
         new = self._former.get(name)
         if new is not None:
-            tell_renamed(self._what, name, new)
-        found = self._entries.get(new or name)
-        if found is None:
+            warn_renamed(self._what, name, new)
+        entry = self._entries.get(new or name)
+        if entry is None:
             raise SpecError(f"{self._what} {unknown(name, self.names, self._files)}")
-        return found
+        return entry
 
     def keys(self, name: str) -> tuple[Key, ...]:
         """The keys of a name, those that all have among them."""
@@ -180,9 +180,9 @@ class Registry(Generic[T]):
         """
         if isinstance(thing, str):
             return thing
-        entry = next((one for one in self if one.struct is type(thing)), None)
+        entry = next((entry for entry in self if entry.struct is type(thing)), None)
         if entry is None:
-            kinds = ", ".join(one.struct.__name__ for one in self)
+            kinds = ", ".join(entry.struct.__name__ for entry in self)
             raise SpecError(f"{self._what}: expected a text or one of {kinds}, found {type(thing).__name__}")
         spec = Spec(entry.name, write(thing), self._what)
         if read(spec, entry.struct, self._also) != thing:

@@ -8,7 +8,7 @@ import sys
 
 
 @functools.cache
-def tell_renamed(what: str, old: str, new: str) -> None:
+def warn_renamed(what: str, old: str, new: str) -> None:
     """Say on standard error, once in a process, that `what` has a new name."""
     sys.stderr.write(
         f"tailrace: {what} {old!r} is called {new!r} now; the old name ends with the next release\n"

@@ -21,7 +21,7 @@ from tailrace.spec.units import MOST_NS, format_time
 
 T = TypeVar("T")
 
-_PLAIN = (str, bytes, bool, Fraction, type(None))
+_UNSCALED = (str, bytes, bool, Fraction, type(None))
 """What has no unit."""
 
 _UNITS = ("_ns", "_bps")
@@ -57,7 +57,7 @@ def _has_fields(value: object) -> bool:
 
 def _scaled(name: str, value: Any, scale: Fraction) -> Any:
     """A value that stands under a name."""
-    if isinstance(value, _PLAIN):
+    if isinstance(value, _UNSCALED):
         return value
     if isinstance(value, int | float):
         return _number(name, value, scale)

@@ -31,7 +31,7 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 MOST_BYTES = 4 << 20
 """Of a file: an experiment, or a distribution of sizes."""
 
-_PLAIN = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", type(None): "null"}
+_KINDS = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", type(None): "null"}
 
 
 class KeyProblemError(SpecError):
@@ -248,10 +248,10 @@ def _has_dataclass(hint: Any) -> bool:
 
 def _expected(hint: Any) -> str:
     """What a field's Meta says that it expects, else what its type allows."""
-    return _description(hint) or " or ".join(dict.fromkeys(map(_plain, _options(hint))))
+    return _description(hint) or " or ".join(dict.fromkeys(map(_kind_name, _options(hint))))
 
 
-def _plain(kind: Any) -> str:
+def _kind_name(kind: Any) -> str:
     origin, args = get_origin(kind), get_args(kind)
     if origin is Literal:
         return " or ".join(map(repr, args))
@@ -262,7 +262,7 @@ def _plain(kind: Any) -> str:
     if origin is dict or _is_record(kind):
         tag = _tag(kind)
         return f"a table with {tag[0]} {tag[1]!r}" if tag[0] else "a table"
-    return _PLAIN.get(kind, "a path" if kind is Path else "another value")
+    return _KINDS.get(kind, "a path" if kind is Path else "another value")
 
 
 def _description(hint: Any) -> str:

@@ -122,8 +122,8 @@ class SpecOptions:
     def error(self, key: str, expected: str) -> SpecError:
         """The error for a value that is not what was expected."""
         value = self.spec.options.get(key)
-        found = "" if value is None else f", found {_shown(value)!r}"
-        return SpecError(f"{self.spec.title}: {key} must be {expected}{found}")
+        suffix = "" if value is None else f", found {_shown(value)!r}"
+        return SpecError(f"{self.spec.title}: {key} must be {expected}{suffix}")
 
     def _take(self, key: str, default: _T | None, convert: Callable[[str], _T]) -> _T:
         text = self.spec.options.get(key)

@@ -20,8 +20,8 @@ def expected(name: object, known: Iterable[str], also: str = "") -> str:
         also: what could stand there and is no name, such as FILE.csv.
     """
     names = list(known)
-    if meant := close(name, names):
-        return f"did you mean {meant[0]}?"
+    if matches := close(name, names):
+        return f"did you mean {matches[0]}?"
     if len(names) > _MOST_NAMES:
         names = [f"one of {len(names)} such as {', '.join(names[:_SHOWN])}"]
     if not names and not also:

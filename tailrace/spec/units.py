@@ -49,7 +49,7 @@ def split(text: str) -> tuple[Decimal, str]:
     return Decimal(match[1]), match[2]
 
 
-def whole(value: Decimal, text: str, most: int = MOST_INTEGER, shown: str = "") -> int:
+def exact_integer(value: Decimal, text: str, most: int = MOST_INTEGER, shown: str = "") -> int:
     """The value as an integer; UnitError where it is none, or more than `most` (`text` is what the user
     wrote, `shown` is `most` for people).
     """
@@ -65,7 +65,7 @@ def _parse(text: str, units: Mapping[str, int], what: str, smallest: str, most: 
     factor = units.get(unit or smallest)
     if factor is None:
         raise UnitError(f"{text!r} is no {what}; units are {', '.join(units)}")
-    return whole(value * factor, text, most, _format(most, units))
+    return exact_integer(value * factor, text, most, _format(most, units))
 
 
 def parse_rate_bps(text: str) -> int:
@@ -79,7 +79,7 @@ def parse_rate_bps(text: str) -> int:
     factor = {name.lower(): factor for name, factor in _BPS.items()}.get(unit.lower() or "bps")
     if factor is None:
         raise UnitError(f"{text!r} is no rate; units are {', '.join(_BPS)}")
-    return whole(value * factor, text, MOST_BPS, format_rate(MOST_BPS))
+    return exact_integer(value * factor, text, MOST_BPS, format_rate(MOST_BPS))
 
 
 def parse_time_ns(text: str) -> int:

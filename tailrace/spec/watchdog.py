@@ -85,8 +85,8 @@ def of_switch(storm: str = "drop", time_scale: float = 1) -> Watchdog:
         storm: one of STORMS.
     """
     time_ns = round(WATCHDOG_NS * time_scale)
-    found = Watchdog(time_ns, time_ns)
-    return NO_WATCHDOG if storm == "off" else replace(found, action="ignore" if storm == "ignore" else "drop")
+    usual = Watchdog(time_ns, time_ns)
+    return NO_WATCHDOG if storm == "off" else replace(usual, action="ignore" if storm == "ignore" else "drop")
 
 
 def of_host(rate_bps: int, xoff_bytes: int, action: StormAction = "drop") -> Watchdog:
@@ -117,16 +117,16 @@ def parse_watchdog(text: str) -> Watchdog:
     """
     if text == "off":
         return NO_WATCHDOG
-    found: dict[str, object] = {}
+    fields: dict[str, object] = {}
     for item in text.split(","):
         key, equals, value = item.partition("=")
         if not equals or key not in _KEYS:
             raise UnitError(f"{item!r}: expected one of {', '.join(_KEYS)} with its value")
         name, parse = _KEYS[key]
-        if name in found:
+        if name in fields:
             raise UnitError(f"{key} is there twice")
-        found[name] = parse(value)
-    return Watchdog(**found)  # type: ignore[arg-type]
+        fields[name] = parse(value)
+    return Watchdog(**fields)  # type: ignore[arg-type]
 
 
 def _time(text: str) -> int:

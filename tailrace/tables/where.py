@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from tailrace.p4rt.values import Value
 from tailrace.spec import SpecError
-from tailrace.spec.renamed import tell_renamed
+from tailrace.spec.renamed import warn_renamed
 from tailrace.spec.suggest import expected
 from tailrace.tables.compare import MisfitError, passes, truth
 from tailrace.tables.listing import Listing, Row
@@ -118,7 +118,7 @@ class Where:
     def _check_name(self, test: _Test, known: set[str]) -> None:
         now = _RENAMED.get(test.name)
         if test.name not in known and now in known:
-            tell_renamed("field", test.name, now)
+            warn_renamed("field", test.name, now)
             return
         if any(name == test.name or name.endswith("." + test.name) for name in known):
             return

@@ -99,7 +99,7 @@ class Index:
                 raise self._error(f"a link joins {link.a} to itself")
             add(link.a, link.a_port, Peer("switch", link.b, link.b_port, link.rate_bps, link.delay_ns))
             add(link.b, link.b_port, Peer("switch", link.a, link.a_port, link.rate_bps, link.delay_ns))
-        return {name: dict(sorted(found.items())) for name, found in ports.items()}
+        return {name: dict(sorted(peers.items())) for name, peers in ports.items()}
 
     def _check_connected(self) -> None:
         start = next(iter(self.switches))
@@ -128,9 +128,9 @@ class Index:
             users.setdefault(network, set()).add(host.switch)
         prefixes: dict[str, tuple[IPv4Network, ...]] = {}
         for name, hosts in self.hosts_of.items():
-            own = {host: of_host[host.name] for host in hosts}
-            found = {net if len(users[net]) == 1 else IPv4Network(host.ip) for host, net in own.items()}
-            prefixes[name] = tuple(sorted(found))
+            nets = {host: of_host[host.name] for host in hosts}
+            unique = {net if len(users[net]) == 1 else IPv4Network(host.ip) for host, net in nets.items()}
+            prefixes[name] = tuple(sorted(unique))
         return prefixes
 
     def _restricted_prefixes(self, topology: Topology) -> dict[str, tuple[IPv4Network, ...]]:

@@ -39,11 +39,11 @@ def parts(topology: Topology, ranks: int) -> dict[str, int]:
             break
     else:
         blocks = [[[switch] for switch in topology.switches]]
-    found = {}
+    parts = {}
     for block in blocks:
         for index, unit in enumerate(block):
-            found.update({switch.name: index * ranks // len(block) for switch in unit})
-    return found | {host.name: found[host.switch] for host in topology.hosts}
+            parts.update({switch.name: index * ranks // len(block) for switch in unit})
+    return parts | {host.name: parts[host.switch] for host in topology.hosts}
 
 
 _Blocks = list[Sequence[Sequence[Switch]]]

@@ -89,8 +89,8 @@ def least_delays_ns(topology: Topology) -> dict[str, dict[int, int]]:
     delays: dict[tuple[str, str], int] = {}
     for link in topology.links:
         for pair in ((link.a, link.b), (link.b, link.a)):
-            found = link.delay_ns + topology.latency_ns
-            delays[pair] = min(found, delays.get(pair, found))
+            delay_ns = link.delay_ns + topology.latency_ns
+            delays[pair] = min(delay_ns, delays.get(pair, delay_ns))
     neighbours: dict[str, list[tuple[str, int]]] = {switch.name: [] for switch in topology.switches}
     for (a, b), delay_ns in delays.items():
         neighbours[a].append((b, delay_ns))
@@ -103,10 +103,10 @@ def least_delays_ns(topology: Topology) -> dict[str, dict[int, int]]:
             for name, so_far_ns in ring.items():
                 for peer, delay_ns in neighbours[name]:
                     if peer not in seen:
-                        found = so_far_ns + delay_ns
-                        farther[peer] = min(found, farther.get(peer, found))
-            for name, found in farther.items():
-                least[name][links] = min(found, least[name].get(links, found))
+                        total_ns = so_far_ns + delay_ns
+                        farther[peer] = min(total_ns, farther.get(peer, total_ns))
+            for name, total_ns in farther.items():
+                least[name][links] = min(total_ns, least[name].get(links, total_ns))
             seen.update(farther)
             ring = farther
     return least

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from tailrace.experiments.plan.nic import nic_config
-from tailrace.hosts.gaps.histogram import WHOLE
+from tailrace.hosts.gaps.histogram import PERMYRIAD
 from tailrace.hosts.options import hf2t as config_hf2t
 from tailrace.hosts.options import hf2t_spec as scheme_hf2t
 from tailrace.hosts.options.transports import Dctcp
@@ -52,5 +52,5 @@ def test_a_timeout_is_a_loss_only_where_nothing_is_trimmed(scheme: str, trim: st
 
 def test_words_of_hf2t_allow_what_nics_allow() -> None:
     """Their bounds are those of the NIC's settings, which the controller does not know."""
-    assert scheme_hf2t.LEAST_PERCENTILE * WHOLE == 100 * config_hf2t.LEAST_PERCENTILE
-    assert 100 * scheme_hf2t.PERCENTILE_STEPS == WHOLE
+    assert scheme_hf2t.LEAST_PERCENTILE * PERMYRIAD == 100 * config_hf2t.LEAST_PERCENTILE
+    assert 100 * scheme_hf2t.PERCENTILE_STEPS == PERMYRIAD

@@ -16,7 +16,7 @@ from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.spec_list import case_name, labels, split_schemes
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
-from tailrace.spec.renamed import tell_renamed
+from tailrace.spec.renamed import warn_renamed
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_no_fault_takes_a_preset_s_away() -> None:
 
 def test_a_former_key_goes_on_working(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`watch` is `follow` now, at the top and within a scale; one line says so."""
-    tell_renamed.cache_clear()
+    warn_renamed.cache_clear()
     path = tmp_path / "it.toml"
     path.write_text('scheme = "ecmp"\nwatch = [2]\n[scale.small]\nwatch = [3]\n')
     assert read_experiment(path).follow == (2,)

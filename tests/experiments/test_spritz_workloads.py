@@ -16,7 +16,7 @@ from tailrace.experiments.workloads.congested_groups import gates
 from tailrace.experiments.workloads.workload import Traffic, parse_workload
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.spec import SpecError
-from tailrace.spec.renamed import tell_renamed
+from tailrace.spec.renamed import warn_renamed
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.shortest import next_hops
 
@@ -300,7 +300,7 @@ def test_seed_decides(words: str) -> None:
 
 def test_the_former_name_goes_on_working(capsys: pytest.CaptureFixture[str]) -> None:
     """For one release; standard error is told the new one."""
-    tell_renamed.cache_clear()
+    warn_renamed.cache_clear()
     former, now = parse_workload("motivating:free=1"), parse_workload("congested-groups:free=1")
     assert former == now
     assert capsys.readouterr().err == (

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.hosts.gaps.histogram import MOST_BINS, MOST_GAP_NS, WHOLE, GapHistogram, bin_of, low_ns
+from tailrace.hosts.gaps.histogram import MOST_BINS, MOST_GAP_NS, PERMYRIAD, GapHistogram, bin_of, low_ns
 
 ERROR = Fraction(1, 128)
 PERCENTILES = (5_000, 9_000, 9_750, 9_900, 9_990, 9_999)
@@ -18,7 +18,7 @@ PERCENTILES = (5_000, 9_000, 9_750, 9_900, 9_990, 9_999)
 
 def least_kept(gaps: list[int], permyriad: int) -> int:
     """The least number that no more than the rest of the gaps reach: what a quantile is, by its definition."""
-    rest = Fraction(len(gaps) * (WHOLE - permyriad), WHOLE)
+    rest = Fraction(len(gaps) * (PERMYRIAD - permyriad), PERMYRIAD)
     candidates: list[int] = sorted({0, *(gap + 1 for gap in gaps), *gaps})
     return next(one for one in candidates if sum(gap >= one for gap in gaps) <= rest)
 
@@ -39,7 +39,7 @@ def check(gaps: list[int]) -> None:
         assert exact <= found <= Fraction(exact) * (1 + ERROR)
         assert exact == found or found > 256
         # whatever the error, the share is kept
-        assert sum(gap >= found for gap in gaps) * WHOLE <= len(gaps) * (WHOLE - permyriad)
+        assert sum(gap >= found for gap in gaps) * PERMYRIAD <= len(gaps) * (PERMYRIAD - permyriad)
     for gap in gaps[:20]:
         for near in (gap - 1, gap, gap + 1):
             counted = made.at_least(max(0, near))

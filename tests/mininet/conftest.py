@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tailrace.cbuild.debian import see_mininet
+from tailrace.cbuild.debian import add_mininet_path
 from tailrace.schemes.base import resolve
 from tailrace.schemes.registry import parse_scheme
 from tailrace.spec.scale import scaled
@@ -33,7 +33,7 @@ def why_not() -> str | None:
     """Why this machine cannot run Mininet; None: it can."""
     if os.geteuid() != 0:
         return "needs root"
-    if not see_mininet() or shutil.which("mnexec") is None:
+    if not add_mininet_path() or shutil.which("mnexec") is None:
         return "Mininet is not installed"
     probe = subprocess.run(["unshare", "--net", "--pid", "--fork", "true"], capture_output=True, check=False)
     return None if probe.returncode == 0 else "no right to make namespaces"

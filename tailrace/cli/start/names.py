@@ -45,11 +45,9 @@ def names_of(kind: str) -> Names:
     module = f"tailrace.{_REGISTRIES[kind].partition(':')[0]}"
     if module in sys.modules or os.environ.get(_PLUGINS):
         return _registered(kind)
-    from tailrace.cbuild.memoized import remembered
+    from tailrace.cbuild.memoized import memoized
 
-    found: Names = json.loads(
-        remembered("names", _state(kind), lambda: json.dumps(_registered(kind)).encode())
-    )
+    found: Names = json.loads(memoized("names", _state(kind), lambda: json.dumps(_registered(kind)).encode()))
     return found
 
 

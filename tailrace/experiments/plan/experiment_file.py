@@ -38,7 +38,7 @@ from tailrace.experiments.plan.known import scheme_of
 from tailrace.experiments.plan.seeds import parse_seeds
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
-from tailrace.spec.renamed import tell_renamed
+from tailrace.spec.renamed import warn_renamed
 from tailrace.spec.schema import KeyProblemError, convert, given, in_file, read_toml
 from tailrace.spec.spec_string import check_text
 from tailrace.spec.suggest import expected, unknown
@@ -192,7 +192,7 @@ def _file(path: Path) -> ExperimentFile:
     for table in (values, values.get("elsewhere"), *(scales.values() if isinstance(scales, dict) else ())):
         for old, new in FORMER.items():
             if isinstance(table, dict) and old in table and new not in table:
-                tell_renamed(f"{path}: key", old, new)
+                warn_renamed(f"{path}: key", old, new)
                 table[new] = table.pop(old)
     file = convert(values, ExperimentFile)
     for name in SCALES:

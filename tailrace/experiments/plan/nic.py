@@ -34,7 +34,7 @@ from tailrace.experiments.plan.pfc import REACTION_NS
 from tailrace.experiments.workloads.under_way import most_at_once
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
-from tailrace.hosts.gaps.histogram import WHOLE
+from tailrace.hosts.gaps.histogram import PERMYRIAD
 from tailrace.hosts.options.hf2t import Hf2tConfig, train_gaps
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.options.transport import TRANSPORTS, Transport
@@ -212,7 +212,7 @@ def hf2t_config(topology: Topology, scheme: Resolved, switches: Target) -> Hf2tC
     if spec is None:
         return None
     gap_ns = spec.stretch_ns or scheme.flowlet_gap_ns or base_rtt_ns(topology, scheme.frame_bytes)
-    percentile = round(spec.percentile * WHOLE / 100)
+    percentile = round(spec.percentile * PERMYRIAD / 100)
     return Hf2tConfig(
         threshold_ns=switches.ticks(gap_ns) * switches.tick_ns,
         percentile=percentile,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from tailrace.hosts.gaps.histogram import WHOLE, GapHistogram
+from tailrace.hosts.gaps.histogram import PERMYRIAD, GapHistogram
 
 
 class Lag:
@@ -21,4 +21,4 @@ class Lag:
 
     def quantile_ns(self, share: float) -> int:
         """A bound that this share of all delays keeps, at most a 128th too large; 0 without any."""
-        return min(self._delays.quantile_ns(round(share * WHOLE)), self.max_ns)
+        return min(self._delays.quantile_ns(round(share * PERMYRIAD)), self.max_ns)

@@ -35,15 +35,15 @@ def inside(netns: str | int | None) -> Iterator[None]:
         yield
         return
     path = namespace_path(netns)
-    own = os.open(_OWN, os.O_RDONLY)
+    current = os.open(_OWN, os.O_RDONLY)
     try:
         _enter(path)
         try:
             yield
         finally:
-            _set(own, _OWN)
+            _set(current, _OWN)
     finally:
-        os.close(own)
+        os.close(current)
 
 
 def _enter(path: Path) -> None:

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tailrace.hosts.gaps.histogram import WHOLE, GapHistogram
+from tailrace.hosts.gaps.histogram import PERMYRIAD, GapHistogram
 from tailrace.hosts.options.hf2t import Hf2tConfig
 from tailrace.spec.constants import NS_BITS
 
@@ -72,7 +72,8 @@ class Learner:
         """Nothing is known but what the settings say."""
         self._permyriad: int = config.percentile
         self._train_gaps: int = config.train_gaps
-        self._rest = self._train_gaps * (WHOLE - self._permyriad)  # gaps of a window beyond T, times WHOLE
+        # gaps of a window beyond T, times PERMYRIAD
+        self._rest = self._train_gaps * (PERMYRIAD - self._permyriad)
         self._learns: bool = config.t_ns is None
         self._retrain: bool = config.retrain
         self._gaps = GapHistogram()
@@ -107,7 +108,7 @@ class Learner:
         self._gaps.clear()
 
     def _disagrees(self, found_ns: int) -> bool:
-        above = self._above * WHOLE
+        above = self._above * PERMYRIAD
         if above > _SHIFT_FACTOR * self._rest:
             return True
         return above * _SHIFT_FACTOR < self._rest and (self.t_ns - found_ns) * _LEAST_CHANGE > self.t_ns

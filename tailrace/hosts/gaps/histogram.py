@@ -21,7 +21,7 @@ MOST_BITS: Final = 61
 
 MOST_GAP_NS: Final = (1 << MOST_BITS) - 1
 MOST_BINS: Final = (1 << _FRACTION_BITS) * (MOST_BITS - _FRACTION_BITS + 1)
-WHOLE: Final = 10_000
+PERMYRIAD: Final = 10_000
 """Shares of all gaps are in this many parts (permyriads)."""
 
 
@@ -88,7 +88,7 @@ class GapHistogram:
             exactly. The least number q that keeps it may be shorter: q <= T <= q * (1 + 1/128), and T is q
             below 256 ns. 0 without any gap.
         """
-        rest = self.count * (WHOLE - permyriad) // WHOLE
+        rest = self.count * (PERMYRIAD - permyriad) // PERMYRIAD
         bins = self._bins
         number = len(bins)
         while number > 0 and rest >= bins[number - 1]:

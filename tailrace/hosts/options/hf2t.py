@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tailrace.hosts.errors import check_keys, check_setting
-from tailrace.hosts.gaps.histogram import WHOLE
+from tailrace.hosts.gaps.histogram import PERMYRIAD
 from tailrace.hosts.options.ranges import ABOVE_0, FROM_0
 from tailrace.spec import keys
 
-LEAST_PERCENTILE = WHOLE // 2
+LEAST_PERCENTILE = PERMYRIAD // 2
 LEAST_TRAIN_GAPS = 100
 TAIL_GAPS = 100
 """So many of the gaps that T is learnt from are to be as long as T or longer. In a random sample the share
@@ -20,13 +20,13 @@ beyond a quantile of it has a standard error of 1/sqrt(100), a tenth, then, whic
 every 55 us. 10000 gaps are what a NIC of 100 Gb/s sends in about 1 ms, so both are among them.
 """
 
-_PERCENTILE = keys.integer("percentile", "of gaps, in permyriads", least=LEAST_PERCENTILE, most=WHOLE - 1)
+_PERCENTILE = keys.integer("percentile", "of gaps, in permyriads", least=LEAST_PERCENTILE, most=PERMYRIAD - 1)
 _TRAIN = keys.integer("train", "gaps from which T is learnt", least=LEAST_TRAIN_GAPS)
 
 
 def train_gaps(percentile: int) -> int:
     """How many gaps put TAIL_GAPS beyond a percentile, in permyriads and below 10000: 10000 for the 99th."""
-    return max(LEAST_TRAIN_GAPS, -(-TAIL_GAPS * WHOLE // (WHOLE - percentile)))
+    return max(LEAST_TRAIN_GAPS, -(-TAIL_GAPS * PERMYRIAD // (PERMYRIAD - percentile)))
 
 
 @dataclass(frozen=True, slots=True)

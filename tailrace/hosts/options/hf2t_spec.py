@@ -36,10 +36,10 @@ def _percentile(options: SpecOptions, key: str) -> float:
         return DEFAULT_PERCENTILE
     expected = f"{ON}, {OFF} or a percentile from {LEAST_PERCENTILE:g} to below 100"
     try:
-        found = options.number(key)
+        percentile = options.number(key)
     except SpecError:
         raise options.error(key, expected) from None
-    steps = round(found * PERCENTILE_STEPS)
+    steps = round(percentile * PERCENTILE_STEPS)
     if not LEAST_PERCENTILE * PERCENTILE_STEPS <= steps < 100 * PERCENTILE_STEPS:
         raise options.error(key, expected)
     return steps / PERCENTILE_STEPS

@@ -91,31 +91,31 @@ class Hermes(Steering):
     def _new_path(self, now_ns: int) -> int:
         kinds = [self._host.kind(now_ns, path) for path in range(len(self._evs))]
         for wanted in (GOOD, GREY):
-            found = [path for path in range(len(kinds)) if kinds[path] == wanted]
-            if found:
-                return self._least_used(now_ns, found)
-        found = [path for path in range(len(kinds)) if kinds[path] != FAILED]
-        return self._draw(found or list(range(len(kinds))))
+            candidates = [path for path in range(len(kinds)) if kinds[path] == wanted]
+            if candidates:
+                return self._least_used(now_ns, candidates)
+        candidates = [path for path in range(len(kinds)) if kinds[path] != FAILED]
+        return self._draw(candidates or list(range(len(kinds))))
 
     def _better_path(self, now_ns: int) -> int:
         host, present = self._host, self.path
         for wanted in (GOOD, GREY):
-            found = [
+            candidates = [
                 path
                 for path in range(len(self._evs))
                 if host.kind(now_ns, path) == wanted and host.paths.notably_better(now_ns, path, present)
             ]
-            if found:
-                return self._least_used(now_ns, found)
+            if candidates:
+                return self._least_used(now_ns, candidates)
         return present
 
-    def _least_used(self, now_ns: int, found: list[int]) -> int:
-        used = [self._host.paths.used_bytes(now_ns, path) for path in found]
+    def _least_used(self, now_ns: int, candidates: list[int]) -> int:
+        used = [self._host.paths.used_bytes(now_ns, path) for path in candidates]
         least = min(used)
-        return self._draw([found[i] for i in range(len(found)) if used[i] == least])
+        return self._draw([candidates[i] for i in range(len(candidates)) if used[i] == least])
 
-    def _draw(self, found: list[int]) -> int:
-        return found[0] if len(found) == 1 else found[int(self._rng.random() * len(found))]
+    def _draw(self, paths: list[int]) -> int:
+        return paths[0] if len(paths) == 1 else paths[int(self._rng.random() * len(paths))]
 
     def on_frame(self, now_ns: int, frame_bytes: int) -> None:
         """The packet that was sent just now has this length as a frame."""

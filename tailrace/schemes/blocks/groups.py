@@ -55,8 +55,8 @@ def slot_table(members: Ports, live: frozenset[int]) -> Ports:
     slots = []
     for slot in range(count * copies):
         owner, copy = slot % count, slot // count
-        others = [members[(owner + 1 + (copy + i) % max(1, count - 1)) % count] for i in range(count - 1)]
-        slots.append(next(port for port in (members[owner], *others) if port in live))
+        spares = [members[(owner + 1 + (copy + i) % max(1, count - 1)) % count] for i in range(count - 1)]
+        slots.append(next(port for port in (members[owner], *spares) if port in live))
     return tuple(slots)
 
 

@@ -96,21 +96,21 @@ def path_config(plan: EntryPlan, paths: DragonflyPaths) -> P4Entity:
 def path_entries(plan: EntryPlan) -> Iterator[P4Entity]:
     """Next hops of packets from the same group, and all paths to other groups."""
     assert isinstance(plan, DragonflyPlan), "only these programs choose among paths"
-    own = plan.place
-    for toward, group in own.onward.items():
+    place = plan.place
+    for toward, group in place.onward.items():
         yield P4TableEntry(
             "onward_groups",
             match=P4TableMatch(toward=toward),
             action=P4TableAction("onward", group=group.id, size=len(group.slots)),
         )
-    for number, links in enumerate(own.detours):
+    for number, links in enumerate(place.detours):
         for slot, link in enumerate(links):
             yield P4TableEntry(
                 "detours",
                 match=P4TableMatch(list=number, slot=slot),
                 action=P4TableAction("detour", port=link.port, group=link.group, links=link.links),
             )
-    for toward, far in own.far.items():
+    for toward, far in place.far.items():
         for slot, link in enumerate(far.paths):
             yield P4TableEntry(
                 "minimal_paths",
@@ -126,6 +126,6 @@ def path_entries(plan: EntryPlan) -> Iterator[P4Entity]:
                 list=far.detours,
                 first=far.first,
                 count=far.count,
-                detours=len(own.detours[far.detours]) - far.count,
+                detours=len(place.detours[far.detours]) - far.count,
             ),
         )

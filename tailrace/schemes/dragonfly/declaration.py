@@ -69,12 +69,12 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
             return self.bounded(topology, context, mode=self.hop_mode)
         gap_ns = base_rtt_ns(topology, context.frame_bytes) if self.gap_ns is None else self.gap_ns
         more = {"program": app.PROGRAM, "gap_ns": gap_ns}
-        found = self.resolved(ResolvedRouting, topology, context, **more)
-        checked_on(topology, self.name, found.dragonfly_paths)
+        resolved = self.resolved(ResolvedRouting, topology, context, **more)
+        checked_on(topology, self.name, resolved.dragonfly_paths)
         for key, value in (("trim", self.trim), ("repair", self.repair), ("frame", self.frame_bytes)):
             if value is not None:
                 raise IntentError(f"scheme {self.name}: {key} goes with draw=hop")
-        return found
+        return resolved
 
 
 @scheme

@@ -191,8 +191,8 @@ def base_rtts_ns(topology: Topology, frame_bytes: int) -> tuple[int, ...]:
     to send the frame; 0: no shortest path has so many.
     """
     least: dict[int, int] = {0: 0}
-    for found in least_delays_ns(topology).values():
-        for links, delay_ns in found.items():
+    for delays in least_delays_ns(topology).values():
+        for links, delay_ns in delays.items():
             least[links] = min(delay_ns, least.get(links, delay_ns))
     ends_ns = hosts_links_ns(topology, frame_bytes) - sending_ns(frame_bytes, slowest_bps(topology))
     ack_ns = sending_ns(ACK_BYTES, slowest_bps(topology))
@@ -237,7 +237,7 @@ def _candidate_actions(program: P4Program) -> list[tuple[str, list[str]]]:
     """The actions that name next hops, the smallest first, each with its parameters for ports."""
     schema = program.schema
     called = [schema.actions[action.alias] for action in schema.tables["candidates"].actions]
-    found = [
+    actions = [
         (action.alias, [param.name for param in action.params if param.name != "count"]) for action in called
     ]
-    return sorted((action for action in found if action[1]), key=lambda action: len(action[1]))
+    return sorted((action for action in actions if action[1]), key=lambda action: len(action[1]))

@@ -83,10 +83,10 @@ _AGE_MARGIN = 2
 
 
 def _buckets(options: SpecOptions, key: str) -> int:
-    found = options.integer(key, least=1)
-    if found & (found - 1):
+    buckets = options.integer(key, least=1)
+    if buckets & (buckets - 1):
         raise options.error(key, "a power of two")
-    return found
+    return buckets
 
 
 def _growth(options: SpecOptions, key: str) -> float:
@@ -244,9 +244,11 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         more["min_left_packets"] = min(-(-bdp // frame_bytes), MOST_LEFT) if left is None else left
         more["obey_bytes"] = self.credit_bytes + OBEY_BDPS * bdp
         more["pause_quanta"] = MAX_QUANTA if context.lossless else _quanta(topology, frame_bytes)
-        found = self.resolved(ResolvedFlowcutNic if in_nics else ResolvedFlowcut, topology, context, **more)
-        checked_on(topology, self.name, found.dragonfly_paths)
-        return found
+        resolved = self.resolved(
+            ResolvedFlowcutNic if in_nics else ResolvedFlowcut, topology, context, **more
+        )
+        checked_on(topology, self.name, resolved.dragonfly_paths)
+        return resolved
 
 
 def _quanta(topology: Topology, frame_bytes: int) -> int:

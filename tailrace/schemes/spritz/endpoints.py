@@ -93,21 +93,21 @@ class EndpointPaths:
 
     def _classes(self, src: str, dst: str) -> dict[str, int]:
         """The classes of paths that there are, each with its mean latency in ps."""
-        found: dict[str, list[int]] = {}
+        classes: dict[str, list[int]] = {}
         for path in self.paths.between(src, dst):
-            found.setdefault(path.category, []).append(path.latency_ps)
-        return {name: sum(latencies) // len(latencies) for name, latencies in found.items()}
+            classes.setdefault(path.category, []).append(path.latency_ps)
+        return {name: sum(latencies) // len(latencies) for name, latencies in classes.items()}
 
     def _make(self, src: str, dst: str) -> tuple[Entry, ...]:
         if self._coarse:
             means = [ps for ps in self._classes(src, dst).values() for _ in range(COARSE_EVS)]
-            found = list(enumerate(means, _FIRST_COARSE_EV))
+            entries = list(enumerate(means, _FIRST_COARSE_EV))
         else:
-            found = self.paths.entries(src, dst, self._most, self._seed)
-        max_ps = max(latency_ps for _, latency_ps in found)
+            entries = self.paths.entries(src, dst, self._most, self._seed)
+        max_ps = max(latency_ps for _, latency_ps in entries)
         # few latencies, and as few objects for them
-        weights = {latency_ps: self._weight(latency_ps, max_ps) for _, latency_ps in found}
-        return tuple((ev, latency_ps, weights[latency_ps]) for ev, latency_ps in found)
+        weights = {latency_ps: self._weight(latency_ps, max_ps) for _, latency_ps in entries}
+        return tuple((ev, latency_ps, weights[latency_ps]) for ev, latency_ps in entries)
 
     def _weight(self, latency_ps: int, max_ps: int) -> float:
         if self._weights != LATENCY or latency_ps == max_ps:

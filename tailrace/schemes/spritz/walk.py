@@ -35,8 +35,8 @@ _Prefixes = dict[int, dict[int, _V]]
 
 def _longest_prefix_match(prefixes: _Prefixes[_V], address: int) -> _V | None:
     """The value of the longest prefix that an address is in."""
-    for bits, found in prefixes.items():
-        value = found.get(address >> (_BITS - bits))
+    for bits, networks in prefixes.items():
+        value = networks.get(address >> (_BITS - bits))
         if value is not None:
             return value
     return None
@@ -86,13 +86,13 @@ class SteeredTables:
 
     def port(self, in_port: int, src: int, dst: int, ev: int) -> int | None:
         """The port by which a packet leaves; None where it is dropped."""
-        own = self.hosts.get(dst)
-        if own is not None:
-            return own
-        found = _longest_prefix_match(self.destinations, dst)
-        if found is None:
+        host_port = self.hosts.get(dst)
+        if host_port is not None:
+            return host_port
+        match = _longest_prefix_match(self.destinations, dst)
+        if match is None:
             return None
-        near, default = found
+        near, default = match
         role, value = FIRST, ev >> 8
         if in_port in self.fabric:
             role, value = SECOND, ev & 0xFF

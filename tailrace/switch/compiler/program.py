@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tailrace.cbuild.artifacts import RUNTIME
 from tailrace.cbuild.cc import BuildError, Recipe, RefusedSourceError, files_digest
-from tailrace.cbuild.memoized import recalled, remembered
+from tailrace.cbuild.memoized import cached, memoized
 from tailrace.switch.compiler.errors import CompilerError, NotCompiledError, at
 from tailrace.switch.compiler.model import Model
 
@@ -75,7 +75,7 @@ def _model(text: bytes, digest: str, source: str, cache_dir: Path | None) -> Mod
 
     # models that pickle refuses, as of deeply nested expressions, are not cached
     with suppress(RecursionError, pickle.PickleError):
-        kept = remembered(_MODEL, _cache_key(digest, source), pickled, cache_dir)
+        kept = memoized(_MODEL, _cache_key(digest, source), pickled, cache_dir)
         if not read:
             return _unpickled(kept)
     return read[0] if read else read_bmv2_json(text, source)
@@ -145,7 +145,7 @@ def known_program(
 ) -> SwitchProgram | None:
     """As `load_program`, from the cache alone; None where it lacks model or code."""
     digest = hashlib.sha256(text).hexdigest()
-    octets = recalled(_MODEL, _cache_key(digest, source), cache_dir)
+    octets = cached(_MODEL, _cache_key(digest, source), cache_dir)
     if octets is None:
         return None
     model = _unpickled(octets)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailrace.spec.units import parse_bytes, parse_rate_bps, split, whole
+from tailrace.spec.units import exact_integer, parse_bytes, parse_rate_bps, split
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ def parse_rate(text: str) -> Rate:
     """A rate such as 100Mbps or 1000pps; a bare number is bits/s."""
     value, unit = split(text)
     if unit.lower() == "pps":
-        return Rate(pps=whole(value, text))
+        return Rate(pps=exact_integer(value, text))
     return Rate(bps=parse_rate_bps(text))
 
 
@@ -28,5 +28,5 @@ def parse_depth(text: str) -> tuple[int, int]:
     """A queue depth as (packets, bytes): 64 and 64pkts are packets, 100KiB is bytes; 0 is no limit."""
     value, unit = split(text)
     if unit in ("", "pkts", "packets"):
-        return whole(value, text), 0
+        return exact_integer(value, text), 0
     return 0, parse_bytes(text)

@@ -29,10 +29,10 @@ class GaloisField:
 
     def powers(self) -> tuple[int, ...]:
         """The powers 0 to q - 2 of the generator: every element but 0, once."""
-        found = [1]
-        while len(found) < self.q - 1:
-            found.append(self.mul[found[-1]][self.generator])
-        return tuple(found)
+        powers = [1]
+        while len(powers) < self.q - 1:
+            powers.append(self.mul[powers[-1]][self.generator])
+        return tuple(powers)
 
 
 def prime_power(q: int) -> tuple[int, int] | None:

@@ -22,7 +22,7 @@ from typing import Any
 from tailrace.spec import Spec, SpecError, UnitError
 from tailrace.spec.files import json_object, text_of
 from tailrace.spec.keys import read
-from tailrace.spec.units import parse_rate_bps, split, whole
+from tailrace.spec.units import exact_integer, parse_rate_bps, split
 from tailrace.topology.families.build import check_size, host_mac
 from tailrace.topology.families.host_commands import Pairs, routes_and_arp
 from tailrace.topology.families.options import LinkOptions
@@ -59,8 +59,8 @@ _DEFAULT_PREFIX_BITS = "8"
 _MOST_COMMANDS = 1000
 """Of one host."""
 
-_FORM = "the topology.json of the p4lang tutorials has hosts, switches and links"
-_OTHER_FORMS = {
+_FORMAT = "the topology.json of the p4lang tutorials has hosts, switches and links"
+_OTHER_FORMATS = {
     "nodes": "this is a node-link graph, as NetworkX writes it; docs/experiments.md shows how to convert it",
     "topology": "this is a p4-utils network (p4app.json), which is not read",
 }
@@ -87,8 +87,8 @@ class _TutorialReader:
         for key, kind in (("hosts", dict | list), ("switches", dict), ("links", list)):
             if not isinstance(data.get(key), kind):
                 what = "a list" if kind is list else "an object"
-                other = next((f"{text}; " for name, text in _OTHER_FORMS.items() if name in data), "")
-                raise self.error(key, f"{other}expected {what}; {_FORM}")
+                other = next((f"{text}; " for name, text in _OTHER_FORMATS.items() if name in data), "")
+                raise self.error(key, f"{other}expected {what}; {_FORMAT}")
         check_size(
             f"topology {self._file}",
             switches=len(data["switches"]),
@@ -211,7 +211,7 @@ class _TutorialReader:
         if isinstance(value, str):
             with contextlib.suppress(UnitError, KeyError):
                 number, unit = split(value)
-                return whole(number * _TC_NS[unit.lower()], value)
+                return exact_integer(number * _TC_NS[unit.lower()], value)
         expected = "a number of ms, or a text with a unit, without one of us"
         raise self.error(key, f"{repr(value)[:40]} is no latency; expected {expected}")
 

@@ -111,7 +111,7 @@ class _Tail:
     """The part of a path that default tables choose, and the switches that no part before it may have."""
 
     way: Segment
-    around: frozenset[str]
+    reserved: frozenset[str]
 
 
 class BoundedPaths:
@@ -224,17 +224,17 @@ class BoundedPaths:
                 own: were it the first ones, all sources would leave the same links unused.
             seed: of all generators.
         """
-        found = []
+        paths = []
         for ev, head, tail in self._paths(src, dst):
             links, global_ = len(head.ports) + len(tail.ports), head.global_ + tail.global_
-            found.append((not self._is_minimal(links, global_), head.latency_ps + tail.latency_ps, links, ev))
-        found.sort()
-        if most is not None and most < len(found):
-            minimal = sum(not is_longer for is_longer, *_ in found)
-            whole, end = (minimal, len(found)) if most > minimal else (0, minimal)
+            paths.append((not self._is_minimal(links, global_), head.latency_ps + tail.latency_ps, links, ev))
+        paths.sort()
+        if most is not None and most < len(paths):
+            minimal = sum(not is_longer for is_longer, *_ in paths)
+            kept, end = (minimal, len(paths)) if most > minimal else (0, minimal)
             rng = random.Random(f"paths {src} {dst} {seed}")
-            found = found[:whole] + sorted(rng.sample(found[whole:end], most - whole))
-        return [(ev, latency_ps) for _, latency_ps, _, ev in found]
+            paths = paths[:kept] + sorted(rng.sample(paths[kept:end], most - kept))
+        return [(ev, latency_ps) for _, latency_ps, _, ev in paths]
 
     def follow(self, src: str, dst: str, ev: int) -> BoundedPath | None:
         """The path that any EV takes from switch to switch; None where it does not arrive.
@@ -271,9 +271,9 @@ class BoundedPaths:
         return default if self._hops[here][port].peer == came_from else port
 
     def _list(self, src: str, dst: str) -> tuple[BoundedPath, ...]:
-        found = [self._made(ev, head.joined(tail)) for ev, head, tail in self._paths(src, dst)]
-        found.sort(key=lambda path: (path.category != MINIMAL, path.latency_ps, len(path.ports), path.ev))
-        return tuple(found)
+        paths = [self._made(ev, head.joined(tail)) for ev, head, tail in self._paths(src, dst)]
+        paths.sort(key=lambda path: (path.category != MINIMAL, path.latency_ps, len(path.ports), path.ev))
+        return tuple(paths)
 
     def _is_minimal(self, links: int, global_: int) -> bool:
         """By Table I: in a Dragonfly no third group; in a Slim Fly at most two links."""
@@ -299,7 +299,7 @@ class BoundedPaths:
             # a Slim Fly's heads of one link are for neighbours only: from others EV2 goes on
             if tail is None or (tail.way.ports and not self._has_groups and len(head.ports) == 1):
                 continue
-            if tail.around.isdisjoint(head.switches):
+            if tail.reserved.isdisjoint(head.switches):
                 yield ev, head, tail.way
 
     def _heads_of(self, src: str, *, near: bool) -> tuple[_Head, ...]:
@@ -332,16 +332,16 @@ class BoundedPaths:
                 here = path.switches[-1]
                 port = self._defaults.port(here, leaf)
                 path = None if port is None else path.then(self._hops[here][port])
-            self._tails[key] = None if path is None else _Tail(path, self._around(path, leaf))
+            self._tails[key] = None if path is None else _Tail(path, self._reserved(path, leaf))
         return self._tails[key]
 
-    def _around(self, way: Segment, leaf: str) -> frozenset[str]:
+    def _reserved(self, way: Segment, leaf: str) -> frozenset[str]:
         """The switches that are on a minimal way, whichever of its next hops the first one holds."""
-        found = set(way.switches[1:])
+        switches = set(way.switches[1:])
         if not self._has_groups and len(way.ports) > 1:
             first = way.switches[0]
-            found.update(self._hops[first][port].peer for port in self._defaults.minimal(first, leaf))
-        return frozenset(found)
+            switches.update(self._hops[first][port].peer for port in self._defaults.minimal(first, leaf))
+        return frozenset(switches)
 
 
 def _ev(ev1: int, ev2: int, first: int, second: int) -> int:

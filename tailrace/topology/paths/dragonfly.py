@@ -64,7 +64,7 @@ class MinimalRoutes:
         members: dict[int, int] = {}
         for group in self._group.values():
             members[group] = members.get(group, 0) + 1
-        self._whole = {
+        self._complete = {
             group: all(len(set(self._local[n].values())) == members[group] - 1 for n in self._in(group))
             for group in members
         }
@@ -74,14 +74,14 @@ class MinimalRoutes:
         self._ending: dict[tuple[int, str], bool] = {}
 
     def _in(self, group: int) -> Iterator[str]:
-        return (name for name, own in self._group.items() if own == group)
+        return (name for name, number in self._group.items() if number == group)
 
     def _by_group(self, links: dict[int, str]) -> dict[int, list[int]]:
         """Ports, by the group to which they lead."""
-        found: dict[int, list[int]] = {}
+        ports: dict[int, list[int]] = {}
         for port, peer in links.items():
-            found.setdefault(self._group[peer], []).append(port)
-        return found
+            ports.setdefault(self._group[peer], []).append(port)
+        return ports
 
     def is_global(self, switch: str, port: int) -> bool:
         """Whether a live port of a switch leads to another group."""
@@ -100,7 +100,7 @@ class MinimalRoutes:
         if group == self._group[switch]:
             direct = tuple(sorted(port for port, peer in self._local[switch].items() if peer == leaf))
             hops = NextHops(direct, direct)
-        elif self._whole[group]:
+        elif self._complete[group]:
             hops = self.towards_group(switch, group)
         else:
             hops = self._far(switch, group, leaf)
@@ -123,7 +123,7 @@ class MinimalRoutes:
             )
         return self._ending[key]
 
-    def _own(self, switch: str, group: int, leaf: str | None) -> list[int]:
+    def _exits(self, switch: str, group: int, leaf: str | None) -> list[int]:
         """Own links to a group, from whose other end the leaf can be reached."""
         ports = self._to_group[switch].get(group, [])
         if leaf is None:
@@ -132,6 +132,6 @@ class MinimalRoutes:
         return [p for p in ports if peers[p] == leaf or leaf in self._local[peers[p]].values()]
 
     def _far(self, switch: str, group: int, leaf: str | None) -> NextHops:
-        own = self._own(switch, group, leaf)
-        via = [port for port, peer in self._local[switch].items() for _ in self._own(peer, group, leaf)]
-        return NextHops(tuple(sorted(own + via)), tuple(sorted(own or via)))
+        direct = self._exits(switch, group, leaf)
+        via = [port for port, peer in self._local[switch].items() for _ in self._exits(peer, group, leaf)]
+        return NextHops(tuple(sorted(direct + via)), tuple(sorted(direct or via)))

@@ -23,10 +23,10 @@ _BETWEEN = "+"
 
 
 def _restricted(text: str) -> tuple[Restricted, ...]:
-    found = [_one(part) for part in text.split(_BETWEEN)]
-    if len({one.host for one in found}) < len(found):
+    hosts = [_one(part) for part in text.split(_BETWEEN)]
+    if len({each.host for each in hosts}) < len(hosts):
         raise UnitError(text)
-    return tuple(found)
+    return tuple(hosts)
 
 
 def _one(text: str) -> Restricted:
@@ -41,7 +41,7 @@ RESTRICTED = keys.parsed(
     "hosts, each once, to which only the first so many of equal paths lead",
     "HOST/PATHS such as h7/5 or h7/5+h9/5",
     _restricted,
-    show=lambda found: _BETWEEN.join(f"{one.host}/{one.paths}" for one in found),
+    show=lambda hosts: _BETWEEN.join(f"{each.host}/{each.paths}" for each in hosts),
     absent="none",
     section="RLB §II-B",
     was="narrow",
@@ -60,12 +60,12 @@ def with_restricted(topology: Topology, hops: Hops, usual: Hops | None = None) -
     if not topology.restricted:
         return hops
     faultless = hops if usual is None else usual
-    found = {name: dict(ports) for name, ports in hops.items()}
+    hops_of = {name: dict(ports) for name, ports in hops.items()}
     for restricted in topology.restricted:
         leaf = topology.host(restricted.host).switch
-        for name, own in found.items():
+        for name, towards in hops_of.items():
             if len(faultless[name].get(leaf, ())) > restricted.paths:
                 chosen = faultless[name][leaf][: restricted.paths]
-                left = tuple(port for port in chosen if port in own[leaf])
-                own[restricted.host] = left or own[leaf][: restricted.paths]
-    return found
+                left = tuple(port for port in chosen if port in towards[leaf])
+                towards[restricted.host] = left or towards[leaf][: restricted.paths]
+    return hops_of

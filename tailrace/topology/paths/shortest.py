@@ -55,21 +55,21 @@ def _rings(topology: Topology, neighbours: _Neighbours, within: _Rings | None) -
     Args:
         within: a leaf is no farther away than here, or cannot be reached; None: it may be.
     """
-    peers = {name: {peer for _, peer in found} for name, found in neighbours.items()}
+    peers = {name: {peer for _, peer in adjacent} for name, adjacent in neighbours.items()}
     ring = dict.fromkeys(peers, 0) | {leaf: 1 << i for i, leaf in enumerate(topology.leaves)}
     reached, rings = dict(ring), []
     while any(ring.values()):
         rings.append(ring)
         next_ring = {}
         for name, near in peers.items():
-            found = 0
+            reachable = 0
             for peer in near:
-                found |= ring[peer]
-            next_ring[name] = found & ~reached[name]
+                reachable |= ring[peer]
+            next_ring[name] = reachable & ~reached[name]
             if within is not None:
                 next_ring[name] &= within[len(rings)][name] if len(rings) < len(within) else 0
-        for name, found in next_ring.items():
-            reached[name] |= found
+        for name, reachable in next_ring.items():
+            reached[name] |= reachable
         ring = next_ring
     return rings
 
@@ -122,23 +122,23 @@ def next_hops(topology: Topology, down: Down = frozenset()) -> Hops:
     leaves = topology.leaves
     same: dict[Ports, Ports] = {}
     hops: Hops = {}
-    for name, found in neighbours.items():
+    for name, adjacent in neighbours.items():
         ports: list[Ports] = [()] * len(leaves)
         for nearer, ring in itertools.pairwise(rings):
-            for chosen, those in _by_ports(found, nearer, ring[name]).items():
+            for chosen, those in _by_ports(adjacent, nearer, ring[name]).items():
                 # a large network has millions of them, and few that differ
                 shared = same.setdefault(chosen, chosen)
-                for i in _ones(those):
+                for i in _set_bits(those):
                     ports[i] = shared
         hops[name] = dict(zip(leaves, ports, strict=True))
         hops[name].pop(name, None)
     return hops
 
 
-def _by_ports(found: list[tuple[int, str]], nearer: dict[str, int], leaves: int) -> dict[Ports, int]:
+def _by_ports(adjacent: list[tuple[int, str]], nearer: dict[str, int], leaves: int) -> dict[Ports, int]:
     """Some leaves, by the ports that lead to neighbours that have them in the ring `nearer`."""
     parts: dict[Ports, int] = {(): leaves}
-    for port, peer in found:
+    for port, peer in adjacent:
         theirs = nearer[peer]
         split = {}
         for ports, those in parts.items():
@@ -152,7 +152,7 @@ def _by_ports(found: list[tuple[int, str]], nearer: dict[str, int], leaves: int)
     return parts
 
 
-def _ones(bits: int) -> Iterator[int]:
+def _set_bits(bits: int) -> Iterator[int]:
     """The numbers of the bits that are set."""
     while bits:
         lowest = bits & -bits

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tailrace.p4rt.values import Interval, Mac, Masked, SwitchPort
 from tailrace.spec import SpecError
-from tailrace.spec.renamed import tell_renamed
+from tailrace.spec.renamed import warn_renamed
 from tailrace.tables.listing import Column, Listing, Row
 from tailrace.tables.where import Where, WhereError
 
@@ -242,7 +242,7 @@ def test_a_former_name_of_a_column_works_for_a_release(capsys: pytest.CaptureFix
     rows: tuple[Row, ...] = tuple(
         {"suppressed": why, "suppressed_left_ns": 9} for why in (None, "failure alert")
     )
-    tell_renamed.cache_clear()
+    warn_renamed.cache_clear()
     for text in ("out", "suppressed", "out == 'failure alert' and out_left_ns < 10"):
         assert Where(text).apply(Listing("paths", columns, rows)).rows == rows[1:]
     lines = capsys.readouterr().err.splitlines()
