@@ -59,8 +59,8 @@ class RunSwitch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A running network.
 
-    topology: words; what runs is slower by `time_scale` (spec.scale)
-    scheme: words likewise, or what they came to in the network, as it runs (schemes.registry.resolved_of)
+    topology: its spec; what runs is slower by `time_scale` (spec.scale)
+    scheme: a spec likewise, or what it came to in the network, as it runs (schemes.registry.resolved_of)
     relay: the socket through which its controller answers questions
     down: ends of links, (switch, port), that its controller takes for dead, where no relay tells
     suppressed: paths that its controller suppresses, (switch, port, ns until they may come back), likewise

@@ -41,7 +41,7 @@ LIMITS = {
     "a file of results or flows": "spec.files.MOST_BYTES",
     "a topology, P4Info, program or certificate": "spec.files.MOST_TEXT_BYTES",
     "an experiment, a distribution of sizes": "spec.schema.MOST_BYTES",
-    "words `name:key=value`, characters": "spec.spec_string.MOST_CHARACTERS",
+    "specs `name:key=value`, characters": "spec.spec_string.MOST_CHARACTERS",
     "files of a plug-in": "spec.plugins.MOST_FILES",
     "a file of a plug-in": "spec.plugins.MOST_BYTES",
     "a line of the store of results": "study.store.store.MOST_LINE_BYTES",

@@ -107,7 +107,7 @@ class Scenario(msgspec.Struct, frozen=True):
         """The experiment.
 
         Raises:
-            SpecError: its words do not fit together.
+            SpecError: its settings do not fit together.
         """
         return _plan(msgspec.json.encode({**self.settings, "seed": self.seed}))
 
@@ -121,7 +121,7 @@ class Scenario(msgspec.Struct, frozen=True):
 
     @property
     def faults(self) -> list[str]:
-        """Those of the data plane, as words."""
+        """Those of the data plane, as specs."""
         return list(self.settings.get("fault", ()))
 
 

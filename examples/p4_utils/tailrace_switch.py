@@ -35,7 +35,7 @@ class TailraceSwitch(P4RuntimeSwitch):
         return self.switch_pid is not None
 
     def add_arguments(self) -> list[str]:
-        """The words of the command line, without the Thrift port."""
+        """The arguments of the command line, without the Thrift port."""
         arguments: list[str] = super().add_arguments()
         if "--thrift-port" in arguments:
             position = arguments.index("--thrift-port")

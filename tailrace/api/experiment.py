@@ -41,7 +41,7 @@ _STRUCTS: Mapping[str, Registry[Any]] = {
 class Keys(TypedDict, total=False):
     """The keys of an experiment, as an experiment file has them; docs/experiments.md says what each means.
 
-    A scheme, topology, workload or fault is its words, such as `flowcut:variant=nic`, or the registered
+    A scheme, topology, workload or fault is its spec, such as `flowcut:variant=nic`, or the registered
     struct that they mean, such as a family of topologies that `register_topology` was given.
     """
 
@@ -88,7 +88,7 @@ def as_spec(key: str, value: Any) -> Any:
     """A key's value in the types that TOML knows.
 
     Raises:
-        SpecError: a struct that no words mean.
+        SpecError: a struct that no spec means.
     """
     if key == "fault" and isinstance(value, list | tuple):
         return [FAULTS.spec_of(each) for each in value]

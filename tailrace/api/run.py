@@ -163,7 +163,7 @@ def compare(
 
     Args:
         base: what is run but for the scheme: an experiment, a TOML file, or a preset such as `basic`.
-        schemes: the first is what ratios are against; by label, or labels are made of their words. None:
+        schemes: the first is what ratios are against; by label, or labels are made of their specs. None:
             those of the file, or of the preset `basic`.
         scale: `small` or `paper`: a size that the file knows.
         out: a folder for comparison.json, the figure, and a folder for each run.
@@ -275,7 +275,7 @@ def _drawn(done: Comparison, out: Folder | None, display: Display) -> Comparison
 def _named(
     base: Base, schemes: Sequence[Any] | Mapping[str, Any] | None, scale: str | None
 ) -> dict[str, str]:
-    """The schemes to compare, words by label."""
+    """The schemes to compare, specs by label."""
     if schemes is None:
         file = None if base is None or isinstance(base, Experiment) else Path(base)
         schemes = schemes_of(file, scale) or schemes_of(Path(PRESET))
@@ -315,7 +315,7 @@ def sweep(
 
     Args:
         base: what no axis changes: an experiment, a TOML file, or a preset such as `basic`.
-        axes: values by key, or by an option of a key's words, such as `scheme.rtt` or `workload.load`; the
+        axes: values by key, or by an option of a key's spec, such as `scheme.rtt` or `workload.load`; the
             last axis is the fastest.
         scale: `small` or `paper`: a size that the file knows.
         out: a folder for sweep.json and a folder for each run; what an earlier call has left there is not run
@@ -380,7 +380,7 @@ def figure(of: Result | Comparison) -> Figure:
 
 
 def _text(key: str, value: Any) -> str:
-    """A value of an axis as words have it."""
+    """A value of an axis as specs have it."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(as_spec(key, value))

@@ -93,7 +93,7 @@ def _is_ours(path: str) -> bool:
 
 
 def trouble(path: Path, error: OSError) -> BuildError:
-    """What went wrong with a cache, in plain words."""
+    """The error of a cache, for people."""
     shown = one_line(str(path), _PATH_CHARS)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return BuildError(f"no space left in {shown}")

@@ -72,7 +72,7 @@ _log = logging.getLogger("tailrace.switch.build")
 
 @dataclass(frozen=True, slots=True)
 class CCompiler:
-    """The words of a command that compiles, the first an absolute path, and what tells it from others."""
+    """A command that compiles, its program an absolute path, and what identifies it."""
 
     argv: tuple[str, ...]
     identity: str
@@ -84,7 +84,7 @@ class CCompiler:
 
 
 def compiler() -> CCompiler:
-    """The C compiler: the words of ``$CC``, or ``cc``.
+    """The C compiler: the command ``$CC``, or ``cc``.
 
     Raises:
         BuildError: there is none, or anybody may replace it.

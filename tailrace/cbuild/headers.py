@@ -45,7 +45,7 @@ def declared(headers: Sequence[Path], beside: FFI | None = None) -> FFI:
 
 def _declarations(header: Path) -> str:
     lines = header.read_text().splitlines()
-    # includes and guards; of the preprocessor's lines only numbers have three words
+    # includes and guards; of the preprocessor's lines only numbers have three fields
     return "\n".join(line for line in lines if line[:1] != "#" or len(line.split()) > 2)
 
 

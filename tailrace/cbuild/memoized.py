@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What follows from something else and takes long to find: found once and kept in the cache."""
+"""Results of slow computations, kept in the cache by a hash of their inputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tailrace.cbuild.seals import FOOTER
 
 
 def cached(kind: str, follows_from: Iterable[str], cache_dir: Path | None = None) -> bytes | None:
-    """The same bytes where they were found before; None: they were not, or there is no cache."""
+    """The cached result; None: there is none, or there is no cache."""
     try:
         content = open_folder(cache_dir).content(_entry(kind, follows_from))
     except BuildError:
@@ -29,12 +29,12 @@ def _entry(kind: str, follows_from: Iterable[str]) -> str:
 def memoized(
     kind: str, follows_from: Iterable[str], find: Callable[[], bytes], cache_dir: Path | None = None
 ) -> bytes:
-    """Some bytes, of the cache if they are there; without a cache they are found each time.
+    """A result, from the cache if it is there; without a cache it is computed each time.
 
     Args:
-        kind: letters and _, what it is.
-        follows_from: all that decides what they are.
-        find: makes them; what it raises is raised.
+        kind: of result, in letters and _.
+        follows_from: all inputs of the computation.
+        find: computes the result; its exceptions propagate.
         cache_dir: the cache; None: the user's.
     """
     entry = _entry(kind, follows_from)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Completion of names on the command line: of the running network, of what words name, columns and files."""
+"""Completion of names on the command line: of the running network, of what specs name, columns and files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KINDS = {
     "faults": "fault",
     "transports": "transport",
 }
-"""What the commands that explain words explain."""
+"""What the commands that explain specs explain."""
 
 Completer = Callable[[str], list[str]]
 
@@ -79,7 +79,7 @@ def complete_columns(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_specs(kind: str, ending: str = "") -> Completer:
-    """Names of a kind of words, then keys behind the colon; files that end so, too."""
+    """Names of a kind of specs, then keys behind the colon; files that end so, too."""
 
     def complete(incomplete: str) -> list[str]:
         cut = max(incomplete.rfind(","), incomplete.rfind(":")) + 1

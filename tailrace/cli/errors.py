@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a command ends otherwise than well.
 
-words.SpecError                  bad input: one line, exit status 2
-words.Error, all others          the command failed: one line, exit status 1
+spec.SpecError                   bad input: one line, exit status 2
+spec.Error,  all others          the command failed: one line, exit status 1
 cli.errors.FailedError           the same
 cli.errors.StoppedError          a signal ended it: one line, exit status 128 and the number of the signal
 """

@@ -119,7 +119,7 @@ def run_one(
         ranks: processes that run the network in virtual time.
 
     Raises:
-        SpecError: words that do not fit together, or a target that cannot do what they say.
+        SpecError: specs that do not fit together, or a target that cannot do what they say.
         RunError: the run failed, or has flows that did not finish.
         StoppedError: it was interrupted.
     """
@@ -162,14 +162,14 @@ def run_several(
 
     Args:
         base: what to run, but for the scheme, or a file that says so.
-        schemes: words of each; None: those of the file.
+        schemes: the spec of each; None: those of the file.
         output: where results go.
         values: keys of the experiment.
         scale: a size that the file knows.
         workers: processes that run in virtual time at once; with one, every run is made anew.
 
     Raises:
-        SpecError: words that do not fit together, or a target that cannot do what they say.
+        SpecError: specs that do not fit together, or a target that cannot do what they say.
         RunError: a run failed, or has flows that did not finish.
         StoppedError: it was interrupted.
     """
@@ -195,7 +195,7 @@ def run_seeds(experiment: Experiment, output: Output) -> None:
     """Run one experiment with each of its seeds, write their folder, and show the means.
 
     Raises:
-        SpecError: words that do not fit together, or a target that cannot do what they say.
+        SpecError: specs that do not fit together, or a target that cannot do what they say.
         RunError: a run failed, or has flows that did not finish.
         StoppedError: it was interrupted.
     """
@@ -257,7 +257,7 @@ def run_sweep(
     """Run an experiment at every combination of some keys' values; results that are there already stay.
 
     Raises:
-        SpecError: words that do not fit together, or a cluster that cannot be reached.
+        SpecError: specs that do not fit together, or a cluster that cannot be reached.
         RunError: a run failed, or has flows that did not finish.
         StoppedError: it was interrupted.
     """

@@ -83,7 +83,7 @@ Schemes = Annotated[
     list[str] | None,
     typer.Option(
         "--scheme",
-        metavar="WORDS",
+        metavar="SPEC",
         help="ecmp, letflow, flowcut:variant=nic, …: schemes with their options; may be repeated, or several "
         "with commas between them",
         show_default=False,

@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command.
 
     Args:
-        argv: words of the command line; None: those of the process.
+        argv: arguments of the command line; None: those of the process.
 
     Returns:
         the exit status: 0 done, 1 failed, 2 bad input, 130 interrupted, 143 ended by SIGTERM, 129 by SIGHUP.

@@ -81,7 +81,7 @@ def _preset(schemes: Sequence[str]) -> str:
 
 
 def _lossless(schemes: Sequence[str]) -> dict[str, str]:
-    """Options that follow from RLB's words: its threshold is that of the switches, too."""
+    """Options that follow from RLB's spec: its threshold is that of the switches, too."""
     found = {}
     pauses = [parse(spec).options.get("pfc") for spec in schemes if _name(spec) == LOSSLESS]
     if pauses[0] is not None:

@@ -34,7 +34,7 @@ class Form(str, enum.Enum):
 
 def _names(kind: str | None = None) -> Any:
     """The argument that names switches, and objects of their programs."""
-    also = "" if kind is None else f" Another word is the name of a {kind}."
+    also = "" if kind is None else f" Another argument is the name of a {kind}."
     return typer.Argument(
         metavar="SWITCH" if kind is None else f"SWITCH|{kind.upper()}",
         help=f"Names or patterns such as 'leaf*'; none: all.{also}",
@@ -184,7 +184,7 @@ _SOURCE: dict[str, Any] = {
         str | None,
         typer.Option(
             "--topology",
-            metavar="WORDS",
+            metavar="SPEC",
             help="Names neighbours: leaf-spine:… or FILE.json; with --run the run file tells.",
             rich_help_panel=_SOURCE_PANEL,
             show_default=False,

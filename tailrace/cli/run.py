@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace run`: one experiment, from words or from a file."""
+"""`tailrace run`: one experiment, from specs or from a file."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemes: their words, what follows from the topology, and what they put into switches."""
+"""Schemes: their specs, what follows from the topology, and what they put into switches."""

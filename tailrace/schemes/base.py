@@ -121,30 +121,30 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def only_transport(self) -> str | None:
-        """The name of the only transport that it works over; None: it leaves that to others."""
+        """The name of the only transport that it works over; None: any transport."""
         return None
 
     @property
     def brings_transport(self) -> bool:
-        """Whether it is nothing without its transport, so that nobody need ask for that."""
+        """Whether it implies its transport, so that an experiment need not name it."""
         return False
 
     @property
     def marks_queues(self) -> bool:
-        """Whether NICs go by ECN marks, so that queues mark where nothing else is said."""
+        """Whether NICs use ECN marks, so that queues mark by default."""
         return False
 
     @property
     def acks_per_packet(self) -> int:
-        """How often a packet is answered."""
+        """ACKs of all kinds for a packet."""
         return 1
 
     def usual_transport(self, topology: Topology) -> str:  # noqa: ARG002 - of some schemes it depends
-        """The transport where nobody says another."""
+        """The default transport."""
         return self.only_transport or GoBackN.name
 
     def frame_bytes_on(self, topology: Topology, context: SchemeContext) -> int | None:  # noqa: ARG002
-        """A full frame, where packets take paths of many lengths, by which windows are reckoned then; None:
+        """A full frame, where packets take paths of many lengths, which then decides windows; None:
         they do not.
         """
         return None
@@ -158,7 +158,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
         return self
 
     def resolve(self, topology: Topology, context: SchemeContext) -> Resolved:
-        """What it is in a network.
+        """The scheme in a network.
 
         Raises:
             IntentError: a parameter has no default there, or the network is none for it.
@@ -166,7 +166,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
         raise NotImplementedError
 
     def resolved(self, kind: type[R], topology: Topology, context: SchemeContext, **more: Any) -> R:
-        """The resolved scheme: what all schemes have, what is here under the same name, and `more`."""
+        """The resolved scheme: common values, fields of the same name here, and `more`."""
         values = self.common(topology, context) | more
         fields = {name: getattr(self, name, None) for name in kind.__struct_fields__ if name not in values}
         return kind(**values, **{name: value for name, value in fields.items() if value is not None})
@@ -219,7 +219,7 @@ def scheme(kind: S) -> S:
 
 
 def resolve(config: SchemeConfig, topology: Topology, context: SchemeContext | None = None) -> Resolved:
-    """What a scheme is in a network.
+    """Resolves a scheme in a network.
 
     Raises:
         IntentError: a parameter has no default there, or the network is none for it.

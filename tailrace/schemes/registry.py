@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From words such as flowcut:variant=ingress,buckets=64 to a scheme. Every module of this folder, and
+"""Parses specs such as flowcut:variant=ingress,buckets=64 into schemes. Every module of this folder, and
 `declaration` of every folder in it, may declare some.
 """
 
@@ -26,7 +26,7 @@ load_folder(__package__, "declaration")
 
 
 def parse_scheme(text: str | Spec) -> SchemeConfig:
-    """The scheme that words describe.
+    """The scheme that a spec describes.
 
     Raises:
         SpecError: unknown name, or bad option.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scheme in a network: what switches hold, what NICs do, what a controller does about digests."""
+"""Schemes resolved in a network: entries of switches, settings of NICs, reactions to digests."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ class RedConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SchemeContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What beside scheme and topology decides defaults, where that is known.
+    """What decides defaults besides scheme and topology, where it is known.
 
     mtu_bytes: payload of a full packet
     window_bytes: what a flow may have under way; 0: no window
     room_bytes: what a queue needs for all that can be under way at once
-    answers: so many times as many answers as packets of the usual size bring, at least 1
+    ack_ratio: ACKs per byte, over those of packets of the usual size, at least 1
     slowest: the share of its rate at which a link may run
-    transport: its name; empty: nobody says
+    transport: its name; empty: unknown
     fastest_bps: the fastest link at full speed
-    pause_bytes: of an ingress queue at which the words for PFC pause its sender
+    pause_bytes: of an ingress queue at which the PFC spec pauses its sender
     marks: flows choose paths of their own, so hosts may mark packets as such
-    lossless: queues pause who fills them (PFC)
-    held_bytes: the most that waits in a switch, where pauses see to it
+    lossless: queues pause their senders (PFC)
+    held_bytes: the most that waits in a switch, bounded by pauses
     steady: round trips grow with queues, not with what else a machine does that runs switches as programs
     """
 
@@ -146,7 +146,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
 
     @property
     def recirculates(self) -> bool:
-        """Whether data packets wait by going round in the switch, at the rate of a link."""
+        """Whether data packets wait by recirculation, at the rate of a link."""
         return False
 
     @property

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors of experiments; each is one line that a user understands.
 
-SpecError            bad words, files and keys (spec/errors.py)          exit 2
+SpecError            bad specs, files and keys (spec/errors.py)          exit 2
 └── TargetError      the wanted target cannot run on this machine         exit 2
 RunError             the run itself failed                                exit 1
 KeyboardInterrupt

@@ -111,7 +111,7 @@ def check_real_time(job: Job) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """The controller that runs in real time; None where the words leave it open."""
+    """The controller that runs in real time; None where the spec leaves it open."""
 
     latency_ns: int | None = None
     interval_ns: int | None = None

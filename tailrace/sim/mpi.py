@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks that mpiexec has started, on one machine or many: `mpiexec -n 4 tailrace run … --ranks mpi`.
 
-Each of them reads the same words and runs its part; the first writes and tells what there is to tell. MPI
+Each of them reads the same specs and runs its part; the first writes and tells what there is to tell. MPI
 cannot end one rank and let the others tidy up, so a rank that fails says so in place of its next message.
 """
 
@@ -59,7 +59,7 @@ class World:
         own = what.encode()
         for rank, other in enumerate(self.exchange([own] * self.ranks)):
             if other != own:
-                whose = f"rank {rank} has other words, files or another version of Tailrace"
+                whose = f"rank {rank} has other specs, files or another version of Tailrace"
                 raise SpecError(f"ranks: {whose} than rank {self.rank}")
 
     @contextmanager

@@ -34,7 +34,7 @@ MODULE = "tailrace.sim.rank"
 NAME = "tailrace-rank"
 """What a rank's process is called, its number after it: 15 characters at most (proc(5), comm)."""
 BAD_INPUT = "bad input"
-"""What a rank says before its reason, where words are to blame."""
+"""What a rank says before its reason, where specs are to blame."""
 
 _MESSAGE_BYTES = 1 << 16
 _DEATH_S = 2.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words of the command line: quantities with units, and name:key=value,key=value."""
+"""Specs of the command line and of files: quantities with units, and name:key=value,key=value."""
 
 from tailrace.spec.errors import Error, SpecError, UnitError
 from tailrace.spec.spec_string import Spec, SpecOptions, parse

@@ -10,8 +10,8 @@ from tailrace.spec.text import one_line
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """A parser that tells what is wrong in one line and ends with exit status 2, as `tailrace` does."""
+    """A parser that reports errors in one line and exits with status 2, as `tailrace` does."""
 
     def error(self, message: str) -> NoReturn:
-        """Ends the process."""
+        """Exits with status 2."""
         self.exit(2, f"{self.prog}: {one_line(message)} (see --help)\n")

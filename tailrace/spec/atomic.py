@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files appear whole or not at all: they are written beside their place and moved there by renaming."""
+"""Atomic writes of files: a temporary file beside the target is renamed to it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from contextlib import suppress
 from pathlib import Path
 
 YOUNG_S = 10.0
-"""What is younger may not be locked yet, or not be complete, because somebody is at it."""
+"""Younger files may not be locked or complete yet: a process is writing them."""
 
 _DIGITS = 8
-"""That tell temporary files and folders apart."""
+"""Of the names of temporary files and folders."""
 
 
 def fresh_digits() -> str:
-    """The end of the name of a temporary file or folder."""
+    """A random suffix for a temporary file or folder."""
     return secrets.token_hex(_DIGITS // 2)
 
 
 def left_behind(folder: Path, prefix: str, age_s: float) -> list[Path]:
-    """What has such a name, with digits at its end, and was not touched for so long."""
+    """Temporary files and folders with this prefix that were not modified for so long."""
     name = re.compile(rf"{re.escape(prefix)}[0-9a-f]{{{_DIGITS}}}")
     paths = []
     for path in folder.iterdir():
@@ -36,9 +36,9 @@ def left_behind(folder: Path, prefix: str, age_s: float) -> list[Path]:
 
 
 def write_file(path: Path, content: str | bytes) -> None:
-    """Writes a file whole or not at all, text as UTF-8; into a device or pipe, if the path is one, directly.
+    """Writes a file atomically, text as UTF-8; a device or pipe directly.
 
-    What an earlier process left there that was killed is taken away.
+    Temporary files of killed processes are removed.
 
     Raises:
         OSError: it cannot be written; filename is the path.

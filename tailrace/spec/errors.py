@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of all errors, and what is wrong with words that a user gave.
+"""The base of all errors, and what is wrong with specs that a user gave.
 
 Error                        whatever a user may be told, in one line
-└── SpecError                a word, key or value that cannot be used
+└── SpecError                a spec, key or value that cannot be used
     ├── UnitError            a text that is no such quantity
     ├── FileError            a file: its name, the key or line, what was expected
     └── KeyProblemError      a value of a key or option (schema.py)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The heap of a process that runs for long: glibc keeps what was freed in the middle of it, for ever.
+"""Memory trim for processes that run for long: glibc keeps freed memory in the middle of the heap.
 
-It also gives threads heaps of their own, each of which keeps its pieces; Python's threads take turns anyway.
+It also gives each thread an arena, which keeps freed memory; Python's threads take turns anyway.
 Other C libraries do neither, and there nothing happens.
 """
 
@@ -35,7 +35,7 @@ def can_trim() -> bool:
 
 
 def trim() -> None:
-    """Gives what is free back to the system; some milliseconds, in which other threads may run."""
+    """Returns free memory to the system; some milliseconds, in which other threads may run."""
     malloc_trim = _function("malloc_trim")
     if malloc_trim is not None:
         malloc_trim(0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keys of some words, declared once, in the struct that holds their values.
+"""The keys of a spec, declared once, in the struct that holds their values.
 
     @dataclass(frozen=True, slots=True)
     class Ring:
@@ -9,9 +9,9 @@
 
 A field's note says which key it is, how a value of it is written and checked, and what it means; the field's
 default is the key's, and a field without one must be given. A field whose type has keys itself is a group:
-its keys stand among the others. Fields without a note are no words. Dataclasses and msgspec structs both do.
+its keys stand among the others. Fields without a note are no keys. Dataclasses and msgspec structs both do.
 
-`read` makes the struct from words; `__post_init__` may refuse values that do not fit together, by SpecError.
+`read` makes the struct from a spec; `__post_init__` may refuse values that do not fit together, by SpecError.
 `keys_of` is what listings, messages and documents are made of.
 """
 
@@ -168,7 +168,7 @@ def number(
 
 
 def choice(name: str, help: str, choices: Sequence[str], **more: Any) -> Key:  # noqa: A002
-    """One of some words."""
+    """One of some names."""
     return Key(name, help, "|".join(choices), lambda o, k: o.choice(k, choices), **more)
 
 
@@ -196,7 +196,7 @@ def parsed(name: str, help: str, values: str, parse: Callable[[str], Any], **mor
 
 @functools.cache
 def fields_of(struct: type) -> dict[str, Key | type]:
-    """The fields of a struct that words give: a key each, or the struct of a group of keys; its own before
+    """The fields of a struct that a spec gives: a key each, or the struct of a group of keys; its own before
     those that it inherits.
     """
     hints = get_type_hints(struct, include_extras=True)
@@ -240,7 +240,7 @@ def keys_of(*structs: type) -> tuple[Key, ...]:
 def outside(values: object) -> str:
     """The first field of a struct that is outside its key's range, with what was expected; empty: none is.
 
-    For structs that come from elsewhere than words.
+    For structs that do not come from specs.
     """
     struct: Any = type(values)
     for name, key in fields_of(struct).items():
@@ -262,15 +262,15 @@ def outside(values: object) -> str:
 
 
 def read(spec: Spec, struct: type[T], also: Sequence[type] = ()) -> T:
-    """The struct that words give.
+    """The struct that a spec gives.
 
     Args:
-        words: their name does not matter here.
+        spec: its name does not matter here.
         struct: holds the values.
-        also: structs that are read from the same words elsewhere: their keys are no unknown ones.
+        also: structs that are read from the same spec elsewhere: their keys are known.
 
     Raises:
-        SpecError: an unknown or missing key, or a value that cannot be used; one line names the words and
+        SpecError: an unknown or missing key, or a value that cannot be used; one line names the spec and
             the key.
     """
     keys = keys_of(*dict.fromkeys((struct, *also)))
@@ -278,7 +278,7 @@ def read(spec: Spec, struct: type[T], also: Sequence[type] = ()) -> T:
 
 
 def current(spec: Spec, keys: Sequence[Key]) -> Spec:
-    """The words with the names that keys have now; of each former one standard error is told."""
+    """The spec with the current names of keys; warns on standard error of each former name."""
     names = {key.was: key.name for key in keys if key.was}
     if not names.keys() & spec.options.keys():
         return spec

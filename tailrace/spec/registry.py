@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Things that words name: each a struct of keys (keys.py) under a name, registered where it is defined.
+"""Registries of what specs name: a struct of keys (keys.py) under a name, registered where it is defined.
 
     FAMILIES: Registry[Family] = Registry("topology")
 
@@ -7,7 +7,7 @@
     @dataclass(frozen=True, slots=True)
     class Ring: ...
 
-    FAMILIES.parse("ring:switches=5")         the words, and a Ring
+    FAMILIES.parse("ring:switches=5")         the spec, and a Ring
 
 A module that is loaded later registers in the same way: plugins.py.
 """
@@ -48,10 +48,10 @@ class Registration(Generic[T]):
 
 
 def check_name(what: str, name: str) -> None:
-    """Refuses what is no name for words, folders and columns.
+    """Refuses names that specs, folders and columns cannot have.
 
     Raises:
-        SpecError: it is none.
+        SpecError: it is such a name.
     """
     if _NAME.fullmatch(name) is None:
         raise SpecError(f"{what} {name[:80]!r}: expected a name of at most 40 small letters, digits, - and _")
@@ -84,7 +84,7 @@ class Registry(Generic[T]):
         """Register a struct; the function is a decorator of it.
 
         Args:
-            name: how words call it.
+            name: its name in specs.
             help: one line about it.
             was: the name that it had; it goes on working for one release.
 
@@ -159,7 +159,7 @@ class Registry(Generic[T]):
         return keys_of(self.entry(name).struct, *self._also)
 
     def parse(self, text: str | Spec) -> tuple[Spec, T]:
-        """The words, by the names that hold today, and what they mean.
+        """The spec, with current names, and the struct of its keys.
 
         Raises:
             SpecError: an unknown name, or a bad option; one line says which.
@@ -167,16 +167,16 @@ class Registry(Generic[T]):
         return self.read(parse(text, self._what))
 
     def read(self, spec: Spec) -> tuple[Spec, T]:
-        """The same of words that were split already."""
+        """The same for a spec that is split already."""
         entry = self.entry(spec.name)
         spec = current(replace(spec, name=entry.name), self.keys(entry.name))
         return spec, read(spec, entry.struct, self._also)
 
     def spec_of(self, thing: object) -> str:
-        """The words that mean a registered struct; what is a text already stays as it is.
+        """The spec string of a registered struct; a text is returned as it is.
 
         Raises:
-            SpecError: it is none of these, or no words mean it.
+            SpecError: it is neither, or no spec describes it.
         """
         if isinstance(thing, str):
             return thing
@@ -186,11 +186,11 @@ class Registry(Generic[T]):
             raise SpecError(f"{self._what}: expected a text or one of {kinds}, found {type(thing).__name__}")
         spec = Spec(entry.name, write(thing), self._what)
         if read(spec, entry.struct, self._also) != thing:
-            raise SpecError(f"{spec.title}: {thing!r} cannot be written as words; expected a text")
+            raise SpecError(f"{spec.title}: {thing!r} cannot be written as a spec; expected a text")
         return str(spec)
 
     def common(self, spec: Spec, struct: type[Common]) -> Common:
-        """Of words that were read, the values of keys that all have."""
+        """The values of the keys that all have, of a spec that was read."""
         return read(spec, struct, [self._entries[spec.name].struct, *self._also])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words that have a new name: the old one goes on working for one release, and one line says the new one."""
+"""Renamed keys and options: the old name works for one release, with a warning of one line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 
 @functools.cache
 def warn_renamed(what: str, old: str, new: str) -> None:
-    """Say on standard error, once in a process, that `what` has a new name."""
+    """Warns on standard error, once in a process, that `what` has a new name."""
     sys.stderr.write(
         f"tailrace: {what} {old!r} is called {new!r} now; the old name ends with the next release\n"
     )

@@ -243,7 +243,7 @@ def _has_dataclass(hint: Any) -> bool:
     return False
 
 
-# ---- in words ----
+# ---- descriptions ----
 
 
 def _expected(hint: Any) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Specifications of the form name:key=value,key=value, and taking checked values out of them."""
+"""Specs of the form name:key=value,key=value: parsing, and checked values of their options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_DIGITS = 100
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A specification as it was written: `what` it specifies (for messages), its name and its options."""
+    """A parsed spec: `what` it specifies (for messages), its name and its options."""
 
     name: str
     options: dict[str, str] = field(default_factory=dict)
@@ -58,10 +58,10 @@ class Spec:
 
 
 def check_text(text: str, what: str) -> None:
-    """Refuses what no words can be: too long, or not text.
+    """Refuses a spec string that is too long or is not text.
 
     Raises:
-        SpecError: it is one of both.
+        SpecError: it is either.
     """
     if len(text) > MOST_CHARACTERS:
         raise SpecError(f"{what}: {len(text)} characters, expected at most {MOST_CHARACTERS}")
@@ -102,7 +102,7 @@ def _shown(value: str) -> str:
 
 
 class SpecOptions:
-    """Takes typed values out of the options of some words; errors name the words, the key and the value."""
+    """Typed values of the options of a spec; errors name the spec, the key and the value."""
 
     def __init__(self, spec: Spec, expected: Sequence[str]) -> None:
         """Checks that only expected keys are there.

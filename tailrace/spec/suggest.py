@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a message says of a name that is not known: the one that was meant, or those that there are."""
+"""Messages for unknown names: the closest known name, or all known names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def expected(name: object, known: Iterable[str], also: str = "") -> str:
 
 
 def close(name: object, known: Iterable[str]) -> list[str]:
-    """The known name that one was most likely meant to be; empty where none is near."""
+    """The known name closest to a name; empty where none is close."""
     return difflib.get_close_matches(str(name)[:_MOST_CHARACTERS], list(known), 1)
 
 

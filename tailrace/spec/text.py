@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text that others wrote - names of a program, words of a client - as it may be shown: nothing in it moves a
+"""Untrusted text - names of a program, messages of a client - made safe to show: nothing in it moves a
 cursor, colours a terminal or begins a line.
 """
 

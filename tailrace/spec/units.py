@@ -106,7 +106,7 @@ def parse_alpha(text: str) -> Fraction:
     Raises:
         UnitError: it is none.
     """
-    # no exponents: that of 1e999999999 would be reckoned out
+    # no exponents: that of 1e999999999 would be computed
     given = text.strip() if len(text) <= _MOST_CHARACTERS else ""
     try:
         alpha = Fraction(given if _FACTOR.fullmatch(given) else "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The watchdog of pauses: when a queue that PFC holds is in a storm, its words, and what suits a port.
+"""The PFC watchdog: when a paused queue is in a storm, its spec, and the defaults of a port.
 
     detect=2ms,restore=10ms,share=5%,action=drop
     off
@@ -29,7 +29,7 @@ from tailrace.spec.units import parse_time_ns, split
 StormAction = Literal["drop", "ignore"]
 
 STORMS = ("drop", "ignore", "off")
-"""What becomes of a storm, in a word; off: there is no watchdog."""
+"""Actions in a storm; off: there is no watchdog."""
 
 WATCHDOG_NS = 200_000_000
 """Detection and restoration where nothing is known of a port: what switches are delivered with."""
@@ -67,7 +67,7 @@ class Watchdog:
     action: StormAction = "drop"
 
     def spec(self) -> str:
-        """The same as `parse_watchdog` takes it."""
+        """The spec that `parse_watchdog` takes."""
         if not self.detect_ns:
             return "off"
         share = f"{Decimal(round(self.share * 1_000_000)).scaleb(-4).normalize():f}%"
@@ -110,10 +110,10 @@ def of_port(watchdog: Watchdog, *, host: bool, rate_bps: int, xoff_bytes: int) -
 
 
 def parse_watchdog(text: str) -> Watchdog:
-    """A watchdog as words describe it; what is left out is as in `Watchdog()`.
+    """The watchdog of a spec; what is left out is as in `Watchdog()`.
 
     Raises:
-        UnitError: it is none; one line says which word.
+        UnitError: it is none; one line names the item.
     """
     if text == "off":
         return NO_WATCHDOG

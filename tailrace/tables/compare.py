@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparing a typed value with a word that a user wrote."""
+"""Comparison of a typed value with an operand that a user wrote."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RANGE = ".."
 
 
 class MisfitError(Error, ValueError):
-    """The word is no value of the field's kind, or the kind does not know the operator."""
+    """The operand is no value of the field's kind, or the kind does not know the operator."""
 
 
 def truth(value: Value) -> bool:
@@ -42,7 +42,7 @@ def passes(value: Value, op: str, operands: tuple[str, ...]) -> bool:
     Args:
         value: of a row.
         op: ==, !=, <, <=, >, >=, ~, in, has.
-        words: several only for `in`.
+        operands: several only for `in`.
 
     Raises:
         MisfitError: the comparison has no meaning.
@@ -66,7 +66,7 @@ def passes(value: Value, op: str, operands: tuple[str, ...]) -> bool:
 
 
 def _any_part(parts: tuple[Value, ...], test: Callable[[Value], bool]) -> bool:
-    """Whether a part passes; MisfitError only when the word fits no part."""
+    """Whether a part passes; MisfitError only when the operand fits no part."""
     fits = not parts
     for part in parts:
         try:
@@ -81,7 +81,7 @@ def _any_part(parts: tuple[Value, ...], test: Callable[[Value], bool]) -> bool:
 
 
 def _passes_any(value: Value, operands: tuple[str, ...]) -> bool:
-    """`in`: whether one of the words takes the value in; MisfitError when none can."""
+    """`in`: whether one of the operands takes the value in; MisfitError when none can."""
     fits = False
     for operand in operands:
         try:
@@ -113,7 +113,7 @@ def _within(value: Value, operand: str) -> bool:
 
 
 def _has(value: Value, operand: str) -> bool:
-    """Whether the field takes the word's value in; a field that does not care takes everything."""
+    """Whether the field takes the operand's value in; a field that does not care takes everything."""
     if value is None:
         return True
     if isinstance(value, tuple):
@@ -142,7 +142,7 @@ def _network(version: int, operand: str) -> Any:
 
 
 def _pair(value: Value, operand: str, *, ordered: bool) -> tuple[Any, Any]:
-    """The value and the word as two things of one type that can be compared."""
+    """The value and the operand as two things of one type that can be compared."""
     try:
         if isinstance(value, bool):
             return value, _YES_NO[operand.lower()]

@@ -101,7 +101,7 @@ class Where:
         """The listing with only the rows that pass.
 
         Raises:
-            WhereError: a name that the listing does not have, or a word that fits none of the name's values
+            WhereError: a name that the listing does not have, or an operand that fits no value of the name
                 (an address that is none, say): without it a slip would look like an empty result.
         """
         known = {column.name for column in listing.columns} | listing.names

@@ -20,5 +20,5 @@ def check_kind(topology: Topology) -> None:
     if topology.kind not in BOUNDED:
         raise SpecError(
             f"topology {topology.spec} has no bounded simple paths;"
-            f" only {', '.join(BOUNDED)}, made from words, have"
+            f" only {', '.join(BOUNDED)}, made from a spec, have"
         )

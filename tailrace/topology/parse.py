@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topologies from words such as leaf-spine:leaves=2,spines=4,rate=10Gbps,delay=1us, or from a file.
+"""Topologies from specs such as leaf-spine:leaves=2,spines=4,rate=10Gbps,delay=1us, or from a file.
 
 Each family is a file of families/, which declares its keys and registers itself; `tailrace topologies` lists
 them.
@@ -24,7 +24,7 @@ _PARTS = {"switches": tuple[Switch, ...], "hosts": tuple[Host, ...], "links": tu
 
 
 def parse_topology(text: str | Spec) -> Topology:
-    """The topology that words describe, or that a p4lang tutorials' topology.json holds.
+    """The topology that a spec describes, or that a p4lang tutorials' topology.json holds.
 
     A file may be followed by rate= and delay=, for the links to which it gives none, and by latency=.
 

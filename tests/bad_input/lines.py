@@ -142,7 +142,7 @@ OTHERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "a command of escapes": (("tailrace", "\x1b[31mrun"), ()),
     "an option without its value": (("tailrace", "run", "--seed"), ("--seed",)),
     "an argument too many": (("tailrace", "topology", "leaf-spine", "fat-tree"), ("fat-tree",)),
-    "an argument missing": (("tailrace", "topology"), ("WORDS",)),
+    "an argument missing": (("tailrace", "topology"), ("SPEC",)),
     "run without anything": (("tailrace", "run"), ("scheme",)),
     "an unknown preset": (("tailrace", "run", "nothing"), ("nothing",)),
     "a scale without a file": ((*_RUN, "--scale", "small"), ("--scale",)),

@@ -52,7 +52,7 @@ def test_a_part_of_a_topology(command: Command) -> None:
     assert "hosts" not in out
     assert list(json.loads(command("topology", WORDS, "--show", "links", "-o", "json").out)) == [
         "kind",
-        "words",
+        "spec",
         "links",
     ]
 

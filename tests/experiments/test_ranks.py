@@ -404,7 +404,7 @@ def test_ranks_of_others_do_not_stop() -> None:
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["--seed 1", "--seed 2"], "ranks: rank 1 has other words, files or another version of Tailrace"),
+        (["--seed 1", "--seed 2"], "ranks: rank 1 has other specs, files or another version of Tailrace"),
         (["--seed 1", "--topology fat-tree:k=5"], "rank 1: topology fat-tree: k must be even"),
     ],
 )

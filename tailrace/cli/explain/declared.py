@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace topologies`, `workloads`, `faults`, `transports`: what words name, with its keys."""
+"""`tailrace topologies`, `workloads`, `faults`, `transports`: what specs name, with its keys."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace topology`: what topology words mean."""
+"""`tailrace topology`: what a topology spec means."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def topology(
     spec: Annotated[
         str,
         typer.Argument(
-            metavar="WORDS",
+            metavar="SPEC",
             help="leaf-spine:leaves=2,spines=4,hosts=8 or FILE.json, for example.",
             autocompletion=complete_specs("topology", ".json"),
         ),

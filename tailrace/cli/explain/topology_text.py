@@ -22,7 +22,7 @@ def as_json(topology: Topology, parts: Sequence[str]) -> str:
 
     What a file need not say stands there only where it does.
     """
-    found: dict[str, object] = {"kind": topology.kind, "words": topology.spec}
+    found: dict[str, object] = {"kind": topology.kind, "spec": topology.spec}
     for part in parts:
         items = (dataclasses.asdict(item) for item in getattr(topology, part))
         found[part] = [

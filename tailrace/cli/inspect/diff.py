@@ -37,7 +37,7 @@ def diff(*, switches: SwitchNames = None, options: InspectOptions) -> None:
                 "diff needs a run file, which says what is intended: give --run FILE, not --address"
             )
         down, suppressed = network.known_to_controller()
-        # the words are those of the experiment; what runs may be slower
+        # the specs are those of the experiment; what runs may be slower
         slowed = scaled(topology, run.time_scale)
         scheme = network.scheme_on(slowed)
         assert scheme is not None, "there is a run file"

@@ -88,7 +88,7 @@ class Network:
         return any(fnmatchcase(name, pattern) for name in self.nodes)
 
     def refuse(self, argument: str, kind: str = "", names: Sequence[str] = ()) -> NoReturn:
-        """Says that a word means no switch, nor one of some objects of a kind.
+        """Says that an argument is no switch, nor one of some objects of a kind.
 
         Raises:
             SpecError: always.
@@ -177,17 +177,17 @@ def each(nodes: Sequence[Node], read: Callable[[Node], _T]) -> list[_T]:
 
 
 def read_named(network: Network, arguments: Sequence[str], kind: str, read: NamedReader) -> list[Listing]:
-    """Reads some objects of some switches, or all. A word that means no switch is the name of an object: its
+    """Reads some objects of some switches, or all. An argument that is no switch names an object: its
     alias, its full name, or the end of one after a dot.
 
     Args:
         network: with the switches.
-        words: names and patterns of switches, names of objects.
+        arguments: names and patterns of switches, names of objects.
         kind: of the objects, as the program's view of P4Info has it in `names`: table, counter, register.
         read: reads those of a switch whose aliases are given; all, where none is.
 
     Raises:
-        SpecError: a word means nothing, or several objects of a program.
+        SpecError: an argument means nothing, or several objects of a program.
         SwitchError: a switch cannot be read.
     """
     switches = [argument for argument in arguments if network.has(argument)]
@@ -216,7 +216,7 @@ def find(source: Source) -> Network:
     """The switches that a command line means.
 
     Raises:
-        SpecError: no network runs, a file is no good, or words contradict each other.
+        SpecError: no network runs, a file is no good, or options contradict each other.
         ControllerError: a file cannot be read.
     """
     if not source.addresses:
@@ -265,7 +265,7 @@ def _from_run(source: Source) -> Network:
 
 @contextlib.contextmanager
 def _of_run_file(place: Path | None) -> Iterator[None]:
-    """Within the block, words that cannot be used are told with the file that they are from."""
+    """Within the block, bad specs are reported with the file that they are from."""
     try:
         yield
     except SpecError as error:

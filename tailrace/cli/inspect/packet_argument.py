@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets as the command line says them: in base 16, as a file of packets, or in Scapy's words.
+"""Packets as the command line says them: in base 16, as a file of packets, or as a Scapy expression.
 
-Scapy's words are read, never run: layers with keyword arguments, joined by `/`, and texts.
+Scapy expressions are parsed, never run: layers with keyword arguments, joined by `/`, and texts.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ MOST_LAYERS = 64
 
 _MOST_CHARACTERS = 200_000
 _HEX = re.compile(r"(0x)?(?P<digits>[0-9A-Fa-f:\s]+)")
-_FORMS = "base 16, a .pcap file, or words such as 'Ether()/IP(dst=\"10.0.0.1\")/UDP()'"
+_FORMS = "base 16, a .pcap file, or an expression such as 'Ether()/IP(dst=\"10.0.0.1\")/UDP()'"
 
 
 def read_packets(text: str) -> list[bytes]:
-    """The packets that a word means; of a file all, in its order.
+    """The packets of an argument; of a file all, in its order.
 
     Raises:
         SpecError: it is none of these, or a file without packets.

@@ -57,7 +57,7 @@ def paths(
         str | None,
         typer.Option(
             "--scheme",
-            metavar="WORDS",
+            metavar="SPEC",
             help="List the paths that this scheme of endpoints has on --topology; no network is needed.",
             show_default=False,
         ),

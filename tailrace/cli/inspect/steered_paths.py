@@ -41,7 +41,7 @@ def planned_lists(topology_spec: str, scheme_spec: str) -> tuple[Topology, Endpo
     """The EV lists that a scheme has on a topology.
 
     Raises:
-        SpecError: bad words, or endpoints choose no paths under this scheme.
+        SpecError: a bad spec, or endpoints choose no paths under this scheme.
         IntentError: the topology has no such lists.
     """
     topology = parse_topology(topology_spec)

@@ -121,7 +121,7 @@ def trace(
 ) -> None:
     """Show what a switch would do with a packet, step by step, or all switches between two hosts.
 
-    Nothing of a switch changes, but with --send. PACKET is in base 16, a .pcap file, or Scapy's words. A
+    Nothing of a switch changes, but with --send. PACKET is in base 16, a .pcap file, or a Scapy expression. A
     switch tells of parser states, tables with keys and entries, actions, changed fields with the lines of
     the P4 program, externs, queues, copies, and the packets that leave.
 

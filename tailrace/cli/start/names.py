@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of what words name, and their keys, for completion: remembered, since asking what registers them
+"""Names of what specs name, and their keys, for completion: remembered, since asking what registers them
 would import most of the program at every press of the tabulator.
 """
 
@@ -27,21 +27,21 @@ _REGISTRIES = {
     "fault": "experiments.faults.parse:FAULTS",
     "transport": "hosts.options.transports:TRANSPORTS",
 }
-"""Where the names of each kind of words are registered."""
+"""Where the names of each kind of specs are registered."""
 
 _PLUGINS = "TAILRACE_PLUGINS"
 """spec.plugins.VARIABLE, whose import would take as long as all the rest."""
 
 
 def registry_of(kind: str) -> Registry[Any]:
-    """What is registered of a kind of words."""
+    """What is registered of a kind of specs."""
     module, name = _REGISTRIES[kind].split(":")
     found: Registry[Any] = getattr(importlib.import_module(f"tailrace.{module}"), name)
     return found
 
 
 def names_of(kind: str) -> Names:
-    """All names of a kind of words, in order, with the keys of each."""
+    """All names of a kind of specs, in order, with the keys of each."""
     module = f"tailrace.{_REGISTRIES[kind].partition(':')[0]}"
     if module in sys.modules or os.environ.get(_PLUGINS):
         return _registered(kind)

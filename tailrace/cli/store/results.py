@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace results`: finished runs that a repository keeps, by words."""
+"""`tailrace results`: finished runs that a repository keeps, by spec."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def results(
     filters: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="KEY=WORDS",
-            help="such as scheme=flowcut topology=fat-tree:k=8 seed=1..3: runs with these words, and others",
+            metavar="KEY=SPEC",
+            help="such as scheme=flowcut topology=fat-tree:k=8 seed=1..3: runs with these specs, and others",
             show_default=False,
         ),
     ] = None,

@@ -79,7 +79,7 @@ def show_results(filters: Sequence[str], folder: Path | None, view: View, *, ove
     if view.form is Form.JSON and not over_seeds:
         sys.stdout.write(json_text(msgspec.to_builtins(chosen), indent=1) + "\n")
     else:
-        nothing = f"none of {len(found)} runs in {folder} has these words"
+        nothing = f"none of {len(found)} runs in {folder} has these specs"
         if not rows and bad:
             _refuse(bad)
         show(Listing("runs", OVER_SEEDS if over_seeds else COLUMNS, tuple(rows), nothing=nothing), view)

@@ -62,13 +62,13 @@ static inline uint64_t load(const uint8_t *p)
            (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
 }
 
-static inline uint32_t step(uint32_t reg, uint64_t word)
+static inline uint32_t step(uint32_t reg, uint64_t chunk)
 {
-    word ^= reg;
-    return slice[7][word & 255] ^ slice[6][word >> 8 & 255] ^
-           slice[5][word >> 16 & 255] ^ slice[4][word >> 24 & 255] ^
-           slice[3][word >> 32 & 255] ^ slice[2][word >> 40 & 255] ^
-           slice[1][word >> 48 & 255] ^ slice[0][word >> 56];
+    chunk ^= reg;
+    return slice[7][chunk & 255] ^ slice[6][chunk >> 8 & 255] ^
+           slice[5][chunk >> 16 & 255] ^ slice[4][chunk >> 24 & 255] ^
+           slice[3][chunk >> 32 & 255] ^ slice[2][chunk >> 40 & 255] ^
+           slice[1][chunk >> 48 & 255] ^ slice[0][chunk >> 56];
 }
 
 uint32_t tc_crc_bytes(uint32_t reg, const uint8_t *data, uint32_t n)

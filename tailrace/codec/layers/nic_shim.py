@@ -45,7 +45,7 @@ class ShimmedBTH(BTH):
 
 class NicAck(Packet):
     """Of the data packet, or of several: orig_sport:16 orig_dport:16 bytes:24 (of all their frames) hops:8
-    (64 - TTL, the same of all) ticks:32 (of the last one, and how long the ACK was held back).
+    (64 - TTL, the same of all) ticks:32 (of the last one, and the delay of the ACK).
     """
 
     name = "NicAck"

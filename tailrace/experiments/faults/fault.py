@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to a link or a switch, and the registry of the faults that words describe: kinds.py."""
+"""What happens to a link or a switch, and the registry of the faults that a spec describes: kinds.py."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailrace.topology import Topology
 
 
 class FaultKind(Protocol):
-    """What words describe: the struct of a fault's keys."""
+    """What a spec describes: the struct of a fault's keys."""
 
     def resolve(self, topology: Topology, rng: random.Random, /) -> tuple[LinkFault, ...]:
         """What happens to each link or switch that is hit; the same for the same numbers from `rng`.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults from words such as ``link-slow:link=leaf1-spine1,factor=0.1``; `tailrace faults` lists them."""
+"""Faults from specs such as ``link-slow:link=leaf1-spine1,factor=0.1``; `tailrace faults` lists them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ load_folder(__package__)
 
 
 def parse_fault(text: str) -> Fault:
-    """The fault that words describe.
+    """The fault that a spec describes.
 
     Raises:
         SpecError: unknown name or bad option; one line says which.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where faults are in a topology, as words say it: links A-B, roles of switches, switches.
+"""Where faults are in a topology, as specs say it: links A-B, roles of switches, switches.
 
 Links here are pairs of names: links between the same two switches are one, and share a fault.
 """

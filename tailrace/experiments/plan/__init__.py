@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the words of an experiment to what is to be done."""
+"""From the specs of an experiment to a plan."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller of a run in virtual time: words such as ``live:latency=20us`` -> what it is like.
+"""The controller of a run in virtual time: specs such as ``live:latency=20us`` -> what it is like.
 
 told                            is told of links and switches, and has done what follows ten base RTTs
-                                later; which it is without words
+                                later; the default
 live:latency=TIME,interval=TIME the one that runs in real time, over P4Runtime channels in memory
 
 latency     mean time of a message between it and a switch, one way; a tenth of the interval without it
@@ -22,7 +22,7 @@ LEAST_NS = 100
 
 
 def parse_controller(text: str) -> Live | None:
-    """The controller as words describe it; None is `told`.
+    """The controller as its spec describes it; None is `told`.
 
     Raises:
         SpecError: an unknown controller, or an unknown or bad option; one line says which.

@@ -48,9 +48,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed:    of everything random; of several each is a run: seeds.py
     mtu:     payload of a full packet
     reorder: packets; selective repeat takes one for lost when another so much later has arrived
-    pfc:     priority flow control of data: default, or tailrace/experiments/plan/pfc.py's words; none without
+    pfc:     priority flow control of data: default, or tailrace/experiments/plan/pfc.py's spec; none without
     it
-    controller: in virtual time: told, or live with tailrace/experiments/plan/controller.py's words
+    controller: in virtual time: told, or live with tailrace/experiments/plan/controller.py's spec
     sample:  how often queues are looked at, for the report's timelines; without it they are not
     follow:  the flows whose path is recorded, by number from 1 on
     gaps:    whether NICs measure the gaps between data packets of a flow
@@ -105,7 +105,7 @@ FLAGS = frozenset(field.name for field in structs.fields(Settings) if bool in ge
 
 
 class Meant(msgspec.Struct, frozen=True, kw_only=True):
-    """What the words of an experiment mean, each parsed once; None: they say nothing.
+    """The specs of an experiment, each parsed once; None: left open.
 
     Topology and schemes are at full speed.
     """
@@ -150,7 +150,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     gaps: bool = False
 
     def __repr__(self) -> str:
-        """One line: the words that say most."""
+        """One line: the most telling specs."""
         specs = (self.scheme, self.topology, self.workload or "the usual workload", *self.faults)
         return f"<Experiment {'   '.join(specs)}>"
 
@@ -170,7 +170,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(structs.replace(self, seeds=(seed,)) for seed in self.seeds)
 
     def without(self, *names: str) -> Experiment:
-        """The same without what some words say: faults, transport."""
+        """The same without some settings: faults, transport."""
         empty = {name: () if name == "faults" else None for name in names}
         return structs.replace(self, meant=structs.replace(self.meant, **empty), **empty)
 
@@ -253,7 +253,7 @@ _PLAIN: Mapping[str, Callable[[Any], Any]] = {
     "seed": parse_seeds,
     "fault": _fault_specs,
 }
-"""What is no words, and what they come to."""
+"""Settings that are no specs, and their parsers."""
 
 _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "scheme": scheme_of,
@@ -285,7 +285,7 @@ def make(values: Mapping[str, Any] | Settings, base: Experiment | None = None) -
 
 
 def of_settings(settings: Mapping[str, Any], base: Experiment | None = None) -> Experiment:
-    """The same of what Settings hold, where words may have been split and changed already."""
+    """The same of what Settings hold, where specs may have been split and changed already."""
     if base is None:
         settings = {"topology": defaults.TOPOLOGY, **settings}
         if "scheme" not in settings:
@@ -311,7 +311,7 @@ def _of_variant(settings: Mapping[str, Any], key: str) -> bool:
 
 
 def _complete(settings: Mapping[str, Any], base: Experiment | None) -> dict[str, Any]:
-    """The settings with what is an option of other words put into these."""
+    """The settings with what is an option of another spec put into it."""
     found = dict(settings)
     variant = found.pop("variant", None)
     if variant is not None:

@@ -228,7 +228,7 @@ def _settings(path: Path, scale: str | None, own: Mapping[str, Any]) -> dict[str
 
 
 def schemes_of(path: Path | None, scale: str | None = None) -> dict[str, str]:
-    """What an experiment file compares, words by label; empty where it does not say, or without a file.
+    """What an experiment file compares, specs by label; empty where it does not say, or without a file.
 
     Raises:
         FileError: the file cannot be read, or a scheme in it is none.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What words mean that many experiments have in common, worked out once."""
+"""Topologies and schemes of specs that many experiments share, parsed once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _KEPT = 64
 
 
 def topology_of(text: str | Spec) -> Topology:
-    """The topology that words describe; one in a file is read anew, for the file may have changed.
+    """The topology that a spec describes; one in a file is read anew, for the file may have changed.
 
     Raises:
         SpecError: they describe none.
@@ -29,7 +29,7 @@ def _generated(spec: str) -> Topology:
 
 
 def scheme_of(text: str | Spec) -> SchemeConfig:
-    """The scheme that words describe.
+    """The scheme that a spec describes.
 
     Raises:
         SpecError: they describe none.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an experiment decides for hosts and queues where the words do not: windows, timeouts, room in queues.
+"""What an experiment decides for hosts and queues where the specs do not: windows, timeouts, room in queues.
 
     window         WINDOW_BDPS bandwidth-delay products of the longest of the shortest paths
     queue limit    room for every window at once, in any one queue: nothing is dropped unless a fault drops it
@@ -10,7 +10,7 @@ PFC. With dcqcn queues mark as in the paper's deployment at 40 Gb/s (DCQCN, SIGC
 in proportion, unless the scheme says how.
 
 HF2T stretches gaps to the pause that begins a flowlet in the scheme, or to a base RTT, which is what it would
-be, and learns T from as many gaps as its percentile needs (tailrace/hosts/options/hf2t.py), unless the words
+be, and learns T from as many gaps as its percentile needs (tailrace/hosts/options/hf2t.py), unless the spec
 say otherwise.
 
 Where switches steer by entropy values, or draw paths hop by hop (the program `spritz`, Spritz §V-A), packets
@@ -101,7 +101,7 @@ def transport_of(wanted: Transport | None, scheme: SchemeConfig, topology: Topol
 
 
 def parse_window(text: str) -> Window:
-    """The window that words such as 64KiB or 1.5BDP describe.
+    """The window that a spec such as 64KiB or 1.5BDP describe.
 
     Raises:
         SpecError: they describe none.
@@ -172,7 +172,7 @@ def waiting_bytes(flows: Sequence[FlowSpec], *, window: int, mtu: int) -> int:
 
 
 def ack_ratio(mtu: int) -> float:
-    """How many times as many answers packets bring as those of the usual size, at least 1."""
+    """ACKs per byte, over those of packets of the usual size, at least 1."""
     return max(1.0, (MTU_BYTES + HEADER_BYTES) / (mtu + HEADER_BYTES))
 
 
@@ -189,7 +189,7 @@ def nic_config(
     """The settings of every NIC, on a topology at its time scale.
 
     `reorder` None leaves it to the NIC when a packet counts as lost. `scale` is that of the topology, for the
-    words of the transport, which are at full speed. `switches` are what tells flowlets apart.
+    the spec of the transport, which are at full speed. `switches` are what tells flowlets apart.
 
     Raises:
         SpecError: what scheme and transport ask for does not go together.

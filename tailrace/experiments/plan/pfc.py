@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Priority flow control of the data class: words such as ``xoff=256KiB,xon=200KiB`` -> thresholds of a port.
+"""Priority flow control of the data class: specs such as ``xoff=256KiB,xon=200KiB`` -> thresholds of a port.
 
     xoff        a switch pauses the sender on a port when more than this waits that came in there; one
                 bandwidth-delay product without it
@@ -18,7 +18,7 @@
     deadlock    what becomes of a run in virtual time whose switches wait for each other for good: stop, which
                 it is without it, or pass: it goes on, and the watchdog alone is left
 
-`default` is the first three without words. Every port of every switch has the same thresholds, those to hosts
+`default` is the first three by default. Every port of every switch has the same thresholds, those to hosts
 too, and NICs obey (RLB §II-A). Queues themselves keep the limit that the scheme gives them.
 """
 
@@ -119,7 +119,7 @@ def _headroom_bytes(topology: Topology, frame_bytes: int, reaction_ns: int) -> i
 
 
 def parse_pfc(text: str) -> Pfc:
-    """PFC as words describe it.
+    """PFC as its spec describes it.
 
     Raises:
         SpecError: unknown or bad option; one line says which.

@@ -56,7 +56,7 @@ class Plan:
 
 
 def on_target(experiment: Experiment, target: str) -> Experiment:
-    """The experiment with what its target decides where words leave it open: what is sent.
+    """The experiment with what its target decides where specs leave it open: what is sent.
 
     Raises:
         SpecError: that is not sent as a number of flows.
@@ -75,7 +75,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
         target: bmv2, native or virtual.
 
     Raises:
-        SpecError: words that do not fit together.
+        SpecError: specs that do not fit together.
     """
     experiment = on_target(experiment, target)
     meant, full_speed = experiment.meant, experiment.meant.topology

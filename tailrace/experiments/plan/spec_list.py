@@ -15,7 +15,7 @@ CLEAN = "clean"
 
 
 def split_schemes(text: str) -> tuple[str, ...]:
-    """The words of each scheme of ``ecmp,letflow:gap=50us,flowcut:variant=ingress,buckets=64``.
+    """The spec of each scheme of ``ecmp,letflow:gap=50us,flowcut:variant=ingress,buckets=64``.
 
     Raises:
         SpecError: an option without a scheme, no scheme at all, or one given twice.

@@ -15,7 +15,7 @@ from tailrace.experiments.workloads.transfer import PatternError
 from tailrace.topology import Host, Topology
 
 HOSTS, FABRIC = OF = ("hosts", "fabric")
-"""The words for it."""
+"""The spec for it."""
 
 
 def uplink_bps(topology: Topology, leaf: str) -> int:

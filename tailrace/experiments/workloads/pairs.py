@@ -18,7 +18,7 @@ from tailrace.topology import Host, Topology
 Pair = tuple[Host, Host]
 
 HOSTS, SWITCHES, GROUPS = APART = ("any", "remote", "group")
-"""What the two hosts of a pair do not share, as words have it: hosts differ, their switches do, or even the
+"""What the two hosts of a pair do not share, as specs have it: hosts differ, their switches do, or even the
 groups of those."""
 
 

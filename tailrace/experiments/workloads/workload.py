@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads: words such as ``permutation:size=1MiB``, or a CSV file -> the flows of an experiment.
+"""Workloads: specs such as ``permutation:size=1MiB``, or a CSV file -> the flows of an experiment.
 
 Each pattern is a file of this folder, which declares its keys and registers itself (registry.py); `tailrace
 workloads` lists them. Flows that wait for others do so by FlowSpec.after, at the sending host; so they do on
@@ -124,7 +124,7 @@ class Workload:
 
 
 def parse_workload(text: str | Spec) -> Workload:
-    """The workload that words describe, or that a CSV file holds.
+    """The workload that a spec describes, or that a CSV file holds.
 
     Raises:
         SpecError: unknown name, bad option or bad file; one line says which.

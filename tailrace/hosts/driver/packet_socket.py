@@ -20,7 +20,7 @@ _SO_RCVBUFFORCE = 33
 _ETH_P_ALL = 0x0003
 _STATISTICS = struct.Struct("=II")
 _BUFFER_BYTES = 8 << 20
-# What a full queue of the kernel says: the frame may be sent again.
+# What a full queue of the kernel says: sending the frame may be retried.
 _FULL = (errno.EAGAIN, errno.ENOBUFS)
 
 

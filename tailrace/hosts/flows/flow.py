@@ -87,12 +87,12 @@ class FlowRecord:
     received: data packets that arrived at the receiver, duplicates included.
     first_received: first transmissions among them.
     out_of_order_raw: those of all of them whose PSN was not the one that the receiver's transport expected,
-        whatever was lost or sent again (Flowcut §III-C2, Spritz Fig. 6).
+        whatever was lost or retransmitted (Flowcut §III-C2, Spritz Fig. 6).
     overtaken: first transmissions that arrived after a later one; 0 where the order is kept.
     timeouts: retransmission timeouts.
     ce_marked: data packets that arrived marked by ECN.
     trimmed: data packets that arrived without their payload; not among the received ones.
-    nacks: answers that told the source of such a packet.
+    nacks: NACKs for such packets at the source.
     explored, reused: packets whose path was drawn, and those on a path known to be good (Spritz §IV).
     blocked: times a path was blocked after a timeout.
     out_of_sequence: arrivals beyond the one that the receiver expects next, also where that was lost.

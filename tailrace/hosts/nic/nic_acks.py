@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a destination NIC tells a source that does Flowcut itself (Flowcut §II-D): the bytes that arrived."""
+"""NIC ACKs of a destination to a source that does Flowcut itself (Flowcut §II-D): the bytes that arrived."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class NicAcks:
             self.deadline_ns = now_ns + self._ack_delay_ns
 
     def on_time(self, now_ns: int) -> None:
-        """Sends the ACK that was held back, if it was for long enough."""
+        """Sends the delayed ACK when its delay is over."""
         if now_ns >= self.deadline_ns:
             self._send(now_ns)
 

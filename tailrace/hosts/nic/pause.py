@@ -66,7 +66,7 @@ class FlowPauseState:
             self._credit_bytes -= frame_bytes
 
     def on_time(self, now_ns: int) -> None:
-        """Ends a pause whose XON never came."""
+        """Resumes after a pause whose XON never came."""
         if now_ns >= self.deadline_ns:
             self.timeouts += 1
             self._resume(now_ns)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The destination of one flow: takes packets, answers them, and watches their order."""
+"""The destination of one flow: receives packets, sends responses and observes reordering."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class FlowReceiver(QueuePair):
     ) -> None:
         """Args:
         address: from this NIC to the flow's source.
-        handle: number of this end at its NIC.
-        control: takes the answers.
+        handle: of this queue pair at its NIC.
+        control: the queue of responses.
         """
         super().__init__(handle)
         self.flow = flow
@@ -83,12 +83,12 @@ class FlowReceiver(QueuePair):
         self._out_of_sequence = 0
         self._ce_marked = 0
         self._trimmed = 0
-        # what the next answer echoes: of the packet that came last
+        # echoed by the next response: of the last packet
         self._sport: int = flow.sport
         self._marked = False
 
     def resume(self, seen: ReceiverObservation) -> None:
-        """Goes on from what had been seen when the flow was complete."""
+        """Restores the state of a complete flow from its observation."""
         assert seen.end_ns is not None
         self._transport.resume()
         self._order.resume(
@@ -125,7 +125,7 @@ class FlowReceiver(QueuePair):
         return headers, b""
 
     def _dscp(self) -> int:
-        """Answers to steered packets are steered."""
+        """Responses to steered packets are steered."""
         return int(Dscp.STEERED if self.flow.steering else Dscp.DEFAULT)
 
     def on_data(self, now_ns: int, psn_fields: int, data_fields: int, ticks: int) -> bool:
@@ -178,7 +178,7 @@ class FlowReceiver(QueuePair):
             return False
         self._trimmed += 1
         if transport.one_mark and transport.holds:
-            # a NACK speaks of one packet only
+            # a NACK is for one packet only
             self._respond(transport.release())
         response = transport.on_trimmed(index)
         if response != SILENCE:
@@ -201,12 +201,12 @@ class FlowReceiver(QueuePair):
                 self._out_of_sequence += 1
 
     def deadline_ns(self) -> int:
-        """When something that is held back must go out."""
+        """When a delayed ACK, NIC ACK or CNP is due."""
         deadline_ns = min(self._transport.deadline_ns, self._nic_acks.deadline_ns)
         return deadline_ns if self._cnps is None else min(deadline_ns, self._cnps.deadline_ns)
 
     def on_time(self, now_ns: int) -> None:
-        """Sends the CNP and the answer that were held back, when their time has come."""
+        """Sends delayed CNPs and responses that are due."""
         if self._cnps is not None and self._cnps.on_time(now_ns):
             self._notify()
         self._nic_acks.on_time(now_ns)
@@ -215,7 +215,7 @@ class FlowReceiver(QueuePair):
             self._respond(response)
 
     def _notify(self) -> None:
-        """Tells the source of congestion (Zhu et al., SIGCOMM 2015, §3.1)."""
+        """Notifies the source of congestion (Zhu et al., SIGCOMM 2015, §3.1)."""
         if not self._cnp:
             flow = self.flow
             self._cnp = cnp_frame(self._address, sport=flow.sport, qpn=flow.qpn, dscp=self._dscp())
@@ -223,7 +223,7 @@ class FlowReceiver(QueuePair):
         self._control.append((RAW, self._cnp, 0))
 
     def _respond(self, response: int) -> None:
-        """Echoes the source port of the last packet, and whether any since the last answer was marked."""
+        """Echoes the source port of the last packet, and whether any since the last response was marked."""
         message = self._message
         expected = self._transport.expected
         if response == NAK:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The source of one flow: decides whether it may send, and what."""
+"""The source of one flow: decides when it sends which packet."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ _TRIMMED_SYNDROME: Final = int(Syndrome.NAK_TRIMMED)
 _RETH_BYTES: Final[int] = RETH_BYTES
 _ACKREQ: Final = 1 << ACKREQ_SHIFT
 _RETRANSMISSION: Final = 1 << RETRANSMISSION_SHIFT
-_PAD_MASK: Final = 3  # payloads are padded to whole words of 4 bytes
+_PAD_MASK: Final = 3  # payloads are padded to a multiple of 4 bytes
 
 
 def min_rtt_of(config: NicConfig) -> MinRtt | None:
-    """What all flows of a NIC share; None: it does not do Flowcut itself."""
+    """The minimum RTT that all flows of a NIC share; None: it does not do Flowcut itself."""
     flowcut = config.flowcut_nic
     if flowcut is None:
         return None
@@ -81,7 +81,7 @@ def min_rtt_of(config: NicConfig) -> MinRtt | None:
 class FlowSender(QueuePair):
     """One flow at its source. The NIC calls `next_packet` while it is `started` and not `done`.
 
-    queued: the NIC's own note: it is among the ready ones.
+    queued: it is in the NIC's ready queue; set by the NIC.
     start_ns: when it may send its first packet.
     bursting: its next packet is to leave right behind the last one, before those of other flows.
     """
@@ -99,7 +99,7 @@ class FlowSender(QueuePair):
     ) -> None:
         """Args:
         address: from this NIC to the flow's destination.
-        handle: number of this end at its NIC.
+        handle: of this queue pair at its NIC.
         min_rtt: the NIC's, if it does Flowcut itself.
         rng: chooses source ports.
         steerings: gives the flow its steering.
@@ -209,7 +209,7 @@ class FlowSender(QueuePair):
         if index < transport.fresh:
             data_fields |= _RETRANSMISSION
             self._retransmitted += 1
-        # asks for an answer where waiting for more packets would be in vain
+        # requests an ACK where the receiver would wait for more packets in vain
         if self._asks_always or transport.asks_at(index):
             data_fields |= _ACKREQ
         self._on_sent(now_ns, index, frame_bytes)

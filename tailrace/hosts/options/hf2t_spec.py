@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HF2T in words: NICs that stretch gaps until switches see flowlets (HF2T §4), under whatever scheme.
+"""The keys of HF2T: NICs that stretch gaps until switches see flowlets (HF2T §4), under whatever scheme.
 
 All keys but the first need it.
 """

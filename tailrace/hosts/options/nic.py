@@ -151,7 +151,7 @@ class NicConfig:
     transport: name of one of hosts.options.transports, or of one from outside.
     window_bytes: payload that may be unacknowledged; one packet always may. Not with mp-rdma; with dctcp
         what it begins with, and at most; with tcp the receiver's. 0, with dcqcn and tcp only: no window.
-    rto_ns: retransmission timeout where no ACK is held back; doubles without progress, rto_backoff times at
+    rto_ns: retransmission timeout where no ACK is delayed; doubles without progress, rto_backoff times at
         most. With tcp the least one, from which on it is measured.
     timeout: with dctcp, one of TIMEOUTS: LOSS narrows the window as a trimmed packet does; PATH where queues
         trim what they cannot hold, so that a timeout tells of a dead path and not of congestion.

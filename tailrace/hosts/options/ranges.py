@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranges of settings: notes of fields that no words give, and the check of all fields that have a note."""
+"""Ranges of settings: notes of fields that no spec gives, and the check of all fields that have a note."""
 
 from __future__ import annotations
 

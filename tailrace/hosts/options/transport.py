@@ -17,7 +17,7 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
     windowless: something else than a window holds flows back, so they have none unless one is given
     in_order: receivers keep nothing beyond the packet that they expect
     chooses_paths: by source ports of its own, so that nothing else may
-    answers_each: receivers answer each packet, so that `ack_every` is 1
+    acks_each: receivers acknowledge each packet, so that `ack_every` is 1
     """
 
     name: ClassVar[str]

@@ -64,7 +64,7 @@ class Gathering(BuiltIn, frozen=True, kw_only=True):
         int | None,
         keys.time(
             "rto",
-            "what is not acknowledged for so long is sent again",
+            "packets without an acknowledgment for so long are retransmitted",
             least=1,
             most=_MOST_RTO_NS,
             absent="by the network",
@@ -83,7 +83,7 @@ class GoingBack(Gathering, frozen=True, kw_only=True):
         int | None,
         keys.time(
             "nak",
-            "a NAK is sent again with the next packet out of order after this time",
+            "a NAK is repeated with the next packet out of order after this time",
             least=1,
             most=_MOST_RTO_NS,
             absent="once",
@@ -111,7 +111,7 @@ class SelectiveRepeat(Gathering, frozen=True, kw_only=True):
     """See hosts.transport.selective_repeat."""
 
     name: ClassVar[str] = "sr"
-    about: ClassVar[str] = "selective repeat: only what is missing is sent again"
+    about: ClassVar[str] = "selective repeat: only missing packets are retransmitted"
 
 
 @transport
@@ -186,7 +186,7 @@ class Tcp(Gathering, frozen=True, kw_only=True):
 
 
 def parse_transport(text: str) -> Transport:
-    """The transport that words describe.
+    """The transport that a spec describes.
 
     Raises:
         SpecError: they describe none; one line says why.

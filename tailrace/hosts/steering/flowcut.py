@@ -13,8 +13,8 @@ lasts that long.
 
 A NIC ACK is for one packet, or with `ack_every` for several of one length and one hop count that came in
 order: it takes off the bytes of all, and its stamp is that of the last, moved on by the time for which the
-ACK was held back, so that this is no part of the round-trip time. What is in flight when a drain begins may
-be held back, too: the drain, and the age, last so much longer at most. The growth of the round-trip time is
+ACK was delayed, so that this is no part of the round-trip time. What is in flight when a drain begins may
+be delayed, too: the drain, and the age, last so much longer at most. The growth of the round-trip time is
 that for each packet.
 
 Round-trip times are normalised by r_min(h) + p·h·t (§II-B): r_min(h) is the smallest time seen for h hops,
@@ -95,7 +95,7 @@ class FlowcutSender:
         pause_timeout_ns: how long a drain lasts at most.
         sport: the flow's own source port, and its first one on the wire.
         rng: chooses the other ones.
-        held_ns: how long a NIC ACK is held back at most.
+        held_ns: the maximum delay of a NIC ACK.
         """
         self._rtt_threshold = config.rtt_threshold
         self._growth_threshold = config.growth_threshold
@@ -138,7 +138,7 @@ class FlowcutSender:
         Args:
             data_bytes: length of the data frames that it is for.
             hops: switches that they crossed.
-            ticks: the sending time of the last one, ns modulo 2^32, and how long the NIC ACK was held back.
+            ticks: the sending time of the last one, ns modulo 2^32, and the delay of the NIC ACK.
             left: packets of the flow that have never been sent.
         """
         rtt_ns = (now_ns - ticks) & TICKS_MASK
@@ -161,7 +161,7 @@ class FlowcutSender:
         return min(self._forget_ns(), self._drain_since_ns + self._pause_timeout_ns)
 
     def on_time(self, now_ns: int) -> None:
-        """Ends a drain that has lasted long enough: by age with a new path, by timeout with the old one."""
+        """A drain is over after its age, with a new path, or after the timeout, with the old one."""
         if self._drain_since_ns is None:
             return
         if now_ns >= self._forget_ns():

@@ -124,7 +124,7 @@ class Hermes(Steering):
         self._host.paths.on_frame(now_ns, self.path, frame_bytes)
 
     def on_feedback(self, now_ns: int, feedback: int, ev: int) -> None:
-        """What has become of a packet; NACK: it must be sent again."""
+        """The outcome of a packet; NACK: it must be retransmitted."""
         path = self._host.paths.find(ev)
         if path < 0:
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reliable transports: what is sent, what is sent again, and what a receiver takes and answers."""
+"""Reliable transports: transmission, retransmission, and the responses of receivers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every transport has in common: a window of packets, cumulative acknowledgments, and a timeout.
+"""Base of all transports: a window of packets, cumulative acknowledgments, and a timeout.
 
 Packets of a flow are numbered from 0 without wrapping; the NIC turns numbers into PSNs and back.
 Transports from outside build on classes that allow interpreted subclasses.
@@ -83,11 +83,11 @@ class Sender(ABC):
 
     @abstractmethod
     def on_ack(self, now_ns: int, nak: bool, expected: int, arrived: int, sport: int, marked: bool) -> None:
-        """What the receiver says; old news and nonsense are ignored.
+        """Handles a response; stale and invalid ones are ignored.
 
         Args:
             nak: it misses packet `expected`; otherwise it has everything before it.
-            arrived: the packet that it answers: with a NAK, or if the receiver tells of arrivals; anything
+            arrived: the packet that it answers: with a NAK, or if the receiver reports arrivals; anything
                 otherwise.
             sport: source port of the packet that it answers.
             marked: that packet met congestion, or one before it that was not answered.
@@ -149,7 +149,7 @@ class OneTimerSender(Sender):
             self._restart(now_ns)
 
     def on_ack(self, now_ns: int, nak: bool, expected: int, arrived: int, sport: int, marked: bool) -> None:
-        """What the receiver says, and what it echoes."""
+        """Handles a response and its echoes."""
         self.on_response(now_ns, nak, expected, arrived)
         self.on_echo(arrived, sport, marked)
 
@@ -157,7 +157,7 @@ class OneTimerSender(Sender):
         """Receivers of these senders take trimmed packets for lost ones, and do not speak of them."""
 
     def on_response(self, now_ns: int, nak: bool, expected: int, arrived: int) -> None:
-        """What the receiver says, as in `on_ack`."""
+        """Handles a response, as in `on_ack`."""
         if self.acked < expected <= self.fresh:
             self.acked = expected
             self._backoff = 0
@@ -183,7 +183,7 @@ class OneTimerSender(Sender):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Receiver(ABC):
-    """The receiving side of one flow. Its answers are SILENCE, ACK, NAK or TRIMMED.
+    """The receiving side of one flow. Its responses are SILENCE, ACK, NAK or TRIMMED.
 
     expected: packets 0..expected-1 have been delivered.
     arrived: the packet that came last.
@@ -191,7 +191,7 @@ class Receiver(ABC):
     deadline_ns: when `on_time` has something to do.
     tells_arrival: the MSN of an ACK is the PSN of the packet that it answers.
     one_mark: all packets that an ACK is for were marked, or none was. A packet with another mark, or a
-        trimmed one, releases the ACK that is held back.
+        trimmed one, releases the delayed ACK.
     """
 
     __slots__ = (
@@ -230,7 +230,7 @@ class Receiver(ABC):
         self.expected = self.received = self._packets
 
     def on_data(self, now_ns: int, index: int, ackreq: bool) -> int:
-        """A packet has arrived; what to answer at once."""
+        """A packet has arrived; the response to send at once."""
         self.arrived = index
         if index == self.expected:
             self._deliver()
@@ -241,19 +241,19 @@ class Receiver(ABC):
 
     @abstractmethod
     def on_trimmed(self, index: int) -> int:
-        """A packet has arrived without its payload; what to answer at once."""
+        """A packet has arrived without its payload; the response to send at once."""
 
     def on_time(self, now_ns: int) -> int:
-        """The acknowledgment that was held back, if it was for long enough."""
+        """The delayed ACK, when its delay is over."""
         return self._respond(ACK) if now_ns >= self.deadline_ns else SILENCE
 
     @property
     def holds(self) -> bool:
-        """Whether an acknowledgment is held back."""
+        """Whether an ACK is delayed."""
         return self.deadline_ns != NEVER
 
     def release(self) -> int:
-        """The acknowledgment that is held back, as `on_time` would give it."""
+        """The delayed ACK, as `on_time` would give it."""
         return self._respond(ACK)
 
     @abstractmethod
@@ -273,7 +273,7 @@ class Receiver(ABC):
         return SILENCE
 
     def _respond(self, response: int) -> int:
-        """An answer tells everything, so nothing is held back any more."""
+        """A response covers everything, so no ACK is delayed any more."""
         self._unanswered = 0
         self.deadline_ns = NEVER
         return response

@@ -48,7 +48,7 @@ class DctcpSender(Sender):
         # the receiver's bitmap bounds what may be outstanding, the window what is in flight
         self._window_packets = config.bitmap_packets
         self._flight: dict[int, int] = {}  # time and source port of packets under way, the oldest first
-        self._lost: dict[int, bool] = {}  # packets to be sent again, in this order
+        self._lost: dict[int, bool] = {}  # packets to be retransmitted, in this order
         self._backed_off_ns = 0  # packets sent before had half the timeout
         self._timeout_is_loss: bool = config.timeout == LOSS
         self.steering: Steering | None = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Selective repeat, for networks that reorder: only what is missing is sent again.
+"""Selective repeat, for networks that reorder: only missing packets are retransmitted.
 
 The receiver remembers packets beyond the expected one in a bitmap of bounded length. Each of them is
 answered by a NAK that names the expected PSN and, in the MSN field of the AETH, the PSN that has just come,

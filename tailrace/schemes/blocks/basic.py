@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nothing is configured for beyond what all programs have: a hash, chance or the NIC chooses."""
+"""Schemes without entries of their own: a hash, a random number or the NIC chooses the path."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tailrace.schemes.resolved import EntryPlan, Resolved
 
 
 class ResolvedBasic(Resolved, frozen=True, kw_only=True):
-    """A scheme that is in its program, or in NICs.
+    """A scheme that its program or NICs implement.
 
     Its groups are short: a program that does more with a group's slots than to take the one of a value modulo
     their number overrides `short_groups`.
@@ -34,7 +34,7 @@ class SourcePortPaths:
     """Path lists where NICs choose among UDP source ports, whatever the switches' hashes make of them."""
 
     def __init__(self, count: int) -> None:
-        """Args: count: of ports, 1 or more and no more than are nobody's in particular."""
+        """Args: count: of ports, from 1 to the number of unassigned ports."""
         ports = tuple(range(FIRST_PORT, LAST_PORT + 1))[:count]
         self._list = PathList(ports, (0,) * len(ports), (1.0,) * len(ports))
 

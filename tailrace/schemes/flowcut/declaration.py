@@ -203,7 +203,7 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
 
     @property
     def acks_per_packet(self) -> int:
-        """NICs that do Flowcut answer each packet twice."""
+        """NICs that do Flowcut send an ACK and a NIC ACK for each packet."""
         return 2 if self.variant == NIC else 1
 
     def checked(self, options: SpecOptions) -> FlowcutConfig:

@@ -119,7 +119,7 @@ def _check(plan: EntryPlan) -> None:
 
 def _replication(plan: EntryPlan) -> Iterator[P4Entity]:
     """A clone session for each port to a switch, one group of all of them, and in a switch that is no leaf
-    for each of them a group of the leaves behind it: a copy for each goes round.
+    for each of them a group of the leaves behind it: a copy for each is recirculated.
 
     Warnings go in front of data, except on BMv2, which refuses a class of service: there they wait behind it.
     """

@@ -4,7 +4,7 @@ the path.
 
     d, C      the longest delay and the highest rate of a link between switches
     dt        d (§III-B.1: 2 us there)
-    Q_PFC     as given; else where the words for PFC pause; else 256 KB (§II-B), at least 26 dC, which is the
+    Q_PFC     as given; else where the PFC spec pauses; else 256 KB (§II-B), at least 26 dC, which is the
               same at the paper's 40 Gbps and 2 us
     Q_th      in [dC, Q_PFC - dC(n - 1)]; a quarter of Q_PFC, moved into these bounds (assumption; Fig. 18:
               the lower, the better)

@@ -105,7 +105,7 @@ class Failures:
         return SuppressedPath(end, now_ns, now_ns + hold_ns)
 
     def reuse(self, now_ns: int, down: AbstractSet[LinkEnd] = frozenset()) -> list[LinkEnd]:
-        """Ends the suppression of paths whose hold time is over, except those in `down` (dead links)."""
+        """Lifts the suppression of paths whose hold time is over, except those in `down` (dead links)."""
         back = [path.end for path in self.suppressed if path.until_ns <= now_ns and path.end not in down]
         for end in back:
             state = self._paths[end]

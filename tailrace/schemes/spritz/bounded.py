@@ -58,7 +58,7 @@ SCOUT, SPRAY, OPS, FLOW_ECMP, FLICR = ALGORITHMS
 BOUNDED_KEYS = ("trim", "repair", "frame")
 
 FRAME_HEADER_BYTES = ACK_BYTES
-"""What a frame has beside its payload, as Spritz, Table II reckons: our own have 6 bytes less."""
+"""What a frame has beside its payload, as in Spritz, Table II: our frames have 6 bytes less."""
 
 RTO_MARGIN = 1.5
 _LEAST_FRAME_BYTES = 64

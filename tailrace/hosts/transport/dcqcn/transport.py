@@ -8,7 +8,7 @@ paths.
 
 What Hermes is told of a path: of each acknowledgment the mark, and the round-trip time of the packet that it
 answers, unless that was sent more than once (Karn's rule); of a NAK that makes the flow go back, and of a
-timeout, the path of the first packet that is missing. An acknowledgment that the receiver has held back would
+timeout, the path of the first packet that is missing. An acknowledgment that the receiver has delayed would
 be taken for a slow path, so with Hermes every packet is acknowledged (NicConfig.ack_every 1).
 """
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a sender of the transport tcp knows of packets beyond the acknowledged ones (RFC 6675).
 
-    sent, unknown --its answer--> arrived
-                  --enough later ones have arrived, or a timeout--> lost --sent again--> sent, unknown
+    sent, unknown --its ACK--> arrived
+                  --enough later ones have arrived, or a timeout--> lost --retransmitted--> sent, unknown
 
-A packet is lost as soon as `duplicates` packets beyond it have arrived (IsLost); one that was sent again is
+A packet is lost as soon as `duplicates` packets beyond it have arrived (IsLost); a retransmitted one is
 taken for lost once more at a timeout only.
 """
 
@@ -18,7 +18,7 @@ from tailrace.hosts.transport.base import NOTHING
 class Scoreboard:
     """One flow's.
 
-    lost: packets to be sent again, ascending.
+    lost: packets to be retransmitted, ascending.
     arrived: packets beyond the acknowledged ones that the receiver has.
     """
 
