@@ -182,7 +182,7 @@ def test_noise_is_one_call_and_junk(frame, virtual_bytes):
     ((name, arguments),) = heard(frame, virtual_bytes)
     parsed = parse(frame, virtual_bytes)
     if isinstance(parsed, Junk):
-        assert (name, calls.DISCARD_REASONS[arguments[1]]) == ("on_junk", parsed.value)
+        assert (name, calls.DISCARD_REASONS[arguments[1]]) == ("on_discard", parsed.value)
 
 
 def test_what_is_for_another_host_is_not_ours():
@@ -191,7 +191,7 @@ def test_what_is_for_another_host_is_not_ours():
         HostAddress(HERE.src_mac, HERE.dst_mac, HERE.src, "10.0.0.3"), sport=1, qpn=7, ecn=True, shimmed=False
     )
     frame = build((9, 1 << 24, 4 | 0x07 << 16), (headers, bytes(16)))
-    assert [("on_junk", (5, calls.DISCARD_REASONS.index("not_ours")))] == heard(*frame)
+    assert [("on_discard", (5, calls.DISCARD_REASONS.index("not_ours")))] == heard(*frame)
 
 
 def test_all_numbers_stay_small():

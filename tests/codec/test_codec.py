@@ -417,7 +417,7 @@ def test_packets_that_are_none_are_refused(packet, template, error):
 
 
 @pytest.mark.parametrize(
-    "name", ["on_data", "on_ack", "on_cnp", "on_nic_ack", "on_flow_pause", "on_pfc", "on_junk"]
+    "name", ["on_data", "on_ack", "on_cnp", "on_nic_ack", "on_flow_pause", "on_pfc", "on_discard"]
 )
 def test_exceptions_of_packet_calls_come_out(name):
     """Every call's, as they are."""
@@ -444,7 +444,7 @@ def test_exceptions_of_packet_calls_come_out(name):
         ),
         "on_flow_pause": bytes(Ether() / LocalHeader(subtype=int(Subtype.FLOW_PAUSE)) / FlowPause()),
         "on_pfc": bytes(pfc_frame("02:00:00:00:00:01", {0: 1})),
-        "on_junk": b"",
+        "on_discard": b"",
     }
     host = Rig(Angry())
     host.arrive(0, frames[name])

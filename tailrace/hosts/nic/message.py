@@ -23,11 +23,11 @@ class RdmaMessage:
 
     __slots__ = (
         "_bytes",
-        "_first_form",
+        "_first_fields",
         "_first_psn",
         "_last",
-        "_last_form",
-        "_middle_form",
+        "_last_fields",
+        "_middle_fields",
         "_mtu_bytes",
         "packets",
     )

@@ -45,8 +45,8 @@ class OrderObserver:
 
     __slots__ = (
         "_again",
-        "_filled",
         "_from_first",
+        "_last_recovered",
         "_missing",
         "_numbers",
         "_tags",

@@ -204,7 +204,7 @@ class Receiver(ABC):
         "expected",
         "one_mark",
         "received",
-        "tells_arrival",
+        "reports_arrival",
     )
 
     def __init__(self, packets: int, config: NicConfig) -> None:
