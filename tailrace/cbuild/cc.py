@@ -288,7 +288,7 @@ class Recipe:
         return files
 
 
-def failure(tool: str, what: str, folder: cache.Folder, run: confined.Outcome) -> BuildError:
+def failure(tool: str, what: str, folder: cache.Folder, run: confined.CommandOutcome) -> BuildError:
     """Why a compiler failed, in a line; all that it said goes to the log."""
     lines = [one_line(line) for line in run.output.splitlines() if line.strip()]
     if run.timed_out:

@@ -51,7 +51,7 @@ def scratch_of(tmp_path: Path) -> Path:
     return scratch
 
 
-def run(tmp_path: Path, *command: str, limits: ResourceLimits | None = None) -> confined.Outcome:
+def run(tmp_path: Path, *command: str, limits: ResourceLimits | None = None) -> confined.CommandOutcome:
     program = Path(command[0])
     return confined.run(command, scratch_of(tmp_path), confined.readable(program), limits=limits)
 

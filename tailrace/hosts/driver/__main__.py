@@ -88,7 +88,7 @@ def _run(job: HostsJob) -> int:
             _write(Path(job.result), msgspec.json.encode(result))
         unfinished = len(job.flows) - run.done()
         if signals.number is not None:
-            _say(event="failed", text=f"ended by {signal.StopSignals(signals.number).name}")
+            _say(event="failed", text=f"ended by {signal.Signals(signals.number).name}")
             return 128 + signals.number
         _say(event="done", unfinished=unfinished)
     return 1 if unfinished else 0

@@ -181,5 +181,5 @@ def offload_target(folder: Path) -> Path:
 def layout() -> bytes:
     """What the codec is told of all headers, as its target reads it."""
     names = re.findall(r"\bX\((\w+)\)", (CODEC / "tc_codec.h").read_text("utf-8"))
-    values = [*(table.offsets()[name] for name in names), *table.ones()]
+    values = [*(table.offsets()[name] for name in names), *table.icrc_mask()]
     return struct.pack(f"={len(values)}I", *values)
