@@ -107,7 +107,7 @@ def _report(event: Event) -> None:
 def main() -> int:
     """Controls the network until it is told to end; 1 when that fails."""
     job_file, addresses = map(Path, sys.argv[1:])
-    heap.one_heap()
+    heap.share_one_heap()
     try:
         switches = msgspec.json.decode(addresses.read_bytes(), type=Switches)
         asyncio.run(_serve(read_job(job_file), switches, addresses.with_name("relay.sock")))

@@ -14,11 +14,11 @@ from tailrace.schemes.extend import (
     SchemeContext,
     Topology,
     base_rtt_ns,
+    common_entries,
     flowlet_config,
     group_members,
     keys,
     scheme,
-    usual,
 )
 
 CHOICES = ("first_choices", "other_choices")
@@ -58,6 +58,6 @@ class ResolvedTwoChoices(Resolved, frozen=True, kw_only=True):
 
     def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
         """What every program holds, the gap, and the slots once more for each choice."""
-        yield from usual(plan, flowlet_config(plan, self.gap_ns))
+        yield from common_entries(plan, flowlet_config(plan, self.gap_ns))
         for table in CHOICES:
             yield from group_members(plan, table, "choice")

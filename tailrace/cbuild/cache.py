@@ -28,13 +28,13 @@ from tailrace.cbuild.seals import (
     READ,
     SEAL,
     content_of,
-    distrust,
     folder_seal,
-    in_memory,
+    is_intact_folder,
+    memory_file,
     never_used_path,
     remove_shared_write,
     seal_file,
-    sound_folder,
+    trust_problem,
     trusted,
 )
 from tailrace.spec.text import one_line
@@ -92,7 +92,7 @@ def _is_ours(path: str) -> bool:
         return True
 
 
-def trouble(path: Path, error: OSError) -> BuildError:
+def cache_error(path: Path, error: OSError) -> BuildError:
     """The error of a cache, for people."""
     shown = one_line(str(path), _PATH_CHARS)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -117,7 +117,7 @@ class Folder:
         entries = os.listdir(self.fd)  # noqa: PTH208 (through the descriptor)
         return sorted(n for n in entries if n.startswith(prefix) and n.endswith(suffix))
 
-    def sound(self, name: str) -> bool:
+    def is_intact(self, name: str) -> bool:
         """Whether an entry is there, is ours or root's, and is what was put there."""
         try:
             fd = os.open(name, READ, dir_fd=self.fd)
@@ -128,14 +128,14 @@ class Folder:
             if not trusted(status):
                 return False
             if stat.S_ISDIR(status.st_mode):
-                sound = sound_folder(fd, name)
+                intact = is_intact_folder(fd, name)
             else:
-                sound = content_of(fd, name, status) is not None
-            if sound and time.time() - status.st_mtime > _DAY_S:
+                intact = content_of(fd, name, status) is not None
+            if intact and time.time() - status.st_mtime > _DAY_S:
                 # what is used stays; once a day is often enough
                 with suppress(OSError):
                     os.utime(fd)
-            return sound
+            return intact
         except OSError:
             return False
         finally:
@@ -161,7 +161,7 @@ class Folder:
 
         Where there can be no such copy, and for content that is empty, it is the entry itself.
         """
-        fd = in_memory(name, content) if content else None
+        fd = memory_file(name, content) if content else None
         try:
             yield never_used_path(self.place(name) if fd is None else f"/proc/self/fd/{fd}")
         finally:
@@ -205,7 +205,7 @@ class Folder:
         try:
             fd = os.open(LOCK + name, flags, 0o600, dir_fd=self.fd)
         except OSError as error:
-            raise trouble(self.path, error) from None
+            raise cache_error(self.path, error) from None
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             mine, there = os.fstat(fd), os.stat(LOCK + name, dir_fd=self.fd, follow_symlinks=False)
@@ -245,7 +245,7 @@ class Folder:
             _probe(self.fd, made)
         except OSError as error:
             self._remove(made)
-            raise trouble(self.path, error) from None
+            raise cache_error(self.path, error) from None
         try:
             yield self.path / made
         finally:
@@ -290,7 +290,7 @@ class Folder:
                 self._remove(name)
             os.replace(source, name, src_dir_fd=self.fd, dst_dir_fd=self.fd)
         except OSError as error:
-            raise trouble(self.path, error) from None
+            raise cache_error(self.path, error) from None
         self._prune(name)
 
     def _remove(self, name: str) -> None:
@@ -347,9 +347,9 @@ def open_folder(path: Path | None = None) -> Folder:
             )
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        raise trouble(path, error) from None
+        raise cache_error(path, error) from None
     status = os.fstat(fd)
-    problem = distrust(status)
+    problem = trust_problem(status)
     if problem is not None:
         os.close(fd)
         raise BuildError(f"the cache {path} is not trusted: {problem} ({VARIABLE} names another folder)")

@@ -35,8 +35,8 @@ __all__ = [
     "Recipe",
     "RefusedSourceError",
     "cached",
+    "clean_up_on_signals",
     "compiler",
-    "ended_in_order",
     "files_digest",
     "flags",
     "shared_library",
@@ -190,9 +190,9 @@ class Recipe:
         """
         folder, stem = cache.open_folder(self.cache_dir), self._stem()
         try:
-            return folder.sound(f"{stem}-{compiler().identity}.so")
+            return folder.is_intact(f"{stem}-{compiler().identity}.so")
         except BuildError:
-            return any(folder.sound(name) for name in folder.names(stem, ".so"))
+            return any(folder.is_intact(name) for name in folder.names(stem, ".so"))
 
     def load(self, mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL:
         """The object in this process.
@@ -248,15 +248,15 @@ class Recipe:
             cc = compiler()
         except BuildError:
             # what was compiled once needs no compiler any more
-            made = [name for name in folder.names(stem, ".so") if folder.sound(name)]
+            made = [name for name in folder.names(stem, ".so") if folder.is_intact(name)]
             if not made:
                 raise
             return max(made, key=folder.used)
         target = f"{stem}-{cc.identity}.so"
-        if folder.sound(target):
+        if folder.is_intact(target):
             return target
-        with ended_in_order(), folder.lock(target):
-            if not folder.sound(target):
+        with clean_up_on_signals(), folder.lock(target):
+            if not folder.is_intact(target):
                 self._compile(cc, folder, target, options)
         return target
 
@@ -352,7 +352,7 @@ class _Terminated(BaseException):
 
 
 @contextmanager
-def ended_in_order() -> Iterator[None]:
+def clean_up_on_signals() -> Iterator[None]:
     """SIGTERM and SIGHUP, where nobody has other plans for them, let the block clean up first."""
     numbers = []
     if threading.current_thread() is threading.main_thread():

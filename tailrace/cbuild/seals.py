@@ -22,7 +22,7 @@ _MOST_FILE = 1 << 30
 _UNTRUSTED_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
-def distrust(status: os.stat_result) -> str | None:
+def trust_problem(status: os.stat_result) -> str | None:
     """Why others than this user and root may have written a file or folder; None: they have not."""
     if status.st_uid not in (os.geteuid(), 0):
         return f"it belongs to another user (uid {status.st_uid})"
@@ -33,7 +33,7 @@ def distrust(status: os.stat_result) -> str | None:
 
 def trusted(status: os.stat_result) -> bool:
     """Whether it is a file or folder that only this user and root may have written."""
-    return distrust(status) is None and (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode))
+    return trust_problem(status) is None and (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode))
 
 
 def _hash_of(name: str) -> hashlib._Hash:
@@ -95,7 +95,7 @@ def folder_seal(folder: Path, name: str) -> str:
     return h.hexdigest() + "\n"
 
 
-def sound_folder(fd: int, name: str) -> bool:
+def is_intact_folder(fd: int, name: str) -> bool:
     """Whether a folder holds what was sealed, and nothing else.
 
     Raises:
@@ -109,7 +109,7 @@ def sound_folder(fd: int, name: str) -> bool:
         return file.read(128) == folder_seal(place, name)
 
 
-def in_memory(name: str, content: bytes) -> int | None:
+def memory_file(name: str, content: bytes) -> int | None:
     """A descriptor of a copy that can be loaded; None where there is no such thing."""
     if not os.path.isdir("/proc/self/fd"):  # noqa: PTH112
         return None

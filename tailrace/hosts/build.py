@@ -18,7 +18,7 @@ from pathlib import Path
 from tailrace.cbuild import confined
 from tailrace.cbuild.artifacts import ROOT
 from tailrace.cbuild.cache import Folder, open_folder, root
-from tailrace.cbuild.cc import BuildError, compiler, ended_in_order, failure
+from tailrace.cbuild.cc import BuildError, clean_up_on_signals, compiler, failure
 from tailrace.hosts import compiled
 from tailrace.spec.arguments import ArgumentParser
 
@@ -54,7 +54,7 @@ def build(cache: Path | None = None) -> Path:
     version, kept, name = tools_version(), open_folder(folder.parent), folder.name
     if not _is_made(kept, name, version):
         compiler()
-        with ended_in_order(), kept.lock(name):
+        with clean_up_on_signals(), kept.lock(name):
             if not _is_made(kept, name, version):
                 with kept.scratch(name) as scratch:
                     made = _compile(scratch)
@@ -68,7 +68,7 @@ def build(cache: Path | None = None) -> Path:
 
 def _is_made(kept: Folder, name: str, version: str) -> bool:
     try:
-        return kept.sound(name) and Path(kept.place(name), STAMP).read_text() == version
+        return kept.is_intact(name) and Path(kept.place(name), STAMP).read_text() == version
     except OSError:
         return False
 

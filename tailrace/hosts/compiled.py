@@ -81,7 +81,7 @@ def find() -> Path | None:
         return None
     try:
         compiled = folder(root())
-        if compiled.is_dir() and open_folder(compiled.parent).sound(compiled.name):
+        if compiled.is_dir() and open_folder(compiled.parent).is_intact(compiled.name):
             return compiled
     except BuildError as error:
         if wanted == COMPILED:

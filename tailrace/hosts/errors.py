@@ -10,7 +10,7 @@ HostError
 from __future__ import annotations
 
 from tailrace.spec.errors import Error
-from tailrace.spec.keys import outside
+from tailrace.spec.keys import out_of_range
 
 
 class HostError(Error):
@@ -41,5 +41,5 @@ def check_setting(good: bool, message: str) -> None:
 
 def check_keys(values: object) -> None:
     """Refuses settings that are outside the range of their keys, as `check_setting`."""
-    problem = outside(values)
+    problem = out_of_range(values)
     check_setting(not problem, problem)

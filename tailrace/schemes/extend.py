@@ -13,6 +13,7 @@ from tailrace.hosts.options.nic import NicConfig, SteeringConfig
 from tailrace.schemes.base import SchemeConfig, scheme
 from tailrace.schemes.blocks.basic import ResolvedBasic, SourcePortPaths
 from tailrace.schemes.blocks.entries import (
+    common_entries,
     configuration,
     default_action,
     fitting,
@@ -20,7 +21,6 @@ from tailrace.schemes.blocks.entries import (
     group_members,
     port_roles,
     routes,
-    usual,
 )
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import EntryPlan, Resolved, SchemeContext
@@ -47,6 +47,7 @@ __all__ = [
     "Topology",
     "base_rtt_ns",
     "bdp_bytes",
+    "common_entries",
     "configuration",
     "default_action",
     "fitting",
@@ -56,5 +57,4 @@ __all__ = [
     "port_roles",
     "routes",
     "scheme",
-    "usual",
 ]

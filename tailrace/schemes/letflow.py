@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from tailrace.hosts.options.hf2t_spec import HF2T
 from tailrace.schemes.base import SchemeConfig, scheme
-from tailrace.schemes.blocks.entries import flowlet_config, usual
+from tailrace.schemes.blocks.entries import common_entries, flowlet_config
 from tailrace.schemes.dragonfly import app as dragonfly
 from tailrace.schemes.dragonfly.paths import (
     DEFAULT_SHARE,
@@ -113,4 +113,4 @@ class ResolvedLetflow(dragonfly.MayDetour, frozen=True, kw_only=True):
         paths = self.dragonfly_paths
         if paths is not None:
             return dragonfly.entities(plan, paths)
-        return usual(plan, flowlet_config(plan, self.gap_ns, everywhere=self.tiers == ALL))
+        return common_entries(plan, flowlet_config(plan, self.gap_ns, everywhere=self.tiers == ALL))

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from finsy.p4entity import P4Entity
 
 from tailrace.schemes.base import SchemeConfig, scheme
-from tailrace.schemes.blocks.entries import flowcell_config, usual
+from tailrace.schemes.blocks.entries import common_entries, flowcell_config
 from tailrace.schemes.resolved import EntryPlan, Resolved, SchemeContext
 from tailrace.spec import keys
 from tailrace.topology import Topology
@@ -37,4 +37,4 @@ class ResolvedPresto(Resolved, frozen=True, kw_only=True):
     cell_bytes: int
 
     def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
-        return usual(plan, flowcell_config(plan, self.cell_bytes))
+        return common_entries(plan, flowcell_config(plan, self.cell_bytes))

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from tailrace.hosts.options.hf2t_spec import Hf2tSpec, asked_for
+from tailrace.hosts.options.hf2t_spec import Hf2tSpec, hf2t_requested
 from tailrace.schemes.base import SCHEMES, Common, SchemeConfig
 from tailrace.schemes.resolved import Resolved
 from tailrace.spec import Spec, SpecError, SpecOptions, keys, plugins
@@ -42,7 +42,7 @@ def parse_scheme(text: str | Spec) -> SchemeConfig:
         hash_seed=common.seed,
         source_guard=common.guard,
         control_share=common.control,
-        hf2t=keys.read(spec, Hf2tSpec, structs) if asked_for(options) else None,
+        hf2t=keys.read(spec, Hf2tSpec, structs) if hf2t_requested(options) else None,
     )
     return config.checked(options)
 

@@ -16,7 +16,7 @@ from tailrace.hosts.options.hf2t_spec import Hf2tSpec
 from tailrace.hosts.options.nic import MpRdmaNicConfig, NicConfig
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
-from tailrace.schemes.blocks.groups import Groups, plan_groups, without
+from tailrace.schemes.blocks.groups import Groups, excluding, plan_groups
 from tailrace.schemes.watch import FormatTime, LinkEnd, Notify, Watcher
 from tailrace.spec.units import format_time
 from tailrace.topology import Switch, Topology, next_hops
@@ -199,8 +199,8 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag=
             own_suppressed = frozenset(port for name, port in suppressed if name == switch.name)
             groups = plan_groups(
                 usual[switch.name],
-                without(current[switch.name], own_suppressed),
-                own_down(topology, switch, down) | own_suppressed,
+                excluding(current[switch.name], own_suppressed),
+                dead_ports(topology, switch, down) | own_suppressed,
                 dense=self.dense_groups,
                 short=self.short_groups,
             )
@@ -262,7 +262,7 @@ def mtu_of(context: SchemeContext) -> int:
     return context.mtu_bytes
 
 
-def own_down(topology: Topology, switch: Switch, down: Down) -> frozenset[int]:
+def dead_ports(topology: Topology, switch: Switch, down: Down) -> frozenset[int]:
     """The dead ports of a switch."""
     return frozenset(
         port

@@ -22,7 +22,7 @@ def _function(name: str) -> Any:
     return getattr(ctypes.CDLL(None), name, None)
 
 
-def one_heap() -> None:
+def share_one_heap() -> None:
     """Has all threads share one heap. To be called before there are any."""
     limit = _function("mallopt")
     if limit is not None:

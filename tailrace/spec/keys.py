@@ -237,7 +237,7 @@ def keys_of(*structs: type) -> tuple[Key, ...]:
     return tuple(keys)
 
 
-def outside(values: object) -> str:
+def out_of_range(values: object) -> str:
     """The first field of a struct that is outside its key's range, with what was expected; empty: none is.
 
     For structs that do not come from specs.

@@ -190,7 +190,7 @@ def test_the_folder_that_was_checked_is_the_one_that_is_used(tmp_path: Path) -> 
     folder = tmp_path / "cache"
     name = recipe(folder).path().name
     opened = cache.open_folder(folder)
-    assert opened.sound(name)
+    assert opened.is_intact(name)
     folder.rename(tmp_path / "moved")
     folder.mkdir()
     (folder / name).write_bytes(foreign(tmp_path))

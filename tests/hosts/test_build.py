@@ -110,9 +110,9 @@ def damages():
 def test_a_set_that_is_not_what_was_made_is_made_again(made, tmp_path, damage):
     folder = hosts_build.build(tmp_path)
     damages()[damage](folder)
-    assert not cache.open_folder(tmp_path).sound("set")
+    assert not cache.open_folder(tmp_path).is_intact("set")
     assert "2" == (hosts_build.build(tmp_path) / "module").read_text()
-    assert cache.open_folder(tmp_path).sound("set")
+    assert cache.open_folder(tmp_path).is_intact("set")
 
 
 def test_missing_tools_are_named(made, tmp_path, monkeypatch):

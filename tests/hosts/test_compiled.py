@@ -79,7 +79,7 @@ def test_a_set_is_sound_whatever_the_umask(umask, monkeypatch, tmp_path):
             opened.put("set", scratch / "set")
     finally:
         os.umask(before)
-    assert opened.sound("set")
+    assert opened.is_intact("set")
 
 
 def test_why_nics_run_interpreted_is_told(monkeypatch, tmp_path):

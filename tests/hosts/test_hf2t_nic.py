@@ -351,7 +351,7 @@ def test_gaps_are_those_on_the_link_although_it_asks_late():
     nic = make_nic(1, config("gbn", dataclasses.replace(HF2T, t_ns=700, dynamic=False)))
     nic.add_flow(flow(1, 5_000))
     for now_ns, late_ns, goes in ((5_000, 0, True), (6_000, 310, True), (7_000, 0, False)):
-        nic.be_late(late_ns)
+        nic.set_lateness(late_ns)
         sent = nic.next_packet(now_ns)
         assert goes == isinstance(sent, tuple)
     assert nic.gaps is not None

@@ -14,7 +14,7 @@ from tailrace.p4rt.events import Event, structured
 from tailrace.p4rt.programs import P4Program, load
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
-from tailrace.schemes.blocks.groups import without
+from tailrace.schemes.blocks.groups import excluding
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.rlb.failures import DIGEST, MOST_DOUBLINGS, Failures
 from tailrace.schemes.rlb.faulty_paths import ALREADY_OUT, LAST_WAY, TAKEN_OUT, RlbWatcher, missing_ports
@@ -110,8 +110,8 @@ def test_against_a_list_of_what_happened(steps: list[tuple[int, tuple[str, int],
 def test_the_last_way_stays() -> None:
     """Ports are left out of each set of next hops, but never all of one."""
     hops = {"leaf2": (3, 4), "leaf3": (3,), "leaf4": ()}
-    assert without(hops, frozenset({3})) == {"leaf2": (4,), "leaf3": (3,), "leaf4": ()}
-    assert without(hops, frozenset({3, 4})) == {"leaf2": (3, 4), "leaf3": (3,), "leaf4": ()}
+    assert excluding(hops, frozenset({3})) == {"leaf2": (4,), "leaf3": (3,), "leaf4": ()}
+    assert excluding(hops, frozenset({3, 4})) == {"leaf2": (3, 4), "leaf3": (3,), "leaf4": ()}
 
 
 # ---- what a controller makes of digests ----

@@ -75,7 +75,7 @@ def _say(**event: Any) -> None:
 def _run(job: HostsJob) -> int:
     signals = StopSignals()
     with ExitStack() as stack:
-        stack.enter_context(signals.caught())
+        stack.enter_context(signals.installed())
         run = NicRun(job, signals, stack)
         _say(event="ready")
         if job.wait_for_start:
@@ -104,7 +104,7 @@ def _await_start(signals: StopSignals) -> None:
     while signals.number is None and not text.endswith(b"\n"):
         readable, _, _ = select.select([sys.stdin, signals], [], [])
         # a signal counts more than an end of input that came with it
-        if sys.stdin in readable and not signals.came():
+        if sys.stdin in readable and not signals.received():
             chunk = os.read(sys.stdin.fileno(), 64)
             if not chunk:
                 raise JobError("standard input ended before the line `start`")

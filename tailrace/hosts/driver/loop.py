@@ -23,7 +23,7 @@ class StopSignals:
     """SIGINT and SIGTERM as a file descriptor that becomes readable, and the number of the first one."""
 
     def __init__(self) -> None:
-        """Nothing is caught yet; see `caught`."""
+        """Nothing is caught yet; see `installed`."""
         self.number: int | None = None
         self._read, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
@@ -31,7 +31,7 @@ class StopSignals:
         """Readable after a signal."""
         return self._read
 
-    def came(self) -> bool:
+    def received(self) -> bool:
         return self.number is not None
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
@@ -40,7 +40,7 @@ class StopSignals:
             os.write(self._write, b"!")
 
     @contextmanager
-    def caught(self) -> Iterator[None]:
+    def installed(self) -> Iterator[None]:
         """Catches both signals for the length of a block."""
         before = {
             number: signal.signal(number, self._on_signal) for number in (signal.SIGINT, signal.SIGTERM)

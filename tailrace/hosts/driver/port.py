@@ -72,7 +72,7 @@ class SocketPort:
         while self._free_ns <= now_ns:
             owes = self._busy and now_ns - self._free_ns <= CATCH_UP_NS
             start_ns = self._free_ns if owes else now_ns
-            self.nic.be_late(now_ns - start_ns)
+            self.nic.set_lateness(now_ns - start_ns)
             sent = self._port.depart(now_ns)
             if not isinstance(sent, tuple):
                 self._busy = False

@@ -396,7 +396,7 @@ class Nic:
             return None
         return next_ns if next_ns > now_ns else now_ns + 1
 
-    def be_late(self, late_ns: int) -> None:
+    def set_lateness(self, late_ns: int) -> None:
         """The link has been free for so long when it asks next; gaps are those that there are on the link."""
         if self._time_gaps is not None:
             self._time_gaps.late_ns = late_ns

@@ -149,7 +149,7 @@ class FlowReceiver(QueuePair):
             self._nic_acks.on_data(
                 now_ns, data_fields >> FRAME_SHIFT, data_fields >> HOPS_SHIFT & BYTE_MASK, ticks, at_once
             )
-        if transport.one_mark and transport.holds and data_fields >> CE_SHIFT & 1 != self._marked:
+        if transport.uniform_marks and transport.ack_delayed and data_fields >> CE_SHIFT & 1 != self._marked:
             self._respond(transport.release())
         self._observe(index, expected, data_fields)
         if self._cnps is not None and data_fields >> CE_SHIFT & 1 and self._cnps.on_marked(now_ns):
@@ -177,7 +177,7 @@ class FlowReceiver(QueuePair):
         if length_opcode == NO_PACKET or (data_fields ^ length_opcode) >> OPCODE_SHIFT & BYTE_MASK:
             return False
         self._trimmed += 1
-        if transport.one_mark and transport.holds:
+        if transport.uniform_marks and transport.ack_delayed:
             # a NACK is for one packet only
             self._respond(transport.release())
         response = transport.on_trimmed(index)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from tailrace.hosts.errors import check_keys, check_setting
-from tailrace.hosts.options.ranges import ABOVE_0, FROM_0, SHARE, Checked
+from tailrace.hosts.options.ranges import ABOVE_0, FROM_0, SHARE, RangeChecked
 from tailrace.spec import keys
 
 ADDITIVE_SHARE = 1000
@@ -25,7 +25,7 @@ rate; lengths grow with the rate, as what is under way does.
 
 
 @dataclass(frozen=True, slots=True)
-class DcqcnConfig(Checked):
+class DcqcnConfig(RangeChecked):
     """The transport dcqcn: go-back-N paced by DCQCN (Zhu et al., SIGCOMM 2015).
 
     The values are those that the paper uses in its data centres of 40 Gb/s (§3.1, §5), but where they are

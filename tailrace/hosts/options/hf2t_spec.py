@@ -96,7 +96,7 @@ class Hf2tSpec(msgspec.Struct, frozen=True, kw_only=True):
 KEYS = tuple(key.name for key in keys.keys_of(Hf2tSpec))
 
 
-def asked_for(options: SpecOptions) -> bool:
+def hf2t_requested(options: SpecOptions) -> bool:
     """Whether the options of a scheme ask for HF2T; a variant of that name does, too.
 
     Raises:

@@ -10,7 +10,7 @@ from tailrace.codec.calls import PSN_MASK
 from tailrace.hosts.errors import ConfigError, check_keys, check_setting
 from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesNicConfig
 from tailrace.hosts.options.hf2t import Hf2tConfig
-from tailrace.hosts.options.ranges import ABOVE_0, FROM_0, SHARE, WEIGHT, Checked
+from tailrace.hosts.options.ranges import ABOVE_0, FROM_0, SHARE, WEIGHT, RangeChecked
 from tailrace.hosts.options.tcp import TcpConfig
 from tailrace.hosts.options.transport import TRANSPORTS, Transport
 from tailrace.hosts.options.transports import LOSS, RTO_BACKOFF, TIMEOUTS, Dcqcn, Dctcp, GoBackN, Tcp
@@ -42,7 +42,7 @@ _RTTS = keys.number("rtts", "normalised round-trip time", least=1)
 
 
 @dataclass(frozen=True, slots=True)
-class FlowcutNicConfig(Checked):
+class FlowcutNicConfig(RangeChecked):
     """Flowcut on the NIC alone (Flowcut §II-D, with the triggers of §II-B and the extensions of §IV-C).
 
     rtt_threshold: drain when the average of the normalised RTT exceeds it (§III-C1: 3 to 5 do well).
@@ -67,7 +67,7 @@ class FlowcutNicConfig(Checked):
 
 
 @dataclass(frozen=True, slots=True)
-class MpRdmaNicConfig(Checked):
+class MpRdmaNicConfig(RangeChecked):
     """The transport mp-rdma (MP-RDMA §3).
 
     initial_bytes: payload that the congestion window begins with, one bandwidth-delay product say;
@@ -82,7 +82,7 @@ class MpRdmaNicConfig(Checked):
 
 
 @dataclass(frozen=True, slots=True)
-class DctcpConfig(Checked):
+class DctcpConfig(RangeChecked):
     """The transport dctcp: a window of bytes led by ECN, with QuickAdapt and FastIncrease (Spritz §IV-C).
 
     rtt_ns: round-trip time of the longest path without queues; 0: the smallest one that the flow sees.

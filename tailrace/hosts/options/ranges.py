@@ -12,7 +12,7 @@ SHARE = keys.number("share", "0..1", least=0, most=1)
 WEIGHT = keys.number("weight", "more than 0 and at most 1", above=0, most=1)
 
 
-class Checked:
+class RangeChecked:
     """Settings that are within their ranges."""
 
     __slots__ = ()

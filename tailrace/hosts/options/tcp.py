@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from tailrace.hosts.options.ranges import Checked
+from tailrace.hosts.options.ranges import RangeChecked
 from tailrace.spec import keys
 
 _MOST_BURST_BYTES = 1 << 20
@@ -31,7 +31,7 @@ _DUPLICATES = keys.integer(
 
 
 @dataclass(frozen=True, slots=True)
-class TcpConfig(Checked):
+class TcpConfig(RangeChecked):
     """The transport tcp; how answers are batched, and the least timeout, are NicConfig's.
 
     A burst is the 64 KB of segmentation offload; up to one packet: no offload.

@@ -44,7 +44,7 @@ _MOST_RTO_NS = 60_000_000_000  # RFC 6298 (2.5) allows an upper bound of this or
 _BACKOFF = "how often a timeout doubles without progress, at most"
 
 
-class BuiltIn(Transport, frozen=True, kw_only=True):
+class BuiltInTransport(Transport, frozen=True, kw_only=True):
     """A transport whose fields are some of NicConfig; what is None is left to the network and the scheme."""
 
     def settings(self) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class BuiltIn(Transport, frozen=True, kw_only=True):
         return {name: value for name, value in structs.asdict(self).items() if value is not None}
 
 
-class Gathering(BuiltIn, frozen=True, kw_only=True):
+class CoalescingTransport(BuiltInTransport, frozen=True, kw_only=True):
     """A transport whose receiver may answer several packets by one ACK (Spritz §IV-C, Flowcut §III-A1)."""
 
     ack_every: Annotated[int, keys.integer("ack_every", _ACK_EVERY, least=1, most=_MOST_GATHERED)] = 1
@@ -76,7 +76,7 @@ class Gathering(BuiltIn, frozen=True, kw_only=True):
     ] = None
 
 
-class GoingBack(Gathering, frozen=True, kw_only=True):
+class GoBackNTransport(CoalescingTransport, frozen=True, kw_only=True):
     """A transport whose receiver keeps nothing that is out of order."""
 
     nak_every_ns: Annotated[
@@ -98,7 +98,7 @@ def _one(text: str) -> int:
 
 
 @transport
-class GoBackN(GoingBack, frozen=True, kw_only=True):
+class GoBackN(GoBackNTransport, frozen=True, kw_only=True):
     """See hosts.transport.go_back_n."""
 
     name: ClassVar[str] = "gbn"
@@ -107,7 +107,7 @@ class GoBackN(GoingBack, frozen=True, kw_only=True):
 
 
 @transport
-class SelectiveRepeat(Gathering, frozen=True, kw_only=True):
+class SelectiveRepeat(CoalescingTransport, frozen=True, kw_only=True):
     """See hosts.transport.selective_repeat."""
 
     name: ClassVar[str] = "sr"
@@ -115,7 +115,7 @@ class SelectiveRepeat(Gathering, frozen=True, kw_only=True):
 
 
 @transport
-class MpRdma(BuiltIn, frozen=True, kw_only=True):
+class MpRdma(BuiltInTransport, frozen=True, kw_only=True):
     """See hosts.transport.mp_rdma."""
 
     name: ClassVar[str] = "mp-rdma"
@@ -131,7 +131,7 @@ class MpRdma(BuiltIn, frozen=True, kw_only=True):
 
 
 @transport
-class Dctcp(Gathering, frozen=True, kw_only=True):
+class Dctcp(CoalescingTransport, frozen=True, kw_only=True):
     """See hosts.transport.dctcp."""
 
     name: ClassVar[str] = "dctcp"
@@ -149,7 +149,7 @@ class Dctcp(Gathering, frozen=True, kw_only=True):
 
 
 @transport
-class Dcqcn(GoingBack, frozen=True, kw_only=True):
+class Dcqcn(GoBackNTransport, frozen=True, kw_only=True):
     """See hosts.transport.dcqcn."""
 
     name: ClassVar[str] = "dcqcn"
@@ -160,7 +160,7 @@ class Dcqcn(GoingBack, frozen=True, kw_only=True):
 
 
 @transport
-class Tcp(Gathering, frozen=True, kw_only=True):
+class Tcp(CoalescingTransport, frozen=True, kw_only=True):
     """See hosts.transport.tcp. Answers are gathered; `rto_ns` is the least timeout."""
 
     name: ClassVar[str] = "tcp"

@@ -190,7 +190,7 @@ class Receiver(ABC):
     received: different packets that were taken.
     deadline_ns: when `on_time` has something to do.
     tells_arrival: the MSN of an ACK is the PSN of the packet that it answers.
-    one_mark: all packets that an ACK is for were marked, or none was. A packet with another mark, or a
+    uniform_marks: all packets that an ACK is for were marked, or none was. A packet with another mark, or a
         trimmed one, releases the delayed ACK.
     """
 
@@ -202,9 +202,9 @@ class Receiver(ABC):
         "arrived",
         "deadline_ns",
         "expected",
-        "one_mark",
         "received",
         "reports_arrival",
+        "uniform_marks",
     )
 
     def __init__(self, packets: int, config: NicConfig) -> None:
@@ -218,7 +218,7 @@ class Receiver(ABC):
         self.received = 0
         self.deadline_ns = NEVER
         self.reports_arrival = False
-        self.one_mark = False
+        self.uniform_marks = False
 
     @property
     def done(self) -> bool:
@@ -248,7 +248,7 @@ class Receiver(ABC):
         return self._respond(ACK) if now_ns >= self.deadline_ns else SILENCE
 
     @property
-    def holds(self) -> bool:
+    def ack_delayed(self) -> bool:
         """Whether an ACK is delayed."""
         return self.deadline_ns != NEVER
 

@@ -175,7 +175,7 @@ class DctcpReceiver(MpRdmaReceiver):
     def __init__(self, packets: int, config: NicConfig) -> None:
         """Args: packets: length of the flow, 1 or more."""
         super().__init__(packets, config)
-        self.one_mark = True
+        self.uniform_marks = True
 
     def _coalesce(self, now_ns: int, ackreq: bool) -> int:
         # what fills a gap needs no haste: of each packet beyond it there was an ACK, so no window waits

@@ -9,7 +9,7 @@ from finsy.p4entity import P4Entity
 
 from tailrace.codec.numbers import FIRST_PORT, LAST_PORT
 from tailrace.hosts.flows.paths import PathList
-from tailrace.schemes.blocks.entries import usual
+from tailrace.schemes.blocks.entries import common_entries
 from tailrace.schemes.resolved import EntryPlan, Resolved
 
 
@@ -27,7 +27,7 @@ class ResolvedBasic(Resolved, frozen=True, kw_only=True):
 
     def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
         """See Resolved."""
-        return usual(plan)
+        return common_entries(plan)
 
 
 class SourcePortPaths:

@@ -36,7 +36,7 @@ def fitting(plan: EntryPlan, what: str, action: str, param: str, value: int) -> 
     return value
 
 
-def usual(plan: EntryPlan, *own: P4Entity) -> Iterator[P4Entity]:
+def common_entries(plan: EntryPlan, *own: P4Entity) -> Iterator[P4Entity]:
     """All of what follows here, routes last, with a scheme's own configuration behind that of all."""
     yield from configuration(plan)
     yield from own

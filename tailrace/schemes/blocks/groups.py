@@ -60,7 +60,7 @@ def slot_table(members: Ports, live: frozenset[int]) -> Ports:
     return tuple(slots)
 
 
-def without(hops: Mapping[str, Ports], taken: frozenset[int]) -> Mapping[str, Ports]:
+def excluding(hops: Mapping[str, Ports], taken: frozenset[int]) -> Mapping[str, Ports]:
     """Next hops towards each leaf without some ports; with them where they are all that there is."""
     if not taken:
         return hops

@@ -27,7 +27,7 @@ from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
 from tailrace.schemes.base import SchemeConfig, scheme
-from tailrace.schemes.blocks.entries import usual
+from tailrace.schemes.blocks.entries import common_entries
 from tailrace.schemes.dragonfly import app as routing
 from tailrace.schemes.dragonfly.paths import (
     DEFAULT_SHARE,
@@ -333,7 +333,7 @@ class ResolvedFlowcutNic(ResolvedFlowcut, frozen=True, kw_only=True):
 
     def entities(self, plan: EntryPlan) -> Iterator[P4Entity]:
         paths = self.dragonfly_paths
-        return usual(plan) if paths is None else routing.entities(plan, paths)
+        return common_entries(plan) if paths is None else routing.entities(plan, paths)
 
     def nic(self, topology: Topology, context: SchemeContext, scale: float) -> NicConfig:
         config = super().nic(topology, context, scale)

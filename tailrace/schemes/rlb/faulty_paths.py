@@ -16,7 +16,7 @@ from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.events import Event
 from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.target import Target
-from tailrace.schemes.blocks.groups import without
+from tailrace.schemes.blocks.groups import excluding
 from tailrace.schemes.rlb.failures import Alert, Failures, alert_of
 from tailrace.schemes.watch import FormatTime, LinkEnd, Notify, SuppressedPath, Watcher
 from tailrace.spec.units import format_time
@@ -138,7 +138,7 @@ class RlbWatcher(Watcher):
         hops = next_hops(self.topology, down)[name]
         led = {leaf: ports for leaf, ports in hops.items() if port in ports}
         suppressed = {out for switch, out in self.suppressed_ports if switch == name}
-        after = without(led, frozenset(suppressed | {port}))
+        after = excluding(led, frozenset(suppressed | {port}))
         return bool(led) and all(port in ports for ports in after.values())
 
 

@@ -30,7 +30,7 @@ from tailrace.schemes.base import SchemeConfig, red_up_to
 from tailrace.schemes.blocks.channels import MOST_CHANNELS
 from tailrace.schemes.blocks.groups import plan_groups
 from tailrace.schemes.errors import IntentError
-from tailrace.schemes.resolved import EntryPlan, Resolved, SchemeContext, mtu_of, own_down
+from tailrace.schemes.resolved import EntryPlan, Resolved, SchemeContext, dead_ports, mtu_of
 from tailrace.schemes.spritz.app import CLASS, MINIMAL_MODE, PROGRAM, BoundedPlan, entities
 from tailrace.schemes.spritz.endpoints import UNIFORM, EndpointPaths, EndpointTable
 from tailrace.schemes.watch import LinkEnd
@@ -208,7 +208,7 @@ class ResolvedBounded(Resolved, frozen=True, kw_only=True):
         usual = minimal_next_hops(topology)
         current = minimal_next_hops(topology, down) if down else usual
         for switch in topology.switches:
-            ports_down = own_down(topology, switch, down)
+            ports_down = dead_ports(topology, switch, down)
             groups = plan_groups(usual[switch.name], current[switch.name], ports_down)
             yield BoundedPlan(topology, switch, groups, program, target, self, paths, self.mode, self.marks)
 

@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     for warning in options.warnings:
         print(f"{PROGRAM}: warning: {warning}", file=sys.stderr)
-    heap.one_heap()
+    heap.share_one_heap()
     _raise_descriptors()
     logging.raiseExceptions = False  # standard output may be closed
     from tailrace.switch.daemon.signals import EndedError, SignalHandlers

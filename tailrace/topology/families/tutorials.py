@@ -26,7 +26,7 @@ from tailrace.spec.units import exact_integer, parse_rate_bps, split
 from tailrace.topology.families.build import check_size, host_mac
 from tailrace.topology.families.host_commands import Pairs, routes_and_arp
 from tailrace.topology.families.options import LinkOptions
-from tailrace.topology.families.tutorials_2018 import has_ends, modern
+from tailrace.topology.families.tutorials_2018 import from_2018, has_ends
 from tailrace.topology.model import Host, Link, Switch, Topology
 
 _SWITCH_END = re.compile(r"(.+)-p([0-9]{1,6})")
@@ -96,7 +96,7 @@ class _TutorialReader:
             links=len(data["links"]),
         )
         if isinstance(data["hosts"], list):
-            data = modern(data, self.error)
+            data = from_2018(data, self.error)
         self._hosts = data["hosts"]
         names = list(data["switches"])
         for key, found in (("hosts", self._hosts), ("switches", names)):

@@ -32,7 +32,7 @@ def has_ends(link: Any) -> bool:
     return isinstance(link, list) and 2 <= len(link) <= 4 and all(isinstance(end, str) for end in link[:2])
 
 
-def modern(data: Mapping[str, Any], error: Error) -> dict[str, Any]:
+def from_2018(data: Mapping[str, Any], error: Error) -> dict[str, Any]:
     """The same network in the form since 2018; links stay in their order.
 
     Raises:

@@ -165,5 +165,5 @@ def test_errors_of_a_call_are_told() -> None:
 
 
 if __name__ == "__main__":
-    heap.one_heap()
+    heap.share_one_heap()
     print(*new_event_loop().run_until_complete(_serve(*sys.argv[1:])))  # noqa: T201 - to who has started it

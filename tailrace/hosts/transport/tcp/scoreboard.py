@@ -66,7 +66,7 @@ class Scoreboard:
                 self.lost[missing] = True
         self._scanned = max(self._scanned, highest[0])
 
-    def on_sent_again(self, index: int) -> None:
+    def on_retransmitted(self, index: int) -> None:
         """A lost packet was sent."""
         del self.lost[index]
 

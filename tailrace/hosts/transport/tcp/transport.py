@@ -120,7 +120,7 @@ class TcpSender(Sender):
             if self._timed == NOTHING:
                 self._timed, self._timed_ns = index, now_ns
         else:
-            self._board.on_sent_again(index)
+            self._board.on_retransmitted(index)
             self._at_once = False
             # Karn: an answer may be that of either transmission, or have waited for it
             self._timed = NOTHING
