@@ -31,7 +31,7 @@ LOOK = ("flows", "tables", "groups", "counters", "registers", "queues", "paths",
 ELSEWHERE = ("shell", "--address", "tailrace --debug", "tailrace_switch_grpc")
 """What needs a terminal, or servers of somebody else."""
 
-USAGE = re.compile(r"[\[|…]|\b(SRC|DST|SWITCH|NAME|WORDS)\b")
+USAGE = re.compile(r"[\[|…]|\b(SRC|DST|SWITCH|NAME|SPEC)\b")
 """What only shows how a command is written."""
 
 SMALL = (

@@ -265,7 +265,7 @@ class Recipe:
             try:
                 files = self._files(scratch)
             except OSError as error:
-                raise cache.trouble(folder.path, error) from None
+                raise cache.cache_error(folder.path, error) from None
             made = scratch / "made.so"
             command = [*cc.argv, *options, *(f"-I{path}" for path in self.include), "-o", str(made)]
             command += [*map(str, files), *self.link]

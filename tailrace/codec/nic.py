@@ -131,5 +131,5 @@ def port(nic: Nic) -> NicPort:
         BuildError: the C part cannot be compiled.
         AttributeError: it is no NIC.
     """
-    made: NicPort = codec_extension().NicPort(_codec(), nic)
+    made: NicPort = codec_extension().Port(_codec(), nic)
     return made

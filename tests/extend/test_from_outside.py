@@ -17,13 +17,13 @@ RING = """
 from dataclasses import dataclass
 from typing import Annotated
 
-from tailrace.api.extend import Builder, Links, SpecError, keys, register_topology
+from tailrace.api.extend import Builder, LinkOptions, SpecError, keys, register_topology
 
 
 @register_topology("ring", "switches in a ring")
 @dataclass(frozen=True, slots=True)
 class Ring:
-    links: Links
+    links: LinkOptions
     switches: Annotated[int, keys.integer("switches", "of the ring", least=3, most=500)] = 4
     hosts: Annotated[int, keys.integer("hosts", "of each switch", least=1)] = 1
 
