@@ -18,9 +18,9 @@ import grpc.aio
 from finsy import P4PacketIn
 from finsy.proto import p4r
 
-from tailrace.controller.asking.answers import REASON_OF
-from tailrace.controller.asking.relay import Registers, RelayServer, SuppressedLeft
 from tailrace.controller.faulty_paths import FaultyPaths
+from tailrace.controller.inband.relay import Registers, RelayServer, SuppressedLeft
+from tailrace.controller.inband.responses import REASON_OF
 from tailrace.controller.linkwatch import Answers, LinkMonitor, link_names
 from tailrace.controller.session import DEFAULT_ELECTION_ID, Hooks, Session, State
 from tailrace.controller.timing import Timing

@@ -23,8 +23,8 @@ from fabric_plan import BMV2, thrift_port
 
 from tailrace.bmv2.thrift import ThriftClient
 from tailrace.controller import runfile
-from tailrace.controller.asking.relay import Registers
 from tailrace.controller.controller import Controller
+from tailrace.controller.inband.relay import Registers
 from tailrace.controller.timing import Timing
 from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.errors import ControllerError

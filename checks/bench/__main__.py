@@ -17,7 +17,7 @@ from pathlib import Path
 import grpc
 
 from checks.bench import footprint, htsim, pipeline, program, tables, virtual
-from checks.bench.quiet import measured
+from checks.bench.noise import measured
 from checks.bench.result import Result, table
 from tailrace.spec.arguments import ArgumentParser
 from tailrace.spec.errors import Error, SpecError

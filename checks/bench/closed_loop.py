@@ -38,7 +38,7 @@ from typing import Any
 from checks.bench import library, program
 from checks.bench.l3_control import ControlError, load_l3
 from checks.bench.library import ffi
-from checks.bench.quiet import Noise, measured, remark
+from checks.bench.noise import Noise, measured, remark
 from checks.bench.result import WIDTH, spread
 from tailrace.hosts.gaps.histogram import MOST_BINS, GapHistogram
 from tailrace.p4rt.errors import SwitchError

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from checks.bench.quiet import Round, alternating
+from checks.bench.noise import Round, alternating
 from checks.bench.result import Beside, Result
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan

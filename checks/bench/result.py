@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Literal
 
-from checks.bench.quiet import Noise, remark
+from checks.bench.noise import Noise, remark
 
 WIDTH = 80
 _NAME, _VALUE, _UNIT, _SPREAD, _GOAL, _RIVAL = 28, 8, 9, 6, 12, 7

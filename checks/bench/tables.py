@@ -11,7 +11,7 @@ from functools import partial
 
 from checks.bench import routes
 from checks.bench.client import NATIVE, Client, running_switch
-from checks.bench.quiet import alternating
+from checks.bench.noise import alternating
 from checks.bench.result import Beside, Result
 from tailrace.p4rt import programs
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from checks.soak.draw import VERSION, draw
+from checks.soak.generate import VERSION, draw
 from checks.soak.run import Found, run
 from checks.soak.scenario import Scenario
 from checks.soak.shrink import shrink

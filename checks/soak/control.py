@@ -28,8 +28,8 @@ from tailrace.p4rt.programs import P4Program
 from tailrace.schemes.intent import intent
 from tailrace.sim.job import Job, Live
 from tailrace.sim.link_faults import LinkDown, last_change_ns
-from tailrace.sim.live import LiveController
 from tailrace.sim.network import Network
+from tailrace.sim.real_controller import LiveController
 from tailrace.spec.constants import NS_PER_S
 from tailrace.topology.paths.shortest import Down
 

@@ -36,9 +36,9 @@ from tailrace.schemes.spritz.app import MINIMAL_MODE
 from tailrace.schemes.spritz.bounded import ResolvedBounded
 from tailrace.sim.control import Control
 from tailrace.sim.job import Job
-from tailrace.sim.live import usual_interval_ns
 from tailrace.sim.network import Network
 from tailrace.sim.outcome import Progress
+from tailrace.sim.real_controller import usual_interval_ns
 from tailrace.sim.run import VirtualBackend
 from tailrace.study.run import run as run_plan
 from tailrace.topology import next_hops

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from checks.soak.draw import TOPOLOGIES
+from checks.soak.generate import TOPOLOGIES
 from checks.soak.run import run
 from checks.soak.scenario import Chaos, Scenario
 from tailrace.spec import SpecError

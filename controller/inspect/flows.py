@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Flowcut table, flow by flow, read by packets (`controller.asking.asking`): one for each bucket that
+"""The Flowcut table, flow by flow, read by packets (`controller.inband.query`): one for each bucket that
 holds something, by two registers.
 """
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address
 
-from tailrace.controller.asking.answers import Bucket, FlowEntry, parse_bucket
-from tailrace.controller.asking.asking import Asker, answers, require_op
+from tailrace.controller.inband.query import Asker, answers, require_op
+from tailrace.controller.inband.responses import Bucket, FlowEntry, parse_bucket
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.registers import register_cells
 from tailrace.controller.inspect.tables import read_tables

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What waits at each port, as the program accounts for it, read by packets (`controller.asking.asking`); and
+"""What waits at each port, as the program accounts for it, read by packets (`controller.inband.query`); and
 what is done about it: PFC's pauses, RLB's warnings and recirculation.
 
 Where the program is one of RLB, a row without a port has what is true of a whole switch.
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple
 
-from tailrace.controller.asking.answers import parse_queues
-from tailrace.controller.asking.asking import Asker, answers, require_op
+from tailrace.controller.inband.query import Asker, answers, require_op
+from tailrace.controller.inband.responses import parse_queues
 from tailrace.controller.inspect.counters import read_cells
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.pfc import read_pfc

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What RLB's switches know, read by packets (`controller.asking.asking`): BMv2 shows no registers."""
+"""What RLB's switches know, read by packets (`controller.inband.query`): BMv2 shows no registers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tailrace.controller.asking.answers import PathState, RlbPort, parse_path, parse_rlb_port
-from tailrace.controller.asking.asking import Asker, answers, require_op
+from tailrace.controller.inband.query import Asker, answers, require_op
+from tailrace.controller.inband.responses import PathState, RlbPort, parse_path, parse_rlb_port
 from tailrace.controller.inspect.node import Node
 
 _PATHS, _PORTS = "warned_until_ticks", "port_warned_until_ticks"

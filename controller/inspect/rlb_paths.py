@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tailrace.controller.asking.answers import PathState
-from tailrace.controller.asking.relay import SuppressedLeft
+from tailrace.controller.inband.relay import SuppressedLeft
+from tailrace.controller.inband.responses import PathState
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.inspect.paths import Walk
 from tailrace.controller.inspect.rlb import PathKey, in_ns

@@ -27,7 +27,7 @@ COMMANDS = (
         "inspect.push",
         "inspect.trace",
     ),
-    *("explain.topology", "explain.schemes", "explain.declared", "explain.resources", "explain.coverage"),
+    *("explain.topology", "explain.schemes", "explain.registries", "explain.resources", "explain.coverage"),
 )
 """Modules of this package, in the order of the help."""
 

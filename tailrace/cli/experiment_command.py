@@ -129,7 +129,7 @@ def run_one(
     halt = None
     if stop_at:
         # whoever does not stop needs no server
-        from tailrace.sim.stop import STANDARD_INPUT, Lines, let_inspect
+        from tailrace.sim.pause import STANDARD_INPUT, Lines, let_inspect
 
         halt = let_inspect(display.say, Lines(STANDARD_INPUT).wait)
     with interruptible():

@@ -15,9 +15,9 @@ from tailrace.p4rt.values import json_of, sort_key, text_of
 from tailrace.spec import SpecError
 from tailrace.spec.suggest import expected
 from tailrace.spec.text import json_text, printable
+from tailrace.tables.cell_text import short_name
 from tailrace.tables.listing import Column, Listing, Row
 from tailrace.tables.table import Table, plain, styled
-from tailrace.tables.texts import short_name
 
 if TYPE_CHECKING:
     from rich.console import Console

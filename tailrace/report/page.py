@@ -53,7 +53,7 @@ from tailrace.spec.errors import FileError
 from tailrace.spec.text import printable
 from tailrace.study.command import PROGRAM, RUN, checked
 from tailrace.study.run import installed_version
-from tailrace.tables.texts import Texts, texts_of
+from tailrace.tables.cell_text import Texts, texts_of
 from tailrace.topology import Topology
 
 _TEMPLATE = "page.html.j2"

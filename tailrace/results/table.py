@@ -31,8 +31,8 @@ from tailrace.results.statistics import TAILS, tail_name, tail_note, tail_percen
 from tailrace.results.summary import FLOWLETS_AT_LEAVES, Summary
 from tailrace.results.units import UNITS
 from tailrace.spec.text import printable
+from tailrace.tables.cell_text import texts_of
 from tailrace.tables.listing import Column, Listing, Row
-from tailrace.tables.texts import texts_of
 
 if TYPE_CHECKING:
     from tailrace.results.result import Result

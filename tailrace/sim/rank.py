@@ -42,7 +42,7 @@ def _read(job: int) -> Part:
 
 def _serve(standing: Standing) -> None:
     # whoever does not stop needs no server
-    from tailrace.sim.stop import serve_part
+    from tailrace.sim.pause import serve_part
 
     serve_part(standing)
 

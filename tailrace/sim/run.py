@@ -22,22 +22,22 @@ from tailrace.schemes.watch import SuppressedPath
 from tailrace.sim.control import Control, reaction_ns
 from tailrace.sim.errors import RunError
 from tailrace.sim.faults import VirtualFaults
+from tailrace.sim.ideal_controller import Told
 from tailrace.sim.job import Job
 from tailrace.sim.link_faults import last_change_ns
 from tailrace.sim.network import Network
 from tailrace.sim.network.deadlock import Stuck
-from tailrace.sim.network.observing import Watch
+from tailrace.sim.network.observation import Watch
 from tailrace.sim.network.ranks import RankLostError, Transport
 from tailrace.sim.nics import attach_nics, gaps_seen, learned, records
-from tailrace.sim.observed import path_table, queue_table
+from tailrace.sim.no_gc import uncollected
 from tailrace.sim.outcome import DataSeen, Outcome, Progress, RankWork, Report
 from tailrace.sim.pfc import waits
 from tailrace.sim.progress import Teller, limit_ns, served, stalled_ns
 from tailrace.sim.ranks import Part, other_ranks
 from tailrace.sim.switches import guard_hosts, pfc_counts, switch_config
+from tailrace.sim.timeline_tables import path_table, queue_table
 from tailrace.sim.timelines import Timelines
-from tailrace.sim.told import Told
-from tailrace.sim.uncollected import uncollected
 from tailrace.spec import Error, SpecError
 from tailrace.spec.units import format_time
 from tailrace.topology.partition import check_ranks
@@ -289,7 +289,7 @@ class _Run:
             control = self._make_control(network, self._job, self._happened)
         elif self._job.live is not None:
             # gRPC takes longer to load than many a run takes
-            from tailrace.sim.live import LiveController
+            from tailrace.sim.real_controller import LiveController
 
             control = LiveController(network, self._job, self._job.live, self._happened)
         else:

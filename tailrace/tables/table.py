@@ -14,9 +14,9 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from tailrace.spec.text import printable
+from tailrace.tables.cell_text import Texts, short_name, texts_of
 from tailrace.tables.listing import Listing
 from tailrace.tables.rates import Identity, identity
-from tailrace.tables.texts import Texts, short_name, texts_of
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -23,7 +23,7 @@ from typing import Any
 from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
-from checks.soak.draw import draw
+from checks.soak.generate import draw
 from tailrace.controller import runfile
 from tailrace.controller.entry_files import read_request, read_updates
 from tailrace.experiments.faults.parse import parse_fault

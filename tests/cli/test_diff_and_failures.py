@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 
-from tailrace.controller.asking.relay import RelayServer
+from tailrace.controller.inband.relay import RelayServer
 from tailrace.p4rt import programs
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme

@@ -13,7 +13,7 @@ import pytest
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.proto import p4r
 
-from tailrace.controller.asking import asking
+from tailrace.controller.inband import query
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.programs import P4Program
 from tests.cli.conftest import Command, Fabric, Outcome
@@ -184,15 +184,15 @@ def test_only_buckets_that_hold_something_are_asked_for(
     """Registers tell which those are."""
     fabric.install()
     asked: list[int] = []
-    ask = asking.Primary.ask
+    ask = query.Primary.ask
 
     def count(
-        self: asking.Primary, switch: str, op: str, indices: Sequence[int]
+        self: query.Primary, switch: str, op: str, indices: Sequence[int]
     ) -> Iterator[tuple[int, bytes]]:
         asked.extend(indices)
         return ask(self, switch, op, indices)
 
-    monkeypatch.setattr(asking.Primary, "ask", count)
+    monkeypatch.setattr(query.Primary, "ask", count)
     assert tailrace("flows").err == "no flow is tracked now by 4 switches\n"
     assert asked == []
     fabric.switches["leaf1"].receive(1, data_frame("10.0.1.2", "10.0.2.3", sport=700, dport=4791))

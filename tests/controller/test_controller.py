@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from finsy.proto import p4r
 
-from tailrace.controller.asking.relay import RelayServer
 from tailrace.controller.controller import Controller, Event
+from tailrace.controller.inband.relay import RelayServer
 from tailrace.controller.session import State
 from tailrace.p4rt import programs
 from tailrace.p4rt.channel import SwitchAddress

@@ -13,8 +13,8 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from tailrace.controller.asking.relay import RelayClient
 from tailrace.controller.controller import Controller
+from tailrace.controller.inband.relay import RelayClient
 from tailrace.controller.reconcile import differences, read_all
 from tailrace.controller.session import State
 from tailrace.controller.timing import Timing

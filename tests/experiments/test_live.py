@@ -19,9 +19,9 @@ from tailrace.p4rt.inprocess import InProcess
 from tailrace.results.result import Result
 from tailrace.schemes.intent import intent
 from tailrace.sim.job import Job, Live
-from tailrace.sim.live import LiveController
 from tailrace.sim.network import Network
 from tailrace.sim.outcome import Progress
+from tailrace.sim.real_controller import LiveController
 from tailrace.sim.run import VirtualBackend
 from tailrace.spec import SpecError
 from tailrace.spec.schema import KeyProblemError

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from tailrace import api
-from tailrace.cli.inspect.past import story_lines
+from tailrace.cli.inspect.packet_history import story_lines
 from tailrace.experiments.plan.experiment_file import read_option_string
 from tailrace.sim.errors import RunError
 from tailrace.sim.network import Network

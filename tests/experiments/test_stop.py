@@ -29,8 +29,8 @@ from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.results.result import Result
 from tailrace.results.summary import OF_THE_RUN_ITSELF
+from tailrace.sim.pause import Lines, let_inspect
 from tailrace.sim.run import Standing, Stops, VirtualBackend
-from tailrace.sim.stop import Lines, let_inspect
 from tailrace.study.run import run
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"

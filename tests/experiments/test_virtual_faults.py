@@ -15,10 +15,10 @@ from tailrace.results.result import Result
 from tailrace.schemes.watch import Watcher
 from tailrace.sim.control import REACTION_RTTS
 from tailrace.sim.faults import VirtualFaults
+from tailrace.sim.ideal_controller import Told
 from tailrace.sim.link_faults import Blackhole, LinkDown, SwitchRestart
 from tailrace.sim.network import Network
 from tailrace.sim.run import VirtualBackend
-from tailrace.sim.told import Told
 from tailrace.study.run import run
 from tailrace.topology import parse_topology
 from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns

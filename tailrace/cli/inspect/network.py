@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from tailrace.controller import runfile
-from tailrace.controller.asking.asking import Asker, Primary
-from tailrace.controller.asking.relay import RelayClient, RelayError, SuppressedLeft
+from tailrace.controller.inband.query import Asker, Primary
+from tailrace.controller.inband.relay import RelayClient, RelayError, SuppressedLeft
 from tailrace.controller.inspect.node import Node
 from tailrace.controller.runfile import RunFile
 from tailrace.p4rt.channel import SwitchAddress

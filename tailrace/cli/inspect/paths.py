@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tailrace.cli.inspect.network import Network
-    from tailrace.controller.asking.answers import PathState
+    from tailrace.controller.inband.responses import PathState
     from tailrace.controller.inspect.node import Node
     from tailrace.controller.inspect.paths import Walk
     from tailrace.switch.trace.events import Trace

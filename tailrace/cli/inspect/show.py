@@ -24,8 +24,8 @@ from tailrace.cli.output import show as show_once
 from tailrace.spec import SpecError
 from tailrace.tables.listing import Listing
 from tailrace.tables.rates import Rates
+from tailrace.tables.row_filter import Where
 from tailrace.tables.table import NOTE, Cells, Segment, Table, cells_of, styled
-from tailrace.tables.where import Where
 
 Reader = Callable[[Network], Listing]
 

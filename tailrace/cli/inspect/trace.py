@@ -297,7 +297,7 @@ def _through_network(
 
 
 def _in_the_past(folder: Path, flow: int, psn: int, *, full: bool, json: bool) -> None:
-    from tailrace.cli.inspect.past import of_folder, story_lines
+    from tailrace.cli.inspect.packet_history import of_folder, story_lines
 
     story = of_folder(folder, flow, psn)
     if json:

@@ -5,7 +5,7 @@ from tailrace.sim.network.endpoint import BatchError, Endpoint
 from tailrace.sim.network.errors import NetworkError
 from tailrace.sim.network.match import FrameMatch
 from tailrace.sim.network.network import SWITCH_CONFIG, Network
-from tailrace.sim.network.observing import Samples, Sight, Traffic, Watch
+from tailrace.sim.network.observation import Samples, Sight, Traffic, Watch
 from tailrace.sim.network.wire import End, Tap, Wire, WireEvent
 
 __all__ = [

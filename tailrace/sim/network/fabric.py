@@ -12,9 +12,9 @@ from typing import TypeVar
 
 from tailrace.codec.nic import Nic, port
 from tailrace.sim.network.core import NEVER_PS, Running, Stop, new_net
+from tailrace.sim.network.deferred_signals import HeldSignals
 from tailrace.sim.network.endpoint import Endpoint
 from tailrace.sim.network.errors import NetworkError
-from tailrace.sim.network.held import HeldSignals
 from tailrace.sim.network.prng import SplitMix64
 from tailrace.sim.network.ranks import Met, Timed, Transport
 from tailrace.sim.network.switch_node import SwitchNode

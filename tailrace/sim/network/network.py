@@ -22,7 +22,7 @@ from types import TracebackType
 from tailrace.sim.network.deadlock import Stuck, deadlock
 from tailrace.sim.network.fabric import Progress
 from tailrace.sim.network.faults import Faults
-from tailrace.sim.network.observing import Observing
+from tailrace.sim.network.observation import Observing
 from tailrace.sim.network.ranks import Transport
 from tailrace.sim.network.wire import End
 from tailrace.switch.compiler import SwitchProgram

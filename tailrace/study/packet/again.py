@@ -30,7 +30,7 @@ from tailrace.results.rows import FlowRow, read_rows
 from tailrace.results.summary import Summary
 from tailrace.sim.errors import RunError
 from tailrace.sim.network import Network
-from tailrace.sim.network.legs import Leg
+from tailrace.sim.network.transits import Leg
 from tailrace.sim.outcome import Report
 from tailrace.sim.run import VirtualBackend
 from tailrace.spec import SpecError, plugins

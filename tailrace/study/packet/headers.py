@@ -18,7 +18,7 @@ from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim
 from tailrace.codec.layers.pfc import ETHER_TYPE as MAC_CONTROL
 from tailrace.codec.layout import HeaderLayout
 from tailrace.sim.job import Job
-from tailrace.sim.network.legs import Leg
+from tailrace.sim.network.transits import Leg
 
 _IP = HeaderLayout(IP)
 _ROCE = {ROCE_PORT: HeaderLayout(UDP, BTH, AETH), SHIM_PORT: HeaderLayout(UDP, NicShim, BTH, AETH)}

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tailrace.hosts.flows.flow import FlowSpec
-from tailrace.sim.network.legs import Fate, Leg
+from tailrace.sim.network.transits import Fate, Leg
 from tailrace.study.packet.headers import Header, of_leg
 
 

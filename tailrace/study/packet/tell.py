@@ -13,7 +13,7 @@ from tailrace.hosts.flows.observation import SenderObservation
 from tailrace.p4rt import programs
 from tailrace.p4rt.counters import DROPS, drop_reason
 from tailrace.sim.errors import RunError
-from tailrace.sim.network.legs import Fate, Leg
+from tailrace.sim.network.transits import Fate, Leg
 from tailrace.sim.outcome import Report
 from tailrace.spec import SpecError
 from tailrace.spec.constants import PS_PER_NS

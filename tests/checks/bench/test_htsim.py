@@ -20,7 +20,7 @@ from checks.bench.htsim import (
     results,
     run_htsim,
 )
-from checks.bench.quiet import Noise, Round
+from checks.bench.noise import Noise, Round
 
 SIZE = Size(4, 20_000)
 

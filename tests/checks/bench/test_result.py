@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checks.bench.quiet import MOST_OTHERS, Noise, alternating, processor_s, remark
+from checks.bench.noise import MOST_OTHERS, Noise, alternating, processor_s, remark
 from checks.bench.result import WIDTH, Beside, Result, spread, table
 
 QUIET = Noise(0.0, 0.0, 0.1)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from checks.soak import __main__ as command
 from checks.soak import run as soak_run
 from checks.soak.control import Disturbed
-from checks.soak.draw import VERSION, draw
+from checks.soak.generate import VERSION, draw
 from checks.soak.run import Found, run
 from checks.soak.scenario import Break, Chaos, Full, Kill, Scenario
 from checks.soak.shrink import SMALLEST, shrink
@@ -61,7 +61,7 @@ def test_a_seed_is_the_same_run_in_every_process() -> None:
     """Names and objects have other hashes in each, and sets of them another order. In these runs connections
     of two controllers break at once, and one of them asks all switches.
     """
-    program = "from checks.soak.run import run; from checks.soak.draw import draw; print([run(draw(s)).trace for s in {}])"
+    program = "from checks.soak.run import run; from checks.soak.generate import draw; print([run(draw(s)).trace for s in {}])"
     seeds = [s for s in range(60) if draw(s).chaos.controllers > 1 and draw(s).chaos.breaks][:3]
     traces = [
         subprocess.run(

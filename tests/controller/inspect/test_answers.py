@@ -8,7 +8,7 @@ import json
 import pytest
 
 from tailrace.cbuild.artifacts import P4_BUILD
-from tailrace.controller.asking.answers import (
+from tailrace.controller.inband.responses import (
     BUCKET,
     FLOW_ENTRY,
     PATH_STATE,

@@ -22,7 +22,7 @@ from finsy.p4entity import P4Entity
 from finsy.proto import p4d, p4i, p4r, p4t
 from google.protobuf import text_format
 
-from tailrace.controller.asking import asking
+from tailrace.controller.inband import query
 from tailrace.controller.inspect.counters import read_counters
 from tailrace.controller.inspect.groups import read_groups
 from tailrace.controller.inspect.node import Node
@@ -287,9 +287,9 @@ def test_two_commands_at_a_time_without_controller() -> None:
     with served() as (fresh,):
         first, second = (GrpcConnection("s1", fresh.address, fresh.device_id) for _ in range(2))
         taken = pytest.raises(ElectionError, match="another client has the election id 1")
-        with asking.Primary(first, program), taken:
-            asking.Primary(second, program)
-        with asking.Primary(second, program):
+        with query.Primary(first, program), taken:
+            query.Primary(second, program)
+        with query.Primary(second, program):
             pass  # the first has gone
         first.close()
         second.close()

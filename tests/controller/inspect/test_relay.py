@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.controller.asking.relay import MAX_INDEX, Registers, RelayClient, RelayError, RelayServer
+from tailrace.controller.inband.relay import MAX_INDEX, Registers, RelayClient, RelayError, RelayServer
 from tailrace.p4rt.errors import NoResponseError, UnreachableError
 
 TIMEOUT_S = 60.0

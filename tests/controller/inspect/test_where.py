@@ -15,7 +15,7 @@ from tailrace.p4rt.values import Interval, Mac, Masked, SwitchPort
 from tailrace.spec import SpecError
 from tailrace.spec.renamed import warn_renamed
 from tailrace.tables.listing import Column, Listing, Row
-from tailrace.tables.where import Where, WhereError
+from tailrace.tables.row_filter import Where, WhereError
 
 COLUMNS = tuple(Column(name) for name in ("name", "count", "ratio", "match", "ports", "up", "none"))
 ROWS: tuple[Row, ...] = (

@@ -10,7 +10,7 @@ from functools import partial
 
 from tailrace.sim.network import SWITCH_CONFIG, FrameMatch, Network
 from tailrace.sim.network.account import Account
-from tailrace.sim.network.observing import Sight, Traffic
+from tailrace.sim.network.observation import Sight, Traffic
 from tailrace.sim.network.ranks import Transport
 from tailrace.switch.core import PfcConfig
 from tailrace.topology import Topology, parse_topology

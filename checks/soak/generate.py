@@ -14,7 +14,7 @@ from tailrace.schemes.errors import IntentError
 from tailrace.schemes.intent import intent
 from tailrace.schemes.registry import SCHEMES
 from tailrace.sim.job import Job
-from tailrace.sim.live import usual_interval_ns
+from tailrace.sim.real_controller import usual_interval_ns
 from tailrace.spec import SpecError
 from tailrace.topology import Link, Topology
 

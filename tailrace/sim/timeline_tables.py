@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from arro3.core import Table
 
-from tailrace.sim.network.observing import Samples, Sight
+from tailrace.sim.network.observation import Samples, Sight
 from tailrace.sim.timelines import PATH_COLUMNS, QUEUE_COLUMNS
 from tailrace.spec.constants import PS_PER_NS
 from tailrace.tables.arrow import make_table

@@ -2,7 +2,7 @@
 """A local socket through which the running controller asks switches on behalf of inspection commands.
 
 P4Runtime lets only the primary controller send packet-outs and receive packet-ins (P4Runtime §16.1). Flow
-tables and queues are read by such packets (see `controller.asking.asking`), so a second client cannot read
+tables and queues are read by such packets (see `controller.inband.query`), so a second client cannot read
 them. The controller therefore offers this socket: it takes requests to *read*, and nothing else. Its mode
 lets only its owner in.
 
@@ -37,7 +37,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from tailrace.controller.asking.answers import REASON_OF
+from tailrace.controller.inband.responses import REASON_OF
 from tailrace.p4rt.errors import ControllerError, NoResponseError
 from tailrace.spec.schema import KeyProblemError, convert
 

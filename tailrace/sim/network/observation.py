@@ -17,7 +17,7 @@ from tailrace.sim.network.account import Account
 from tailrace.sim.network.core import Net, WireAccount
 from tailrace.sim.network.errors import NetworkError
 from tailrace.sim.network.fabric import Fabric
-from tailrace.sim.network.legs import Leg, read_legs
+from tailrace.sim.network.transits import Leg, read_legs
 from tailrace.sim.network.wire import Tap, Wire
 from tailrace.spec.constants import PS_PER_NS
 

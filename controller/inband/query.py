@@ -4,7 +4,7 @@ answer.
 
 This way works on every target, also on BMv2, whose P4Runtime server refuses registers. The packets may be
 sent by the primary controller only, so where a controller runs, it is asked to pass them on
-(`controller.asking.relay`). Where none runs, this client becomes primary for as long as the questions
+(`controller.inband.relay`). Where none runs, this client becomes primary for as long as the questions
 take, with the lowest election id that can: first 1; and where the server remembers a higher one of a
 controller that has gone (P4Runtime §5.3), that one. A controller that comes back meanwhile is refused once
 and tries again.
@@ -18,7 +18,7 @@ from typing import Protocol
 
 from finsy.proto import p4i, p4r
 
-from tailrace.controller.asking.answers import REASON_OF
+from tailrace.controller.inband.responses import REASON_OF
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import ElectionError, NoResponseError, NotOfferedError
