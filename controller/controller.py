@@ -18,11 +18,11 @@ import grpc.aio
 from finsy import P4PacketIn
 from finsy.proto import p4r
 
-from tailrace.controller.faulty_paths import FaultyPaths
+from tailrace.controller.faulty_paths import PathSuppressor
 from tailrace.controller.inband.relay import Registers, RelayServer, SuppressedLeft
 from tailrace.controller.inband.responses import REASON_OF
-from tailrace.controller.linkwatch import Answers, LinkMonitor, link_names
-from tailrace.controller.session import DEFAULT_ELECTION_ID, Hooks, Session, State
+from tailrace.controller.linkwatch import LinkMonitor, Liveness, link_names
+from tailrace.controller.session import DEFAULT_ELECTION_ID, Hooks, Session, SessionState
 from tailrace.controller.timing import Timing
 from tailrace.p4rt import programs
 from tailrace.p4rt.channel import SwitchAddress
@@ -139,7 +139,7 @@ class Controller:
         self._on_digest = on_digest
         self._timing = timing or Timing()
         self._monitor = LinkMonitor(topology, self._timing.missed)
-        self._answers = Answers(self._timing.silent)
+        self._answers = Liveness(self._timing.silent)
         self._late: dict[str, float] = {}
         self._relay = None
         if relay is not None:
@@ -149,12 +149,12 @@ class Controller:
         self._down: Down = frozenset()
         self._clock = _LoopClock(time.time_ns() - time.monotonic_ns() if epoch_ns is None else epoch_ns)
         self._paths = scheme.watch(topology, target, on_event, when)
-        self._faulty = FaultyPaths(self._clock, self._paths, lambda: self._down, self._rewrite)
+        self._faulty = PathSuppressor(self._clock, self._paths, lambda: self._down, self._rewrite)
         self._intents = self._compute()
         self._asked: dict[tuple[str, str, int], list[asyncio.Future[bytes]]] = {}
         self._changed = asyncio.Event()
         self._settled = asyncio.Event()
-        self._announced: dict[str, State] = {}
+        self._announced: dict[str, SessionState] = {}
         self._miswired: set[str] = set()
         self._stopping = False
         self._tasks: list[asyncio.Task[None]] = []
@@ -188,7 +188,7 @@ class Controller:
             ControllerError: a switch does not in this time, or never will.
         """
         deadline = asyncio.get_running_loop().time() + timeout_s
-        while waiting := [s for s in self._sessions.values() if s.state is not State.READY]:
+        while waiting := [s for s in self._sessions.values() if s.state is not SessionState.READY]:
             self._raise_failure()
             self._changed.clear()
             left_s = deadline - asyncio.get_running_loop().time()
@@ -266,15 +266,18 @@ class Controller:
         self._changed.set()
         if self._stopping:
             return
-        if self._announced.get(session.name, State.LOST) is session.state or session.state is State.PRIMARY:
+        if (
+            self._announced.get(session.name, SessionState.LOST) is session.state
+            or session.state is SessionState.PRIMARY
+        ):
             return
         self._announced[session.name] = session.state
-        if session.state is State.READY:
+        if session.state is SessionState.READY:
             how = "program pushed" if session.pushed else "program was there"
             text = f"{session.name}: ready ({how}, {session.report.writes} updates)"
             self._on_event(Event("switch-ready", session.name, text))
             self._probe_now(session.name)
-        elif session.state is State.BACKUP:
+        elif session.state is SessionState.BACKUP:
             self._on_event(Event("backup", session.name, f"{session.name}: another controller is primary"))
         else:
             why = session.error or f"{session.name}: the connection is lost"
@@ -356,7 +359,9 @@ class Controller:
 
     def _able(self) -> AbstractSet[str]:
         """The switches that send and show probes for this controller, in their order."""
-        able = (one for one in self._sessions.values() if one.carries and one.state is not State.BACKUP)
+        able = (
+            one for one in self._sessions.values() if one.carries and one.state is not SessionState.BACKUP
+        )
         return {one.name: one for one in able}.keys()
 
     def _probe_now(self, switch: str) -> None:
@@ -372,7 +377,7 @@ class Controller:
         while True:
             lag_s = clock() - due_s
             # in the order of the switches, which is not that of a set of names: the same in every process
-            backup = {name: s for name, s in self._sessions.items() if s.state is State.BACKUP}.keys()
+            backup = {name: s for name, s in self._sessions.items() if s.state is SessionState.BACKUP}.keys()
             able = self._able()
             self._claim(backup)
             index, late = self._answers.round(able)
@@ -394,7 +399,7 @@ class Controller:
         """Where this controller is primary of some switches and another one of others, whoever has the first
         of those that can be reached takes all, after as many rounds as make a link dead.
         """
-        reached = [name for name, session in self._sessions.items() if session.state is not State.LOST]
+        reached = [name for name, session in self._sessions.items() if session.state is not SessionState.LOST]
         owns = bool(backup) and reached[0] not in backup
         self._divided = self._divided + 1 if owns else 0
         if self._divided > self._timing.missed:

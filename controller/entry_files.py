@@ -54,7 +54,7 @@ class TableEntry(msgspec.Struct, frozen=True):
     priority: _Size | None = None
 
 
-class Replica(msgspec.Struct, frozen=True):
+class ReplicaFields(msgspec.Struct, frozen=True):
     """A copy."""
 
     egress_port: _Id
@@ -65,14 +65,14 @@ class MulticastGroup(msgspec.Struct, frozen=True):
     """Copies for each packet of a group."""
 
     multicast_group_id: _Id
-    replicas: list[Replica]
+    replicas: list[ReplicaFields]
 
 
 class CloneSession(msgspec.Struct, frozen=True):
     """Copies that a program asks for; packet_length_bytes 0: whole packets."""
 
     clone_session_id: _Id
-    replicas: list[Replica]
+    replicas: list[ReplicaFields]
     packet_length_bytes: _Size = 0
     class_of_service: _Id = 0
 
@@ -257,7 +257,7 @@ def _write_clone(entry: CloneSession, _: Entries, out: p4r.Entity) -> None:
     _write_replicas(entry.replicas, session.replicas)
 
 
-def _write_replicas(replicas: Iterable[Replica], out: Any) -> None:
+def _write_replicas(replicas: Iterable[ReplicaFields], out: Any) -> None:
     for replica in replicas:
         out.add(egress_port=replica.egress_port, instance=replica.instance)
 
@@ -271,5 +271,5 @@ _LISTS: Mapping[str, type[msgspec.Struct]] = {
     "table_entries": TableEntry,
     "multicast_group_entries": MulticastGroup,
     "clone_session_entries": CloneSession,
-    "replicas": Replica,
+    "replicas": ReplicaFields,
 }

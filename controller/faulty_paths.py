@@ -17,7 +17,7 @@ from tailrace.schemes.watch import Watcher
 from tailrace.topology.paths.shortest import Down
 
 
-class Clock(Protocol):
+class HoldTimer(Protocol):
     """Time, and being called back."""
 
     @property
@@ -28,12 +28,12 @@ class Clock(Protocol):
         ...
 
 
-class FaultyPaths:
+class PathSuppressor:
     """Keeps the paths of one network out that its switches tell to be faulty."""
 
     def __init__(
         self,
-        clock: Clock,
+        clock: HoldTimer,
         watcher: Watcher,
         down: Callable[[], Down],
         rewrite: Callable[[Collection[str]], None],

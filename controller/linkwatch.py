@@ -168,7 +168,7 @@ class _Asked:
 
 
 @dataclass(slots=True)
-class Answers:
+class Liveness:
     """Which switches keep up: each is asked something every round, and should have answered by the next."""
 
     silent: int

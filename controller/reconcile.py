@@ -33,7 +33,7 @@ ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReconcileReport:
     """What a reconciliation wrote."""
 
     inserted: int = 0
@@ -45,9 +45,9 @@ class Report:
         """Updates in all."""
         return self.inserted + self.modified + self.deleted
 
-    def plus(self, other: Report) -> Report:
+    def plus(self, other: ReconcileReport) -> ReconcileReport:
         """Both together."""
-        return Report(
+        return ReconcileReport(
             self.inserted + other.inserted, self.modified + other.modified, self.deleted + other.deleted
         )
 
@@ -124,7 +124,7 @@ async def differences(
 
 async def reconcile(
     endpoint: Endpoint, program: P4Program, intended: Iterable[P4Entity], *, alone: bool = False
-) -> Report:
+) -> ReconcileReport:
     """Makes a switch, which runs the program, hold exactly the intended entities.
 
     Args:
@@ -134,7 +134,7 @@ async def reconcile(
         SwitchError: it cannot be read or written, or does not keep what is written.
     """
     wanted = by_key(encode(program, intended))
-    total = Report()
+    total = ReconcileReport()
     refused: WriteError | None = None
     for _ in range(ROUNDS):
         changes = diff_by_key(program, wanted, by_key(await read_all(endpoint, program)))
@@ -152,7 +152,9 @@ async def reconcile(
     )
 
 
-async def _write(endpoint: Endpoint, writes: list[list[p4r.Update]]) -> tuple[Report, WriteError | None]:
+async def _write(
+    endpoint: Endpoint, writes: list[list[p4r.Update]]
+) -> tuple[ReconcileReport, WriteError | None]:
     """Writes stage by stage; what was written, and why it stopped before the end."""
     done: list[p4r.Update] = []
     for stage in writes:
@@ -169,14 +171,16 @@ async def _write(endpoint: Endpoint, writes: list[list[p4r.Update]]) -> tuple[Re
     return _count(done), None
 
 
-def _count(updates: list[p4r.Update]) -> Report:
+def _count(updates: list[p4r.Update]) -> ReconcileReport:
     kinds = [update.type for update in updates]
-    return Report(*(kinds.count(kind) for kind in (p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE)))
+    return ReconcileReport(
+        *(kinds.count(kind) for kind in (p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE))
+    )
 
 
 async def install(
     endpoint: Endpoint, program: P4Program, intended: Iterable[P4Entity], *, alone: bool = False
-) -> tuple[bool, Report]:
+) -> tuple[bool, ReconcileReport]:
     """Makes a switch run a program, if it does not already, and hold the entities; whether it was pushed.
 
     Args:
@@ -196,7 +200,7 @@ def install_all(
     intents: Mapping[str, SwitchIntent],
     *,
     load: Callable[[str], P4Program] = programs.load,
-) -> dict[str, Report]:
+) -> dict[str, ReconcileReport]:
     """Makes every switch of a network within the process hold its intent; what was written, by switch.
 
     Args:
@@ -215,7 +219,7 @@ def install_all(
 
 async def _install(
     endpoint: InProcess, program: P4Program, intended: Sequence[P4Entity], fresh: dict[P4Program, ByKey]
-) -> Report:
+) -> ReconcileReport:
     """As `install` where nobody else writes: what a switch holds that just got its program is read once.
 
     Args:
@@ -240,6 +244,6 @@ async def _install(
     except WriteError as error:
         refused = error
     if refused is None:
-        return written.plus(Report(inserted=len(entries)))
+        return written.plus(ReconcileReport(inserted=len(entries)))
     # which tells what is wrong, unless that was two entries with one key
     return await reconcile(endpoint, program, intended, alone=True)

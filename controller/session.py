@@ -26,7 +26,7 @@ from enum import Enum
 from finsy import P4PacketIn, P4PacketOut
 from finsy.proto import p4r
 
-from tailrace.controller.reconcile import Report, install, read_all
+from tailrace.controller.reconcile import ReconcileReport, install, read_all
 from tailrace.controller.timing import Timing
 from tailrace.p4rt import digests
 from tailrace.p4rt.channel import SwitchAddress
@@ -55,7 +55,7 @@ def packet_out_header(program: P4Program, op: str, index: int) -> list[p4r.Packe
     return list(update.packet.metadata)
 
 
-class State(Enum):
+class SessionState(Enum):
     """How far a session is."""
 
     LOST = "lost"
@@ -104,9 +104,9 @@ class Session:
     ) -> None:
         self.name = name
         self.address = address
-        self.state = State.LOST
+        self.state = SessionState.LOST
         self.error: SwitchError | None = None
-        self.report = Report()
+        self.report = ReconcileReport()
         self.pushed = False
         self.carries = False
         self._hooks = hooks
@@ -126,13 +126,13 @@ class Session:
     def set_intent(self, intent: SwitchIntent) -> None:
         """Says what the switch must hold from now on."""
         self._intent = intent
-        if self.state is State.READY:
-            self._set_state(State.PRIMARY)
+        if self.state is SessionState.READY:
+            self._set_state(SessionState.PRIMARY)
         self._wake.set()
 
     def claim(self) -> None:
         """Has this controller become primary in place of the one that is."""
-        if self._client is not None and self.state is State.BACKUP:
+        if self._client is not None and self.state is SessionState.BACKUP:
             self._election_id = self._highest = self._highest + 1
             with contextlib.suppress(SwitchError):  # it has gone just now
                 self._client.announce(self._election_id)
@@ -144,8 +144,12 @@ class Session:
             SwitchError: this is not the primary controller, or the switch is gone.
         """
         client, program = self._client, self._program
-        if client is None or self.state in (State.LOST, State.BACKUP):
-            why = "another controller is primary" if self.state is State.BACKUP else "there is no connection"
+        if client is None or self.state in (SessionState.LOST, SessionState.BACKUP):
+            why = (
+                "another controller is primary"
+                if self.state is SessionState.BACKUP
+                else "there is no connection"
+            )
             raise UnreachableError(self.name, why)
         if program is None:
             raise UnreachableError(self.name, "its program is not known yet")
@@ -174,17 +178,17 @@ class Session:
             except SwitchError as error:
                 self.error = error
             finally:
-                if self.state in (State.READY, State.BACKUP):
+                if self.state in (SessionState.READY, SessionState.BACKUP):
                     lost_at_s = clock()
                 self._client = None
                 self.carries = False
-                self._set_state(State.LOST)
+                self._set_state(SessionState.LOST)
             await asyncio.sleep(self._timing.retry_s(clock() - lost_at_s))
 
     # ---- inside ----
 
-    def _set_state(self, state: State) -> None:
-        if state is not self.state or state is State.READY:
+    def _set_state(self, state: SessionState) -> None:
+        if state is not self.state or state is SessionState.READY:
             self.state = state
             self._hooks.state(self)
 
@@ -219,22 +223,22 @@ class Session:
         code = update.status.code
         self._highest = max(self._highest, election_of(update.election_id))
         if code == Code.OK:
-            if self.state in (State.LOST, State.BACKUP):
+            if self.state in (SessionState.LOST, SessionState.BACKUP):
                 self._terms += 1
-                self._set_state(State.PRIMARY)
+                self._set_state(SessionState.PRIMARY)
             self._wake.set()
         elif code == Code.NOT_FOUND:
-            self._set_state(State.BACKUP)
+            self._set_state(SessionState.BACKUP)
             self._election_id = self._highest
             client.announce(self._election_id)
         else:
-            self._set_state(State.BACKUP)
+            self._set_state(SessionState.BACKUP)
 
     async def _work(self, client: Client) -> None:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            if self.state is not State.PRIMARY or self._intent is None:
+            if self.state is not SessionState.PRIMARY or self._intent is None:
                 continue
             program = self._program = self._load(self._intent.program)
             if not self._synced and await client.cookie() == program.cookie:
@@ -247,8 +251,8 @@ class Session:
             self.pushed, self.report = await install(client, program, wanted.entities)
             self._synced = self.carries = True
             # another controller may have been primary meanwhile, and have changed what had been read
-            if self._terms == term and self._intent is wanted and self.state is State.PRIMARY:
+            if self._terms == term and self._intent is wanted and self.state is SessionState.PRIMARY:
                 self.error = None
-                self._set_state(State.READY)
+                self._set_state(SessionState.READY)
             else:
                 self._wake.set()

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from fabric_plan import Plan
-from fabric_process import Process
-from fabric_report import FabricError, Report
-from fabric_watch import Watch
+from fabric_plan import FabricPlan
+from fabric_process import FabricProcess
+from fabric_report import FabricError, FabricReport
+from fabric_watch import ProcessMonitor
 
 from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.events import LATE, LINK_DOWN
@@ -49,10 +49,10 @@ def doubts(events: Sequence[Mapping[str, Any]], failed: AbstractSet[str]) -> lis
     return found
 
 
-class Control:
+class ControllerProcess:
     """The controller of a fabric. `events`: those of links, paths and failures, as its process says them."""
 
-    def __init__(self, job_file: Path, plan: Plan, run_dir: Path, logs: Path) -> None:
+    def __init__(self, job_file: Path, plan: FabricPlan, run_dir: Path, logs: Path) -> None:
         """Starts it.
 
         Args:
@@ -65,11 +65,11 @@ class Control:
         file = run_dir / "switches.json"
         file.write_bytes(msgspec.json.encode(switches))
         command = [sys.executable, str(SCRIPT), str(job_file), str(file)]
-        self.process = Process("controller", command, logs / "controller.log", piped=True)
+        self.process = FabricProcess("controller", command, logs / "controller.log", piped=True)
         self.events: list[dict[str, Any]] = []
         self._ready = False
 
-    def wait_ready(self, watch: Watch, report: Report) -> None:
+    def wait_ready(self, watch: ProcessMonitor, report: FabricReport) -> None:
         """Waits until every switch holds what it should; from then on the process is guarded.
 
         Raises:

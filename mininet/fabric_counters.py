@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from fabric_plan import Plan, SwitchPlan
+from fabric_plan import FabricPlan, SwitchPlan
 from fabric_report import FabricError
 from finsy.proto import p4r
 
@@ -31,7 +31,7 @@ class Reading:
     cells: dict[str, dict[str, dict[int, int]]]
 
 
-def read(plan: Plan, program: P4Program) -> Reading:
+def read(plan: FabricPlan, program: P4Program) -> Reading:
     """All switches at once.
 
     Raises:
@@ -61,7 +61,7 @@ def _cells(program: P4Program, entities: list[p4r.Entity]) -> dict[str, dict[int
     return found
 
 
-async def _read_all(plan: Plan, program: P4Program) -> list[list[p4r.Entity]]:
+async def _read_all(plan: FabricPlan, program: P4Program) -> list[list[p4r.Entity]]:
     async def one(switch: SwitchPlan) -> list[p4r.Entity]:
         async with connect(switch.name, SwitchAddress(switch.address, switch.device_id)) as client:
             return await client.read(counters.requests(program))

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from fabric_links import Links, share
-from fabric_plan import LinkPlan, Plan, PortPlan, SwitchPlan
+from fabric_links import FabricLinks, share
+from fabric_plan import FabricPlan, LinkPlan, PortPlan, SwitchPlan
 
 from tailrace.sim.link_faults import LinkDown, LinkFault, LinkSlow
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FaultStep:
     """Something to do `at_ns` after the start of the traffic."""
 
     at_ns: int
@@ -22,12 +22,12 @@ class Step:
     act: Callable[[], None]
 
 
-def links_of(plan: Plan, fault: LinkSlow | LinkDown) -> list[LinkPlan]:
+def links_of(plan: FabricPlan, fault: LinkSlow | LinkDown) -> list[LinkPlan]:
     """The links that a fault is about."""
     return [link for link in plan.links if {link.a.node, link.b.node} == {fault.a, fault.b}]
 
 
-def slowed(plan: Plan, faults: Sequence[LinkFault]) -> Plan:
+def slowed(plan: FabricPlan, faults: Sequence[LinkFault]) -> FabricPlan:
     """The plan with the rates of links that are slow all the time."""
     factors = {
         (end.node, end.port): fault.factor
@@ -44,9 +44,9 @@ def slowed(plan: Plan, faults: Sequence[LinkFault]) -> Plan:
     return replace(plan, switches=switches)
 
 
-def schedule(plan: Plan, links: Links, faults: Sequence[LinkFault]) -> list[Step]:
+def schedule(plan: FabricPlan, links: FabricLinks, faults: Sequence[LinkFault]) -> list[FaultStep]:
     """What to do when, in order."""
-    steps: list[Step] = []
+    steps: list[FaultStep] = []
     for fault in faults:
         match fault:
             case LinkDown():
@@ -60,5 +60,5 @@ def schedule(plan: Plan, links: Links, faults: Sequence[LinkFault]) -> list[Step
         for link in links_of(plan, fault):
             for at_ns, (act, text) in ((fault.at_ns, begin), (fault.until_ns, end)):
                 if at_ns is not None:
-                    steps.append(Step(at_ns, f"{link.name} {text}", partial(act, link)))
+                    steps.append(FaultStep(at_ns, f"{link.name} {text}", partial(act, link)))
     return sorted(steps, key=lambda step: step.at_ns)

@@ -12,17 +12,17 @@ from __future__ import annotations
 import subprocess
 
 from fabric_bmv2 import packets_per_s, set_rate, thrift
-from fabric_plan import BMV2, End, LinkPlan, Plan
+from fabric_plan import BMV2, FabricPlan, LinkInterface, LinkPlan
 from fabric_report import FabricError
 
 _QUEUE_PACKETS = 100_000
 """What is under way on a link must fit; netem is not to be the one that drops."""
 
 
-class Links:
+class FabricLinks:
     """The links of a plan by the names of their nodes. `down`: the names of those that are."""
 
-    def __init__(self, plan: Plan, frame_bytes: int) -> None:
+    def __init__(self, plan: FabricPlan, frame_bytes: int) -> None:
         """`frame_bytes`: length of a full data frame; BMv2's rates are in packets/s."""
         self._plan = plan
         self._switches = {switch.name: switch for switch in plan.switches}
@@ -55,7 +55,7 @@ class Links:
             with thrift(switch.thrift_port, switch.name) as client:
                 set_rate(client, end.port, packets_per_s(share(rate_bps, factor), self._frame_bytes))
 
-    def _set_end(self, end: End, state: str) -> None:
+    def _set_end(self, end: LinkInterface, state: str) -> None:
         if self._plan.target != BMV2:
             _set_interface(end.interface, state)
             return
@@ -86,7 +86,7 @@ def _delay(interface: str, delay_ns: int) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-def add_delays(plan: Plan) -> bool:
+def add_delays(plan: FabricPlan) -> bool:
     """Delays what leaves each port by its link's delay; whether the kernel does it everywhere."""
     ports = [port for switch in plan.switches for port in switch.ports if port.delay_ns]
     return all(_delay(port.interface, port.delay_ns) for port in ports)

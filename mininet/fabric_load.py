@@ -44,16 +44,16 @@ _FEW_FRAMES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class CpuUsage:
     """CPU use of a process with all its threads: run and waited in ns, times it was put on a CPU."""
 
     run_ns: int = 0
     waited_ns: int = 0
     dispatches: int = 0
 
-    def since(self, earlier: Usage) -> Usage:
+    def since(self, earlier: CpuUsage) -> CpuUsage:
         """What was added; never less than nothing, since threads that ended are no longer counted."""
-        return Usage(
+        return CpuUsage(
             max(0, self.run_ns - earlier.run_ns),
             max(0, self.waited_ns - earlier.waited_ns),
             max(0, self.dispatches - earlier.dispatches),
@@ -73,7 +73,7 @@ class Interface:
     dropped: int
 
 
-def usage(pid: int) -> Usage:
+def usage(pid: int) -> CpuUsage:
     """The use of a process so far; nothing when it has ended or the kernel keeps no such account."""
     total = [0, 0, 0]
     for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
@@ -81,7 +81,7 @@ def usage(pid: int) -> Usage:
             total = [a + int(b) for a, b in zip(total, path.read_text().split(), strict=True)]
         except (OSError, ValueError):
             continue
-    return Usage(*total)
+    return CpuUsage(*total)
 
 
 def busy_s() -> float:
@@ -107,7 +107,7 @@ def interfaces() -> dict[str, Interface]:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class LoadMonitor:
     """How the machine did: reasons to distrust the run, and each process's share of a CPU and mean wait."""
 
     reasons: tuple[str, ...]
@@ -147,14 +147,14 @@ class LoadWatch:
         self._sampled, self._latest_busy_s = now, busy_s()
         for name, pid in self._pids.items():
             used = usage(pid)
-            if used != Usage():
+            if used != CpuUsage():
                 self._latest[name] = used
 
     def read_interfaces(self) -> Mapping[str, Interface]:
         """The interfaces now: to be read before the programs' counters."""
         return interfaces()
 
-    def result(self, seen: Mapping[str, Interface], taken: Mapping[str, int]) -> Load:
+    def result(self, seen: Mapping[str, Interface], taken: Mapping[str, int]) -> LoadMonitor:
         """The second look.
 
         Args:
@@ -164,13 +164,13 @@ class LoadWatch:
         wall_s = self._sampled - self._start
         used = {name: used.since(self._usage[name]) for name, used in self._latest.items()}
         reasons = [*self._late(used), *self._dropped(seen), *self._overrun(seen, taken)]
-        return Load(
+        return LoadMonitor(
             tuple(reasons),
             {name: round(use.run_ns / 1e9 / wall_s, 3) for name, use in used.items()} if wall_s else {},
             {name: round(use.mean_wait_ns / 1e3, 1) for name, use in used.items()},
         )
 
-    def _late(self, used: Mapping[str, Usage]) -> Iterable[str]:
+    def _late(self, used: Mapping[str, CpuUsage]) -> Iterable[str]:
         limit = LATE_SHARE * self._frame_ns
         late = {name: use.mean_wait_ns for name, use in used.items() if use.mean_wait_ns > limit}
         if late:
@@ -181,7 +181,7 @@ class LoadWatch:
                 f"over {LATE_SHARE:.0%} of the {self._frame_ns / 1e3:.0f} us that a frame takes"
             )
             return
-        total = Usage(*(sum(getattr(use, name) for use in used.values()) for name in Usage.__slots__))
+        total = CpuUsage(*(sum(getattr(use, name) for use in used.values()) for name in CpuUsage.__slots__))
         run_s, waited_s = total.run_ns / 1e9, total.waited_ns / 1e9
         other_s = self._latest_busy_s - self._busy_s - run_s
         cpus_s = (os.cpu_count() or 1) * (self._sampled - self._start)

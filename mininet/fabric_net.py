@@ -8,8 +8,8 @@ import socket
 import subprocess
 from collections.abc import Callable, Sequence
 
-from fabric_plan import FABRIC_MTU, HOST_MTU_BYTES, Plan, SwitchPlan, host_interface
-from fabric_process import Process
+from fabric_plan import FABRIC_MTU, HOST_MTU_BYTES, FabricPlan, SwitchPlan, host_interface
+from fabric_process import FabricProcess
 from fabric_report import FabricError, InputError
 from fabric_sandbox import claim_nic_ports, path_of
 
@@ -29,7 +29,7 @@ GATEWAY_IP = "169.254.0.1"
 
 _IPV6_OFF = "/proc/sys/net/ipv6/conf/all/disable_ipv6"
 _OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro")
-Starter = Callable[[SwitchPlan], Process]
+Starter = Callable[[SwitchPlan], FabricProcess]
 
 
 class P4Switch(Switch):
@@ -39,7 +39,7 @@ class P4Switch(Switch):
         """`starter` starts the process of `plan` when Mininet starts the switch."""
         super().__init__(name, dpid=f"{plan.device_id:x}", **{**params, "inNamespace": False})
         self.plan = plan
-        self.process: Process | None = None
+        self.process: FabricProcess | None = None
         self._starter = starter
 
     def start(self, _controllers: object) -> None:
@@ -56,7 +56,7 @@ class P4Switch(Switch):
 class FabricNet:
     """The running fabric. It is never taken down link by link: it goes with the namespaces that it is in."""
 
-    def __init__(self, plan: Plan, starter: Starter) -> None:
+    def __init__(self, plan: FabricPlan, starter: Starter) -> None:
         """Makes hosts, switches and links, and starts the switch processes.
 
         Raises:
@@ -118,7 +118,7 @@ class FabricNet:
         self._claimed += claim_nic_ports(node.pid)
 
     @property
-    def switches(self) -> dict[str, tuple[SwitchPlan, Process]]:
+    def switches(self) -> dict[str, tuple[SwitchPlan, FabricProcess]]:
         return {plan.name: (plan, self.mininet[plan.name].process) for plan in self.plan.switches}
 
     def namespace(self, host: str) -> str:

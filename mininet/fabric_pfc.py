@@ -16,7 +16,7 @@ from typing import Any
 from fabric_bmv2 import pfc_registers
 from fabric_counters import Reading
 from fabric_plan import BMV2, DATA_PRIORITY, SwitchPlan
-from fabric_process import Process
+from fabric_process import FabricProcess
 from fabric_report import FabricError
 
 from tailrace.p4rt.programs import P4Program
@@ -137,7 +137,7 @@ def _of_program(
     }
 
 
-def collect(switches: Mapping[str, tuple[SwitchPlan, Process]]) -> dict[str, dict[str, Any]]:
+def collect(switches: Mapping[str, tuple[SwitchPlan, FabricProcess]]) -> dict[str, dict[str, Any]]:
     """What all switches have counted by now, as tailrace/switch/p4runtime/statistics.py has it.
 
     Raises:

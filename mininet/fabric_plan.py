@@ -65,7 +65,7 @@ class SwitchPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class LinkInterface:
     """One end of a link; hosts have port 0."""
 
     node: str
@@ -79,12 +79,12 @@ class LinkPlan:
     """A link, called as its capture: leaf1-spine2; with the port of `a` where such links are several."""
 
     name: str
-    a: End
-    b: End
+    a: LinkInterface
+    b: LinkInterface
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class FabricPlan:
     """The whole fabric."""
 
     topology: Topology
@@ -98,12 +98,12 @@ def host_interface(name: str) -> str:
     return f"{name}-eth0"
 
 
-def _switch_ends(topology: Topology) -> dict[tuple[str, int], End]:
+def _switch_ends(topology: Topology) -> dict[tuple[str, int], LinkInterface]:
     """The end at every port, by switch and number: leaf1-eth3, or s7-eth3 where such names are too long."""
     ports = [(switch, port) for switch in topology.switches for port in topology.ports_of(switch.name)]
     short = any(len(f"{s.name}-eth{p}") > _IFNAMSIZ for s, p in ports)
     return {
-        (s.name, p): End(
+        (s.name, p): LinkInterface(
             s.name,
             p,
             f"s{s.id}-eth{p}" if short else f"{s.name}-eth{p}",
@@ -114,8 +114,11 @@ def _switch_ends(topology: Topology) -> dict[tuple[str, int], End]:
     }
 
 
-def _links(topology: Topology, ends: dict[tuple[str, int], End]) -> tuple[LinkPlan, ...]:
-    pairs = [(End(h.name, 0, host_interface(h.name), h.mac), ends[h.switch, h.port]) for h in topology.hosts]
+def _links(topology: Topology, ends: dict[tuple[str, int], LinkInterface]) -> tuple[LinkPlan, ...]:
+    pairs = [
+        (LinkInterface(h.name, 0, host_interface(h.name), h.mac), ends[h.switch, h.port])
+        for h in topology.hosts
+    ]
     pairs += [(ends[link.a, link.a_port], ends[link.b, link.b_port]) for link in topology.links]
     times = Counter((a.node, b.node) for a, b in pairs)
     suffix = {a: f"-{a.port}" if times[a.node, b.node] > 1 else "" for a, b in pairs}
@@ -127,7 +130,7 @@ def thrift_port(switch: Switch) -> int:
     return THRIFT_BASE + switch.id
 
 
-def make_plan(topology: Topology, target: str, run_dir: Path, logs: Path) -> Plan:
+def make_plan(topology: Topology, target: str, run_dir: Path, logs: Path) -> FabricPlan:
     """The fabric of `topology`: sockets go to `run_dir`, log files to `logs`."""
     ends = _switch_ends(topology)
     switches = tuple(
@@ -150,7 +153,7 @@ def make_plan(topology: Topology, target: str, run_dir: Path, logs: Path) -> Pla
         )
         for switch in topology.switches
     )
-    return Plan(topology, target, switches, _links(topology, ends))
+    return FabricPlan(topology, target, switches, _links(topology, ends))
 
 
 def command(

@@ -15,7 +15,7 @@ from fabric_report import FabricError
 STOP_S = 5.0
 
 
-class Process:
+class FabricProcess:
     """A child process. `stdout` is its pipe when `piped`, else everything it says goes to the log file."""
 
     def __init__(self, name: str, command: Sequence[str], log: Path, *, piped: bool = False) -> None:
@@ -100,7 +100,7 @@ class Process:
             os.killpg(self.pid, number)
 
 
-def end_all(processes: Iterable[Process]) -> None:
+def end_all(processes: Iterable[FabricProcess]) -> None:
     """Ends many at once: all are asked before any is waited for."""
     processes = list(processes)
     for process in processes:

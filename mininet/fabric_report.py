@@ -24,7 +24,7 @@ class InputError(FabricError):
     exit_code = 2
 
 
-class Report:
+class FabricReport:
     """Says on standard output what the run is doing.
 
     Both methods raise FabricError when nobody reads it any more: then whoever started the run is gone.

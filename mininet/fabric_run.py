@@ -14,17 +14,17 @@ import fabric_bmv2
 import fabric_counters
 import fabric_pfc
 import fabric_switches
-from fabric_control import Control, doubts
+from fabric_control import ControllerProcess, doubts
 from fabric_faults import links_of, schedule, slowed
-from fabric_links import Links, add_delays
-from fabric_load import Load, LoadWatch
+from fabric_links import FabricLinks, add_delays
+from fabric_load import LoadMonitor, LoadWatch
 from fabric_net import FabricNet
 from fabric_plan import BMV2, NATIVE, SwitchPlan, make_plan
-from fabric_process import Process, end_all
-from fabric_report import Report
+from fabric_process import FabricProcess, end_all
+from fabric_report import FabricReport
 from fabric_sandbox import note_run_file
-from fabric_traffic import Traffic
-from fabric_watch import Watch
+from fabric_traffic import FabricTraffic
+from fabric_watch import ProcessMonitor
 
 from tailrace.codec.sizes import HEADER_BYTES
 from tailrace.controller import runfile
@@ -42,7 +42,7 @@ CAPTURE_S = 30.0
 class Run:
     """All that one run starts. Use `up`, then `traffic` as often as wanted, and `down` in any case."""
 
-    def __init__(self, job_file: Path, job: Job, run_dir: Path, report: Report) -> None:
+    def __init__(self, job_file: Path, job: Job, run_dir: Path, report: FabricReport) -> None:
         """Nothing is started yet.
 
         Args:
@@ -55,16 +55,16 @@ class Run:
         """
         topology = job.topology
         self.job, self.topology, self.report = job, topology, report
-        self.watch = Watch()
+        self.watch = ProcessMonitor()
         self._delays = True
         self.out = job_file.parent
         self._job_file, self._run_dir, self._logs = job_file, run_dir, self.out / "logs"
         self._program = programs.load(job.scheme.program)
         self._frame_bytes = job.nic.mtu_bytes + HEADER_BYTES
         self._plan = make_plan(topology, job.target, run_dir, self._logs)
-        self.links = Links(self._plan, self._frame_bytes)
+        self.links = FabricLinks(self._plan, self._frame_bytes)
         self._cuts = [fault for fault in job.faults if isinstance(fault, LinkDown)]
-        self._processes: list[Process] = []
+        self._processes: list[FabricProcess] = []
         self._events: list[dict[str, Any]] = []
         self._reported = 0
         self._taken_down: list[str] = []
@@ -95,7 +95,7 @@ class Run:
         if job.pcap_dir is not None:
             self._capture(net, job.pcap_dir)
         self.report.phase("controller")
-        control = Control(self._job_file, plan, self._run_dir, self._logs)
+        control = ControllerProcess(self._job_file, plan, self._run_dir, self._logs)
         self._processes.insert(0, control.process)
         control.wait_ready(self.watch, self.report)
         self._events = control.events
@@ -107,7 +107,7 @@ class Run:
         inner = fabric_bmv2.inner_rates(plan, self._program, self._frame_bytes, rate_bps, waits=waits)
         fabric_bmv2.settle(plan, self.job.scheme.queue_limit_bytes, self._frame_bytes, inner)
 
-    def _start_switch(self, plan: SwitchPlan) -> Process:
+    def _start_switch(self, plan: SwitchPlan) -> FabricProcess:
         job, more = self.job, []
         limit_bytes: int | None = job.scheme.queue_limit_bytes
         if job.pfc is not None:
@@ -135,7 +135,7 @@ class Run:
         file = self._run_dir / "capture.json"
         file.write_text(json.dumps(links))
         command = [sys.executable, str(CAPTURE), str(file)]
-        process = Process("capture", command, self._logs / "capture.log", piped=True)
+        process = FabricProcess("capture", command, self._logs / "capture.log", piped=True)
         self._processes.insert(0, process)
         ready: list[object] = []
         self.watch.listen(process, ready.append)
@@ -152,7 +152,7 @@ class Run:
         # what was late while the fabric came up has nothing to do with what is measured
         self._reported = len(self._events)
         self._taken_down = sorted(self.links.down)
-        traffic = Traffic(self.job, net, self._run_dir, self._logs, self.watch)
+        traffic = FabricTraffic(self.job, net, self._run_dir, self._logs, self.watch)
         self._processes.insert(0, traffic.process)
         try:
             traffic.wait_ready()
@@ -197,7 +197,7 @@ class Run:
     def _write(
         self,
         found: Mapping[str, Any],
-        load: Load,
+        load: LoadMonitor,
         before: Mapping[str, Mapping[str, int]],
         after: Mapping[str, Mapping[str, int]],
         pfc: Mapping[str, Any],

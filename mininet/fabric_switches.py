@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fabric_plan import SwitchPlan, command
-from fabric_process import Process
+from fabric_process import FabricProcess
 from fabric_report import FabricError
 
 from tailrace.p4rt.target import Target
@@ -22,12 +22,12 @@ _POLL_S = 0.02
 
 def start(
     plan: SwitchPlan, target: Target, queue_limit_bytes: int | None, more: Sequence[str] = ()
-) -> Process:
+) -> FabricProcess:
     """Starts one switch, with the arguments of fabric_plan.command; it does not serve yet."""
-    return Process(plan.name, command(plan, target, queue_limit_bytes, more), plan.log)
+    return FabricProcess(plan.name, command(plan, target, queue_limit_bytes, more), plan.log)
 
 
-def wait_ready(switches: dict[str, tuple[SwitchPlan, Process]]) -> None:
+def wait_ready(switches: dict[str, tuple[SwitchPlan, FabricProcess]]) -> None:
     """Waits until all switches serve P4Runtime.
 
     Raises:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from fabric_faults import Step
+from fabric_faults import FaultStep
 from fabric_net import FabricNet
 from fabric_plan import host_interface
-from fabric_process import Process
-from fabric_report import FabricError, Report
-from fabric_watch import TURN_S, Watch
+from fabric_process import FabricProcess
+from fabric_report import FabricError, FabricReport
+from fabric_watch import TURN_S, ProcessMonitor
 
 from tailrace.hosts.driver.job import HostJob, HostsJob
 from tailrace.hosts.flows.paths import PathList
@@ -46,10 +46,10 @@ def host_job(
     )
 
 
-class Traffic:
+class FabricTraffic:
     """The driver and what it says. Make it, `wait_ready`, look at the machine, then `run`."""
 
-    def __init__(self, job: Job, net: FabricNet, run_dir: Path, logs: Path, watch: Watch) -> None:
+    def __init__(self, job: Job, net: FabricNet, run_dir: Path, logs: Path, watch: ProcessMonitor) -> None:
         """Starts the driver.
 
         Raises:
@@ -62,7 +62,7 @@ class Traffic:
         file = run_dir / "hosts.json"
         file.write_bytes(msgspec.json.encode(self._job(job, net)))
         command = [sys.executable, "-m", DRIVER, str(file)]
-        self.process = Process("hosts", command, logs / "hosts.log", piped=True)
+        self.process = FabricProcess("hosts", command, logs / "hosts.log", piped=True)
         watch.listen(self.process, self._hear)
         watch.guard(self.process)
 
@@ -101,7 +101,9 @@ class Traffic:
         if event == "done":
             self._watch.release(self.process)
 
-    def run(self, steps: Sequence[Step], report: Report, poll: Callable[[], None]) -> dict[str, Any]:
+    def run(
+        self, steps: Sequence[FaultStep], report: FabricReport, poll: Callable[[], None]
+    ) -> dict[str, Any]:
         """Runs all flows to their end, with the steps at their times; what the driver found.
 
         Args:

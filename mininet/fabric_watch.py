@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fabric_process import Process
+from fabric_process import FabricProcess
 from fabric_report import FabricError
 
 TURN_S = 0.1
@@ -26,33 +26,33 @@ Handler = Callable[[dict[str, Any]], None]
 class _Voice:
     """What a process has said of a line that is not complete yet, and who is told."""
 
-    process: Process
+    process: FabricProcess
     handler: Handler
     rest: bytes = b""
 
 
-class Watch:
+class ProcessMonitor:
     """All processes of a run. Turns may be taken by any thread, one at a time."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
-        self._guarded: list[Process] = []
+        self._guarded: list[FabricProcess] = []
         self._lock = threading.RLock()
 
-    def listen(self, process: Process, handler: Handler) -> None:
+    def listen(self, process: FabricProcess, handler: Handler) -> None:
         """Calls `handler` with every object that the process writes to its standard output."""
         self._selector.register(process.stdout, selectors.EVENT_READ, _Voice(process, handler))
 
-    def guard(self, process: Process) -> None:
+    def guard(self, process: FabricProcess) -> None:
         """From now on it is a failure when the process ends."""
         self._guarded.append(process)
 
-    def release(self, process: Process) -> None:
+    def release(self, process: FabricProcess) -> None:
         """The process may end; harmless when it was not guarded."""
         with self._lock:
             self._guarded = [one for one in self._guarded if one is not process]
 
-    def forget(self, process: Process) -> None:
+    def forget(self, process: FabricProcess) -> None:
         """The process may end, and nothing that it says is read any more; harmless when repeated."""
         with self._lock:
             self.release(process)
@@ -88,7 +88,7 @@ class Watch:
                 raise FabricError(f"{what} after {timeout_s:.0f} s")
             self.turn()
 
-    def _hear_out(self, process: Process) -> None:
+    def _hear_out(self, process: FabricProcess) -> None:
         """Reads the rest of what a process has said that has ended."""
         voices = [key.data for key in self._selector.get_map().values() if key.data.process is process]
         for voice in voices:

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fabric_plan import check_target
-from fabric_report import FabricError, InputError, Report
+from fabric_report import FabricError, FabricReport, InputError
 from fabric_sandbox import make_run_dir, remove_stale, run_sandboxed
 
 from tailrace.emulation.mininet import PROMPT
@@ -96,7 +96,7 @@ def _run(path: Path, job: Job, folder: Path, results: socket.socket | None, *, p
     """What happens in the sandbox."""
     from fabric_run import Run
 
-    report = Report(plain=prompt)
+    report = FabricReport(plain=prompt)
     run = Run(path, job, folder, report)
     try:
         net = run.up()

@@ -18,12 +18,12 @@ import grpc
 
 from checks.bench import footprint, htsim, pipeline, program, tables, virtual
 from checks.bench.noise import measured
-from checks.bench.result import Result, table
+from checks.bench.result import BenchResult, table
 from tailrace.spec.arguments import ArgumentParser
 from tailrace.spec.errors import Error, SpecError
 from tailrace.spec.text import one_line
 
-BENCHMARKS: dict[str, Callable[[bool], list[Result]]] = {
+BENCHMARKS: dict[str, Callable[[bool], list[BenchResult]]] = {
     "pipeline": pipeline.run,
     "tables": tables.run,
     "footprint": footprint.run,
@@ -46,7 +46,7 @@ def _cpu() -> str:
     return platform.machine()
 
 
-def _document(results: Sequence[Result], quick: bool) -> dict[str, object]:
+def _document(results: Sequence[BenchResult], quick: bool) -> dict[str, object]:
     machine = {
         "cpu": _cpu(),
         "cores": os.cpu_count(),
@@ -92,13 +92,13 @@ def _closed_loop(out: Path, quick: bool) -> int:
     return subprocess.run(command, check=False).returncode
 
 
-def watched(benchmark: Callable[[], list[Result]]) -> list[Result]:
+def watched(benchmark: Callable[[], list[BenchResult]]) -> list[BenchResult]:
     """A benchmark's results; those of which it says nothing itself with what the machine did meanwhile."""
     found = measured(benchmark)
     return [result if result.noise else replace(result, noise=(found.noise,)) for result in found.value]
 
 
-def _case(arguments: argparse.Namespace) -> program.Case | None:
+def _case(arguments: argparse.Namespace) -> program.ProgramCase | None:
     """The program of one's own, if there is one.
 
     Raises:
@@ -107,7 +107,9 @@ def _case(arguments: argparse.Namespace) -> program.Case | None:
     if arguments.program is None:
         return None
     try:
-        return program.Case.read(arguments.program, arguments.entries, arguments.packets, arguments.port)
+        return program.ProgramCase.read(
+            arguments.program, arguments.entries, arguments.packets, arguments.port
+        )
     except Error as error:
         raise SpecError(str(error)) from error
 
@@ -116,7 +118,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the chosen benchmarks. Returns 0, 1 when one could not run, 2 when the output cannot be written."""
     arguments = _arguments(argv)
     chosen = [] if arguments.program else arguments.only or [*BENCHMARKS, CLOSED_LOOP]
-    results: list[Result] = []
+    results: list[BenchResult] = []
     try:
         case = _case(arguments)
         arguments.out.mkdir(parents=True, exist_ok=True)

@@ -83,7 +83,7 @@ def route_updates(p4info: p4i.P4Info, numbers: Iterable[int]) -> list[p4r.Update
     return updates
 
 
-class Client:
+class BenchClient:
     """The primary controller of the switch at `address`, for a `with` block."""
 
     def __init__(self, address: str) -> None:
@@ -91,7 +91,7 @@ class Client:
         self._client = self._connection.client
         self._p4info = p4i.P4Info()
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> BenchClient:
         run_at_once(self._client.become_primary(ELECTION_ID))
         return self
 

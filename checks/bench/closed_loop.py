@@ -44,7 +44,7 @@ from tailrace.hosts.gaps.histogram import MOST_BINS, GapHistogram
 from tailrace.p4rt.errors import SwitchError
 from tailrace.spec.errors import Error
 
-__all__ = ["Case", "Figures", "main"]
+__all__ = ["LoadCase", "LoadFigures", "main"]
 
 _CLONE_NEWNET = 0x40000000
 _START_S = 20.0
@@ -61,12 +61,12 @@ _LOGGING = {BMV2_LOG: ("--log-console",)}
 _HEADER_BYTES, _STAMP_BYTES = 42, 16
 
 
-class BenchError(Exception):
+class ClosedLoopError(Exception):
     """The benchmark cannot run here; one line."""
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class LoadCase:
     """One load: frame length without check sequence, flows used in turn, packets in flight."""
 
     frame_bytes: int
@@ -75,7 +75,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class LoadFigures:
     """What one target did under one load."""
 
     packets_per_s: float
@@ -106,10 +106,10 @@ def heads_of(frames: Sequence[bytes], flows: int, frame_bytes: int) -> bytes:
     """The first bytes of frames of one's own, in place of `headers`.
 
     Raises:
-        BenchError: a frame is too short.
+        ClosedLoopError: a frame is too short.
     """
     if min(map(len, frames)) < frame_bytes:
-        raise BenchError(f"a frame has {min(map(len, frames))} bytes; expected at least {frame_bytes}")
+        raise ClosedLoopError(f"a frame has {min(map(len, frames))} bytes; expected at least {frame_bytes}")
     return b"".join(frame[:_HEADER_BYTES] for frame in frames[:flows])
 
 
@@ -124,11 +124,11 @@ class Generator:
         self._run = library.load("closed_loop.c").bench_closed_loop
         self._times = int(warm_up_s * 1e9), int(measure_s * 1e9)
 
-    def measure(self, tx: str, rx: str, case: Case) -> Figures:
+    def measure(self, tx: str, rx: str, case: LoadCase) -> LoadFigures:
         """Loads interface `tx` and takes packets from `rx`.
 
         Raises:
-            BenchError: a socket failed, or nothing came through.
+            ClosedLoopError: a socket failed, or nothing came through.
         """
         text = self._heads(case.flows, case.frame_bytes)
         names = [ffi.new("char[]", name.encode()) for name in (tx, rx)]
@@ -137,29 +137,29 @@ class Generator:
         load = (*names, frames, case.flows, case.frame_bytes, case.window, *self._times, bins, MOST_BINS)
         out = ffi.new("bench_result *")
         if self._run([load], out) != 0:
-            raise BenchError(f"load generator: {os.strerror(out.error)}")
+            raise ClosedLoopError(f"load generator: {os.strerror(out.error)}")
         if out.packets == 0:
-            raise BenchError(f"no packet came through from {tx} to {rx}")
+            raise ClosedLoopError(f"no packet came through from {tx} to {rx}")
         latencies = GapHistogram(bins)
         p50_ns, p99_ns = latencies.quantile_ns(5000), latencies.quantile_ns(9900)
-        return Figures(out.packets / (out.elapsed_ns / 1e9), p50_ns, p99_ns, out.lost)
+        return LoadFigures(out.packets / (out.elapsed_ns / 1e9), p50_ns, p99_ns, out.lost)
 
 
 def _ip(*arguments: str) -> None:
     done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise BenchError(f"ip {' '.join(arguments)}: {done.stderr.strip()}")
+        raise ClosedLoopError(f"ip {' '.join(arguments)}: {done.stderr.strip()}")
 
 
 def enter_namespace() -> None:
     """Moves this process into a new network namespace with two veth pairs, h0-p0 and h1-p1.
 
     Raises:
-        BenchError: not permitted.
+        ClosedLoopError: not permitted.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_CLONE_NEWNET) != 0:
-        raise BenchError(f"needs root and network namespaces: {os.strerror(ctypes.get_errno())}")
+        raise ClosedLoopError(f"needs root and network namespaces: {os.strerror(ctypes.get_errno())}")
     for scope in ("all", "default"):
         knob = Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6")
         if knob.exists():
@@ -186,14 +186,14 @@ def switch(executable: str, load: Callable[[str], None], options: Sequence[str] 
             if process.poll() is not None:
                 assert process.stderr is not None
                 text = process.stderr.read().decode(errors="replace").strip()
-                raise BenchError(f"{executable} ended with {process.returncode}: {text}")
+                raise ClosedLoopError(f"{executable} ended with {process.returncode}: {text}")
             if time.monotonic() > end:
-                raise BenchError(f"{executable} does not listen after {_START_S:.0f} s")
+                raise ClosedLoopError(f"{executable} does not listen after {_START_S:.0f} s")
             time.sleep(0.05)
         try:
             load(f"127.0.0.1:{_GRPC_PORT}")
         except (ControlError, SwitchError) as error:
-            raise BenchError(f"{executable}: {error}") from error
+            raise ClosedLoopError(f"{executable}: {error}") from error
         yield
     finally:
         process.terminate()
@@ -220,7 +220,7 @@ def reflector() -> Iterator[None]:
     lib = library.load("reflect.c")
     found = lib.bench_reflect_start(*(ffi.new("char[]", name) for name in (b"p0", b"p1")))
     if not found:
-        raise BenchError("the limit cannot be measured: no packet sockets with rings")
+        raise ClosedLoopError("the limit cannot be measured: no packet sockets with rings")
     try:
         yield
     finally:
@@ -236,21 +236,21 @@ def find_targets() -> dict[str, str]:
     return {name: path for name, path in found.items() if path is not None}
 
 
-def median(runs: Sequence[Figures]) -> Figures:
+def median(runs: Sequence[LoadFigures]) -> LoadFigures:
     """Figure by figure."""
     columns = zip(*(tuple(asdict(r).values()) for r in runs), strict=True)
-    return Figures(*(statistics.median(column) for column in columns))
+    return LoadFigures(*(statistics.median(column) for column in columns))
 
 
 def run(
     targets: dict[str, str],
-    cases: Sequence[Case],
+    cases: Sequence[LoadCase],
     repetitions: int,
     generator: Generator,
     load: Callable[[str], None],
 ) -> dict[str, Any]:
     """Measures every target under every load; the part of bench.json that this benchmark owns."""
-    runs: dict[tuple[Case, str], list[Figures]] = {}
+    runs: dict[tuple[LoadCase, str], list[LoadFigures]] = {}
     noises: list[Noise] = []
 
     def all_cases(name: str, tx: str, rx: str) -> None:
@@ -360,15 +360,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if any(own) and not all(own):
         parser.error("--program, --entries and --packets belong together")
     try:
-        cases = [Case(size, n, w) for size in (64, 1500) for n in flows for w in windows]
+        cases = [LoadCase(size, n, w) for size in (64, 1500) for n in flows for w in windows]
         heads, load = headers, partial(load_l3, routes=_ROUTES)
         if all(own):
-            case = program.Case.read(*own)
+            case = program.ProgramCase.read(*own)
             heads, load = partial(heads_of, case.frames), partial(program.load, case=case)
-            cases = [Case(_HEADER_BYTES + _STAMP_BYTES + 2, len(case.frames), w) for w in windows]
+            cases = [LoadCase(_HEADER_BYTES + _STAMP_BYTES + 2, len(case.frames), w) for w in windows]
         targets = find_targets()
         if NATIVE not in targets:
-            raise BenchError("tailrace_switch_grpc is not installed: run `make setup`")
+            raise ClosedLoopError("tailrace_switch_grpc is not installed: run `make setup`")
         if BMV2 not in targets:
             print("closed loop: simple_switch_grpc is not on PATH: no ratios", file=sys.stderr)
         generator = Generator(warm_up_s=options.seconds / 4, measure_s=options.seconds, heads=heads)
@@ -377,7 +377,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             targets[BMV2_LOG] = targets[BMV2]
         part = run(targets, cases, options.repetitions, generator, load)
         save(options.out, part)
-    except (BenchError, Error, OSError) as error:
+    except (ClosedLoopError, Error, OSError) as error:
         print(f"closed loop: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

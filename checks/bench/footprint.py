@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from checks.bench import routes
-from checks.bench.result import Result
+from checks.bench.result import BenchResult
 from checks.bench.virtual import apart
 from tailrace.switch.core import SwitchConfig, V1ModelSwitch
 
@@ -55,7 +55,7 @@ def _load_seconds(cache_dir: str) -> float:
     return elapsed_s
 
 
-def run(quick: bool) -> list[Result]:
+def run(quick: bool) -> list[BenchResult]:
     """Memory an instance, cold and cached load times."""
     count = 10 if quick else INSTANCES
     instance_kib = apart(_bytes_per_instance, count) / 1024
@@ -64,7 +64,7 @@ def run(quick: bool) -> list[Result]:
     first = "first start on a machine: runtime and program go through the C compiler"
     shared = f"mean of {count} idle instances that share one program"
     return [
-        Result(GROUP, "memory an instance", instance_kib, "KiB", GOAL_INSTANCE_KIB, "less", shared),
-        Result(GROUP, "load, cold", cold_s, "s", GOAL_COLD_S, "less", first),
-        Result(GROUP, "load, cached", cached_s, "s", GOAL_CACHED_S, "less"),
+        BenchResult(GROUP, "memory an instance", instance_kib, "KiB", GOAL_INSTANCE_KIB, "less", shared),
+        BenchResult(GROUP, "load, cold", cold_s, "s", GOAL_COLD_S, "less", first),
+        BenchResult(GROUP, "load, cached", cached_s, "s", GOAL_CACHED_S, "less"),
     ]

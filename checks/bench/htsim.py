@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 
 from checks.bench.noise import Round, alternating
-from checks.bench.result import Beside, Result
+from checks.bench.result import BenchResult, Beside
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.spec.errors import Error
@@ -79,7 +79,7 @@ QUICK_SIZE = Size(4, 20_000)
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class CommandTimes:
     """Seconds of a command: its CPU time, and how long it took."""
 
     cpu_s: float
@@ -108,7 +108,7 @@ def _children_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def timed(command: Sequence[str], folder: Path | None = None) -> tuple[Times, str]:
+def timed(command: Sequence[str], folder: Path | None = None) -> tuple[CommandTimes, str]:
     """Runs a command to its end, in a folder that it may fill: its times, and what it printed.
 
     Raises:
@@ -131,10 +131,10 @@ def timed(command: Sequence[str], folder: Path | None = None) -> tuple[Times, st
     if done.returncode != 0:
         said = (done.stderr.strip() or done.stdout.strip()).rpartition("\n")[2]
         raise RivalError(f"{command[0]} ended with {done.returncode}: {said[:200]}")
-    return Times(cpu_s, wall_s), done.stdout
+    return CommandTimes(cpu_s, wall_s), done.stdout
 
 
-def run_ours(size: Size, scheme: str, folder: Path) -> Times:
+def run_ours(size: Size, scheme: str, folder: Path) -> CommandTimes:
     """One run of `tailrace run`."""
     settings = size.settings(size.flow_bytes)
     options = [argument for key, value in settings.items() for argument in (f"--{key}", str(value))]
@@ -143,7 +143,7 @@ def run_ours(size: Size, scheme: str, folder: Path) -> Times:
     return times
 
 
-def run_htsim(size: Size, executable: str, matrix: Path) -> Times:
+def run_htsim(size: Size, executable: str, matrix: Path) -> CommandTimes:
     """One run of htsim with a connection matrix.
 
     Raises:
@@ -160,7 +160,7 @@ def run_htsim(size: Size, executable: str, matrix: Path) -> Times:
 SET_UP = ", set-up"
 
 
-def _parts(found: Mapping[str, Sequence[Round[Times]]], name: str) -> dict[str, tuple[float, ...]]:
+def _parts(found: Mapping[str, Sequence[Round[CommandTimes]]], name: str) -> dict[str, tuple[float, ...]]:
     """CPU times of all rounds by part of the run."""
     whole, set_up = (tuple(each.value.cpu_s for each in found[key]) for key in (name, name + SET_UP))
     return {
@@ -170,7 +170,7 @@ def _parts(found: Mapping[str, Sequence[Round[Times]]], name: str) -> dict[str, 
     }
 
 
-def results(size: Size, scheme: str, found: Mapping[str, Sequence[Round[Times]]]) -> list[Result]:
+def results(size: Size, scheme: str, found: Mapping[str, Sequence[Round[CommandTimes]]]) -> list[BenchResult]:
     """The rows of one scheme: the whole, set-up, traffic, each beside htsim's where there are such rounds."""
     ours, theirs = _parts(found, scheme), _parts(found, HTSIM) if HTSIM in found else None
     noise = tuple(each.noise for each in found[scheme])
@@ -184,21 +184,25 @@ def results(size: Size, scheme: str, found: Mapping[str, Sequence[Round[Times]]]
         group, title = f"{size.hosts} hosts, CPU time", f"{scheme}{part}"
         middle = statistics.median(runs)
         rows.append(
-            Result(group, title, middle, "s", note="" if part else note, runs=runs, rival=beside, noise=noise)
+            BenchResult(
+                group, title, middle, "s", note="" if part else note, runs=runs, rival=beside, noise=noise
+            )
         )
         if theirs is not None and part != ", set-up":
             times = tuple(b / max(a, TICK_S) for a, b in zip(runs, theirs[part], strict=True))
             goal = GOAL_TIMES if size == FULL_SIZE and not part else None
             middle = statistics.median(times)
-            rows.append(Result(group, f"{title}, faster", middle, "times", goal, runs=times, noise=noise))
+            rows.append(
+                BenchResult(group, f"{title}, faster", middle, "times", goal, runs=times, noise=noise)
+            )
     return rows
 
 
-def _measure(size: Size, rounds: int) -> list[Result]:
+def _measure(size: Size, rounds: int) -> list[BenchResult]:
     """A permutation with each scheme and by htsim, and the same with flows of a packet."""
     executable = shutil.which(HTSIM)
     small = replace(size, flow_bytes=MTU_BYTES)
-    tasks: dict[str, Callable[[], Times]] = {}
+    tasks: dict[str, Callable[[], CommandTimes]] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for part, each in ((SET_UP, small), ("", size)):
@@ -214,11 +218,11 @@ def _measure(size: Size, rounds: int) -> list[Result]:
     return [row for scheme in SCHEMES for row in results(size, scheme, found)]
 
 
-def run(quick: bool) -> list[Result]:
+def run(quick: bool) -> list[BenchResult]:
     """128 hosts. `quick`: 16 hosts once, to see that it works."""
     return _measure(QUICK_SIZE, 1) if quick else _measure(SIZE, ROUNDS)
 
 
-def run_full(quick: bool) -> list[Result]:
+def run_full(quick: bool) -> list[BenchResult]:
     """1024 hosts, some minutes a round."""
     return _measure(QUICK_SIZE, 1) if quick else _measure(FULL_SIZE, ROUNDS)

@@ -23,7 +23,7 @@ def one_core() -> Iterator[None]:
         os.sched_setaffinity(0, cores)
 
 
-class Loop:
+class InjectionLoop:
     """Sends frames into a port of a switch, in turn and again and again."""
 
     def __init__(self, switch: V1ModelSwitch, frames: Sequence[bytes], port: int = 0) -> None:
@@ -47,7 +47,7 @@ class Loop:
         return count * 1e9 / max(took_ns, 1), self._sent[0] / count
 
 
-def rates(loop: Loop, packets: int, runs: int) -> tuple[tuple[float, ...], float]:
+def rates(loop: InjectionLoop, packets: int, runs: int) -> tuple[tuple[float, ...], float]:
     """Rates of some runs after one that warms caches and the packet pool; the share that came out."""
     loop.packets(packets)
     found = [loop.packets(packets) for _ in range(runs)]

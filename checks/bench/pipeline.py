@@ -6,8 +6,8 @@ from __future__ import annotations
 import statistics
 
 from checks.bench import routes
-from checks.bench.loop import Loop, one_core, rates
-from checks.bench.result import Result
+from checks.bench.loop import InjectionLoop, one_core, rates
+from checks.bench.result import BenchResult
 from tailrace.switch.compiler import SwitchProgram
 from tailrace.switch.core import SwitchConfig, V1ModelSwitch
 
@@ -26,16 +26,16 @@ def _measure(
     try:
         routes.install(switch, program.model, count)
         frames = [routes.frame(number, length_bytes) for number in range(count)]
-        return rates(Loop(switch, frames), packets, RUNS)
+        return rates(InjectionLoop(switch, frames), packets, RUNS)
     finally:
         switch.close()
 
 
-def run(quick: bool) -> list[Result]:
+def run(quick: bool) -> list[BenchResult]:
     """The rates for each length of frame and number of routes. `quick`: few packets, to see that it works."""
     program = routes.load()
     packets = 10_000 if quick else 1_000_000
-    results: list[Result] = []
+    results: list[BenchResult] = []
     with one_core():
         for length_bytes in LENGTHS_BYTES:
             for count in ROUTES:
@@ -44,7 +44,7 @@ def run(quick: bool) -> list[Result]:
                 note = f"{share:.0%} forwarded"
                 rate = statistics.median(found)
                 results.append(
-                    Result(
+                    BenchResult(
                         GROUP,
                         name,
                         rate,

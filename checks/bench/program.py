@@ -18,8 +18,8 @@ from pathlib import Path
 
 from finsy.proto import p4r
 
-from checks.bench.loop import Loop, one_core, rates
-from checks.bench.result import Result
+from checks.bench.loop import InjectionLoop, one_core, rates
+from checks.bench.result import BenchResult
 from tailrace.cli.inspect.captures import CaptureError, packets_of
 from tailrace.controller.entry_files import read_request
 from tailrace.p4rt import programs, requests
@@ -47,7 +47,7 @@ class CaseError(Error):
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ProgramCase:
     """A program, what its tables hold, and what is sent through it from `port`."""
 
     program: P4Program
@@ -56,7 +56,7 @@ class Case:
     port: int = 0
 
     @classmethod
-    def read(cls, json: Path, entries: Path, packets: Path, port: int = 0) -> Case:
+    def read(cls, json: Path, entries: Path, packets: Path, port: int = 0) -> ProgramCase:
         """Reads the files of a case.
 
         Raises:
@@ -80,7 +80,7 @@ def read_frames(path: Path) -> list[bytes]:
     return frames
 
 
-def configure(switch: V1ModelSwitch, case: Case) -> tuple[float, float]:
+def configure(switch: V1ModelSwitch, case: ProgramCase) -> tuple[float, float]:
     """Gives a switch the program and the entries; seconds of each.
 
     Raises:
@@ -101,7 +101,7 @@ def configure(switch: V1ModelSwitch, case: Case) -> tuple[float, float]:
     return loaded_s - began_s, time.perf_counter() - loaded_s
 
 
-def load(address: str, case: Case, device_id: int = 0) -> None:
+def load(address: str, case: ProgramCase, device_id: int = 0) -> None:
     """Becomes primary at `address` ("host:port"), loads a case's program and entries, leaves.
 
     Raises:
@@ -116,7 +116,7 @@ def load(address: str, case: Case, device_id: int = 0) -> None:
         connection.close()
 
 
-def traced(switch: V1ModelSwitch, case: Case, packets: int) -> float:
+def traced(switch: V1ModelSwitch, case: ProgramCase, packets: int) -> float:
     """Packets a second of this thread's CPU time, each tried and told step by step, one at a time."""
     dry_run_packet(switch, case.port, case.frames[0])  # compiles what tells of it
     began_ns = time.thread_time_ns()
@@ -125,22 +125,24 @@ def traced(switch: V1ModelSwitch, case: Case, packets: int) -> float:
     return packets * 1e9 / max(time.thread_time_ns() - began_ns, 1)
 
 
-def run(case: Case, quick: bool) -> list[Result]:
+def run(case: ProgramCase, quick: bool) -> list[BenchResult]:
     """Set-up, packets a second, and packets a second with a trace of each."""
     switch = V1ModelSwitch(None, SwitchConfig())
     try:
         load_s, write_s = configure(switch, case)
         with one_core():
-            found, share = rates(Loop(switch, case.frames, case.port), 10_000 if quick else PACKETS, RUNS)
+            found, share = rates(
+                InjectionLoop(switch, case.frames, case.port), 10_000 if quick else PACKETS, RUNS
+            )
             tried = tuple(traced(switch, case, 20 if quick else TRACED) for _ in range(RUNS))
     finally:
         switch.close()
     name, entries = case.program.name, len(case.entries.updates)
     note = f"{len(case.frames):,} frames in turn, {share:.0%} of packets came out"
     return [
-        Result(GROUP, f"{name}: load", load_s, "s"),
-        Result(GROUP, f"{name}: write {entries:,} entries", write_s, "s"),
-        Result(
+        BenchResult(GROUP, f"{name}: load", load_s, "s"),
+        BenchResult(GROUP, f"{name}: write {entries:,} entries", write_s, "s"),
+        BenchResult(
             GROUP,
             name,
             statistics.median(found),
@@ -149,5 +151,5 @@ def run(case: Case, quick: bool) -> list[Result]:
             note=note,
             runs=found,
         ),
-        Result(GROUP, f"{name}: traced", statistics.median(tried), "packets/s", runs=tried),
+        BenchResult(GROUP, f"{name}: traced", statistics.median(tried), "packets/s", runs=tried),
     ]

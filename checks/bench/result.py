@@ -25,7 +25,7 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class BenchResult:
     """One measured figure.
 
     `value` is in `unit`; `goal` in the same unit, or None where nothing was promised. `better` says which
@@ -76,7 +76,7 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
-def _verdict(result: Result) -> str:
+def _verdict(result: BenchResult) -> str:
     if result.goal is None:
         return ""
     sign = ">=" if result.better == "more" else "<="
@@ -89,7 +89,7 @@ def _beside(figure: Beside | None) -> str:
     return "none" if figure.value is None else _number(figure.value)
 
 
-def _row(result: Result) -> list[str]:
+def _row(result: BenchResult) -> list[str]:
     percent = f"±{spread(result.runs):.0%}" if len(result.runs) > 1 else ""
     loud = "!" if result.quiet() is False else ""
     cells = (
@@ -106,13 +106,13 @@ def _wrapped(text: str, indent: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ")
 
 
-def _legend(results: Sequence[Result]) -> list[str]:
+def _legend(results: Sequence[BenchResult]) -> list[str]:
     """Who the rivals of a group are."""
     names = list(dict.fromkeys(result.rival.name for result in results if result.rival is not None))
     return _wrapped(f"rival: {'; '.join(names)}", "  ") if names else []
 
 
-def table(results: Sequence[Result]) -> str:
+def table(results: Sequence[BenchResult]) -> str:
     """All results in at most WIDTH columns: a heading for each group, then what it is compared with.
 
     The end says whether the machine was quiet.

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from checks.bench import routes
-from checks.bench.client import NATIVE, Client, running_switch
+from checks.bench.client import NATIVE, BenchClient, running_switch
 from checks.bench.noise import alternating
-from checks.bench.result import Beside, Result
+from checks.bench.result import BenchResult, Beside
 from tailrace.p4rt import programs
 
 GROUP = "table inserts"
@@ -25,7 +25,7 @@ RIVAL = "simple_switch_grpc"
 
 def _over_grpc(entries: int, command: Sequence[str] = NATIVE) -> float:
     """Seconds for `entries` inserts in batches of BATCH; the messages are made before the clock starts."""
-    with running_switch(command) as address, Client(address) as client:
+    with running_switch(command) as address, BenchClient(address) as client:
         client.push(programs.load(routes.JSON.stem, routes.BUILD))
         requests = [
             client.route_request(range(first, min(first + BATCH, entries)))
@@ -37,7 +37,7 @@ def _over_grpc(entries: int, command: Sequence[str] = NATIVE) -> float:
         return time.perf_counter() - begin
 
 
-def run(quick: bool) -> list[Result]:
+def run(quick: bool) -> list[BenchResult]:
     """The time of 10,000 inserts against its goal and simple_switch_grpc."""
     entries = 500 if quick else ENTRIES
     tasks = {"grpc": partial(_over_grpc, entries)}
@@ -49,7 +49,7 @@ def run(quick: bool) -> list[Result]:
     theirs = seconds.get(RIVAL)
     beside = Beside(RIVAL, statistics.median(theirs)) if theirs else Beside(f"{RIVAL} is not on PATH")
     return [
-        Result(
+        BenchResult(
             GROUP,
             f"{entries:,} over gRPC",
             statistics.median(seconds["grpc"]),

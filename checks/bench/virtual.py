@@ -19,7 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from checks.bench.result import Result
+from checks.bench.result import BenchResult
 from tailrace.spec.units import format_bytes
 
 GROUP = "virtual time, one core"
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class FatTreeLoad:
     """A permutation on a fat tree of arity `k`; `hosts` says how NICs run (hosts.compiled)."""
 
     scheme: str
@@ -59,7 +59,7 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class RoundFigures:
     """What came of a load: a CPU time and a wall time for each round, and packet-hops of a round."""
 
     hops: tuple[int, ...]
@@ -97,7 +97,7 @@ def apart(task: Callable[..., T], *arguments: object) -> T:
 # functions, which run in processes of their own, import what they measure.
 
 
-def _measure(load: Load) -> Figures:
+def _measure(load: FatTreeLoad) -> RoundFigures:
     os.environ["TAILRACE_HOSTS"] = load.hosts
     from checks.bench.virtual_run import measure
 
@@ -115,27 +115,27 @@ def _set_up(cache_dir: str | None, scheme: str, k: int) -> SetUp:
     return replace(set_up(scheme, k), import_s=import_s)
 
 
-def _rate(load: Load) -> Result:
+def _rate(load: FatTreeLoad) -> BenchResult:
     print(f"bench: virtual: {load.name}", file=sys.stderr)
     found = apart(_measure, load)
     rates = found.rates
     note = f"{found.peak_bytes / MIB:,.0f} MiB at most"
     goal = GOAL_HOPS_PER_S[load.scheme] if load.hosts == COMPILED else None
-    return Result(GROUP, load.name, statistics.median(rates), "hops/s", goal, note=note, runs=rates)
+    return BenchResult(GROUP, load.name, statistics.median(rates), "hops/s", goal, note=note, runs=rates)
 
 
-def _rates(quick: bool) -> list[Result]:
+def _rates(quick: bool) -> list[BenchResult]:
     """Rates of every scheme on every size with either kind of NIC."""
     sizes = {4: MIB // 64} if quick else SIZES
     return [
-        _rate(Load(scheme, k, size, hosts, 1 if quick else ROUNDS))
+        _rate(FatTreeLoad(scheme, k, size, hosts, 1 if quick else ROUNDS))
         for scheme in GOAL_HOPS_PER_S
         for hosts in (COMPILED, INTERPRETED)
         for k, size in sizes.items()
     ]
 
 
-def _set_up_result(scheme: str, k: int, cache_dir: str | None, name: str) -> Result:
+def _set_up_result(scheme: str, k: int, cache_dir: str | None, name: str) -> BenchResult:
     print(f"bench: virtual: set-up, {scheme}, {name}", file=sys.stderr)
     found = apart(_set_up, cache_dir, scheme, k)
     note = (
@@ -143,10 +143,10 @@ def _set_up_result(scheme: str, k: int, cache_dir: str | None, name: str) -> Res
         f"build {found.build_s:.1f}, install {found.install_s:.1f}"
     )
     title = f"{scheme}, {k**3 // 4} hosts, {name}"
-    return Result(SET_UP_GROUP, title, found.total_s, "s", GOAL_SET_UP_S, "less", note)
+    return BenchResult(SET_UP_GROUP, title, found.total_s, "s", GOAL_SET_UP_S, "less", note)
 
 
-def _set_ups(quick: bool) -> list[Result]:
+def _set_ups(quick: bool) -> list[BenchResult]:
     """The set-up of the largest network, with nothing compiled before and with all."""
     if quick:
         return [_set_up_result(scheme, 4, None, "again") for scheme in GOAL_HOPS_PER_S]
@@ -165,19 +165,19 @@ def prepare() -> None:
     build()
 
 
-def run(quick: bool) -> list[Result]:
+def run(quick: bool) -> list[BenchResult]:
     """Packet-hops a second, and set-up times."""
     prepare()
     return _rates(quick) + _set_ups(quick)
 
 
-def run_full(quick: bool) -> list[Result]:
+def run_full(quick: bool) -> list[BenchResult]:
     """The whole permutation of 1024 hosts, 8 MiB a flow, with each scheme: time and memory."""
     prepare()
     k, size = (4, MIB // 64) if quick else (LARGEST_K, FULL_BYTES)
     results = []
     for scheme in GOAL_HOPS_PER_S:
-        load = Load(scheme, k, size, COMPILED, warm_up=False)
+        load = FatTreeLoad(scheme, k, size, COMPILED, warm_up=False)
         print(f"bench: virtual: {load.name}, {format_bytes(size)} a flow", file=sys.stderr)
         found = apart(_measure, load)
         ((hops,), (cpu_s,), (wall_s,)) = found.hops, found.cpu_s, found.wall_s
@@ -185,7 +185,9 @@ def run_full(quick: bool) -> list[Result]:
         note = f"{format_bytes(size)} a flow, {rate}"
         peak_gib = found.peak_bytes / (1 << 30)
         results += [
-            Result(FULL_GROUP, f"{load.name}, wall time", wall_s, "s", GOAL_FULL_S, "less", note),
-            Result(FULL_GROUP, f"{load.name}, memory", peak_gib, "GiB", GOAL_FULL_GIB, "less", "at most"),
+            BenchResult(FULL_GROUP, f"{load.name}, wall time", wall_s, "s", GOAL_FULL_S, "less", note),
+            BenchResult(
+                FULL_GROUP, f"{load.name}, memory", peak_gib, "GiB", GOAL_FULL_GIB, "less", "at most"
+            ),
         ]
     return results

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from checks.bench.virtual import TOPOLOGY, Figures, Load, SetUp
+from checks.bench.virtual import TOPOLOGY, FatTreeLoad, RoundFigures, SetUp
 from tailrace import hosts
 from tailrace.controller.reconcile import install_all
 from tailrace.experiments.plan.experiment import make
@@ -83,7 +83,7 @@ def _peak_bytes() -> int:
     raise BenchError("/proc/self/status does not tell the peak of memory")
 
 
-def _rounds(network: Network, job: Job, load: Load) -> Iterator[tuple[int, float, float]]:
+def _rounds(network: Network, job: Job, load: FatTreeLoad) -> Iterator[tuple[int, float, float]]:
     nics = _attach(network, job)
     for number in range(load.rounds + load.warm_up):
         found = _round(network, nics, job, number)
@@ -91,7 +91,7 @@ def _rounds(network: Network, job: Job, load: Load) -> Iterator[tuple[int, float
             yield found
 
 
-def measure(load: Load) -> Figures:
+def measure(load: FatTreeLoad) -> RoundFigures:
     """Runs a load.
 
     Raises:
@@ -109,7 +109,7 @@ def measure(load: Load) -> Figures:
     with Network(job.topology, seed=job.seed) as network:
         _configure(network, job.scheme)
         hops, cpu_s, wall_s = zip(*_rounds(network, job, load), strict=True)
-        return Figures(hops, cpu_s, wall_s, _peak_bytes())
+        return RoundFigures(hops, cpu_s, wall_s, _peak_bytes())
 
 
 def _compile(scheme: Resolved) -> None:

@@ -24,7 +24,7 @@ from checks.conformance.bmv2 import runs
 from checks.conformance.cases import record_cases
 from checks.conformance.golden import write_golden
 from checks.conformance.program import CompiledProgram, ConformanceError, has_hints, load_programs
-from checks.conformance.run import Row, run_program
+from checks.conformance.run import ConformanceRow, run_program
 from tailrace.bmv2.process import EXECUTABLE, available
 from tailrace.cbuild.artifacts import P4_BUILD, ROOT
 from tailrace.p4rt.errors import P4ProgramError, SwitchError
@@ -86,7 +86,7 @@ def record(only: str | None, seed: int, log: Path) -> None:
         print(f"{name:24} {record_cases(program, path, log):6} cases", flush=True)
 
 
-def table_line(row: Row, seconds: float) -> str:
+def table_line(row: ConformanceRow, seconds: float) -> str:
     result = row.result
     state = f"{len(row.state_differences)}/{row.state_cells}"
     return (

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from checks.conformance.p4rt import Client
+from checks.conformance.p4rt import PrimaryClient
 from checks.conformance.packets import Packet
-from checks.conformance.plan import Plan
+from checks.conformance.plan import ControlPlan
 from checks.conformance.program import CompiledProgram, ConformanceError
 from checks.conformance.served import Served
 from tailrace.bmv2.dataplane import Dataplane, DataplaneError, Outputs
@@ -29,7 +29,7 @@ class Bmv2(Served):
         self.program = program
         self.log = log.open("wb")
         self.process = Bmv2Process(self.log, priority_queues=PRIORITY_QUEUES)
-        self.client = Client(self.process.address, program, DEVICE_ID)
+        self.client = PrimaryClient(self.process.address, program, DEVICE_ID)
         self.dataplane = Dataplane(self.process.dataplane, DEVICE_ID)
 
     def stop(self) -> None:
@@ -37,7 +37,7 @@ class Bmv2(Served):
         self.process.stop()
         self.log.close()
 
-    def install(self, plan: Plan) -> None:
+    def install(self, plan: ControlPlan) -> None:
         """Load the program anew and write the plan; what BMv2's P4Runtime server refuses goes by Thrift."""
         self.client.set_pipeline()
         self.client.install(plan)

@@ -45,7 +45,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class PacketCase:
     """One test: entities to insert, in order; then a packet; then what leaves, in any order."""
 
     name: str
@@ -64,7 +64,7 @@ class Case:
             left.remove(met)
         return not left
 
-    def with_outcome(self, outputs: Outputs) -> Case:
+    def with_outcome(self, outputs: Outputs) -> PacketCase:
         """The same where it passes; else with these outputs as the expected ones."""
         if self.passed(outputs):
             return self
@@ -78,10 +78,10 @@ class Cases:
     program: str
     sha256: str
     covered: tuple[int, int]
-    cases: list[Case]
+    cases: list[PacketCase]
 
 
-def run_case(switch: Served, case: Case) -> Outputs:
+def run_case(switch: Served, case: PacketCase) -> Outputs:
     """Pushes the pipeline anew, inserts the entities, sends the packet; what leaves.
 
     Raises:
@@ -136,7 +136,7 @@ def read_cases(path: Path) -> Cases:
     entities = [p4r.Entity.FromString(bytes.fromhex(entity)) for entity in data["entities"]]
     reached, statements = data["covered"]
     cases = [
-        Case(
+        PacketCase(
             name,
             tuple(entities[index] for index in indexes),
             port,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from checks.conformance.packets import Packet
-from checks.conformance.plan import Plan
+from checks.conformance.plan import ControlPlan
 from tailrace.bmv2.dataplane import Outputs
 
 WINDOW = 256
@@ -17,10 +17,10 @@ Mask = Sequence[tuple[int, int]]
 State = dict[str, dict[str, list[tuple[int, int]]]]
 
 
-class Device(Protocol):
+class DeviceUnderTest(Protocol):
     """What a switch under test can do."""
 
-    def install(self, plan: Plan) -> None: ...
+    def install(self, plan: ControlPlan) -> None: ...
 
     def window(self, packets: Sequence[Packet]) -> list[Outputs]: ...
 
@@ -46,7 +46,7 @@ class Mismatch:
 
 
 @dataclass(slots=True)
-class Result:
+class ComparisonCounts:
     """Sums over a run. `transient`: differences that vanished when the packet was sent alone; `reordered`:
     the same outputs in another order on one port (which the order of replicas may be).
     """
@@ -90,15 +90,20 @@ def windows(packets: Iterable[Packet], size: int = WINDOW) -> Iterator[list[Pack
 
 
 def compare(
-    reference: Device, candidate: Device, packets: Iterable[Packet], mask: Mask, *, stateful: bool
-) -> Result:
+    reference: DeviceUnderTest,
+    candidate: DeviceUnderTest,
+    packets: Iterable[Packet],
+    mask: Mask,
+    *,
+    stateful: bool,
+) -> ComparisonCounts:
     """Feed both switches and compare packet by packet.
 
     A window with all its copies fits the queues (BMv2 drops silently where they are full). A packet of a
     stateless program whose outputs differ is sent again, alone, to both: only a difference that stays is a
     mismatch.
     """
-    result = Result()
+    result = ComparisonCounts()
     for window in windows(packets):
         for packet, expected, actual in zip(
             window, reference.window(window), candidate.window(window), strict=True

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from checks.conformance.make_plan import make_plan
 from checks.conformance.packets import Packet, PacketMaker
-from checks.conformance.plan import Plan
+from checks.conformance.plan import ControlPlan
 from checks.conformance.pools import Pools
 from checks.conformance.program import CompiledProgram
 
 
-def generate(program: CompiledProgram, seed: int) -> tuple[Plan, Iterator[Packet]]:
+def generate(program: CompiledProgram, seed: int) -> tuple[ControlPlan, Iterator[Packet]]:
     """The entries, and endless packets; the same seed makes the same ones."""
     pools = Pools(program, seed)
     return make_plan(program, pools, seed), iter(PacketMaker(program, pools, seed))

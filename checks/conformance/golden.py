@@ -22,7 +22,7 @@ from checks.conformance.bmv2 import Bmv2
 from checks.conformance.compare import windows
 from checks.conformance.generator import generate
 from checks.conformance.packets import Packet
-from checks.conformance.plan import Plan
+from checks.conformance.plan import ControlPlan
 from checks.conformance.program import CompiledProgram
 from tailrace.bmv2.dataplane import Outputs
 
@@ -38,7 +38,7 @@ class Golden:
 
     program: str
     sha256: str
-    plan: Plan
+    plan: ControlPlan
     mask: list[tuple[int, int]]
     packets: list[Packet]
     outputs: list[Outputs]
@@ -69,12 +69,12 @@ def _item(value: Any) -> Any:
     return value
 
 
-def plan_from_json(value: Any) -> Plan:
+def plan_from_json(value: Any) -> ControlPlan:
     """The inverse of `plan_to_json` for a whole plan."""
     entries, defaults, members, groups, multicast, clones, meters, direct_meters, value_sets = (
         _item(field) for field in value["Plan"]
     )
-    return Plan(
+    return ControlPlan(
         entries=list(entries),
         defaults=dict(defaults),
         members=list(members),

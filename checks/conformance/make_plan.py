@@ -10,14 +10,14 @@ import random
 from finsy.proto import p4i
 
 from checks.conformance.plan import (
-    Call,
-    Entry,
-    Group,
-    Match,
-    Member,
+    ControlPlan,
     OneShot,
-    Plan,
-    Rates,
+    PlannedCall,
+    PlannedEntry,
+    PlannedGroup,
+    PlannedMatch,
+    PlannedMember,
+    PlannedRates,
     Target,
     UseGroup,
     UseMember,
@@ -50,9 +50,9 @@ class PlanMaker:
         self.json_tables: dict[str, Json] = {
             table["name"]: table for pipeline in program.json["pipelines"] for table in pipeline["tables"]
         }
-        self.plan = Plan()
+        self.plan = ControlPlan()
 
-    def make(self) -> Plan:
+    def make(self) -> ControlPlan:
         """Build the whole plan."""
         hints = self.program.hints
         kept = self.program.kept
@@ -75,8 +75,8 @@ class PlanMaker:
                 self.plan.direct_meters[name] = self._rates(direct.preamble.name)
         return self.plan
 
-    def _rates(self, name: str) -> Rates:
-        return Rates(*self.program.hints.meters.get(name, NEVER_EXHAUSTED))
+    def _rates(self, name: str) -> PlannedRates:
+        return PlannedRates(*self.program.hints.meters.get(name, NEVER_EXHAUSTED))
 
     def _one_shot(self, profile: p4i.ActionProfile) -> bool:
         """Selectors declared second are programmed one-shot, so that both ways are used."""
@@ -88,9 +88,9 @@ class PlanMaker:
         """The actions that entries may have."""
         return [ref for ref in table.action_refs if ref.scope != p4i.ActionRef.DEFAULT_ONLY]
 
-    def _call(self, table: p4i.Table) -> Call:
+    def _call(self, table: p4i.Table) -> PlannedCall:
         action = self.actions[self.rng.choice(self._usable(table)).id]
-        return Call(action.preamble.name, tuple(self._argument(param) for param in action.params))
+        return PlannedCall(action.preamble.name, tuple(self._argument(param) for param in action.params))
 
     def _argument(self, param: p4i.Action.Param) -> int:
         hinted = self.program.hints.params.get(param.name)
@@ -103,12 +103,14 @@ class PlanMaker:
     def _profile(self, profile: p4i.ActionProfile, table: p4i.Table) -> None:
         name = profile.preamble.name
         for member_id in range(1, MEMBERS + 1):
-            self.plan.members.append(Member(name, member_id, self._call(table)))
+            self.plan.members.append(PlannedMember(name, member_id, self._call(table)))
         if profile.with_selector:
             for group_id in range(1, GROUPS + 1):
                 chosen = self.rng.sample(range(1, MEMBERS + 1), group_id)
                 weights = [self.rng.choice([1, 1, 1, 2, 3]) for _ in chosen]
-                self.plan.groups.append(Group(name, group_id, tuple(zip(chosen, weights, strict=True))))
+                self.plan.groups.append(
+                    PlannedGroup(name, group_id, tuple(zip(chosen, weights, strict=True)))
+                )
 
     def _target(self, table: p4i.Table) -> Target:
         if not table.implementation_id:
@@ -136,7 +138,7 @@ class PlanMaker:
             return  # keys of the type `error` have no width in P4Info: what values they take is not said
         if self.json_tables[name].get("entries"):
             return  # BMv2 makes a table immutable that has entries of the program's own
-        taken: set[tuple[Match | None, ...]] = set()
+        taken: set[tuple[PlannedMatch | None, ...]] = set()
         kinds = {KINDS[field.match_type] for field in table.match_fields}
         ternary_like = bool(kinds & {"ternary", "range", "optional"})
         wanted = min(self.program.hints.entries.get(name, ENTRIES), table.size)
@@ -147,16 +149,16 @@ class PlanMaker:
             taken.add(matches)
             # Distinct priorities: which of two equal ones wins is not specified.
             priority = 2 * len(taken) + 1 if ternary_like else 0
-            self.plan.entries.append(Entry(name, matches, priority, self._target(table)))
+            self.plan.entries.append(PlannedEntry(name, matches, priority, self._target(table)))
 
-    def _key(self, table: p4i.Table) -> tuple[Match | None, ...]:
+    def _key(self, table: p4i.Table) -> tuple[PlannedMatch | None, ...]:
         json_key = self.json_tables[table.preamble.name]["key"]
         return tuple(
             self._match(info, json_field)
             for info, json_field in zip(table.match_fields, json_key, strict=False)
         )
 
-    def _match(self, info: p4i.MatchField, json_field: Json) -> Match | None:
+    def _match(self, info: p4i.MatchField, json_field: Json) -> PlannedMatch | None:
         kind, bits = KINDS[info.match_type], info.bitwidth
         pool = self.pools.hinted(info.name)
         target = json_field["target"]
@@ -167,21 +169,21 @@ class PlanMaker:
             self.rng.choice(pool) if pool and self.rng.random() < 0.9 else self.rng.getrandbits(bits)
         ) & top
         if kind == "exact":
-            return Match(kind, value)
+            return PlannedMatch(kind, value)
         if kind == "optional":
-            return None if self.rng.random() < 0.3 else Match(kind, value)
+            return None if self.rng.random() < 0.3 else PlannedMatch(kind, value)
         if kind == "lpm":
             prefix = self.rng.choice([0, bits, self.rng.randint(1, bits), self.rng.randint(1, bits)])
             mask = top ^ (top >> prefix)
-            return Match(kind, value & mask, prefix=prefix) if prefix else None
+            return PlannedMatch(kind, value & mask, prefix=prefix) if prefix else None
         if kind == "ternary":
             mask = self._mask(bits, known=pool is not None)
-            return Match(kind, value & mask, mask=mask) if mask else None
+            return PlannedMatch(kind, value & mask, mask=mask) if mask else None
         other = self.rng.choice(
             [value, self.rng.getrandbits(bits), min(top, value + self.rng.randrange(1 + (top >> 4)))]
         )
         low, high = min(value, other), max(value, other)
-        return None if (low, high) == (0, top) else Match(kind, low, high=high)
+        return None if (low, high) == (0, top) else PlannedMatch(kind, low, high=high)
 
     def _mask(self, bits: int, *, known: bool) -> int:
         """A ternary mask: full, empty, some byte, or a few bits; few bits only where packets do not know the
@@ -198,5 +200,5 @@ class PlanMaker:
         )
 
 
-def make_plan(program: CompiledProgram, pools: Pools, seed: int) -> Plan:
+def make_plan(program: CompiledProgram, pools: Pools, seed: int) -> ControlPlan:
     return PlanMaker(program, pools, seed).make()

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from checks.conformance.bmv2 import PRIORITY_QUEUES
 from checks.conformance.native_switch import PACKET_SPACING_NS
-from checks.conformance.p4rt import TIMEOUT_S, Client
+from checks.conformance.p4rt import TIMEOUT_S, PrimaryClient
 from checks.conformance.packets import Packet
 from checks.conformance.program import CompiledProgram, ConformanceError
 from checks.conformance.served import Served
@@ -26,7 +26,7 @@ from tailrace.switch.p4runtime.server import Server
 _T = TypeVar("_T")
 
 
-class _Plane:
+class _PortlessPlane:
     """A data plane without ports, whose clock stands still between packets."""
 
     def __init__(self, switch: V1ModelSwitch) -> None:
@@ -59,14 +59,14 @@ class NativeServer(Served):
         # The same program comes with every push.
         compiled = functools.cache(functools.partial(load_program, source=program.name))
         self.switch = V1ModelSwitch(None, SwitchConfig(device_id=DEVICE_ID, priority_queues=PRIORITY_QUEUES))
-        self.plane = _Plane(self.switch)
+        self.plane = _PortlessPlane(self.switch)
         settings = DeviceSettings(device_id=DEVICE_ID, bmv2_compat=True)
         self.device = Device(self.switch, settings, self.plane.now_ns, compiled)
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self.thread.start()
         self.server, port = asyncio.run_coroutine_threadsafe(self._start(), self.loop).result(TIMEOUT_S)
-        self.client = Client(f"127.0.0.1:{port}", program, DEVICE_ID)
+        self.client = PrimaryClient(f"127.0.0.1:{port}", program, DEVICE_ID)
 
     async def _start(self) -> tuple[Server, int]:
         server = Server(self.device, self.plane)

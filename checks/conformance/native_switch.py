@@ -7,7 +7,17 @@ from collections.abc import Sequence
 
 from checks.conformance.bmv2 import PRIORITY_QUEUES
 from checks.conformance.packets import Packet
-from checks.conformance.plan import Call, Entry, Group, Match, OneShot, Plan, Rates, UseGroup, UseMember
+from checks.conformance.plan import (
+    ControlPlan,
+    OneShot,
+    PlannedCall,
+    PlannedEntry,
+    PlannedGroup,
+    PlannedMatch,
+    PlannedRates,
+    UseGroup,
+    UseMember,
+)
 from checks.conformance.program import CompiledProgram
 from tailrace.bmv2.dataplane import Outputs
 from tailrace.switch.compiler import load_program
@@ -25,7 +35,7 @@ from tailrace.switch.core import (
 PACKET_SPACING_NS = 1_000_000
 
 
-def pack_key(table: Table, matches: Sequence[Match | None]) -> tuple[bytes, bytes, int]:
+def pack_key(table: Table, matches: Sequence[PlannedMatch | None]) -> tuple[bytes, bytes, int]:
     """(key, mask, prefix bits) of an entry as the runtime wants them; a None matches everything."""
     key, mask, prefix_bits = bytearray(table.key_bytes), bytearray(table.key_bytes), 0
     for field, match in zip(table.key, matches, strict=True):
@@ -64,18 +74,18 @@ class NativeSwitch:
     def __exit__(self, *_: object) -> None:
         self.switch.close()
 
-    def _call(self, table: Table, call: Call) -> ActionCall:
+    def _call(self, table: Table, call: PlannedCall) -> ActionCall:
         index = next(i for i in table.actions if self.model.actions[i].name == call.action)
         return ActionCall(index, call.arguments)
 
-    def _profile_call(self, profile: str, call: Call) -> ActionCall:
+    def _profile_call(self, profile: str, call: PlannedCall) -> ActionCall:
         index = self._profile(profile)
         return self._call(next(t for t in self.model.tables if t.profile == index), call)
 
     def _profile(self, name: str) -> int:
         return next(p.index for p in self.model.profiles if p.name == name)
 
-    def install(self, plan: Plan) -> None:
+    def install(self, plan: ControlPlan) -> None:
         """Load the program anew and write the plan."""
         switch = self.switch
         switch.load(self.compiled)
@@ -106,7 +116,7 @@ class NativeSwitch:
             size = vset.key_bytes
             switch.vset_set(vset.index, [(v.to_bytes(size, "big"), b"\xff" * size) for v in values])
 
-    def _weighted(self, group: Group, plan: Plan) -> list[int]:
+    def _weighted(self, group: PlannedGroup, plan: ControlPlan) -> list[int]:
         """Handles of the group's members, each as often as it weighs.
 
         The P4Runtime server of BMv2 makes copies of a member, in order of member ids, when a group first
@@ -134,11 +144,11 @@ class NativeSwitch:
         self.switch.group_set(profile, handle, sorted(members))
         return handle
 
-    def _insert(self, entry: Entry, plan: Plan) -> int:
+    def _insert(self, entry: PlannedEntry, plan: ControlPlan) -> int:
         table = self.model.table(entry.table)
         key, mask, prefix_bits = pack_key(table, entry.matches)
         target: ActionCall | MemberRef | GroupRef
-        if isinstance(entry.target, Call):
+        if isinstance(entry.target, PlannedCall):
             target = self._call(table, entry.target)
         elif table.profile is None:
             raise ValueError(f"{entry.table}: an entry that names a member, but no profile")
@@ -151,7 +161,7 @@ class NativeSwitch:
             self.switch.entry_meter_set(table.index, handle, _meter_rates(plan.direct_meters[entry.table]))
         return handle
 
-    def _reference(self, table: Table, profile: int, entry: Entry) -> MemberRef | GroupRef:
+    def _reference(self, table: Table, profile: int, entry: PlannedEntry) -> MemberRef | GroupRef:
         name, target = self.model.profiles[profile].name, entry.target
         if isinstance(target, UseMember):
             return MemberRef(self.members[name, target.member_id][0])
@@ -186,7 +196,7 @@ class NativeSwitch:
             counts[info.preamble.name] = [_masked(info.spec.unit, cell) for cell in cells]
         return counts
 
-    def direct_counters(self, plan: Plan) -> dict[str, list[tuple[int, int]]]:
+    def direct_counters(self, plan: ControlPlan) -> dict[str, list[tuple[int, int]]]:
         """(bytes, packets) of the entries of the plan, in its order, by table name."""
         tables = {t.preamble.id: t.preamble.name for t in self.program.p4info.tables}
         counts = {}
@@ -208,7 +218,7 @@ class NativeSwitch:
         }
 
 
-def _meter_rates(rates: Rates) -> MeterRates:
+def _meter_rates(rates: PlannedRates) -> MeterRates:
     return MeterRates(rates.cir, rates.cburst, rates.pir, rates.pburst)
 
 

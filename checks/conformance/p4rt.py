@@ -8,7 +8,16 @@ from collections.abc import Iterable, Iterator
 import grpc
 from finsy.proto import p4i, p4r
 
-from checks.conformance.plan import Call, Entry, Match, OneShot, Plan, Rates, UseGroup, UseMember
+from checks.conformance.plan import (
+    ControlPlan,
+    OneShot,
+    PlannedCall,
+    PlannedEntry,
+    PlannedMatch,
+    PlannedRates,
+    UseGroup,
+    UseMember,
+)
 from checks.conformance.program import CompiledProgram, ConformanceError
 from tailrace.p4rt.channel import BlockingChannel, SwitchAddress
 from tailrace.p4rt.client import Client as SwitchClient
@@ -28,7 +37,7 @@ def octets(value: int) -> bytes:
     return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
 
 
-class Client:
+class PrimaryClient:
     """Primary controller of one device. What reaches the switch raises SwitchError."""
 
     def __init__(self, address: str, program: CompiledProgram, device_id: int = 1) -> None:
@@ -41,7 +50,7 @@ class Client:
         self.actions = {a.preamble.name: a for a in program.p4info.actions}
         self.profiles = {p.preamble.name: p.preamble.id for p in program.p4info.action_profiles}
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> PrimaryClient:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -64,7 +73,7 @@ class Client:
 
     # ---- writing ----
 
-    def install(self, plan: Plan) -> None:
+    def install(self, plan: ControlPlan) -> None:
         """Write everything in the plan. Raises ConformanceError that names the first refused update."""
         insert, modify = p4r.Update.INSERT, p4r.Update.MODIFY
         self._write(insert, (p4r.Entity(action_profile_member=m) for m in self._members(plan)))
@@ -88,7 +97,7 @@ class Client:
                 refused = part[next(iter(error.failures), 0)]
                 raise ConformanceError(f"{error} in {' '.join(str(refused).split())[:300]}") from error
 
-    def _match(self, info: p4i.MatchField, match: Match) -> p4r.FieldMatch:
+    def _match(self, info: p4i.MatchField, match: PlannedMatch) -> p4r.FieldMatch:
         out = p4r.FieldMatch(field_id=info.id)
         if match.kind == "exact":
             out.exact.value = octets(match.value)
@@ -102,13 +111,13 @@ class Client:
             out.range.low, out.range.high = octets(match.value), octets(match.high)
         return out
 
-    def _action(self, call: Call) -> p4r.Action:
+    def _action(self, call: PlannedCall) -> p4r.Action:
         info = self.actions[call.action]
         pairs = zip(info.params, call.arguments, strict=True)
         params = [p4r.Action.Param(param_id=param.id, value=octets(value)) for param, value in pairs]
         return p4r.Action(action_id=info.preamble.id, params=params)
 
-    def _entry(self, entry: Entry, plan: Plan) -> p4r.TableEntry:
+    def _entry(self, entry: PlannedEntry, plan: ControlPlan) -> p4r.TableEntry:
         info = self.tables[entry.table]
         fields = zip(info.match_fields, entry.matches, strict=True)
         out = p4r.TableEntry(
@@ -117,7 +126,7 @@ class Client:
             priority=entry.priority,
         )
         target = entry.target
-        if isinstance(target, Call):
+        if isinstance(target, PlannedCall):
             out.action.action.CopyFrom(self._action(target))
         elif isinstance(target, UseMember):
             out.action.action_profile_member_id = target.member_id
@@ -133,21 +142,21 @@ class Client:
             out.meter_config.CopyFrom(self._config(plan.direct_meters[entry.table]))
         return out
 
-    def _defaults(self, plan: Plan) -> Iterator[p4r.TableEntry]:
+    def _defaults(self, plan: ControlPlan) -> Iterator[p4r.TableEntry]:
         for table, call in plan.defaults.items():
             action = p4r.TableAction(action=self._action(call))
             yield p4r.TableEntry(
                 table_id=self.tables[table].preamble.id, action=action, is_default_action=True
             )
 
-    def _members(self, plan: Plan) -> Iterator[p4r.ActionProfileMember]:
+    def _members(self, plan: ControlPlan) -> Iterator[p4r.ActionProfileMember]:
         for member in plan.members:
             profile, action = self.profiles[member.profile], self._action(member.call)
             yield p4r.ActionProfileMember(
                 action_profile_id=profile, member_id=member.member_id, action=action
             )
 
-    def _groups(self, plan: Plan) -> Iterator[p4r.ActionProfileGroup]:
+    def _groups(self, plan: ControlPlan) -> Iterator[p4r.ActionProfileGroup]:
         for group in plan.groups:
             members = [
                 p4r.ActionProfileGroup.Member(member_id=m, weight=weight) for m, weight in group.members
@@ -159,7 +168,7 @@ class Client:
                 max_size=sum(weight for _, weight in group.members),
             )
 
-    def _replication(self, plan: Plan) -> Iterator[p4r.PacketReplicationEngineEntry]:
+    def _replication(self, plan: ControlPlan) -> Iterator[p4r.PacketReplicationEngineEntry]:
         def replicas(pairs: list[tuple[int, int]]) -> list[p4r.Replica]:
             return [p4r.Replica(egress_port=port, instance=instance) for port, instance in pairs]
 
@@ -171,10 +180,10 @@ class Client:
             yield p4r.PacketReplicationEngineEntry(clone_session_entry=clone)
 
     @staticmethod
-    def _config(rates: Rates) -> p4r.MeterConfig:
+    def _config(rates: PlannedRates) -> p4r.MeterConfig:
         return p4r.MeterConfig(cir=rates.cir, cburst=rates.cburst, pir=rates.pir, pburst=rates.pburst)
 
-    def _meters(self, plan: Plan) -> Iterator[p4r.MeterEntry]:
+    def _meters(self, plan: ControlPlan) -> Iterator[p4r.MeterEntry]:
         for meter in self.program.p4info.meters:
             if meter.preamble.name not in plan.meters:
                 continue
@@ -226,7 +235,7 @@ class Client:
             ]
         return counts
 
-    def direct_counters(self, plan: Plan) -> Counts:
+    def direct_counters(self, plan: ControlPlan) -> Counts:
         """(bytes, packets) of the entries of the plan, in its order, by table name."""
         counts: Counts = {}
         for direct in self.program.p4info.direct_counters:

@@ -22,7 +22,7 @@ MAX_HEADER_BYTES = 600
 
 
 @dataclass(slots=True)
-class Walk:
+class ParserWalk:
     """State of one walk through the parser."""
 
     chunks: list[Chunk] = field(default_factory=list)
@@ -69,7 +69,7 @@ class PacketMaker:
             yield Packet(self.rng.choice(self.ports), self._damage(self._build()))
 
     def _build(self) -> bytes:
-        walk = Walk()
+        walk = ParserWalk()
         state: str | None = self.start
         for _ in range(MAX_STATES):
             if state is None or walk.at() > MAX_HEADER_BYTES:
@@ -89,7 +89,7 @@ class PacketMaker:
 
     # ---- parser operations ----
 
-    def _operation(self, walk: Walk, operation: Json) -> None:
+    def _operation(self, walk: ParserWalk, operation: Json) -> None:
         name, parameters = operation["op"], operation["parameters"]
         if name in ("extract", "extract_VL"):
             self._extract(walk, parameters)
@@ -102,7 +102,7 @@ class PacketMaker:
             except (UnknownValueError, ValueError):
                 walk.scalars.pop(target, None)
 
-    def _extract(self, walk: Walk, parameters: list[Json]) -> None:
+    def _extract(self, walk: ParserWalk, parameters: list[Json]) -> None:
         what, kind = parameters[0]["value"], parameters[0]["type"]
         if kind == "regular":
             name, header_type = what, self.type_of[what]
@@ -139,7 +139,7 @@ class PacketMaker:
                 values[name] = self.rng.getrandbits(varbit_bits)
         return Chunk(header_type, widths, values)
 
-    def _skip(self, walk: Walk, amount: Json) -> None:
+    def _skip(self, walk: ParserWalk, amount: Json) -> None:
         try:
             bits = evaluate(amount, lambda leaf: self._read(walk, leaf))
         except (UnknownValueError, ValueError):
@@ -149,7 +149,7 @@ class PacketMaker:
             self._apply_peeked(walk, chunk)
             walk.chunks.append(chunk)
 
-    def _read(self, walk: Walk, leaf: Node) -> int:
+    def _read(self, walk: ParserWalk, leaf: Node) -> int:
         kind, value = leaf["type"], leaf["value"]
         if kind == "lookahead":
             offset, width = value
@@ -164,7 +164,7 @@ class PacketMaker:
                 return walk.scalars[value[0], value[1]]
         raise UnknownValueError(kind)
 
-    def _apply_peeked(self, walk: Walk, chunk: Chunk) -> None:
+    def _apply_peeked(self, walk: ParserWalk, chunk: Chunk) -> None:
         """Give the chunk about to be added the bits that a lookahead has already seen."""
         start = walk.at() * 8
         total = chunk.bits
@@ -180,7 +180,7 @@ class PacketMaker:
 
     # ---- transitions ----
 
-    def _next(self, walk: Walk, state: Json) -> str | None:
+    def _next(self, walk: ParserWalk, state: Json) -> str | None:
         transitions, key = state["transitions"], state["transition_key"]
         if not key:
             return transitions[0]["next_state"] if transitions else None
@@ -228,7 +228,7 @@ class PacketMaker:
                     return bits
         return None
 
-    def _force(self, walk: Walk, key: list[Json], widths: list[int], transition: Json) -> None:
+    def _force(self, walk: ParserWalk, key: list[Json], widths: list[int], transition: Json) -> None:
         """Set the fields of the key so that `transition` is taken, unless an earlier one matches as well."""
         if transition["type"] == "default":
             return

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class PlannedMatch:
     """One key field. exact and optional: `value`; lpm: `value`, `prefix`; ternary: `value`, `mask`; range:
     `value`..`high`.
     """
@@ -23,7 +23,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PlannedCall:
     """An action and its arguments, in the order of the P4Info parameters."""
 
     action: str
@@ -31,16 +31,16 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class PlannedMember:
     """A member of an action profile."""
 
     profile: str
     member_id: int
-    call: Call
+    call: PlannedCall
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class PlannedGroup:
     """A group of a selector: member ids with weights."""
 
     profile: str
@@ -66,26 +66,26 @@ class UseGroup:
 class OneShot:
     """Entry target: an action set given in the entry itself, with weights."""
 
-    calls: tuple[tuple[Call, int], ...]
+    calls: tuple[tuple[PlannedCall, int], ...]
 
 
-Target = Call | UseMember | UseGroup | OneShot
+Target = PlannedCall | UseMember | UseGroup | OneShot
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PlannedEntry:
     """A table entry. `matches` follows the key; None is a field that matches everything. Larger priority
     wins.
     """
 
     table: str
-    matches: tuple[Match | None, ...]
+    matches: tuple[PlannedMatch | None, ...]
     priority: int
     target: Target
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class PlannedRates:
     """Meter rates in units a second and bursts in units."""
 
     cir: int
@@ -95,15 +95,15 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ControlPlan:
     """All control-plane state of one program."""
 
-    entries: list[Entry] = field(default_factory=list)
-    defaults: dict[str, Call] = field(default_factory=dict)
-    members: list[Member] = field(default_factory=list)
-    groups: list[Group] = field(default_factory=list)
+    entries: list[PlannedEntry] = field(default_factory=list)
+    defaults: dict[str, PlannedCall] = field(default_factory=dict)
+    members: list[PlannedMember] = field(default_factory=list)
+    groups: list[PlannedGroup] = field(default_factory=list)
     multicast: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     clones: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
-    meters: dict[str, Rates] = field(default_factory=dict)
-    direct_meters: dict[str, Rates] = field(default_factory=dict)
+    meters: dict[str, PlannedRates] = field(default_factory=dict)
+    direct_meters: dict[str, PlannedRates] = field(default_factory=dict)
     value_sets: dict[str, list[int]] = field(default_factory=dict)

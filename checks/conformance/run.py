@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from checks.conformance.bmv2 import Bmv2
-from checks.conformance.compare import Result, compare, windows
+from checks.conformance.compare import ComparisonCounts, compare, windows
 from checks.conformance.constructs import constructs
 from checks.conformance.generator import generate
 from checks.conformance.native_switch import NativeSwitch
 from checks.conformance.packets import Packet
-from checks.conformance.plan import Plan
+from checks.conformance.plan import ControlPlan
 from checks.conformance.program import CompiledProgram
 
 DIGEST_PACKETS = 500
@@ -31,12 +31,12 @@ class Bmv2Device:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ConformanceRow:
     """One line of the conformance table."""
 
     program: CompiledProgram
     entries: int
-    result: Result
+    result: ComparisonCounts
     state_cells: int
     state_differences: list[str]
 
@@ -89,7 +89,7 @@ def written(registers: Cells, timing: Collection[str]) -> Cells:
 
 
 def compare_digests(
-    bmv2: Bmv2, native: NativeSwitch, plan: Plan, packets: list[Packet]
+    bmv2: Bmv2, native: NativeSwitch, plan: ControlPlan, packets: list[Packet]
 ) -> tuple[int, list[str]]:
     """Feed both switches, loaded anew; (how many different digests, a line for each that only one sends)."""
     bmv2.install(plan)
@@ -105,7 +105,7 @@ def compare_digests(
     return len(expected | native.learned), lines
 
 
-def run_program(program: CompiledProgram, packets: int, seed: int, log: Path) -> Row:
+def run_program(program: CompiledProgram, packets: int, seed: int, log: Path) -> ConformanceRow:
     """Compare the switches on one program."""
     plan, packet_stream = generate(program, seed)
     with Bmv2(program, log) as bmv2, NativeSwitch(program) as native:
@@ -132,4 +132,4 @@ def run_program(program: CompiledProgram, packets: int, seed: int, log: Path) ->
             count, lines = compare_digests(bmv2, native, plan, list(islice(packet_stream, DIGEST_PACKETS)))
             cells += count
             differences += lines
-    return Row(program, len(plan.entries), result, cells, differences)
+    return ConformanceRow(program, len(plan.entries), result, cells, differences)

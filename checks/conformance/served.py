@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TypeVar
 
-from checks.conformance.p4rt import Client
+from checks.conformance.p4rt import PrimaryClient
 from checks.conformance.packets import Packet
 from tailrace.bmv2.dataplane import Outputs
 
@@ -16,7 +16,7 @@ _T = TypeVar("_T", bound="Served")
 class Served(ABC):
     """A context, within which `client` is the primary; `stop` ends all that the switch has started."""
 
-    client: Client
+    client: PrimaryClient
 
     def __enter__(self: _T) -> _T:
         try:

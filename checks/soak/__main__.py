@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from checks.soak.generate import VERSION, draw
-from checks.soak.run import Found, run
+from checks.soak.run import ScenarioResult, run
 from checks.soak.scenario import Scenario
 from checks.soak.shrink import shrink
 from tailrace.experiments.plan.seeds import number_range
@@ -35,7 +35,7 @@ COLLECTS_EVERY = 16
 """Scenarios after which cycles are looked for: within one it would take a tenth of its time."""
 
 
-def _of_seed(seed: int) -> tuple[int, Found]:
+def _of_seed(seed: int) -> tuple[int, ScenarioResult]:
     if seed % COLLECTS_EVERY == 0:
         gc.collect()
     return seed, run(draw(seed))
@@ -47,7 +47,7 @@ def _begin() -> None:
     gc.freeze()
 
 
-def _all(seeds: Sequence[int], workers: int) -> Iterator[tuple[int, Found]]:
+def _all(seeds: Sequence[int], workers: int) -> Iterator[tuple[int, ScenarioResult]]:
     if workers == 1:
         _begin()
         yield from map(_of_seed, seeds)

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from fabric_report import FabricError, InputError, Report
+from fabric_report import FabricError, FabricReport, InputError
 from fabric_sandbox import make_run_dir, run_sandboxed
 from run_fabric import check_machine
 
@@ -33,11 +33,11 @@ from tailrace.spec.arguments import ArgumentParser
 from tailrace.spec.errors import Error
 
 try:
-    from fabric_control import Control
-    from fabric_faults import Step
+    from fabric_control import ControllerProcess
+    from fabric_faults import FaultStep
     from fabric_net import FabricNet
     from fabric_run import Run
-    from fabric_traffic import Traffic
+    from fabric_traffic import FabricTraffic
 except InputError as no_mininet:
     sys.exit(f"soak.chaos: {no_mininet}")
 
@@ -49,7 +49,7 @@ FAULTS, LAST_NS, LONGEST_NS, LIMIT_S = 8, 8_000_000_000, 3_000_000_000, 180.0
 """Of a round: number of faults, latest begin and longest duration of one, time until all must be well."""
 
 
-class Chaos(Run):
+class ChaosRun(Run):
     """A run with faults. `subjects`: the processes of switches and controller by name."""
 
     def round(self, net: FabricNet, rng: random.Random) -> None:
@@ -61,7 +61,7 @@ class Chaos(Run):
             if time.monotonic() > deadline_s:
                 raise FabricError(f"{what} after {LIMIT_S:.0f} s")
 
-        traffic = Traffic(self.job, net, self._run_dir, self._logs, self.watch)
+        traffic = FabricTraffic(self.job, net, self._run_dir, self._logs, self.watch)
         self._processes.insert(0, traffic.process)
         traffic.wait_ready()
         flows = traffic.run(sorted(faults, key=lambda step: step.at_ns), self.report, check_time)["flows"]
@@ -74,7 +74,7 @@ class Chaos(Run):
             check_time("not all entries are restored")
             self.watch.turn()
 
-    def _fault(self, rng: random.Random) -> tuple[Step, Step]:
+    def _fault(self, rng: random.Random) -> tuple[FaultStep, FaultStep]:
         """A fault and its repair, both of which may be repeated."""
         begin_ns, name = rng.randrange(LAST_NS), rng.choice([*self.subjects, *["link"] * 5])
         end_ns = begin_ns + rng.randrange(LONGEST_NS)
@@ -83,7 +83,7 @@ class Chaos(Run):
             name, fail, repair = link.name, *(partial(self.links.set_state, link, s) for s in ("down", "up"))
         else:
             fail, repair = partial(self._kill, name), partial(self._restart, name)
-        return Step(begin_ns, f"{name} fails", fail), Step(end_ns, f"{name} is repaired", repair)
+        return FaultStep(begin_ns, f"{name} fails", fail), FaultStep(end_ns, f"{name} is repaired", repair)
 
     def _kill(self, name: str) -> None:
         if not self.subjects[name].ended():
@@ -95,7 +95,7 @@ class Chaos(Run):
         if not self.subjects[name].ended():
             return
         if name == CONTROLLER:
-            process = Control(self._job_file, self._plan, self._run_dir, self._logs).process
+            process = ControllerProcess(self._job_file, self._plan, self._run_dir, self._logs).process
             self._processes.insert(0, process)
             self.watch.listen(process, lambda _event: None)
         else:
@@ -130,7 +130,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.out.mkdir(parents=True, exist_ok=True)
         write_job(job, file)
         folder = make_run_dir()
-        run = partial(Chaos, file, job, folder, Report(plain=True))
+        run = partial(ChaosRun, file, job, folder, FabricReport(plain=True))
         code = run_sandboxed(lambda: run().rounds(options.minutes), folder)
     except (FabricError, Error, OSError) as error:
         print(f"soak.chaos: {' '.join(str(error).split())}", file=sys.stderr)

@@ -16,7 +16,7 @@ from finsy.proto import p4r
 from checks.soak.scenario import Break, Full, Kill, Scenario
 from tailrace.controller.controller import Controller
 from tailrace.controller.reconcile import install_all, read_all
-from tailrace.controller.session import DEFAULT_ELECTION_ID, State
+from tailrace.controller.session import DEFAULT_ELECTION_ID, SessionState
 from tailrace.p4rt import programs
 from tailrace.p4rt.diff import ByKey, by_key, diff_by_key
 from tailrace.p4rt.encoding import encode
@@ -26,10 +26,10 @@ from tailrace.p4rt.grpc_in_memory import ChannelModel, RpcFault
 from tailrace.p4rt.inprocess import InProcess
 from tailrace.p4rt.programs import P4Program
 from tailrace.schemes.intent import intent
-from tailrace.sim.job import Job, Live
+from tailrace.sim.job import Job, RealControllerConfig
 from tailrace.sim.link_faults import LinkDown, last_change_ns
 from tailrace.sim.network import Network
-from tailrace.sim.real_controller import LiveController
+from tailrace.sim.real_controller import RealController
 from tailrace.spec.constants import NS_PER_S
 from tailrace.topology.paths.shortest import Down
 
@@ -59,7 +59,7 @@ def dead_for_ever(job: Job) -> Down:
     return frozenset(found)
 
 
-class Disturbed(LiveController):
+class Disturbed(RealController):
     """As the controller of real time, and more of them, to whom happens what a scenario has."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Disturbed(LiveController):
         self.crashes = 0
         self._memory_limit = network.p4rt(job.topology.switches[0].name).device.memory.limit
         self._begin(network, job)
-        super().__init__(network, job, Live(), happened)
+        super().__init__(network, job, RealControllerConfig(), happened)
         # programs are pushed at once here: nobody need wait hundreds of rounds for an answer that was lost
         self.timing = replace(self.timing, push_s=self.timing.call_s)
         self._latency_ns = round(LISTENS * self.interval_ns)
@@ -247,16 +247,16 @@ class Disturbed(LiveController):
         """
         if self.rests:
             return True
-        backups = [State.BACKUP] * (self._chaos.controllers - 1)
+        backups = [SessionState.BACKUP] * (self._chaos.controllers - 1)
         all_ready = all(
             sorted((c.sessions[name].state for c in self.controllers.values()), key=_rank)
-            == [*backups, State.READY]
+            == [*backups, SessionState.READY]
             for name in self._services
         )
         return all_ready and all(map(self._knows, self.controllers.values()))
 
     def _knows(self, controller: Controller) -> bool:
-        primary = any(session.state is State.READY for session in controller.sessions.values())
+        primary = any(session.state is SessionState.READY for session in controller.sessions.values())
         return not primary or controller.down == self._dead
 
     def describe(self) -> str:
@@ -295,8 +295,8 @@ class Disturbed(LiveController):
         return found
 
 
-def _rank(state: State) -> bool:
-    return state is State.READY
+def _rank(state: SessionState) -> bool:
+    return state is SessionState.READY
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from tailrace.p4rt.events import LINK_DOWN, Event
 from tailrace.results.result import Result
 from tailrace.schemes.spritz.app import MINIMAL_MODE
 from tailrace.schemes.spritz.bounded import ResolvedBounded
-from tailrace.sim.control import Control
+from tailrace.sim.control import ControlPlane
 from tailrace.sim.job import Job
 from tailrace.sim.network import Network
 from tailrace.sim.outcome import Progress
@@ -75,7 +75,7 @@ LOSSES = ("link-down", "drop", "ack-loss", "blackhole", "switch-restart")
 
 
 @dataclass
-class Found:
+class ScenarioResult:
     """What came of a scenario: problems, each as `promise: what is wrong`; and the run's trace."""
 
     problems: list[str] = field(default_factory=list)
@@ -87,9 +87,9 @@ class Found:
         return frozenset(problem.partition(":")[0] for problem in self.problems)
 
 
-def run(scenario: Scenario) -> Found:
+def run(scenario: Scenario) -> ScenarioResult:
     """Runs it. Raises nothing: whatever goes wrong is a problem."""
-    found = Found()
+    found = ScenarioResult()
     try:
         with _limited():
             _run(scenario, found)
@@ -120,11 +120,11 @@ def _limited() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _run(scenario: Scenario, found: Found) -> None:
+def _run(scenario: Scenario, found: ScenarioResult) -> None:
     planned = _with_late_flows(scenario.plan(), scenario)
     controls: list[Disturbed] = []
 
-    def make_control(network: Network, job: Job, happened: Callable[[Event], None]) -> Control:
+    def make_control(network: Network, job: Job, happened: Callable[[Event], None]) -> ControlPlane:
         controls.append(Disturbed(network, job, scenario, happened))
         return controls[0]
 

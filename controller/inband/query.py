@@ -39,7 +39,7 @@ _ONLY_PRIMARY = (
 )
 
 
-class Asker(Protocol):
+class QueryClient(Protocol):
     """Who can put questions to a switch: RelayClient, or Primary."""
 
     def ask(self, switch: str, op: str, indices: Sequence[int]) -> Iterator[tuple[int, bytes]]:
@@ -61,7 +61,7 @@ def require_op(program: ProgramView, switch: str, title: str, op: str) -> int:
     return number
 
 
-class Primary:
+class PrimaryQueryClient:
     """Asks as the primary controller, which it is while it is open."""
 
     def __init__(self, connection: GrpcConnection, program: ProgramView) -> None:
@@ -80,7 +80,7 @@ class Primary:
                 raise ElectionError(error.switch, f"{error.problem}; {_ONLY_PRIMARY}") from error
             raise
 
-    def __enter__(self) -> Primary:
+    def __enter__(self) -> PrimaryQueryClient:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -91,7 +91,7 @@ class Primary:
         run_at_once(self._client.close())
 
     def ask(self, switch: str, op: str, indices: Sequence[int]) -> Iterator[tuple[int, bytes]]:
-        """See Asker. What is not answered is asked again, for packets may be lost on the way to the CPU."""
+        """See QueryClient. Unanswered indices are asked again: packets may be lost on the way to the CPU."""
         out, answer = _headers(self._program)
         number = require_op(self._program, switch, switch, op)
         reason = self._program.enum_value(REASONS, REASON_OF[op])
@@ -110,7 +110,7 @@ class Primary:
         raise NoResponseError(switch, f"no answer to {op} {waiting[0]}")
 
     def cells(self, _switch: str, _register: str, /) -> list[int]:
-        """See Asker: a client has P4Runtime alone."""
+        """See QueryClient: a client has P4Runtime alone."""
         return []
 
     def _send(self, header: p4i.ControllerPacketMetadata, values: Mapping[str, int]) -> None:
@@ -148,6 +148,6 @@ def _headers(program: ProgramView) -> tuple[p4i.ControllerPacketMetadata, p4i.Co
     return by_name["packet_out"], by_name["packet_in"]
 
 
-def answers(asker: Asker, switch: str, op: str, indices: Iterable[int]) -> dict[int, bytes]:
+def query_all(asker: QueryClient, switch: str, op: str, indices: Iterable[int]) -> dict[int, bytes]:
     """All answers by index, in order."""
     return dict(sorted(asker.ask(switch, op, list(indices))))

@@ -93,7 +93,7 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True)
-class Queues:
+class PortQueues:
     """What waits in the switch for a port, and what came in by it."""
 
     egress_queue_bytes: int
@@ -140,9 +140,9 @@ def parse_bucket(payload: bytes, switch: str) -> Bucket:
     )
 
 
-def parse_queues(payload: bytes, switch: str) -> Queues:
+def parse_queues(payload: bytes, switch: str) -> PortQueues:
     """Reads an answer to READ_PORT. Raises SwitchError when it is none."""
-    return Queues(**_take(payload, PORT_QUEUES, switch))
+    return PortQueues(**_take(payload, PORT_QUEUES, switch))
 
 
 def parse_path(payload: bytes, switch: str) -> PathState:

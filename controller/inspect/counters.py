@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from finsy.proto import p4i, p4r
 
-from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.p4rt.values import Value
 from tailrace.tables.listing import Column, Listing, Row, in_order
 
@@ -21,7 +21,9 @@ COLUMNS = (
 )
 
 
-def read_counters(node: Node, only: frozenset[str] = frozenset(), *, zeros: bool = False) -> Listing:
+def read_counters(
+    node: InspectedSwitch, only: frozenset[str] = frozenset(), *, zeros: bool = False
+) -> Listing:
     """Counters of a switch.
 
     Args:
@@ -38,7 +40,7 @@ def read_counters(node: Node, only: frozenset[str] = frozenset(), *, zeros: bool
     return Listing("counters", COLUMNS, in_order(COLUMNS, kept), frozenset(names))
 
 
-def read_cells(node: Node, name: str) -> dict[int, int]:
+def read_cells(node: InspectedSwitch, name: str) -> dict[int, int]:
     """The packets that each cell of a counter has counted, by index; empty where there is no such counter.
 
     Raises:
@@ -52,7 +54,7 @@ def read_cells(node: Node, name: str) -> dict[int, int]:
     return {}
 
 
-def _indirect(node: Node, only: frozenset[str]) -> Iterator[Row]:
+def _indirect(node: InspectedSwitch, only: frozenset[str]) -> Iterator[Row]:
     for counter in node.program.info.counters:
         name = node.program.counters.shown(counter.preamble.id)
         if only and name not in only:
@@ -65,7 +67,7 @@ def _indirect(node: Node, only: frozenset[str]) -> Iterator[Row]:
             yield _row(node, name, index, None, counter.spec.unit, entry.data)
 
 
-def _direct(node: Node, only: frozenset[str]) -> Iterator[Row]:
+def _direct(node: InspectedSwitch, only: frozenset[str]) -> Iterator[Row]:
     for counter in node.program.info.direct_counters:
         name = node.program.direct_counters.shown(counter.preamble.id)
         table = node.program.tables.get(counter.direct_table_id)
@@ -84,7 +86,7 @@ def _direct(node: Node, only: frozenset[str]) -> Iterator[Row]:
 
 
 def _row(
-    node: Node,
+    node: InspectedSwitch,
     name: str,
     index: Value,
     match: dict[str, Value] | None,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from finsy.proto import p4r
 
 from tailrace.controller.inspect.groups import replica_port
-from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.tables import row_of
 from tailrace.controller.reconcile import differences
 from tailrace.p4rt import programs
@@ -31,7 +31,7 @@ MISSING, UNEXPECTED, CHANGED, PROGRAM = "missing", "unexpected", "changed", "pro
 """Values of the column `difference`."""
 
 
-def read_differences(node: Node, intent: SwitchIntent) -> Listing:
+def read_differences(node: InspectedSwitch, intent: SwitchIntent) -> Listing:
     """One row a difference; none where all is as intended.
 
     Args:
@@ -65,7 +65,7 @@ def _program_row(name: str, program: P4Program, cookie: int | None) -> Row:
     }
 
 
-def _row(node: Node, change: EntityChange) -> Row:
+def _row(node: InspectedSwitch, change: EntityChange) -> Row:
     entity = change.after if change.after is not None else change.before
     assert entity is not None, "a change has at least one side"
     where, match, priority = _identity(node, entity)
@@ -81,7 +81,7 @@ def _row(node: Node, change: EntityChange) -> Row:
     }
 
 
-def _identity(node: Node, entity: p4r.Entity) -> tuple[str, Value, Value]:
+def _identity(node: InspectedSwitch, entity: p4r.Entity) -> tuple[str, Value, Value]:
     """Table or kind of group, match or group id, priority."""
     if entity.WhichOneof("entity") == "table_entry":
         entry = entity.table_entry
@@ -96,12 +96,12 @@ def _identity(node: Node, entity: p4r.Entity) -> tuple[str, Value, Value]:
     return "multicast group", {"group": replication.multicast_group_entry.multicast_group_id}, None
 
 
-def _digest_name(node: Node, entry: p4r.DigestEntry) -> str:
+def _digest_name(node: InspectedSwitch, entry: p4r.DigestEntry) -> str:
     known = {digest.preamble.id: digest.preamble.alias for digest in node.program.info.digests}
     return known.get(entry.digest_id, str(entry.digest_id))
 
 
-def _content(node: Node, entity: p4r.Entity | None) -> str | None:
+def _content(node: InspectedSwitch, entity: p4r.Entity | None) -> str | None:
     """What an entity does, as one text."""
     if entity is None:
         return None

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address
 
-from tailrace.controller.inband.query import Asker, answers, require_op
+from tailrace.controller.inband.query import QueryClient, query_all, require_op
 from tailrace.controller.inband.responses import Bucket, FlowEntry, parse_bucket
-from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.registers import register_cells
 from tailrace.controller.inspect.tables import read_tables
 from tailrace.p4rt.errors import NotOfferedError
@@ -53,12 +53,12 @@ _IN_FLIGHT, _UNTRACKED = "flow_in_flight_bytes", "untracked_bytes"
 _PROTOCOLS = {6: "tcp", 17: "udp"}
 
 
-def keeps_flows(node: Node) -> bool:
+def keeps_flows(node: InspectedSwitch) -> bool:
     """Whether the program has a flow table that it shows."""
     return node.program.table(_CONFIG) is not None
 
 
-def read_flows(node: Node, asker: Asker) -> Listing:
+def read_flows(node: InspectedSwitch, asker: QueryClient) -> Listing:
     """Flows that the switch tracks now.
 
     Raises:
@@ -69,7 +69,7 @@ def read_flows(node: Node, asker: Asker) -> Listing:
         raise NotOfferedError(node.name, f"{node.title} keeps no flow table")
     require_op(node.program, node.name, node.title, _OP)
     buckets, age_ticks = _config(node)
-    found = answers(asker, node.name, _OP, _occupied(node, asker, buckets))
+    found = query_all(asker, node.name, _OP, _occupied(node, asker, buckets))
     rows = [
         row
         for index, data in found.items()
@@ -78,7 +78,7 @@ def read_flows(node: Node, asker: Asker) -> Listing:
     return Listing("flows", COLUMNS, in_order(COLUMNS, rows))
 
 
-def _occupied(node: Node, asker: Asker, buckets: int) -> Sequence[int]:
+def _occupied(node: InspectedSwitch, asker: QueryClient, buckets: int) -> Sequence[int]:
     """The buckets that hold something; all, where no register can be read.
 
     A packet a bucket of six BMv2 switches is six seconds of a CPU, which traffic and the watching of links
@@ -97,7 +97,7 @@ def _occupied(node: Node, asker: Asker, buckets: int) -> Sequence[int]:
     ]
 
 
-def _config(node: Node) -> tuple[int, int]:
+def _config(node: InspectedSwitch) -> tuple[int, int]:
     """Buckets that the switch uses, and its age in ticks, from its configuration table."""
     for row in read_tables(node, frozenset({_CONFIG})).rows:
         params = row["params"]
@@ -108,7 +108,7 @@ def _config(node: Node) -> tuple[int, int]:
     raise NotOfferedError(node.name, f"{_CONFIG} does not tell {_MASK} and {_AGE}")
 
 
-def _rows(node: Node, index: int, bucket: Bucket, age_ticks: int) -> Iterator[Row]:
+def _rows(node: InspectedSwitch, index: int, bucket: Bucket, age_ticks: int) -> Iterator[Row]:
     for flow in bucket.flows:
         row = _flow_row(node, index, flow)
         yield {**row, "state": AGED} if flow.idle_ticks > age_ticks else row
@@ -123,7 +123,7 @@ def _rows(node: Node, index: int, bucket: Bucket, age_ticks: int) -> Iterator[Ro
         }
 
 
-def _flow_row(node: Node, index: int, flow: FlowEntry) -> Row:
+def _flow_row(node: InspectedSwitch, index: int, flow: FlowEntry) -> Row:
     src, dst = IPv4Address(flow.src), IPv4Address(flow.dst)
     measured = flow.samples > 0
     return {
@@ -150,7 +150,7 @@ def _flow_row(node: Node, index: int, flow: FlowEntry) -> Row:
     }
 
 
-def _idle(node: Node, ticks: int) -> dict[str, int | None]:
+def _idle(node: InspectedSwitch, ticks: int) -> dict[str, int | None]:
     """Time since the last data packet: in ns where the length of a tick is known."""
     if node.tick_ns is None:
         return {"idle_ns": None, "idle_ticks": ticks}

@@ -16,7 +16,7 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.tables import call_text, plain_action, read_entries, row_of
 from tailrace.p4rt.values import SwitchPort, Value, number_of, sort_key
 from tailrace.p4rt.view import TableView
@@ -36,13 +36,13 @@ GROUP_KEY = "group"
 """Name of the field that makes a table one of groups, and of the parameter by which a route uses a group."""
 
 
-def read_groups(node: Node) -> Listing:
+def read_groups(node: InspectedSwitch) -> Listing:
     """Groups of a switch. Raises SwitchError when it cannot be read."""
     rows = [*_ecmp(node), *_selectors(node), *_multicast(node), *_clones(node)]
     return Listing("groups", COLUMNS, in_order(COLUMNS, rows), frozenset({"weight", "instance", "action"}))
 
 
-def group_tables(node: Node) -> list[TableView]:
+def group_tables(node: InspectedSwitch) -> list[TableView]:
     """Tables keyed by a group."""
     return [
         table
@@ -56,7 +56,7 @@ def entry_ports(params: dict[str, Value]) -> list[SwitchPort]:
     return [value for value in params.values() if isinstance(value, SwitchPort) and value.number]
 
 
-def ecmp_groups(node: Node, table: TableView) -> dict[int, list[SwitchPort]]:
+def ecmp_groups(node: InspectedSwitch, table: TableView) -> dict[int, list[SwitchPort]]:
     """Ports of each group in a table of groups, in the order of the slots."""
     slots: dict[int, list[tuple[Any, list[SwitchPort]]]] = {}
     for entry in read_entries(node, table):
@@ -72,7 +72,7 @@ def ecmp_groups(node: Node, table: TableView) -> dict[int, list[SwitchPort]]:
     }
 
 
-def _ecmp(node: Node) -> Iterator[Row]:
+def _ecmp(node: InspectedSwitch) -> Iterator[Row]:
     tables = group_tables(node)
     if not tables:
         return
@@ -82,7 +82,7 @@ def _ecmp(node: Node) -> Iterator[Row]:
             yield _row(node, "ecmp", table.name, group, ports=ports, used_by=users.get(group, ()))
 
 
-def _users(node: Node, groups: set[str]) -> dict[int, tuple[Value, ...]]:
+def _users(node: InspectedSwitch, groups: set[str]) -> dict[int, tuple[Value, ...]]:
     """Keys of the entries that send packets to each group."""
     users: dict[int, list[Value]] = {}
     for table in node.program.tables.values():
@@ -100,7 +100,7 @@ def _users(node: Node, groups: set[str]) -> dict[int, tuple[Value, ...]]:
     return {group: tuple(sorted(keys, key=sort_key)) for group, keys in users.items()}
 
 
-def _selectors(node: Node) -> Iterator[Row]:
+def _selectors(node: InspectedSwitch) -> Iterator[Row]:
     for profile in node.program.info.action_profiles:
         pattern = p4r.ActionProfileMember(action_profile_id=profile.preamble.id)
         found = node.connection.read([p4r.Entity(action_profile_member=pattern)])
@@ -117,7 +117,7 @@ def _selectors(node: Node) -> Iterator[Row]:
 
 
 def _selector_groups(
-    node: Node, profile_id: int, name: str, members: dict[int, tuple[str, dict[str, Value]]]
+    node: InspectedSwitch, profile_id: int, name: str, members: dict[int, tuple[str, dict[str, Value]]]
 ) -> Iterator[Row]:
     pattern = p4r.ActionProfileGroup(action_profile_id=profile_id)
     for entity in node.connection.read([p4r.Entity(action_profile_group=pattern)]):
@@ -130,7 +130,7 @@ def _selector_groups(
         yield _row(node, "selector", name, group.group_id, ports=ports, members=tuple(calls))
 
 
-def _multicast(node: Node) -> Iterator[Row]:
+def _multicast(node: InspectedSwitch) -> Iterator[Row]:
     pattern = p4r.PacketReplicationEngineEntry(multicast_group_entry=p4r.MulticastGroupEntry())
     for entity in _read_replication(node, pattern):
         entry = entity.packet_replication_engine_entry.multicast_group_entry
@@ -138,7 +138,7 @@ def _multicast(node: Node) -> Iterator[Row]:
         yield _row(node, "multicast", None, entry.multicast_group_id, ports=ports, members=members)
 
 
-def _clones(node: Node) -> Iterator[Row]:
+def _clones(node: InspectedSwitch) -> Iterator[Row]:
     pattern = p4r.PacketReplicationEngineEntry(clone_session_entry=p4r.CloneSessionEntry())
     for entity in _read_replication(node, pattern):
         entry = entity.packet_replication_engine_entry.clone_session_entry
@@ -146,11 +146,11 @@ def _clones(node: Node) -> Iterator[Row]:
         yield _row(node, "clone", None, entry.session_id, ports=ports, members=members)
 
 
-def _read_replication(node: Node, pattern: p4r.PacketReplicationEngineEntry) -> list[p4r.Entity]:
+def _read_replication(node: InspectedSwitch, pattern: p4r.PacketReplicationEngineEntry) -> list[p4r.Entity]:
     return node.read_if_offered(p4r.Entity(packet_replication_engine_entry=pattern))
 
 
-def _replicas(node: Node, replicas: Any) -> tuple[list[SwitchPort], tuple[Value, ...]]:
+def _replicas(node: InspectedSwitch, replicas: Any) -> tuple[list[SwitchPort], tuple[Value, ...]]:
     """Ports in a fixed order, and the instances of those that have one."""
     found = sorted((replica_port(replica), replica.instance) for replica in replicas)
     ports = [SwitchPort(number, node.peer_of(number)) for number, _ in found]
@@ -170,7 +170,7 @@ def replica_port(replica: p4r.Replica) -> int:
 
 
 def _row(
-    node: Node,
+    node: InspectedSwitch,
     kind: str,
     name: str | None,
     group: int,

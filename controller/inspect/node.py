@@ -16,7 +16,7 @@ from tailrace.p4rt.view import ProgramView
 
 
 @dataclass(frozen=True)
-class Node:
+class InspectedSwitch:
     """A switch that can be read.
 
     `peers` are its neighbours' names by port, empty where the topology is not known; `hosts` are names of

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
 from tailrace.controller.inspect.groups import GROUP_KEY, ecmp_groups, entry_ports, group_tables, read_groups
-from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.tables import DEFAULT, read_tables
 from tailrace.p4rt.errors import NotOfferedError
 from tailrace.p4rt.values import SwitchPort, Value
@@ -43,7 +43,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """What a switch does with packets to a destination: the entry, and the ports by which they may leave."""
 
     prefix: Value
@@ -55,7 +55,7 @@ class Step:
 class Router:
     """The forwarding of one switch, read once."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: InspectedSwitch) -> None:
         """Reads routes and groups. Raises SwitchError."""
         self.node = node
         tables = [table for table in node.program.tables.values() if table.name == _ROUTES]
@@ -86,7 +86,7 @@ class Router:
                 found[match[_TOWARD]] = params[GROUP_KEY]
         return found
 
-    def step(self, destination: IPv4Address, *, within: bool = False) -> Step:
+    def step(self, destination: IPv4Address, *, within: bool = False) -> PathStep:
         """What happens to packets to an address; `within`: that come from the same Dragonfly group."""
         best, bits = None, -1
         for row in self._rows:
@@ -96,14 +96,14 @@ class Router:
         if best is None:
             best = next((row for row in self._rows if row["entry"] == DEFAULT), None)
         if best is None:
-            return Step(None, None, None, ())
+            return PathStep(None, None, None, ())
         params = best["params"] if isinstance(best["params"], dict) else {}
         group = params.get(GROUP_KEY)
         if within:
             group = self._onward.get(group, group)
         ports = self._groups.get(group, []) if group is not None else entry_ports(params)
         action = best["action"]
-        return Step(
+        return PathStep(
             _prefix_of(best),
             action if isinstance(action, str) else None,
             group,
@@ -111,7 +111,7 @@ class Router:
         )
 
 
-def routes_as_schemes_do(node: Node) -> bool:
+def routes_as_schemes_do(node: InspectedSwitch) -> bool:
     """Whether it runs a program like the schemes', which have the annotation @switch and this table."""
     return bool(node.program.constants) and node.program.table(_ROUTES) is not None
 
@@ -129,7 +129,7 @@ def _prefix_of(row: Row) -> IPv4Network | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class PathWalk:
     """The way from one host to another: one row a switch, and what is wrong with it, if anything."""
 
     rows: tuple[Row, ...]
@@ -139,17 +139,17 @@ class Walk:
 class Walker:
     """Walks through the switches of a topology."""
 
-    def __init__(self, topology: Topology, nodes: Mapping[str, Node]) -> None:
+    def __init__(self, topology: Topology, nodes: Mapping[str, InspectedSwitch]) -> None:
         """Takes the switches that can be read; a path through another one is a problem."""
         self._topology, self._nodes = topology, nodes
         self._routers: dict[str, Router] = {}
 
-    def walk(self, src: Host, dst: Host) -> Walk:
+    def walk(self, src: Host, dst: Host) -> PathWalk:
         """All paths between two hosts. Raises SwitchError when a switch on them cannot be read."""
         start = (src.switch, False)
         steps, hops = self._steps(start, dst)
         rows, problems = [], []
-        shown: list[tuple[str, Step]] = []
+        shown: list[tuple[str, PathStep]] = []
         for place in sorted(steps, key=lambda place: (hops[place], list(steps).index(place))):
             name, step = place[0], steps[place]
             if (name, step) in shown:
@@ -162,12 +162,12 @@ class Walker:
         loop = self._loop(steps, start)
         if loop:
             problems.append(f"{src.name} to {dst.name}: loop {' '.join(name for name, _ in loop)}")
-        return Walk(tuple(rows), tuple(problems))
+        return PathWalk(tuple(rows), tuple(problems))
 
-    def _steps(self, start: Place, dst: Host) -> tuple[dict[Place, Step], dict[Place, int]]:
+    def _steps(self, start: Place, dst: Host) -> tuple[dict[Place, PathStep], dict[Place, int]]:
         """The step at every place that can be reached, breadth first, and its distance from the first one."""
         address = IPv4Address(dst.ip)
-        steps: dict[Place, Step] = {}
+        steps: dict[Place, PathStep] = {}
         hops, waiting = {start: 1}, [start]
         while waiting:
             place = waiting.pop(0)
@@ -185,7 +185,7 @@ class Walker:
             self._routers[name] = Router(self._nodes[name])
         return self._routers[name]
 
-    def _next(self, place: Place, step: Step) -> Iterator[Place]:
+    def _next(self, place: Place, step: PathStep) -> Iterator[Place]:
         name, _ = place
         peers, group = self._topology.ports_of(name), self._topology.switch(name).group
         for port in step.ports:
@@ -194,7 +194,7 @@ class Walker:
                 within = self._topology.switch(peer.name).group == group
                 yield peer.name, within and self._router(name).has_onward
 
-    def _judge(self, name: str, step: Step, dst: Host) -> tuple[str | None, bool]:
+    def _judge(self, name: str, step: PathStep, dst: Host) -> tuple[str | None, bool]:
         """A note on a step, and whether it is a problem."""
         if not step.ports:
             what = "no entry and no default" if step.action is None else f"{step.action} sends to no port"
@@ -209,7 +209,7 @@ class Walker:
         delivered = any(peers[port.number].kind == "host" for port in step.ports)
         return ("delivered" if delivered else None), False
 
-    def _loop(self, steps: Mapping[Place, Step], start: Place) -> list[Place]:
+    def _loop(self, steps: Mapping[Place, PathStep], start: Place) -> list[Place]:
         """The places of a loop, the first one again at the end; empty when there is none."""
         finished: set[Place] = set()
         path: list[Place] = []
@@ -230,7 +230,7 @@ class Walker:
         return []
 
 
-def _row(src: Host, dst: Host, hop: int, name: str, step: Step, note: str | None) -> Row:
+def _row(src: Host, dst: Host, hop: int, name: str, step: PathStep, note: str | None) -> Row:
     return {
         "src": src.name,
         "dst": dst.name,
@@ -244,6 +244,6 @@ def _row(src: Host, dst: Host, hop: int, name: str, step: Step, note: str | None
     }
 
 
-def listing(walks: list[Walk]) -> Listing:
+def listing(walks: list[PathWalk]) -> Listing:
     """Rows of several walks in the order in which they were made."""
     return Listing("paths", COLUMNS, tuple(row for walk in walks for row in walk.rows))

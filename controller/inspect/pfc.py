@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailrace.controller.inspect.counters import read_cells
-from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.p4rt.connection import GrpcConnection
 
 
@@ -32,7 +32,7 @@ class PfcPort:
     storm_dropped: int | None = None
 
 
-def read_pfc(node: Node, ports: Iterable[int]) -> dict[int, PfcPort]:
+def read_pfc(node: InspectedSwitch, ports: Iterable[int]) -> dict[int, PfcPort]:
     """PFC of some ports; empty where nobody counts it. Raises SwitchError when the switch cannot be read."""
     connection = node.connection
     # only servers have more to tell than P4Runtime

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple
 
-from tailrace.controller.inband.query import Asker, answers, require_op
+from tailrace.controller.inband.query import QueryClient, query_all, require_op
 from tailrace.controller.inband.responses import parse_queues
 from tailrace.controller.inspect.counters import read_cells
-from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.pfc import read_pfc
 from tailrace.controller.inspect.rlb import in_ns, knows_warnings, read_ports
 from tailrace.controller.inspect.tables import read_tables
@@ -55,7 +55,7 @@ _OF_SWITCH = ("recirculations", "recirculations_refused")
 _DROPS, _REASONS, _FROM_HOST = "drops", "DropReason_t", "CONTROL_FROM_HOST"
 
 
-def read_queues(node: Node, asker: Asker) -> Listing:
+def read_queues(node: InspectedSwitch, asker: QueryClient) -> Listing:
     """Bytes that wait to leave by each port, and bytes in the switch that came in by it; see the top.
 
     Raises:
@@ -63,7 +63,7 @@ def read_queues(node: Node, asker: Asker) -> Listing:
         SwitchError: the switch cannot be read.
     """
     require_op(node.program, node.name, node.title, _OP)
-    found = answers(asker, node.name, _OP, known_ports(node))
+    found = query_all(asker, node.name, _OP, known_ports(node))
     rows: dict[int, dict[str, Value]] = {}
     for index, data in found.items():
         queues = parse_queues(data, node.name)
@@ -87,7 +87,7 @@ def read_queues(node: Node, asker: Asker) -> Listing:
     return Listing("queues", tuple(columns), in_order(tuple(columns), whole))
 
 
-def _rlb(node: Node, asker: Asker, rows: Mapping[int, dict[str, Value]]) -> list[Row]:
+def _rlb(node: InspectedSwitch, asker: QueryClient, rows: Mapping[int, dict[str, Value]]) -> list[Row]:
     """Adds what RLB says of ports; the row of the whole switch."""
     ports = read_ports(node, asker, rows)
     counts = {name: read_cells(node, name) for name in _BY_PORT}
@@ -113,7 +113,7 @@ def columns_of(parts: Iterable[Listing]) -> tuple[Column, ...]:
     return tuple(column for column in (*COLUMNS, *PFC_COLUMNS, *RLB_COLUMNS) if column.name in names)
 
 
-def known_ports(node: Node) -> list[int]:
+def known_ports(node: InspectedSwitch) -> list[int]:
     """The ports of the topology; without one, the ports that the tables speak of."""
     if node.peers:
         return sorted(node.peers)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from finsy.proto import p4d, p4i, p4r, p4t
 
-from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.p4rt.errors import NotOfferedError, RefusedError
 from tailrace.p4rt.fields import data_field, original
 from tailrace.p4rt.status import Code
@@ -24,7 +24,9 @@ COLUMNS = (
 )
 
 
-def read_registers(node: Node, only: frozenset[str] = frozenset(), *, zeros: bool = False) -> Listing:
+def read_registers(
+    node: InspectedSwitch, only: frozenset[str] = frozenset(), *, zeros: bool = False
+) -> Listing:
     """Register cells of a switch.
 
     Args:
@@ -45,7 +47,7 @@ def read_registers(node: Node, only: frozenset[str] = frozenset(), *, zeros: boo
     return Listing("registers", COLUMNS, in_order(COLUMNS, rows))
 
 
-def register_cells(node: Node, name: str) -> list[int]:
+def register_cells(node: InspectedSwitch, name: str) -> list[int]:
     """The cells of a register of numbers, by one Read; none where the target does not show it.
 
     Raises:
@@ -60,7 +62,7 @@ def register_cells(node: Node, name: str) -> list[int]:
     return []
 
 
-def _rows(node: Node, register: p4i.Register, zeros: bool) -> Iterator[Row]:
+def _rows(node: InspectedSwitch, register: p4i.Register, zeros: bool) -> Iterator[Row]:
     pattern = p4r.RegisterEntry(register_id=register.preamble.id)
     try:
         found = node.connection.read([p4r.Entity(register_entry=pattern)])
@@ -89,7 +91,7 @@ def _rows(node: Node, register: p4i.Register, zeros: bool) -> Iterator[Row]:
 
 
 def data_value(
-    node: Node, name: str, spec: p4t.P4DataTypeSpec, data: p4d.P4Data, types: p4t.P4TypeInfo
+    node: InspectedSwitch, name: str, spec: p4t.P4DataTypeSpec, data: p4d.P4Data, types: p4t.P4TypeInfo
 ) -> Value:
     """A typed value of P4Data: bits, booleans, enums, headers, structs and tuples."""
     which, spec = data.WhichOneof("data"), original(spec, types)

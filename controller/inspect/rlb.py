@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tailrace.controller.inband.query import Asker, answers, require_op
+from tailrace.controller.inband.query import QueryClient, query_all, require_op
 from tailrace.controller.inband.responses import PathState, RlbPort, parse_path, parse_rlb_port
-from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.node import InspectedSwitch
 
 _PATHS, _PORTS = "warned_until_ticks", "port_warned_until_ticks"
 _PATH_OP, _PORT_OP = "READ_PATH", "READ_RLB_PORT"
@@ -16,12 +16,14 @@ PathKey = tuple[int, int]
 """A path as a switch names it: the port to the next hop, and the number of the destination's leaf."""
 
 
-def knows_warnings(node: Node) -> bool:
+def knows_warnings(node: InspectedSwitch) -> bool:
     """Whether the program is one of RLB."""
     return node.program.register_size(_PATHS) > 0
 
 
-def read_paths(node: Node, asker: Asker, paths: Iterable[PathKey]) -> dict[PathKey, PathState]:
+def read_paths(
+    node: InspectedSwitch, asker: QueryClient, paths: Iterable[PathKey]
+) -> dict[PathKey, PathState]:
     """What an RLB switch knows of some paths; of those that it has no room for, nothing.
 
     Raises:
@@ -31,21 +33,21 @@ def read_paths(node: Node, asker: Asker, paths: Iterable[PathKey]) -> dict[PathK
     ports = node.program.register_size(_PORTS)
     leaves = node.program.register_size(_PATHS) // ports
     index = {port * leaves + leaf: (port, leaf) for port, leaf in paths if port < ports and leaf < leaves}
-    found = answers(asker, node.name, _PATH_OP, index)
+    found = query_all(asker, node.name, _PATH_OP, index)
     return {index[number]: parse_path(data, node.name) for number, data in found.items()}
 
 
-def read_ports(node: Node, asker: Asker, ports: Iterable[int]) -> dict[int, RlbPort]:
+def read_ports(node: InspectedSwitch, asker: QueryClient, ports: Iterable[int]) -> dict[int, RlbPort]:
     """What an RLB switch says of its ports.
 
     Raises:
         SwitchError: the switch cannot be read.
     """
     require_op(node.program, node.name, node.title, _PORT_OP)
-    found = answers(asker, node.name, _PORT_OP, ports)
+    found = query_all(asker, node.name, _PORT_OP, ports)
     return {port: parse_rlb_port(data, node.name) for port, data in found.items()}
 
 
-def in_ns(node: Node, ticks: int | None) -> int | None:
+def in_ns(node: InspectedSwitch, ticks: int | None) -> int | None:
     """A time in ns; None where the length of a tick is not known."""
     return None if ticks is None or node.tick_ns is None else ticks * node.tick_ns

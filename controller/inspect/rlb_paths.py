@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from tailrace.controller.inband.relay import SuppressedLeft
 from tailrace.controller.inband.responses import PathState
-from tailrace.controller.inspect.node import Node
-from tailrace.controller.inspect.paths import Walk
+from tailrace.controller.inspect.node import InspectedSwitch
+from tailrace.controller.inspect.paths import PathWalk
 from tailrace.controller.inspect.rlb import PathKey, in_ns
 from tailrace.p4rt.values import SwitchPort, Value
 from tailrace.tables.listing import Column, Listing, Row
@@ -41,7 +41,7 @@ COLUMNS = (
 LINK_DOWN, FAILURE = "link down", "failure alert"
 """Why a port is not used."""
 
-States = Callable[[Node, Sequence[PathKey]], Mapping[PathKey, PathState]]
+States = Callable[[InspectedSwitch, Sequence[PathKey]], Mapping[PathKey, PathState]]
 """Asks a switch for paths."""
 
 
@@ -64,7 +64,7 @@ class RlbPaths:
     """
 
     topology: Topology
-    nodes: Mapping[str, Node]
+    nodes: Mapping[str, InspectedSwitch]
     down: Down
     suppressed: Sequence[SuppressedLeft]
     states: States
@@ -73,7 +73,7 @@ class RlbPaths:
     def __post_init__(self) -> None:
         self._hops = with_restricted(self.topology, next_hops(self.topology))
 
-    def listing(self, walks: Sequence[Walk]) -> Listing:
+    def listing(self, walks: Sequence[PathWalk]) -> Listing:
         """All ports of all hops, in the order of the walks. Raises SwitchError."""
         hops = [hop for walk in walks for row in walk.rows for hop in self._ports_of(row)]
         wanted: dict[str, dict[PathKey, None]] = {}

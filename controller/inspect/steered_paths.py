@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network
 
-from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.tables import read_tables
 from tailrace.p4rt.errors import NotOfferedError
 from tailrace.p4rt.values import SwitchPort, Value
@@ -131,7 +131,7 @@ def _note(path: BoundedPath, walk: EvWalk) -> str:
     return f"EV {path.ev} goes {' '.join(walk.switches)}, not {' '.join(path.switches)}{end}"
 
 
-def walker_of(topology: Topology, nodes: Mapping[str, Node]) -> EvWalker:
+def walker_of(topology: Topology, nodes: Mapping[str, InspectedSwitch]) -> EvWalker:
     """A walker through what switches hold now, each read when first needed.
 
     Walks raise SwitchError where a switch cannot be read.
@@ -145,7 +145,7 @@ def walker_of(topology: Topology, nodes: Mapping[str, Node]) -> EvWalker:
     return EvWalker(topology, read)
 
 
-def read_steered(node: Node) -> SteeredTables:
+def read_steered(node: InspectedSwitch) -> SteeredTables:
     """The entries of a switch that decide where an EV leads. Raises SwitchError."""
     names = {table.name for table in node.program.tables.values()}
     if not names.issuperset(TABLES):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from finsy.proto import p4r
 
-from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.p4rt.values import Value
 from tailrace.p4rt.view import TableView
 from tailrace.tables.listing import Column, Listing, Row, in_order
@@ -27,7 +27,7 @@ ENTRY, CONST, DEFAULT = "entry", "const", "default"
 """Values of the column `entry`: written by a controller, fixed by the program, what misses get."""
 
 
-def read_tables(node: Node, only: frozenset[str] = frozenset()) -> Listing:
+def read_tables(node: InspectedSwitch, only: frozenset[str] = frozenset()) -> Listing:
     """Entries of a switch.
 
     Args:
@@ -42,7 +42,7 @@ def read_tables(node: Node, only: frozenset[str] = frozenset()) -> Listing:
     return Listing("tables", COLUMNS, in_order(COLUMNS, rows), _names(node, tables))
 
 
-def read_entries(node: Node, table: TableView) -> list[p4r.TableEntry]:
+def read_entries(node: InspectedSwitch, table: TableView) -> list[p4r.TableEntry]:
     """The entries of a table as P4Runtime has them, and its default entry where the switch tells it."""
     pattern = p4r.TableEntry(table_id=table.id)
     if table.counts:
@@ -56,12 +56,12 @@ def read_entries(node: Node, table: TableView) -> list[p4r.TableEntry]:
     return [entity.table_entry for entity in found]
 
 
-def _rows(node: Node, table: TableView) -> Iterator[Row]:
+def _rows(node: InspectedSwitch, table: TableView) -> Iterator[Row]:
     for entry in read_entries(node, table):
         yield row_of(node, table, entry)
 
 
-def row_of(node: Node, table: TableView, entry: p4r.TableEntry) -> Row:
+def row_of(node: InspectedSwitch, table: TableView, entry: p4r.TableEntry) -> Row:
     """A row of the listing from an entry."""
     action, params = action_of(node, entry.action)
     if entry.HasField("meter_config"):
@@ -93,7 +93,7 @@ def _kind(table: TableView, entry: p4r.TableEntry) -> str:
     return CONST if entry.is_const or table.is_const else ENTRY
 
 
-def action_of(node: Node, action: p4r.TableAction) -> tuple[str | None, dict[str, Value]]:
+def action_of(node: InspectedSwitch, action: p4r.TableAction) -> tuple[str | None, dict[str, Value]]:
     """Name and arguments of what an entry does; members and groups of a profile count as arguments."""
     which = action.WhichOneof("type")
     if which == "action":
@@ -111,7 +111,7 @@ def action_of(node: Node, action: p4r.TableAction) -> tuple[str | None, dict[str
     return None, {}
 
 
-def plain_action(node: Node, action: p4r.Action) -> tuple[str, dict[str, Value]]:
+def plain_action(node: InspectedSwitch, action: p4r.Action) -> tuple[str, dict[str, Value]]:
     """Name and arguments of an action."""
     view = node.program.actions.get(action.action_id)
     if view is None:
@@ -124,7 +124,7 @@ def call_text(call: tuple[str, dict[str, Value]], weight: int) -> dict[str, Valu
     return {"action": call[0], **call[1], "weight": weight}
 
 
-def _names(node: Node, tables: Iterable[TableView]) -> frozenset[str]:
+def _names(node: InspectedSwitch, tables: Iterable[TableView]) -> frozenset[str]:
     """What filters may name beside the columns."""
     names = set()
     for table in tables:

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from finsy.proto import p4d, p4i, p4r
 
-from tailrace.controller.switch_cli.handles import Commands, Held, number
-from tailrace.controller.switch_cli.tables import Tables
+from tailrace.controller.switch_cli.handles import Commands, HandleEntry, number
+from tailrace.controller.switch_cli.tables import TableCommands
 from tailrace.p4rt.by_name import names, parse
 from tailrace.p4rt.by_name.entries import Entries
 from tailrace.p4rt.fields import data_field, fields_of, original
@@ -31,7 +31,7 @@ class Cells(Commands):
     rounded: lines with rates that P4Runtime, which has whole numbers a second, cannot say to within 1 %
     """
 
-    def __init__(self, entries: Entries, tables: Tables) -> None:
+    def __init__(self, entries: Entries, tables: TableCommands) -> None:
         self._entries, self._tables = entries, tables
         info = entries.p4info
         self._types = info.type_info
@@ -41,9 +41,11 @@ class Cells(Commands):
         self._counters = names.entities("counter", counters)
         self._meters = names.entities("meter", meters)
         self._value_sets = names.entities("value set", info.value_sets)
-        self._cells: dict[int, dict[int | None, Held]] = defaultdict(dict)  # by array and index; None: all
+        self._cells: dict[int, dict[int | None, HandleEntry]] = defaultdict(
+            dict
+        )  # by array and index; None: all
         # by array and entry; what an entry gets beside its key and action
-        self._direct: dict[int, dict[int, tuple[Held, p4r.TableEntry]]] = defaultdict(dict)
+        self._direct: dict[int, dict[int, tuple[HandleEntry, p4r.TableEntry]]] = defaultdict(dict)
         self._rates_of_all: dict[int, p4r.TableEntry] = {}  # by table, of entries that are added later, too
         self.rounded: list[int] = []
         self._values: dict[int, tuple[int, dict[bytes, None]]] = {}
@@ -65,7 +67,7 @@ class Cells(Commands):
             field_id = self._value_sets.by_id[number_].match[0].id
             for value in values:
                 value_set.members.add().match.add(field_id=field_id).exact.value = value
-            yield Held(line, p4r.Entity(value_set_entry=value_set)).update(p4r.Update.MODIFY)
+            yield HandleEntry(line, p4r.Entity(value_set_entry=value_set)).update(p4r.Update.MODIFY)
 
     def _write(
         self, info: _Array, index: str, entity: p4r.Entity, direct: p4r.TableEntry | None = None
@@ -80,7 +82,7 @@ class Cells(Commands):
             return
         at = number(index, "index", info.size - 1)
         getattr(entity, str(entity.WhichOneof("entity"))).index.index = at
-        self._cells[info.preamble.id][at] = Held(self.line, entity)
+        self._cells[info.preamble.id][at] = HandleEntry(self.line, entity)
 
     def _reset(self, array: int) -> None:
         self._cells.pop(array, None)
@@ -133,7 +135,7 @@ class Cells(Commands):
             self._rates_of_all[info.direct_table_id] = p4r.TableEntry(meter_config=config)
             return
         cells = p4r.MeterEntry(meter_id=info.preamble.id, config=config)
-        self._cells[info.preamble.id][None] = Held(self.line, p4r.Entity(meter_entry=cells))
+        self._cells[info.preamble.id][None] = HandleEntry(self.line, p4r.Entity(meter_entry=cells))
 
     def _config(self, rates: Sequence[str]) -> p4r.MeterConfig:
         """The two rates of a meter, each as RATE:BURST."""

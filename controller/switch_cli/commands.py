@@ -17,8 +17,8 @@ from finsy.proto import p4r
 
 from tailrace.controller.switch_cli.cells import Cells
 from tailrace.controller.switch_cli.handles import Commands
-from tailrace.controller.switch_cli.replication import Replication
-from tailrace.controller.switch_cli.tables import PROFILE_DEFAULT, Tables
+from tailrace.controller.switch_cli.replication import ReplicationCommands
+from tailrace.controller.switch_cli.tables import PROFILE_DEFAULT, TableCommands
 from tailrace.p4rt.by_name.entries import Entries
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
@@ -52,19 +52,19 @@ _READS = frozenset({
 })  # fmt: skip
 
 
-class Line(NamedTuple):
+class CommandLine(NamedTuple):
     """A command, and the number of its line."""
 
     number: int
     text: str
 
 
-def lines(text: str) -> Iterator[Line]:
+def lines(text: str) -> Iterator[CommandLine]:
     """The lines of a file that are commands."""
     for number, line in enumerate(text.split("\n"), 1):
         content = line.strip()
         if content and not content.startswith(("#", "//")):
-            yield Line(number, content)
+            yield CommandLine(number, content)
 
 
 def read(path: Path, text: str, entries: Entries) -> tuple[list[p4r.Update], list[str], list[str]]:
@@ -73,7 +73,7 @@ def read(path: Path, text: str, entries: Entries) -> tuple[list[p4r.Update], lis
     Raises:
         FileError: a command is not known, or not as simple_switch_CLI or the program has it.
     """
-    tables, replication = Tables(entries), Replication()
+    tables, replication = TableCommands(entries), ReplicationCommands()
     cells = Cells(entries, tables)
     left_out: dict[str, list[int]] = {}
     updates: list[p4r.Update] = []
@@ -133,33 +133,35 @@ def _described(method: _Method) -> tuple[_Method, str, int, int]:
 
 
 _METHODS: Mapping[str, _Method] = {
-    "table_add": Tables.add,
-    "table_set_default": Tables.set_default,
-    "table_reset_default table_indirect_reset_default": Tables.reset_default,
-    "table_modify": Tables.modify,
-    "table_delete table_indirect_delete": Tables.delete,
-    "table_clear": Tables.clear,
-    "table_set_timeout": Tables.set_timeout,
-    "table_indirect_add": Tables.add_indirect,
-    "table_indirect_add_with_group": Tables.add_with_group,
+    "table_add": TableCommands.add,
+    "table_set_default": TableCommands.set_default,
+    "table_reset_default table_indirect_reset_default": TableCommands.reset_default,
+    "table_modify": TableCommands.modify,
+    "table_delete table_indirect_delete": TableCommands.delete,
+    "table_clear": TableCommands.clear,
+    "table_set_timeout": TableCommands.set_timeout,
+    "table_indirect_add": TableCommands.add_indirect,
+    "table_indirect_add_with_group": TableCommands.add_with_group,
     # of a table: the older commands for its action profile
-    "act_prof_create_member table_indirect_create_member": Tables.create_member,
-    "act_prof_modify_member table_indirect_modify_member": Tables.modify_member,
-    "act_prof_delete_member table_indirect_delete_member": Tables.delete_member,
-    "act_prof_create_group table_indirect_create_group": Tables.create_group,
-    "act_prof_delete_group table_indirect_delete_group": Tables.delete_group,
-    "act_prof_add_member_to_group table_indirect_add_member_to_group": Tables.add_to_group,
-    "act_prof_remove_member_from_group table_indirect_remove_member_from_group": Tables.remove_from_group,
-    "mc_mgrp_create": Replication.create_group,
-    "mc_mgrp_destroy": Replication.destroy_group,
-    "mc_node_create": Replication.create_node,
-    "mc_node_update": Replication.update_node,
-    "mc_node_destroy": Replication.destroy_node,
-    "mc_node_associate": Replication.associate,
-    "mc_node_dissociate": Replication.dissociate,
-    "mirroring_add": Replication.mirror_to_port,
-    "mirroring_add_mc": Replication.mirror_to_group,
-    "mirroring_delete": Replication.delete_session,
+    "act_prof_create_member table_indirect_create_member": TableCommands.create_member,
+    "act_prof_modify_member table_indirect_modify_member": TableCommands.modify_member,
+    "act_prof_delete_member table_indirect_delete_member": TableCommands.delete_member,
+    "act_prof_create_group table_indirect_create_group": TableCommands.create_group,
+    "act_prof_delete_group table_indirect_delete_group": TableCommands.delete_group,
+    "act_prof_add_member_to_group table_indirect_add_member_to_group": TableCommands.add_to_group,
+    "act_prof_remove_member_from_group table_indirect_remove_member_from_group": (
+        TableCommands.remove_from_group
+    ),
+    "mc_mgrp_create": ReplicationCommands.create_group,
+    "mc_mgrp_destroy": ReplicationCommands.destroy_group,
+    "mc_node_create": ReplicationCommands.create_node,
+    "mc_node_update": ReplicationCommands.update_node,
+    "mc_node_destroy": ReplicationCommands.destroy_node,
+    "mc_node_associate": ReplicationCommands.associate,
+    "mc_node_dissociate": ReplicationCommands.dissociate,
+    "mirroring_add": ReplicationCommands.mirror_to_port,
+    "mirroring_add_mc": ReplicationCommands.mirror_to_group,
+    "mirroring_delete": ReplicationCommands.delete_session,
     "register_write": Cells.write_register,
     "register_reset": Cells.reset_register,
     "counter_write": Cells.write_counter,

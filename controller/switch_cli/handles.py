@@ -17,7 +17,7 @@ MOST = (1 << 32) - 1
 
 
 @dataclass(slots=True)
-class Held:
+class HandleEntry:
     """An entity, and the line that it is from."""
 
     line: int

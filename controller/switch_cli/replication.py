@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from finsy.proto import p4r
 
-from tailrace.controller.switch_cli.handles import Commands, Handles, Held, number
+from tailrace.controller.switch_cli.handles import Commands, HandleEntry, Handles, number
 from tailrace.spec import SpecError
 
 _PORT, _GROUP = "port", "group"
@@ -19,7 +19,7 @@ MOST_COPIES = 1 << 16
 
 
 @dataclass(slots=True)
-class _Node:
+class _ReplicationNode:
     """Copies of one instance; group: the multicast group that has it."""
 
     instance: int
@@ -28,11 +28,11 @@ class _Node:
 
 
 @dataclass(slots=True)
-class _Group:
+class _MulticastGroup:
     """A multicast group: its line, and the nodes that it has, by handle."""
 
     line: int
-    nodes: dict[int, _Node] = field(default_factory=dict)
+    nodes: dict[int, _ReplicationNode] = field(default_factory=dict)
 
     def replicas(self) -> Iterator[p4r.Replica]:
         """The copies that it makes."""
@@ -41,12 +41,12 @@ class _Group:
                 yield p4r.Replica(egress_port=port, instance=node.instance)
 
 
-class Replication(Commands):
+class ReplicationCommands(Commands):
     """BMv2 makes copies by nodes, each of which at most one multicast group has."""
 
     def __init__(self) -> None:
-        self._nodes: Handles[_Node] = Handles("node")
-        self._groups: dict[int, _Group] = {}
+        self._nodes: Handles[_ReplicationNode] = Handles("node")
+        self._groups: dict[int, _MulticastGroup] = {}
         self._sessions: dict[int, tuple[int, str, int]] = {}
 
     def updates(self) -> Iterator[tuple[int, p4r.Update]]:
@@ -74,7 +74,7 @@ class Replication(Commands):
     # ---- multicast groups ----
 
     def create_group(self, group: str) -> None:
-        self._groups.setdefault(number(group, "group"), _Group(self.line))
+        self._groups.setdefault(number(group, "group"), _MulticastGroup(self.line))
 
     def destroy_group(self, group: str) -> None:
         chosen = self._groups.pop(number(group, "group"), None)
@@ -88,7 +88,7 @@ class Replication(Commands):
         return chosen
 
     def create_node(self, instance: str, *ports: str) -> None:
-        self._nodes.add(_Node(number(instance, "instance"), _ports(ports)))
+        self._nodes.add(_ReplicationNode(number(instance, "instance"), _ports(ports)))
 
     def update_node(self, node: str, *ports: str) -> None:
         self._nodes.get(node).ports = _ports(ports)
@@ -129,7 +129,7 @@ class Replication(Commands):
 
 
 def _insert(line: int, entry: p4r.PacketReplicationEngineEntry) -> tuple[int, p4r.Update]:
-    return Held(line, p4r.Entity(packet_replication_engine_entry=entry)).update(p4r.Update.INSERT)
+    return HandleEntry(line, p4r.Entity(packet_replication_engine_entry=entry)).update(p4r.Update.INSERT)
 
 
 def _ports(arguments: Sequence[str]) -> list[int]:

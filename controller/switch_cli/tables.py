@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from finsy.proto import p4i, p4r
 
-from tailrace.controller.switch_cli.handles import Commands, Handles, Held, number
+from tailrace.controller.switch_cli.handles import Commands, HandleEntry, Handles, number
 from tailrace.p4rt.by_name import parse
 from tailrace.p4rt.by_name.entries import Entries, TableNames
 from tailrace.spec import SpecError
@@ -34,32 +34,32 @@ def _values(arguments: Sequence[str]) -> Sequence[str]:
 
 
 @dataclass(slots=True)
-class _Group:
+class _ProfileGroup:
     """A group of an action profile, from a line, with the ids of its members."""
 
     line: int
     profile: int
     members: dict[int, None] = field(default_factory=dict)
 
-    def held(self, handle: int) -> Held:
+    def held(self, handle: int) -> HandleEntry:
         """The group that has a handle."""
         entity = p4r.Entity()
         group = entity.action_profile_group
         group.action_profile_id, group.group_id = self.profile, handle + 1
         for member in self.members:
             group.members.add(member_id=member, weight=1)
-        return Held(self.line, entity)
+        return HandleEntry(self.line, entity)
 
 
-class Tables(Commands):
+class TableCommands(Commands):
     """Entries and default entries of tables; members and groups of action profiles, with ids from 1 on."""
 
     def __init__(self, entries: Entries) -> None:
         self._entries = entries
-        self._tables: dict[int, Handles[Held]] = {}
-        self._defaults: dict[int, Held] = {}
-        self._members: dict[int, Handles[Held]] = {}
-        self._groups: dict[int, Handles[_Group]] = {}
+        self._tables: dict[int, Handles[HandleEntry]] = {}
+        self._defaults: dict[int, HandleEntry] = {}
+        self._members: dict[int, Handles[HandleEntry]] = {}
+        self._groups: dict[int, Handles[_ProfileGroup]] = {}
 
     def updates(self) -> Iterator[tuple[int, p4r.Update]]:
         """The updates that make them, each with its line: members before groups before entries."""
@@ -77,7 +77,7 @@ class Tables(Commands):
 
     # ---- tables ----
 
-    def entry_of(self, table: TableNames, handle: str) -> Held:
+    def entry_of(self, table: TableNames, handle: str) -> HandleEntry:
         """The entry of a table with a handle."""
         if table.info.is_const_table or table.info.has_initial_entries:
             raise SpecError(f"table {table.name} has entries of the program, so handles are not known here")
@@ -88,7 +88,7 @@ class Tables(Commands):
         if table in self._tables:
             yield from (held.entity.table_entry for held in self._tables[table].held.values())
 
-    def _handles(self, table: TableNames) -> Handles[Held]:
+    def _handles(self, table: TableNames) -> Handles[HandleEntry]:
         return self._tables.setdefault(
             table.info.preamble.id, Handles(f"entry of table {table.name}", versioned=True)
         )
@@ -99,7 +99,7 @@ class Tables(Commands):
             raise SpecError(f"table {names.name} has an action profile: use table_indirect_add")
         entry, values = self._keyed(names, key)
         entry.action.action.CopyFrom(self._entries.call(names.actions, action, values))
-        self._handles(names).add(Held(self.line, p4r.Entity(table_entry=entry)))
+        self._handles(names).add(HandleEntry(self.line, p4r.Entity(table_entry=entry)))
 
     def _keyed(self, table: TableNames, arguments: Sequence[str]) -> tuple[p4r.TableEntry, list[str]]:
         """An entry without its action, from `KEY => REST [PRIORITY]`, and the rest."""
@@ -129,7 +129,7 @@ class Tables(Commands):
             raise SpecError(f"table {names.name} has an action profile: {PROFILE_DEFAULT}")
         entry = p4r.TableEntry(table_id=names.info.preamble.id, is_default_action=True)
         entry.action.action.CopyFrom(self._entries.call(names.actions, action, _values(values)))
-        self._defaults[entry.table_id] = Held(self.line, p4r.Entity(table_entry=entry))
+        self._defaults[entry.table_id] = HandleEntry(self.line, p4r.Entity(table_entry=entry))
 
     def reset_default(self, table: str) -> None:
         self._defaults.pop(self._entries.table(table).info.preamble.id, None)
@@ -171,10 +171,10 @@ class Tables(Commands):
                 raise
             return profiles.by_id[number_]
 
-    def _members_of(self, profile: p4i.ActionProfile) -> Handles[Held]:
+    def _members_of(self, profile: p4i.ActionProfile) -> Handles[HandleEntry]:
         return self._members.setdefault(profile.preamble.id, Handles(f"member of {profile.preamble.name}"))
 
-    def _groups_of(self, profile: p4i.ActionProfile) -> Handles[_Group]:
+    def _groups_of(self, profile: p4i.ActionProfile) -> Handles[_ProfileGroup]:
         return self._groups.setdefault(profile.preamble.id, Handles(f"group of {profile.preamble.name}"))
 
     def _call(self, profile: p4i.ActionProfile, action: str, values: Sequence[str]) -> p4r.Action:
@@ -188,7 +188,7 @@ class Tables(Commands):
         member = p4r.ActionProfileMember(
             action_profile_id=info.preamble.id, action=self._call(info, action, values)
         )
-        held = Held(self.line, p4r.Entity(action_profile_member=member))
+        held = HandleEntry(self.line, p4r.Entity(action_profile_member=member))
         held.entity.action_profile_member.member_id = self._members_of(info).add(held) + 1
 
     def modify_member(self, profile: str, action: str, member: str, *values: str) -> None:
@@ -205,7 +205,7 @@ class Tables(Commands):
         info = self._profile(profile)
         if not info.with_selector:
             raise SpecError(f"action profile {info.preamble.name} has no selector, so no groups")
-        self._groups_of(info).add(_Group(self.line, info.preamble.id))
+        self._groups_of(info).add(_ProfileGroup(self.line, info.preamble.id))
 
     def delete_group(self, profile: str, group: str) -> None:
         groups = self._groups_of(self._profile(profile))
@@ -223,7 +223,7 @@ class Tables(Commands):
             raise SpecError(f"member {member} is not in group {group}")
         del changed.members[member_id]
 
-    def _in_group(self, profile: str, member: str, group: str) -> tuple[_Group, int]:
+    def _in_group(self, profile: str, member: str, group: str) -> tuple[_ProfileGroup, int]:
         """The group that the command changes, and the id of a member of its profile."""
         info = self._profile(profile)
         changed = self._groups_of(info).get(group)
@@ -248,7 +248,7 @@ class Tables(Commands):
             entry.action.action_profile_group_id = self._groups_of(profile).known(rest[0]) + 1
         else:
             entry.action.action_profile_member_id = self._members_of(profile).known(rest[0]) + 1
-        self._handles(names).add(Held(self.line, p4r.Entity(table_entry=entry)))
+        self._handles(names).add(HandleEntry(self.line, p4r.Entity(table_entry=entry)))
 
 
 def _match(table: TableNames, info: p4i.MatchField, text: str) -> p4r.FieldMatch | None:

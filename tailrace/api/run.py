@@ -30,7 +30,7 @@ from tailrace.results.staging import replace_file, staged
 from tailrace.sim.errors import RunError
 from tailrace.sim.mpi import World
 from tailrace.sim.outcome import Backend
-from tailrace.sim.run import Stops, VirtualBackend
+from tailrace.sim.run import Breakpoints, VirtualBackend
 from tailrace.spec import SpecError
 from tailrace.spec.errors import UnitError
 from tailrace.spec.units import format_time, parse_time_ns
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from tailrace.schemes.base import SchemeConfig
-    from tailrace.sim.network.ranks import Transport
-    from tailrace.sim.run import Standing
+    from tailrace.sim.network.ranks import RankTransport
+    from tailrace.sim.run import PausedRun
 
 PCAP = "pcap"
 """The folder of captures, within that of the results."""
@@ -67,9 +67,9 @@ def run(
     scale: str | None = None,
     out: Folder | None = None,
     pcap: bool = False,
-    ranks: int | Transport = 1,
+    ranks: int | RankTransport = 1,
     stop_at: Sequence[str] = (),
-    at_stop: Callable[[Standing], None] | None = None,
+    at_stop: Callable[[PausedRun], None] | None = None,
     progress: bool | IO[str] = False,
     **keys: Unpack[Keys],
 ) -> Result:
@@ -108,7 +108,7 @@ def run(
     if stops_ns and not isinstance(ranks, int):
         raise SpecError("--stop-at: only ranks that this process has started can stand still")
     if target == "virtual":
-        stops = Stops(stops_ns, at_stop) if stops_ns and at_stop is not None else None
+        stops = Breakpoints(stops_ns, at_stop) if stops_ns and at_stop is not None else None
         backend = VirtualBackend(stops=stops, ranks=ranks)
     elif ranks != 1:
         raise SpecError(f"ranks: target {target} has none; use the target virtual")

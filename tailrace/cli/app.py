@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from tailrace.cli.errors import DEBUG, PROGRAM
-from tailrace.cli.start.group import Group, group_of
+from tailrace.cli.start.group import CommandGroup, group_of
 
 COMMANDS = (
     *("run", "compare", "sweep", "paper", "store.results", "report"),
@@ -49,10 +49,10 @@ Exit status: 0 done, 1 failed (or a difference was found), 2 bad input, 130 inte
 """
 
 
-def make_app() -> Group:
+def make_app() -> CommandGroup:
     """The command with all its subcommands."""
     app = typer.Typer(
-        cls=Group,
+        cls=CommandGroup,
         name=PROGRAM,
         epilog=_EPILOG,
         pretty_exceptions_enable=False,

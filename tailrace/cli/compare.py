@@ -43,7 +43,7 @@ def compare(
     the same ten traffics: means with their 95 % intervals, and ratios seed by seed. With several workers, in
     virtual time, what an earlier call has finished is not run again.
     """
-    from tailrace.cli.experiment_command import Output, run_several
+    from tailrace.cli.experiment_command import ResultOutput, run_several
     from tailrace.experiments.plan.spec_list import split_schemes
     from tailrace.spec.renamed import warn_renamed
 
@@ -51,7 +51,7 @@ def compare(
         warn_renamed("option", "--schemes", "--scheme")
     chosen = [*(scheme or ()), *([] if schemes is None else [schemes])]
     names = split_schemes(",".join(chosen)) if chosen else None
-    run_several(experiment, names, Output(out, view, pcap), values=values, scale=scale, workers=workers)
+    run_several(experiment, names, ResultOutput(out, view, pcap), values=values, scale=scale, workers=workers)
 
 
 def register(app: typer.Typer) -> None:

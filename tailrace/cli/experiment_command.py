@@ -19,7 +19,7 @@ from tailrace import api
 from tailrace.api.run import PCAP
 from tailrace.cli.errors import PROGRAM, StoppedError
 from tailrace.cli.experiment_options import PAGE
-from tailrace.cli.options import Form, View
+from tailrace.cli.options import OutputFormat, View
 from tailrace.cli.output import arranged, show
 from tailrace.cli.start.drawing import draw_alone
 from tailrace.emulation.mininet import MininetBackend
@@ -55,7 +55,7 @@ _COMMON = "common"
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class ResultOutput:
     """Where results go: the folder, how they are shown on standard output, captures of every link."""
 
     folder: Path
@@ -69,7 +69,7 @@ class Output:
         Raises:
             SpecError: there is no such column.
         """
-        if self.view.form is not Form.JSON:
+        if self.view.form is not OutputFormat.JSON:
             arranged(Listing("results", possible_columns(axes), ()), self.view)
 
     def show(self, listing: Listing, document: str) -> None:
@@ -78,7 +78,7 @@ class Output:
         Raises:
             SpecError: there is no such column.
         """
-        if self.view.form is Form.JSON:
+        if self.view.form is OutputFormat.JSON:
             sys.stdout.write(document)
         elif listing.rows:
             show(listing, self.view)
@@ -108,7 +108,7 @@ def with_ranks(text: str) -> Iterator[int | World]:
 
 
 def run_one(
-    experiment: Experiment, output: Output, stop_at: Sequence[str] = (), ranks: int | World = 1
+    experiment: Experiment, output: ResultOutput, stop_at: Sequence[str] = (), ranks: int | World = 1
 ) -> None:
     """Run one experiment, write its folder, and show it.
 
@@ -152,7 +152,7 @@ def run_one(
 def run_several(
     base: Experiment | Path | None,
     schemes: Sequence[str] | None,
-    output: Output,
+    output: ResultOutput,
     *,
     values: Mapping[str, Any] | None = None,
     scale: str | None = None,
@@ -191,7 +191,7 @@ def run_several(
     _end(done, output, display, ran=str(base) if isinstance(base, Path) else "")
 
 
-def run_seeds(experiment: Experiment, output: Output) -> None:
+def run_seeds(experiment: Experiment, output: ResultOutput) -> None:
     """Run one experiment with each of its seeds, write their folder, and show the means.
 
     Raises:
@@ -207,7 +207,7 @@ def run_seeds(experiment: Experiment, output: Output) -> None:
     _end(done, output, display)
 
 
-def _end(done: Comparison, output: Output, display: Display, ran: str = "") -> None:
+def _end(done: Comparison, output: ResultOutput, display: Display, ran: str = "") -> None:
     """Shows what came of runs, and judges it; `ran` is the file or preset that was compared."""
     output.show(done.table, to_json(done.document))
     _say_where(output.folder, done, display, ran)
@@ -248,7 +248,7 @@ def _shown(path: Path) -> Path:
 def run_sweep(
     base: Experiment,
     axes: Mapping[str, Sequence[str]],
-    output: Output,
+    output: ResultOutput,
     where: Where,
     *,
     again: bool,
@@ -279,7 +279,7 @@ def run_sweep(
     _judge(done.results, done.failed, display)
 
 
-def open_prompt(experiment: Experiment, output: Output) -> None:
+def open_prompt(experiment: Experiment, output: ResultOutput) -> None:
     """Bring the fabric up and give the user Mininet's prompt. The experiment's flows are sent when `traffic`
     is typed there; then the table is shown, and the folder of results written, as by `run_one`.
 

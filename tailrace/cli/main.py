@@ -21,7 +21,7 @@ from tailrace.cbuild.artifacts import ROOT
 from tailrace.cli.errors import BAD_INPUT, DEBUG, DONE, FAILED, INTERRUPTED, PROGRAM, FailedError
 
 if TYPE_CHECKING:
-    from tailrace.cli.start.group import Group
+    from tailrace.cli.start.group import CommandGroup
 
 _YOUNG = 100_000
 """New objects between two looks for cycles: imports and large networks make many objects and few cycles, and
@@ -52,8 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         with _terminable(), _named_output():
             status = _guarded(sys.argv[1:] if argv is None else list(argv))
             sys.stdout.flush()
-    except (KeyboardInterrupt, _Ended) as error:
-        status = _fail("interrupted", error.status if isinstance(error, _Ended) else INTERRUPTED)
+    except (KeyboardInterrupt, _Terminated) as error:
+        status = _fail("interrupted", error.status if isinstance(error, _Terminated) else INTERRUPTED)
     except BrokenPipeError:
         # who read our output has seen enough
         status = FAILED
@@ -88,7 +88,7 @@ def _named_output() -> Iterator[None]:
         stream.write, stream.flush = before  # type: ignore[method-assign]
 
 
-class _Ended(BaseException):
+class _Terminated(BaseException):
     """SIGTERM or SIGHUP came. As an exception, so that what must be cleaned up is."""
 
     def __init__(self, number: int) -> None:
@@ -98,8 +98,8 @@ class _Ended(BaseException):
 
 @contextlib.contextmanager
 def _terminable() -> Iterator[None]:
-    """Within the block the first SIGTERM or SIGHUP raises _Ended; in other threads than the main one it does
-    not, nor does SIGHUP where it is ignored, as below nohup.
+    """Raises _Terminated at the first SIGTERM or SIGHUP within the block; not in other threads than the main one,
+    and not at a SIGHUP that is ignored, as below nohup.
 
     What signals raise is lost where Python lets no exception through, as in callbacks of weak references: it
     is raised again then, a moment later.
@@ -113,14 +113,14 @@ def _terminable() -> Iterator[None]:
     def end(number: int, _frame: FrameType | None) -> None:
         for each in numbers:
             signal.signal(each, signal.SIG_IGN)
-        raise _Ended(number)
+        raise _Terminated(number)
 
     def again(_signum: int, _frame: FrameType | None) -> None:
         if lost:
             raise lost.pop().with_traceback(None)
 
     def unraisable(about: sys.UnraisableHookArgs) -> None:
-        if isinstance(about.exc_value, (KeyboardInterrupt, _Ended)):
+        if isinstance(about.exc_value, (KeyboardInterrupt, _Terminated)):
             lost.append(about.exc_value)
             signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
         else:
@@ -146,7 +146,7 @@ def _guarded(arguments: list[str]) -> int:
     """The exit status of the command; what nobody foresaw becomes one line."""
     try:
         return _run(arguments)
-    except (KeyboardInterrupt, _Ended, BrokenPipeError):
+    except (KeyboardInterrupt, _Terminated, BrokenPipeError):
         raise
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else DONE if error.code is None else FAILED
@@ -171,7 +171,7 @@ def _guarded(arguments: list[str]) -> int:
         )
 
 
-def make_app() -> Group:
+def make_app() -> CommandGroup:
     """The command with all its subcommands: cli.app."""
     from tailrace.cli.app import make_app as make
 

@@ -22,7 +22,7 @@ from tailrace.cli.complete import complete_column, complete_columns, complete_sw
 _WHERE_PANEL, _VIEW_PANEL, _SOURCE_PANEL = "What to show", "How to show it", "Where the switches are"
 
 
-class Form(str, enum.Enum):
+class OutputFormat(str, enum.Enum):
     """What -o takes."""
 
     TABLE = "table"
@@ -74,7 +74,7 @@ Plugin = Annotated[
 
 _VIEW: dict[str, Any] = {
     "output": Annotated[
-        Form,
+        OutputFormat,
         typer.Option(
             "-o",
             "--output",
@@ -217,14 +217,14 @@ _SOURCE: dict[str, Any] = {
         ),
     ],
 }
-_DEFAULTS: dict[str, Any] = {"output": Form.TABLE, "json": False, "device_id": 0}
+_DEFAULTS: dict[str, Any] = {"output": OutputFormat.TABLE, "json": False, "device_id": 0}
 
 
 @dataclass(frozen=True, slots=True)
 class View:
     """How listings are shown: the form, which columns (none: all), and by which they are sorted."""
 
-    form: Form = Form.TABLE
+    form: OutputFormat = OutputFormat.TABLE
     columns: tuple[str, ...] = ()
     sort_by: str | None = None
 
@@ -263,10 +263,10 @@ def _view(given: dict[str, Any]) -> View:
     from tailrace.spec import SpecError
 
     form, json = given.pop("output"), given.pop("json")
-    if json and form not in (Form.TABLE, Form.JSON):
+    if json and form not in (OutputFormat.TABLE, OutputFormat.JSON):
         raise SpecError(f"--json and -o {form.value} contradict each other; give one")
     names = [name.strip() for name in (given.pop("columns") or "").split(",")]
-    return View(Form.JSON if json else form, tuple(filter(None, names)), given.pop("sort_by"))
+    return View(OutputFormat.JSON if json else form, tuple(filter(None, names)), given.pop("sort_by"))
 
 
 def with_view(command: Callable[..., None]) -> Callable[..., None]:

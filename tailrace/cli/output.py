@@ -10,14 +10,14 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tailrace.cli.options import Form, View
+from tailrace.cli.options import OutputFormat, View
 from tailrace.p4rt.values import json_of, sort_key, text_of
 from tailrace.spec import SpecError
 from tailrace.spec.suggest import expected
 from tailrace.spec.text import json_text, printable
 from tailrace.tables.cell_text import short_name
 from tailrace.tables.listing import Column, Listing, Row
-from tailrace.tables.table import Table, plain, styled
+from tailrace.tables.table import TextTable, styled, unstyled
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 AT = "at"
 """Key of the time of a reading, which is there when readings are repeated."""
 
-TABLES = (Form.TABLE, Form.WIDE)
+TABLES = (OutputFormat.TABLE, OutputFormat.WIDE)
 """What people read."""
 
 _CHOSEN = -1
@@ -41,7 +41,7 @@ def show(listing: Listing, view: View) -> None:
     listing = arranged(listing, view)
     tell(listing)
     if view.form in TABLES and sys.stdout.isatty() and listing.rows:
-        print_table(Table(listing, terminal_width(view)))
+        print_table(TextTable(listing, terminal_width(view)))
         return
     sys.stdout.write(render(listing, view.form))
     if view.form in TABLES and not listing.rows:
@@ -61,10 +61,10 @@ def nothing(listing: Listing) -> str:
 
 def terminal_width(view: View) -> int | None:
     """How wide a table may be; None: as wide as it needs to be."""
-    return None if view.form is Form.WIDE else shutil.get_terminal_size().columns
+    return None if view.form is OutputFormat.WIDE else shutil.get_terminal_size().columns
 
 
-def print_table(table: Table) -> None:
+def print_table(table: TextTable) -> None:
     """Write a table to the terminal."""
     console().print(styled(table.lines()), soft_wrap=True)
 
@@ -109,7 +109,7 @@ def _column(listing: Listing, name: str, option: str) -> Column:
 # ---- forms ----
 
 
-def render(listing: Listing, form: Form, at: str | None = None, *, header: bool = True) -> str:
+def render(listing: Listing, form: OutputFormat, at: str | None = None, *, header: bool = True) -> str:
     """A listing as text that ends with a newline, or is empty.
 
     Args:
@@ -118,13 +118,13 @@ def render(listing: Listing, form: Form, at: str | None = None, *, header: bool 
         at: time of the reading, where readings are repeated: JSON then becomes one line a reading.
         header: whether CSV begins with the names of the columns.
     """
-    if form is Form.CSV:
+    if form is OutputFormat.CSV:
         return _csv(listing, at, header=header)
     if form in TABLES:
-        block = plain(Table(listing).lines()) if listing.rows else ""
+        block = unstyled(TextTable(listing).lines()) if listing.rows else ""
         return block if at is None else f"{at}\n{block or nothing(listing)}\n"
     rows = [as_json(listing, row) for row in listing.rows]
-    if form is Form.JSONL:
+    if form is OutputFormat.JSONL:
         return "".join(_line(row if at is None else {AT: at, **row}) for row in rows)
     return json_text(rows, indent=2) + "\n" if at is None else _line({AT: at, "rows": rows})
 

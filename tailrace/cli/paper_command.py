@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tailrace.cli.experiment_command import interruptible
-from tailrace.cli.options import Form, View
+from tailrace.cli.options import OutputFormat, View
 from tailrace.cli.output import TABLES, show
 from tailrace.cli.start.drawing import draw_alone
 from tailrace.experiments.plan.seeds import parse_seeds
@@ -103,7 +103,7 @@ def run_papers(
     draw_alone()
     check_scale(scale)
     seeds = seeds_of(seed)
-    if view.form not in (*TABLES, Form.JSON) or view.columns or view.sort_by:
+    if view.form not in (*TABLES, OutputFormat.JSON) or view.columns or view.sort_by:
         raise SpecError("paper: expected -o table, wide or json; --columns and --sort-by go with paper list")
     display = Display(sys.stderr)
     chosen = select(wanted)
@@ -122,7 +122,7 @@ def run_papers(
             _draw(document, files_of(out / scale / name, name), display)
             if view.form in TABLES:
                 _show(document, view)
-    if view.form is Form.JSON:
+    if view.form is OutputFormat.JSON:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(documents), indent=1).decode() + "\n")
     if page is not None:
         (write_page if _is_file(page) else write_pages)(documents, out / scale, page)

@@ -55,7 +55,7 @@ def run(
     At --stop-at the run stands still, and `tailrace tables` and the others look at its switches until a line
     is entered: tailrace run --scheme flowcut --target virtual --stop-at 20us
     """
-    from tailrace.cli.experiment_command import Output, open_prompt, run_one, run_seeds, with_ranks
+    from tailrace.cli.experiment_command import ResultOutput, open_prompt, run_one, run_seeds, with_ranks
     from tailrace.experiments.plan.experiment_file import read_experiment
     from tailrace.spec import SpecError
 
@@ -68,11 +68,11 @@ def run(
         if len(chosen.seeds) > 1 and (cli or stop_at or processes != 1):
             raise SpecError("--seed: several do not go together with --cli, --stop-at and --ranks")
         if cli:
-            open_prompt(chosen, Output(out, view, pcap))
+            open_prompt(chosen, ResultOutput(out, view, pcap))
         elif len(chosen.seeds) > 1:
-            run_seeds(chosen, Output(out, view, pcap))
+            run_seeds(chosen, ResultOutput(out, view, pcap))
         else:
-            run_one(chosen, Output(out, view, pcap), stop_at or (), processes)
+            run_one(chosen, ResultOutput(out, view, pcap), stop_at or (), processes)
 
 
 def register(app: typer.Typer) -> None:

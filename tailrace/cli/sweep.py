@@ -49,7 +49,7 @@ def sweep(
 
     tailrace sweep it.toml --scheme ecmp,spray --set seed=1..5 --workers 4
     """
-    from tailrace.cli.experiment_command import Output, run_sweep
+    from tailrace.cli.experiment_command import ResultOutput, run_sweep
     from tailrace.experiments.plan.experiment_file import read_experiment
     from tailrace.experiments.plan.spec_list import split_schemes
     from tailrace.spec import SpecError
@@ -69,7 +69,7 @@ def sweep(
         if "scheme" in parsed:
             values = {"scheme": parsed["scheme"][0], **values}
     chosen = read_experiment(experiment, scale, values)
-    run_sweep(chosen, parsed, Output(out, view), Where(workers, cluster), again=again, store=store)
+    run_sweep(chosen, parsed, ResultOutput(out, view), Where(workers, cluster), again=again, store=store)
 
 
 def register(app: typer.Typer) -> None:

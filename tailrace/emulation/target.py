@@ -26,7 +26,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class TargetChoice:
     """The target, and why it was taken."""
 
     name: str
@@ -55,7 +55,7 @@ def _no_mininet() -> str:
     return ""
 
 
-def choose(wanted: str, probe: Callable[[], Machine] = probe_machine) -> Choice:
+def choose(wanted: str, probe: Callable[[], Machine] = probe_machine) -> TargetChoice:
     """The target to run on.
 
     Args:
@@ -66,16 +66,16 @@ def choose(wanted: str, probe: Callable[[], Machine] = probe_machine) -> Choice:
         TargetError: the wanted target cannot run here.
     """
     if wanted == "virtual":
-        return Choice("virtual", "as asked for")
+        return TargetChoice("virtual", "as asked for")
     machine = probe()
     if wanted == "auto":
         if machine.no_mininet:
-            return Choice("virtual", f"Mininet cannot run here: {machine.no_mininet}")
+            return TargetChoice("virtual", f"Mininet cannot run here: {machine.no_mininet}")
         if machine.has_bmv2:
-            return Choice("bmv2", f"{EXECUTABLE} is on PATH, and Mininet can run")
-        return Choice("native", f"Mininet can run, and {EXECUTABLE} is not on PATH")
+            return TargetChoice("bmv2", f"{EXECUTABLE} is on PATH, and Mininet can run")
+        return TargetChoice("native", f"Mininet can run, and {EXECUTABLE} is not on PATH")
     if machine.no_mininet:
         raise TargetError(f"target {wanted}: Mininet cannot run here: {machine.no_mininet}")
     if wanted == "bmv2" and not machine.has_bmv2:
         raise TargetError(f"target bmv2: {MISSING}")
-    return Choice(wanted, "as asked for")
+    return TargetChoice(wanted, "as asked for")

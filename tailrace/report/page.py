@@ -53,7 +53,7 @@ from tailrace.spec.errors import FileError
 from tailrace.spec.text import printable
 from tailrace.study.command import PROGRAM, RUN, checked
 from tailrace.study.run import installed_version
-from tailrace.tables.cell_text import Texts, texts_of
+from tailrace.tables.cell_text import ColumnTexts, texts_of
 from tailrace.topology import Topology
 
 _TEMPLATE = "page.html.j2"
@@ -269,7 +269,7 @@ def _group(group: Group, numbers: Iterator[int]) -> GroupView:
     )
 
 
-def _cells(texts: Texts) -> list[str]:
+def _cells(texts: ColumnTexts) -> list[str]:
     """The cells of a column; what stands out is bold."""
     return [
         Markup("<b>{}</b>").format(cell) if strong else cell

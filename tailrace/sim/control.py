@@ -27,7 +27,7 @@ def reaction_ns(topology: Topology, frame_bytes: int) -> int:
     return REACTION_RTTS * base_rtt_ns(topology, frame_bytes)
 
 
-class Control(Protocol):
+class ControlPlane(Protocol):
     """A controller, of switches that hold already what they should while nothing has failed."""
 
     @property

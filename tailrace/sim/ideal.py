@@ -30,14 +30,14 @@ from tailrace.topology.index import Peer
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class LinkHop:
     """A link on a path: rate and one-way propagation delay."""
 
     rate_bps: int
     delay_ns: int
 
 
-_Best = tuple[float, int, tuple[Hop, ...]]
+_Best = tuple[float, int, tuple[LinkHop, ...]]
 """A path: rate of its slowest link, its delay below zero, its links."""
 
 _NOWHERE: _Best = (math.inf, 0, ())
@@ -74,7 +74,7 @@ class Ideal:
             known = self._times_ns[key] = self._exact_ns(self.path(source, target), flow.bytes)
         return known
 
-    def _exact_ns(self, path: Sequence[Hop], size_bytes: int) -> int:
+    def _exact_ns(self, path: Sequence[LinkHop], size_bytes: int) -> int:
         """The ideal completion time on a path."""
         total, largest = wire_bytes(size_bytes, self._mtu_bytes)
         slowest = min(hop.rate_bps for hop in path)
@@ -87,9 +87,9 @@ class Ideal:
         exact = NS_BITS * (Fraction(total, slowest) + forwarding) + delay_ns
         return max(1, round(exact))
 
-    def path(self, source: Host, target: Host) -> tuple[Hop, ...]:
+    def path(self, source: Host, target: Host) -> tuple[LinkHop, ...]:
         """The links from one host to another."""
-        ends = Hop(source.rate_bps, source.delay_ns), Hop(target.rate_bps, target.delay_ns)
+        ends = LinkHop(source.rate_bps, source.delay_ns), LinkHop(target.rate_bps, target.delay_ns)
         return (ends[0], *self._switch_path(source.switch, target.switch)[2], ends[1])
 
     def _switch_path(self, start: str, end: str) -> _Best:
@@ -109,6 +109,6 @@ class Ideal:
                 best = value, peer, rest
         assert best is not None, f"there is no path from {start} to {end}"
         value, peer, rest = best
-        found = (*value, (Hop(peer.rate_bps, peer.delay_ns), *rest[2]))
+        found = (*value, (LinkHop(peer.rate_bps, peer.delay_ns), *rest[2]))
         self._between[start, end] = found
         return found

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
-from tailrace.controller.faulty_paths import FaultyPaths
+from tailrace.controller.faulty_paths import PathSuppressor
 from tailrace.p4rt.digests import DigestMessage
 from tailrace.p4rt.inprocess import InProcess, InProcessSwitch
 from tailrace.p4rt.programs import P4Program
@@ -24,7 +24,7 @@ from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
 
 
-class Network(Protocol):
+class ControlledNetwork(Protocol):
     """Switches and one clock, which stands still while anybody is called: sim.network.Network is one."""
 
     @property
@@ -56,12 +56,12 @@ Configure = Callable[[Down, Collection[str]], None]
 """Makes some switches, by name, hold what they should while the given ends of links are dead."""
 
 
-class Told:
+class IdealController:
     """Of one network, which is not running yet."""
 
     def __init__(
         self,
-        network: Network,
+        network: ControlledNetwork,
         program: P4Program,
         watcher: Watcher,
         configure: Configure,
@@ -81,7 +81,7 @@ class Told:
         self._watcher = watcher
         self._configure = configure
         self._delay_ns = delay_ns
-        self._faulty = FaultyPaths(network, watcher, lambda: self.down, self._write)
+        self._faulty = PathSuppressor(network, watcher, lambda: self.down, self._write)
         self._dead: Counter[LinkEnd] = Counter()  # by how many faults, as far as the controller knows
         # by time: what dies (1) and what comes back (-1)
         self._changes: dict[int, list[tuple[LinkEnd, int]]] = {}

@@ -52,7 +52,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     sample_ns: int | None = None
     watch: tuple[int, ...] = ()
     background: frozenset[int] = frozenset()
-    live: Live | None = None
+    live: RealControllerConfig | None = None
 
     @property
     def switches(self) -> Target:
@@ -110,7 +110,7 @@ def check_real_time(job: Job) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class RealControllerConfig:
     """The controller that runs in real time; None where the spec leaves it open."""
 
     latency_ns: int | None = None

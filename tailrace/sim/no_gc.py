@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def gc_disabled() -> Iterator[None]:
     """Looks for no cycles meanwhile: each look would go through all objects that are alive."""
     looked = gc.isenabled()
     gc.disable()

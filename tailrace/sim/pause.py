@@ -20,7 +20,7 @@ from tailrace.controller import runfile
 from tailrace.controller.runfile import RunFile, RunSwitch
 from tailrace.sim.network.ranks import RankLostError
 from tailrace.sim.network.serve import serving
-from tailrace.sim.run import Standing
+from tailrace.sim.run import PausedRun
 from tailrace.spec.units import format_time
 
 LOOPBACK = "127.0.0.1"
@@ -69,7 +69,7 @@ async def _in_thread(wait: Callable[[], None]) -> None:
 
 
 @contextlib.contextmanager
-def _announced(standing: Standing, port: int) -> Iterator[None]:
+def _announced(standing: PausedRun, port: int) -> Iterator[None]:
     """The run file, for as long as the switches can be reached."""
     job, switches = standing.job, standing.network.topology.switches
     program = job.scheme.program
@@ -96,7 +96,7 @@ def _announced(standing: Standing, port: int) -> Iterator[None]:
         runfile.remove()
 
 
-def _instructions(standing: Standing, port: int) -> str:
+def _instructions(standing: PausedRun, port: int) -> str:
     switches = standing.network.topology.switches
     first = switches[0]
     addresses = ", ".join(dict.fromkeys([f"{LOOPBACK}:{port}", *standing.elsewhere.values()]))
@@ -109,7 +109,7 @@ def _instructions(standing: Standing, port: int) -> str:
     )
 
 
-def let_inspect(say: Callable[[str], None], wait: Callable[[], None]) -> Callable[[Standing], None]:
+def let_inspect(say: Callable[[str], None], wait: Callable[[], None]) -> Callable[[PausedRun], None]:
     """What a stopped run is to do.
 
     Args:
@@ -120,7 +120,7 @@ def let_inspect(say: Callable[[str], None], wait: Callable[[], None]) -> Callabl
         a function for `Stops`; it raises RunFileError where the run file cannot be written.
     """
 
-    async def stand(standing: Standing) -> None:
+    async def stand(standing: PausedRun) -> None:
         async with serving(standing.network, f"{LOOPBACK}:0") as port:
             with _announced(standing, port):
                 say(_instructions(standing, port))
@@ -130,7 +130,7 @@ def let_inspect(say: Callable[[str], None], wait: Callable[[], None]) -> Callabl
     return lambda standing: asyncio.run(stand(standing))
 
 
-def serve_part(standing: Standing) -> None:
+def serve_part(standing: PausedRun) -> None:
     """What a rank that is not the first does at a stop: serves its switches until the first goes on."""
     network = standing.network
 

@@ -101,7 +101,7 @@ def served(nic: Nic, job: Job) -> bool:
     )
 
 
-class Teller:
+class ProgressReporter:
     """Reports how far a run is, seldom enough to cost nothing that matters."""
 
     def __init__(self, network: Network, job: Job, nics: Sequence[Nic], report: Report) -> None:

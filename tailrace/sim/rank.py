@@ -4,7 +4,7 @@
     python -m tailrace.sim.rank NUMBER RANKS SOCKET MEMORY JOB
 
 where it is not forked. The last three are descriptors: of a socket to the first rank, of the memory that all
-share, and of a file with a pickled `Part`.
+share, and of a file with a pickled `RankJob`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pathlib import Path
 
 from tailrace.sim.errors import RunError
 from tailrace.sim.network.ranks import RankLostError, SharedMemory
-from tailrace.sim.ranks import BAD_INPUT, NAME, Part
-from tailrace.sim.run import Standing, run_part
+from tailrace.sim.ranks import BAD_INPUT, NAME, RankJob
+from tailrace.sim.run import PausedRun, run_part
 from tailrace.spec import SpecError, plugins
 
 
-def _read(job: int) -> Part:
+def _read(job: int) -> RankJob:
     """The job.
 
     Raises:
@@ -36,18 +36,18 @@ def _read(job: int) -> Part:
             part = pickle.loads(file)  # noqa: S301 - our own process has made it
         except (AttributeError, ImportError, pickle.UnpicklingError) as error:
             raise SpecError(f"ranks: only plug-ins can add to what several processes run: {error}") from error
-    assert isinstance(part, Part)
+    assert isinstance(part, RankJob)
     return part
 
 
-def _serve(standing: Standing) -> None:
+def _serve(standing: PausedRun) -> None:
     # whoever does not stop needs no server
     from tailrace.sim.pause import serve_part
 
     serve_part(standing)
 
 
-def run_rank(number: int, ranks: int, first: socket.socket, memory: int, read: Callable[[], Part]) -> int:
+def run_rank(number: int, ranks: int, first: socket.socket, memory: int, read: Callable[[], RankJob]) -> int:
     """Runs a part to its end, and waits to be ended; 1 where it failed.
 
     Args:

@@ -42,7 +42,7 @@ _DEATH_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RankJob:
     """What each rank is told: the job, and where all of them stop."""
 
     job: Job
@@ -102,7 +102,7 @@ class _Rank:
 
 
 @contextmanager
-def other_ranks(part: Part, ranks: int) -> Iterator[SharedMemory]:
+def other_ranks(part: RankJob, ranks: int) -> Iterator[SharedMemory]:
     """All ranks but the first, and what carries messages to them; they have gone when the block ends.
 
     Raises:
@@ -141,7 +141,7 @@ def _file(name: str, stack: ExitStack) -> int:
     return descriptor
 
 
-def _pickled(part: Part) -> bytes:
+def _pickled(part: RankJob) -> bytes:
     try:
         return pickle.dumps(part)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -175,7 +175,7 @@ def _fork(
     theirs: socket.socket,
     *,
     memory: int,
-    part: Part,
+    part: RankJob,
     ranks: int,
     others: Sequence[_Rank],
 ) -> _Forked:

@@ -22,7 +22,7 @@ from tailrace.p4rt.grpc_in_memory import ChannelModel, InMemoryGrpc
 from tailrace.schemes.resolved import Resolved
 from tailrace.schemes.watch import LinkEnd, SuppressedPath
 from tailrace.sim.control import reaction_ns
-from tailrace.sim.job import Job, Live
+from tailrace.sim.job import Job, RealControllerConfig
 from tailrace.sim.network import Network
 from tailrace.sim.network.loop import VirtualLoop
 from tailrace.spec.constants import NS_PER_S
@@ -45,10 +45,12 @@ def usual_interval_ns(job: Job) -> int:
     return reaction_ns(job.topology, job.scheme.frame_bytes) // (Timing().missed + 1)
 
 
-class LiveController:
+class RealController:
     """Of one network, which is not running yet, in one process."""
 
-    def __init__(self, network: Network, job: Job, live: Live, happened: Callable[[Event], None]) -> None:
+    def __init__(
+        self, network: Network, job: Job, live: RealControllerConfig, happened: Callable[[Event], None]
+    ) -> None:
         """`happened` is told what the controller tells."""
         self._network, self._job, self._happened = network, job, happened
         self._loop = VirtualLoop(network)

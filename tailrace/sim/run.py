@@ -19,22 +19,22 @@ from tailrace.p4rt import counters, programs
 from tailrace.p4rt.events import Event
 from tailrace.schemes.intent import intent
 from tailrace.schemes.watch import SuppressedPath
-from tailrace.sim.control import Control, reaction_ns
+from tailrace.sim.control import ControlPlane, reaction_ns
 from tailrace.sim.errors import RunError
 from tailrace.sim.faults import VirtualFaults
-from tailrace.sim.ideal_controller import Told
+from tailrace.sim.ideal_controller import IdealController
 from tailrace.sim.job import Job
 from tailrace.sim.link_faults import last_change_ns
 from tailrace.sim.network import Network
 from tailrace.sim.network.deadlock import Stuck
-from tailrace.sim.network.observation import Watch
-from tailrace.sim.network.ranks import RankLostError, Transport
+from tailrace.sim.network.observation import FlowWatch
+from tailrace.sim.network.ranks import RankLostError, RankTransport
 from tailrace.sim.nics import attach_nics, gaps_seen, learned, records
-from tailrace.sim.no_gc import uncollected
+from tailrace.sim.no_gc import gc_disabled
 from tailrace.sim.outcome import DataSeen, Outcome, Progress, RankWork, Report
 from tailrace.sim.pfc import waits
-from tailrace.sim.progress import Teller, limit_ns, served, stalled_ns
-from tailrace.sim.ranks import Part, other_ranks
+from tailrace.sim.progress import ProgressReporter, limit_ns, served, stalled_ns
+from tailrace.sim.ranks import RankJob, other_ranks
 from tailrace.sim.switches import guard_hosts, pfc_counts, switch_config
 from tailrace.sim.timeline_tables import path_table, queue_table
 from tailrace.sim.timelines import Timelines
@@ -58,7 +58,7 @@ whether switches are deadlocked, where they pause each other.
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PausedRun:
     """A run that stands still: its network, its job, the ends of links that its controller knows dead, and
     the paths that it suppresses. `elsewhere` are addresses of P4Runtime of switches in other ranks, by name.
     """
@@ -71,14 +71,14 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Stops:
+class Breakpoints:
     """Where runs stop, in virtual ns, before anything but faults happens then, and what is done meanwhile."""
 
     times_ns: tuple[int, ...]
-    halt: Callable[[Standing], None]
+    halt: Callable[[PausedRun], None]
 
 
-MakeControl = Callable[[Network, Job, Callable[[Event], None]], Control]
+MakeControl = Callable[[Network, Job, Callable[[Event], None]], ControlPlane]
 """Makes the controller of a network that is not running yet; the last argument is told what it tells."""
 
 
@@ -109,9 +109,9 @@ class VirtualBackend:
     def __init__(
         self,
         observe: Callable[[Network], None] | None = None,
-        stops: Stops | None = None,
+        stops: Breakpoints | None = None,
         *,
-        ranks: int | Transport = 1,
+        ranks: int | RankTransport = 1,
         control: MakeControl | None = None,
         afterwards: Callable[[Network], None] | None = None,
     ) -> None:
@@ -149,12 +149,12 @@ class VirtualBackend:
         if not isinstance(ranks, int):
             with _in_one_line():
                 return _Run(job, report, ranks).measure(None, None)
-        part = Part(job, () if self._stops is None else self._stops.times_ns)
+        part = RankJob(job, () if self._stops is None else self._stops.times_ns)
         with other_ranks(part, ranks) as transport, _in_one_line():
             return _Run(job, report, transport).measure(None, self._stops)
 
 
-def run_part(part: Part, transport: Transport, halt: Callable[[Standing], None]) -> None:
+def run_part(part: RankJob, transport: RankTransport, halt: Callable[[PausedRun], None]) -> None:
     """Runs one rank that is not the first to its end; what it measured goes to the others.
 
     Args:
@@ -165,7 +165,7 @@ def run_part(part: Part, transport: Transport, halt: Callable[[Standing], None])
         RankLostError: another rank has gone.
     """
     with _in_one_line():
-        _Run(part.job, lambda _progress: None, transport).measure(None, Stops(part.stops_ns, halt))
+        _Run(part.job, lambda _progress: None, transport).measure(None, Breakpoints(part.stops_ns, halt))
 
 
 @contextmanager
@@ -187,7 +187,7 @@ class _Run:
         self,
         job: Job,
         report: Report,
-        transport: Transport | None = None,
+        transport: RankTransport | None = None,
         *,
         control: MakeControl | None = None,
         afterwards: Callable[[Network], None] | None = None,
@@ -205,7 +205,7 @@ class _Run:
         self._observed_hops = 0
         self._deadlock: tuple[Stuck, ...] = ()
 
-    def measure(self, observe: Callable[[Network], None] | None, stops: Stops | None) -> Outcome:
+    def measure(self, observe: Callable[[Network], None] | None, stops: Breakpoints | None) -> Outcome:
         """Build the network, run it, read what it counted."""
         self._report(Progress("starting"))
         began_s = time.perf_counter()
@@ -233,12 +233,12 @@ class _Run:
             if self._job.sample_ns is not None:
                 network.sample(self._job.sample_ns)
             watches = self._watches(network)
-            teller = Teller(network, self._job, nics, self._report)
+            teller = ProgressReporter(network, self._job, nics, self._report)
             if stops is not None:
                 self._schedule_stops(network, control, teller, stops)
             network.everywhere(None)  # until all are ready
             before = _Moment.now(network)
-            with uncollected():
+            with gc_disabled():
                 self._go(network, nics, teller, last_ns)
             control.check()
             took = _Moment.now(network) - before - self._stood
@@ -259,7 +259,7 @@ class _Run:
     ) -> None:
         """Makes all switches, or some, hold what they should while the links in `down` are dead."""
         own = {item.name for item in network.switches if names is None or item.name in names}
-        with uncollected():
+        with gc_disabled():
             wanted = intent(
                 self._topology,
                 self._scheme,
@@ -270,7 +270,7 @@ class _Run:
             )
             install_all(network.p4rt, wanted)
 
-    def _watches(self, network: Network) -> dict[int, Watch]:
+    def _watches(self, network: Network) -> dict[int, FlowWatch]:
         """Watches of the flows whose paths are wanted, by number of the flow."""
         flows = {flow.id: flow for flow in self._job.flows}
         watches = {}
@@ -282,18 +282,18 @@ class _Run:
             watches[number] = network.watch_flow(flow.src, flow.dst)
         return watches
 
-    def _control(self, network: Network) -> Control:
+    def _control(self, network: Network) -> ControlPlane:
         """The controller, at work."""
-        control: Control
+        control: ControlPlane
         if self._make_control is not None:
             control = self._make_control(network, self._job, self._happened)
         elif self._job.live is not None:
             # gRPC takes longer to load than many a run takes
-            from tailrace.sim.real_controller import LiveController
+            from tailrace.sim.real_controller import RealController
 
-            control = LiveController(network, self._job, self._job.live, self._happened)
+            control = RealController(network, self._job, self._job.live, self._happened)
         else:
-            control = Told(
+            control = IdealController(
                 network,
                 self._program,
                 self._paths,
@@ -308,13 +308,15 @@ class _Run:
         self._events.append(event)
         self._report(Progress("traffic", note=event.text))
 
-    def _schedule_stops(self, network: Network, control: Control, teller: Teller, stops: Stops) -> None:
+    def _schedule_stops(
+        self, network: Network, control: ControlPlane, teller: ProgressReporter, stops: Breakpoints
+    ) -> None:
         def stop() -> None:
             began, hops = _Moment.now(network), network.traffic().packet_hops
             # nobody who looks is to be told instead of the run's own controller
             control.catch_up()
             teller.tell_now(network.now_ns, network.events, "stopped")
-            standing = Standing(network, self._job, control.down, tuple(control.suppressed))
+            standing = PausedRun(network, self._job, control.down, tuple(control.suppressed))
             if network.rank == 0:
                 addresses: dict[str, str] = {}
                 for each in network.everywhere(addresses):
@@ -332,7 +334,7 @@ class _Run:
 
     # ---- while it runs, and after ----
 
-    def _go(self, network: Network, nics: list[Nic], teller: Teller, last_ns: int) -> None:
+    def _go(self, network: Network, nics: list[Nic], teller: ProgressReporter, last_ns: int) -> None:
         """Runs until nothing is left to do, all flows are complete that somebody waits for, or `last_ns`."""
         step_ns = LOOK_RTTS * base_rtt_ns(self._topology, self._scheme.frame_bytes)
         # a link that fails empties queues, so until then nothing is for good

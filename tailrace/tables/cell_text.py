@@ -21,7 +21,7 @@ Unit = tuple[int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
+class ColumnTexts:
     """A column as it is shown; `right`: it holds numbers, which are aligned at their end; `strong`: the
     cells that stand out.
     """
@@ -38,7 +38,7 @@ def short_name(column: Column) -> str:
     return column.name.removesuffix(_TIME_SUFFIX) if column.is_time else column.name
 
 
-def texts_of(listing: Listing) -> list[Texts]:
+def texts_of(listing: Listing) -> list[ColumnTexts]:
     """The columns that have something to show in some row, or were asked for; all where there is no row."""
     units = _units(listing)
     return [
@@ -60,7 +60,7 @@ def _is_number(value: Value) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _texts(listing: Listing, column: Column, units: dict[str, Unit]) -> Texts:
+def _texts(listing: Listing, column: Column, units: dict[str, Unit]) -> ColumnTexts:
     values = [row.get(column.name) for row in listing.rows]
     right = column.show is not None or (
         any(map(_is_number, values)) and all(value is None or _is_number(value) for value in values)
@@ -71,7 +71,7 @@ def _texts(listing: Listing, column: Column, units: dict[str, Unit]) -> Texts:
     if column.grouped:
         cells = [cell if cell != before else "" for cell, before in zip(cells, [None, *cells], strict=False)]
     strong = tuple(_is_strong(column, row.get(listing.best)) for row in listing.rows)
-    return Texts(column, title, tuple(cells), right, strong)
+    return ColumnTexts(column, title, tuple(cells), right, strong)
 
 
 def _is_strong(column: Column, best: Value) -> bool:

@@ -18,7 +18,7 @@ def identity(listing: Listing, row: Row) -> Identity:
     return tuple(text_of(row.get(name)) for name in keys)
 
 
-class Rates:
+class RateColumns:
     """Adds to every running count its growth a second since the last reading of the same row."""
 
     def __init__(self) -> None:

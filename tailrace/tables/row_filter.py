@@ -43,7 +43,7 @@ _MAX_DEPTH = 100
 _RENAMED = {"out": "suppressed", "out_left_ns": "suppressed_left_ns"}
 
 
-class WhereError(SpecError):
+class RowFilterError(SpecError):
     """A filter that cannot be used. str() is one line that names the column, counted from 1."""
 
     def __init__(self, problem: str, text: str, position: int) -> None:
@@ -52,7 +52,7 @@ class WhereError(SpecError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Token:
+class _FilterToken:
     """`kind`: op, word, quoted, keyword or end."""
 
     kind: str
@@ -61,7 +61,7 @@ class _Token:
 
 
 @dataclass(frozen=True, slots=True)
-class _Test:
+class _Comparison:
     """One comparison; `op` is empty for a bare name."""
 
     name: str
@@ -86,16 +86,16 @@ class _Any:
     parts: tuple[_Node, ...]
 
 
-_Node = _Test | _Not | _All | _Any
+_Node = _Comparison | _Not | _All | _Any
 
 
-class Where:
+class RowFilter:
     """A parsed filter."""
 
     def __init__(self, text: str) -> None:
-        """Parses. Raises WhereError."""
+        """Parses. Raises RowFilterError."""
         self.text = text
-        self._tree = _Parser(text).parse()
+        self._tree = _FilterParser(text).parse()
 
     def apply(self, listing: Listing) -> Listing:
         """The listing with only the rows that pass.
@@ -105,17 +105,17 @@ class Where:
                 (an address that is none, say): without it a slip would look like an empty result.
         """
         known = {column.name for column in listing.columns} | listing.names
-        fits: dict[_Test, bool] = {}
+        fits: dict[_Comparison, bool] = {}
         for test in _tests(self._tree):
             self._check_name(test, known)
         rows = [row for row in listing.rows if self._passes(self._tree, row, fits)]
         for test, fit in fits.items():
             if not fit:
                 kind = f"{test.name} cannot be compared by {test.op} with {' '.join(test.operands)!r}"
-                raise WhereError(kind, self.text, test.operand_at)
+                raise RowFilterError(kind, self.text, test.operand_at)
         return listing.replace_rows(rows)
 
-    def _check_name(self, test: _Test, known: set[str]) -> None:
+    def _check_name(self, test: _Comparison, known: set[str]) -> None:
         now = _RENAMED.get(test.name)
         if test.name not in known and now in known:
             warn_renamed("field", test.name, now)
@@ -126,9 +126,9 @@ class Where:
         if inner and any(name == inner or name.endswith("." + inner) for name in known):
             return
         hint = expected(test.name, sorted(known))
-        raise WhereError(f"no field {test.name!r}; {hint}", self.text, test.name_at)
+        raise RowFilterError(f"no field {test.name!r}; {hint}", self.text, test.name_at)
 
-    def _passes(self, node: _Node, row: Row, fits: dict[_Test, bool]) -> bool:
+    def _passes(self, node: _Node, row: Row, fits: dict[_Comparison, bool]) -> bool:
         if isinstance(node, _Not):
             return not self._passes(node.part, row, fits)
         if isinstance(node, _All):
@@ -141,7 +141,7 @@ class Where:
         return any(self._test(node, value, fits) for value in values)
 
     @staticmethod
-    def _test(test: _Test, value: Value, fits: dict[_Test, bool]) -> bool:
+    def _test(test: _Comparison, value: Value, fits: dict[_Comparison, bool]) -> bool:
         try:
             result = passes(value, test.op, test.operands)
         except MisfitError:
@@ -152,8 +152,8 @@ class Where:
         return result
 
 
-def _tests(node: _Node) -> Iterator[_Test]:
-    if isinstance(node, _Test):
+def _tests(node: _Node) -> Iterator[_Comparison]:
+    if isinstance(node, _Comparison):
         yield node
     elif isinstance(node, _Not):
         yield from _tests(node.part)
@@ -180,7 +180,7 @@ def _lookup(row: Row, name: str) -> Iterator[Value]:
                 )
 
 
-class _Parser:
+class _FilterParser:
     """Recursive descent over the tokens."""
 
     def __init__(self, text: str) -> None:
@@ -195,28 +195,28 @@ class _Parser:
             raise self._error("expected 'and', 'or' or the end", self._peek())
         return tree
 
-    def _split(self) -> list[_Token]:
+    def _split(self) -> list[_FilterToken]:
         tokens, at, text = [], 0, self._text
         while text[at:].strip():
             match = _TOKEN.match(text, at)
             if match is None:
                 at += len(text[at:]) - len(text[at:].lstrip())
                 slip = _SLIPS.get(text[at], "an open quote" if text[at] in "\"'" else "not understood")
-                raise WhereError(f"unexpected {text[at]!r} ({slip})", text, at)
+                raise RowFilterError(f"unexpected {text[at]!r} ({slip})", text, at)
             kind = str(match.lastgroup)
             found, start = match.group(kind), match.start(kind)
             if (kind == "word" and found in _SLIPS) or found in {"&&", "||"}:
-                raise WhereError(f"unexpected {found!r} ({_SLIPS[found[0]]})", text, start)
+                raise RowFilterError(f"unexpected {found!r} ({_SLIPS[found[0]]})", text, start)
             if kind == "word" and found in _KEYWORDS:
                 kind = "keyword"
-            tokens.append(_Token(kind, found[1:-1] if kind == "quoted" else found, start))
+            tokens.append(_FilterToken(kind, found[1:-1] if kind == "quoted" else found, start))
             at = match.end()
-        return [*tokens, _Token("end", "the end", len(text))]
+        return [*tokens, _FilterToken("end", "the end", len(text))]
 
-    def _peek(self) -> _Token:
+    def _peek(self) -> _FilterToken:
         return self._tokens[self._next]
 
-    def _take(self) -> _Token:
+    def _take(self) -> _FilterToken:
         token = self._tokens[self._next]
         self._next += token.kind != "end"
         return token
@@ -228,8 +228,8 @@ class _Parser:
             return True
         return False
 
-    def _error(self, problem: str, token: _Token) -> WhereError:
-        return WhereError(f"{problem}, found {token.text!r}", self._text, token.position)
+    def _error(self, problem: str, token: _FilterToken) -> RowFilterError:
+        return RowFilterError(f"{problem}, found {token.text!r}", self._text, token.position)
 
     def _chain(self, keyword: str, operand: Callable[[], _Node]) -> list[_Node]:
         parts = [operand()]
@@ -249,7 +249,7 @@ class _Parser:
         token = self._peek()
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise WhereError("nested too deeply", self._text, token.position)
+            raise RowFilterError("nested too deeply", self._text, token.position)
         try:
             if self._accept("keyword", "not"):
                 return _Not(self._part())
@@ -262,7 +262,7 @@ class _Parser:
         finally:
             self._depth -= 1
 
-    def _test(self) -> _Test:
+    def _test(self) -> _Comparison:
         name = self._take()
         if name.kind != "word":
             raise self._error("expected the name of a field", name)
@@ -270,26 +270,26 @@ class _Parser:
         if op.kind == "op" and op.text in _COMPARISONS:
             self._take()
             operand = self._operand()
-            return _Test(name.text, op.text, (operand.text,), name.position, operand.position)
+            return _Comparison(name.text, op.text, (operand.text,), name.position, operand.position)
         if self._accept("keyword", "has"):
             operand = self._operand()
-            return _Test(name.text, "has", (operand.text,), name.position, operand.position)
+            return _Comparison(name.text, "has", (operand.text,), name.position, operand.position)
         if self._accept("keyword", "in"):
             operands = self._operands()
-            return _Test(
+            return _Comparison(
                 name.text, "in", tuple(w.text for w in operands), name.position, operands[0].position
             )
         if op.kind in {"word", "quoted"}:
             raise self._error("expected a comparison such as ==", op)
-        return _Test(name.text, "", (), name.position, name.position)
+        return _Comparison(name.text, "", (), name.position, name.position)
 
-    def _operand(self) -> _Token:
+    def _operand(self) -> _FilterToken:
         token = self._take()
         if token.kind not in {"word", "quoted"}:
             raise self._error("expected a value", token)
         return token
 
-    def _operands(self) -> list[_Token]:
+    def _operands(self) -> list[_FilterToken]:
         if not self._accept("op", "("):
             return [self._operand()]
         operands = [self._operand()]

@@ -14,7 +14,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from tailrace.spec.text import printable
-from tailrace.tables.cell_text import Texts, short_name, texts_of
+from tailrace.tables.cell_text import ColumnTexts, short_name, texts_of
 from tailrace.tables.listing import Listing
 from tailrace.tables.rates import Identity, identity
 
@@ -37,13 +37,13 @@ Cells = dict[Identity, dict[str, str]]
 class _Laid:
     """A column and how wide it is, in characters."""
 
-    texts: Texts
+    texts: ColumnTexts
     least: int
     natural: int
     width: int
 
     @classmethod
-    def of(cls, texts: Texts, before: int) -> _Laid:
+    def of(cls, texts: ColumnTexts, before: int) -> _Laid:
         """As narrow as its words allow, and as wide as its cells are; at least as wide as it was before."""
         title = max(map(len, _PIECES.findall(texts.title)), default=0)
         cells = max(map(len, texts.cells), default=0)
@@ -61,7 +61,7 @@ def cells_of(listing: Listing) -> Cells:
     }
 
 
-class Table:
+class TextTable:
     """A listing as lines; widths that a table had `before` are kept, so that columns stand still."""
 
     def __init__(
@@ -120,7 +120,7 @@ class Table:
         return any(one.texts.column.grouped and one.texts.cells[number] for one in self._laid)
 
 
-def plain(lines: Iterator[list[Segment]]) -> str:
+def unstyled(lines: Iterator[list[Segment]]) -> str:
     """Lines without styles, and without blanks at their ends."""
     return "".join("".join(text for text, _ in line).rstrip() + "\n" for line in lines)
 
@@ -132,7 +132,7 @@ def styled(lines: Iterator[list[Segment]]) -> Text:
     return Text("\n", no_wrap=True).join(Text.assemble(*line) for line in lines)
 
 
-def _style(texts: Texts, number: int, old: dict[str, str] | None) -> str:
+def _style(texts: ColumnTexts, number: int, old: dict[str, str] | None) -> str:
     cell = texts.cells[number]
     if old is not None and old.get(texts.column.name) != cell:
         return CHANGED

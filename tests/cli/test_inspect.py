@@ -184,15 +184,15 @@ def test_only_buckets_that_hold_something_are_asked_for(
     """Registers tell which those are."""
     fabric.install()
     asked: list[int] = []
-    ask = query.Primary.ask
+    ask = query.PrimaryQueryClient.ask
 
     def count(
-        self: query.Primary, switch: str, op: str, indices: Sequence[int]
+        self: query.PrimaryQueryClient, switch: str, op: str, indices: Sequence[int]
     ) -> Iterator[tuple[int, bytes]]:
         asked.extend(indices)
         return ask(self, switch, op, indices)
 
-    monkeypatch.setattr(query.Primary, "ask", count)
+    monkeypatch.setattr(query.PrimaryQueryClient, "ask", count)
     assert tailrace("flows").err == "no flow is tracked now by 4 switches\n"
     assert asked == []
     fabric.switches["leaf1"].receive(1, data_frame("10.0.1.2", "10.0.2.3", sport=700, dport=4791))

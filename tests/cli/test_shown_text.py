@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from tailrace.cli.options import Form
+from tailrace.cli.options import OutputFormat
 from tailrace.cli.output import render
 from tailrace.tables.listing import Column, Listing, Row
-from tailrace.tables.table import Table, styled
+from tailrace.tables.table import TextTable, styled
 
 ANY = st.text(st.characters(), max_size=12)
 
@@ -25,12 +25,12 @@ def test_every_form_shows_and_does_nothing(name: str, texts: list[str]) -> None:
     columns = (Column("table", key=True), Column(name or "x"))
     rows: tuple[Row, ...] = tuple({"table": text, name or "x": {text: text}} for text in texts)
     listing = Listing("tables", columns, rows, title=name, caption=tuple(texts))
-    for form in Form:
+    for form in OutputFormat:
         for at in (None, "12:00"):
             text = render(listing, form, at)
             text.encode()
             assert text.replace("\n", "").isprintable(), form
-    assert [row["table"] for row in json.loads(render(listing, Form.JSON))] == texts
+    assert [row["table"] for row in json.loads(render(listing, OutputFormat.JSON))] == texts
     out = io.StringIO()
-    Console(file=out, width=80, color_system=None).print(styled(Table(listing, 80).lines()))
+    Console(file=out, width=80, color_system=None).print(styled(TextTable(listing, 80).lines()))
     assert out.getvalue().replace("\n", "").isprintable()

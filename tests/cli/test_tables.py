@@ -17,12 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.cli.options import Form
+from tailrace.cli.options import OutputFormat
 from tailrace.cli.output import render
 from tailrace.controller.inspect.flows import COLUMNS as FLOWS
 from tailrace.results.summary import OF_THE_RUN_ITSELF
 from tailrace.tables.listing import Column, Listing, Row
-from tailrace.tables.table import STRONG, Table, plain
+from tailrace.tables.table import STRONG, TextTable, unstyled
 from tests.cli.conftest import Command, Fabric, read_terminal
 from tests.cli.test_terminal import ROOT
 from tests.cli.test_terminal import plain as without_escapes
@@ -148,7 +148,7 @@ def test_a_flow_can_be_told_from_others_at_80_columns() -> None:
         "out_port": "3:spine1",
         "left": None,
     }
-    text = plain(Table(Listing("flows", FLOWS, (row,)), 80).lines())
+    text = unstyled(TextTable(Listing("flows", FLOWS, (row,)), 80).lines())
     assert {"switch", "sport", "from", "to", "state", "rtt_avg"} <= set(text.splitlines()[0].split())
     assert "\nhidden: src, dst, " in text
 
@@ -172,7 +172,7 @@ def test_any_listing_fits_any_terminal(
     titles, values = made
     columns = tuple(Column(f"c{n}", title=title or "t", rank=rank) for n, (title, rank) in enumerate(titles))
     rows = tuple({column.name: cell for column, cell in zip(columns, row, strict=True)} for row in values)
-    lines = plain(Table(Listing("things", columns, rows), width).lines()).splitlines()
+    lines = unstyled(TextTable(Listing("things", columns, rows), width).lines()).splitlines()
     assert max(map(len, lines)) <= width
     text = "".join("".join(lines).split())
     letters = {letter: text.count(letter) for letter in set(text)}
@@ -265,7 +265,7 @@ def test_no_rows_are_a_sentence(tailrace: Command, fabric: Fabric) -> None:
 
 def test_intervals_and_what_stands_out() -> None:
     """A value has its interval behind it, in its unit; a difference within its own is none; data has the ends."""
-    lines = list(Table(MEASURED).lines())
+    lines = list(TextTable(MEASURED).lines())
     texts = [" ".join("".join(text for text, _ in line).split()) for line in lines]
     assert texts == [
         "scheme fct (µs) ratio",
@@ -275,6 +275,6 @@ def test_intervals_and_what_stands_out() -> None:
     ]
     bold = [text.strip() for line in lines[1:] for text, style in line if style == STRONG]
     assert bold == ["9.00"]
-    rows = json.loads(render(MEASURED, Form.JSON))
+    rows = json.loads(render(MEASURED, OutputFormat.JSON))
     assert [row["low"] for row in rows] == [1000.0, 4000.0, None]
-    assert "none" not in render(MEASURED, Form.CSV)
+    assert "none" not in render(MEASURED, OutputFormat.CSV)

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from tailrace.cli.complete import complete_experiment, complete_specs
-from tailrace.cli.options import Form
+from tailrace.cli.options import OutputFormat
 from tailrace.cli.output import render
 from tailrace.tables.listing import Column, Listing
-from tailrace.tables.rates import Rates
-from tailrace.tables.table import CHANGED, Table, cells_of
+from tailrace.tables.rates import RateColumns
+from tailrace.tables.table import CHANGED, TextTable, cells_of
 from tests.cli.conftest import Command, Fabric, read_terminal
 from tests.switch.p4runtime.conftest import TIMEOUT_S
 
@@ -82,7 +82,7 @@ def listing(**counts: int) -> Listing:
 
 def changed(listing: Listing, before: Any = None) -> list[list[bool]]:
     """Whether cells stand out, by row."""
-    return [[style == CHANGED for _, style in line[::2]] for line in Table(listing).lines(before)][1:]
+    return [[style == CHANGED for _, style in line[::2]] for line in TextTable(listing).lines(before)][1:]
 
 
 def test_changed_cells_and_new_rows_stand_out() -> None:
@@ -96,7 +96,7 @@ def test_changed_cells_and_new_rows_stand_out() -> None:
 
 
 def test_rates() -> None:
-    rates = Rates()
+    rates = RateColumns()
     assert [row["count_per_s"] for row in rates.add(listing(a=10, b=5), 100.0).rows] == [None, None]
     second = rates.add(listing(a=30, b=4, c=1), 102.0)
     assert [column.name for column in second.columns] == ["name", "count", "count_per_s", "left_ns"]
@@ -106,35 +106,35 @@ def test_rates() -> None:
 @pytest.mark.parametrize(
     ("form", "text"),
     [
-        (Form.TABLE, "name  count  left (µs)\na        12       1.50\n"),
-        (Form.CSV, "name,count,left_ns\na,12,1500\n"),
-        (Form.JSONL, '{"name": "a", "count": 12, "left_ns": 1500}\n'),
-        (Form.JSON, '[\n  {\n    "name": "a",\n    "count": 12,\n    "left_ns": 1500\n  }\n]\n'),
+        (OutputFormat.TABLE, "name  count  left (µs)\na        12       1.50\n"),
+        (OutputFormat.CSV, "name,count,left_ns\na,12,1500\n"),
+        (OutputFormat.JSONL, '{"name": "a", "count": 12, "left_ns": 1500}\n'),
+        (OutputFormat.JSON, '[\n  {\n    "name": "a",\n    "count": 12,\n    "left_ns": 1500\n  }\n]\n'),
     ],
 )
-def test_forms(form: Form, text: str) -> None:
+def test_forms(form: OutputFormat, text: str) -> None:
     assert render(listing(a=12), form) == text
 
 
 @pytest.mark.parametrize(
     ("form", "text"),
     [
-        (Form.TABLE, ""),
-        (Form.WIDE, ""),
-        (Form.CSV, "name,count,left_ns\n"),
-        (Form.JSONL, ""),
-        (Form.JSON, "[]\n"),
+        (OutputFormat.TABLE, ""),
+        (OutputFormat.WIDE, ""),
+        (OutputFormat.CSV, "name,count,left_ns\n"),
+        (OutputFormat.JSONL, ""),
+        (OutputFormat.JSON, "[]\n"),
     ],
 )
-def test_forms_of_nothing(form: Form, text: str) -> None:
+def test_forms_of_nothing(form: OutputFormat, text: str) -> None:
     assert render(listing(), form) == text
 
 
 def test_repeated_json_is_one_line_a_reading() -> None:
-    assert render(listing(a=1), Form.JSON, "T") == (
+    assert render(listing(a=1), OutputFormat.JSON, "T") == (
         '{"at": "T", "rows": [{"name": "a", "count": 1, "left_ns": 1500}]}\n'
     )
-    assert render(listing(a=1), Form.CSV, "T", header=False) == "T,a,1,1500\n"
+    assert render(listing(a=1), OutputFormat.CSV, "T", header=False) == "T,a,1,1500\n"
 
 
 # ---- help and completion ----

@@ -10,7 +10,7 @@ from typing import Any
 
 from tailrace.controller.controller import Controller
 from tailrace.controller.reconcile import differences
-from tailrace.controller.session import State
+from tailrace.controller.session import SessionState
 from tailrace.controller.timing import Timing
 from tailrace.p4rt import programs
 from tailrace.p4rt.channel import SwitchAddress
@@ -73,7 +73,7 @@ async def until_held(controller: Controller) -> None:
 
 
 def all_ready(controller: Controller) -> bool:
-    return all(session.state is State.READY for session in controller.sessions.values())
+    return all(session.state is SessionState.READY for session in controller.sessions.values())
 
 
 class Served:

@@ -14,7 +14,7 @@ from finsy.proto import p4r
 
 from tailrace.controller.controller import Controller, Event
 from tailrace.controller.inband.relay import RelayServer
-from tailrace.controller.session import State
+from tailrace.controller.session import SessionState
 from tailrace.p4rt import programs
 from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.client import connect
@@ -70,9 +70,9 @@ def test_switch_restart(start_switch: SwitchStarter) -> None:
         session = controller.sessions["leaf1"]
         written = session.report
         switches["leaf1"].kill()
-        await until(lambda: session.state is State.LOST)
+        await until(lambda: session.state is SessionState.LOST)
         assert isinstance(session.error, UnreachableError)
-        assert controller.sessions["spine1"].state is State.READY
+        assert controller.sessions["spine1"].state is SessionState.READY
         switches["leaf1"].start()
         await controller.wait_ready(READY_S)
         assert (True, written) == (session.pushed, session.report)
@@ -132,7 +132,7 @@ def test_backup_takes_over(start_switch: SwitchStarter) -> None:
         second, events = controller_of(switches)
         await second.start()
         sessions = second.sessions.values()
-        await until(lambda: all(session.state is State.BACKUP for session in sessions))
+        await until(lambda: all(session.state is SessionState.BACKUP for session in sessions))
         assert {"backup"} == {event.kind for event in events}
         with pytest.raises(UnreachableError, match="leaf1: another controller is primary"):
             await second.ask("leaf1", "READ_PORT", 1)
@@ -144,8 +144,8 @@ def test_backup_takes_over(start_switch: SwitchStarter) -> None:
         assert len(await second.ask("leaf1", "READ_PORT", 1)) == 8
         again, _ = controller_of(switches)
         await again.start()
-        await until(lambda: all(session.state is State.BACKUP for session in again.sessions.values()))
-        assert all(session.state is State.READY for session in sessions)
+        await until(lambda: all(session.state is SessionState.BACKUP for session in again.sessions.values()))
+        assert all(session.state is SessionState.READY for session in sessions)
         await again.stop()
         await second.stop()
 

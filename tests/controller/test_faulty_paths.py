@@ -16,7 +16,7 @@ from finsy.proto import p4r
 from tailrace.controller.controller import Controller
 from tailrace.controller.inband.relay import RelayClient
 from tailrace.controller.reconcile import differences, read_all
-from tailrace.controller.session import State
+from tailrace.controller.session import SessionState
 from tailrace.controller.timing import Timing
 from tailrace.p4rt import programs
 from tailrace.p4rt.channel import SwitchAddress
@@ -242,7 +242,7 @@ def test_backup_hears_nothing() -> None:
         second, later = controller_of(addresses, FOR_EVER)
         await second.start()
         second.links_settled()
-        await until(lambda: all(s.state is State.BACKUP for s in second.sessions.values()))
+        await until(lambda: all(s.state is SessionState.BACKUP for s in second.sessions.values()))
         await find_faulty(first, leaf, PORT)
         await until(lambda: bool(kinds(heard)))
         await first.wait_ready(READY_S)

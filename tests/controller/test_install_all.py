@@ -11,7 +11,7 @@ import pytest
 from finsy import P4TableAction, P4TableEntry, P4TableMatch
 from finsy.proto import p4r
 
-from tailrace.controller.reconcile import Report, install, install_all, read_all
+from tailrace.controller.reconcile import ReconcileReport, install, install_all, read_all
 from tailrace.p4rt import programs, requests
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.endpoint import run_at_once
@@ -22,7 +22,7 @@ from tailrace.p4rt.status import Code, P4RtError
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
 from tailrace.sim.network import Network
-from tailrace.sim.network.endpoint import Endpoint
+from tailrace.sim.network.endpoint import SwitchEndpoint
 from tailrace.topology import parse_topology
 from tests.schemes.planned import intent
 
@@ -112,9 +112,9 @@ def test_what_was_filled_is_written_to_as_all_else(scheme: str, topology: str, s
 def test_a_second_install_writes_nothing_and_a_change_little() -> None:
     """What was filled is compared as all else is."""
     filled, _, intents = both("ecmp", LEAF_SPINE)
-    assert set(install_all(filled.p4rt, intents).values()) == {Report()}
+    assert set(install_all(filled.p4rt, intents).values()) == {ReconcileReport()}
     intents["leaf1"] = dataclasses.replace(intents["leaf1"], entities=intents["leaf1"].entities[:-1])
-    assert install_all(filled.p4rt, intents)["leaf1"] == Report(deleted=1)
+    assert install_all(filled.p4rt, intents)["leaf1"] == ReconcileReport(deleted=1)
 
 
 def _route(number: int, group: int) -> P4TableEntry:
@@ -188,6 +188,6 @@ def test_what_is_no_plain_entry_is_refused_as_a_write_of_it() -> None:
         assert said[1].endswith(said[0].partition(": ")[2] or said[0])
 
 
-def _routes(switch: Endpoint) -> int:
+def _routes(switch: SwitchEndpoint) -> int:
     request = p4r.Entity(table_entry=p4r.TableEntry(table_id=ECMP.table("ipv4_routes").preamble.id))
     return sum(len(part.entities) for part in switch.read(p4r.ReadRequest(entities=[request])))

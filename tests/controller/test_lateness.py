@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.controller import lldp
-from tailrace.controller.linkwatch import INDICES, Answers, LinkMonitor, Probe, link_names
+from tailrace.controller.linkwatch import INDICES, LinkMonitor, Liveness, Probe, link_names
 from tailrace.controller.timing import Timing
 from tailrace.topology import parse_topology
 
@@ -36,7 +36,7 @@ class Watched:
     """
 
     def __init__(self, delay: Delay, stalled: Stalled) -> None:
-        self.monitor, self.answers = LinkMonitor(TOPOLOGY, MISSED), Answers(SILENT)
+        self.monitor, self.answers = LinkMonitor(TOPOLOGY, MISSED), Liveness(SILENT)
         self.delay, self.stalled = delay, stalled
         self.dead: set[tuple[str, int]] = set()
         self.connected = set(NAMES)
@@ -195,7 +195,7 @@ def test_the_limit_is_learnt() -> None:
 
 def test_old_answers() -> None:
     """An answer to a question of an earlier round does not make this one count."""
-    answers = Answers(SILENT)
+    answers = Liveness(SILENT)
     first, _ = answers.round({"a"})
     second, late = answers.round({"a"})
     assert (first, second, late) == (1, 2, {"a": 1})

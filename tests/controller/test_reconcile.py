@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.controller.reconcile import (
-    Report,
+    ReconcileReport,
     differences,
     everything,
     has_mutable_default,
@@ -139,7 +139,7 @@ def test_any_state(
     write_what_is_possible(switch, foreign)
     run_at_once(reconcile(switch, FLOWCUT, INTENTS[after]))
     assert wanted(after) == held(switch)
-    assert Report() == run_at_once(reconcile(switch, FLOWCUT, INTENTS[after]))
+    assert ReconcileReport() == run_at_once(reconcile(switch, FLOWCUT, INTENTS[after]))
     assert [] == run_at_once(differences(switch, FLOWCUT, INTENTS[after]))
 
 
@@ -167,7 +167,7 @@ def test_no_configuration_is_left(switch: InProcess) -> None:
     }
     left = run_at_once(read_all(switch, FLOWCUT))
     assert initial == {e.table_entry.table_id: e.table_entry.action.action.action_id for e in left}
-    assert Report() == run_at_once(reconcile(switch, FLOWCUT, ()))
+    assert ReconcileReport() == run_at_once(reconcile(switch, FLOWCUT, ()))
 
 
 def test_routes_are_written_last_and_deleted_first() -> None:
@@ -194,13 +194,13 @@ def test_install_pushes_once() -> None:
     # RED is off in the intent as it is in the program
     assert len(INTENTS[0]) - 1 == report.writes
     assert FLOWCUT.cookie == run_at_once(endpoint.cookie())
-    assert (False, Report()) == run_at_once(install(endpoint, FLOWCUT, INTENTS[0]))
+    assert (False, ReconcileReport()) == run_at_once(install(endpoint, FLOWCUT, INTENTS[0]))
     ecmp = programs.load("ecmp")
     entities = intent(TOPOLOGY, parse_scheme("ecmp"), target("virtual"))["leaf1"].entities
     pushed, report = run_at_once(install(endpoint, ecmp, entities))
     assert pushed
     # the clone session of the other program outlived it, and is gone now
-    assert Report() == run_at_once(reconcile(endpoint, ecmp, entities))
+    assert ReconcileReport() == run_at_once(reconcile(endpoint, ecmp, entities))
 
 
 def test_install_all() -> None:
@@ -215,7 +215,7 @@ def test_install_all() -> None:
     assert changed["leaf1"].writes
     assert changed["spine2"].modified <= 1
     again = install_all(network.p4rt, fault)
-    assert {Report()} == set(again.values())
+    assert {ReconcileReport()} == set(again.values())
 
 
 class Fake:

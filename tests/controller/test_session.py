@@ -12,8 +12,8 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.controller import session as session_module
-from tailrace.controller.reconcile import Report
-from tailrace.controller.session import Hooks, Session, State
+from tailrace.controller.reconcile import ReconcileReport
+from tailrace.controller.session import Hooks, Session, SessionState
 from tailrace.p4rt import programs
 from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.status import Code
@@ -49,10 +49,10 @@ def test_who_was_not_primary_meanwhile_looks_again(again: bool, monkeypatch: pyt
     """What a session has read counts only if nobody else could write before it is ready (seed 19716 of soak)."""
     begun: list[asyncio.Event] = []
 
-    async def install(*_: Any) -> tuple[bool, Report]:
+    async def install(*_: Any) -> tuple[bool, ReconcileReport]:
         begun.append(asyncio.Event())
         await begun[-1].wait()
-        return False, Report()
+        return False, ReconcileReport()
 
     async def run() -> None:
         switch = Switch()
@@ -75,14 +75,14 @@ def test_who_was_not_primary_meanwhile_looks_again(again: bool, monkeypatch: pyt
         await until(lambda: len(begun) == 1)
         if again:
             switch.say(Code.ALREADY_EXISTS)
-            await until(lambda: made.state is State.BACKUP)
+            await until(lambda: made.state is SessionState.BACKUP)
             switch.say(Code.OK)
-            await until(lambda: made.state is State.PRIMARY)
+            await until(lambda: made.state is SessionState.PRIMARY)
             begun[0].set()
             await until(lambda: len(begun) == 2)
-            assert made.state is State.PRIMARY
+            assert made.state is SessionState.PRIMARY
         begun[-1].set()
-        await until(lambda: made.state is State.READY)
+        await until(lambda: made.state is SessionState.READY)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 

@@ -15,7 +15,7 @@ import polars
 import pytest
 
 from tailrace.cbuild.artifacts import PACKAGE
-from tailrace.cli.experiment_command import Output, run_several
+from tailrace.cli.experiment_command import ResultOutput, run_several
 from tailrace.cli.main import main
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.experiment_file import read_experiment, schemes_of
@@ -131,7 +131,7 @@ def test_several_at_a_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["compare", str(path), "--out", str(two), "--workers", "2"]) == 0
     assert "2 of 2 results were there already" in capsys.readouterr().err
     with pytest.raises(SpecError, match="--pcap: links are captured with one worker only"):
-        run_several(base(path), ["ecmp"], Output(two, pcap=True), workers=2)
+        run_several(base(path), ["ecmp"], ResultOutput(two, pcap=True), workers=2)
 
 
 def base(path: Path) -> Experiment:

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.figure import Figure
 
-from tailrace.cli.options import Form
+from tailrace.cli.options import OutputFormat
 from tailrace.cli.output import render
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.workloads.classes import BACKGROUND
@@ -125,7 +125,7 @@ def test_bad_words_stop_everything_at_once() -> None:
 def test_table_shows_every_figure() -> None:
     """A section a case, a row a scheme; nothing is cut off where standard output is no terminal."""
     _, done = run_compare()
-    text = render(make_table(done.results, "ecmp"), Form.TABLE)
+    text = render(make_table(done.results, "ecmp"), OutputFormat.TABLE)
     rows = [line.split() for line in text.splitlines() if any(name in line for name in FCT_MS)][1:]
     assert [row[0] for row in rows if len(row) == len(rows[0])] == ["clean", "link-slow"]
     assert [row[-len(rows[1])] for row in rows] == ["ecmp", "letflow", "flowcut"] * 2
@@ -144,7 +144,7 @@ def test_table_marks_what_cannot_be_trusted() -> None:
         return Outcome(records, 1.0, overload_reasons=("slow",))
 
     _, done = run_compare(odd, fault=[])
-    text = render(make_table(done.results, "ecmp"), Form.TABLE)
+    text = render(make_table(done.results, "ecmp"), OutputFormat.TABLE)
     assert text.count("(!)") == 3 + 1
     assert "not to be relied on" in text
     assert "FCT" not in text, "what no run has is no column"

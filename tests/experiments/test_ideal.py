@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tailrace.codec.sizes import HEADER_BYTES, wire_bytes
 from tailrace.hosts.flows.flow import FlowSpec
-from tailrace.sim.ideal import Hop, Ideal
+from tailrace.sim.ideal import Ideal, LinkHop
 from tailrace.topology import Host, Link, Switch, Topology, parse_topology
 
 RETH_BYTES = 16  # InfiniBand architecture, table 9-4: address 8, key 4, length 4
@@ -110,4 +110,4 @@ def test_widest_of_the_shortest_paths() -> None:
     )
     topology = Topology("diamond", "diamond", switches, hosts, links)
     path = Ideal(topology, 1024).path(*hosts)
-    assert path == (Hop(100, 0), Hop(50, 7), Hop(50, 7), Hop(100, 0))
+    assert path == (LinkHop(100, 0), LinkHop(50, 7), LinkHop(50, 7), LinkHop(100, 0))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tailrace.controller.reconcile import differences
-from tailrace.controller.session import DEFAULT_ELECTION_ID, State
+from tailrace.controller.session import DEFAULT_ELECTION_ID, SessionState
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.p4rt import programs
@@ -18,10 +18,10 @@ from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.inprocess import InProcess
 from tailrace.results.result import Result
 from tailrace.schemes.intent import intent
-from tailrace.sim.job import Job, Live
+from tailrace.sim.job import Job, RealControllerConfig
 from tailrace.sim.network import Network
 from tailrace.sim.outcome import Progress
-from tailrace.sim.real_controller import LiveController
+from tailrace.sim.real_controller import RealController
 from tailrace.sim.run import VirtualBackend
 from tailrace.spec import SpecError
 from tailrace.spec.schema import KeyProblemError
@@ -157,7 +157,7 @@ def test_what_it_cannot_do() -> None:
         VirtualBackend(ranks=2).run(job, lambda _progress: None)
 
 
-class Two(LiveController):
+class Two(RealController):
     """Two controllers of one network; the connections of both with a switch break at a time."""
 
     broken = "leaf2"
@@ -186,11 +186,11 @@ def test_a_divided_network_is_joined_again(broken: str, seed: int) -> None:
     made: list[Two] = []
 
     def control(network: Network, job: Job, happened: Any) -> Two:
-        made.append(Two(network, job, Live(), happened))
+        made.append(Two(network, job, RealControllerConfig(), happened))
         made[0].broken = broken
         return made[0]
 
-    ends: list[tuple[set[State], set[State]]] = []
+    ends: list[tuple[set[SessionState], set[SessionState]]] = []
 
     def look() -> None:
         both = (made[0].controller, made[0].second)
@@ -201,5 +201,8 @@ def test_a_divided_network_is_joined_again(broken: str, seed: int) -> None:
     backend = VirtualBackend(lambda network: network.call_at(END_NS, look), control=control)
     result = run(plan(make(values), "virtual"), backend, lambda _progress: None, label="it")
     assert "link-down" not in kinds(result)
-    assert ends in ([({State.READY}, {State.BACKUP})], [({State.BACKUP}, {State.READY})])
+    assert ends in (
+        [({SessionState.READY}, {SessionState.BACKUP})],
+        [({SessionState.BACKUP}, {SessionState.READY})],
+    )
     assert result.complete

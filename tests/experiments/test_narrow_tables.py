@@ -17,7 +17,7 @@ from tailrace.sim.job import Job
 from tailrace.sim.outcome import Outcome
 from tailrace.study.compare import compare, plans
 from tailrace.study.progress import Display
-from tailrace.tables.table import Table, plain
+from tailrace.tables.table import TextTable, unstyled
 from tests.experiments.fake import FakeBackend, record
 
 PFC = {"pauses": 1460, "mean_pause_ns": 20.2}
@@ -47,7 +47,7 @@ def shown(others: int, labels: tuple[str, str], **about: Any) -> str:
         *(Result("clean", f"{labels[0]}{n or ''}", plain_run.summary, plain_run.rows) for n in range(others)),
         Result("clean", labels[1], summary, last.rows),
     ]
-    lines = plain(Table(make_table(results, labels[0]), 80).lines())
+    lines = unstyled(TextTable(make_table(results, labels[0]), 80).lines())
     assert max(map(len, lines.splitlines())) <= 80
     return lines
 

@@ -31,8 +31,8 @@ from tailrace.results.result import read_summary
 from tailrace.results.summary import OF_THE_RUN_ITSELF
 from tailrace.sim import run as virtual_run
 from tailrace.sim.network.ranks import RankLostError, SharedMemory
-from tailrace.sim.ranks import NAME, Part
-from tailrace.sim.run import Standing, run_part
+from tailrace.sim.ranks import NAME, RankJob
+from tailrace.sim.run import PausedRun, run_part
 from tailrace.spec import SpecError
 from tests.long import ALL
 from tests.sim.network.rank_threads import leave, transports
@@ -48,7 +48,7 @@ WAIT_S = 300.0
 
 
 @contextmanager
-def in_threads(part: Part, ranks: int) -> Iterator[SharedMemory]:
+def in_threads(part: RankJob, ranks: int) -> Iterator[SharedMemory]:
     """In place of other processes."""
 
     def go(transport: SharedMemory, sockets: list[socket.socket]) -> None:
@@ -74,7 +74,7 @@ def in_threads(part: Part, ranks: int) -> Iterator[SharedMemory]:
                 thread.join()
 
 
-def _no_stop(_standing: Standing) -> None:
+def _no_stop(_standing: PausedRun) -> None:
     raise AssertionError("nobody asked for that")
 
 
@@ -303,7 +303,7 @@ def test_python_reaches_all_switches_of_a_stopped_run() -> None:
     entries: dict[str, int] = {}
     request = p4r.ReadRequest(entities=[p4r.Entity(table_entry=p4r.TableEntry())])
 
-    def look(standing: Standing) -> None:
+    def look(standing: PausedRun) -> None:
         network = standing.network
         for switch in network.topology.switches:
             request.device_id = switch.id

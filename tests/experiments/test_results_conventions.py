@@ -21,7 +21,7 @@ from tailrace.cli.store.results_command import OVER_SEEDS
 from tailrace.experiments.plan.spec_list import labels
 from tailrace.schemes.registry import parse_scheme
 from tailrace.tables.listing import Listing
-from tailrace.tables.table import Table, plain
+from tailrace.tables.table import TextTable, unstyled
 from tests.forked import command
 
 SMALL: tuple[str, ...] = (
@@ -59,13 +59,13 @@ def test_rows_that_differ_look_different() -> None:
     same: dict[str, Any] = {"scheme": "ecmp", "topology": SMALL[3], "workload": SMALL[5], "faults": ""}
     measured: dict[str, Any] = {"seeds": 1, "flows": 4, "fct_mean_ns": 2e4, "slowdown_p99": 1.5}
     rows = tuple({**same, **measured, "setting": f"transport={name}"} for name in ("gbn", "dctcp"))
-    shown = plain(Table(Listing("runs", OVER_SEEDS, rows), 80).lines())
+    shown = unstyled(TextTable(Listing("runs", OVER_SEEDS, rows), 80).lines())
     assert "gbn" in shown
     assert "dctcp" in shown
 
 
 def test_the_mean_over_the_first_scheme_is_shown_at_80_columns() -> None:
-    table = Table(tailrace.compare(None, ["ecmp", "flowcut"], **KEYS).table, 80)
+    table = TextTable(tailrace.compare(None, ["ecmp", "flowcut"], **KEYS).table, 80)
     titles = [column.texts.title for column in table._laid]
     assert "mean /ecmp" in titles
     assert "slowdown mean" in titles

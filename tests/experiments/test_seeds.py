@@ -14,7 +14,7 @@ from matplotlib.container import ErrorbarContainer
 
 import tailrace
 from tailrace.cli.main import main
-from tailrace.cli.options import Form
+from tailrace.cli.options import OutputFormat
 from tailrace.cli.output import render
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.seeds import MOST_SEED, MOST_SEEDS, parse_seeds, seeds_text
@@ -190,7 +190,9 @@ def test_means_and_paired_ratios() -> None:
 def test_the_same_results_give_the_same_table() -> None:
     """Draws have a seed of their own."""
     texts = {
-        render(make_table(compared("1..5").results, "ecmp"), form) for form in (Form.CSV,) for _ in range(2)
+        render(make_table(compared("1..5").results, "ecmp"), form)
+        for form in (OutputFormat.CSV,)
+        for _ in range(2)
     }
     assert len(texts) == 1
     assert "fct_mean_ns_low" in texts.pop()

@@ -30,7 +30,7 @@ from tailrace.experiments.plan.plan import plan
 from tailrace.results.result import Result
 from tailrace.results.summary import OF_THE_RUN_ITSELF
 from tailrace.sim.pause import Lines, let_inspect
-from tailrace.sim.run import Standing, Stops, VirtualBackend
+from tailrace.sim.run import Breakpoints, PausedRun, VirtualBackend
 from tailrace.study.run import run
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
@@ -39,7 +39,7 @@ WORDS = ("--target", "virtual", "--topology", TOPOLOGY, "--workload", WORKLOAD)
 SWITCHES = {"leaf1", "leaf2", "spine1", "spine2"}
 READY = "a line here goes on"
 LONG_S = 60.0
-Halt = Callable[[Standing], None]
+Halt = Callable[[PausedRun], None]
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def _own_run_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
 
 
-def measure(stops: Stops | None = None, **values: Any) -> Result:
+def measure(stops: Breakpoints | None = None, **values: Any) -> Result:
     words = {"scheme": "flowcut:buckets=16", "topology": TOPOLOGY, "workload": WORKLOAD}
     planned = plan(make({**words, **values}), "virtual")
     return run(planned, VirtualBackend(stops=stops), lambda _progress: None, label="it")
@@ -78,11 +78,11 @@ def test_a_stop_is_at_its_time_and_changes_nothing(
     """Every byte is accounted for at each of them."""
     stood_ps = []
 
-    def halt(standing: Standing) -> None:
+    def halt(standing: PausedRun) -> None:
         stood_ps.append(standing.network.now_ps)
         assert standing.network.account().balanced
 
-    stopped = measure(Stops(tuple(times_ns), halt), scheme=scheme, fault=fault)
+    stopped = measure(Breakpoints(tuple(times_ns), halt), scheme=scheme, fault=fault)
     assert same(stopped, measure(scheme=scheme, fault=fault))
     end_ns = stopped.summary.virtual_ns
     assert isinstance(end_ns, int)
@@ -124,7 +124,7 @@ def inspecting(
 def test_commands_look_into_a_stopped_run(capsys: pytest.CaptureFixture[str]) -> None:
     """All of them, at two stops, one of which is before any traffic; the run comes out as without."""
     shown: list[dict[str, Shown]] = []
-    stopped = measure(Stops((0, 30_000), inspecting(capsys, COMMANDS, shown)))
+    stopped = measure(Breakpoints((0, 30_000), inspecting(capsys, COMMANDS, shown)))
     before, later = shown
     for found in shown:
         assert {name: (one.status, one.told) for name, one in found.items()} == dict.fromkeys(
@@ -148,7 +148,7 @@ def test_links_that_are_dead_belong_to_what_is_intended(capsys: pytest.CaptureFi
     """As soon as the controller has learnt of them, and as long."""
     shown: list[dict[str, Shown]] = []
     measure(
-        Stops((100_000, 300_000), inspecting(capsys, ["diff", "tables"], shown)),
+        Breakpoints((100_000, 300_000), inspecting(capsys, ["diff", "tables"], shown)),
         fault=["link-down:link=leaf1-spine1,at=20us,until=200us"],
         workload="permutation:size=1MiB,peers=remote",
     )
@@ -183,7 +183,7 @@ def test_p4runtime_shell_looks_into_a_stopped_run() -> None:
         command = [str(python), "-c", SHELL, address, *ids]
         ended.append(subprocess.run(command, capture_output=True, text=True, check=False, timeout=LONG_S))
 
-    stopped = measure(Stops((20_000,), let_inspect(lambda _text: None, wait)))
+    stopped = measure(Breakpoints((20_000,), let_inspect(lambda _text: None, wait)))
     (process,) = ended
     lines = [line.split() for line in process.stdout.splitlines() if line[:1].isdigit()]
     assert [line[0] for line in lines] == ids, process.stderr

@@ -23,7 +23,7 @@ from tailrace.sim.control import REACTION_RTTS
 from tailrace.sim.link_faults import LinkDown
 from tailrace.sim.network import Network
 from tailrace.sim.outcome import Outcome, Progress
-from tailrace.sim.run import Standing, Stops, VirtualBackend
+from tailrace.sim.run import Breakpoints, PausedRun, VirtualBackend
 from tailrace.spec.errors import FileError
 from tailrace.topology import parse_topology
 from tailrace.topology.timing import base_rtt_ns, full_frame_bytes
@@ -80,7 +80,7 @@ def spoil(network: Network, until_ns: int) -> None:
 
 
 def run(
-    look: Look, *faults: LinkDown, scheme: str = SCHEME, stops: Stops | None = None
+    look: Look, *faults: LinkDown, scheme: str = SCHEME, stops: Breakpoints | None = None
 ) -> tuple[Outcome, list[str]]:
     """Traffic between all hosts; `look` is handed the network before it begins."""
     notes: list[str] = []
@@ -225,11 +225,11 @@ def test_stops() -> None:
     out_ns = alert.facts["time_ns"]
     seen: list[list[tuple[str, int]]] = []
 
-    def halt(standing: Standing) -> None:
+    def halt(standing: PausedRun) -> None:
         assert standing.network.p4rt(LEAF).digest_lists() == []
         seen.append([path.end for path in standing.suppressed])
 
-    stops = Stops((out_ns - DELAY_NS + 1, out_ns + 1), halt)
+    stops = Breakpoints((out_ns - DELAY_NS + 1, out_ns + 1), halt)
     again, _ = run(lambda network: spoil(network, until_ns), stops=stops)
     assert again.events == first.events
     assert again.trace_sha256 == first.trace_sha256

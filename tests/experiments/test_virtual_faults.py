@@ -15,7 +15,7 @@ from tailrace.results.result import Result
 from tailrace.schemes.watch import Watcher
 from tailrace.sim.control import REACTION_RTTS
 from tailrace.sim.faults import VirtualFaults
-from tailrace.sim.ideal_controller import Told
+from tailrace.sim.ideal_controller import IdealController
 from tailrace.sim.link_faults import Blackhole, LinkDown, SwitchRestart
 from tailrace.sim.network import Network
 from tailrace.sim.run import VirtualBackend
@@ -65,7 +65,9 @@ def written(*faults: Any, flows: Any = ()) -> tuple[Recorder, list[tuple[set[str
 
     stands_for: Any = network
     program = programs.load("ecmp")
-    control = Told(stands_for, program, Watcher(FABRIC, lambda _event: None), configure, REACTION_NS)
+    control = IdealController(
+        stands_for, program, Watcher(FABRIC, lambda _event: None), configure, REACTION_NS
+    )
     VirtualFaults(stands_for, FABRIC, flows, control).schedule(faults)
     network.play()
     return network, writes

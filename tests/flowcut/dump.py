@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from finsy.proto import p4i, p4r
 
 from tailrace.p4rt import programs
-from tailrace.sim.network.endpoint import Endpoint
+from tailrace.sim.network.endpoint import SwitchEndpoint
 from tests.flowcut.frames import Key
 from tests.flowcut.oracle import WAYS
 
@@ -75,7 +75,7 @@ def _metadata(header: str) -> dict[str, p4i.ControllerPacketMetadata.Metadata]:
     return {field.name: field for field in found.metadata}
 
 
-def ask(endpoint: Endpoint, op: str, bucket: int) -> Dump:
+def ask(endpoint: SwitchEndpoint, op: str, bucket: int) -> Dump:
     """Sends READ_FLOWS or SWEEP for a bucket, and takes the answer."""
     message = p4r.PacketOut()
     values = {"op": programs.load("flowcut").enum("PacketOutOp_t", op), "index": bucket}

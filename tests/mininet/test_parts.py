@@ -21,13 +21,13 @@ from fabric_bmv2 import thrift
 from fabric_capture import open_file, write_frame
 from fabric_control import doubts
 from fabric_faults import schedule, slowed
-from fabric_links import Links
-from fabric_load import Interface, LoadWatch, Usage, busy_s
-from fabric_plan import Plan, command, make_plan
-from fabric_process import Process, last_line
+from fabric_links import FabricLinks
+from fabric_load import CpuUsage, Interface, LoadWatch, busy_s
+from fabric_plan import FabricPlan, command, make_plan
+from fabric_process import FabricProcess, last_line
 from fabric_report import FabricError, InputError
 from fabric_sandbox import LEDGER, make_run_dir, remove_stale, start_time
-from fabric_watch import Watch
+from fabric_watch import ProcessMonitor
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.utils import PcapReader
 
@@ -39,7 +39,7 @@ from tailrace.topology import parse_topology
 FRAME_NS = 1_000_000
 
 
-def plan_of(words: str, target: str = "native") -> Plan:
+def plan_of(words: str, target: str = "native") -> FabricPlan:
     return make_plan(parse_topology(words), target, Path("/run/x"), Path("/logs"))
 
 
@@ -108,7 +108,7 @@ def test_steps_are_in_order_of_time() -> None:
         LinkSlow("leaf2", "spine1", factor=0.5, at_ns=10, until_ns=70),
         LinkSlow("leaf2", "spine2", factor=0.5),
     ]
-    steps = schedule(plan, Links(plan, 1000), faults)
+    steps = schedule(plan, FabricLinks(plan, 1000), faults)
     assert [(step.at_ns, step.text) for step in steps] == [
         (10, "leaf2-spine1 is slow"),
         (50, "leaf1-spine1 is down"),
@@ -163,7 +163,7 @@ def test_waiting_for_a_cpu_is_reported() -> None:
     watch = LoadWatch({"leaf1": os.getpid()}, FRAME_NS, {})
     start = watch._usage["leaf1"]
     waited = start.waited_ns + 1000 * FRAME_NS // 3
-    watch._latest["leaf1"] = Usage(start.run_ns, waited, start.dispatches + 1000)
+    watch._latest["leaf1"] = CpuUsage(start.run_ns, waited, start.dispatches + 1000)
     (reason,) = watch.result({}, {}).reasons
     assert reason.startswith("leaf1 waited 333 us for a CPU each time, over 25%")
 
@@ -186,7 +186,7 @@ def test_a_machine_that_does_other_work_is_reported(
     watch = LoadWatch({name: os.getpid() for name in ("leaf1", "hosts")}, 10 * FRAME_NS, {})
     for name, start in watch._usage.items():
         share = 1_000_000 // len(watch._usage)
-        watch._latest[name] = Usage(
+        watch._latest[name] = CpuUsage(
             start.run_ns + run_ms * share,
             start.waited_ns + waited_ms * share,
             start.dispatches + dispatches // len(watch._usage),
@@ -268,9 +268,9 @@ def test_folders_too_long_for_sockets(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_process_that_ends_is_noticed_with_its_last_words(tmp_path: Path) -> None:
     """What it said before is heard first."""
     script = 'echo \'{"event": "a"}\'; echo first >&2; echo "last  words" >&2; exit 3'
-    process = Process("leaf1", ["sh", "-c", script], tmp_path / "log", piped=True)
+    process = FabricProcess("leaf1", ["sh", "-c", script], tmp_path / "log", piped=True)
     heard: list[object] = []
-    watch = Watch()
+    watch = ProcessMonitor()
     watch.listen(process, heard.append)
     watch.guard(process)
     try:
@@ -283,10 +283,10 @@ def test_a_process_that_ends_is_noticed_with_its_last_words(tmp_path: Path) -> N
 
 def test_a_process_that_is_forgotten_may_end(tmp_path: Path) -> None:
     """Its end is no failure, its pipe may be closed, and another one that gets the same descriptor is heard."""
-    watch = Watch()
+    watch = ProcessMonitor()
     for _ in range(3):
         script = 'echo \'{"event": "a"}\'; read -r _'
-        process = Process("hosts", ["sh", "-c", script], tmp_path / "log", piped=True)
+        process = FabricProcess("hosts", ["sh", "-c", script], tmp_path / "log", piped=True)
         heard: list[object] = []
         watch.listen(process, heard.append)
         watch.guard(process)

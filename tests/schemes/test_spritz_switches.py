@@ -9,7 +9,7 @@ from itertools import permutations
 
 import pytest
 
-from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.steered_paths import check_lists, check_sample, walker_of
 from tailrace.schemes.registry import parse_scheme
 from tailrace.topology import Topology, parse_topology
@@ -114,7 +114,9 @@ def test_check_reads_live_switches(words: str) -> None:
     endpoints = endpoint_paths(topology, scheme)
     pairs = list(permutations(topology.hosts, 2))
     with build(topology, scheme) as network:
-        nodes = {s.name: Node(s.name, InProcess(network, s.name, "spritz")) for s in topology.switches}
+        nodes = {
+            s.name: InspectedSwitch(s.name, InProcess(network, s.name, "spritz")) for s in topology.switches
+        }
         found = check_lists(endpoints, walker_of(topology, nodes), pairs)
         total = sum(len(endpoints.of(src.ip, dst.ip)) for src, dst in pairs)
         assert (total, 0) == (sum_of(found, "walked"), sum_of(found, "different"))

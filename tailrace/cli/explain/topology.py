@@ -12,7 +12,7 @@ from tailrace.cli.complete import complete_specs
 from tailrace.cli.options import Plugin, View, with_view
 
 
-class Part(str, enum.Enum):
+class TopologyPart(str, enum.Enum):
     """What --show takes."""
 
     ALL = "all"
@@ -31,7 +31,7 @@ def topology(
             autocompletion=complete_specs("topology", ".json"),
         ),
     ],
-    part: Annotated[Part, typer.Option("--show", help="Which part.")] = Part.ALL,
+    part: Annotated[TopologyPart, typer.Option("--show", help="Which part.")] = TopologyPart.ALL,
     plugin: Plugin = None,
     *,
     view: View,
@@ -46,7 +46,9 @@ def topology(
 
     use(plugin or ())
     found = parse_topology(spec)
-    parts = [item for item in Part if item is not Part.ALL and part in {Part.ALL, item}]
+    parts = [
+        item for item in TopologyPart if item is not TopologyPart.ALL and part in {TopologyPart.ALL, item}
+    ]
     show(found, [item.value for item in parts], view)
 
 

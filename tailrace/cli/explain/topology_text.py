@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from tailrace.cli import output
-from tailrace.cli.options import Form, View
+from tailrace.cli.options import OutputFormat, View
 from tailrace.cli.output import TABLES
 from tailrace.spec import SpecError
 from tailrace.spec.units import format_rate, format_time
@@ -41,7 +41,7 @@ def show(topology: Topology, parts: Sequence[str], view: View) -> None:
     Raises:
         SpecError: several parts in a form that has one, or no such column.
     """
-    if view.form is Form.JSON:
+    if view.form is OutputFormat.JSON:
         if view.columns or view.sort_by:
             raise SpecError("--columns and --sort-by go with tables; JSON has everything")
         sys.stdout.write(as_json(topology, parts))

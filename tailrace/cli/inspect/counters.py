@@ -25,14 +25,14 @@ def counters(
     """
     from functools import partial
 
-    from tailrace.cli.inspect.network import Network, read_named
+    from tailrace.cli.inspect.network import InspectedNetwork, read_named
     from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.counters import COLUMNS, read_counters
     from tailrace.tables.listing import Listing, merge
 
     read = partial(read_counters, zeros=zeros)
 
-    def every(network: Network) -> Listing:
+    def every(network: InspectedNetwork) -> Listing:
         nothing = "no counter has counted anything; --all shows all of them"
         return merge(
             "counters", COLUMNS, read_named(network, switches or (), "counter", read), nothing=nothing

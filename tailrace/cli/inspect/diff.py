@@ -21,7 +21,7 @@ def diff(*, switches: SwitchNames = None, options: InspectOptions) -> None:
     from dataclasses import replace
 
     from tailrace.cli.errors import FailedError
-    from tailrace.cli.inspect.network import Network, each
+    from tailrace.cli.inspect.network import InspectedNetwork, each
     from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.differences import COLUMNS, read_differences
     from tailrace.p4rt.target import target
@@ -30,7 +30,7 @@ def diff(*, switches: SwitchNames = None, options: InspectOptions) -> None:
     from tailrace.spec.scale import scaled
     from tailrace.tables.listing import Listing, merge
 
-    def read(network: Network) -> Listing:
+    def read(network: InspectedNetwork) -> Listing:
         run, topology = network.run, network.topology
         if run is None or topology is None:
             raise SpecError(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tailrace.cli.inspect.packet_walk import MOST_HOPS, flat, sent_by
-from tailrace.controller.inspect.paths import Walk
+from tailrace.controller.inspect.paths import PathWalk
 from tailrace.p4rt.values import SwitchPort
 from tailrace.switch.trace import MOST_OUTCOMES
 from tailrace.switch.trace.events import ActionEvent, DropEvent, Trace
@@ -25,7 +25,7 @@ Ask = Callable[[str, int, bytes], Sequence[Trace]]
 """What a switch would do with a frame that came in by a port: all outcomes."""
 
 
-class Place(NamedTuple):
+class FrameArrival(NamedTuple):
     """A frame that comes to a switch by a port."""
 
     switch: str
@@ -41,14 +41,18 @@ class _Sent(NamedTuple):
     frame: bytes
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> FrameArrival | None:
         """Where it comes to the next switch, if it does."""
         peer = self.peer
-        return Place(peer.name, peer.port, self.frame) if peer is not None and peer.kind == "switch" else None
+        return (
+            FrameArrival(peer.name, peer.port, self.frame)
+            if peer is not None and peer.kind == "switch"
+            else None
+        )
 
 
 @dataclass(slots=True)
-class _Step:
+class _DryRunNode:
     """What a switch would do with a frame.
 
     hop: its number on the way, from 1
@@ -57,7 +61,7 @@ class _Step:
     """
 
     hop: int
-    before: Place | None
+    before: FrameArrival | None
     outcomes: tuple[tuple[_Sent, ...], ...] = ()
     actions: tuple[str, ...] = ()
     drops: tuple[str, ...] = ()
@@ -69,11 +73,11 @@ class DryRunPaths:
 
     def __init__(self, topology: Topology, src: Host, dst: Host, ask: Ask) -> None:
         self._topology, self._src, self._dst, self._ask = topology, src, dst, ask
-        self._steps: dict[Place, _Step] = {}
+        self._steps: dict[FrameArrival, _DryRunNode] = {}
 
-    def walk(self, frame: bytes) -> Walk:
+    def walk(self, frame: bytes) -> PathWalk:
         """All ways of a frame. Raises what the dry runs do."""
-        start = Place(self._src.switch, self._src.port, frame)
+        start = FrameArrival(self._src.switch, self._src.port, frame)
         self._follow(start)
         arriving = self._arriving()
         rows: list[Row] = []
@@ -85,12 +89,12 @@ class DryRunPaths:
         problems = list(dict.fromkeys(self._problems(start, arriving)))
         if not problems and start not in arriving:
             problems.append(f"loop among {' '.join(dict.fromkeys(place.switch for place in self._steps))}")
-        return Walk(tuple(rows), tuple(f"{names}: {problem}" for problem in problems))
+        return PathWalk(tuple(rows), tuple(f"{names}: {problem}" for problem in problems))
 
-    def _follow(self, start: Place) -> None:
+    def _follow(self, start: FrameArrival) -> None:
         """Tries the frame at all switches that it comes to, nearest first."""
         waiting = deque([start])
-        self._steps[start] = _Step(1, None)
+        self._steps[start] = _DryRunNode(1, None)
         while waiting:
             place = waiting.popleft()
             step, way = self._steps[place], self._way(place)
@@ -104,19 +108,19 @@ class DryRunPaths:
                 if next_place in (*way, place):
                     step.problem = _loop((*way, place), next_place)
                 elif next_place is not None and next_place not in self._steps:
-                    self._steps[next_place] = _Step(step.hop + 1, place)
+                    self._steps[next_place] = _DryRunNode(step.hop + 1, place)
                     waiting.append(next_place)
 
-    def _way(self, place: Place) -> list[Place]:
+    def _way(self, place: FrameArrival) -> list[FrameArrival]:
         """The places by which a frame came to one, the first first."""
-        way: list[Place] = []
+        way: list[FrameArrival] = []
         before = self._steps[place].before
         while before is not None:
             way.append(before)
             before = self._steps[before].before
         return way[::-1]
 
-    def _try(self, place: Place, step: _Step) -> None:
+    def _try(self, place: FrameArrival, step: _DryRunNode) -> None:
         traces, peers = self._ask(*place), self._topology.ports_of(place.switch)
         if len(traces) >= MOST_OUTCOMES or any(trace.cut for trace in traces):
             step.problem = "more outcomes or steps than the switch lists"
@@ -129,16 +133,16 @@ class DryRunPaths:
         )
         step.drops = tuple(dict.fromkeys(event.reason for event in events if isinstance(event, DropEvent)))
 
-    def _arrives(self, outcome: Sequence[_Sent], arriving: set[Place]) -> bool:
+    def _arrives(self, outcome: Sequence[_Sent], arriving: set[FrameArrival]) -> bool:
         """Whether it brings a copy to the host."""
         return any(
             sent.place in arriving or (sent.peer is not None and sent.peer.name == self._dst.name)
             for sent in outcome
         )
 
-    def _arriving(self) -> set[Place]:
+    def _arriving(self) -> set[FrameArrival]:
         """Where all outcomes bring the frame to the host; the switches next to it are known first."""
-        arriving: set[Place] = set()
+        arriving: set[FrameArrival] = set()
         left = dict(self._steps)
         while True:
             more = [
@@ -152,7 +156,7 @@ class DryRunPaths:
             for place in more:
                 del left[place]
 
-    def _problems(self, start: Place, arriving: set[Place]) -> Iterator[str]:
+    def _problems(self, start: FrameArrival, arriving: set[FrameArrival]) -> Iterator[str]:
         """Why frames do not arrive, at the switches where that is decided."""
         waiting, seen = deque([start]), {start}
         while waiting:
@@ -182,7 +186,7 @@ class DryRunPaths:
             return "sent to the controller"
         return f"port {sent.port} leads nowhere"
 
-    def _row(self, place: Place, step: _Step) -> Row:
+    def _row(self, place: FrameArrival, step: _DryRunNode) -> Row:
         every = [sent for outcome in step.outcomes for sent in outcome]
         notes = [] if step.problem is None else [step.problem]
         notes += [self._end(place.switch, sent) for sent in every if sent.place is None]
@@ -202,11 +206,11 @@ class DryRunPaths:
         }
 
 
-def _dropped(step: _Step) -> str:
+def _dropped(step: _DryRunNode) -> str:
     return f"dropped: {', '.join(step.drops)}" if step.drops else "nothing is sent"
 
 
-def _loop(way: Sequence[Place], place: Place) -> str | None:
+def _loop(way: Sequence[FrameArrival], place: FrameArrival) -> str | None:
     """The switches of a loop, where a frame came to the same port before."""
     for at, before in enumerate(way):
         if before[:2] == place[:2]:

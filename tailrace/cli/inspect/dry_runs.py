@@ -7,8 +7,8 @@ import contextlib
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from tailrace.cli.inspect.network import Network
-    from tailrace.controller.inspect.node import Node
+    from tailrace.cli.inspect.network import InspectedNetwork
+    from tailrace.controller.inspect.node import InspectedSwitch
     from tailrace.p4rt.requests import TraceNeeds
     from tailrace.switch.replay.switch_copy import SwitchCopy
     from tailrace.switch.trace.events import Trace
@@ -26,7 +26,7 @@ class DryRuns(contextlib.ExitStack):
     All methods raise SwitchError where a switch is gone or refuses, TraceError where a copy is not possible.
     """
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: InspectedNetwork) -> None:
         super().__init__()
         self._network = network
         self._copies: dict[str, SwitchCopy] = {}
@@ -86,7 +86,7 @@ class DryRuns(contextlib.ExitStack):
                 say(f"{connection.name}: not read, and taken as after a start: {unread}")
         return self._copies[switch]
 
-    def _number(self, node: Node, key: str) -> int | None:
+    def _number(self, node: InspectedSwitch, key: str) -> int | None:
         """A number of the switch that P4Runtime does not have: from the topology, else from the program."""
         topology = self._network.topology
         known = {} if topology is None else {switch.name: switch for switch in topology.switches}

@@ -16,15 +16,15 @@ def flows(*, switches: SwitchNames = None, options: InspectOptions) -> None:
 
     tailrace flows leaf1 --watch 0.5
     """
-    from tailrace.cli.inspect.network import Network, each
+    from tailrace.cli.inspect.network import InspectedNetwork, each
     from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.flows import COLUMNS, keeps_flows, read_flows
-    from tailrace.controller.inspect.node import Node
+    from tailrace.controller.inspect.node import InspectedSwitch
     from tailrace.p4rt.errors import NotOfferedError
     from tailrace.tables.listing import Listing, merge
 
-    def read(network: Network) -> Listing:
-        def one(node: Node) -> Listing:
+    def read(network: InspectedNetwork) -> Listing:
+        def one(node: InspectedSwitch) -> Listing:
             with network.asker(node) as asker:
                 return read_flows(node, asker)
 

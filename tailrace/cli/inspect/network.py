@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from tailrace.controller import runfile
-from tailrace.controller.inband.query import Asker, Primary
+from tailrace.controller.inband.query import PrimaryQueryClient, QueryClient
 from tailrace.controller.inband.relay import RelayClient, RelayError, SuppressedLeft
-from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.runfile import RunFile
 from tailrace.p4rt.channel import SwitchAddress
 from tailrace.p4rt.connection import GrpcConnection, load_p4info
@@ -34,11 +34,11 @@ _AT_ONCE = 16
 """Switches that are read at the same time."""
 _NAMED = re.compile(r"(?:(?P<name>[A-Za-z_][\w.-]*)=)?(?P<target>.+?)(?:@(?P<device>[0-9]+))?")
 _T = TypeVar("_T")
-NamedReader = Callable[[Node, frozenset[str]], Listing]
+NamedReader = Callable[[InspectedSwitch, frozenset[str]], Listing]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SwitchSource:
     """Where switches are, as the command line says it; see cli.options for the meanings."""
 
     run: Path | None = None
@@ -58,17 +58,17 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class InspectedNetwork:
     """Switches that can be looked at; `place` is the run file, where `run` is of one."""
 
-    nodes: Mapping[str, Node]
+    nodes: Mapping[str, InspectedSwitch]
     addresses: Mapping[str, SwitchAddress]
     topology: Topology | None
     run: RunFile | None
     tls: Tls | None
     place: Path | None = None
 
-    def select(self, patterns: Sequence[str]) -> list[Node]:
+    def select(self, patterns: Sequence[str]) -> list[InspectedSwitch]:
         """The switches that names or patterns such as leaf* mean, in the network's order; all for none.
 
         Raises:
@@ -127,7 +127,7 @@ class Network:
                 return resolved_of(self.run.scheme)
 
     @contextlib.contextmanager
-    def asker(self, node: Node) -> Iterator[Asker]:
+    def asker(self, node: InspectedSwitch) -> Iterator[QueryClient]:
         """Who can put questions to a switch: the running controller, or this process as primary.
 
         Raises:
@@ -139,7 +139,7 @@ class Network:
                 yield relay
             return
         assert isinstance(node.connection, GrpcConnection), "nodes of the command line are reached by gRPC"
-        with Primary(node.connection, node.program) as primary:
+        with PrimaryQueryClient(node.connection, node.program) as primary:
             yield primary
 
     def known_to_controller(self) -> tuple[Down, tuple[SuppressedLeft, ...]]:
@@ -166,7 +166,7 @@ class Network:
             return None
 
 
-def each(nodes: Sequence[Node], read: Callable[[Node], _T]) -> list[_T]:
+def each(nodes: Sequence[InspectedSwitch], read: Callable[[InspectedSwitch], _T]) -> list[_T]:
     """Reads several switches at the same time; results in the order of the switches. Raises what `read`
     does.
     """
@@ -176,7 +176,9 @@ def each(nodes: Sequence[Node], read: Callable[[Node], _T]) -> list[_T]:
         return list(pool.map(read, nodes))
 
 
-def read_named(network: Network, arguments: Sequence[str], kind: str, read: NamedReader) -> list[Listing]:
+def read_named(
+    network: InspectedNetwork, arguments: Sequence[str], kind: str, read: NamedReader
+) -> list[Listing]:
     """Reads some objects of some switches, or all. An argument that is no switch names an object: its
     alias, its full name, or the end of one after a dot.
 
@@ -212,7 +214,7 @@ def read_named(network: Network, arguments: Sequence[str], kind: str, read: Name
     return [replace(listings[0], notes=(*listings[0].notes, *notes)), *listings[1:]]
 
 
-def find(source: Source) -> Network:
+def find(source: SwitchSource) -> InspectedNetwork:
     """The switches that a command line means.
 
     Raises:
@@ -227,17 +229,17 @@ def find(source: Source) -> Network:
     p4info = None if source.p4info is None else load_p4info(source.p4info)
     addresses = _parse_addresses(source, topology)
     nodes = {
-        name: Node(
+        name: InspectedSwitch(
             name,
             GrpcConnection(name, place.address, place.device_id, tls=source.tls, p4info=p4info),
             *_neighbours(topology, name),
         )
         for name, place in addresses.items()
     }
-    return Network(nodes, addresses, topology, None, source.tls)
+    return InspectedNetwork(nodes, addresses, topology, None, source.tls)
 
 
-def _from_run(source: Source) -> Network:
+def _from_run(source: SwitchSource) -> InspectedNetwork:
     run, place = runfile.read(source.run), source.run or runfile.default_path()
     if source.topology is not None:
         topology = parse_topology(source.topology)
@@ -249,7 +251,7 @@ def _from_run(source: Source) -> Network:
         name: SwitchAddress(switch.address, switch.device_id) for name, switch in run.switches.items()
     }
     nodes = {
-        name: Node(
+        name: InspectedSwitch(
             name,
             GrpcConnection(name, switch.address, switch.device_id, tls=source.tls, p4info=p4info),
             *_neighbours(topology, name),
@@ -260,7 +262,7 @@ def _from_run(source: Source) -> Network:
     }
     if not nodes:
         raise SpecError(f"run file {place}: switches: there is none")
-    return Network(nodes, addresses, topology, run, source.tls, place)
+    return InspectedNetwork(nodes, addresses, topology, run, source.tls, place)
 
 
 @contextlib.contextmanager
@@ -272,7 +274,7 @@ def _of_run_file(place: Path | None) -> Iterator[None]:
         raise SpecError(f"run file {place}: {error}") from error
 
 
-def _parse_addresses(source: Source, topology: Topology | None) -> dict[str, SwitchAddress]:
+def _parse_addresses(source: SwitchSource, topology: Topology | None) -> dict[str, SwitchAddress]:
     known = [] if topology is None else [switch.name for switch in topology.switches]
     found: dict[str, SwitchAddress] = {}
     for text in source.addresses:

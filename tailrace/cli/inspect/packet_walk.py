@@ -20,7 +20,7 @@ Ask = Callable[[str, int, bytes], Trace]
 """What a switch would do with a frame that came in by a port."""
 
 
-class Hop(msgspec.Struct, frozen=True, tag_field="type", tag="hop"):
+class DryRunHop(msgspec.Struct, frozen=True, tag_field="type", tag="hop"):
     """A switch that a frame comes to, and what it would do with it."""
 
     switch: str
@@ -69,7 +69,7 @@ def host_frame(topology: Topology, src: str, dst: str, *, nic: bool) -> bytes:
     return bytes(ethernet / ip / UDP(sport=1000, dport=9) / bytes(64))
 
 
-def walk(topology: Topology, src: str, frame: bytes, ask: Ask) -> Iterator[Hop | Arrival]:
+def walk(topology: Topology, src: str, frame: bytes, ask: Ask) -> Iterator[DryRunHop | Arrival]:
     """The switches that a frame of a host would come to with its copies, nearest first, and where it ends.
 
     Raises:
@@ -85,7 +85,7 @@ def walk(topology: Topology, src: str, frame: bytes, ask: Ask) -> Iterator[Hop |
             raise SpecError(f"the packet and its copies come to more than {MOST_HOPS} switches: they circle")
         switch, port, before, data = waiting.popleft()
         trace = ask(switch, port, data)
-        yield Hop(switch, port, before, trace)
+        yield DryRunHop(switch, port, before, trace)
         peers = topology.ports_of(switch)
         for out, sent in sent_by(trace):
             peer = peers.get(out)

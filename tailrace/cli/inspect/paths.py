@@ -15,10 +15,10 @@ from tailrace.cli.options import InspectOptions, with_inspect
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tailrace.cli.inspect.network import Network
+    from tailrace.cli.inspect.network import InspectedNetwork
     from tailrace.controller.inband.responses import PathState
-    from tailrace.controller.inspect.node import Node
-    from tailrace.controller.inspect.paths import Walk
+    from tailrace.controller.inspect.node import InspectedSwitch
+    from tailrace.controller.inspect.paths import PathWalk
     from tailrace.switch.trace.events import Trace
     from tailrace.tables.listing import Listing
     from tailrace.topology import Host, Topology
@@ -98,7 +98,7 @@ def paths(
         return
     problems: list[str] = []
 
-    def read(network: Network) -> Listing:
+    def read(network: InspectedNetwork) -> Listing:
         topology = network.topology
         if topology is None:
             raise SpecError("paths needs the topology: give --topology, or --run")
@@ -126,7 +126,9 @@ def paths(
         raise FailedError(problems[0] + more)
 
 
-def _by_dry_runs(network: Network, topology: Topology, pairs: Sequence[tuple[Host, Host]]) -> list[Walk]:
+def _by_dry_runs(
+    network: InspectedNetwork, topology: Topology, pairs: Sequence[tuple[Host, Host]]
+) -> list[PathWalk]:
     """The paths of packets by dry runs, for programs that are not the schemes'."""
     from tailrace.cli.inspect.dry_run_paths import DryRunPaths
     from tailrace.cli.inspect.dry_runs import DryRuns
@@ -144,12 +146,12 @@ def _by_dry_runs(network: Network, topology: Topology, pairs: Sequence[tuple[Hos
         ]
 
 
-def _rlb_paths(network: Network, topology: Topology, walks: list[Walk]) -> Listing:
+def _rlb_paths(network: InspectedNetwork, topology: Topology, walks: list[PathWalk]) -> Listing:
     """The ways as the switches of RLB see them now."""
     from tailrace.controller.inspect.rlb import PathKey, read_paths
     from tailrace.controller.inspect.rlb_paths import RlbPaths
 
-    def states(node: Node, keys: Sequence[PathKey]) -> Mapping[PathKey, PathState]:
+    def states(node: InspectedSwitch, keys: Sequence[PathKey]) -> Mapping[PathKey, PathState]:
         with network.asker(node) as asker:
             return read_paths(node, asker, keys)
 

@@ -17,14 +17,14 @@ def queues(*, switches: SwitchNames = None, options: InspectOptions) -> None:
 
     tailrace queues --watch 1 --where 'egress_queue_bytes > 10KiB'
     """
-    from tailrace.cli.inspect.network import Network, each
+    from tailrace.cli.inspect.network import InspectedNetwork, each
     from tailrace.cli.inspect.show import show
-    from tailrace.controller.inspect.node import Node
+    from tailrace.controller.inspect.node import InspectedSwitch
     from tailrace.controller.inspect.queues import columns_of, read_queues
     from tailrace.tables.listing import Listing, merge
 
-    def read(network: Network) -> Listing:
-        def one(node: Node) -> Listing:
+    def read(network: InspectedNetwork) -> Listing:
+        def one(node: InspectedSwitch) -> Listing:
             with network.asker(node) as asker:
                 return read_queues(node, asker)
 

@@ -23,14 +23,14 @@ def registers(
     """
     from functools import partial
 
-    from tailrace.cli.inspect.network import Network, read_named
+    from tailrace.cli.inspect.network import InspectedNetwork, read_named
     from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.registers import COLUMNS, read_registers
     from tailrace.tables.listing import Listing, merge
 
     read = partial(read_registers, zeros=zeros)
 
-    def every(network: Network) -> Listing:
+    def every(network: InspectedNetwork) -> Listing:
         nothing = "all registers hold 0; --all shows all of them"
         return merge(
             "registers", COLUMNS, read_named(network, switches or (), "register", read), nothing=nothing

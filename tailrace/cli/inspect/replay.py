@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tailrace.switch.trace.text import Line
 
 
-class Target(str, Enum):
+class ReplayTarget(str, Enum):
     """A switch that repeats a saved trace."""
 
     NATIVE = "native"
@@ -77,7 +77,7 @@ def _write_file(file: Path, text: str) -> None:
         raise FileError(file, "", reason or str(error)) from None
 
 
-def repeat(file: Path, target: Target, export: Path | None, *, full: bool, json: bool) -> None:
+def repeat(file: Path, target: ReplayTarget, export: Path | None, *, full: bool, json: bool) -> None:
     """Repeats a saved trace and says whether the same came of it, or writes it as a test.
 
     Raises:
@@ -91,7 +91,7 @@ def repeat(file: Path, target: Target, export: Path | None, *, full: bool, json:
     try:
         if export is not None:
             _export(saved, export)
-        elif target is Target.BMV2:
+        elif target is ReplayTarget.BMV2:
             _on_bmv2(saved, json=json)
         else:
             _natively(saved, full=full, json=json)

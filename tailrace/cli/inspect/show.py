@@ -17,25 +17,25 @@ from types import FrameType
 import typer
 
 from tailrace.cli.errors import DONE
-from tailrace.cli.inspect.network import Network, Source, find
+from tailrace.cli.inspect.network import InspectedNetwork, SwitchSource, find
 from tailrace.cli.options import InspectOptions, SourceOptions
 from tailrace.cli.output import TABLES, arranged, console, nothing, render, tell, terminal_width
 from tailrace.cli.output import show as show_once
 from tailrace.spec import SpecError
 from tailrace.tables.listing import Listing
-from tailrace.tables.rates import Rates
-from tailrace.tables.row_filter import Where
-from tailrace.tables.table import NOTE, Cells, Segment, Table, cells_of, styled
+from tailrace.tables.rates import RateColumns
+from tailrace.tables.row_filter import RowFilter
+from tailrace.tables.table import NOTE, Cells, Segment, TextTable, cells_of, styled
 
-Reader = Callable[[Network], Listing]
+Reader = Callable[[InspectedNetwork], Listing]
 
 _LONGEST_S = 86400.0
 """Between two readings."""
 
 
-def source_of(options: SourceOptions) -> Source:
+def source_of(options: SourceOptions) -> SwitchSource:
     """The options of the command line as cli.inspect.network takes them."""
-    return Source(
+    return SwitchSource(
         options.run,
         tuple(options.address or ()),
         options.device_id,
@@ -65,7 +65,7 @@ def show(options: InspectOptions, read: Reader) -> Listing:
         raise SpecError("--rounds goes with --watch")
     if options.watch is not None and not options.watch <= _LONGEST_S:
         raise SpecError(f"--watch: expected at most {_LONGEST_S:g} seconds, found {options.watch:g}")
-    where = None if options.where is None else Where(options.where)
+    where = None if options.where is None else RowFilter(options.where)
     network = find(source_of(options.source))
     if options.watch is not None:
         return _Watch(options, options.watch, network, read, where).run()
@@ -82,10 +82,10 @@ def show_planned(options: InspectOptions, listing: Listing) -> None:
     """
     if options.watch is not None or options.rounds is not None:
         raise SpecError("--watch goes with a running network")
-    show_once(_filtered(listing, None if options.where is None else Where(options.where)), options.view)
+    show_once(_filtered(listing, None if options.where is None else RowFilter(options.where)), options.view)
 
 
-def _filtered(listing: Listing, where: Where | None) -> Listing:
+def _filtered(listing: Listing, where: RowFilter | None) -> Listing:
     if where is None or not listing.rows:
         return listing
     nothing = f"none of {len(listing.rows)} {listing.kind} passes --where"
@@ -96,11 +96,16 @@ class _Watch:
     """Repeated readings."""
 
     def __init__(
-        self, options: InspectOptions, interval_s: float, network: Network, read: Reader, where: Where | None
+        self,
+        options: InspectOptions,
+        interval_s: float,
+        network: InspectedNetwork,
+        read: Reader,
+        where: RowFilter | None,
     ) -> None:
         self._options, self._interval_s = options, interval_s
         self._network, self._read, self._where = network, read, where
-        self._rates = Rates()
+        self._rates = RateColumns()
         self._stop = threading.Event()
 
     def run(self) -> Listing:
@@ -179,7 +184,7 @@ class _Watch:
         if not listing.rows:
             yield [(nothing(listing), "")]
             return
-        table = Table(listing, terminal_width(self._options.view), widths=widths)
+        table = TextTable(listing, terminal_width(self._options.view), widths=widths)
         lines = list(table.lines(before))
         room = shutil.get_terminal_size().lines - 2
         yield from lines[:room]

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tailrace.cli.inspect.network import Network
-from tailrace.controller.inspect.node import Node
+from tailrace.cli.inspect.network import InspectedNetwork
+from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.steered_paths import Pair, check_lists, check_sample, read_lists, walker_of
 from tailrace.schemes.base import resolve
 from tailrace.schemes.registry import parse_scheme
@@ -18,7 +18,7 @@ from tailrace.tables.listing import Listing
 from tailrace.topology import Topology, parse_topology
 
 
-def endpoints_of(network: Network, topology: Topology) -> EndpointPaths | None:
+def endpoints_of(network: InspectedNetwork, topology: Topology) -> EndpointPaths | None:
     """The EV lists of a network; None where its switches do not run the program `spritz`.
 
     Where no run file tells the scheme it is taken for Spritz with default weights, if the switches have its
@@ -54,7 +54,9 @@ def planned_lists(topology_spec: str, scheme_spec: str) -> tuple[Topology, Endpo
 class Steered:
     """What `tailrace paths` shows where endpoints choose paths by EV."""
 
-    def __init__(self, topology: Topology, endpoints: EndpointPaths, nodes: Mapping[str, Node]) -> None:
+    def __init__(
+        self, topology: Topology, endpoints: EndpointPaths, nodes: Mapping[str, InspectedSwitch]
+    ) -> None:
         self._topology, self._endpoints, self._nodes = topology, endpoints, nodes
 
     def lists(self, pairs: Sequence[Pair]) -> Listing:

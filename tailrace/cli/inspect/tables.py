@@ -16,12 +16,12 @@ def tables(*, switches: TableNames = None, options: InspectOptions) -> None:
 
     tailrace tables --address s1=127.0.0.1:50051 --topology topology.json --where 'entry != default'
     """
-    from tailrace.cli.inspect.network import Network, read_named
+    from tailrace.cli.inspect.network import InspectedNetwork, read_named
     from tailrace.cli.inspect.show import show
     from tailrace.controller.inspect.tables import COLUMNS, read_tables
     from tailrace.tables.listing import Listing, merge
 
-    def read(network: Network) -> Listing:
+    def read(network: InspectedNetwork) -> Listing:
         return merge("tables", COLUMNS, read_named(network, switches or (), "table", read_tables))
 
     show(options, read)

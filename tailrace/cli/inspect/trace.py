@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tailrace.cli.complete import complete_switch
-from tailrace.cli.inspect.replay import Target, repeat
+from tailrace.cli.inspect.replay import ReplayTarget, repeat
 from tailrace.cli.inspect.trace_text import print_json, print_lines
 from tailrace.cli.options import MOST_ELECTION_ID, SourceOptions, with_source
 
 if TYPE_CHECKING:
     from tailrace.cli.inspect.dry_runs import DryRuns
-    from tailrace.cli.inspect.network import Network
+    from tailrace.cli.inspect.network import InspectedNetwork
     from tailrace.switch.trace.events import Trace
 
 
@@ -106,8 +106,8 @@ def trace(
         ),
     ] = None,
     target: Annotated[
-        Target, typer.Option("--target", help="With --replay: the switch, ours or BMv2's.")
-    ] = Target.NATIVE,
+        ReplayTarget, typer.Option("--target", help="With --replay: the switch, ours or BMv2's.")
+    ] = ReplayTarget.NATIVE,
     export: Annotated[
         Path | None,
         typer.Option(
@@ -156,7 +156,7 @@ def trace(
             )
         repeat(replay, target, export, full=full, json=json)
         return
-    if export is not None or target is not Target.NATIVE:
+    if export is not None or target is not ReplayTarget.NATIVE:
         raise SpecError("--export and --target: of a saved trace, with --replay FILE")
     if save is not None and (port is None or every):
         raise SpecError("--save: one way of a packet at a switch: with --port N, and without --all")
@@ -191,7 +191,7 @@ def _controllers_id() -> int:
     return DEFAULT_ELECTION_ID
 
 
-def _send(network: Network, switch: str, port: int, frame: bytes, under: int) -> list[Trace]:
+def _send(network: InspectedNetwork, switch: str, port: int, frame: bytes, under: int) -> list[Trace]:
     """What a switch does with a frame that is sent into it, under an election id."""
     from tailrace.cli.inspect.dry_runs import decoded
     from tailrace.p4rt.requests import TraceRequest
@@ -210,7 +210,7 @@ def _send(network: Network, switch: str, port: int, frame: bytes, under: int) ->
 
 
 def _and_save(
-    dry_runs: DryRuns, network: Network, switch: str, port: int, frames: list[bytes], file: Path
+    dry_runs: DryRuns, network: InspectedNetwork, switch: str, port: int, frames: list[bytes], file: Path
 ) -> Trace:
     """What a switch would do with a frame, which is saved with what it needs."""
     from tailrace.cli.inspect.replay import write
@@ -224,7 +224,7 @@ def _and_save(
 
 
 def _at_switch(
-    network: Network,
+    network: InspectedNetwork,
     switch: str,
     packet: str,
     port: int,
@@ -262,7 +262,7 @@ def _at_switch(
 
 
 def _through_network(
-    network: Network, src: str, dst: str, packet: str | None, *, full: bool, json: bool
+    network: InspectedNetwork, src: str, dst: str, packet: str | None, *, full: bool, json: bool
 ) -> None:
     from tailrace.cli.inspect.dry_runs import DryRuns
     from tailrace.cli.inspect.packet_argument import read_packets

@@ -65,7 +65,7 @@ class _Command(_Fast, TyperCommand):
     pass
 
 
-class Group(_Fast, TyperGroup):
+class CommandGroup(_Fast, TyperGroup):
     """Commands that are made when they are called."""
 
     infos: dict[str, CommandInfo]
@@ -80,11 +80,11 @@ class Group(_Fast, TyperGroup):
         return name, command, rest
 
 
-def group_of(app: Typer) -> Group:
-    """The group that an app of the class `Group` declares."""
+def group_of(app: Typer) -> CommandGroup:
+    """The group that an app of the class `CommandGroup` declares."""
     infos, app.registered_commands = app.registered_commands, []
     group = get_command(app)
-    assert isinstance(group, Group)
+    assert isinstance(group, CommandGroup)
     group.infos = {info.name: info for info in infos if info.name}
     for name, info in group.infos.items():
         info.cls = _Command

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import UnsetType
 
-from tailrace.cli.options import Form, View
+from tailrace.cli.options import OutputFormat, View
 from tailrace.cli.output import show
 from tailrace.results.statistics import mean
 from tailrace.spec import SpecError
@@ -76,7 +76,7 @@ def show_results(filters: Sequence[str], folder: Path | None, view: View, *, ove
     found, bad = Store(folder).every()
     chosen = [record for record in found if all(test(record) for test in passed)]
     rows = _over_seeds(chosen) if over_seeds else [_row(record) for record in chosen]
-    if view.form is Form.JSON and not over_seeds:
+    if view.form is OutputFormat.JSON and not over_seeds:
         sys.stdout.write(json_text(msgspec.to_builtins(chosen), indent=1) + "\n")
     else:
         nothing = f"none of {len(found)} runs in {folder} has these specs"

@@ -12,7 +12,7 @@ interval    between the probes of a link, of which it misses three before the li
 
 from __future__ import annotations
 
-from tailrace.sim.job import Live
+from tailrace.sim.job import RealControllerConfig
 from tailrace.spec import SpecError, SpecOptions, parse
 
 TOLD, LIVE = KINDS = ("told", "live")
@@ -21,7 +21,7 @@ LEAST_NS = 100
 """Of a latency or an interval; far below anything that a controller could keep up with."""
 
 
-def parse_controller(text: str) -> Live | None:
+def parse_controller(text: str) -> RealControllerConfig | None:
     """The controller as its spec describes it; None is `told`.
 
     Raises:
@@ -35,4 +35,4 @@ def parse_controller(text: str) -> Live | None:
     def time(name: str) -> int | None:
         return options.time_ns(name, least=LEAST_NS) if name in options else None
 
-    return Live(time("latency"), time("interval")) if spec.name == LIVE else None
+    return RealControllerConfig(time("latency"), time("interval")) if spec.name == LIVE else None

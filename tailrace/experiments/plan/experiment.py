@@ -25,7 +25,7 @@ from tailrace.hosts.options.nic import MAX_MTU_BYTES
 from tailrace.hosts.options.transport import Transport
 from tailrace.hosts.options.transports import parse_transport
 from tailrace.schemes.base import SchemeConfig
-from tailrace.sim.job import Live
+from tailrace.sim.job import RealControllerConfig
 from tailrace.spec import Spec, SpecError, parse, plugins
 from tailrace.spec.schema import KeyProblemError, convert, given
 from tailrace.spec.suggest import unknown
@@ -117,7 +117,7 @@ class Meant(msgspec.Struct, frozen=True, kw_only=True):
     transport: Transport | None = None
     window: Window | None = None
     pfc: Pfc | None = None
-    controller: Live | None = None
+    controller: RealControllerConfig | None = None
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):

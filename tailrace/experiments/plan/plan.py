@@ -31,7 +31,7 @@ from tailrace.hosts.options.transport import Transport
 from tailrace.p4rt.target import target as switch_target
 from tailrace.schemes.base import SchemeConfig, resolve
 from tailrace.schemes.resolved import Resolved, SchemeContext
-from tailrace.sim.job import Job, Live
+from tailrace.sim.job import Job, RealControllerConfig
 from tailrace.sim.link_faults import LinkFault, LinkSlow
 from tailrace.spec import SpecError
 from tailrace.spec.plugins import blamed
@@ -121,7 +121,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
     return Plan(experiment, target, job, classes)
 
 
-def _live(experiment: Experiment, target: str, scale: float) -> Live | None:
+def _live(experiment: Experiment, target: str, scale: float) -> RealControllerConfig | None:
     """The controller at the time scale."""
     wanted = experiment.meant.controller
     if wanted is None:

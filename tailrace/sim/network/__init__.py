@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """The virtual-time network: compiled switches and NICs in one process, deterministic from a seed."""
 
-from tailrace.sim.network.endpoint import BatchError, Endpoint
+from tailrace.sim.network.endpoint import BatchError, SwitchEndpoint
 from tailrace.sim.network.errors import NetworkError
 from tailrace.sim.network.match import FrameMatch
 from tailrace.sim.network.network import SWITCH_CONFIG, Network
-from tailrace.sim.network.observation import Samples, Sight, Traffic, Watch
-from tailrace.sim.network.wire import End, Tap, Wire, WireEvent
+from tailrace.sim.network.observation import FlowWatch, Samples, Sight, TrafficCounts
+from tailrace.sim.network.wire import NodePort, Tap, Wire, WireEvent
 
 __all__ = [
     "SWITCH_CONFIG",
     "BatchError",
-    "End",
-    "Endpoint",
+    "FlowWatch",
     "FrameMatch",
     "Network",
     "NetworkError",
+    "NodePort",
     "Samples",
     "Sight",
+    "SwitchEndpoint",
     "Tap",
-    "Traffic",
-    "Watch",
+    "TrafficCounts",
     "Wire",
     "WireEvent",
 ]

@@ -26,7 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
-from tailrace.sim.network.wire import End
+from tailrace.sim.network.wire import NodePort
 from tailrace.switch.core import PausedQueue
 
 
@@ -47,7 +47,7 @@ _Account = tuple[str, int, int]
 
 
 def deadlock(
-    held: Mapping[str, Sequence[PausedQueue]], neighbour: Callable[[str, int], End | None]
+    held: Mapping[str, Sequence[PausedQueue]], neighbour: Callable[[str, int], NodePort | None]
 ) -> tuple[Stuck, ...]:
     """A circle of queues of which each waits for the next one, and the last for the first; empty: there is
     none.

@@ -17,7 +17,7 @@ _RAISING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM)
 """Whose handlers may raise: Python's own, and those of the command and of users."""
 
 
-class HeldSignals:
+class DeferredSignals:
     """A context, within which a handler waits that would run while the network does. The network stops then;
     a second signal does not wait, for a NIC may hang. Signals are those of the main thread: in others no
     handler runs.
@@ -30,7 +30,7 @@ class HeldSignals:
         self._came: list[int] = []
         self._handlers: dict[int, Any] = {}
 
-    def __enter__(self) -> HeldSignals:
+    def __enter__(self) -> DeferredSignals:
         with contextlib.suppress(ValueError):  # another thread
             for number in _RAISING:
                 handler = signal.getsignal(number)

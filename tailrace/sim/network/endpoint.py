@@ -80,7 +80,7 @@ class CpuPort:
         return self._node.to_cpu()
 
 
-class Endpoint:
+class SwitchEndpoint:
     """P4Runtime of one switch. All calls raise P4RtError where a server would answer with an error."""
 
     def __init__(

@@ -12,13 +12,13 @@ from typing import TypeVar
 
 from tailrace.codec.nic import Nic, port
 from tailrace.sim.network.core import NEVER_PS, Running, Stop, new_net
-from tailrace.sim.network.deferred_signals import HeldSignals
-from tailrace.sim.network.endpoint import Endpoint
+from tailrace.sim.network.deferred_signals import DeferredSignals
+from tailrace.sim.network.endpoint import SwitchEndpoint
 from tailrace.sim.network.errors import NetworkError
 from tailrace.sim.network.prng import SplitMix64
-from tailrace.sim.network.ranks import Met, Timed, Transport
+from tailrace.sim.network.ranks import ExchangeCounts, RankTransport, TimedTransport
 from tailrace.sim.network.switch_node import SwitchNode
-from tailrace.sim.network.wire import End, Wire
+from tailrace.sim.network.wire import NodePort, Wire
 from tailrace.spec.constants import PS_PER_NS
 from tailrace.spec.watchdog import of_host
 from tailrace.switch.compiler import SwitchProgram
@@ -45,23 +45,23 @@ class Fabric:
         programs: SwitchProgram | Mapping[str, SwitchProgram] | None,
         config: SwitchConfig,
         seed: int,
-        transport: Transport | None,
+        transport: RankTransport | None,
     ) -> None:
         self.topology = topology
         self.wires: list[Wire] = []
         self._seed = seed
         self._config = config
         self._net = new_net()
-        self._transport: Timed | None = None
+        self._transport: TimedTransport | None = None
         self._part_of: dict[str, int] = {}
         if transport is not None:
-            self._transport = Timed(transport)
+            self._transport = TimedTransport(transport)
             self._net.set_ranks(self._transport, transport.rank, transport.ranks)
             self._part_of = parts(topology, transport.ranks)
         self._numbers: dict[str, int] = {}
         self._hosts: set[str] = set()
         self._nodes: dict[str, SwitchNode] = {}
-        self._endpoints: dict[str, Endpoint] = {}
+        self._endpoints: dict[str, SwitchEndpoint] = {}
         self._nics: dict[str, Nic] = {}
         self._callbacks: list[tuple[int, int, Callable[[], None]]] = []
         self._sequence = itertools.count()
@@ -71,12 +71,12 @@ class Fabric:
             self._numbers[name] = self._net.add_host(name) if own else self._add_absent(name)
             self._hosts.add(name)
         for host in topology.hosts:
-            end = End(host.switch, host.port)
-            self._add_wire(End(host.name, 0), end, host.rate_bps, host.delay_ns)
-            self._add_wire(end, End(host.name, 0), host.rate_bps, host.delay_ns)
+            end = NodePort(host.switch, host.port)
+            self._add_wire(NodePort(host.name, 0), end, host.rate_bps, host.delay_ns)
+            self._add_wire(end, NodePort(host.name, 0), host.rate_bps, host.delay_ns)
         self._guard_hosts()
         for link in topology.links:
-            a, b = End(link.a, link.a_port), End(link.b, link.b_port)
+            a, b = NodePort(link.a, link.a_port), NodePort(link.b, link.b_port)
             self._add_wire(a, b, link.rate_bps, link.delay_ns)
             self._add_wire(b, a, link.rate_bps, link.delay_ns)
 
@@ -88,9 +88,9 @@ class Fabric:
         return 0 if self._transport is None else self._transport.rank
 
     @property
-    def met(self) -> Met:
+    def met(self) -> ExchangeCounts:
         """What this process has had to do with other ranks."""
-        return Met(*self._net.met, 0.0 if self._transport is None else self._transport.waited_s)
+        return ExchangeCounts(*self._net.met, 0.0 if self._transport is None else self._transport.waited_s)
 
     def has(self, name: str) -> bool:
         """Whether a switch or host is in the part that this process has."""
@@ -143,7 +143,7 @@ class Fabric:
             node = SwitchNode(item.name, number, switch, self._net)
             self._numbers[item.name] = number
             self._nodes[item.name] = node
-            self._endpoints[item.name] = Endpoint(
+            self._endpoints[item.name] = SwitchEndpoint(
                 node,
                 device_id=item.id,
                 cpu_port=cpu_port,
@@ -161,7 +161,7 @@ class Fabric:
             watchdog = of_host(host.rate_bps, pfc.least_xoff_bytes)
             self.switch(host.switch).port_pfc(host.port, replace(pfc, watchdog=watchdog))
 
-    def _add_wire(self, source: End, target: End, rate_bps: int, delay_ns: int) -> None:
+    def _add_wire(self, source: NodePort, target: NodePort, rate_bps: int, delay_ns: int) -> None:
         """Joins two ports; the latency of a switch belongs to the wires that lead to it."""
         if target.node not in self._hosts:
             delay_ns += self.topology.latency_ns
@@ -198,7 +198,7 @@ class Fabric:
         """The switch itself; KeyError where there is none, or another rank has it."""
         return self._nodes[name].switch
 
-    def p4rt(self, name: str) -> Endpoint:
+    def p4rt(self, name: str) -> SwitchEndpoint:
         """P4Runtime of a switch; KeyError where there is none, or another rank has it."""
         return self._endpoints[name]
 
@@ -281,7 +281,7 @@ class Fabric:
         limit_ps = NEVER_PS if until_ns is None else until_ns * PS_PER_NS + 1
         mark = NEVER_PS if progress is None else net.events + every
         net.poll()
-        with HeldSignals(lambda: bool(net.running), lambda: net.cut(0)) as signals:
+        with DeferredSignals(lambda: bool(net.running), lambda: net.cut(0)) as signals:
             while True:
                 stop = net.run(min(limit_ps, self._next_callback_ps()), stop_at_rest, mark)
                 if signals.let_go():

@@ -32,7 +32,7 @@ than half of it is waited for, so that no rounding can leave a timer that neithe
 """
 
 
-class Clock(Protocol):
+class VirtualClock(Protocol):
     """A clock that stands still while anybody is called: sim.network.Network is one."""
 
     @property
@@ -67,7 +67,7 @@ _MOST_CANCELLED = 100
 class VirtualLoop(asyncio.BaseEventLoop):
     """Runs in turns: `turn`, and whenever one of its timers is due."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: VirtualClock) -> None:
         self._clock = clock
         self._armed_ns: int | None = None
         self._in_turn = False

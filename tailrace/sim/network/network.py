@@ -22,9 +22,9 @@ from types import TracebackType
 from tailrace.sim.network.deadlock import Stuck, deadlock
 from tailrace.sim.network.fabric import Progress
 from tailrace.sim.network.faults import Faults
-from tailrace.sim.network.observation import Observing
-from tailrace.sim.network.ranks import Transport
-from tailrace.sim.network.wire import End
+from tailrace.sim.network.observation import Observation
+from tailrace.sim.network.ranks import RankTransport
+from tailrace.sim.network.wire import NodePort
 from tailrace.switch.compiler import SwitchProgram
 from tailrace.switch.core import SwitchConfig
 from tailrace.topology import Topology
@@ -36,7 +36,7 @@ SWITCH_CONFIG = SwitchConfig(cpu_port=510, priority_queues=8, tick_ns=1, queue_d
 """How switches are set up unless told otherwise: no queue limit but the program's own."""
 
 
-class Network(Faults, Observing):
+class Network(Faults, Observation):
     """A virtual network. Close it when it is no longer needed, or use it in a ``with`` statement."""
 
     def __init__(
@@ -47,7 +47,7 @@ class Network(Faults, Observing):
         config: SwitchConfig = SWITCH_CONFIG,
         seed: int = 0,
         stepwise: bool = False,
-        transport: Transport | None = None,
+        transport: RankTransport | None = None,
     ) -> None:
         """Makes the switches and the wires; hosts stay silent until a NIC is attached.
 
@@ -122,9 +122,9 @@ class Network(Faults, Observing):
         held = {names[number]: found for number, found in self.gathered(own).items()}
         return deadlock(held, self._neighbour)
 
-    def _neighbour(self, switch: str, port: int) -> End | None:
+    def _neighbour(self, switch: str, port: int) -> NodePort | None:
         peer = self.topology.ports_of(switch).get(port)
-        return None if peer is None or peer.kind != "switch" else End(peer.name, peer.port)
+        return None if peer is None or peer.kind != "switch" else NodePort(peer.name, peer.port)
 
     def advance_to(self, time_ns: int) -> None:
         """Lets time pass up to `time_ns`, whether anything happens or not."""

@@ -13,11 +13,11 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from tailrace.sim.network.account import Account
+from tailrace.sim.network.account import FrameAccount
 from tailrace.sim.network.core import Net, WireAccount
 from tailrace.sim.network.errors import NetworkError
 from tailrace.sim.network.fabric import Fabric
-from tailrace.sim.network.transits import Leg, read_legs
+from tailrace.sim.network.transits import WireTransit, read_transits
 from tailrace.sim.network.wire import Tap, Wire
 from tailrace.spec.constants import PS_PER_NS
 
@@ -25,7 +25,7 @@ _ANY_PORT = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class TrafficCounts:
     """Counts of frames since the start.
 
     `packet_hops`: taken in by switches, packet-outs too; `delivered`: by wires; `lost`: to faults, of which
@@ -102,7 +102,7 @@ class Sight(NamedTuple):
     psn: int | None
 
 
-class Watch:
+class FlowWatch:
     """The path of a flow over time."""
 
     def __init__(self, fabric: Fabric, net: Net, number: int) -> None:
@@ -140,20 +140,20 @@ def _column(code: str, raw: bytes | None) -> array[int]:
     return values
 
 
-class Observing(Fabric):
+class Observation(Fabric):
     """A network that can be observed."""
 
     _sampled: tuple[Wire, ...] = ()
 
-    def traffic(self) -> Traffic:
+    def traffic(self) -> TrafficCounts:
         """What has happened since the start."""
-        return Traffic(*map(sum, zip(*self.everywhere(self._net.traffic()), strict=True)))
+        return TrafficCounts(*map(sum, zip(*self.everywhere(self._net.traffic()), strict=True)))
 
     def data(self) -> DataFrames:
         """What has become of the data that no host has got."""
         return DataFrames(*map(sum, zip(*self.everywhere(self._net.data()), strict=True)))
 
-    def account(self) -> Account:
+    def account(self) -> FrameAccount:
         """Where all frames are at this moment. What somebody put into a switch by hand is not known here."""
         own, wires = self._net.account()
         switches = self.gathered(
@@ -171,7 +171,7 @@ class Observing(Fabric):
             reasons.update(drops)
         names = [item.name for item in self.topology.switches]
         by_name = {name: account for name, (account, _) in zip(names, switches.values(), strict=True)}
-        return Account.of(by_name, zip(ends, both, strict=True), reasons)
+        return FrameAccount.of(by_name, zip(ends, both, strict=True), reasons)
 
     @property
     def trace_sha256(self) -> str:
@@ -242,7 +242,7 @@ class Observing(Fabric):
         ports = tuple((wire.source.node, wire.source.port) for wire in self._sampled)
         return Samples(ports, times_ns, tuple(columns[wire.index] for wire in self._sampled))
 
-    def watch_flow(self, src: str, dst: str, sport: int | None = None) -> Watch:
+    def watch_flow(self, src: str, dst: str, sport: int | None = None) -> FlowWatch:
         """Records from now on where packets from one IPv4 address to another arrive.
 
         Args:
@@ -253,7 +253,7 @@ class Observing(Fabric):
         """
         a, b = _addresses(src, dst)
         number = self._net.watch(a, b, _ANY_PORT if sport is None else sport)
-        return Watch(self, self._net, number)
+        return FlowWatch(self, self._net, number)
 
     def log_flow(self, src: str, dst: str) -> None:
         """Logs from now on each crossing of a wire by packets between two IPv4 addresses, either way, and all
@@ -268,6 +268,6 @@ class Observing(Fabric):
         to_source = [wire.index for wire in self.wires if wire.target.node in hosts]
         self._net.log(a, b, [wire.index for wire in self.wires], to_source)
 
-    def legs(self) -> list[Leg]:
+    def legs(self) -> list[WireTransit]:
         """What has been logged, by the time of sending; it is taken away."""
-        return read_legs(self._net.logged(), self.wires)
+        return read_transits(self._net.logged(), self.wires)

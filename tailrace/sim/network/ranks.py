@@ -3,7 +3,7 @@
 
 Every rank makes the same calls at the same virtual times, on a network of which it has its own part; what
 concerns another part does nothing here. `tv_ranks.c` says how they keep time. Ranks on one machine speak
-through shared memory; a `Transport` of another kind may do so otherwise.
+through shared memory; a `RankTransport` of another kind may do so otherwise.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class RankLostError(NetworkError):
     """Another rank has gone."""
 
 
-class Transport(Protocol):
+class RankTransport(Protocol):
     """What carries messages between ranks."""
 
     rank: int
@@ -40,7 +40,7 @@ class Transport(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class ExchangeCounts:
     """How much a rank has had to do with the others since the start.
 
     `meetings` is how often all met, `frames` and `bytes` what this one handed across, bytes being those of
@@ -53,10 +53,10 @@ class Met:
     waited_s: float
 
 
-class Timed:
+class TimedTransport:
     """A transport, and how long whoever uses it has waited."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: RankTransport) -> None:
         self._transport = transport
         self.rank = transport.rank
         self.ranks = transport.ranks

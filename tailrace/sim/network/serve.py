@@ -22,7 +22,7 @@ import grpc.aio
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code, P4RtError, not_found
-from tailrace.sim.network.endpoint import CpuPort, Endpoint
+from tailrace.sim.network.endpoint import CpuPort, SwitchEndpoint
 from tailrace.sim.network.network import Network
 from tailrace.spec import heap
 from tailrace.switch.p4runtime.concurrency.request_deadline import DeadlineHandler, PendingRequests
@@ -34,7 +34,7 @@ from tailrace.switch.p4runtime.trace_service import TraceService
 _Context = grpc.aio.ServicerContext[Any, Any]
 
 
-class _Plane:
+class _CpuPlane:
     """The CPU port of a switch; what comes back by it is delivered once the call is done."""
 
     def __init__(self, cpu: CpuPort) -> None:
@@ -60,12 +60,12 @@ class FabricService:
     """The P4Runtime service for many devices: hands every call to the one that it names."""
 
     def __init__(
-        self, endpoints: list[Endpoint], executor: ThreadPoolExecutor, freed: Callable[[], None]
+        self, endpoints: list[SwitchEndpoint], executor: ThreadPoolExecutor, freed: Callable[[], None]
     ) -> None:
         self._services: dict[int, P4RuntimeService] = {}
         self._arriving = PendingRequests()
         for endpoint in endpoints:
-            plane = _Plane(endpoint.cpu)
+            plane = _CpuPlane(endpoint.cpu)
             service = P4RuntimeService(endpoint.device, plane, executor)
             service.freed = freed
             plane.deliver = service.deliver_events

@@ -32,7 +32,7 @@ _FATES = {1: Fate.RECEIVED, 2: Fate.CUT, 3: Fate.DROPPED}
 
 
 @dataclass(slots=True)
-class Leg:
+class WireTransit:
     """A frame on a wire: when its first bit went out, and when its last one came, or would have.
 
     That of a switch may have gone out earlier: the network hears of it when it next looks at the switch.
@@ -49,15 +49,15 @@ class Leg:
     ip_at: int | None = None
 
 
-def read_legs(log: bytes, wires: Sequence[Wire]) -> list[Leg]:
+def read_transits(log: bytes, wires: Sequence[Wire]) -> list[WireTransit]:
     """What a log says, by the time of sending."""
-    found: list[Leg] = []
+    found: list[WireTransit] = []
     # on a wire nothing overtakes
-    under_way: dict[int, deque[Leg]] = {}
+    under_way: dict[int, deque[WireTransit]] = {}
     for time_ps, wire, what, length, virtual_bytes, ip_at, frame in _records(log):
         queue = under_way.setdefault(wire, deque())
         if what == _SENT:
-            leg = Leg(wires[wire], time_ps, length, virtual_bytes)
+            leg = WireTransit(wires[wire], time_ps, length, virtual_bytes)
             queue.append(leg)
             found.append(leg)
         else:

@@ -14,7 +14,7 @@ FrameTest = Callable[[bytes], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class NodePort:
     """A port of a switch, or the one port (0) of a host."""
 
     node: str
@@ -53,7 +53,7 @@ class Wire:
     """A wire. `nominal_rate_bps` is without faults; `delay_ns` counts the latency of its target."""
 
     def __init__(
-        self, net: Net, index: int, source: End, target: End, nominal_rate_bps: int, delay_ns: int
+        self, net: Net, index: int, source: NodePort, target: NodePort, nominal_rate_bps: int, delay_ns: int
     ) -> None:
         """For the network, which has made the wire with this number."""
         self.index = index

@@ -30,7 +30,7 @@ from tailrace.results.rows import FlowRow, read_rows
 from tailrace.results.summary import Summary
 from tailrace.sim.errors import RunError
 from tailrace.sim.network import Network
-from tailrace.sim.network.transits import Leg
+from tailrace.sim.network.transits import WireTransit
 from tailrace.sim.outcome import Report
 from tailrace.sim.run import VirtualBackend
 from tailrace.spec import SpecError, plugins
@@ -106,13 +106,13 @@ def open_run(folder: Path) -> FinishedRun:
     return FinishedRun(folder, summary, rows, planned)
 
 
-def flow_log(run: FinishedRun, flow: FlowSpec, report: Report) -> list[Leg]:
+def flow_log(run: FinishedRun, flow: FlowSpec, report: Report) -> list[WireTransit]:
     """Each crossing of a wire by packets between the two hosts of a flow, by the time of sending.
 
     Raises:
         RunError: it is another run now.
     """
-    legs: list[Leg] = []
+    legs: list[WireTransit] = []
     backend = VirtualBackend(
         observe=lambda network: network.log_flow(flow.src, flow.dst),
         afterwards=lambda network: legs.extend(network.legs()),

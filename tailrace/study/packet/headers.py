@@ -18,7 +18,7 @@ from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim
 from tailrace.codec.layers.pfc import ETHER_TYPE as MAC_CONTROL
 from tailrace.codec.layout import HeaderLayout
 from tailrace.sim.job import Job
-from tailrace.sim.network.transits import Leg
+from tailrace.sim.network.transits import WireTransit
 
 _IP = HeaderLayout(IP)
 _ROCE = {ROCE_PORT: HeaderLayout(UDP, BTH, AETH), SHIM_PORT: HeaderLayout(UDP, NicShim, BTH, AETH)}
@@ -90,7 +90,7 @@ def read_header(frame: bytes, ip_at: int | None) -> Header | None:
     )
 
 
-def of_leg(leg: Leg) -> Header | None:
+def of_leg(leg: WireTransit) -> Header | None:
     """The headers of a packet that has come to the end of a wire."""
     return read_header(leg.frame, leg.ip_at)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tailrace.hosts.flows.flow import FlowSpec
-from tailrace.sim.network.transits import Fate, Leg
+from tailrace.sim.network.transits import Fate, WireTransit
 from tailrace.study.packet.headers import Header, of_leg
 
 
@@ -16,7 +16,7 @@ class Journey:
     """A transmission of a packet, and the wires that it crossed, in order."""
 
     header: Header
-    legs: list[Leg] = field(default_factory=list)
+    legs: list[WireTransit] = field(default_factory=list)
 
     @property
     def sent_ps(self) -> int:
@@ -36,7 +36,7 @@ class Journey:
         return last.ended_ps if there and whole else None
 
 
-def journeys(legs: Iterable[Leg], flow: FlowSpec, source: str) -> dict[int, list[Journey]]:
+def journeys(legs: Iterable[WireTransit], flow: FlowSpec, source: str) -> dict[int, list[Journey]]:
     """The journeys of a flow's data packets, by PSN and in the order of sending.
 
     In a switch two transmissions of one packet are told apart by their order: what came first leaves first.
@@ -62,7 +62,7 @@ def journeys(legs: Iterable[Leg], flow: FlowSpec, source: str) -> dict[int, list
     return found
 
 
-def _waits(journey: Journey, leg: Leg, header: Header) -> bool:
+def _waits(journey: Journey, leg: WireTransit, header: Header) -> bool:
     """Whether a journey is in the switch that sends such a packet."""
     last = journey.legs[-1]
     return (

@@ -13,7 +13,7 @@ from tailrace.hosts.flows.observation import SenderObservation
 from tailrace.p4rt import programs
 from tailrace.p4rt.counters import DROPS, drop_reason
 from tailrace.sim.errors import RunError
-from tailrace.sim.network.transits import Fate, Leg
+from tailrace.sim.network.transits import Fate, WireTransit
 from tailrace.sim.outcome import Report
 from tailrace.spec import SpecError
 from tailrace.spec.constants import PS_PER_NS
@@ -77,7 +77,7 @@ def packet_story(run: FinishedRun, number: int, psn: int, reporting: Reporting) 
     return teller.story(seen)
 
 
-def _came(sent: Sequence[Journey]) -> list[Leg]:
+def _came(sent: Sequence[Journey]) -> list[WireTransit]:
     """The crossings of a packet that it survived."""
     return [leg for journey in sent for leg in journey.legs if leg.fate is Fate.RECEIVED]
 
@@ -90,7 +90,7 @@ class _Teller:
         run: FinishedRun,
         flow: FlowSpec,
         psn: int,
-        legs: Sequence[Leg],
+        legs: Sequence[WireTransit],
         of_flow: dict[int, list[Journey]],
     ) -> None:
         self._run, self._flow, self._psn = run, flow, psn
@@ -136,7 +136,7 @@ class _Teller:
 
     def _transmission(self, journey: Journey) -> Transmission:
         first, hops, end = journey.legs[0], [], ""
-        leg: Leg | None = first
+        leg: WireTransit | None = first
         walked = [first]
         while leg is not None and leg.fate is Fate.RECEIVED and leg.wire.target.node not in self._hosts:
             hop, leg = self._hop(leg)
@@ -183,12 +183,12 @@ class _Teller:
         done = {name: getattr(now, name) - getattr(was, name) for name in names}
         return AtSource(since_ps=None if before is None else before.sent_ps, **done)
 
-    def _hop(self, leg: Leg) -> tuple[Hop, Leg | None]:
+    def _hop(self, leg: WireTransit) -> tuple[Hop, WireTransit | None]:
         """A switch that the packet has come to, and the wire by which it left."""
         assert leg.ended_ps is not None
         switch, port = leg.wire.target.node, leg.wire.target.port
         followed = self._followed.get((switch, (leg.ended_ps, port)))
-        out: Leg | None = None
+        out: WireTransit | None = None
         if followed is None:
             followed = TrackedPacket(drop=SWALLOWED, end_ps=leg.ended_ps)
         dropped = self._why(followed)
@@ -224,7 +224,7 @@ class _Teller:
                 return f"{followed.drop}, {drop_reason(self._program, step.index)}"
         return followed.drop or None
 
-    def _sent_by(self, switch: str, port: int, sent_ps: int) -> Leg | None:
+    def _sent_by(self, switch: str, port: int, sent_ps: int) -> WireTransit | None:
         """The crossing that began at a time; None: the run ended before it did.
 
         What began earlier on the wire came before the last bit of this one was out.
@@ -316,7 +316,7 @@ class _Teller:
         return None
 
 
-def _crossing(leg: Leg) -> Crossing:
+def _crossing(leg: WireTransit) -> Crossing:
     header = of_leg(leg)
     took_ps = None if leg.ended_ps is None else leg.ended_ps - leg.sent_ps
     delay_ps = leg.wire.delay_ns * PS_PER_NS

@@ -12,9 +12,9 @@ from checks.bench.htsim import (
     FULL_SIZE,
     HTSIM,
     SET_UP,
+    CommandTimes,
     RivalError,
     Size,
-    Times,
     connection_matrix,
     finished_us,
     results,
@@ -25,8 +25,8 @@ from checks.bench.noise import Noise, Round
 SIZE = Size(4, 20_000)
 
 
-def _rounds(*cpu_s: float) -> list[Round[Times]]:
-    return [Round(Times(each, 2 * each), Noise(0, 0, 0)) for each in cpu_s]
+def _rounds(*cpu_s: float) -> list[Round[CommandTimes]]:
+    return [Round(CommandTimes(each, 2 * each), Noise(0, 0, 0)) for each in cpu_s]
 
 
 def test_the_matrix_is_a_permutation_of_all_hosts() -> None:

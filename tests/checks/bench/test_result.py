@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checks.bench.noise import MOST_OTHERS, Noise, alternating, processor_s, remark
-from checks.bench.result import WIDTH, Beside, Result, spread, table
+from checks.bench.result import WIDTH, BenchResult, Beside, spread, table
 
 QUIET = Noise(0.0, 0.0, 0.1)
 LOUD = Noise(0.5, 0.1, 2.0)
@@ -18,10 +18,10 @@ def test_table_groups_and_verdicts() -> None:
     """A heading for each group; a goal is shown with whether it was met, on the side that counts."""
     text = table(
         [
-            Result("speed", "fast", 6e6, "packets/s", goal=5e6),
-            Result("speed", "slow", 4e6, "packets/s", goal=5e6),
-            Result("size", "small", 0.04, "s", goal=0.05, better="less", note="cached"),
-            Result("size", "plain", 12.5, "KiB"),
+            BenchResult("speed", "fast", 6e6, "packets/s", goal=5e6),
+            BenchResult("speed", "slow", 4e6, "packets/s", goal=5e6),
+            BenchResult("size", "small", 0.04, "s", goal=0.05, better="less", note="cached"),
+            BenchResult("size", "plain", 12.5, "KiB"),
         ]
     )
     lines = text.splitlines()
@@ -38,8 +38,8 @@ def test_a_rival_stands_beside_the_figure() -> None:
     """With who they are below the group; one that could not be measured says why."""
     lines = table(
         [
-            Result("g", "a", 2.0, "s", rival=Beside("them", 8.0)),
-            Result("g", "b", 2.0, "s", rival=Beside("others are not on PATH")),
+            BenchResult("g", "a", 2.0, "s", rival=Beside("them", 8.0)),
+            BenchResult("g", "b", 2.0, "s", rival=Beside("others are not on PATH")),
         ]
     ).splitlines()
     assert lines[1].split() == ["a", "2", "s", "8"]
@@ -51,8 +51,8 @@ def test_loud_rounds_are_marked_and_told() -> None:
     """A figure of which a round was loud has a mark, and the end says how loud it was at most."""
     lines = table(
         [
-            Result("g", "calm", 2.0, "s", runs=(1.0, 2.0, 3.0), noise=(QUIET, QUIET)),
-            Result("g", "loud", 2.0, "s", runs=(1.9, 2.0, 2.1), noise=(QUIET, LOUD)),
+            BenchResult("g", "calm", 2.0, "s", runs=(1.0, 2.0, 3.0), noise=(QUIET, QUIET)),
+            BenchResult("g", "loud", 2.0, "s", runs=(1.9, 2.0, 2.1), noise=(QUIET, LOUD)),
         ]
     ).splitlines()
     assert lines[1].split()[-1] == "±50%"
@@ -61,7 +61,7 @@ def test_loud_rounds_are_marked_and_told() -> None:
         "! the machine was not quiet in 1 of 4 measurements: others took up to 0.50   cores, 0.10 were stolen, load 2.0"
     )
     assert remark([QUIET]) == ""
-    assert table([Result("g", "calm", 2.0, "s", noise=(QUIET,))]).count("!") == 0
+    assert table([BenchResult("g", "calm", 2.0, "s", noise=(QUIET,))]).count("!") == 0
 
 
 @given(
@@ -76,8 +76,8 @@ def test_no_line_is_wider_than_a_terminal(
     name: str, value: float, goal: float | None, note: str, runs: list[float], rival: Beside | None
 ) -> None:
     """Whatever a result says."""
-    result = Result("group", name, value, "packets/s", goal, note=note, runs=tuple(runs), rival=rival)
-    lines = table([result, Result("group", "next", 1.0, "entries/s", noise=(LOUD,))]).splitlines()
+    result = BenchResult("group", name, value, "packets/s", goal, note=note, runs=tuple(runs), rival=rival)
+    lines = table([result, BenchResult("group", "next", 1.0, "entries/s", noise=(LOUD,))]).splitlines()
     assert max(map(len, lines)) <= WIDTH
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from finsy.proto import p4r
 
-from checks.conformance.cases import Case, Cases, Expected, read_cases, run_case, write_cases
+from checks.conformance.cases import Cases, Expected, PacketCase, read_cases, run_case, write_cases
 from checks.conformance.native_server import NativeServer
 from checks.conformance.program import ConformanceError, load_programs
 from tailrace.cbuild.artifacts import P4_BUILD
@@ -20,9 +20,9 @@ BUILD = TESTS / "programs" / "build"
 GOLDEN = sorted((TESTS / "golden" / "testgen").glob("*.json.xz"))
 
 
-def expecting(*expected: Expected) -> Case:
+def expecting(*expected: Expected) -> PacketCase:
     """A case without entities."""
-    return Case("c", (), 0, b"", expected)
+    return PacketCase("c", (), 0, b"", expected)
 
 
 def test_expectations_count_under_their_masks() -> None:
@@ -54,7 +54,7 @@ def test_an_outcome_is_taken_over_where_it_is_another_one() -> None:
 
 def test_what_is_written_comes_back(tmp_path: Path) -> None:
     entity = p4r.Entity(table_entry=p4r.TableEntry(table_id=5))
-    case = Case("a", (entity, entity), 3, b"\1", (Expected(1, b"\xab", b"\xf0"),))
+    case = PacketCase("a", (entity, entity), 3, b"\1", (Expected(1, b"\xab", b"\xf0"),))
     recorded = Cases("basic_l3", "ab" * 32, (3, 14), [case, expecting()])
     write_cases(tmp_path / "a.json.xz", recorded)
     assert read_cases(tmp_path / "a.json.xz") == recorded
@@ -72,7 +72,7 @@ def test_what_the_switch_refuses_is_told() -> None:
     """The pipeline stays, and the next case runs."""
     [program] = load_programs(BUILD, "basic_l3")
     entity = p4r.Entity(table_entry=p4r.TableEntry(table_id=5))
-    case = Case("a", (), 0, b"\0" * 64, ())
+    case = PacketCase("a", (), 0, b"\0" * 64, ())
     with NativeServer(program) as native:
         with pytest.raises(ConformanceError, match="basic_l3: write was refused: "):
             run_case(native, replace(case, entities=(entity,)))

@@ -16,7 +16,7 @@ from checks.conformance.constructs import constructs
 from checks.conformance.generator import generate
 from checks.conformance.golden import plan_from_json, plan_to_json
 from checks.conformance.packets import Packet
-from checks.conformance.plan import Plan
+from checks.conformance.plan import ControlPlan
 from checks.conformance.program import CompiledProgram, ConformanceError, load_programs
 from tailrace.bmv2.dataplane import Outputs
 from tailrace.p4rt import dataplane as messages
@@ -113,7 +113,7 @@ class Scripted:
     def __init__(self, spoiled_calls: int) -> None:
         self.spoiled_calls = spoiled_calls
 
-    def install(self, plan: Plan) -> None:
+    def install(self, plan: ControlPlan) -> None:
         """Needs nothing."""
 
     def window(self, packets: Sequence[Packet]) -> list[Outputs]:

@@ -12,7 +12,7 @@ import pytest
 from finsy.proto import p4r
 
 from checks.conformance.generator import generate
-from checks.conformance.p4rt import Client
+from checks.conformance.p4rt import PrimaryClient
 from checks.conformance.program import CompiledProgram, load_programs
 from tailrace.bmv2.process import DEVICE_ID, free_ports
 
@@ -48,7 +48,7 @@ def address() -> Iterator[str]:
 def test_plan_is_accepted_and_read_back(address: str, program: CompiledProgram) -> None:
     """Every update is accepted, and the entries of the plan are in the switch afterwards."""
     plan, _ = generate(program, 1)
-    with Client(address, program, DEVICE_ID) as client:
+    with PrimaryClient(address, program, DEVICE_ID) as client:
         client.become_primary()
         client.set_pipeline()
         client.install(plan)

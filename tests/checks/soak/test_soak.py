@@ -18,7 +18,7 @@ from checks.soak import __main__ as command
 from checks.soak import run as soak_run
 from checks.soak.control import Disturbed
 from checks.soak.generate import VERSION, draw
-from checks.soak.run import Found, run
+from checks.soak.run import ScenarioResult, run
 from checks.soak.scenario import Break, Chaos, Full, Kill, Scenario
 from checks.soak.shrink import SMALLEST, shrink
 from tailrace.controller.timing import Timing
@@ -203,7 +203,7 @@ def test_what_fails_is_made_as_small_as_it_still_fails() -> None:
 
 def test_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
     """A line for each that fails, by which it runs again; a record of what was done; 2 for bad words."""
-    monkeypatch.setattr(command, "run", lambda s: Found(["end: no"] if s.seed == 3 else []))
+    monkeypatch.setattr(command, "run", lambda s: ScenarioResult(["end: no"] if s.seed == 3 else []))
     record = tmp_path / "record.jsonl"
     assert command.main(["--seeds", "2..4", "--record", str(record)]) == 1
     out = capsys.readouterr().out.splitlines()

@@ -9,7 +9,7 @@ from itertools import permutations
 import pytest
 from finsy.proto import p4i, p4r
 
-from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.paths import Walker
 from tailrace.p4rt import programs
 from tailrace.schemes.registry import parse_scheme
@@ -43,7 +43,7 @@ def test_minimal_paths_are_walked(words: str, scheme: str, program: str) -> None
     topology = parse_topology(words)
     group = {switch.name: switch.group for switch in topology.switches}
     with build(topology, parse_scheme(scheme)) as network:
-        nodes = {name: Node(name, InProcess(network, name, program)) for name in group}
+        nodes = {name: InspectedSwitch(name, InProcess(network, name, program)) for name in group}
         walker = Walker(topology, nodes)
         for src, dst in permutations(topology.hosts, 2):
             walk = walker.walk(src, dst)

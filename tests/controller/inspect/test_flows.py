@@ -10,7 +10,7 @@ from finsy.proto import p4i, p4r
 
 from tailrace.controller.inspect import flows
 from tailrace.controller.inspect.flows import read_flows
-from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.p4rt import programs
 from tailrace.p4rt.connection import Connection
 from tailrace.p4rt.errors import ReadError
@@ -100,7 +100,7 @@ def test_buckets_that_hold_something_are_asked_for(
         (Registers(registers), Asking({}), 2),
         (Registers(None), Asking(registers), 0),
     ):
-        assert read_flows(Node("leaf1", switch), asking).rows == ()
+        assert read_flows(InspectedSwitch("leaf1", switch), asking).rows == ()
         assert asking.asked == buckets
         assert switch.reads == reads
 
@@ -110,5 +110,5 @@ def test_every_bucket_is_asked_for_where_a_register_cannot_be_read(missing: tupl
     """BMv2 without the controller's fabric."""
     side = {name: found for name, found in cells({}, {}).items() if missing and name not in missing}
     asking = Asking(side)
-    assert read_flows(Node("leaf1", Registers(None)), asking).rows == ()
+    assert read_flows(InspectedSwitch("leaf1", Registers(None)), asking).rows == ()
     assert asking.asked == list(range(BUCKETS))

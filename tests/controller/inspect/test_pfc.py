@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 import pytest
 
-from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.pfc import PfcPort, read_pfc
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.errors import RefusedError, UnreachableError
@@ -36,16 +36,18 @@ def test_both_ways() -> None:
         place.switch.port_pfc(2, PfcConfig((0,), 20_000, 10_000, 20_000))
         place.receive(2, PAUSE + bytes(26))
         place.advance(1_234)
-        node = Node("leaf1", GrpcConnection("leaf1", place.address, place.device_id))
+        node = InspectedSwitch("leaf1", GrpcConnection("leaf1", place.address, place.device_id))
         assert read_pfc(node, (1, 2, 9)) == {
             1: PfcPort(0, 0, 0, None, 0, 0),
             2: PfcPort(0, 1, 1_234, None, 0, 0),
         }
-        silent = Node("leaf1", Silent("leaf1", place.address, place.device_id))
+        silent = InspectedSwitch("leaf1", Silent("leaf1", place.address, place.device_id))
         # the program stands in for PFC only where its controller says so
         assert read_pfc(silent, (1, 2)) == {port: PfcPort(0, 0, None, 0, 0, 0) for port in (1, 2)}
         install_scheme(TOPOLOGY, "flowcut", {"leaf1": place})
-        assert read_pfc(Node("leaf1", Silent("leaf1", place.address, place.device_id)), (1, 2)) == {}
+        assert (
+            read_pfc(InspectedSwitch("leaf1", Silent("leaf1", place.address, place.device_id)), (1, 2)) == {}
+        )
         other = GrpcConnection("leaf9", place.address, 77)
         with pytest.raises(RefusedError, match=r"leaf9: .* refused: NOT_FOUND: device '77' is not known"):
             other.statistics()

@@ -25,7 +25,7 @@ from google.protobuf import text_format
 from tailrace.controller.inband import query
 from tailrace.controller.inspect.counters import read_counters
 from tailrace.controller.inspect.groups import read_groups
-from tailrace.controller.inspect.node import Node
+from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.registers import data_value, read_registers
 from tailrace.controller.inspect.tables import read_tables
 from tailrace.p4rt.connection import GrpcConnection, load_p4info
@@ -49,7 +49,7 @@ def switch() -> Iterator[ServedSwitch]:
 
 
 @pytest.fixture
-def node(switch: ServedSwitch) -> Iterator[Node]:
+def node(switch: ServedSwitch) -> Iterator[InspectedSwitch]:
     """A switch with tests/programs/p4rt/p4rt_all.p4 and some of everything written."""
     program = read_program(BUILD, "p4rt_all")
     with Primary(switch) as primary:
@@ -94,7 +94,7 @@ def node(switch: ServedSwitch) -> Iterator[Node]:
             P4CloneSessionEntry(9, replicas=[2]),
         )
     connection = GrpcConnection("s1", switch.address, switch.device_id)
-    yield Node("s1", connection, PEERS)
+    yield InspectedSwitch("s1", connection, PEERS)
     connection.close()
 
 
@@ -103,7 +103,7 @@ def texts(listing: Listing, *columns: str, **wanted: object) -> list[tuple[str, 
     return [tuple(text_of(row[column]) for column in columns) for row in rows]
 
 
-def test_entries_of_every_match_kind(node: Node) -> None:
+def test_entries_of_every_match_kind(node: InspectedSwitch) -> None:
     listing = read_tables(node)
     assert texts(listing, "match", "action", "params", table="route", entry="entry") == [
         ("dst=10.0.0.0/8", "send", "port=3:s3"),
@@ -118,14 +118,14 @@ def test_entries_of_every_match_kind(node: Node) -> None:
     ]
 
 
-def test_const_and_default_entries_are_told_apart(node: Node) -> None:
+def test_const_and_default_entries_are_told_apart(node: InspectedSwitch) -> None:
     listing = read_tables(node)
     assert {text for (text,) in texts(listing, "entry", table="fixed")} == {"const", "default"}
     assert texts(listing, "action", table="config") == [("NoAction",)]
     assert texts(listing, "entry", table="acl")[0] == ("default",)
 
 
-def test_indirect_actions(node: Node) -> None:
+def test_indirect_actions(node: InspectedSwitch) -> None:
     listing = read_tables(node, frozenset({"hop"}))
     assert {row["table"] for row in listing.rows} == {"hop"}
     assert texts(listing, "match", "action", "params", entry="entry") == [
@@ -134,7 +134,7 @@ def test_indirect_actions(node: Node) -> None:
     ]
 
 
-def test_groups_of_every_kind(node: Node) -> None:
+def test_groups_of_every_kind(node: InspectedSwitch) -> None:
     assert texts(read_groups(node), "kind", "name", "group", "ports") == [
         ("clone", "-", "9", "2:s2"),
         ("member", "hops", "1", "2:s2"),
@@ -149,7 +149,7 @@ def test_groups_of_every_kind(node: Node) -> None:
     ]  # fmt: skip
 
 
-def test_counters_with_and_without_index(node: Node) -> None:
+def test_counters_with_and_without_index(node: InspectedSwitch) -> None:
     rows = read_counters(node, zeros=True).rows
     assert [text_of(row["index"]) for row in rows if row["counter"] == "by_port"] == [
         *("0", "1:h1", "2:s2", "3:s3", "4", "5", "6", "7")
@@ -160,14 +160,14 @@ def test_counters_with_and_without_index(node: Node) -> None:
     assert read_counters(node).rows == ()
 
 
-def test_registers_narrow_and_wide(node: Node) -> None:
+def test_registers_narrow_and_wide(node: InspectedSwitch) -> None:
     listing = read_registers(node, zeros=True)
     assert texts(listing, "index", "value", register="wide") == [("0", "0x0"), ("1", "0x0")]
     assert texts(listing, "value", register="words") == [("0",)] * 16
     assert read_registers(node).rows == ()
 
 
-def test_a_table_by_its_short_or_long_name(node: Node) -> None:
+def test_a_table_by_its_short_or_long_name(node: InspectedSwitch) -> None:
     assert node.program.table("AllIngress.route") is node.program.table("route")
     assert node.program.table("nothing") is None
 
@@ -192,24 +192,30 @@ class Refusing:
 def test_registers_that_the_target_does_not_show() -> None:
     info = load_p4info(BUILD / "p4rt_all.p4info.txtpb")
     with pytest.raises(NotOfferedError, match="shows no registers"):
-        read_registers(Node("b1", Refusing(info, "register_entry", "UNIMPLEMENTED")))
+        read_registers(InspectedSwitch("b1", Refusing(info, "register_entry", "UNIMPLEMENTED")))
     with pytest.raises(RefusedError):
-        read_registers(Node("b1", Refusing(info, "register_entry", "INTERNAL")))
+        read_registers(InspectedSwitch("b1", Refusing(info, "register_entry", "INTERNAL")))
 
 
 def test_what_else_a_target_may_lack() -> None:
     info = load_p4info(BUILD / "p4rt_all.p4info.txtpb")
     assert (
-        read_groups(Node("b1", Refusing(info, "packet_replication_engine_entry", "UNIMPLEMENTED"))).rows == ()
+        read_groups(
+            InspectedSwitch("b1", Refusing(info, "packet_replication_engine_entry", "UNIMPLEMENTED"))
+        ).rows
+        == ()
     )
-    assert read_counters(Node("b1", Refusing(info, "direct_counter_entry", "UNIMPLEMENTED"))).rows == ()
+    assert (
+        read_counters(InspectedSwitch("b1", Refusing(info, "direct_counter_entry", "UNIMPLEMENTED"))).rows
+        == ()
+    )
     with pytest.raises(RefusedError):
-        read_tables(Node("b1", Refusing(info, "table_entry", "INTERNAL")))
+        read_tables(InspectedSwitch("b1", Refusing(info, "table_entry", "INTERNAL")))
 
 
 def test_structured_register_values() -> None:
     program = load_p4info(BUILD / "p4rt_all.p4info.txtpb")
-    node = Node("s1", Refusing(program, "", ""), PEERS)
+    node = InspectedSwitch("s1", Refusing(program, "", ""), PEERS)
     types = program.type_info
     spec = program.digests[0].type_spec  # a struct of a MAC address and a port
     data = p4r.DigestList().data.add()
@@ -238,7 +244,7 @@ new_types { key: "Loop" value { original_type { new_type { name: "Loop" } } } }
 def test_signed_and_translated_values() -> None:
     """Each as its type says (P4Runtime 8.3, 8.4.6), within structs and headers, too."""
     types = text_format.Parse(TYPES, p4t.P4TypeInfo())
-    node = Node("s1", Refusing(p4i.P4Info(), "", ""), PEERS)
+    node = InspectedSwitch("s1", Refusing(p4i.P4Info(), "", ""), PEERS)
     data = p4d.P4Data()
     for octets in (b"\xfb", b"eth0", b"\1\0", b"\x80"):
         data.struct.members.add(bitstring=octets)
@@ -287,9 +293,9 @@ def test_two_commands_at_a_time_without_controller() -> None:
     with served() as (fresh,):
         first, second = (GrpcConnection("s1", fresh.address, fresh.device_id) for _ in range(2))
         taken = pytest.raises(ElectionError, match="another client has the election id 1")
-        with query.Primary(first, program), taken:
-            query.Primary(second, program)
-        with query.Primary(second, program):
+        with query.PrimaryQueryClient(first, program), taken:
+            query.PrimaryQueryClient(second, program)
+        with query.PrimaryQueryClient(second, program):
             pass  # the first has gone
         first.close()
         second.close()

@@ -15,7 +15,7 @@ from tailrace.p4rt.values import Interval, Mac, Masked, SwitchPort
 from tailrace.spec import SpecError
 from tailrace.spec.renamed import warn_renamed
 from tailrace.tables.listing import Column, Listing, Row
-from tailrace.tables.row_filter import Where, WhereError
+from tailrace.tables.row_filter import RowFilter, RowFilterError
 
 COLUMNS = tuple(Column(name) for name in ("name", "count", "ratio", "match", "ports", "up", "none"))
 ROWS: tuple[Row, ...] = (
@@ -51,7 +51,7 @@ LISTING = Listing("things", COLUMNS, ROWS, frozenset({"hdr.ipv4.dst", "mac"}))
 
 
 def passing(text: str, listing: Listing = LISTING) -> list[object]:
-    return [row["name"] for row in Where(text).apply(listing).rows]
+    return [row["name"] for row in RowFilter(text).apply(listing).rows]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_meaning(text: str, names: list[str]) -> None:
     ],
 )
 def test_errors_name_the_column(text: str, column: int, part: str) -> None:
-    with pytest.raises(WhereError) as caught:
+    with pytest.raises(RowFilterError) as caught:
         passing(text)
     assert str(caught.value).startswith(f"--where, column {column}: ")
     assert part in str(caught.value)
@@ -140,7 +140,7 @@ def test_errors_name_the_column(text: str, column: int, part: str) -> None:
 def test_a_name_inside_a_cell_is_known_without_rows() -> None:
     empty = LISTING.replace_rows(())
     assert passing("dst == 10.0.0.1 and ports == 7", empty) == []
-    with pytest.raises(WhereError):
+    with pytest.raises(RowFilterError):
         passing("dts == 1", empty)
 
 
@@ -198,7 +198,7 @@ NUMBERS = Listing(
 @given(expressions)
 def test_it_means_what_python_means(expression: Expression) -> None:
     text, decides = expression
-    assert list(Where(text).apply(NUMBERS).rows) == [row for row in NUMBERS.rows if decides(row)]
+    assert list(RowFilter(text).apply(NUMBERS).rows) == [row for row in NUMBERS.rows if decides(row)]
 
 
 @settings(max_examples=300, derandomize=True, deadline=None)
@@ -231,8 +231,8 @@ def test_it_means_what_python_means(expression: Expression) -> None:
 )
 def test_any_text_either_filters_or_fails_with_a_column(words: list[str]) -> None:
     try:
-        Where(" ".join(words)).apply(NUMBERS)
-    except WhereError as error:
+        RowFilter(" ".join(words)).apply(NUMBERS)
+    except RowFilterError as error:
         assert 0 <= error.position <= len(" ".join(words))
 
 
@@ -244,12 +244,12 @@ def test_a_former_name_of_a_column_works_for_a_release(capsys: pytest.CaptureFix
     )
     warn_renamed.cache_clear()
     for text in ("out", "suppressed", "out == 'failure alert' and out_left_ns < 10"):
-        assert Where(text).apply(Listing("paths", columns, rows)).rows == rows[1:]
+        assert RowFilter(text).apply(Listing("paths", columns, rows)).rows == rows[1:]
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(";")[0] for line in lines] == [
         "tailrace: field 'out' is called 'suppressed' now",
         "tailrace: field 'out_left_ns' is called 'suppressed_left_ns' now",
     ]
     own: tuple[Row, ...] = ({"out": 1, "suppressed": 2},)
-    assert Where("out == 1").apply(Listing("own", (Column("out"), *columns), own)).rows == own
+    assert RowFilter("out == 1").apply(Listing("own", (Column("out"), *columns), own)).rows == own
     assert not capsys.readouterr().err

@@ -10,7 +10,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 from tailrace.sim.network import SWITCH_CONFIG, Network
-from tailrace.sim.network.ranks import Transport
+from tailrace.sim.network.ranks import RankTransport
 from tailrace.switch.compiler import SwitchProgram, load_program
 from tailrace.switch.core import ActionCall, SwitchConfig
 from tailrace.topology import Topology, next_hops, parse_topology
@@ -39,7 +39,7 @@ def network(
     *,
     config: SwitchConfig = SWITCH_CONFIG,
     stepwise: bool = False,
-    transport: Transport | None = None,
+    transport: RankTransport | None = None,
 ) -> Network:
     """A network whose switches route by the first shortest path."""
     net = Network(topo, program(), config=config, seed=seed, stepwise=stepwise, transport=transport)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tailrace.sim.network import SWITCH_CONFIG, FrameMatch, Network
-from tailrace.sim.network.account import Account
-from tailrace.sim.network.observation import Sight, Traffic
-from tailrace.sim.network.ranks import Transport
+from tailrace.sim.network.account import FrameAccount
+from tailrace.sim.network.observation import Sight, TrafficCounts
+from tailrace.sim.network.ranks import RankTransport
 from tailrace.switch.core import PfcConfig
 from tailrace.topology import Topology, parse_topology
 from tests.sim.network.l3 import Frame, ListNic, install, network, packet, program
@@ -51,8 +51,8 @@ class Seen:
 
     arrived: dict[str, list[tuple[int, bytes, int]]]
     trace_sha256: str
-    traffic: Traffic
-    account: Account
+    traffic: TrafficCounts
+    account: FrameAccount
     now_ps: int
     events: int
     drops: list[dict[str, int]]
@@ -90,7 +90,7 @@ class RandomRun:
         pfc: bool,
         stepwise: bool = False,
         instant: bool = True,
-        transport: Transport | None = None,
+        transport: RankTransport | None = None,
     ) -> None:
         """instant: some ports may take no time; transport: this is one rank of several."""
         rng = random.Random(f"run {seed}")

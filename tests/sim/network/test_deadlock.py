@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.sim.network.deadlock import Stuck, deadlock
-from tailrace.sim.network.wire import End
+from tailrace.sim.network.wire import NodePort
 from tailrace.switch.core import PausedQueue
 
 XON = 1000
@@ -20,9 +20,9 @@ def ring(switches: int) -> dict[str, list[PausedQueue]]:
     return {f"s{number}": [PausedQueue(1, 0, 2, 0, 2 * XON, XON, 1)] for number in range(switches)}
 
 
-def onward(switches: int, switch: str, port: int) -> End | None:
+def onward(switches: int, switch: str, port: int) -> NodePort | None:
     """The wires of the ring."""
-    return End(f"s{(int(switch[1:]) + 1) % switches}", 2) if port == 1 else None
+    return NodePort(f"s{(int(switch[1:]) + 1) % switches}", 2) if port == 1 else None
 
 
 def found(held: dict[str, list[PausedQueue]], switches: int = 3) -> tuple[Stuck, ...]:
@@ -52,7 +52,7 @@ def test_what_waits_for_a_circle_is_not_of_it() -> None:
     """A queue that ends in it waits for good, too, but nobody in the circle for that."""
     held = ring(3)
     held["s9"] = [PausedQueue(1, 0, 7, 0, 5 * XON, XON, 1)]
-    circle = deadlock(held, lambda s, p: End("s0", 2) if s == "s9" else onward(3, s, p))
+    circle = deadlock(held, lambda s, p: NodePort("s0", 2) if s == "s9" else onward(3, s, p))
     assert {queue.switch for queue in circle} == {"s0", "s1", "s2"}
 
 
@@ -115,7 +115,7 @@ def test_what_cannot_move_is_found(network: tuple[int, dict[str, list[PausedQueu
     """There is a circle just where something is left, it is of what is left, and each waits for the next one."""
     _, held = network
     left = moves(held)
-    circle = deadlock(held, lambda switch, port: End(f"s{port}", int(switch[1:])))
+    circle = deadlock(held, lambda switch, port: NodePort(f"s{port}", int(switch[1:])))
     assert bool(circle) == bool(left)
     assert set(circle) <= left
     for queue, behind in zip(circle, [*circle[1:], *circle[:1]], strict=True):

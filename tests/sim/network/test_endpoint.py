@@ -14,7 +14,7 @@ from google.protobuf import text_format
 
 from tailrace.p4rt.status import Code, P4RtError
 from tailrace.sim.network import BatchError, Network
-from tailrace.sim.network.endpoint import ELECTION_ID, Endpoint
+from tailrace.sim.network.endpoint import ELECTION_ID, SwitchEndpoint
 from tailrace.switch.p4runtime.server import Server
 from tests.sim.network.l3 import BUILD, Frame, attach_all, packet, topology
 
@@ -31,7 +31,7 @@ def pipeline(name: str, action: Action = SET.VERIFY_AND_COMMIT) -> p4r.SetForwar
     return request
 
 
-def route(endpoint: Endpoint, ip: str, port: int, kind: int = p4r.Update.INSERT) -> p4r.WriteRequest:
+def route(endpoint: SwitchEndpoint, ip: str, port: int, kind: int = p4r.Update.INSERT) -> p4r.WriteRequest:
     info = endpoint.pipeline().config.p4info
     table = next(t for t in info.tables if t.preamble.alias == "route")
     action = next(a for a in info.actions if a.preamble.alias == "forward")
@@ -155,7 +155,7 @@ def test_packet_outs_leave_at_their_port_and_packet_ins_come_back_at_once() -> N
 def test_the_same_switch_can_be_served_over_grpc() -> None:
     """While the virtual clock stands, any P4Runtime client can look at a switch."""
 
-    async def serve_and_read(endpoint: Endpoint) -> p4r.GetForwardingPipelineConfigResponse:
+    async def serve_and_read(endpoint: SwitchEndpoint) -> p4r.GetForwardingPipelineConfigResponse:
         server = Server(endpoint.device, endpoint.cpu)
         port = await server.start("127.0.0.1:0")
         try:

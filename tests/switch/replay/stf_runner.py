@@ -12,7 +12,7 @@ from finsy.proto import p4i
 
 from checks.conformance.native_switch import NativeSwitch
 from checks.conformance.packets import Packet
-from checks.conformance.plan import Call, Entry, Match, Plan, Rates
+from checks.conformance.plan import ControlPlan, PlannedCall, PlannedEntry, PlannedMatch, PlannedRates
 from checks.conformance.program import CompiledProgram, load_programs
 
 _WORD = re.compile(r'\s*("[^"]*"|[^\s"():,]+|[():,])')
@@ -35,7 +35,7 @@ class Test:
 
     def __init__(self, text: str, program: CompiledProgram) -> None:
         self._info = program.p4info
-        self.plan = Plan()
+        self.plan = ControlPlan()
         self.registers: dict[tuple[str, int], int] = {}
         self.packets: list[Packet] = []
         self.expected: list[tuple[int, str]] = []
@@ -56,16 +56,16 @@ class Test:
             del rest[:3]
         matches = tuple(_match(field, given.pop(field.name, None)) for field in fields)
         assert not given
-        self.plan.entries.append(Entry(table, matches, priority, self._call(rest)))
+        self.plan.entries.append(PlannedEntry(table, matches, priority, self._call(rest)))
 
     def _setdefault(self, table: str, *words: str) -> None:
         self.plan.defaults[table] = self._call(list(words))
 
-    def _call(self, words: list[str]) -> Call:
+    def _call(self, words: list[str]) -> PlannedCall:
         name, arguments = words[0], " ".join(words[2:-1]).split(" , ")
         given = dict(pair.split(" : ") for pair in arguments if pair)
         action = next(a for a in self._info.actions if a.preamble.name == name)
-        call = Call(name, tuple(int(given.pop(param.name), 0) for param in action.params))
+        call = PlannedCall(name, tuple(int(given.pop(param.name), 0) for param in action.params))
         assert not given
         return call
 
@@ -86,7 +86,7 @@ class Test:
 
     def _meter_set_rates(self, name: str, _index: str, *rates: str) -> None:
         cir, _, cburst, pir, _, pburst = rates
-        self.plan.meters[name] = Rates(
+        self.plan.meters[name] = PlannedRates(
             round(float(cir) * 1e6), int(cburst), round(float(pir) * 1e6), int(pburst)
         )
 
@@ -98,17 +98,17 @@ class Test:
         self.expected.append((int(port), data[:-1]))
 
 
-def _match(field: p4i.MatchField, text: str | None) -> Match | None:
+def _match(field: p4i.MatchField, text: str | None) -> PlannedMatch | None:
     if text is None:
         return None
     if field.match_type == p4i.MatchField.EXACT:
-        return Match("exact", int(text, 0))
+        return PlannedMatch("exact", int(text, 0))
     assert text.startswith("0b") and len(text) == 2 + field.bitwidth
     value, mask = int(text.replace("*", "0"), 2), int(re.sub("[01]", "1", text[2:]).replace("*", "0"), 2)
     if field.match_type == p4i.MatchField.TERNARY:
-        return Match("ternary", value, mask=mask)
+        return PlannedMatch("ternary", value, mask=mask)
     assert "1" not in text[2:].partition("*")[2] and "0" not in text[2:].partition("*")[2]
-    return Match("lpm", value, prefix=mask.bit_count())
+    return PlannedMatch("lpm", value, prefix=mask.bit_count())
 
 
 def run(text: str, name: str, folder: Path) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:

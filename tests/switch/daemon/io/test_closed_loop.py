@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from checks.bench import closed_loop
-from checks.bench.closed_loop import Case, Figures
+from checks.bench.closed_loop import LoadCase, LoadFigures
 
 if TYPE_CHECKING:
     from tests.switch.daemon.io.conftest import Net
 
 
-@pytest.mark.parametrize("case", [Case(64, 1, 1), Case(64, 1000, 32), Case(1500, 7, 300)])
-def test_the_generator_counts_what_comes_through(net: Net, case: Case) -> None:
+@pytest.mark.parametrize("case", [LoadCase(64, 1, 1), LoadCase(64, 1000, 32), LoadCase(1500, 7, 300)])
+def test_the_generator_counts_what_comes_through(net: Net, case: LoadCase) -> None:
     net.veth("p0", "h0")
     figures = closed_loop.Generator(0.01, 0.05).measure("h0", "p0", case)
     assert figures.packets_per_s > 0
@@ -30,10 +30,10 @@ def test_the_generator_counts_what_comes_through(net: Net, case: Case) -> None:
 def test_the_generator_says_when_nothing_comes_through(net: Net) -> None:
     net.veth("p0", "h0")
     net.veth("p1", "h1")
-    with pytest.raises(closed_loop.BenchError, match="no packet came through from h0 to h1"):
-        closed_loop.Generator(0.01, 0.05).measure("h0", "h1", Case(64, 1, 1))
-    with pytest.raises(closed_loop.BenchError, match="load generator: No such device"):
-        closed_loop.Generator(0.01, 0.05).measure("nosuch0", "h1", Case(64, 1, 1))
+    with pytest.raises(closed_loop.ClosedLoopError, match="no packet came through from h0 to h1"):
+        closed_loop.Generator(0.01, 0.05).measure("h0", "h1", LoadCase(64, 1, 1))
+    with pytest.raises(closed_loop.ClosedLoopError, match="load generator: No such device"):
+        closed_loop.Generator(0.01, 0.05).measure("nosuch0", "h1", LoadCase(64, 1, 1))
 
 
 def test_headers_are_valid_and_flows_differ() -> None:
@@ -48,8 +48,12 @@ def test_headers_are_valid_and_flows_differ() -> None:
 
 
 def test_the_median_is_taken_figure_by_figure() -> None:
-    runs = [Figures(1.0, 30.0, 5.0, 0.0), Figures(3.0, 10.0, 7.0, 0.0), Figures(2.0, 20.0, 6.0, 9.0)]
-    assert closed_loop.median(runs) == Figures(2.0, 20.0, 6.0, 0.0)
+    runs = [
+        LoadFigures(1.0, 30.0, 5.0, 0.0),
+        LoadFigures(3.0, 10.0, 7.0, 0.0),
+        LoadFigures(2.0, 20.0, 6.0, 9.0),
+    ]
+    assert closed_loop.median(runs) == LoadFigures(2.0, 20.0, 6.0, 0.0)
 
 
 def test_only_its_own_part_of_the_file_is_written(tmp_path: Path) -> None:
