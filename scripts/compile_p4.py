@@ -47,8 +47,8 @@ class CompileError(Exception):
 
 def sources_below(source_dir: Path, build_dir: Path) -> list[Path]:
     """All P4 sources and headers below `source_dir` but outside `build_dir`, sorted by path."""
-    found = (path for path in source_dir.rglob("*") if path.suffix in SOURCE_SUFFIXES and path.is_file())
-    return sorted(path for path in found if build_dir not in path.parents)
+    sources = (path for path in source_dir.rglob("*") if path.suffix in SOURCE_SUFFIXES and path.is_file())
+    return sorted(path for path in sources if build_dir not in path.parents)
 
 
 def programs_among(sources: list[Path]) -> list[Path]:

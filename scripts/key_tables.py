@@ -87,9 +87,12 @@ def table(kind: str, names: Sequence[str] = ()) -> str:
     rows: list[tuple[str, ...]] = [("name", "key", "values", "default", "meaning"), ("---",) * 5]
     if kind == "resources":
         shown = programs(names, None)
-        rows = [tuple(one.title or one.name for one in shown.columns), ("---",) * len(shown.columns)]
+        rows = [tuple(column.title or column.name for column in shown.columns), ("---",) * len(shown.columns)]
         rows += [
-            tuple(one.show(row[one.name]) if one.show else str(row[one.name]) for one in shown.columns)
+            tuple(
+                column.show(row[column.name]) if column.show else str(row[column.name])
+                for column in shown.columns
+            )
             for row in shown.rows
         ]
     elif kind == "limits":
@@ -107,8 +110,10 @@ def table(kind: str, names: Sequence[str] = ()) -> str:
         for name in tuple(names) or registry.names:
             entry = registry.entry(name)
             rows.append((f"`{entry.name}`", "", "", "", entry.help))
-            own = kind == "schemes"
-            rows += _keys(keys_of(entry.struct) if own else registry.keys(name), BY_TOPOLOGY if own else "")
+            has_page = kind == "schemes"
+            rows += _keys(
+                keys_of(entry.struct) if has_page else registry.keys(name), BY_TOPOLOGY if has_page else ""
+            )
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |\n" for row in rows)
 
 

@@ -80,13 +80,13 @@ def _entry(name: str, thing: Any) -> Iterator[str]:
 def _fields(thing: type) -> list[str]:
     """Fields with their types and defaults, a line each."""
     defaults = {field.name: field.default for field in _declared(thing)}
-    found = []
+    fields = []
     for name, kind in inspect.get_annotations(thing).items():
         default = defaults.get(name, dataclasses.MISSING)
-        plain = isinstance(default, str | int | float | tuple) or default is None
+        is_literal = isinstance(default, str | int | float | tuple) or default is None
         text = str(getattr(kind, "__forward_arg__", kind)).replace("UnsetType", "Unset")
-        found.append(f"{name}: {text} = {default!r}" if plain else f"{name}: {text}")
-    return found
+        fields.append(f"{name}: {text} = {default!r}" if is_literal else f"{name}: {text}")
+    return fields
 
 
 def _declared(thing: Any) -> tuple[Any, ...]:
@@ -114,7 +114,9 @@ def _signature(name: str, function: Any) -> str:
     line = f"{name}({', '.join(shown)}) -> {signature.return_annotation}"
     if len(line) <= _WIDTH:
         return line
-    return "\n".join([f"{name}(", *(f"    {one}," for one in shown), f") -> {signature.return_annotation}"])
+    return "\n".join(
+        [f"{name}(", *(f"    {parameter}," for parameter in shown), f") -> {signature.return_annotation}"]
+    )
 
 
 def _prose(thing: Any) -> str:

@@ -60,14 +60,14 @@ def _held(row: dict[str, Any]) -> tuple[str, str, str]:
 def _summary(data: dict[str, Any]) -> Iterator[str]:
     """How many rows of each section are held, without sections that are held in every mode."""
     of_specification = [section for section in data["sections"] if section["specification"]]
-    others = [section for section in data["sections"] if not section["specification"]]
+    extensions = [section for section in data["sections"] if not section["specification"]]
     yield "| section | requirements | held | `--strict` | `--bmv2-compat` | not applicable |"
     yield "|---|---|---|---|---|---|"
     for section in of_specification:
         if not all(_held(row) == HELD for row in section["rows"]):
             yield _counts(f"{section['specification']} {section['title']}", section["rows"])
     yield _counts("**the specification**", list(_rows(of_specification)))
-    yield _counts("beyond the specification", list(_rows(others))) + "\n"
+    yield _counts("beyond the specification", list(_rows(extensions))) + "\n"
 
 
 def _counts(name: str, rows: list[dict[str, Any]]) -> str:

@@ -56,10 +56,10 @@ def program(stated: str | None, venv: str, name: str) -> str:
             raise PtfError(f"{stated}: no such program")
         return stated
     ours = ROOT / venv / "bin" / name
-    found = str(ours) if ours.is_file() else shutil.which(name)
-    if not found:
+    program = str(ours) if ours.is_file() else shutil.which(name)
+    if not program:
         raise PtfError(MISSING if name == EXECUTABLE else f"{name} is neither in {venv} nor on PATH")
-    return found
+    return program
 
 
 def run(*command: str) -> None:
@@ -166,7 +166,7 @@ def ptf_command(
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a process and wait for its end."""
+    """Terminates a process and waits for its exit."""
     process.terminate()
     try:
         process.wait(STOP_S)

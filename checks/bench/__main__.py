@@ -94,8 +94,8 @@ def _closed_loop(out: Path, quick: bool) -> int:
 
 def watched(benchmark: Callable[[], list[BenchResult]]) -> list[BenchResult]:
     """A benchmark's results; those of which it says nothing itself with what the machine did meanwhile."""
-    found = measured(benchmark)
-    return [result if result.noise else replace(result, noise=(found.noise,)) for result in found.value]
+    results = measured(benchmark)
+    return [result if result.noise else replace(result, noise=(results.noise,)) for result in results.value]
 
 
 def _case(arguments: argparse.Namespace) -> program.ProgramCase | None:

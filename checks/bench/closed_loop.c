@@ -60,14 +60,14 @@ static uint32_t bin_of(uint64_t ns)
 /* Opens the sockets and maps the ring; -1 with errno. */
 static int set_up(loader *g)
 {
-    int one = 1;
+    int enabled = 1;
 
     g->tx_fd = packet_open(g->load->tx_name);
     /* bound to no protocol: the ring is there before frames may arrive */
     g->rx_fd = packet_open(g->load->rx_name);
     if (g->tx_fd < 0 || g->rx_fd < 0
-        || setsockopt(g->tx_fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one,
-                      sizeof one) != 0)
+        || setsockopt(g->tx_fd, SOL_PACKET, PACKET_QDISC_BYPASS, &enabled,
+                      sizeof enabled) != 0)
         return -1;
     g->ring = packet_ring(g->rx_fd, g->load->rx_name, ETH_P_IP);
     return g->ring ? 0 : -1;

@@ -218,22 +218,22 @@ def _listening() -> bool:
 def reflector() -> Iterator[None]:
     """Sends by p1 what comes in by p0."""
     lib = library.load("reflect.c")
-    found = lib.bench_reflect_start(*(ffi.new("char[]", name) for name in (b"p0", b"p1")))
-    if not found:
+    reflector = lib.bench_reflect_start(*(ffi.new("char[]", name) for name in (b"p0", b"p1")))
+    if not reflector:
         raise ClosedLoopError("the limit cannot be measured: no packet sockets with rings")
     try:
         yield
     finally:
-        lib.bench_reflect_stop(found)
+        lib.bench_reflect_stop(reflector)
 
 
 def find_targets() -> dict[str, str]:
     """The switches that can be run here, by name."""
-    found = {BMV2: shutil.which("simple_switch_grpc"), NATIVE: shutil.which("tailrace_switch_grpc")}
+    programs = {BMV2: shutil.which("simple_switch_grpc"), NATIVE: shutil.which("tailrace_switch_grpc")}
     beside = Path(sys.executable).with_name("tailrace_switch_grpc")
-    if found[NATIVE] is None and beside.exists():
-        found[NATIVE] = str(beside)
-    return {name: path for name, path in found.items() if path is not None}
+    if programs[NATIVE] is None and beside.exists():
+        programs[NATIVE] = str(beside)
+    return {name: path for name, path in programs.items() if path is not None}
 
 
 def median(runs: Sequence[LoadFigures]) -> LoadFigures:
@@ -320,9 +320,9 @@ def save(out: Path, part: dict[str, Any]) -> None:
     """Puts `part` under "closed_loop" of OUT/bench.json and keeps the rest."""
     path = out / "bench.json"
     out.mkdir(parents=True, exist_ok=True)
-    whole = json.loads(path.read_text()) if path.exists() else {}
-    whole["closed_loop"] = part
-    path.write_text(json.dumps(whole, indent=1) + "\n")
+    document = json.loads(path.read_text()) if path.exists() else {}
+    document["closed_loop"] = part
+    path.write_text(json.dumps(document, indent=1) + "\n")
 
 
 def _end(_signal: int, _frame: object) -> None:
@@ -356,14 +356,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     flows = _numbers(parser, "--flows", options.flows)
     if options.seconds <= 0 or options.repetitions < 1:
         parser.error("--seconds and --repetitions must be more than 0")
-    own = [options.program, options.entries, options.packets]
-    if any(own) and not all(own):
+    custom = [options.program, options.entries, options.packets]
+    if any(custom) and not all(custom):
         parser.error("--program, --entries and --packets belong together")
     try:
         cases = [LoadCase(size, n, w) for size in (64, 1500) for n in flows for w in windows]
         heads, load = headers, partial(load_l3, routes=_ROUTES)
-        if all(own):
-            case = program.ProgramCase.read(*own)
+        if all(custom):
+            case = program.ProgramCase.read(*custom)
             heads, load = partial(heads_of, case.frames), partial(program.load, case=case)
             cases = [LoadCase(_HEADER_BYTES + _STAMP_BYTES + 2, len(case.frames), w) for w in windows]
         targets = find_targets()

@@ -162,11 +162,11 @@ SET_UP = ", set-up"
 
 def _parts(found: Mapping[str, Sequence[Round[CommandTimes]]], name: str) -> dict[str, tuple[float, ...]]:
     """CPU times of all rounds by part of the run."""
-    whole, set_up = (tuple(each.value.cpu_s for each in found[key]) for key in (name, name + SET_UP))
+    total, set_up = (tuple(each.value.cpu_s for each in found[key]) for key in (name, name + SET_UP))
     return {
-        "": whole,
+        "": total,
         ", set-up": set_up,
-        ", traffic": tuple(a - b for a, b in zip(whole, set_up, strict=True)),
+        ", traffic": tuple(a - b for a, b in zip(total, set_up, strict=True)),
     }
 
 
@@ -214,8 +214,8 @@ def _measure(size: Size, rounds: int) -> list[BenchResult]:
                 tasks[HTSIM + part] = partial(run_htsim, each, executable, matrix)
         for scheme in SCHEMES:
             tasks[scheme + SET_UP]()  # compiles what is not compiled yet
-        found = alternating(tasks, rounds)
-    return [row for scheme in SCHEMES for row in results(size, scheme, found)]
+        task_rounds = alternating(tasks, rounds)
+    return [row for scheme in SCHEMES for row in results(size, scheme, task_rounds)]
 
 
 def run(quick: bool) -> list[BenchResult]:

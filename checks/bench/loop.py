@@ -50,5 +50,5 @@ class InjectionLoop:
 def rates(loop: InjectionLoop, packets: int, runs: int) -> tuple[tuple[float, ...], float]:
     """Rates of some runs after one that warms caches and the packet pool; the share that came out."""
     loop.packets(packets)
-    found = [loop.packets(packets) for _ in range(runs)]
-    return tuple(rate for rate, _ in found), statistics.mean(share for _, share in found)
+    rates = [loop.packets(packets) for _ in range(runs)]
+    return tuple(rate for rate, _ in rates), statistics.mean(share for _, share in rates)

@@ -88,13 +88,13 @@ def entries(routes: int, acl: int) -> Iterator[P4TableEntry]:
 
 def frames(routes: int) -> list[bytes]:
     """One to each route."""
-    found = []
+    results = []
     for i in range(routes):
         ip = IP(src="192.168.1.1", dst=str(IPv4Address(_ROUTES + i)), ttl=64)
         ethernet = Ether(src="00:0a:0b:0c:0d:0e", dst="00:01:02:03:04:05")
         udp = UDP(sport=1024 + i % 8192, dport=4791)
-        found.append(bytes(ethernet / ip / udp / Raw(bytes(PAYLOAD_BYTES))))
-    return found
+        results.append(bytes(ethernet / ip / udp / Raw(bytes(PAYLOAD_BYTES))))
+    return results
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-MOST_OTHERS = 0.1
+MOST_OTHER_CPU = 0.1
 """Cores that other processes may use of a machine that is called quiet."""
 MOST_STOLEN = 0.02
 """Cores that the hypervisor may take."""
@@ -29,14 +29,14 @@ class Noise:
     of the last minute at the end, this benchmark included.
     """
 
-    others: float
+    other_cpu: float
     stolen: float
     load: float
 
     @property
     def quiet(self) -> bool:
         """Whether a measurement meanwhile can be trusted."""
-        return self.others <= MOST_OTHERS and self.stolen <= MOST_STOLEN
+        return self.other_cpu <= MOST_OTHER_CPU and self.stolen <= MOST_STOLEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +64,14 @@ def _own_s() -> float:
 def watch() -> Iterator[Callable[[], Noise]]:
     """Watches the machine; what it yields tells the noise after the block, in which all children must end."""
     began_s, own_s, (all_s, stolen_s) = time.monotonic(), _own_s(), processor_s(_STAT.read_text("ascii"))
-    found: list[Noise] = []
-    yield lambda: found[0]
+    noises: list[Noise] = []
+    yield lambda: noises[0]
     elapsed_s = max(time.monotonic() - began_s, 1 / _TICKS_PER_S)
     all_after_s, stolen_after_s = processor_s(_STAT.read_text("ascii"))
-    others_s = max(all_after_s - all_s - (_own_s() - own_s), 0.0)
+    other_s = max(all_after_s - all_s - (_own_s() - own_s), 0.0)
     # a tick at either end may be anybody's
-    others_s = max(others_s - 2 / _TICKS_PER_S, 0.0)
-    found.append(Noise(others_s / elapsed_s, (stolen_after_s - stolen_s) / elapsed_s, os.getloadavg()[0]))
+    other_s = max(other_s - 2 / _TICKS_PER_S, 0.0)
+    noises.append(Noise(other_s / elapsed_s, (stolen_after_s - stolen_s) / elapsed_s, os.getloadavg()[0]))
 
 
 def measured(task: Callable[[], T]) -> Round[T]:
@@ -83,11 +83,11 @@ def measured(task: Callable[[], T]) -> Round[T]:
 
 def alternating(tasks: Mapping[str, Callable[[], T]], rounds: int) -> dict[str, list[Round[T]]]:
     """All tasks once in each round, in turn, so that what the machine does strikes all of them."""
-    found: dict[str, list[Round[T]]] = {name: [] for name in tasks}
+    measured_rounds: dict[str, list[Round[T]]] = {name: [] for name in tasks}
     for _ in range(rounds):
         for name, task in tasks.items():
-            found[name].append(measured(task))
-    return found
+            measured_rounds[name].append(measured(task))
+    return measured_rounds
 
 
 def remark(noises: Sequence[Noise]) -> str:
@@ -95,8 +95,10 @@ def remark(noises: Sequence[Noise]) -> str:
     loud = [noise for noise in noises if not noise.quiet]
     if not loud:
         return ""
-    others, stolen, load = (max(getattr(n, name) for n in loud) for name in ("others", "stolen", "load"))
+    other_cpu, stolen, load = (
+        max(getattr(n, name) for n in loud) for name in ("other_cpu", "stolen", "load")
+    )
     return (
         f"the machine was not quiet in {len(loud)} of {len(noises)} measurements: others took up to"
-        f" {others:.2f} cores, {stolen:.2f} were stolen, load {load:.1f}"
+        f" {other_cpu:.2f} cores, {stolen:.2f} were stolen, load {load:.1f}"
     )

@@ -134,7 +134,7 @@ def run(case: ProgramCase, quick: bool) -> list[BenchResult]:
             found, share = rates(
                 InjectionLoop(switch, case.frames, case.port), 10_000 if quick else PACKETS, RUNS
             )
-            tried = tuple(traced(switch, case, 20 if quick else TRACED) for _ in range(RUNS))
+            traced_rates = tuple(traced(switch, case, 20 if quick else TRACED) for _ in range(RUNS))
     finally:
         switch.close()
     name, entries = case.program.name, len(case.entries.updates)
@@ -151,5 +151,7 @@ def run(case: ProgramCase, quick: bool) -> list[BenchResult]:
             note=note,
             runs=found,
         ),
-        BenchResult(GROUP, f"{name}: traced", statistics.median(tried), "packets/s", runs=tried),
+        BenchResult(
+            GROUP, f"{name}: traced", statistics.median(traced_rates), "packets/s", runs=traced_rates
+        ),
     ]

@@ -32,7 +32,7 @@ struct bench_reflector {
 };
 
 /* Sends what has come in; how many frames. */
-static uint32_t turn(bench_reflector *r)
+static uint32_t reflect_batch(bench_reflector *r)
 {
     uint32_t n = 0, sent = 0;
 
@@ -66,7 +66,7 @@ static void *run(void *arg)
     while (!atomic_load(&r->stop)) {
         struct pollfd p = { .fd = r->rx_fd, .events = POLLIN };
 
-        if (turn(r) > 0)
+        if (reflect_batch(r) > 0)
             last_ns = now_ns();
         else if (now_ns() - last_ns < AWAKE_NS)
             sched_yield();

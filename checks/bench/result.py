@@ -47,10 +47,10 @@ class BenchResult:
 
     def as_json(self) -> dict[str, object]:
         """The row of bench.json: the fields, whether the goal was met, and the spread of the runs."""
-        row: dict[str, object] = asdict(self) | {"met": self.met(), "quiet": self.quiet()}
+        row: dict[str, object] = asdict(self) | {"met": self.goal_met(), "quiet": self.quiet()}
         return row | ({"min": min(self.runs), "max": max(self.runs)} if self.runs else {})
 
-    def met(self) -> bool | None:
+    def goal_met(self) -> bool | None:
         """Whether the goal was reached; None without a goal."""
         if self.goal is None:
             return None
@@ -80,7 +80,7 @@ def _verdict(result: BenchResult) -> str:
     if result.goal is None:
         return ""
     sign = ">=" if result.better == "more" else "<="
-    return f"{sign}{_number(result.goal)} {'yes' if result.met() else 'NO'}"
+    return f"{sign}{_number(result.goal)} {'yes' if result.goal_met() else 'NO'}"
 
 
 def _beside(figure: Beside | None) -> str:
@@ -123,8 +123,8 @@ def table(results: Sequence[BenchResult]) -> str:
     )
     lines: list[str] = []
     for group, rows in groupby(results, key=lambda result: result.group):
-        found = list(rows)
+        group_rows = list(rows)
         lines += ["", f"{group:<{_NAME}}{head[_NAME:]}" if len(group) < _NAME else group]
-        lines += [line for result in found for line in _row(result)] + _legend(found)
+        lines += [line for result in group_rows for line in _row(result)] + _legend(group_rows)
     said = remark([noise for result in results for noise in result.noise])
     return "\n".join(lines + (["", *_wrapped(f"! {said}", "")] if said else [])).lstrip("\n")

@@ -44,8 +44,8 @@ def run(quick: bool) -> list[BenchResult]:
     bmv2 = shutil.which(RIVAL)
     if bmv2 is not None:
         tasks[RIVAL] = partial(_over_grpc, entries, (bmv2,))
-    found = alternating(tasks, 1 if quick else ROUNDS)
-    seconds = {name: tuple(each.value for each in rounds) for name, rounds in found.items()}
+    task_rounds = alternating(tasks, 1 if quick else ROUNDS)
+    seconds = {name: tuple(each.value for each in rounds) for name, rounds in task_rounds.items()}
     theirs = seconds.get(RIVAL)
     beside = Beside(RIVAL, statistics.median(theirs)) if theirs else Beside(f"{RIVAL} is not on PATH")
     return [
@@ -59,6 +59,6 @@ def run(quick: bool) -> list[BenchResult]:
             note=f"in batches of {BATCH}",
             runs=seconds["grpc"],
             rival=beside,
-            noise=tuple(each.noise for each in found["grpc"]),
+            noise=tuple(each.noise for each in task_rounds["grpc"]),
         ),
     ]

@@ -117,9 +117,9 @@ def _set_up(cache_dir: str | None, scheme: str, k: int) -> SetUp:
 
 def _rate(load: FatTreeLoad) -> BenchResult:
     print(f"bench: virtual: {load.name}", file=sys.stderr)
-    found = apart(_measure, load)
-    rates = found.rates
-    note = f"{found.peak_bytes / MIB:,.0f} MiB at most"
+    figures = apart(_measure, load)
+    rates = figures.rates
+    note = f"{figures.peak_bytes / MIB:,.0f} MiB at most"
     goal = GOAL_HOPS_PER_S[load.scheme] if load.hosts == COMPILED else None
     return BenchResult(GROUP, load.name, statistics.median(rates), "hops/s", goal, note=note, runs=rates)
 
@@ -137,13 +137,13 @@ def _rates(quick: bool) -> list[BenchResult]:
 
 def _set_up_result(scheme: str, k: int, cache_dir: str | None, name: str) -> BenchResult:
     print(f"bench: virtual: set-up, {scheme}, {name}", file=sys.stderr)
-    found = apart(_set_up, cache_dir, scheme, k)
+    set_up = apart(_set_up, cache_dir, scheme, k)
     note = (
-        f"import {found.import_s:.1f}, compile {found.compile_s:.1f}, "
-        f"build {found.build_s:.1f}, install {found.install_s:.1f}"
+        f"import {set_up.import_s:.1f}, compile {set_up.compile_s:.1f}, "
+        f"build {set_up.build_s:.1f}, install {set_up.install_s:.1f}"
     )
     title = f"{scheme}, {k**3 // 4} hosts, {name}"
-    return BenchResult(SET_UP_GROUP, title, found.total_s, "s", GOAL_SET_UP_S, "less", note)
+    return BenchResult(SET_UP_GROUP, title, set_up.total_s, "s", GOAL_SET_UP_S, "less", note)
 
 
 def _set_ups(quick: bool) -> list[BenchResult]:
@@ -179,11 +179,11 @@ def run_full(quick: bool) -> list[BenchResult]:
     for scheme in GOAL_HOPS_PER_S:
         load = FatTreeLoad(scheme, k, size, COMPILED, warm_up=False)
         print(f"bench: virtual: {load.name}, {format_bytes(size)} a flow", file=sys.stderr)
-        found = apart(_measure, load)
-        ((hops,), (cpu_s,), (wall_s,)) = found.hops, found.cpu_s, found.wall_s
+        figures = apart(_measure, load)
+        ((hops,), (cpu_s,), (wall_s,)) = figures.hops, figures.cpu_s, figures.wall_s
         rate = f"{hops / 1e6:.1f} M hops, {cpu_s:.1f} s of CPU time, {hops / cpu_s / 1e6:.2f} M hops/s"
         note = f"{format_bytes(size)} a flow, {rate}"
-        peak_gib = found.peak_bytes / (1 << 30)
+        peak_gib = figures.peak_bytes / (1 << 30)
         results += [
             BenchResult(FULL_GROUP, f"{load.name}, wall time", wall_s, "s", GOAL_FULL_S, "less", note),
             BenchResult(

@@ -86,9 +86,9 @@ def _peak_bytes() -> int:
 def _rounds(network: Network, job: Job, load: FatTreeLoad) -> Iterator[tuple[int, float, float]]:
     nics = _attach(network, job)
     for number in range(load.rounds + load.warm_up):
-        found = _round(network, nics, job, number)
+        measured = _round(network, nics, job, number)
         if number > 0 or not load.warm_up:
-            yield found
+            yield measured
 
 
 def measure(load: FatTreeLoad) -> RoundFigures:

@@ -58,10 +58,10 @@ class PacketCase:
         """Whether the outputs are the expected ones."""
         left = list(outputs)
         for expected in self.expected:
-            met = next((output for output in left if expected.meets(*output)), None)
-            if met is None:
+            matching = next((output for output in left if expected.meets(*output)), None)
+            if matching is None:
                 return False
-            left.remove(met)
+            left.remove(matching)
         return not left
 
     def with_outcome(self, outputs: Outputs) -> PacketCase:

@@ -100,7 +100,7 @@ def compare(
     """Feed both switches and compare packet by packet.
 
     A window with all its copies fits the queues (BMv2 drops silently where they are full). A packet of a
-    stateless program whose outputs differ is sent again, alone, to both: only a difference that stays is a
+    stateless program whose outputs differ is repeated, alone, on both: only a difference that stays is a
     mismatch.
     """
     result = ComparisonCounts()

@@ -24,31 +24,33 @@ def constructs(program: CompiledProgram) -> list[str]:
     externs.
     """
     document = program.json
-    found = {name for key, name in ARRAYS.items() if document.get(key)}
+    constructs = {name for key, name in ARRAYS.items() if document.get(key)}
     for parser in document["parsers"]:
         for state in parser["parse_states"]:
-            found |= {f"parser {operation['op']}" for operation in state["parser_ops"]}
-            found |= {"select mask" for transition in state["transitions"] if transition["mask"]}
+            constructs |= {f"parser {operation['op']}" for operation in state["parser_ops"]}
+            constructs |= {"select mask" for transition in state["transitions"] if transition["mask"]}
     for action in document["actions"]:
-        found |= {f"action {primitive['op']}" for primitive in action["primitives"]}
+        constructs |= {f"action {primitive['op']}" for primitive in action["primitives"]}
     for pipeline in document["pipelines"]:
         for table in pipeline["tables"]:
             if not table["name"].startswith("tbl_"):
-                found |= {f"match {field['match_type']}" for field in table["key"]}
-                found.add(f"table {table['type']}")
-                found |= {"entries in program"} if table.get("entries") else set()
-                found |= {"direct meter"} if table["direct_meters"] else set()
-        found |= {"if"} if pipeline["conditionals"] else set()
-        found |= {"action selector"} if any("selector" in p for p in pipeline["action_profiles"]) else set()
+                constructs |= {f"match {field['match_type']}" for field in table["key"]}
+                constructs.add(f"table {table['type']}")
+                constructs |= {"entries in program"} if table.get("entries") else set()
+                constructs |= {"direct meter"} if table["direct_meters"] else set()
+        constructs |= {"if"} if pipeline["conditionals"] else set()
+        constructs |= (
+            {"action selector"} if any("selector" in p for p in pipeline["action_profiles"]) else set()
+        )
     for array in document["counter_arrays"]:
-        found.add("direct counter" if array["is_direct"] else "counter")
-    found |= {"meter" for array in document["meter_arrays"] if not array["is_direct"]}
-    found |= {f"hash {calculation['algo']}" for calculation in document["calculations"]}
-    found |= {f"checksum {'verify' if c['verify'] else 'update'}" for c in document["checksums"]}
+        constructs.add("direct counter" if array["is_direct"] else "counter")
+    constructs |= {"meter" for array in document["meter_arrays"] if not array["is_direct"]}
+    constructs |= {f"hash {calculation['algo']}" for calculation in document["calculations"]}
+    constructs |= {f"checksum {'verify' if c['verify'] else 'update'}" for c in document["checksums"]}
     kinds = {field.match_type for table in program.p4info.tables for field in table.match_fields}
-    found |= {"match optional"} if p4i.MatchField.OPTIONAL in kinds else set()
-    found |= {f"operator {name}" for name in _operators(document)}
-    return sorted(found)
+    constructs |= {"match optional"} if p4i.MatchField.OPTIONAL in kinds else set()
+    constructs |= {f"operator {name}" for name in _operators(document)}
+    return sorted(constructs)
 
 
 def _operators(node: Any) -> set[str]:
@@ -57,7 +59,7 @@ def _operators(node: Any) -> set[str]:
         return set().union(*(_operators(child) for child in node)) if node else set()
     if not isinstance(node, dict):
         return set()
-    found = set().union(*(_operators(child) for child in node.values())) if node else set()
+    operators = set().union(*(_operators(child) for child in node.values())) if node else set()
     if "left" in node and "right" in node and isinstance(node.get("op"), str):
-        found.add(node["op"])
-    return found
+        operators.add(node["op"])
+    return operators

@@ -125,17 +125,17 @@ class NativeSwitch:
         """
         handles = []
         for member_id, weight in sorted(group.members):
-            own = self.members[group.profile, member_id]
+            member_handles = self.members[group.profile, member_id]
             call = next(
                 m.call for m in plan.members if (m.profile, m.member_id) == (group.profile, member_id)
             )
-            while len(own) < weight:
-                own.append(
+            while len(member_handles) < weight:
+                member_handles.append(
                     self.switch.member_add(
                         self._profile(group.profile), self._profile_call(group.profile, call)
                     )
                 )
-            handles += own[:weight]
+            handles += member_handles[:weight]
         return handles
 
     def _group(self, profile: int, members: list[int]) -> int:

@@ -228,8 +228,8 @@ class PrimaryClient:
         for counter in self.program.p4info.counters:
             if counter.preamble.name not in self.program.kept:
                 continue
-            found = self.read(p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=counter.preamble.id)))
-            cells = {e.counter_entry.index.index: e.counter_entry.data for e in found}
+            entities = self.read(p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=counter.preamble.id)))
+            cells = {e.counter_entry.index.index: e.counter_entry.data for e in entities}
             counts[counter.preamble.name] = [
                 _counted(counter.spec.unit, cells[i].byte_count, cells[i].packet_count) for i in sorted(cells)
             ]
@@ -243,8 +243,8 @@ class PrimaryClient:
             if table.preamble.name not in self.program.kept:
                 continue
             every = p4r.TableEntry(table_id=table.preamble.id)
-            found = self.read(p4r.Entity(direct_counter_entry=p4r.DirectCounterEntry(table_entry=every)))
-            by_key = {_key(e.direct_counter_entry.table_entry): e.direct_counter_entry.data for e in found}
+            entities = self.read(p4r.Entity(direct_counter_entry=p4r.DirectCounterEntry(table_entry=every)))
+            by_key = {_key(e.direct_counter_entry.table_entry): e.direct_counter_entry.data for e in entities}
             cells = []
             for entry in plan.entries:
                 if entry.table == table.preamble.name:

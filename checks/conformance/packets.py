@@ -204,16 +204,16 @@ class PacketMaker:
         for width, value in zip(widths, values, strict=True):
             number = number << 8 * ((width + 7) // 8) | value
         for transition in transitions:
-            following: str | None = transition["next_state"]
+            next_state: str | None = transition["next_state"]
             if transition["type"] == "default":
-                return following
+                return next_state
             if transition["type"] == "parse_vset":
                 if number in self.value_sets.get(transition["value"], []):
-                    return following
+                    return next_state
                 continue
             mask = int(transition["mask"], 16) if transition["mask"] else -1
             if number & mask == int(transition["value"], 16) & mask:
-                return following
+                return next_state
         return None
 
     def _width(self, part: Json) -> int | None:

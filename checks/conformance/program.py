@@ -95,7 +95,7 @@ class CompiledProgram:
     def kept(self) -> set[str]:
         """Names of the tables, counters and meters that are there: P4Info has what p4c removed, too."""
         tables = [table for pipeline in self.json["pipelines"] for table in pipeline["tables"]]
-        return {one["name"] for one in (*tables, *self.json["counter_arrays"], *self.json["meter_arrays"])}
+        return {item["name"] for item in (*tables, *self.json["counter_arrays"], *self.json["meter_arrays"])}
 
 
 def load_programs(build_dir: Path, only: str | None = None) -> list[CompiledProgram]:

@@ -32,7 +32,7 @@ class Served(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """Ends the switch."""
+        """Stops the switch."""
 
     @abstractmethod
     def send(self, packet: Packet) -> Outputs:

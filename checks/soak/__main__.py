@@ -96,13 +96,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _one(scenario: Scenario, *, shrinks: bool) -> int:
-    found = run(scenario)
+    result = run(scenario)
     print(msgspec.json.encode(scenario).decode())
-    for problem in found.problems:
+    for problem in result.problems:
         print(problem)
-    if found.problems and shrinks:
+    if result.problems and shrinks:
         print(f"smaller: {msgspec.json.encode(shrink(scenario)).decode()}")
-    return bool(found.problems)
+    return bool(result.problems)
 
 
 def _commit() -> str:

@@ -49,14 +49,14 @@ def quiet_ns(scenario: Scenario, job: Job) -> int:
 
 def dead_for_ever(job: Job) -> Down:
     """The ends of links that never come back."""
-    found = set()
+    processes = set()
     for fault in job.faults:
         if isinstance(fault, LinkDown) and fault.until_ns is None:
             ends = {fault.a, fault.b}
             for link in job.topology.links:
                 if {link.a, link.b} == ends:
-                    found |= {(link.a, link.a_port), (link.b, link.b_port)}
-    return frozenset(found)
+                    processes |= {(link.a, link.a_port), (link.b, link.b_port)}
+    return frozenset(processes)
 
 
 class Disturbed(RealController):
@@ -66,7 +66,7 @@ class Disturbed(RealController):
         self, network: Network, job: Job, scenario: Scenario, happened: Callable[[Event], None]
     ) -> None:
         chaos = self._chaos = scenario.chaos
-        self._mishaps = random.Random(f"mishaps {job.seed}")
+        self._fault_rng = random.Random(f"mishaps {job.seed}")
         self._quiet_ns = quiet_ns(scenario, job)
         self._dead = dead_for_ever(job)
         self._wanted: dict[str, Wanted] | None = None
@@ -78,7 +78,7 @@ class Disturbed(RealController):
         # programs are pushed at once here: nobody need wait hundreds of rounds for an answer that was lost
         self.timing = replace(self.timing, push_s=self.timing.call_s)
         self._latency_ns = round(LISTENS * self.interval_ns)
-        self.memory.model = ChannelModel(self._disturbed_delay_s, self._mishap, self._done)
+        self.memory.model = ChannelModel(self._disturbed_delay_s, self._rpc_fault, self._done)
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self.controllers = {number: self._nth(number) for number in range(chaos.controllers)}
         self.controller = self.controllers[0]
@@ -119,9 +119,9 @@ class Disturbed(RealController):
     def _disturbed_delay_s(self, _switch: str) -> float:
         chaos = self._chaos
         longest = 1 + (chaos.spread if self._disturbs else 0.5)
-        return self.timing.interval_s * chaos.latency * self._mishaps.uniform(0.5, longest)
+        return self.timing.interval_s * chaos.latency * self._fault_rng.uniform(0.5, longest)
 
-    def _mishap(self, _switch: str, method: str) -> RpcFault:
+    def _rpc_fault(self, _switch: str, method: str) -> RpcFault:
         chaos = self._chaos
         if not self._disturbs or method == "StreamChannel":
             return RpcFault.NONE
@@ -132,14 +132,14 @@ class Disturbed(RealController):
             RpcFault.DUPLICATED,
             RpcFault.NONE,
         )
-        shares = (chaos.lost, chaos.answers, chaos.silent, chaos.twice)
-        return self._mishaps.choices(kinds, (*shares, max(0.0, 1 - sum(shares))))[0]
+        shares = (chaos.lost, chaos.responses, chaos.silent, chaos.twice)
+        return self._fault_rng.choices(kinds, (*shares, max(0.0, 1 - sum(shares))))[0]
 
     def _done(self, switch: str, method: str) -> None:
         """A switch has carried out a call, and perhaps restarts before it can answer."""
         if not self._chaos.crashes or method not in CHANGES or not self._disturbs:
             return
-        if self.crashes < MOST_CRASHES and self._mishaps.random() < self._chaos.crashes:
+        if self.crashes < MOST_CRASHES and self._fault_rng.random() < self._chaos.crashes:
             self.crashes += 1
             self._network.call_at(self._network.now_ns + 1, partial(self._crash, switch))
 
@@ -155,11 +155,11 @@ class Disturbed(RealController):
 
     def _some(self, take: Callable[[int], list[p4r.DigestList]], now_ns: int) -> list[p4r.DigestList]:
         """What comes of digest lists: some are lost, some come twice."""
-        found = []
+        delivered = []
         for digests in take(now_ns):
-            hit = self._disturbs and self._mishaps.random() < self._chaos.digests
-            found += [digests] * (self._mishaps.choice((0, 2)) if hit else 1)
-        return found
+            hit = self._disturbs and self._fault_rng.random() < self._chaos.digests
+            delivered += [digests] * (self._fault_rng.choice((0, 2)) if hit else 1)
+        return delivered
 
     def _fill(self, full: Full) -> None:
         """A switch takes no more entries for a time."""
@@ -172,7 +172,7 @@ class Disturbed(RealController):
         self._network.call_at(self._network.now_ns + full.for_ns, free)
 
     def _break(self, broken: Break) -> None:
-        self._loop.turn(partial(self.memory.break_off, broken.switch))
+        self._loop.run_ready(partial(self.memory.break_off, broken.switch))
 
     # ---- controllers ----
 
@@ -200,33 +200,33 @@ class Disturbed(RealController):
             super()._listen()
 
     def _rest(self) -> None:
-        """Ends all controllers when everything is mended."""
-        if self.settled and not self.wrong():
+        """Stops all controllers after the last repair."""
+        if self.reconciled and not self.wrong():
             self.rested_ns = self._network.now_ns
             self.end()
         else:
             self._network.call_at(self._network.now_ns + 4 * self.interval_ns, self._rest)
 
     def end(self) -> None:
-        """No controller does anything any more."""
+        """Stops all controllers."""
         self.rests = True
         for task in self._tasks.values():
-            self._loop.turn(task.cancel)
+            self._loop.run_ready(task.cancel)
         self._tasks.clear()
 
     def _start(self, number: int) -> None:
         def begin() -> None:
             self._tasks[number] = self._loop.create_task(self.controllers[number].run())
 
-        self._loop.turn(begin)
+        self._loop.run_ready(begin)
 
     def _kill(self, kill: Kill) -> None:
-        """Ends a controller wherever it is; what it had under way breaks."""
+        """Kills a controller at any point; its pending calls break."""
         task = self._tasks.pop(kill.controller, None)
         if task is None:  # it is dead already
             return
         del self.controllers[kill.controller]
-        self._loop.turn(task.cancel)
+        self._loop.run_ready(task.cancel)
         self._network.call_at(self._network.now_ns + kill.for_ns, partial(self._revive, kill.controller))
 
     def _revive(self, number: int) -> None:
@@ -241,7 +241,7 @@ class Disturbed(RealController):
     # ---- in the end ----
 
     @property
-    def settled(self) -> bool:
+    def reconciled(self) -> bool:
         """Whether each switch has one primary that holds it ready, and all others as backups, and who is
         primary knows what is dead.
         """
@@ -273,11 +273,11 @@ class Disturbed(RealController):
         job = self._job
         if self._wanted is None:
             self._wanted = wanted(job, self._dead)
-        found = []
+        problems = []
         for name, each in self._wanted.items():
             endpoint = InProcess(self._network.p4rt(name))
             if run_at_once(endpoint.cookie()) != each.program.cookie:
-                found.append(f"diff: {name} has no program, or another one")
+                problems.append(f"diff: {name} has no program, or another one")
                 continue
             now = by_key(run_at_once(read_all(endpoint, each.program)))
             # by itself, and by what the controller goes by, which knows what default actions programs have
@@ -285,14 +285,14 @@ class Disturbed(RealController):
             odd |= {key for key in now.keys() - each.entries.keys() if key[0] != "default"}
             count = len(odd) or len(diff_by_key(each.program, each.entries, now))
             if count:
-                found.append(f"diff: {name} differs in {count} entities")
-        return found
+                problems.append(f"diff: {name} differs in {count} entities")
+        return problems
 
     def open_ends(self) -> list[str]:
         """What switches keep of controllers that have gone."""
-        found = [f"{n}: {len(s.streams)} streams" for n, s in self._services.items() if s.streams]
-        found += [f"{n}: {len(s.tasks)} calls" for n, s in self.memory.servers.items() if s.tasks]
-        return found
+        problems = [f"{n}: {len(s.streams)} streams" for n, s in self._services.items() if s.streams]
+        problems += [f"{n}: {len(s.tasks)} calls" for n, s in self.memory.servers.items() if s.tasks]
+        return problems
 
 
 def _rank(state: SessionState) -> bool:
@@ -309,8 +309,8 @@ class Wanted:
 
 def wanted(job: Job, down: Down) -> dict[str, Wanted]:
     """What each switch should hold while some links are dead."""
-    found = {}
+    states = {}
     for name, each in intent(job.topology, job.scheme, job.switches, down).items():
         program = programs.load(each.program)
-        found[name] = Wanted(program, by_key(encode(program, each.entities)))
-    return found
+        states[name] = Wanted(program, by_key(encode(program, each.entities)))
+    return states

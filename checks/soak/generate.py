@@ -129,12 +129,12 @@ def _workload(rng: random.Random) -> str:
 
 def _faults(rng: random.Random, times: _Times, job: Job) -> list[str]:
     topology = job.topology
-    found = [_fault(rng, times, topology) for _ in range(rng.choices((0, 1, 2, 3), (3, 4, 3, 2))[0])]
+    faults = [_fault(rng, times, topology) for _ in range(rng.choices((0, 1, 2, 3), (3, 4, 3, 2))[0])]
     # who chooses among paths that are given once and for all tries dead ones for ever (docs/spritz.md)
     given = job.nic.steering is not None or getattr(job.scheme, "repair", None) is False
     if rng.random() < 0.08 and not given:
-        found.append(f"link-down:link={_name(rng.choice(topology.links))},at={times.at_ns()}ns")
-    return found
+        faults.append(f"link-down:link={_name(rng.choice(topology.links))},at={times.at_ns()}ns")
+    return faults
 
 
 def _name(link: Link) -> str:
@@ -178,7 +178,7 @@ def _chaos(rng: random.Random, times: _Times, job: Job) -> Chaos:
         latency=rng.choice((0.02, 0.1, 0.1, 0.3)),
         spread=rng.choice((0.5, 0.5, 0.9, 5.0)),
         lost=share(0.02, 0.2),
-        answers=share(0.02, 0.2),
+        responses=share(0.02, 0.2),
         silent=share(0.02, 0.2),
         twice=share(0.2),
         crashes=share(0.1, 0.5),

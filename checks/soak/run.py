@@ -89,17 +89,17 @@ class ScenarioResult:
 
 def run(scenario: Scenario) -> ScenarioResult:
     """Runs it. Raises nothing: whatever goes wrong is a problem."""
-    found = ScenarioResult()
+    result = ScenarioResult()
     try:
         with _limited():
-            _run(scenario, found)
+            _run(scenario, result)
     except _TooLongError:
-        found.problems.append(f"time: it did not end within {LONGEST_S:.0f} s")
+        result.problems.append(f"time: it did not end within {LONGEST_S:.0f} s")
     except Exception as error:  # noqa: BLE001 - that is what is looked for
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
-        found.problems.append(f"code: {type(error).__name__} at {place}: {error}")
-    return found
+        result.problems.append(f"code: {type(error).__name__} at {place}: {error}")
+    return result
 
 
 class _TooLongError(KeyboardInterrupt):
@@ -217,17 +217,17 @@ def _promises_order(scenario: Scenario, control: Disturbed, result: Result) -> b
 def _keeps_order(scenario: Scenario) -> bool:
     """Whether the scheme keeps flows in order while nothing changes."""
     settings = set(scenario.settings["scheme"].replace(":", ",").split(","))
-    return any(settings >= set(one.split(":")) for one in (*IN_ORDER, *ONE_PATH))
+    return any(settings >= set(scheme.split(":")) for scheme in (*IN_ORDER, *ONE_PATH))
 
 
 def _when_it_is_quiet(network: Network, control: Disturbed, scenario: Scenario) -> Iterator[str]:
     last_ns = max(network.now_ns, quiet_ns(scenario, scenario.plan().job))
     end_ns = last_ns + SETTLE_ROUNDS * control.interval_ns
     network.advance_to(last_ns)
-    while not (control.settled and not control.wrong()) and network.now_ns < end_ns:
+    while not (control.reconciled and not control.wrong()) and network.now_ns < end_ns:
         network.advance_to(network.now_ns + 4 * control.interval_ns)
-    if not control.settled:
-        yield f"diff: controllers are not settled: {control.describe()}"
+    if not control.reconciled:
+        yield f"diff: controllers are not reconciled: {control.describe()}"
     yield from control.wrong()
     control.end()
     network.advance_to(network.now_ns + 4 * control.interval_ns)

@@ -47,8 +47,8 @@ class Chaos(msgspec.Struct, frozen=True):
 
     until_ns: when shares below come to an end
     latency: mean time of a message, in intervals of link probes; spread: how much longer the longest takes
-    lost, answers, silent, twice: shares of calls whose request is lost, whose answer is, that nobody answers,
-        and that are carried out twice
+    lost, responses, silent, twice: shares of calls with a lost request, with a lost response, without a
+        response, and carried out twice
     crashes: share of Writes and pushes after which the switch restarts before its answer is under way
     digests: share of digest lists that are lost or come twice
     controllers: how many there are; same: all of them begin with the same election id
@@ -62,7 +62,7 @@ class Chaos(msgspec.Struct, frozen=True):
     latency: float = 0.1
     spread: float = 0.5
     lost: float = 0.0
-    answers: float = 0.0
+    responses: float = 0.0
     silent: float = 0.0
     twice: float = 0.0
     crashes: float = 0.0
@@ -80,7 +80,7 @@ class Chaos(msgspec.Struct, frozen=True):
     @property
     def quiet_ns(self) -> int:
         """When all of it is over."""
-        shares = any((self.lost, self.answers, self.silent, self.twice, self.crashes, self.digests))
+        shares = any((self.lost, self.responses, self.silent, self.twice, self.crashes, self.digests))
         return max(
             self.until_ns if shares or self.spread > 1 else 0,
             self.old_ns,

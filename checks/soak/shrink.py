@@ -34,16 +34,16 @@ def shrink(scenario: Scenario, fails: Callable[[Scenario], bool] | None = None) 
         def fails(other: Scenario) -> bool:
             return bool(run(other).kinds & kinds)
 
-    tries = 0
+    attempts = 0
     progress = True
-    while progress and tries < MOST_RUNS:
+    while progress and attempts < MOST_RUNS:
         progress = False
         for other in smaller(scenario):
-            tries += 1
+            attempts += 1
             if fails(other):
                 scenario, progress = other, True
                 break
-            if tries >= MOST_RUNS:
+            if attempts >= MOST_RUNS:
                 break
     return scenario
 
@@ -61,12 +61,12 @@ def smaller(scenario: Scenario) -> Iterator[Scenario]:
 
 def _steps(scenario: Scenario) -> Iterator[Scenario]:
     settings, chaos = scenario.settings, scenario.chaos
-    plain = Chaos()
-    yield replace(scenario, chaos=plain)
+    default = Chaos()
+    yield replace(scenario, chaos=default)
     if scenario.faults:
         yield _with(scenario, fault=[])
     for name in (field for field in Chaos.__struct_fields__ if field != "until_ns"):
-        yield replace(scenario, chaos=replace(chaos, **{name: getattr(plain, name)}))
+        yield replace(scenario, chaos=replace(chaos, **{name: getattr(default, name)}))
     for index in range(len(chaos.kills)):
         yield replace(scenario, chaos=replace(chaos, kills=_without(chaos.kills, index)))
     for index in range(len(chaos.breaks)):

@@ -86,7 +86,7 @@ def run(
             what they speak by, where all of them call this: the first alone writes, each has the result.
         stop_at: virtual times at full speed, such as `20us`, at which the run stands still.
         at_stop: called then, with the network as it stands; of several ranks with the part of the first, and
-            the addresses at which P4Runtime of all other switches is served until it returns (`elsewhere`).
+            the P4Runtime addresses of all other switches until it returns (`remote_addresses`).
         progress: True: shown on standard error, as the command line does; or a file to show it in.
         keys: as Keys has them.
 
@@ -109,7 +109,7 @@ def run(
         raise SpecError("--stop-at: only ranks that this process has started can stand still")
     if target == "virtual":
         stops = Breakpoints(stops_ns, at_stop) if stops_ns and at_stop is not None else None
-        backend = VirtualBackend(stops=stops, ranks=ranks)
+        backend = VirtualBackend(breakpoints=stops, ranks=ranks)
     elif ranks != 1:
         raise SpecError(f"ranks: target {target} has none; use the target virtual")
     with _kept(out if first else None) as folder:

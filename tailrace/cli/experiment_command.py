@@ -126,12 +126,12 @@ def run_one(
     output.check()
     first = isinstance(ranks, int) or ranks.rank == 0
     display = Display(sys.stderr if first else None)
-    halt = None
+    on_pause = None
     if stop_at:
         # whoever does not stop needs no server
         from tailrace.sim.pause import STANDARD_INPUT, Lines, let_inspect
 
-        halt = let_inspect(display.say, Lines(STANDARD_INPUT).wait)
+        on_pause = let_inspect(display.say, Lines(STANDARD_INPUT).wait)
     with interruptible():
         result = api.run(
             experiment,
@@ -139,7 +139,7 @@ def run_one(
             pcap=output.pcap,
             ranks=ranks,
             stop_at=stop_at,
-            at_stop=halt,
+            at_stop=on_pause,
             progress=sys.stderr,
         )
     if not first:

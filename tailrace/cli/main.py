@@ -98,8 +98,8 @@ class _Terminated(BaseException):
 
 @contextlib.contextmanager
 def _terminable() -> Iterator[None]:
-    """Raises _Terminated at the first SIGTERM or SIGHUP within the block; not in other threads than the main one,
-    and not at a SIGHUP that is ignored, as below nohup.
+    """Raises _Terminated at the first SIGTERM or SIGHUP within the block; not in other threads than the main
+    one, and not at a SIGHUP that is ignored, as below nohup.
 
     What signals raise is lost where Python lets no exception through, as in callbacks of weak references: it
     is raised again then, a moment later.

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller's part in a run in virtual time: what all kinds of it have in common.
+"""The interface of controllers in a run in virtual time.
 
-told    is told of links and switches, and has done what follows REACTION_RTTS later: nothing of it can fail,
-        so runs are as papers assume, and comparisons are of data planes alone (told.py)
-live    is the controller that runs in real time, with its sessions, over P4Runtime channels in memory; it
-        finds out by probes, and its messages take their time (live.py)
+told    the ideal controller: it is notified of link and switch failures and has reconfigured the switches
+        REACTION_RTTS later, without fail, as papers assume (ideal_controller.py)
+live    the real controller, with its P4Runtime sessions, over channels in memory with delays; it detects
+        failures by probes (real_controller.py)
 """
 
 from __future__ import annotations
@@ -18,56 +18,56 @@ from tailrace.topology.paths.shortest import Down
 from tailrace.topology.timing import base_rtt_ns
 
 REACTION_RTTS = 10
-"""How many base RTTs after a link has gone or come back the controller has written other routes. In real time
-it finds out by missing LLDP frames (controller/linkwatch.py)."""
+"""Base RTTs from a link failure or recovery until the ideal controller has written new routes. The real
+controller detects failures by missing LLDP frames (controller/linkwatch.py)."""
 
 
 def reaction_ns(topology: Topology, frame_bytes: int) -> int:
-    """How long after something the controller has done what follows from it, in a topology as it runs."""
+    """The reaction time of the ideal controller, in a topology at its time scale."""
     return REACTION_RTTS * base_rtt_ns(topology, frame_bytes)
 
 
 class ControlPlane(Protocol):
-    """A controller, of switches that hold already what they should while nothing has failed."""
+    """A controller of switches that already hold the entries of a network without failures."""
 
     @property
     def down(self) -> Down:
-        """The ends of links that it takes for dead now."""
+        """The link ends that it considers dead."""
         ...
 
     @property
     def suppressed(self) -> Sequence[SuppressedPath]:
-        """The paths that it keeps out because a switch found them faulty."""
+        """The paths that it has withdrawn because a switch reported them faulty."""
         ...
 
     def start(self) -> None:
-        """From now on it looks after the network."""
+        """Starts to control the network."""
         ...
 
     def catch_up(self) -> None:
-        """Somebody is to look at the switches, and should find nothing that waits for this controller."""
+        """Receives all pending digests, before switches are inspected."""
         ...
 
     def links(self, ends: Sequence[LinkEnd], at_ns: int, *, dead: bool) -> None:
-        """These ends of links will go or come back at a time; called before the network runs."""
+        """Schedules the failure or recovery of link ends; called before the network runs."""
         ...
 
     def left(self, switch: str) -> None:
-        """A switch has lost everything just now, and is not there."""
+        """A switch has lost its state and is unreachable."""
         ...
 
     def restored(self, switch: str) -> None:
-        """It is there again, and empty."""
+        """A switch is reachable again, without state."""
         ...
 
     def check(self) -> None:
-        """Whether it works still.
+        """Checks that the controller has not failed.
 
         Raises:
-            ControllerError: it does not, for this reason.
+            ControllerError: it has failed.
         """
         ...
 
     def stop(self) -> None:
-        """The run is over: ends whatever goes on."""
+        """Stops the controller after the run."""
         ...

@@ -109,6 +109,6 @@ class Ideal:
                 best = value, peer, rest
         assert best is not None, f"there is no path from {start} to {end}"
         value, peer, rest = best
-        found = (*value, (LinkHop(peer.rate_bps, peer.delay_ns), *rest[2]))
-        self._between[start, end] = found
-        return found
+        path = (*value, (LinkHop(peer.rate_bps, peer.delay_ns), *rest[2]))
+        self._between[start, end] = path
+        return path

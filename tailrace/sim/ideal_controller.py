@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A controller that is told what happens, and has done what follows exactly `delay_ns` later.
+"""The ideal controller: it is notified of each event, and has reacted exactly `delay_ns` later.
 
-In real time switches send digests to a controller that runs beside them. Here their digests are taken from
-their P4Runtime endpoints so often that none is late, and what the controller does about one happens exactly
-`delay_ns` after the switch made it, as what it does about links. What that is, controller.faulty_paths and
-the scheme say, as in real time.
+In real time switches send digests to a controller in a process of its own. Here their digests are read from
+their P4Runtime endpoints, and the reaction to a digest or a link failure happens exactly `delay_ns` after
+it. As in real time, controller.faulty_paths and the scheme decide on the reaction.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from tailrace.topology.paths.shortest import Down
 
 
 class ControlledNetwork(Protocol):
-    """Switches and one clock, which stands still while anybody is called: sim.network.Network is one."""
+    """Switches and a virtual clock, which stops during calls; implemented by sim.network.Network."""
 
     @property
     def topology(self) -> Topology: ...
@@ -36,7 +35,7 @@ class ControlledNetwork(Protocol):
         ...
 
     def call_at(self, time_ns: int | None, callback: Callable[[], None]) -> None:
-        """Calls back at a time, before all else that happens then; now where it is None or past."""
+        """Schedules a callback before all other events of its time; now for None or a past time."""
         ...
 
     def p4rt(self, name: str) -> InProcessSwitch:
@@ -44,20 +43,20 @@ class ControlledNetwork(Protocol):
         ...
 
     def has(self, name: str) -> bool:
-        """Whether a switch is in this process; of a network in several each does all that is done here."""
+        """Whether this rank has the switch; all ranks make the same calls."""
         ...
 
-    def gathered(self, found: Mapping[int, list[DigestMessage]]) -> dict[int, list[DigestMessage]]:
-        """What all processes have found, by number, in its order."""
+    def gathered(self, values: Mapping[int, list[DigestMessage]]) -> dict[int, list[DigestMessage]]:
+        """The values of all ranks, by number, in its order."""
         ...
 
 
 Configure = Callable[[Down, Collection[str]], None]
-"""Makes some switches, by name, hold what they should while the given ends of links are dead."""
+"""Writes the intent of some switches, by name, for the given dead link ends."""
 
 
 class IdealController:
-    """Of one network, which is not running yet."""
+    """The ideal controller of one network that does not run yet."""
 
     def __init__(
         self,
@@ -70,11 +69,11 @@ class IdealController:
         lossless: bool = False,
     ) -> None:
         """Args:
-        program: what all switches run.
-        watcher: knows what is to be done about digests.
-        configure: writes what the controller wants.
-        delay_ns: from something to what follows from it.
-        lossless: whether there are pauses that switches may tell of.
+        program: of all switches.
+        watcher: decides on the reaction to digests.
+        configure: writes the intent.
+        delay_ns: from an event to the reaction.
+        lossless: whether PFC is enabled, so that switches may send digests of storms.
         """
         self._network = network
         self._program = program
@@ -105,7 +104,7 @@ class IdealController:
     # ---- digests ----
 
     def start(self) -> None:
-        """Listens from now on, where the program may have anything to say."""
+        """Starts to read digests, where the program sends any."""
         if self._listens:
             self._network.call_at(self._network.now_ns + self._delay_ns, self._listen)
 
@@ -114,9 +113,9 @@ class IdealController:
         self._network.call_at(self._network.now_ns + self._delay_ns, self._listen)
 
     def catch_up(self) -> None:
-        """Takes what was said since the last time, none of which is older than the delay."""
-        own = {number: switch.digests(self._program) for number, switch in self._switches.items()}
-        for digests in self._network.gathered(own).values():
+        """Reads the digests since the last call, none of which is older than the delay."""
+        by_switch = {number: switch.digests(self._program) for number, switch in self._switches.items()}
+        for digests in self._network.gathered(by_switch).values():
             for digest in digests:
                 heard = partial(self._faulty.heard, digest)
                 self._network.call_at(digest.time_ns + self._delay_ns, heard)
@@ -124,7 +123,7 @@ class IdealController:
     # ---- links ----
 
     def links(self, ends: Sequence[LinkEnd], at_ns: int, *, dead: bool) -> None:
-        # what happens at one time is learnt at once: writing the routes of a large network takes its time
+        # all changes of one time cause one update: writing the routes of a large network takes long
         if at_ns not in self._changes:
             self._network.call_at(at_ns + self._delay_ns, partial(self._learn, at_ns))
         self._changes.setdefault(at_ns, []).extend((end, 1 if dead else -1) for end in ends)
@@ -149,7 +148,7 @@ class IdealController:
         self._configure(self.down, [name for name in names if not self._away[name]])
 
     def check(self) -> None:
-        """Nothing goes wrong."""
+        """Passes always: this controller cannot fail."""
 
     def stop(self) -> None:
-        """Nothing goes on."""
+        """Does nothing: no task runs."""

@@ -44,11 +44,11 @@ class World:
         return self._exchange([("", message) for message in messages])
 
     def _exchange(self, messages: list[tuple[str, bytes]]) -> list[bytes]:
-        found: list[tuple[str, bytes]] = self._comm.alltoall(messages)
-        for rank, (failure, _) in enumerate(found):
+        received: list[tuple[str, bytes]] = self._comm.alltoall(messages)
+        for rank, (failure, _) in enumerate(received):
             if failure and rank != self.rank:
                 raise RankLostError(f"rank {rank}: {failure}")
-        return [message for _, message in found]
+        return [message for _, message in received]
 
     def agree(self, what: str) -> None:
         """Makes sure that all are about to do the same.
@@ -56,9 +56,9 @@ class World:
         Raises:
             SpecError: they are not.
         """
-        own = what.encode()
-        for rank, other in enumerate(self.exchange([own] * self.ranks)):
-            if other != own:
+        encoded = what.encode()
+        for rank, other in enumerate(self.exchange([encoded] * self.ranks)):
+            if other != encoded:
                 whose = f"rank {rank} has other specs, files or another version of Tailrace"
                 raise SpecError(f"ranks: {whose} than rank {self.rank}")
 

@@ -51,13 +51,15 @@ def records(network: Network, nics: Sequence[Nic]) -> tuple[FlowRecord, ...]:
 def learned(network: Network, nics: Sequence[Nic]) -> tuple[Learned, ...]:
     """What each NIC has learnt that stretches gaps."""
     learners = {host.id: nic.learner for host, nic in zip(network.hosts, nics, strict=True)}
-    own = {number: Learned(one.t_ns, one.trainings) for number, one in learners.items() if one is not None}
-    return tuple(network.gathered(own).values())
+    local = {
+        number: Learned(each.t_ns, each.trainings) for number, each in learners.items() if each is not None
+    }
+    return tuple(network.gathered(local).values())
 
 
 def gaps_seen(network: Network, nics: Sequence[Nic], job: Job) -> Gaps | None:
     """The gaps that NICs have measured; None where they do not."""
     if not job.nic.measure_gaps:
         return None
-    own = list(merged_bins(nic.gaps.bins() for nic in nics if nic.gaps is not None))
-    return Gaps.merged(network.everywhere(own))
+    bins = list(merged_bins(nic.gaps.bins() for nic in nics if nic.gaps is not None))
+    return Gaps.merged(network.everywhere(bins))

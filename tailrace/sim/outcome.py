@@ -67,10 +67,10 @@ class PfcSeen:
 
     def document(self) -> dict[str, int | float]:
         """The same in JSON; without storms, if there was none, and with the mean length of a pause."""
-        found = {k: v for k, v in asdict(self).items() if v is not None}
+        fields = {k: v for k, v in asdict(self).items() if v is not None}
         if self.times_paused:
-            found["mean_pause_ns"] = self.paused_ns / self.times_paused
-        return found if self.storms else {k: v for k, v in found.items() if not k.startswith("storm")}
+            fields["mean_pause_ns"] = self.paused_ns / self.times_paused
+        return fields if self.storms else {k: v for k, v in fields.items() if not k.startswith("storm")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +86,10 @@ class DataSeen:
 
 @dataclass(frozen=True, slots=True)
 class RankWork:
-    """What one of several ranks did while packets went.
+    """The work of one of several ranks during the traffic.
 
-    `cpu_s` is its processor time, `waited_s` the real time until the others' messages were there, `meetings`
-    how often all met; `frames` and `bytes` are what it handed to the others, in messages of so many bytes.
+    `cpu_s` is its CPU time, `waited_s` the real time spent waiting for messages of its peers, `meetings` the
+    number of exchanges; `frames` is the number of frames sent to peers, `bytes` the size of its messages.
     """
 
     cpu_s: float

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run in virtual time does where it is to stop: it lets others look inside until it may go on.
+"""Pauses a run in virtual time at a breakpoint, so that its switches can be inspected.
 
-While it stands, P4Runtime of every switch is served at one address on the loopback interface, and the run
-file leads the inspection commands there. A line on standard input lets it go on, and so does its end. Nothing
-that only looks changes what comes out.
+During the pause the P4Runtime servers of all switches listen at one address on the loopback interface, and
+the run file names it for the inspection commands. A line on standard input, or its end, resumes the run.
+Reading does not change results.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _READ_BYTES = 4096
 
 
 class Lines:
-    """Lines of a file, waited for one by one.
+    """Waits for the lines of a file, one by one.
 
     Read past Python's own buffers: a thread that is left behind, waiting, would lock them when the program
     ends.
@@ -44,12 +44,12 @@ class Lines:
         """Returns when another line is there, or at once when there will never be one."""
         while b"\n" not in self._waiting:
             try:
-                found = os.read(self._descriptor, _READ_BYTES)
+                received = os.read(self._descriptor, _READ_BYTES)
             except OSError:  # no such file is open: nobody can say anything
                 return
-            if not found:
+            if not received:
                 return
-            self._waiting += found
+            self._waiting += received
         self._waiting = self._waiting.partition(b"\n")[2]
 
 
@@ -69,9 +69,9 @@ async def _in_thread(wait: Callable[[], None]) -> None:
 
 
 @contextlib.contextmanager
-def _announced(standing: PausedRun, port: int) -> Iterator[None]:
+def _announced(paused: PausedRun, port: int) -> Iterator[None]:
     """The run file, for as long as the switches can be reached."""
-    job, switches = standing.job, standing.network.topology.switches
+    job, switches, remote = paused.job, paused.network.topology.switches, paused.remote_addresses
     program = job.scheme.program
     content = RunFile(
         topology=job.topology.spec,
@@ -80,13 +80,13 @@ def _announced(standing: PausedRun, port: int) -> Iterator[None]:
         tick_ns=job.switches.tick_ns,
         relay=None,
         switches={
-            item.name: RunSwitch(standing.elsewhere.get(item.name, f"{LOOPBACK}:{port}"), item.id, program)
+            item.name: RunSwitch(remote.get(item.name, f"{LOOPBACK}:{port}"), item.id, program)
             for item in switches
         },
         time_scale=job.time_scale,
-        down=tuple(sorted(standing.down)),
+        down=tuple(sorted(paused.down)),
         suppressed=tuple(
-            (*path.end, max(0, path.until_ns - standing.network.now_ns)) for path in standing.suppressed
+            (*path.end, max(0, path.until_ns - paused.network.now_ns)) for path in paused.suppressed
         ),
     )
     runfile.write(None, content)
@@ -96,12 +96,12 @@ def _announced(standing: PausedRun, port: int) -> Iterator[None]:
         runfile.remove()
 
 
-def _instructions(standing: PausedRun, port: int) -> str:
-    switches = standing.network.topology.switches
+def _instructions(paused: PausedRun, port: int) -> str:
+    switches = paused.network.topology.switches
     first = switches[0]
-    addresses = ", ".join(dict.fromkeys([f"{LOOPBACK}:{port}", *standing.elsewhere.values()]))
+    addresses = ", ".join(dict.fromkeys([f"{LOOPBACK}:{port}", *paused.remote_addresses.values()]))
     return (
-        f"stopped at {format_time(standing.network.now_ns)}; {len(switches)} switches serve P4Runtime "
+        f"stopped at {format_time(paused.network.now_ns)}; {len(switches)} switches serve P4Runtime "
         f"at {addresses}, device ids {first.id} to {switches[-1].id}\n"
         "look from another terminal: tailrace tables, flows, queues, registers, counters, paths, diff, "
         f"trace, shell {first.name}\n"
@@ -110,37 +110,37 @@ def _instructions(standing: PausedRun, port: int) -> str:
 
 
 def let_inspect(say: Callable[[str], None], wait: Callable[[], None]) -> Callable[[PausedRun], None]:
-    """What a stopped run is to do.
+    """Makes the callback of `Breakpoints` that serves the switches during a pause.
 
     Args:
-        say: tells the user where to look and how to go on.
-        wait: returns when the run is to go on.
+        say: prints instructions for the user.
+        wait: returns when the run is to resume.
 
     Returns:
-        a function for `Stops`; it raises RunFileError where the run file cannot be written.
+        the callback; it raises RunFileError where the run file cannot be written.
     """
 
-    async def stand(standing: PausedRun) -> None:
-        async with serving(standing.network, f"{LOOPBACK}:0") as port:
-            with _announced(standing, port):
-                say(_instructions(standing, port))
+    async def serve_paused(paused: PausedRun) -> None:
+        async with serving(paused.network, f"{LOOPBACK}:0") as port:
+            with _announced(paused, port):
+                say(_instructions(paused, port))
                 await _in_thread(wait)
         say("going on")
 
-    return lambda standing: asyncio.run(stand(standing))
+    return lambda paused: asyncio.run(serve_paused(paused))
 
 
-def serve_part(standing: PausedRun) -> None:
-    """What a rank that is not the first does at a stop: serves its switches until the first goes on."""
-    network = standing.network
+def serve_part(paused: PausedRun) -> None:
+    """Serves the switches of another rank than the first at a breakpoint, until the first resumes."""
+    network = paused.network
 
     def wait() -> None:
         with contextlib.suppress(RankLostError):  # which the run finds out itself
             network.everywhere(None)
 
-    async def stand() -> None:
+    async def serve_switches() -> None:
         async with serving(network, f"{LOOPBACK}:0") as port:
             network.everywhere({item.name: f"{LOOPBACK}:{port}" for item in network.switches})
             await _in_thread(wait)
 
-    asyncio.run(stand())
+    asyncio.run(serve_switches())

@@ -30,18 +30,18 @@ def pfc_seen(switches: Sequence[Mapping[str, Any]], priorities: Sequence[int], s
     lossless = [port["pfc"][name] for port in ports for name in names if name in port["pfc"]]
     paused_ns = sum(counts["paused_ns"] for counts in lossless)
     # the programs that pause where the traffic manager cannot do not count them
-    told = all("times_paused" in counts for counts in lossless)
-    whole_ns = len(ports) * len(names) * span_ns
+    counted = all("times_paused" in counts for counts in lossless)
+    total_ns = len(ports) * len(names) * span_ns
     buffers = [switch["buffer"] for switch in switches]
     return PfcSeen(
         frames=sum(port["pfc_sent"] for port in ports),
         pauses=sum(counts["xoff_sent"] for counts in lossless),
         received=sum(port["pfc_received"] for port in ports),
         paused_ns=paused_ns,
-        pause_fraction=paused_ns / whole_ns if whole_ns else 0.0,
+        pause_fraction=paused_ns / total_ns if total_ns else 0.0,
         lost=sum(switch["drops"].get(reason, 0) for switch in switches for reason in LOST),
         ignored=sum(port["pfc_ignored"] for port in ports),
-        times_paused=sum(counts["times_paused"] for counts in lossless) if told else None,
+        times_paused=sum(counts["times_paused"] for counts in lossless) if counted else None,
         headroom_most_bytes=max((counts["headroom_most_bytes"] for counts in lossless), default=0),
         storms=sum(counts["storms"] for counts in lossless),
         storm_dropped=sum(counts["storm_dropped"] for counts in lossless),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a run in virtual time is: whether it is over, when it is given up, and what is told of it."""
+"""Progress of a run in virtual time: completion, time limit, reports."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ MOST_RETRANSMISSIONS = 100_000_000
 MOST_PROBES = 2_000_000
 """Of links, by a controller that runs in Python."""
 
-TELL_S = 0.25
+REPORT_S = 0.25
 """Real time between two reports of progress, at least."""
 
-TELL_SHARE = 20
-"""So many times as long as a report takes, the run goes on before the next one."""
+REPORT_SHARE = 20
+"""Time from one report to the next, as a multiple of the time that a report takes; at least."""
 
 
 def last_event_ns(job: Job) -> int:
@@ -46,24 +46,24 @@ def last_event_ns(job: Job) -> int:
 
 
 def stalled_ns(job: Job) -> int:
-    """A run has stalled when nothing has arrived for so long: STALLED_TIMEOUTS retransmission timeouts, at
-    their longest.
+    """The time without arrivals after which a run has stalled: STALLED_TIMEOUTS of the longest
+    retransmission timeouts.
     """
     return STALLED_TIMEOUTS * (job.nic.rto_ns << job.nic.rto_backoff)
 
 
 def limit_ns(job: Job) -> int:
-    """When it is given up to wait for flows.
+    """The virtual time limit of a run.
 
     Raises:
         SpecError: virtual time, or the memory, does not hold the run.
     """
     ideal = Ideal(job.topology, job.nic.mtu_bytes)
     factors = [fault.factor for fault in job.faults if isinstance(fault, LinkSlow)]
-    in_turn_ns = longest_ns = last_flow_ns = 0
+    sequential_ns = longest_ns = last_flow_ns = 0
     for flow in job.flows:
         time_ns = ideal.fct_ns(flow)
-        in_turn_ns += time_ns
+        sequential_ns += time_ns
         longest_ns = max(longest_ns, time_ns)
         last_flow_ns = max(last_flow_ns, flow.start_ns + time_ns)
     if longest_ns > MOST_NS:
@@ -75,12 +75,12 @@ def limit_ns(job: Job) -> int:
     last_ns = last_event_ns(job)
     if last_ns > MOST_NS:
         raise SpecError("a fault changes after 100 days, which virtual time does not hold")
-    late_ns = last_ns + PATIENCE * (round(in_turn_ns / min(factors, default=1.0)) + job.nic.rto_ns)
+    late_ns = last_ns + PATIENCE * (round(sequential_ns / min(factors, default=1.0)) + job.nic.rto_ns)
     return min(late_ns, MOST_NS)
 
 
 def check_probes(job: Job, time_ns: int) -> None:
-    """Refuses a controller that probes links more often than a run can compute.
+    """Rejects more link probes than a run can compute.
 
     Raises:
         SpecError: in so much time it does.
@@ -102,10 +102,10 @@ def served(nic: Nic, job: Job) -> bool:
 
 
 class ProgressReporter:
-    """Reports how far a run is, seldom enough to cost nothing that matters."""
+    """Reports the progress of a run, at a rate that costs no measurable time."""
 
     def __init__(self, network: Network, job: Job, nics: Sequence[Nic], report: Report) -> None:
-        """Of a run with all NICs that this process has. Each process tells at the same virtual times."""
+        """Args: the NICs are those of this process. All ranks report at the same virtual times."""
         self._network = network
         self._nics = nics
         self._report = report
@@ -120,8 +120,8 @@ class ProgressReporter:
         self._arrived_bytes, self._arrived_ns = 0, 0
         self._next_s = 0.0
 
-    def tell(self, now_ns: int, events: int) -> None:
-        """Reports, unless that was done a short while ago.
+    def report(self, now_ns: int, events: int) -> None:
+        """Reports progress, unless the last report is recent.
 
         Raises:
             SpecError: the run goes on for so long that samples would fill the memory.
@@ -130,9 +130,9 @@ class ProgressReporter:
         began_s = time.monotonic()
         # whether it is time for that the first of several ranks says
         if self._network.everywhere(began_s >= self._next_s)[0]:
-            self.tell_now(now_ns, events)
+            self.report_now(now_ns, events)
             ended_s = time.monotonic()
-            self._next_s = ended_s + max(TELL_S, TELL_SHARE * (ended_s - began_s))
+            self._next_s = ended_s + max(REPORT_S, REPORT_SHARE * (ended_s - began_s))
 
     def _arrived(self) -> tuple[int, int]:
         """How many flows, and how many bytes of all, have arrived at this process's NICs."""
@@ -171,7 +171,7 @@ class ProgressReporter:
         refuse_above("fault", what, unfinished * packets * timeouts, MOST_RETRANSMISSIONS)
         check_probes(self._job, self._last_ns - now_ns)
 
-    def tell_now(self, now_ns: int, events: int, phase: str = "traffic") -> None:
+    def report_now(self, now_ns: int, events: int, phase: str = "traffic") -> None:
         """Reports how many flows, and what share of all bytes, their receivers have."""
         counts = (*self._arrived(), events)
         done, arrived_bytes, events = map(sum, zip(*self._network.everywhere(counts), strict=True))

@@ -40,11 +40,11 @@ def _read(job: int) -> RankJob:
     return part
 
 
-def _serve(standing: PausedRun) -> None:
+def _serve(paused: PausedRun) -> None:
     # whoever does not stop needs no server
     from tailrace.sim.pause import serve_part
 
-    serve_part(standing)
+    serve_part(paused)
 
 
 def run_rank(number: int, ranks: int, first: socket.socket, memory: int, read: Callable[[], RankJob]) -> int:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other processes of a run in virtual time that several share: starting them, and ending them.
+"""Starts and ends the other ranks of a run in virtual time that several processes share.
 
-This process is the first rank. The others are forked, with all that it has read and planned; where it has
-other threads, whose locks nobody would ever release in a copy, they are programs of their own, which import
-everything again and get the job in a file in memory. By a socket each hears that we have gone, and we that it
-has. They write nothing anywhere: what they have measured comes here.
+This process is the first rank. Its peers are forked, with the planned job. If this process has several
+threads, whose locks would stay locked in a forked copy, the peers are new programs, which import everything
+again and read the job from a file in memory. A socket to each peer closes when either side ends. Peers write
+no files: their measurements come here.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from tailrace.spec import SpecError
 
 MODULE = "tailrace.sim.rank"
 NAME = "tailrace-rank"
-"""What a rank's process is called, its number after it: 15 characters at most (proc(5), comm)."""
+"""Prefix of the process name of a rank, before its number: 15 characters at most (proc(5), comm)."""
 BAD_INPUT = "bad input"
-"""What a rank says before its reason, where specs are to blame."""
+"""Prefix of a rank's last message after a SpecError."""
 
 _MESSAGE_BYTES = 1 << 16
 _DEATH_S = 2.0
@@ -43,10 +43,10 @@ _DEATH_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class RankJob:
-    """What each rank is told: the job, and where all of them stop."""
+    """The input of each rank: the job and its breakpoints."""
 
     job: Job
-    stops_ns: tuple[int, ...]
+    breakpoints_ns: tuple[int, ...]
 
 
 class _Process(Protocol):
@@ -103,35 +103,35 @@ class _Rank:
 
 @contextmanager
 def other_ranks(part: RankJob, ranks: int) -> Iterator[SharedMemory]:
-    """All ranks but the first, and what carries messages to them; they have gone when the block ends.
+    """Starts all ranks but the first; gives the transport to them, and ends them with the block.
 
     Raises:
-        SpecError: the job cannot be handed on, or one of them found bad input.
-        RunError: one of them failed.
+        SpecError: the job cannot be handed on, or connection of them found bad input.
+        RunError: connection of them failed.
     """
     start: Callable[[int, socket.socket, socket.socket], _Process]
     with ExitStack() as stack:
         memory = _file("tailrace-ranks", stack)
         os.ftruncate(memory, shared_bytes(ranks))
-        others: list[_Rank] = []
+        peers: list[_Rank] = []
         if _has_threads():
             job = _file("tailrace-job", stack)
             with open(job, "wb", closefd=False) as file:
                 file.write(_pickled(part))
             start = partial(_program, memory=memory, job=job, ranks=ranks)
         else:
-            start = partial(_fork, memory=memory, part=part, ranks=ranks, others=others)
+            start = partial(_fork, memory=memory, part=part, ranks=ranks, peers=peers)
         for number in range(1, ranks):
-            others.append(_start(number, start))
-            stack.callback(others[-1].end)
+            peers.append(_start(number, start))
+            stack.callback(peers[-1].end)
         try:
-            yield SharedMemory(memory, 0, ranks, [other.socket.fileno() for other in others])
+            yield SharedMemory(memory, 0, ranks, [peer.socket.fileno() for peer in peers])
         except RankLostError:
-            raise _reason(others) from None
+            raise _reason(peers) from None
 
 
 def _has_threads() -> bool:
-    """Whether this process has more threads than this one, those of libraries in C among them."""
+    """Whether this process has more threads than this connection, those of libraries in C among them."""
     return len(list(Path("/proc/self/task").iterdir())) > 1
 
 
@@ -177,7 +177,7 @@ def _fork(
     memory: int,
     part: RankJob,
     ranks: int,
-    others: Sequence[_Rank],
+    peers: Sequence[_Rank],
 ) -> _Forked:
     pid = os.fork()
     if pid:
@@ -185,7 +185,7 @@ def _fork(
     # nothing of what the first rank was about to do, or to tidy up, may happen here
     status = 1
     try:
-        _leave(ours, *(other.socket for other in others))
+        _leave(ours, *(peer.socket for peer in peers))
         # it imports what starts us
         from tailrace.sim.rank import run_rank
 
@@ -201,28 +201,28 @@ def _leave(*ours: socket.socket) -> None:
     os.setsid()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.set_wakeup_fd(-1)
-    for one in ours:
-        one.close()
+    for connection in ours:
+        connection.close()
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1):
         os.dup2(nowhere, standard)
 
 
-def _reason(others: Sequence[_Rank]) -> SpecError | RunError:
+def _reason(peers: Sequence[_Rank]) -> SpecError | RunError:
     """What the rank says, or what is known of its end, that has gone."""
     deadline = time.monotonic() + _DEATH_S
     gone: list[tuple[_Rank, int]] = []
     while not gone and time.monotonic() < deadline:
-        gone = [(other, status) for other in others if (status := other.process.poll()) is not None]
+        gone = [(peer, status) for peer in peers if (status := peer.process.poll()) is not None]
         time.sleep(0.01)
-    for other, _ in gone:
-        message = other.socket.recv(_MESSAGE_BYTES).decode("utf-8", "replace")
+    for peer, _ in gone:
+        message = peer.socket.recv(_MESSAGE_BYTES).decode("utf-8", "replace")
         kind, _, reason = message.partition("\n")
         if reason:
             return SpecError(reason) if kind == BAD_INPUT else RunError(reason)
-    for other, status in gone:
+    for peer, status in gone:
         how = f"failed with status {status}" if status >= 0 else f"was ended by {_signal(-status)}"
-        return RunError(f"rank {other.number} {how}")
+        return RunError(f"rank {peer.number} {how}")
     return RunError("another rank does not answer")
 
 

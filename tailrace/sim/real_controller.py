@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller that runs in real time, in a network in virtual time: the same sessions, elections, probes
-and reconciliations, over P4Runtime channels in memory whose delays come from the seed.
+"""The real controller in a network in virtual time: its sessions, elections, link probes and reconciliation,
+over P4Runtime channels in memory with delays drawn from the seed.
 
-Switches hold what they should when the run begins, as after an earlier controller, so the first packet finds
-its way; this one connects, finds that out, and looks after them from then on. Nothing tells it of faults: it
-misses probes.
+At the start of a run the switches already hold their entries, as from an earlier controller, so the first
+packet is forwarded. The controller connects and reconciles. It detects faults by missing probes.
 """
 
 from __future__ import annotations
@@ -32,26 +31,26 @@ from tailrace.switch.p4runtime.statistics_service import statistics_handler
 from tailrace.topology.paths.shortest import Down
 
 LATENCY_SHARE = 0.1
-"""Of the interval of probes: the usual latency, with which answers come well within a round."""
+"""The default message latency as a share of the probe interval: responses arrive within the round."""
 
 SPREAD = 0.5
-"""How far delays of messages are from their mean, at most, as a share of it."""
+"""The largest deviation of a message delay from its mean, as a share of the mean."""
 
 
 def usual_interval_ns(job: Job) -> int:
-    """The time between two rounds of link probes with which a dead link is noticed, and rerouted, in about
-    the time that `told` takes.
+    """The probe interval with which a link failure is repaired in about the reaction time of the ideal
+    controller.
     """
     return reaction_ns(job.topology, job.scheme.frame_bytes) // (Timing().missed + 1)
 
 
 class RealController:
-    """Of one network, which is not running yet, in one process."""
+    """The real controller of one network, in one process."""
 
     def __init__(
         self, network: Network, job: Job, live: RealControllerConfig, happened: Callable[[Event], None]
     ) -> None:
-        """`happened` is told what the controller tells."""
+        """`happened` receives the controller's events; the network does not run yet."""
         self._network, self._job, self._happened = network, job, happened
         self._loop = VirtualLoop(network)
         self._random = random.Random(f"control {job.seed}")
@@ -68,7 +67,7 @@ class RealController:
         self._task: asyncio.Task[None] | None = None
 
     def _make(self, election_id: int, scheme: Resolved | None = None) -> Controller:
-        """A controller of all switches, by the job's scheme or another one, which does nothing yet."""
+        """A controller of all switches, with the job's scheme or another one, not started."""
         job = self._job
         return Controller(
             job.topology,
@@ -89,7 +88,7 @@ class RealController:
     # ---- switches ----
 
     def _serve(self, switch: str) -> None:
-        """A switch's P4Runtime server starts."""
+        """Starts the P4Runtime server of a switch."""
         endpoint, network = self._network.p4rt(switch), self._network
         service = P4RuntimeService(endpoint.device, endpoint.cpu, None, lambda: network.now_ns)
         statistics = {endpoint.device_id: endpoint.device.statistics}
@@ -97,25 +96,25 @@ class RealController:
         self.memory.serve(switch, [rpc_handler(service), statistics_handler(statistics)])
 
     def _listen(self) -> None:
-        """Has servers look at what their switches have to say, as often as messages take to their client."""
+        """Delivers stream messages of all switches, once a message latency."""
         self.catch_up()
         self._network.call_at(self._network.now_ns + self._latency_ns, self._listen)
 
     def catch_up(self) -> None:
-        """What switches have to say is under way."""
+        """Sends pending digests and packet-ins to the controller."""
 
         def deliver() -> None:
             for service in self._services.values():
                 service.deliver_events()
 
-        self._loop.turn(deliver)
+        self._loop.run_ready(deliver)
 
     def left(self, switch: str) -> None:
         self._services.pop(switch, None)  # it may be away already
-        self._loop.turn(lambda: self.memory.end(switch))
+        self._loop.run_ready(lambda: self.memory.end(switch))
 
     def restored(self, switch: str) -> None:
-        self._loop.turn(lambda: self._serve(switch))
+        self._loop.run_ready(lambda: self._serve(switch))
 
     # ---- the controller ----
 
@@ -131,11 +130,11 @@ class RealController:
         def begin() -> None:
             self._task = self._loop.create_task(self.controller.run())
 
-        self._loop.turn(begin)
+        self._loop.run_ready(begin)
         self._listen()
 
     def links(self, ends: Sequence[LinkEnd], at_ns: int, *, dead: bool) -> None:
-        """Nobody tells it."""
+        """Ignored: the controller detects link failures by probes."""
 
     def check(self) -> None:
         if self._task is not None and self._task.done():

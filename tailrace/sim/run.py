@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs jobs in virtual time: compiled switches, NICs and wires in this process, or its part of them where
-several share the work (ranks.py); the seed decides all.
+"""Runs jobs in virtual time: compiled switches, NICs and wires of the whole network, or of one rank of it
+(ranks.py). A seed determines the run.
 """
 
 from __future__ import annotations
@@ -46,47 +46,43 @@ from tailrace.topology.pfc import DEADLOCK_STOPS
 from tailrace.topology.timing import base_rtt_ns
 
 _RESTARTED = "pipeline_replaced"
-"""Why a switch that restarts drops what is in it, in the core's words."""
+"""The core's reason for packets that a restarting switch drops."""
 
 SAMPLES_A_STEP = 256
-"""Of each port, between two looks at how many samples there are."""
+"""Samples of each port between two checks of their number."""
 
 LOOK_RTTS = 5
-"""Base RTTs between two looks at whether all is done, where there are flows that nobody waits for, and at
-whether switches are deadlocked, where they pause each other.
-"""
+"""Base RTTs between two checks: that all foreground flows are complete, and that PFC has no deadlock."""
 
 
 @dataclass(frozen=True, slots=True)
 class PausedRun:
-    """A run that stands still: its network, its job, the ends of links that its controller knows dead, and
-    the paths that it suppresses. `elsewhere` are addresses of P4Runtime of switches in other ranks, by name.
+    """A run at a breakpoint: its network, its job, and the dead link ends and suppressed paths that its
+    controller knows. `remote_addresses`: P4Runtime addresses of switches in other ranks, by name.
     """
 
     network: Network
     job: Job
     down: Down
     suppressed: tuple[SuppressedPath, ...] = ()
-    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    remote_addresses: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Breakpoints:
-    """Where runs stop, in virtual ns, before anything but faults happens then, and what is done meanwhile."""
+    """Virtual times at which runs pause, after faults and before other events; the callback of a pause."""
 
     times_ns: tuple[int, ...]
-    halt: Callable[[PausedRun], None]
+    on_pause: Callable[[PausedRun], None]
 
 
 MakeControl = Callable[[Network, Job, Callable[[Event], None]], ControlPlane]
-"""Makes the controller of a network that is not running yet; the last argument is told what it tells."""
+"""Makes the controller of a network before it runs; the last argument receives the controller's events."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """Seconds from some beginning on, or between two moments: on the clock, of the processor, waited for
-    other ranks.
-    """
+    """Seconds since a start, or between two moments: wall-clock time, CPU time, time waited for ranks."""
 
     wall_s: float = 0.0
     cpu_s: float = 0.0
@@ -94,7 +90,7 @@ class _Moment:
 
     @staticmethod
     def now(network: Network) -> _Moment:
-        return _Moment(time.perf_counter(), time.process_time(), network.met.waited_s)
+        return _Moment(time.perf_counter(), time.process_time(), network.rank_counts.waited_s)
 
     def __add__(self, other: _Moment) -> _Moment:
         return _Moment(self.wall_s + other.wall_s, self.cpu_s + other.cpu_s, self.waited_s + other.waited_s)
@@ -104,27 +100,27 @@ class _Moment:
 
 
 class VirtualBackend:
-    """Runs one network after the other."""
+    """Runs jobs in virtual time, one after the other."""
 
     def __init__(
         self,
         observe: Callable[[Network], None] | None = None,
-        stops: Breakpoints | None = None,
+        breakpoints: Breakpoints | None = None,
         *,
         ranks: int | RankTransport = 1,
         control: MakeControl | None = None,
         afterwards: Callable[[Network], None] | None = None,
     ) -> None:
         """Args:
-        observe: is handed each network before its traffic begins, to tap its wires for one.
-        stops: where runs stop; `halt` is called in this process.
-        control: makes another controller than jobs say.
-        afterwards: is handed each network when its traffic is over, and may let time pass in it.
-        ranks: processes that run one network, of which this one starts the others; or what they speak by,
-            where somebody else has started all of them. With several nobody observes.
+        observe: called with each network before its traffic begins, for example to tap wires.
+        breakpoints: virtual times of pauses; `on_pause` is called in this process.
+        control: makes the controller, instead of the one that the job names.
+        afterwards: called with each network after its traffic; it may advance virtual time.
+        ranks: number of processes that run one network, started by this one; or the transport between
+            ranks that are already started. Several ranks cannot be observed.
         """
         self._observe = observe
-        self._stops = stops
+        self._breakpoints = breakpoints
         self._control = control
         self._afterwards = afterwards
         self._ranks = ranks
@@ -138,34 +134,35 @@ class VirtualBackend:
         """
         ranks = self._ranks
         check_ranks(job.topology, ranks if isinstance(ranks, int) else ranks.ranks)
-        if job.live is not None and (ranks != 1 or self._stops is not None):
+        if job.live is not None and (ranks != 1 or self._breakpoints is not None):
             raise SpecError("controller: live: such a run has one rank, and does not stop on its way")
         if ranks == 1:
             with _in_one_line():
                 run = _Run(job, report, control=self._control, afterwards=self._afterwards)
-                return run.measure(self._observe, self._stops)
+                return run.measure(self._observe, self._breakpoints)
         if self._observe is not None:
-            raise SpecError("ranks: a network that somebody observes has one")
+            raise SpecError("ranks: an observed network has one rank")
         if not isinstance(ranks, int):
             with _in_one_line():
                 return _Run(job, report, ranks).measure(None, None)
-        part = RankJob(job, () if self._stops is None else self._stops.times_ns)
+        part = RankJob(job, () if self._breakpoints is None else self._breakpoints.times_ns)
         with other_ranks(part, ranks) as transport, _in_one_line():
-            return _Run(job, report, transport).measure(None, self._stops)
+            return _Run(job, report, transport).measure(None, self._breakpoints)
 
 
-def run_part(part: RankJob, transport: RankTransport, halt: Callable[[PausedRun], None]) -> None:
-    """Runs one rank that is not the first to its end; what it measured goes to the others.
+def run_part(part: RankJob, transport: RankTransport, on_pause: Callable[[PausedRun], None]) -> None:
+    """Runs one rank other than the first to its end; its measurements go to its peers.
 
     Args:
-        halt: is called where all of them stop, and tells the others where this rank's switches are served.
+        on_pause: called at breakpoints; it sends the addresses of this rank's switches to its peers.
 
     Raises:
         SpecError, RunError: as `VirtualBackend.run`.
-        RankLostError: another rank has gone.
+        RankLostError: another rank has ended.
     """
     with _in_one_line():
-        _Run(part.job, lambda _progress: None, transport).measure(None, Breakpoints(part.stops_ns, halt))
+        run = _Run(part.job, lambda _progress: None, transport)
+        run.measure(None, Breakpoints(part.breakpoints_ns, on_pause))
 
 
 @contextmanager
@@ -201,15 +198,15 @@ class _Run:
         self._program = programs.load(self._scheme.program)
         self._events: list[Event] = []
         self._paths = self._scheme.watch(self._topology, self._job.switches, self._happened)
-        self._stood = _Moment()
+        self._paused_time = _Moment()
         self._observed_hops = 0
         self._deadlock: tuple[Stuck, ...] = ()
 
-    def measure(self, observe: Callable[[Network], None] | None, stops: Breakpoints | None) -> Outcome:
+    def measure(self, observe: Callable[[Network], None] | None, breakpoints: Breakpoints | None) -> Outcome:
         """Build the network, run it, read what it counted."""
         self._report(Progress("starting"))
         began_s = time.perf_counter()
-        last_ns = limit_ns(self._job)  # a run that is too large is refused before it is built
+        last_ns = limit_ns(self._job)  # rejects runs that are too large before set-up
         with ExitStack() as at_end:
             network = Network(
                 self._topology,
@@ -233,19 +230,19 @@ class _Run:
             if self._job.sample_ns is not None:
                 network.sample(self._job.sample_ns)
             watches = self._watches(network)
-            teller = ProgressReporter(network, self._job, nics, self._report)
-            if stops is not None:
-                self._schedule_stops(network, control, teller, stops)
+            reporter = ProgressReporter(network, self._job, nics, self._report)
+            if breakpoints is not None:
+                self._schedule_breakpoints(network, control, reporter, breakpoints)
             network.everywhere(None)  # until all are ready
             before = _Moment.now(network)
             with gc_disabled():
-                self._go(network, nics, teller, last_ns)
+                self._go(network, nics, reporter, last_ns)
             control.check()
-            took = _Moment.now(network) - before - self._stood
+            took = _Moment.now(network) - before - self._paused_time
             if self._afterwards is not None:
                 self._afterwards(network)
-            teller.tell_now(network.now_ns, network.events)
-            wall_s = time.perf_counter() - began_s - self._stood.wall_s
+            reporter.report_now(network.now_ns, network.events)
+            wall_s = time.perf_counter() - began_s - self._paused_time.wall_s
             sampled = self._job.sample_ns is not None
             queues = queue_table(network.samples(), self._topology) if sampled else None
             sights = {flow: watch.sights() for flow, watch in watches.items()}
@@ -257,8 +254,8 @@ class _Run:
     def _configure(
         self, network: Network, down: Down = frozenset(), names: Collection[str] | None = None
     ) -> None:
-        """Makes all switches, or some, hold what they should while the links in `down` are dead."""
-        own = {item.name for item in network.switches if names is None or item.name in names}
+        """Writes the intent of all switches, or of some, for the given dead links."""
+        chosen = {item.name for item in network.switches if names is None or item.name in names}
         with gc_disabled():
             wanted = intent(
                 self._topology,
@@ -266,12 +263,12 @@ class _Run:
                 self._job.switches,
                 down,
                 suppressed=self._paths.suppressed_ports,
-                names=own,
+                names=chosen,,
             )
             install_all(network.p4rt, wanted)
 
     def _watches(self, network: Network) -> dict[int, FlowWatch]:
-        """Watches of the flows whose paths are wanted, by number of the flow."""
+        """Starts a path watch for each flow of `Job.watch`; by flow number."""
         flows = {flow.id: flow for flow in self._job.flows}
         watches = {}
         for number in self._job.watch:
@@ -283,7 +280,7 @@ class _Run:
         return watches
 
     def _control(self, network: Network) -> ControlPlane:
-        """The controller, at work."""
+        """Starts the controller."""
         control: ControlPlane
         if self._make_control is not None:
             control = self._make_control(network, self._job, self._happened)
@@ -308,67 +305,67 @@ class _Run:
         self._events.append(event)
         self._report(Progress("traffic", note=event.text))
 
-    def _schedule_stops(
-        self, network: Network, control: ControlPlane, teller: ProgressReporter, stops: Breakpoints
+    def _schedule_breakpoints(
+        self, network: Network, control: ControlPlane, reporter: ProgressReporter, breakpoints: Breakpoints
     ) -> None:
         def stop() -> None:
             began, hops = _Moment.now(network), network.traffic().packet_hops
-            # nobody who looks is to be told instead of the run's own controller
+            # an inspecting client must not receive digests in place of the run's controller
             control.catch_up()
-            teller.tell_now(network.now_ns, network.events, "stopped")
-            standing = PausedRun(network, self._job, control.down, tuple(control.suppressed))
+            reporter.report_now(network.now_ns, network.events, "stopped")
+            paused = PausedRun(network, self._job, control.down, tuple(control.suppressed))
             if network.rank == 0:
                 addresses: dict[str, str] = {}
                 for each in network.everywhere(addresses):
                     addresses = addresses | each
-                stops.halt(replace(standing, elsewhere=addresses))
+                breakpoints.on_pause(replace(paused, remote_addresses=addresses))
                 network.everywhere(None)
             else:
-                stops.halt(standing)
-            # what was asked by packets is no part of the run
+                breakpoints.on_pause(paused)
+            # packets of in-band queries do not count for the run
             self._observed_hops += network.traffic().packet_hops - hops
-            self._stood += _Moment.now(network) - began
+            self._paused_time += _Moment.now(network) - began
 
-        for time_ns in sorted(set(stops.times_ns)):
+        for time_ns in sorted(set(breakpoints.times_ns)):
             network.call_at(time_ns, stop)
 
     # ---- while it runs, and after ----
 
-    def _go(self, network: Network, nics: list[Nic], teller: ProgressReporter, last_ns: int) -> None:
-        """Runs until nothing is left to do, all flows are complete that somebody waits for, or `last_ns`."""
+    def _go(self, network: Network, nics: list[Nic], reporter: ProgressReporter, last_ns: int) -> None:
+        """Runs until no event is left, all foreground flows are complete, or `last_ns`."""
         step_ns = LOOK_RTTS * base_rtt_ns(self._topology, self._scheme.frame_bytes)
         # a link that fails empties queues, so until then nothing is for good
         changes_ns = max(map(last_change_ns, self._job.faults), default=0)
         background, pfc = self._job.background, self._job.pfc
-        stops = pfc is not None and pfc.deadlock == DEADLOCK_STOPS
+        ends_deadlocked = pfc is not None and pfc.deadlock == DEADLOCK_STOPS
         # its probes cost so much that a run must not wait in vain for as long as others
         live = self._job.live is not None
-        if not background and not stops and not live:
+        if not background and not ends_deadlocked and not live:
             if self._job.sample_ns is None:
-                network.run(last_ns, progress=teller.tell)
+                network.run(last_ns, progress=reporter.report)
                 return
             # samples are taken, and fill the memory, whether anything happens or not
             step_ns = max(step_ns, SAMPLES_A_STEP * self._job.sample_ns)
         waiting = list(nics)
         while network.now_ns < last_ns:
-            if network.run(min(last_ns, network.now_ns + step_ns), progress=teller.tell):
+            if network.run(min(last_ns, network.now_ns + step_ns), progress=reporter.report):
                 break
             # a step may be over before it is time to report progress
-            teller.tell(network.now_ns, network.events)
+            reporter.report(network.now_ns, network.events)
             while background and waiting and served(waiting[-1], self._job):
                 waiting.pop()
             if not any(network.everywhere(bool(waiting))):
                 break
-            if stops and network.now_ns >= changes_ns and self._is_deadlocked(network):
+            if ends_deadlocked and network.now_ns >= changes_ns and self._is_deadlocked(network):
                 break
-            if live and teller.has_stalled(network.now_ns):
+            if live and reporter.has_stalled(network.now_ns):
                 since = format_time(stalled_ns(self._job))
                 text = f"nothing arrived for {since}: given up at {format_time(network.now_ns)}"
                 self._report(Progress("traffic", note=text))
                 break
 
     def _is_deadlocked(self, network: Network) -> bool:
-        """Whether switches wait for each other for good; tells of it."""
+        """Whether PFC has a deadlock; reports it as an event."""
         self._deadlock = network.deadlock()
         if not self._deadlock:
             return False
@@ -380,9 +377,9 @@ class _Run:
     def _by_rank(self, network: Network, took: _Moment) -> tuple[RankWork, ...]:
         if self._transport is None:
             return ()
-        met = network.met
-        own = RankWork(took.cpu_s, took.waited_s, met.meetings, met.frames, met.bytes)
-        return tuple(network.everywhere(own))
+        counts = network.rank_counts
+        work = RankWork(took.cpu_s, took.waited_s, counts.meetings, counts.frames, counts.bytes)
+        return tuple(network.everywhere(work))
 
     def _outcome(
         self, network: Network, nics: list[Nic], wall_s: float, took: _Moment, timelines: Timelines
@@ -393,7 +390,7 @@ class _Run:
             for switch in network.switches
             if network.switch(switch.name).program is not None
         }
-        found = dict(network.gathered(by_switch).values())
+        by_name = dict(network.gathered(by_switch).values())
         traffic = network.traffic()
         dropped = sum(
             network.switch(switch.name).port_stats(port).dropped
@@ -404,13 +401,13 @@ class _Run:
         restarts = network.account().reasons.get(_RESTARTED, 0)
         data = network.data()
         seen = DataSeen(data.dropped + data.lost, data.dropped_trimmed + data.lost_trimmed, data.under_way)
-        all_dropped = counters.dropped(found.values()) + queues + restarts + traffic.lost + traffic.unwired
+        all_dropped = counters.dropped(by_name.values()) + queues + restarts + traffic.lost + traffic.unwired
         return Outcome(
             records=records(network, nics),
             wall_s=wall_s,
             traffic_s=took.wall_s,
             by_rank=self._by_rank(network, took),
-            counters=found,
+            counters=by_name,
             # some reasons are not counted by programs that are not ours
             dropped=max(all_dropped, seen.dropped + seen.trimmed),
             data=seen,

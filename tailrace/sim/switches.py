@@ -47,17 +47,17 @@ def guard_hosts(network: Network, job: Job) -> None:
     config = _pfc_config(job, wanted)
     for host in network.hosts:
         watchdog = of_port(wanted.watchdog, host=True, rate_bps=host.rate_bps, xoff_bytes=wanted.xoff_bytes)
-        own = replace(config, priorities=config.priorities[:1], watchdog=watchdog, rise=0)
-        network.switch(host.switch).port_pfc(host.port, own)
+        edge = replace(config, priorities=config.priorities[:1], watchdog=watchdog, rise=0)
+        network.switch(host.switch).port_pfc(host.port, edge)
 
 
 def pfc_counts(network: Network, job: Job) -> PfcSeen | None:
     """What switches have counted of PFC; None without it."""
     if job.pfc is None:
         return None
-    own = {
+    local = {
         switch.id: statistics(network.switch(switch.name), job.topology.ports_of(switch.name), network.now_ns)
         for switch in network.switches
     }
-    found = list(network.gathered(own).values())
-    return pfc_seen(found, job.pfc.lossless(job.nic.data_priority), network.now_ns)
+    counts = list(network.gathered(local).values())
+    return pfc_seen(counts, job.pfc.lossless(job.nic.data_priority), network.now_ns)

@@ -102,7 +102,8 @@ class RowFilter:
 
         Raises:
             WhereError: a name that the listing does not have, or an operand that fits no value of the name
-                (an address that is none, say): without it a slip would look like an empty result.
+                (an
+                invalid address that is none, say): without it a slip would look like an empty result.
         """
         known = {column.name for column in listing.columns} | listing.names
         fits: dict[_Comparison, bool] = {}

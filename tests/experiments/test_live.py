@@ -165,9 +165,9 @@ class Two(RealController):
     def start(self) -> None:
         self.second = self._make(DEFAULT_ELECTION_ID - 1)
         super().start()
-        self._loop.turn(self._begin)
+        self._loop.run_ready(self._begin)
         cut = partial(self.memory.break_off, self.broken)
-        self._network.call_at(BROKEN_NS, lambda: self._loop.turn(cut))
+        self._network.call_at(BROKEN_NS, lambda: self._loop.run_ready(cut))
 
     def _begin(self) -> None:
         # kept, or it would be forgotten while it runs

@@ -310,7 +310,7 @@ def test_python_reaches_all_switches_of_a_stopped_run() -> None:
             if network.has(switch.name):
                 found = list(network.p4rt(switch.name).read(request))
             else:
-                with grpc.insecure_channel(standing.elsewhere[switch.name]) as channel:
+                with grpc.insecure_channel(standing.remote_addresses[switch.name]) as channel:
                     found = list(p4r_grpc.P4RuntimeStub(channel).Read(request, timeout=WAIT_S))
             entries[switch.name] = sum(len(each.entities) for each in found)
 

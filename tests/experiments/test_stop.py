@@ -51,7 +51,7 @@ def _own_run_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def measure(stops: Breakpoints | None = None, **values: Any) -> Result:
     words = {"scheme": "flowcut:buckets=16", "topology": TOPOLOGY, "workload": WORKLOAD}
     planned = plan(make({**words, **values}), "virtual")
-    return run(planned, VirtualBackend(stops=stops), lambda _progress: None, label="it")
+    return run(planned, VirtualBackend(breakpoints=stops), lambda _progress: None, label="it")
 
 
 def same(result: Result, other: Result) -> bool:

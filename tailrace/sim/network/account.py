@@ -46,8 +46,8 @@ class _Switch:
         in_virt, made_virt, out_virt, dropped_virt, truncated, held_virt = payload
         virt = (in_virt, made_virt, out_virt, dropped_virt, held_virt)
         core_in, made, core_out, dropped, held = (Amount(*both) for both in zip(frames, virt, strict=True))
-        others = (Amount(*amount) for amount in rest)
-        return _Switch(core_in, made, core_out, dropped, held, truncated, *others)
+        amounts = (Amount(*amount) for amount in rest)
+        return _Switch(core_in, made, core_out, dropped, held, truncated, *amounts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,19 +116,19 @@ class FrameAccount:
             reasons: frames dropped in all switches.
         """
         nodes = {name: _Switch.of(raw) for name, raw in switches.items()}
-        found = [(ends, _Wire.of(raw)) for ends, raw in wires]
-        all_nodes, all_wires = nodes.values(), [wire for _, wire in found]
-        unsound = [name for (name, _, _), wire in found if not wire.balanced]
+        accounts = [(ends, _Wire.of(raw)) for ends, raw in wires]
+        all_nodes, all_wires = nodes.values(), [wire for _, wire in accounts]
+        unsound = [name for (name, _, _), wire in accounts if not wire.balanced]
         unsound += [name for name, node in nodes.items() if node.core_in != node.entered]
-        between = _sum(wire.sent for (_, from_host, _), wire in found if not from_host)
+        between = _sum(wire.sent for (_, from_host, _), wire in accounts if not from_host)
         left = _sum([between, *(node.unwired + node.to_cpu for node in all_nodes)])
         if left != _sum(node.core_out for node in all_nodes):
             unsound.append("what switches sent")
         return FrameAccount(
-            sent=_sum(wire.sent for (_, from_host, _), wire in found if from_host),
+            sent=_sum(wire.sent for (_, from_host, _), wire in accounts if from_host),
             packet_outs=_sum(node.packet_outs for node in all_nodes),
             made=_sum(node.made for node in all_nodes),
-            delivered=_sum(wire.delivered for (_, _, to_host), wire in found if to_host),
+            delivered=_sum(wire.delivered for (_, _, to_host), wire in accounts if to_host),
             to_cpu=_sum(node.to_cpu for node in all_nodes),
             unwired=_sum(node.unwired for node in all_nodes),
             dropped_in_switches=_sum(node.dropped for node in all_nodes),

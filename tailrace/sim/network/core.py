@@ -65,7 +65,7 @@ class Stop(IntEnum):
 class Running(IntEnum):
     """What `Net.running` says."""
 
-    STANDING = 0
+    STOPPED = 0
     WINDOW = 1
     INSTANT = 2
 
@@ -80,7 +80,7 @@ class Net(Protocol):
     @property
     def running(self) -> int: ...
     @property
-    def met(self) -> tuple[int, int, int]: ...
+    def rank_counts(self) -> tuple[int, int, int]: ...
 
     # assembly and frames by hand
     def add_switch(self, name: str, handle: int, cpu_port: int, /) -> int: ...
@@ -124,7 +124,7 @@ class Net(Protocol):
         random: int,
         from_ps: int,
         until_ps: int,
-        others: bool,
+        other_types: bool,
         subtypes: int,
         udp_port: int,
         test: Callable[[bytes], bool] | None,
@@ -138,7 +138,7 @@ class Net(Protocol):
     def data(self) -> tuple[int, int, int, int, int]: ...
     def trace(self) -> bytes: ...
     def tap(self, wire: int, function: Callable[[int, int, bytes, int], None], /) -> None: ...
-    def log(self, a: int, b: int, wires: list[int], others: list[int], /) -> None: ...
+    def log(self, a: int, b: int, wires: list[int], non_ip_wires: list[int], /) -> None: ...
     def logged(self) -> bytes: ...
     def capture(self, path: Path, wires: list[tuple[int, str]], /) -> None: ...
     def watch(self, src: int, dst: int, sport: int, /) -> int: ...
@@ -168,10 +168,10 @@ def _formats(net: Net) -> None:
         fixed = HeaderLayout(layer)
         next_at = fixed.span(f"{layer.__name__}.next_type").byte
         shims.append((int(subtype), fixed.size_bytes, 0, 0, next_at))
-    plain, nic = HeaderLayout(UDP, BTH), HeaderLayout(UDP, NicShim, BTH)
+    udp, shimmed = HeaderLayout(UDP, BTH), HeaderLayout(UDP, NicShim, BTH)
     sequences = [
-        (ROCE_PORT, plain.span("BTH.psn").byte, plain.span("UDP.sport").byte),
-        (SHIM_PORT, nic.span("BTH.psn").byte, nic.span("NicShim.orig_sport").byte),
+        (ROCE_PORT, udp.span("BTH.psn").byte, udp.span("UDP.sport").byte),
+        (SHIM_PORT, shimmed.span("BTH.psn").byte, shimmed.span("NicShim.orig_sport").byte),
     ]
     trimmed = 1 << Dscp.TRIMMED | 1 << Dscp.TRIMMED_STEERED
     net.set_formats(local.ETHER_TYPE, 1 << Subtype.DETOUR, trimmed, shims, sequences)

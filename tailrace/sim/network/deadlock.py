@@ -31,7 +31,7 @@ from tailrace.switch.core import PausedQueue
 
 
 class Stuck(NamedTuple):
-    """A queue that stands still for good."""
+    """A queue that a deadlock blocks for ever."""
 
     switch: str
     port: int
@@ -77,8 +77,8 @@ def deadlock(
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
-        found: list[Stuck] = error.args[1]
-        return tuple(found[:-1])
+        cycle: list[Stuck] = error.args[1]
+        return tuple(cycle[:-1])
     return ()
 
 
@@ -90,11 +90,11 @@ def _stuck(
     """The queues that never move again, in the order of `waits_for`."""
     stuck = list(waits_for)
     while True:
-        standing: defaultdict[_Account, int] = defaultdict(int)
+        stuck_bytes: defaultdict[_Account, int] = defaultdict(int)
         for queue in stuck:
             for account, size in bytes_of[queue].items():
-                standing[account] += size
-        left = [queue for queue in stuck if standing[waits_for[queue]] > xon[waits_for[queue]]]
+                stuck_bytes[account] += size
+        left = [queue for queue in stuck if stuck_bytes[waits_for[queue]] > xon[waits_for[queue]]]
         if len(left) == len(stuck):
             return stuck
         stuck = left

@@ -67,8 +67,8 @@ class Fabric:
         self._sequence = itertools.count()
         self._add_switches(programs)
         for host in topology.hosts:
-            name, own = host.name, self.has(host.name)
-            self._numbers[name] = self._net.add_host(name) if own else self._add_absent(name)
+            name, local = host.name, self.has(host.name)
+            self._numbers[name] = self._net.add_host(name) if local else self._add_absent(name)
             self._hosts.add(name)
         for host in topology.hosts:
             end = NodePort(host.switch, host.port)
@@ -88,9 +88,10 @@ class Fabric:
         return 0 if self._transport is None else self._transport.rank
 
     @property
-    def met(self) -> ExchangeCounts:
-        """What this process has had to do with other ranks."""
-        return ExchangeCounts(*self._net.met, 0.0 if self._transport is None else self._transport.waited_s)
+    def rank_counts(self) -> ExchangeCounts:
+        """Exchanges of this process with other ranks."""
+        waited_s = 0.0 if self._transport is None else self._transport.waited_s
+        return ExchangeCounts(*self._net.rank_counts, waited_s)
 
     def has(self, name: str) -> bool:
         """Whether a switch or host is in the part that this process has."""
@@ -111,13 +112,13 @@ class Fabric:
         if self._transport is None:
             return [value]
         message = pickle.dumps(value)
-        found = self._transport.exchange([message] * self._transport.ranks)
-        return [pickle.loads(each) for each in found]  # noqa: S301 - our own processes have made it
+        messages = self._transport.exchange([message] * self._transport.ranks)
+        return [pickle.loads(each) for each in messages]  # noqa: S301 - our own processes have made it
 
-    def gathered(self, found: Mapping[int, T]) -> dict[int, T]:
-        """What all ranks have of their parts, by number, in its order; each calls this at the same time."""
-        whole = {number: value for each in self.everywhere(dict(found)) for number, value in each.items()}
-        return dict(sorted(whole.items()))
+    def gathered(self, values: Mapping[int, T]) -> dict[int, T]:
+        """Merges the values of all ranks, sorted by number; each rank calls this at the same time."""
+        merged = {number: value for each in self.everywhere(dict(values)) for number, value in each.items()}
+        return dict(sorted(merged.items()))
 
     # ---- assembly ----
 
@@ -208,12 +209,12 @@ class Fabric:
         Raises:
             NetworkError: there is none.
         """
-        found = [wire for wire in self.wires if wire.source.node == a and wire.target.node == b]
-        if not found:
+        wires = [wire for wire in self.wires if wire.source.node == a and wire.target.node == b]
+        if not wires:
             raise NetworkError(f"there is no link between {a} and {b}")
-        return sorted(found, key=lambda wire: wire.source.port)
+        return sorted(wires, key=lambda wire: wire.source.port)
 
-    def _both_ways(self, a: str, b: str) -> list[Wire]:
+    def _both_directions(self, a: str, b: str) -> list[Wire]:
         return self.wires_between(a, b) + self.wires_between(b, a)
 
     # ---- time ----
@@ -264,7 +265,7 @@ class Fabric:
         while self._next_callback_ps() <= now_ps:
             heapq.heappop(self._callbacks)[2]()
 
-    def _tell(self, progress: Progress, mark: int, every: int) -> int:
+    def _report_progress(self, progress: Progress, mark: int, every: int) -> int:
         """Tells of the marks that were passed; the next one. Of several ranks the first says when."""
         events = self._net.events
         if self._transport is not None:
@@ -287,7 +288,7 @@ class Fabric:
                 if signals.let_go():
                     continue
                 if progress is not None and (stop == Stop.MARK or self._transport is None):
-                    mark = self._tell(progress, mark, every)
+                    mark = self._report_progress(progress, mark, every)
                 if stop == Stop.REST:
                     return
                 callback_ps = self._next_callback_ps()

@@ -40,7 +40,7 @@ class Faults(Fabric):
         Raises:
             NetworkError: there is no such link, or the rate would be less than 1 bit/s.
         """
-        wires = self._both_ways(a, b)
+        wires = self._both_directions(a, b)
         rates = [round(wire.nominal_rate_bps * factor) for wire in wires]
         if min(rates) < 1:
             raise NetworkError(f"factor {factor} leaves no rate on the link between {a} and {b}")
@@ -55,12 +55,12 @@ class Faults(Fabric):
         """Takes all links between `a` and `b` down: what is on them and in their queues is lost. They come up
         when all has ended for which they are down: each call here, and each restart of a switch.
         """
-        wires = self._both_ways(a, b)
+        wires = self._both_directions(a, b)
         self.call_at(at_ns, lambda: self._set_links(wires, up=False))
 
     def link_up(self, a: str, b: str, at_ns: int | None = None) -> None:
         """Takes all links between `a` and `b` up again."""
-        wires = self._both_ways(a, b)
+        wires = self._both_directions(a, b)
         self.call_at(at_ns, lambda: self._set_links(wires, up=True))
 
     def _set_links(self, wires: list[Wire], *, up: bool) -> None:
@@ -104,7 +104,7 @@ class Faults(Fabric):
         match = matches if isinstance(matches, FrameMatch) else FrameMatch.ALL
         test = None if isinstance(matches, FrameMatch) else matches
         below = threshold(rate)
-        for wire in self.wires_between(a, b) if one_way else self._both_ways(a, b):
+        for wire in self.wires_between(a, b) if one_way else self._both_directions(a, b):
             # each wire and fault has numbers of its own: what one loses does not change what another loses
             random = SplitMix64(self._seed, wire.index, self._drops).state
             self._net.drop(
@@ -114,7 +114,7 @@ class Faults(Fabric):
                 random,
                 from_ns * PS_PER_NS,
                 _end_ps(until_ns),
-                match.others,
+                match.other_types,
                 match.mask,
                 match.udp_port,
                 test,

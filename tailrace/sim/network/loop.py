@@ -2,7 +2,7 @@
 """An asyncio event loop whose time is a network's, so that what waits in it waits in virtual time.
 
     loop = VirtualLoop(network)
-    loop.turn(lambda: loop.create_task(controller.run()))   # runs all that can run now
+    loop.run_ready(lambda: loop.create_task(controller.run()))   # runs all that can run now
     network.run()                                           # timers of the loop fire on the way
     loop.end()
 
@@ -70,7 +70,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def __init__(self, clock: VirtualClock) -> None:
         self._clock = clock
         self._armed_ns: int | None = None
-        self._in_turn = False
+        self._active = False
         self._soon: deque[asyncio.Handle] = deque()
         self._timers: list[_Timer] = []
         self._cancelled = 0
@@ -81,14 +81,14 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return self._clock.now_ns / NS_PER_S
 
     def is_running(self) -> bool:
-        """Whether this is called within a turn."""
-        return self._in_turn
+        """Whether `run_ready` runs."""
+        return self._active
 
     # Python 3.10 has no TypeVarTuple, by which asyncio's types say that arguments fit
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., Any], *args: Any, context: Context | None = None
     ) -> asyncio.Handle:
-        """Calls back later in this turn, or in the next one."""
+        """Schedules a callback within this `run_ready`, or the next one."""
         self._check()
         handle = asyncio.Handle(callback, args, self, context)
         self._soon.append(handle)
@@ -133,24 +133,24 @@ class VirtualLoop(asyncio.BaseEventLoop):
             future.set_exception(error)
         return future
 
-    def turn(self, callback: Callable[[], object] | None = None) -> None:
-        """Calls back in the loop, and runs until nothing is left that can run at this time.
+    def run_ready(self, callback: Callable[[], object] | None = None) -> None:
+        """Runs a callback, and all callbacks and timers that are due at this virtual time.
 
-        Within a turn, `callback` is called later in that turn.
+        Within `run_ready` the callback is only scheduled.
         """
         if callback is not None:
             self.call_soon(callback)
-        if self._in_turn:
+        if self._active:
             return
         # a notebook has a loop of its own, which waits for this call
         outer, hooks = events._get_running_loop(), sys.get_asyncgen_hooks()
         sys.set_asyncgen_hooks(None, self._forgotten)
         events._set_running_loop(self)
-        self._in_turn = True
+        self._active = True
         try:
             self._run_all()
         finally:
-            self._in_turn = False
+            self._active = False
             events._set_running_loop(outer)
             sys.set_asyncgen_hooks(*hooks)
         if self._timers:
@@ -158,7 +158,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._arm(self._clock.now_ns + max(1, round(wait_s * NS_PER_S)))
 
     def _forgotten(self, generator: AsyncGenerator[Any, Any]) -> None:
-        """Nobody will ask this generator for more: it may clean up."""
+        """Closes a generator that has no reader left."""
         if not self.is_closed():
             self.call_soon(lambda: self.create_task(_close(generator)))
 
@@ -193,7 +193,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 break
             for task in tasks:
                 task.cancel()
-            self.turn()
+            self.run_ready()
         self._soon.clear()
         self._timers.clear()
         self.close()
@@ -207,4 +207,4 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """A timer is due, unless it was cancelled meanwhile or an earlier one has come between."""
         if self._armed_ns == time_ns and not self.is_closed():
             self._armed_ns = None
-            self.turn()
+            self.run_ready()

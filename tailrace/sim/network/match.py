@@ -26,12 +26,12 @@ _IPV4_BYTES = HeaderLayout(IP).size_bytes
 @dataclass(frozen=True, slots=True)
 class FrameMatch:
     """Frames of the local EtherType match when their subtype is one of `subtypes`, UDP datagrams to
-    `udp_port` (0: none), all others by `others`.
+    `udp_port` (0: none), all others by `other_types`.
 
     A detour header is looked behind: it says nothing of what the frame is.
     """
 
-    others: bool
+    other_types: bool
     subtypes: frozenset[int] = frozenset()
     udp_port: int = 0
 
@@ -67,7 +67,7 @@ class FrameMatch:
             if at > len(frame):
                 break
             kind = frame[at - _DETOUR.size_bytes :][_NEXT.byte : _NEXT.end]
-        return self.others or self._is_datagram(kind, frame[at:])
+        return self.other_types or self._is_datagram(kind, frame[at:])
 
     def _is_datagram(self, kind: bytes, behind: bytes) -> bool:
         if not self.udp_port or int.from_bytes(kind, "big") != IPV4 or len(behind) < _IPV4_BYTES:

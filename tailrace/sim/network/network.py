@@ -69,7 +69,7 @@ class Network(Faults, Observation):
         self._net.set_stepwise(stepwise)
 
     def close(self) -> None:
-        """Ends captures and frees the switches; what was counted can still be read.
+        """Closes captures and frees the switches; counters can still be read.
 
         Raises:
             NetworkError: a capture cannot be written to its end.
@@ -117,9 +117,9 @@ class Network(Faults, Observation):
         """A circle of queues that pauses hold for good, each waiting for the next one (deadlock.py); of
         several ranks each calls this at the same time. Empty: there is none.
         """
-        own = {item.id: self.switch(item.name).paused_queues(self.now_ns) for item in self.switches}
+        local = {item.id: self.switch(item.name).paused_queues(self.now_ns) for item in self.switches}
         names = {item.id: item.name for item in self.topology.switches}
-        held = {names[number]: found for number, found in self.gathered(own).items()}
+        held = {names[number]: queues for number, queues in self.gathered(local).items()}
         return deadlock(held, self._neighbour)
 
     def _neighbour(self, switch: str, port: int) -> NodePort | None:

@@ -115,10 +115,10 @@ class FlowWatch:
         """All arrivals so far, by time."""
         switches = self._fabric.topology.switches
         # by time and switch in each rank, and a switch is in one
-        found = heapq.merge(
+        sights = heapq.merge(
             *self._fabric.everywhere(self._net.watched(self._number)), key=lambda sight: sight[:2]
         )
-        return [Sight(time_ps, switches[switch].name, port, psn) for time_ps, switch, port, psn in found]
+        return [Sight(time_ps, switches[switch].name, port, psn) for time_ps, switch, port, psn in sights]
 
 
 def _added(counts: Sequence[WireAccount]) -> WireAccount:
@@ -176,10 +176,10 @@ class Observation(Fabric):
     @property
     def trace_sha256(self) -> str:
         """A hash of everything that every wire has delivered, and when."""
-        own = self._net.trace()
-        # zeros for what another rank has
-        whole = sum(int.from_bytes(trace, "little") for trace in self.everywhere(own))
-        return hashlib.sha256(whole.to_bytes(len(own), "little")).hexdigest()
+        local = self._net.trace()
+        # zeros for the wires of other ranks
+        total = sum(int.from_bytes(trace, "little") for trace in self.everywhere(local))
+        return hashlib.sha256(total.to_bytes(len(local), "little")).hexdigest()
 
     def tap(self, tap: Tap, wires: list[Wire] | None = None) -> None:
         """Calls `tap` for everything that happens on some wires, or on all.
@@ -214,15 +214,15 @@ class Observation(Fabric):
         """
         if period_ns < 1:
             raise NetworkError(f"a period of {period_ns} ns is not positive")
-        found = (
+        chosen = (
             [wire for wire in self.wires if wire.source.node not in self._hosts] if wires is None else wires
         )
-        for wire in found:
+        for wire in chosen:
             if wire.source.node in self._hosts:
                 raise NetworkError(f"{wire.name} begins at no switch")
-        own = [wire.index for wire in found if self.has(wire.source.node)]
-        self._net.sample(period_ns * PS_PER_NS, own)
-        self._sampled = tuple(found)
+        local = [wire.index for wire in chosen if self.has(wire.source.node)]
+        self._net.sample(period_ns * PS_PER_NS, local)
+        self._sampled = tuple(chosen)
 
     def samples(self) -> Samples:
         """What was sampled so far.
@@ -256,9 +256,9 @@ class Observation(Fabric):
         return FlowWatch(self, self._net, number)
 
     def log_flow(self, src: str, dst: str) -> None:
-        """Logs from now on each crossing of a wire by packets between two IPv4 addresses, either way, and all
-        else that is no IPv4 packet on wires to the host of `src`: `legs` has it. Some 50 bytes of memory a
-        crossing, and the frame.
+        """Logs each transit of a wire by packets between two IPv4 addresses, in both directions, and of all
+        non-IPv4 frames on wires to the host of `src`; `transits` reads the log. A transit takes some 50 bytes
+        of memory, and the frame.
 
         Raises:
             NetworkError: an address is none, there is a log already, or the network is in several ranks.
@@ -268,6 +268,6 @@ class Observation(Fabric):
         to_source = [wire.index for wire in self.wires if wire.target.node in hosts]
         self._net.log(a, b, [wire.index for wire in self.wires], to_source)
 
-    def legs(self) -> list[WireTransit]:
-        """What has been logged, by the time of sending; it is taken away."""
+    def transits(self) -> list[WireTransit]:
+        """Reads and clears the log, in the order of sending."""
         return read_transits(self._net.logged(), self.wires)

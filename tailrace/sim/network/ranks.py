@@ -41,10 +41,10 @@ class RankTransport(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExchangeCounts:
-    """How much a rank has had to do with the others since the start.
+    """Exchanges of a rank with its peers since the start.
 
-    `meetings` is how often all met, `frames` and `bytes` what this one handed across, bytes being those of
-    messages; `waited_s` is the real time that it took until the others' messages were there.
+    `meetings` counts exchanges, `frames` and `bytes` what this rank sent, bytes being those of messages;
+    `waited_s` is the real time spent waiting for the peers' messages.
     """
 
     meetings: int
@@ -54,7 +54,7 @@ class ExchangeCounts:
 
 
 class TimedTransport:
-    """A transport, and how long whoever uses it has waited."""
+    """A transport that measures the real time spent in exchanges."""
 
     def __init__(self, transport: RankTransport) -> None:
         self._transport = transport
@@ -65,9 +65,9 @@ class TimedTransport:
     def exchange(self, messages: list[bytes]) -> list[bytes]:
         """As the transport does."""
         began_s = time.perf_counter()
-        found = self._transport.exchange(messages)
+        received = self._transport.exchange(messages)
         self.waited_s += time.perf_counter() - began_s
-        return found
+        return received
 
 
 def shared_bytes(ranks: int) -> int:
@@ -76,20 +76,20 @@ def shared_bytes(ranks: int) -> int:
 
 
 class SharedMemory:
-    """Messages through memory that all ranks of a machine have mapped."""
+    """Messages between the ranks of one machine through shared memory."""
 
-    def __init__(self, descriptor: int, rank: int, ranks: int, others: Sequence[int]) -> None:
+    def __init__(self, descriptor: int, rank: int, ranks: int, peers: Sequence[int]) -> None:
         """Args:
         descriptor: a file of `shared_bytes`, zeros at first, in memory.
-        others: sockets whose other end nobody has but another rank: it has gone when that is closed.
+        peers: sockets to the other ranks; a closed one means that its rank has ended.
         """
         self.rank = rank
         self.ranks = ranks
         self._memory = mmap.mmap(descriptor, shared_bytes(ranks))
-        self._others = list(others)
+        self._peers = list(peers)
 
     def exchange(self, messages: list[bytes]) -> list[bytes]:
-        found = extension().exchange(self._memory, self.rank, self.ranks, self._others, messages)
-        if found is None:
+        received = extension().exchange(self._memory, self.rank, self.ranks, self._peers, messages)
+        if received is None:
             raise RankLostError("another rank has gone")
-        return cast("list[bytes]", found)
+        return cast("list[bytes]", received)

@@ -50,22 +50,22 @@ class WireTransit:
 
 
 def read_transits(log: bytes, wires: Sequence[Wire]) -> list[WireTransit]:
-    """What a log says, by the time of sending."""
-    found: list[WireTransit] = []
+    """Decodes a log, in the order of sending."""
+    transits: list[WireTransit] = []
     # on a wire nothing overtakes
     under_way: dict[int, deque[WireTransit]] = {}
     for time_ps, wire, what, length, virtual_bytes, ip_at, frame in _records(log):
         queue = under_way.setdefault(wire, deque())
         if what == _SENT:
-            leg = WireTransit(wires[wire], time_ps, length, virtual_bytes)
-            queue.append(leg)
-            found.append(leg)
+            transit = WireTransit(wires[wire], time_ps, length, virtual_bytes)
+            queue.append(transit)
+            transits.append(transit)
         else:
-            leg = queue.popleft()
-            leg.ended_ps, leg.fate, leg.frame = time_ps, _FATES[what], frame
-            leg.ip_at = None if ip_at == _NOWHERE else ip_at
-    found.sort(key=lambda leg: leg.sent_ps)
-    return found
+            transit = queue.popleft()
+            transit.ended_ps, transit.fate, transit.frame = time_ps, _FATES[what], frame
+            transit.ip_at = None if ip_at == _NOWHERE else ip_at
+    transits.sort(key=lambda transit: transit.sent_ps)
+    return transits
 
 
 def _records(log: bytes) -> Iterator[tuple[int, int, int, int, int, int, bytes]]:

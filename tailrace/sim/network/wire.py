@@ -92,9 +92,9 @@ class Wire:
     def tap(self, tap: Tap) -> None:
         """Has a function told of everything that happens here."""
         if not self._taps:
-            self._net.tap(self.index, self._tell)
+            self._net.tap(self.index, self._call_taps)
         self._taps.append(tap)
 
-    def _tell(self, event: int, now_ns: int, frame: bytes, virtual_bytes: int) -> None:
+    def _call_taps(self, event: int, now_ns: int, frame: bytes, virtual_bytes: int) -> None:
         for tap in self._taps:
             tap(self, _EVENTS[event], now_ns, frame, virtual_bytes)

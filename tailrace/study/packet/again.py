@@ -115,7 +115,7 @@ def flow_log(run: FinishedRun, flow: FlowSpec, report: Report) -> list[WireTrans
     legs: list[WireTransit] = []
     backend = VirtualBackend(
         observe=lambda network: network.log_flow(flow.src, flow.dst),
-        afterwards=lambda network: legs.extend(network.legs()),
+        afterwards=lambda network: legs.extend(network.transits()),
     )
     with plugins.blamed(run.summary.scheme):
         outcome = backend.run(run.plan.job, report)

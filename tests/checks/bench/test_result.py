@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checks.bench.noise import MOST_OTHERS, Noise, alternating, processor_s, remark
+from checks.bench.noise import MOST_OTHER_CPU, Noise, alternating, processor_s, remark
 from checks.bench.result import WIDTH, BenchResult, Beside, spread, table
 
 QUIET = Noise(0.0, 0.0, 0.1)
@@ -108,11 +108,11 @@ def test_rounds_alternate() -> None:
     found = alternating({"a": lambda: task("a"), "b": lambda: task("b")}, 3)
     assert order == ["a", "b"] * 3
     assert [each.value for each in found["b"]] == [2, 4, 6]
-    assert all(each.noise.others >= 0 for each in found["a"])
+    assert all(each.noise.other_cpu >= 0 for each in found["a"])
 
 
 def test_quiet_is_a_matter_of_others() -> None:
     """A high load average alone, which may be our own, makes no noise."""
     assert Noise(0.0, 0.0, 9.0).quiet
-    assert not Noise(MOST_OTHERS * 1.01, 0.0, 0.0).quiet
+    assert not Noise(MOST_OTHER_CPU * 1.01, 0.0, 0.0).quiet
     assert not Noise(0.0, 0.5, 0.0).quiet

@@ -147,7 +147,7 @@ def test_what_never_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         with Network(parse_topology(SMALL["topology"])) as network:
             loop = VirtualLoop(network)
             try:
-                loop.turn(lambda: loop.create_task(turn()))
+                loop.run_ready(lambda: loop.create_task(turn()))
             finally:
                 loop.end()
 

@@ -65,7 +65,7 @@ def test_every_timer_fires_at_its_nanosecond(clock: Clock, loop: VirtualLoop, se
         fired.append((clock.now_ns, begin_ns + delay_ns))
 
     delays = [rng.randrange(1, 10**7) for _ in range(300)]
-    loop.turn(lambda: [loop.create_task(wait(delay)) for delay in delays] and None)
+    loop.run_ready(lambda: [loop.create_task(wait(delay)) for delay in delays] and None)
     clock.run(begin_ns + 10**7)
     assert len(fired) == len(delays)
     assert all(now == due for now, due in fired)
@@ -83,7 +83,7 @@ def test_a_second_takes_no_second(clock: Clock, loop: VirtualLoop) -> None:
         seen.append(await asyncio.get_running_loop().run_in_executor(None, sum, (1, 2)))
 
     began_s = time.monotonic()
-    loop.turn(lambda: loop.create_task(work()))
+    loop.run_ready(lambda: loop.create_task(work()))
     clock.run(2 * 3600 * NS_PER_S)
     assert seen == ["done", 3]
     assert time.monotonic() - began_s < 60
@@ -96,7 +96,7 @@ def test_cancelled_timers_wake_nobody(clock: Clock, loop: VirtualLoop) -> None:
         for _ in range(10_000):
             await asyncio.wait_for(asyncio.sleep(0), 1)
 
-    loop.turn(lambda: loop.create_task(ask()))
+    loop.run_ready(lambda: loop.create_task(ask()))
     assert clock.calls <= 1
 
 
@@ -105,11 +105,11 @@ def test_within_a_turn_and_within_another_loop(clock: Clock, loop: VirtualLoop) 
     order: list[str] = []
 
     def outer() -> None:
-        loop.turn(lambda: order.append("inner"))
+        loop.run_ready(lambda: order.append("inner"))
         order.append("outer")
 
     async def notebook() -> asyncio.AbstractEventLoop:
-        loop.turn(outer)
+        loop.run_ready(outer)
         return asyncio.get_running_loop()
 
     async def same() -> bool:
@@ -135,7 +135,7 @@ def test_end_lets_tasks_clean_up(clock: Clock) -> None:
             finally:
                 ended.append("second")
 
-    loop.turn(lambda: loop.create_task(work()))
+    loop.run_ready(lambda: loop.create_task(work()))
     loop.end()
     assert ended == ["first", "second"]
     assert loop.is_closed()
@@ -153,7 +153,7 @@ def test_a_network_is_such_a_clock() -> None:
                 await asyncio.sleep(3 * US)
                 seen.append(network.now_ns)
 
-        loop.turn(lambda: loop.create_task(tick()))
+        loop.run_ready(lambda: loop.create_task(tick()))
         network.advance_to(100_000)
         loop.end()
         assert seen == [3_000, 6_000, 9_000, 12_000, 15_000]
@@ -178,6 +178,6 @@ def test_no_timer_is_neither_due_nor_waited_for(
         rounds = 0
         due = clock.now_ns + 1
         loop.call_at(due / NS_PER_S, lambda: fired.append(clock.now_ns))
-        loop.turn()
+        loop.run_ready()
         clock.run(due)
         assert fired[-1] == due

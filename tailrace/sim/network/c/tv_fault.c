@@ -27,12 +27,12 @@ static int test_in_python(PyObject *test, const uint8_t *data, uint32_t len)
     PyObject *frame = PyBytes_FromStringAndSize((const char *)data, len);
     if (!frame)
         return -1;
-    PyObject *answer = PyObject_CallOneArg(test, frame);
+    PyObject *result = PyObject_CallOneArg(test, frame);
     Py_DECREF(frame);
-    if (!answer)
+    if (!result)
         return -1;
-    int matches = PyObject_IsTrue(answer);
-    Py_DECREF(answer);
+    int matches = PyObject_IsTrue(result);
+    Py_DECREF(result);
     return matches;
 }
 

@@ -12,7 +12,7 @@ struct tv_host {
     uint64_t free_ps;    /* when the last bit of the last frame has left */
     uint64_t rate_bps;   /* at which that was sent */
     uint64_t remainder;  /* of free_ps, in 1/rate_bps ps */
-    uint64_t told_ps;    /* latest time that the NIC knows of */
+    uint64_t notified_ps; /* latest time that the NIC knows of */
     uint64_t last_ps;    /* of the last frame */
     int called;          /* within tv_host_run */
 };
@@ -106,10 +106,10 @@ static int ask(tv_host *h, uint64_t now_ps)
 {
     tc_departure d;
     uint64_t next_ns;
-    int found = tc_nic_depart(h->nic, now_ps / TV_PS_PER_NS, &d, &next_ns);
-    if (found < 0)
+    int departs = tc_nic_depart(h->nic, now_ps / TV_PS_PER_NS, &d, &next_ns);
+    if (departs < 0)
         return -1;
-    if (!found) {
+    if (!departs) {
         h->wake_ps = next_ns > TC_NEVER / TV_PS_PER_NS
                          ? TC_NEVER
                          : next_ns * TV_PS_PER_NS;
@@ -134,8 +134,8 @@ static int run(tv_host *h, uint64_t end_ps)
     uint64_t now_ps;
     while ((now_ps = tv_host_next(h)) < end_ps) {
         int due = h->wake_ps == now_ps;
-        if (h->told_ps < now_ps)
-            h->told_ps = now_ps;
+        if (h->notified_ps < now_ps)
+            h->notified_ps = now_ps;
         if (due)
             h->wake_ps = TC_NEVER;
         int arrived = arrivals(h, now_ps, &due);
@@ -168,8 +168,8 @@ int tv_host_poll(tv_host *h, uint64_t now_ps)
 {
     if (!h->nic)
         return 0;
-    if (now_ps < h->told_ps)
-        now_ps = h->told_ps;
+    if (now_ps < h->notified_ps)
+        now_ps = h->notified_ps;
     if (now_ps < h->free_ps)
         now_ps = h->free_ps;
     if (now_ps < h->wake_ps)

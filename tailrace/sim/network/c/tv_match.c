@@ -48,7 +48,7 @@ int tv_match_frame(const tv_formats *f, const tv_match *m,
                    const uint8_t *data, uint32_t len)
 {
     if (len < ETHERNET_BYTES)
-        return m->others;
+        return m->other_types;
     uint32_t type = load_be16(data + 12), at = ETHERNET_BYTES;
     while (type == f->local_type && len - at >= 1) {
         uint8_t subtype = data[at];
@@ -59,7 +59,7 @@ int tv_match_frame(const tv_formats *f, const tv_match *m,
     if (m->udp_port && type == ETHERTYPE_IPV4 &&
         is_udp_to(data + at, len - at, m->udp_port))
         return 1;
-    return m->others;
+    return m->other_types;
 }
 
 const uint8_t *tv_match_ipv4(const tv_formats *f, const uint8_t *data,

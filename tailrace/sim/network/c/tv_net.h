@@ -33,7 +33,7 @@ enum tv_loss {
 
 /* Whether a wire is in the log: with the packets that the log is about, or with
  * all that is no IPv4 packet as well. */
-enum tv_logged { TV_LOGGED_NOT, TV_LOGGED_FLOW, TV_LOGGED_OTHERS };
+enum tv_logged { TV_LOGGED_NOT, TV_LOGGED_FLOW, TV_LOGGED_NON_IP };
 
 /* What a tap is told. */
 enum tv_event { TV_SENT, TV_RECEIVED, TV_LOST };
@@ -65,7 +65,7 @@ typedef struct tv_kinds {
 typedef struct tv_match {
     uint64_t subtypes;        /* bit per subtype below 64 that matches */
     uint32_t udp_port;        /* IPv4/UDP to this port matches; 0: none */
-    uint8_t others;           /* frames of other EtherTypes match */
+    uint8_t other_types;      /* frames of other EtherTypes match */
 } tv_match;
 
 /* Where the next EtherType of a header behind a subtype lies: the header has
@@ -127,7 +127,7 @@ struct tv_wire {
     uint8_t wrapped;          /* frames lie in [head, wrap) and [0, tail) */
     uint8_t up;
     uint8_t looked_at;        /* a tap, capture, log, drop or cut to think of */
-    uint8_t sends_told;       /* a tap or log hears of what is sent */
+    uint8_t reports_sends;    /* a tap or log hears of what is sent */
     uint8_t logged;           /* enum tv_logged */
     uint8_t downward;         /* from a switch to a host, which runs after it */
     uint8_t absent;           /* its target is another rank's */
@@ -142,7 +142,7 @@ struct tv_wire {
     uint64_t rate_bps, delay_ps;
     tv_drop *drops;
     PyObject *tap;            /* called for each event; NULL: none */
-    PyObject *told;           /* the frame it was called with last */
+    PyObject *tap_frame;      /* the frame it was called with last */
     tv_captured *captures;
 };
 
@@ -314,11 +314,11 @@ typedef struct tv_state {
 } tv_state;
 
 /* How much a rank has had to do with the others since the start. */
-typedef struct tv_met {
+typedef struct tv_rank_counts {
     uint64_t meetings;
     uint64_t frames;          /* handed across by this rank */
     uint64_t bytes;           /* of all its messages, heads too */
-} tv_met;
+} tv_rank_counts;
 
 /* One of `count` parts, which speaks to the others by transport's method
  * exchange(list of bytes, by rank) -> list of bytes; NULL with an exception. */
@@ -326,7 +326,7 @@ tv_ranks *tv_ranks_new(PyObject *transport, uint32_t rank, uint32_t count);
 void tv_ranks_free(tv_ranks *r);
 /* The number of this rank, 0 where there are no others (NULL). */
 uint32_t tv_ranks_own(const tv_ranks *r);
-tv_met tv_ranks_met(const tv_ranks *r);
+tv_rank_counts tv_ranks_counts(const tv_ranks *r);
 int tv_ranks_traverse(const tv_ranks *r, visitproc visit, void *arg);
 /* Nothing that is sent to another rank arrives before period_ps. */
 void tv_ranks_period(tv_ranks *r, uint64_t period_ps);
@@ -340,7 +340,7 @@ int tv_ranks_meet(tv_net *net, tv_state *s);
 /* ---- looking on ---- */
 
 /* tv_tap.c: calls a Python tap; 0, -1. */
-int tv_tap_tell(tv_wire *w, enum tv_event event, const tc_frame *f);
+int tv_tap_call(tv_wire *w, enum tv_event event, const tc_frame *f);
 /* What happened to a frame on a wire, and when: it was sent, received, or lost
  * (then TV_LOST and the tv_loss). Behind it its bytes, in whole words, but of
  * what was sent: nothing overtakes on a wire. */

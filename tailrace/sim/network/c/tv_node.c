@@ -166,7 +166,7 @@ int tv_node_settle(tv_node *n, uint64_t now_ps)
 
 /* ---- what a switch takes in ---- */
 
-static void heads_down(tv_head *heads, uint32_t n, tv_head moved)
+static void sift_down(tv_head *heads, uint32_t n, tv_head moved)
 {
     uint32_t i = 0;
     for (;;) {
@@ -259,7 +259,7 @@ static int switch_run(tv_node *n, uint64_t end_ps)
         if (first.time_ps >= end_ps)
             first = heads[--count];
         if (count)
-            heads_down(heads, count, first);
+            sift_down(heads, count, first);
     }
     while (n->core_next_ps < end_ps) {
         uint64_t now_ps = n->core_next_ps;

@@ -66,11 +66,11 @@ static PyObject *add_host(tv_object *self, PyObject *args)
 
 static int connect(tv_node *source, tv_node *target, tv_wire *w)
 {
-    uint32_t own = tv_ranks_own(w->net->ranks);
-    w->absent = target->rank != own;
+    uint32_t rank = tv_ranks_own(w->net->ranks);
+    w->absent = target->rank != rank;
     if (!w->absent && tv_node_add_in(target, w) < 0)
         return -1;
-    if (source->rank != own)
+    if (source->rank != rank)
         return 0;
     if (source->core) {
         source->out[w->source_port] = w;
@@ -172,7 +172,7 @@ static PyObject *set_formats(tv_object *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyObject *settled(tv_node *n, int rc)
+static PyObject *rescheduled(tv_node *n, int rc)
 {
     tv_schedule_lower(&n->net->schedule, n->index, tv_node_next(n));
     if (rc < 0)
@@ -192,7 +192,7 @@ static PyObject *enter(tv_object *self, PyObject *args)
                 : tv_node_enter(n, port, frame.buf, (uint32_t)frame.len,
                                 self->net.now_ps);
     PyBuffer_Release(&frame);
-    return n ? settled(n, rc) : NULL;
+    return n ? rescheduled(n, rc) : NULL;
 }
 
 /* settle(switch): its state was changed by hand */
@@ -205,7 +205,7 @@ static PyObject *settle(tv_object *self, PyObject *args)
     if (!n)
         return NULL;
     tr_run(n->core, self->net.now_ps);
-    return settled(n, tv_node_settle(n, self->net.now_ps));
+    return rescheduled(n, tv_node_settle(n, self->net.now_ps));
 }
 
 /* to_cpu(switch) -> the frames for its CPU port, oldest first; taken */

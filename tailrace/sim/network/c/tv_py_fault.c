@@ -39,17 +39,17 @@ static PyObject *set_up(tv_object *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* drop(wire, threshold, all, random state, from_ps, until_ps, others,
+/* drop(wire, threshold, all, random state, from_ps, until_ps, other_types,
  * subtypes, UDP port or 0, test or None) */
 static PyObject *drop(tv_object *self, PyObject *args)
 {
     unsigned wire, udp_port;
     unsigned long long threshold, state, from_ps, until_ps, subtypes;
-    int all, others;
+    int all, other_types;
     PyObject *test;
     if (!PyArg_ParseTuple(args, "IKpKKKpKIO", &wire, &threshold, &all, &state,
-                          &from_ps, &until_ps, &others, &subtypes, &udp_port,
-                          &test))
+                          &from_ps, &until_ps, &other_types, &subtypes,
+                          &udp_port, &test))
         return NULL;
     tv_wire *w = tv_py_wire(self, wire);
     if (!w)
@@ -62,7 +62,7 @@ static PyObject *drop(tv_object *self, PyObject *args)
     d->random = state;
     d->from_ps = from_ps;
     d->until_ps = until_ps;
-    d->match.others = (uint8_t)others;
+    d->match.other_types = (uint8_t)other_types;
     d->match.subtypes = subtypes;
     d->match.udp_port = udp_port;
     d->test = test == Py_None ? NULL : Py_NewRef(test);

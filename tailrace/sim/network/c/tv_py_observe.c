@@ -92,7 +92,7 @@ static PyObject *tap(tv_object *self, PyObject *args)
     self->net.taps += !w->tap;
     Py_INCREF(function);
     Py_XSETREF(w->tap, function);
-    w->looked_at = w->sends_told = 1;
+    w->looked_at = w->reports_sends = 1;
     Py_RETURN_NONE;
 }
 
@@ -125,8 +125,8 @@ static PyObject *log_flow(tv_object *self, PyObject *args)
                                           : tv_py_wire(self, (unsigned)number);
             if (!w)
                 return NULL;
-            w->logged = (uint8_t)(k ? TV_LOGGED_OTHERS : TV_LOGGED_FLOW);
-            w->looked_at = w->sends_told = 1;
+            w->logged = (uint8_t)(k ? TV_LOGGED_NON_IP : TV_LOGGED_FLOW);
+            w->looked_at = w->reports_sends = 1;
         }
     Py_RETURN_NONE;
 }
@@ -138,11 +138,11 @@ static PyObject *logged(tv_object *self, PyObject *nothing)
     tv_log *l = self->net.log;
     if (!l)
         return PyErr_Format(PyExc_ValueError, "nothing is logged");
-    PyObject *found = PyBytes_FromStringAndSize((const char *)l->records,
+    PyObject *records = PyBytes_FromStringAndSize((const char *)l->records,
                                                 (Py_ssize_t)l->n);
-    if (found)
+    if (records)
         l->n = 0;
-    return found;
+    return records;
 }
 
 /* capture(path, [(wire, name)]) */
@@ -210,8 +210,8 @@ static PyObject *watched(tv_object *self, PyObject *args)
         return PyErr_Format(PyExc_IndexError, "no such watch");
     if (t->n)
         qsort(t->sights, t->n, sizeof *t->sights, compare_sights);
-    PyObject *found = PyList_New((Py_ssize_t)t->n);
-    for (size_t i = 0; found && i < t->n; i++) {
+    PyObject *sights = PyList_New((Py_ssize_t)t->n);
+    for (size_t i = 0; sights && i < t->n; i++) {
         const tv_sight *s = &t->sights[i];
         PyObject *psn = s->psn == UINT32_MAX
                             ? Py_NewRef(Py_None)
@@ -219,11 +219,11 @@ static PyObject *watched(tv_object *self, PyObject *args)
         PyObject *item =
             Py_BuildValue("KIIN", s->time_ps, s->node, s->port, psn);
         if (!item)
-            Py_CLEAR(found);
+            Py_CLEAR(sights);
         else
-            PyList_SET_ITEM(found, (Py_ssize_t)i, item);
+            PyList_SET_ITEM(sights, (Py_ssize_t)i, item);
     }
-    return found;
+    return sights;
 }
 
 /* sample(period_ps, [wire]): from now on, in place of what was sampled */

@@ -218,19 +218,19 @@ static PyObject *get_running(tv_object *self, void *unused)
 }
 
 /* (meetings, frames and bytes handed across) */
-static PyObject *get_met(tv_object *self, void *unused)
+static PyObject *get_rank_counts(tv_object *self, void *unused)
 {
     (void)unused;
-    tv_met met = tv_ranks_met(self->net.ranks);
-    return Py_BuildValue("KKK", (unsigned long long)met.meetings,
-                         (unsigned long long)met.frames,
-                         (unsigned long long)met.bytes);
+    tv_rank_counts counts = tv_ranks_counts(self->net.ranks);
+    return Py_BuildValue("KKK", (unsigned long long)counts.meetings,
+                         (unsigned long long)counts.frames,
+                         (unsigned long long)counts.bytes);
 }
 
 static PyGetSetDef net_getset[] = {
     {"now_ps", (getter)get_now, NULL, NULL, NULL},
     {"events", (getter)get_events, NULL, NULL, NULL},
-    {"met", (getter)get_met, NULL, NULL, NULL},
+    {"rank_counts", (getter)get_rank_counts, NULL, NULL, NULL},
     {"running", (getter)get_running, NULL, NULL, NULL},
     {0},
 };

@@ -27,17 +27,17 @@ typedef struct head {
 } head;
 
 /* A frame on its way, then its bytes up to a multiple of 8. */
-typedef struct crossing {
+typedef struct rank_frame {
     uint64_t arrival_ps;
     uint32_t wire, cuts, len, virt;
-} crossing;
+} rank_frame;
 
 struct tv_ranks {
     PyObject *transport;
-    uint32_t own, count;
+    uint32_t rank, count;
     uint64_t period_ps;
     uint64_t sent_first_ps;   /* earliest arrival of what is in `to` */
-    tv_met met;
+    tv_rank_counts counts;
     message to[];             /* by rank */
 };
 
@@ -73,7 +73,7 @@ tv_ranks *tv_ranks_new(PyObject *transport, uint32_t rank, uint32_t count)
         return NULL;
     }
     r->transport = Py_NewRef(transport);
-    r->own = rank;
+    r->rank = rank;
     r->count = count;
     for (uint32_t i = 0; i < count; i++) {
         if (reserve(&r->to[i], sizeof(head)) < 0) {
@@ -97,7 +97,7 @@ void tv_ranks_free(tv_ranks *r)
 
 uint32_t tv_ranks_own(const tv_ranks *r)
 {
-    return r ? r->own : 0;
+    return r ? r->rank : 0;
 }
 
 int tv_ranks_traverse(const tv_ranks *r, visitproc visit, void *arg)
@@ -106,9 +106,9 @@ int tv_ranks_traverse(const tv_ranks *r, visitproc visit, void *arg)
     return 0;
 }
 
-tv_met tv_ranks_met(const tv_ranks *r)
+tv_rank_counts tv_ranks_counts(const tv_ranks *r)
 {
-    return r ? r->met : (tv_met){0};
+    return r ? r->counts : (tv_rank_counts){0};
 }
 
 void tv_ranks_period(tv_ranks *r, uint64_t period_ps)
@@ -123,7 +123,7 @@ int tv_ranks_send(tv_wire *w, uint64_t arrival_ps, uint32_t cuts,
     tv_net *net = w->net;
     tv_ranks *r = net->ranks;
     message *m = &r->to[net->nodes[w->target]->rank];
-    crossing c = {arrival_ps, w->index, cuts, first_len + tail_len, virt};
+    rank_frame c = {arrival_ps, w->index, cuts, first_len + tail_len, virt};
     size_t size = sizeof c + ((c.len + 7u) & ~(size_t)7);
     if (net->running && arrival_ps < r->period_ps)
         return tv_net_error("wire %u: a frame arrives at %llu ps at another "
@@ -137,7 +137,7 @@ int tv_ranks_send(tv_wire *w, uint64_t arrival_ps, uint32_t cuts,
     if (tail_len)
         memcpy(p + sizeof c + first_len, tail, tail_len);
     m->used += size;
-    r->met.frames++;
+    r->counts.frames++;
     if (arrival_ps < r->sent_first_ps)
         r->sent_first_ps = arrival_ps;
     return 0;
@@ -152,7 +152,7 @@ static PyObject *written(tv_net *net, const tv_state *s)
     for (uint32_t i = 0; list && i < r->count; i++) {
         message *m = &r->to[i];
         head h = {*s, m->used - sizeof(head), 0};
-        if (i == 0 && r->own != 0)
+        if (i == 0 && r->rank != 0)
             h.captured = tv_capture_size(net);
         memcpy(m->data, &h, sizeof h);
         PyObject *bytes = PyBytes_FromStringAndSize(
@@ -166,10 +166,10 @@ static PyObject *written(tv_net *net, const tv_state *s)
         if (h.captured)
             tv_capture_take(net, p + m->used);
         PyList_SET_ITEM(list, i, bytes);
-        if (i != r->own)
-            r->met.bytes += m->used + h.captured;
+        if (i != r->rank)
+            r->counts.bytes += m->used + h.captured;
     }
-    r->met.meetings++;
+    r->counts.meetings++;
     return list;
 }
 
@@ -182,7 +182,7 @@ static int join_frames(tv_net *net, uint32_t from, const uint8_t *p,
                        size_t left)
 {
     while (left) {
-        crossing c;
+        rank_frame c;
         if (left < sizeof c)
             return strange(from);
         memcpy(&c, p, sizeof c);
@@ -241,7 +241,7 @@ int tv_ranks_meet(tv_net *net, tv_state *s)
     if (!PyList_Check(in) || PyList_GET_SIZE(in) != (Py_ssize_t)r->count)
         rc = tv_net_error("expected a message of each rank");
     for (uint32_t i = 0; rc == 0 && i < r->count; i++)
-        if (i != r->own)
+        if (i != r->rank)
             rc = join(net, i, PyList_GET_ITEM(in, i), s);
     Py_DECREF(in);
     return rc;

@@ -22,7 +22,7 @@
 #define RING_BYTES (UINT64_C(1) << 18)
 /* Looks at the bell before sleeping: a few microseconds. */
 #define LOOKS 400
-/* Sleeping so long, it is looked after signals and the others' lives. */
+/* Sleep between two checks for signals and for peers that have ended. */
 #define NAP_NS 50000000L
 #define LENGTH_BYTES 8u
 #define MOST_RANKS 1024u
@@ -231,7 +231,7 @@ static int run(talk *t)
 
 /* ---- for Python ---- */
 
-static PyObject *answer(talk *t, PyObject *messages)
+static PyObject *exchange(talk *t, PyObject *messages)
 {
     for (uint32_t i = 0; i < t->count; i++) {
         PyObject *bytes = PyList_GET_ITEM(messages, i);
@@ -246,17 +246,17 @@ static PyObject *answer(talk *t, PyObject *messages)
     int rc = run(t);
     if (rc == 0)
         Py_RETURN_NONE;
-    PyObject *found = rc < 0 ? NULL : PyList_New(t->count);
-    for (uint32_t i = 0; found && i < t->count; i++)
-        PyList_SET_ITEM(found, i, Py_NewRef(t->in[i].bytes));
-    return found;
+    PyObject *received = rc < 0 ? NULL : PyList_New(t->count);
+    for (uint32_t i = 0; received && i < t->count; i++)
+        PyList_SET_ITEM(received, i, Py_NewRef(t->in[i].bytes));
+    return received;
 }
 
 PyObject *tv_shared_exchange(PyObject *module, PyObject *args)
 {
     (void)module;
     Py_buffer memory;
-    PyObject *messages, *found = NULL;
+    PyObject *messages, *received = NULL;
     talk t = {0};
     if (!PyArg_ParseTuple(args, "w*IIO!O!", &memory, &t.own, &t.count,
                           &PyList_Type, &t.fds, &PyList_Type, &messages))
@@ -272,11 +272,11 @@ PyObject *tv_shared_exchange(PyObject *module, PyObject *args)
              PyList_GET_SIZE(messages) != (Py_ssize_t)t.count)
         PyErr_SetString(PyExc_ValueError, "expected a message for each rank");
     else
-        found = answer(&t, messages);
+        received = exchange(&t, messages);
     for (uint32_t i = 0; t.in && i < t.count; i++)
         Py_XDECREF(t.in[i].bytes);
     PyMem_Free(t.out);
     PyMem_Free(t.in);
     PyBuffer_Release(&memory);
-    return found;
+    return received;
 }

@@ -1,5 +1,5 @@
-/* Taps: Python functions that are told of all that happens on a wire; and the
- * log, which is kept for whoever asks in the end.
+/* Taps: Python functions called at each event of a wire; and the log, whose
+ * records are read at the end.
  * SPDX-License-Identifier: Apache-2.0
  */
 #include "tv_net.h"
@@ -8,18 +8,18 @@
 
 #define LOG_BYTES 65536u
 
-int tv_tap_tell(tv_wire *w, enum tv_event event, const tc_frame *f)
+int tv_tap_call(tv_wire *w, enum tv_event event, const tc_frame *f)
 {
     PyObject *frame =
         PyBytes_FromStringAndSize((const char *)f->data, f->len);
     if (!frame)
         return -1;
-    Py_XSETREF(w->told, frame);
-    PyObject *answer = PyObject_CallFunction(
+    Py_XSETREF(w->tap_frame, frame);
+    PyObject *result = PyObject_CallFunction(
         w->tap, "iKOI", (int)event,
         (unsigned long long)(f->time_ps / TV_PS_PER_NS), frame, f->virt);
-    Py_XDECREF(answer);
-    return answer ? 0 : -1;
+    Py_XDECREF(result);
+    return result ? 0 : -1;
 }
 
 /* ---- the log ---- */
@@ -53,7 +53,7 @@ int tv_log_add(const tv_wire *w, uint32_t what, const tc_frame *f)
         uint32_t src = load_be32(ip + 12), dst = load_be32(ip + 16);
         if (!(src == l->a && dst == l->b) && !(src == l->b && dst == l->a))
             return 0;
-    } else if (w->logged != TV_LOGGED_OTHERS) {
+    } else if (w->logged != TV_LOGGED_NON_IP) {
         return 0;
     }
     uint32_t bytes = what == TV_SENT ? 0 : (f->len + 7u) & ~7u;

@@ -65,7 +65,7 @@ void tv_wire_free(tv_wire *w)
     }
     tv_captured_free(w->captures);
     Py_CLEAR(w->tap);
-    Py_CLEAR(w->told);
+    Py_CLEAR(w->tap_frame);
     free(w->ring);
     free(w);
 }
@@ -204,12 +204,12 @@ int tv_wire_send(tv_wire *w, uint64_t now_ps, uint64_t arrival_ps,
     w->last_ps = arrival_ps;
     w->sent.frames++;
     w->sent.virt += virt;
-    if (__builtin_expect(w->sends_told, 0)) {
+    if (__builtin_expect(w->reports_sends, 0)) {
         tc_frame sent = {now_ps, len, virt, bytes};
         if (w->logged && tv_log_add(w, TV_SENT, &sent) < 0)
             return -1;
         if (w->tap)
-            return tv_tap_tell(w, TV_SENT, &sent);
+            return tv_tap_call(w, TV_SENT, &sent);
     }
     return 0;
 }
@@ -242,7 +242,7 @@ static int take_lost(tv_wire *w, enum tv_loss kind, const tc_frame *f)
         return -1;
     if (w->logged && tv_log_add(w, TV_LOST + (uint32_t)kind, f) < 0)
         return -1;
-    if (w->tap && tv_tap_tell(w, TV_LOST, f) < 0)
+    if (w->tap && tv_tap_call(w, TV_LOST, f) < 0)
         return -1;
     return 0;
 }
@@ -272,10 +272,10 @@ int tv_wire_take(tv_wire *w, tc_frame *out)
         if (w->logged && tv_log_add(w, TV_RECEIVED, out) < 0)
             return -1;
         if (w->tap) {
-            if (tv_tap_tell(w, TV_RECEIVED, out) < 0)
+            if (tv_tap_call(w, TV_RECEIVED, out) < 0)
                 return -1;
             /* the tap may have made somebody send on this very wire */
-            out->data = (const uint8_t *)PyBytes_AS_STRING(w->told);
+            out->data = (const uint8_t *)PyBytes_AS_STRING(w->tap_frame);
         }
     }
     return 1;
