@@ -81,9 +81,9 @@ class _LoopClock:
 
 def _utc(time_ns: int) -> str:
     """A time since the epoch, as in 2026-01-31T12:00:00.000Z."""
-    whole_ms = time_ns // 1_000_000
-    seconds = datetime.fromtimestamp(whole_ms // 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
-    return f"{seconds}.{whole_ms % 1000:03}Z"
+    epoch_ms = time_ns // 1_000_000
+    seconds = datetime.fromtimestamp(epoch_ms // 1000, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{seconds}.{epoch_ms % 1000:03}Z"
 
 
 class Controller:
@@ -197,8 +197,8 @@ class Controller:
             watched[0].cancel()
             if not done:
                 first = waiting[0]
-                others = f" (and {len(waiting) - 1} more)" if len(waiting) > 1 else ""
-                raise first.error or UnreachableError(first.name, f"not ready after {timeout_s:g} s{others}")
+                more = f" (and {len(waiting) - 1} more)" if len(waiting) > 1 else ""
+                raise first.error or UnreachableError(first.name, f"not ready after {timeout_s:g} s{more}")
 
     def _raise_failure(self) -> None:
         for task in self._tasks:
@@ -359,10 +359,8 @@ class Controller:
 
     def _able(self) -> AbstractSet[str]:
         """The switches that send and show probes for this controller, in their order."""
-        able = (
-            one for one in self._sessions.values() if one.carries and one.state is not SessionState.BACKUP
-        )
-        return {one.name: one for one in able}.keys()
+        sessions = self._sessions.values()
+        return {s.name: s for s in sessions if s.carries and s.state is not SessionState.BACKUP}.keys()
 
     def _probe_now(self, switch: str) -> None:
         """Looks at the links of a switch that has just come, without waiting for the next round."""

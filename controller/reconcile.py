@@ -56,7 +56,7 @@ class ReconcileReport:
 def everything(program: P4Program) -> tuple[p4r.Entity, ...]:
     """Requests that read all forwarding state of a switch."""
     metered = {meter.preamble.id for meter in program.p4info.direct_meters}
-    found = []
+    patterns = []
     for table in program.p4info.tables:
         if table.is_const_table:
             continue
@@ -64,15 +64,15 @@ def everything(program: P4Program) -> tuple[p4r.Entity, ...]:
             entry = p4r.TableEntry(table_id=table.preamble.id)
             if metered.intersection(table.direct_resource_ids):
                 entry.meter_config.SetInParent()  # asks for it
-            found.append(p4r.Entity(table_entry=entry))
+            patterns.append(p4r.Entity(table_entry=entry))
         if has_mutable_default(table):
             default = p4r.TableEntry(table_id=table.preamble.id, is_default_action=True)
-            found.append(p4r.Entity(table_entry=default))
+            patterns.append(p4r.Entity(table_entry=default))
     replication = p4r.PacketReplicationEngineEntry
     clones = replication(clone_session_entry=p4r.CloneSessionEntry())
     groups = replication(multicast_group_entry=p4r.MulticastGroupEntry())
-    found += [p4r.Entity(packet_replication_engine_entry=entry) for entry in (clones, groups)]
-    return tuple(found)
+    patterns += [p4r.Entity(packet_replication_engine_entry=entry) for entry in (clones, groups)]
+    return tuple(patterns)
 
 
 def has_mutable_default(table: p4i.Table) -> bool:
@@ -87,28 +87,28 @@ async def read_all(endpoint: Readable, program: P4Program) -> list[p4r.Entity]:
         SwitchError: it cannot be read.
     """
     mutable = {t.preamble.id for t in program.p4info.tables if has_mutable_default(t)}
-    found = []
+    entities = []
     for entity in await endpoint.read(everything(program)):
         entry = entity.table_entry
         if entry.is_const or (entry.is_default_action and entry.table_id not in mutable):
             continue
-        found.append(entity)
-    return found + await _read_digests(endpoint, program)
+        entities.append(entity)
+    return entities + await _read_digests(endpoint, program)
 
 
 async def _read_digests(endpoint: Readable, program: P4Program) -> list[p4r.Entity]:
     """The digests that are enabled, asked for one by one: BMv2 knows no other way, and refuses to show one
     that is not.
     """
-    found = []
+    entities = []
     for digest in program.p4info.digests:
         request = p4r.Entity(digest_entry=p4r.DigestEntry(digest_id=digest.preamble.id))
         try:
-            found += await endpoint.read([request])
+            entities += await endpoint.read([request])
         except ReadError as error:
             if error.code != Code.NOT_FOUND.name:
                 raise
-    return found
+    return entities
 
 
 async def differences(
@@ -233,11 +233,11 @@ async def _install(
     if any(key[0] != "default" for key in fresh[program]):
         return await reconcile(endpoint, program, intended, alone=True)
     entries: list[p4r.Entity] = []
-    others: list[p4r.Entity] = []
+    pre_entities: list[p4r.Entity] = []
     for entity, message in zip(intended, encode_shared(program, intended), strict=True):
         is_entry = type(entity) is P4TableEntry and not entity.is_default_action
-        (entries if is_entry else others).append(message)
-    changes = diff_by_key(program, by_key(others), fresh[program])
+        (entries if is_entry else pre_entities).append(message)
+    changes = diff_by_key(program, by_key(pre_entities), fresh[program])
     written, refused = await _write(endpoint, stages(program, changes))
     try:
         await endpoint.bulk_insert(entries)

@@ -133,12 +133,12 @@ def write(path: Path | None, content: RunFile) -> Path:
 def _check_folder(folder: Path) -> None:
     """Refuses a folder that somebody else made, or may write into, in the folder for temporary files."""
     # a link may lead to a folder of the user's own that others may write into
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode):
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode):
         raise RunFileError(f"run file: {folder} is no folder")
-    if found.st_uid != os.getuid():
+    if status.st_uid != os.getuid():
         raise RunFileError(f"run file: {folder} belongs to another user")
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise RunFileError(f"run file: other users may write into {folder}; expected a folder of your own")
 
 

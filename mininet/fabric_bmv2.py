@@ -45,14 +45,14 @@ def inner_rates(
         recirculation_bps: what RLB's recirculation has; None: the scheme has none.
         waits: whether data may wait for paused ports.
     """
-    found: dict[int, int] = {}
+    counts: dict[int, int] = {}
     if recirculation_bps is not None:
-        found[program.constant("mirror_port")] = packets_per_s(recirculation_bps, frame_bytes)
+        counts[program.constant("mirror_port")] = packets_per_s(recirculation_bps, frame_bytes)
     if waits:
         fastest = max(port.rate_bps for port in plan.ports)
         packets = WAITING_FACTOR * packets_per_s(fastest, frame_bytes)
-        found[program.constant("waiting_port")] = max(WAITING_PPS, packets)
-    return found
+        counts[program.constant("waiting_port")] = max(WAITING_PPS, packets)
+    return counts
 
 
 def settle(plan: SwitchPlan, queue_limit_bytes: int, frame_bytes: int, inner: Mapping[int, int]) -> None:

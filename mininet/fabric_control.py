@@ -33,9 +33,9 @@ def doubts(events: Sequence[Mapping[str, Any]], failed: AbstractSet[str]) -> lis
     """
     called = dict.fromkeys(said["subject"] for said in events if said["event"] == LINK_DOWN)
     wrong = [name for name in called if name not in failed]
-    found = []
+    reasons = []
     if wrong:
-        found.append(
+        reasons.append(
             f"the controller took {', '.join(wrong)} for dead, and rerouted, though nothing had failed"
         )
     late: dict[str, float] = {}
@@ -44,9 +44,9 @@ def doubts(events: Sequence[Mapping[str, Any]], failed: AbstractSet[str]) -> lis
             late[said["subject"]] = max(late.get(said["subject"], 0.0), said["late_s"])
     if late:
         worst = max(late, key=lambda name: late[name])
-        others = f" and {len(late) - 1} more" if len(late) > 1 else ""
-        found.append(f"{worst}{others} did not keep up with the watching of links for {late[worst]:.1f} s")
-    return found
+        more = f" and {len(late) - 1} more" if len(late) > 1 else ""
+        reasons.append(f"{worst}{more} did not keep up with the watching of links for {late[worst]:.1f} s")
+    return reasons
 
 
 class ControllerProcess:

@@ -38,27 +38,27 @@ def read(plan: FabricPlan, program: P4Program) -> Reading:
         FabricError: a switch does not answer.
     """
     try:
-        answers = asyncio.run(_read_all(plan, program))
+        entities_of = asyncio.run(_read_all(plan, program))
     except ControllerError as error:
         raise FabricError(str(error)) from error
     taken: dict[str, int] = {}
-    for switch, entities in zip(plan.switches, answers, strict=True):
+    for switch, entities in zip(plan.switches, entities_of, strict=True):
         taken |= _taken(switch, program, entities)
     return Reading(
         {
             s.name: counters.sums(program, counters.cells(program, entities))
-            for s, entities in zip(plan.switches, answers, strict=True)
+            for s, entities in zip(plan.switches, entities_of, strict=True)
         },
         taken,
-        {s.name: _cells(program, entities) for s, entities in zip(plan.switches, answers, strict=True)},
+        {s.name: _cells(program, entities) for s, entities in zip(plan.switches, entities_of, strict=True)},
     )
 
 
 def _cells(program: P4Program, entities: list[p4r.Entity]) -> dict[str, dict[int, int]]:
-    found: dict[str, dict[int, int]] = {counter.preamble.alias: {} for counter in program.p4info.counters}
+    counts: dict[str, dict[int, int]] = {counter.preamble.alias: {} for counter in program.p4info.counters}
     for name, index, packets in counters.cells(program, entities):
-        found[name][index] = packets
-    return found
+        counts[name][index] = packets
+    return counts
 
 
 async def _read_all(plan: FabricPlan, program: P4Program) -> list[list[p4r.Entity]]:

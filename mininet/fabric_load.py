@@ -99,11 +99,11 @@ def interfaces() -> dict[str, Interface]:
     done = subprocess.run(["ip", "-statistics", "-json", "link"], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise FabricError(f"cannot read interfaces: {' '.join(done.stderr.split())}")
-    found = {}
+    usage = {}
     for link in json.loads(done.stdout):
         rx, tx = link["stats64"]["rx"], link["stats64"]["tx"]
-        found[link["ifname"]] = Interface(rx["packets"], rx["dropped"] + tx["dropped"])
-    return found
+        usage[link["ifname"]] = Interface(rx["packets"], rx["dropped"] + tx["dropped"])
+    return usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +175,9 @@ class LoadWatch:
         late = {name: use.mean_wait_ns for name, use in used.items() if use.mean_wait_ns > limit}
         if late:
             worst = max(late, key=lambda name: late[name])
-            others = f" and {len(late) - 1} more" if len(late) > 1 else ""
+            more = f" and {len(late) - 1} more" if len(late) > 1 else ""
             yield (
-                f"{worst}{others} waited {late[worst] / 1e3:.0f} us for a CPU each time, "
+                f"{worst}{more} waited {late[worst] / 1e3:.0f} us for a CPU each time, "
                 f"over {LATE_SHARE:.0%} of the {self._frame_ns / 1e3:.0f} us that a frame takes"
             )
             return

@@ -87,12 +87,12 @@ def emulated_counts(
         FabricError: a switch does not answer.
     """
     lost = program.enum("DropReason_t", NO_WAITING_ROOM)
-    found = {}
+    statistics = {}
     for plan in plans:
         cells = read.cells[plan.name]
         counts = _of_program(plan, cells, pfc_registers(plan), xoff_bytes)
-        found[plan.name] = {**counts, "drops": {NO_WAITING_ROOM: cells["drops"].get(lost, 0)}}
-    return found
+        statistics[plan.name] = {**counts, "drops": {NO_WAITING_ROOM: cells["drops"].get(lost, 0)}}
+    return statistics
 
 
 def _of_program(
@@ -148,12 +148,12 @@ def collect(switches: Mapping[str, tuple[SwitchPlan, FabricProcess]]) -> dict[st
         plan.statistics.unlink(missing_ok=True)
         os.kill(process.pid, signal.SIGUSR1)
     deadline = time.monotonic() + REPORT_S
-    found = {}
+    counts = {}
     for name, (plan, process) in switches.items():
         while not plan.statistics.exists():
             process.check()
             if time.monotonic() > deadline:
                 raise FabricError(f"{name}: no counts in time")
             time.sleep(_POLL_S)
-        found[name] = json.loads(plan.statistics.read_text())
-    return found
+        counts[name] = json.loads(plan.statistics.read_text())
+    return counts

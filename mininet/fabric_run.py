@@ -161,7 +161,7 @@ class Run:
             pids["hosts"] = traffic.process.pid
             load = LoadWatch(pids, self._frame_ns(), taken, self._broken())
             steps = schedule(self._plan, self.links, self.job.faults)
-            found = traffic.run(steps, self.report, load.sample)
+            report = traffic.run(steps, self.report, load.sample)
             seen = load.read_interfaces()
             after, taken, pfc = self._counts(net)
         finally:
@@ -169,7 +169,7 @@ class Run:
             self.watch.forget(traffic.process)
             traffic.process.end()
             self._processes.remove(traffic.process)
-        return self._write(found, load.result(seen, taken), before, after, pfc)
+        return self._write(report, load.result(seen, taken), before, after, pfc)
 
     def _counts(self, net: FabricNet) -> tuple[dict[str, dict[str, int]], dict[str, int], dict[str, Any]]:
         """What programs have counted by switch, frames taken by interface, and what PFC has done."""

@@ -238,8 +238,8 @@ def claim_nic_ports(pid: int) -> list[socket.socket]:
     claimed = []
     with inside(pid):
         for port in NIC_PORTS:
-            one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 0)
-            one.bind(("0.0.0.0", port))  # noqa: S104 - all addresses of that host
-            claimed.append(one)
+            probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 0)
+            probe.bind(("0.0.0.0", port))  # noqa: S104 - all addresses of that host
+            claimed.append(probe)
     return claimed

@@ -50,7 +50,7 @@ class ProcessMonitor:
     def release(self, process: FabricProcess) -> None:
         """The process may end; harmless when it was not guarded."""
         with self._lock:
-            self._guarded = [one for one in self._guarded if one is not process]
+            self._guarded = [guarded for guarded in self._guarded if guarded is not process]
 
     def forget(self, process: FabricProcess) -> None:
         """The process may end, and nothing that it says is read any more; harmless when repeated."""
@@ -69,7 +69,7 @@ class ProcessMonitor:
         with self._lock:
             for key, _ in self._selector.select(timeout_s):
                 self._read(key.data)
-            for process in [one for one in self._guarded if one.ended()]:
+            for process in [guarded for guarded in self._guarded if guarded.ended()]:
                 self._hear_out(process)
                 # its last words may have been that it is done
                 if process in self._guarded:

@@ -83,8 +83,8 @@ def check_machine(job: Job) -> None:
     if os.geteuid() != 0:
         raise InputError("Mininet needs root: run it with sudo, or use the target virtual")
     # Mininet's tools, and those of our own environment for the prompt's `sh`
-    own = str(Path(sys.executable).parent)
-    os.environ["PATH"] = os.pathsep.join([own, os.environ.get("PATH", os.defpath), *_SYSTEM_PATHS])
+    bin_dir = str(Path(sys.executable).parent)
+    os.environ["PATH"] = os.pathsep.join([bin_dir, os.environ.get("PATH", os.defpath), *_SYSTEM_PATHS])
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     for tool, package in _TOOLS.items():
         if shutil.which(tool) is None:

@@ -92,7 +92,7 @@ class PrimaryQueryClient:
 
     def ask(self, switch: str, op: str, indices: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         """See QueryClient. Unanswered indices are asked again: packets may be lost on the way to the CPU."""
-        out, answer = _headers(self._program)
+        out, packet_in = _headers(self._program)
         number = require_op(self._program, switch, switch, op)
         reason = self._program.enum_value(REASONS, REASON_OF[op])
         waiting = list(dict.fromkeys(indices))
@@ -101,9 +101,9 @@ class PrimaryQueryClient:
                 part = set(waiting[start : start + _WINDOW])
                 for index in sorted(part):
                     self._send(out, {"op": number, "index": index})
-                for found in self._collect(answer, reason, part):
-                    waiting[waiting.index(found[0])] = -1
-                    yield found
+                for response in self._collect(packet_in, reason, part):
+                    waiting[waiting.index(response[0])] = -1
+                    yield response
             waiting = [index for index in waiting if index >= 0]
             if not waiting:
                 return

@@ -249,14 +249,14 @@ class RelayClient:
 
     def down(self) -> frozenset[tuple[str, int]]:
         """Both ends of every link that is down, as (switch, port). Raises RelayError."""
-        found = [end for answer in self._answers({"op": DOWN}) for end in answer.get("down", ())]
-        return frozenset((str(switch), int(port)) for switch, port in found)
+        ends = [end for answer in self._answers({"op": DOWN}) for end in answer.get("down", ())]
+        return frozenset((str(switch), int(port)) for switch, port in ends)
 
     def suppressed(self) -> tuple[SuppressedLeft, ...]:
         """The suppressed paths. Raises RelayError."""
         answers = self._answers({"op": SUPPRESSED})
-        found = [path for answer in answers for path in answer.get("suppressed", ())]
-        return tuple((str(switch), int(port), int(left_ns)) for switch, port, left_ns in found)
+        paths = [path for answer in answers for path in answer.get("suppressed", ())]
+        return tuple((str(switch), int(port), int(left_ns)) for switch, port, left_ns in paths)
 
     def cells(self, switch: str, register: str) -> list[int]:
         """All cells of a register; none where the controller cannot read registers.
@@ -296,8 +296,10 @@ def _payload_of(answer: dict[str, Any], switch: str) -> tuple[int, bytes]:
     if error is not None and index is None:
         raise RelayError(str(error))
     if error is not None:
-        text, own = str(error), f"{switch}: "
-        raise NoResponseError(switch, text[len(own) :] if text.startswith(own) else f"{text} (index {index})")
+        text, prefix = str(error), f"{switch}: "
+        raise NoResponseError(
+            switch, text[len(prefix) :] if text.startswith(prefix) else f"{text} (index {index})"
+        )
     return int(str(index)), bytes.fromhex(str(answer.get("payload", "")))
 
 

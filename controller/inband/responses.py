@@ -129,12 +129,12 @@ class RlbPort:
 
 def parse_bucket(payload: bytes, switch: str) -> Bucket:
     """Reads an answer to READ_FLOWS. Raises SwitchError when it is none."""
-    head, ways = _take(payload, BUCKET, switch), payload[size_bytes(BUCKET) :]
-    if len(ways) % size_bytes(FLOW_ENTRY):
+    head, flows = _take(payload, BUCKET, switch), payload[size_bytes(BUCKET) :]
+    if len(flows) % size_bytes(FLOW_ENTRY):
         raise SwitchError(switch, f"an answer to READ_FLOWS of {len(payload)} bytes fits no bucket")
     now = head["now_ticks"]
     return Bucket(
-        tuple(_flows(ways, now, switch)),
+        tuple(_flows(flows, now, switch)),
         head["untracked_bytes"],
         (now - head["untracked_last_ticks"]) % _TICKS,
     )
@@ -147,21 +147,21 @@ def parse_queues(payload: bytes, switch: str) -> PortQueues:
 
 def parse_path(payload: bytes, switch: str) -> PathState:
     """Reads an answer to READ_PATH. Raises SwitchError when it is none."""
-    found = _take(payload, PATH_STATE, switch)
-    now, rtt = found["now_ticks"], found["rtt_ticks"] or None
-    until = max(found["warned_until_ticks"], found["port_warned_until_ticks"])
-    age = None if rtt is None else (now - found["rtt_seen_ticks"]) % _TICKS
+    fields = _take(payload, PATH_STATE, switch)
+    now, rtt = fields["now_ticks"], fields["rtt_ticks"] or None
+    until = max(fields["warned_until_ticks"], fields["port_warned_until_ticks"])
+    age = None if rtt is None else (now - fields["rtt_seen_ticks"]) % _TICKS
     return PathState(max(0, until - now), rtt, age)
 
 
 def parse_rlb_port(payload: bytes, switch: str) -> RlbPort:
     """Reads an answer to READ_RLB_PORT. Raises SwitchError when it is none."""
-    found = _take(payload, RLB_PORT, switch)
-    warned = found["own_warning_ticks"]
+    fields = _take(payload, RLB_PORT, switch)
+    warned = fields["own_warning_ticks"]
     return RlbPort(
-        (found["now_ticks"] - warned) % _TICKS if warned else None,
-        found["recirculation_ticks"] if found["recirculation_seen_ticks"] else None,
-        found["recirculating"],
+        (fields["now_ticks"] - warned) % _TICKS if warned else None,
+        fields["recirculation_ticks"] if fields["recirculation_seen_ticks"] else None,
+        fields["recirculating"],
     )
 
 
@@ -170,20 +170,20 @@ def size_bytes(layout: Layout) -> int:
     return sum(layout.values()) // 8
 
 
-def _flows(ways: bytes, now_ticks: int, switch: str) -> Iterator[FlowEntry]:
+def _flows(payload: bytes, now_ticks: int, switch: str) -> Iterator[FlowEntry]:
     size = size_bytes(FLOW_ENTRY)
-    for way, start in enumerate(range(0, len(ways), size)):
-        found = _take(ways[start : start + size], FLOW_ENTRY, switch)
-        if found["in_flight_bytes"] == 0:
+    for way, start in enumerate(range(0, len(payload), size)):
+        fields = _take(payload[start : start + size], FLOW_ENTRY, switch)
+        if fields["in_flight_bytes"] == 0:
             continue  # the way is free
-        idle = (now_ticks - found.pop("last_data_ticks")) % _TICKS
+        idle = (now_ticks - fields.pop("last_data_ticks")) % _TICKS
         yield FlowEntry(
             way=way,
             idle_ticks=idle,
-            rtt_avg=found.pop("rtt_avg") / _ONE,
-            rtt_last=found.pop("rtt_last") / _ONE,
-            rtt_growth=_signed(found.pop("rtt_growth"), FLOW_ENTRY["rtt_growth"]) / _ONE,
-            **found,
+            rtt_avg=fields.pop("rtt_avg") / _ONE,
+            rtt_last=fields.pop("rtt_last") / _ONE,
+            rtt_growth=_signed(fields.pop("rtt_growth"), FLOW_ENTRY["rtt_growth"]) / _ONE,
+            **fields,
         )
 
 

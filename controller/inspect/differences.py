@@ -116,6 +116,6 @@ def _content(node: InspectedSwitch, entity: p4r.Entity | None) -> str | None:
         )
     replication = entity.packet_replication_engine_entry
     clone = replication.WhichOneof("type") == "clone_session_entry"
-    found = replication.clone_session_entry if clone else replication.multicast_group_entry
-    ports = sorted(replica_port(replica) for replica in found.replicas)
+    entry = replication.clone_session_entry if clone else replication.multicast_group_entry
+    ports = sorted(replica_port(replica) for replica in entry.replicas)
     return f"ports {text_of(tuple(SwitchPort(number, node.peer_of(number)) for number in ports))}"

@@ -69,10 +69,10 @@ def read_flows(node: InspectedSwitch, asker: QueryClient) -> Listing:
         raise NotOfferedError(node.name, f"{node.title} keeps no flow table")
     require_op(node.program, node.name, node.title, _OP)
     buckets, age_ticks = _config(node)
-    found = query_all(asker, node.name, _OP, _occupied(node, asker, buckets))
+    responses = query_all(asker, node.name, _OP, _occupied(node, asker, buckets))
     rows = [
         row
-        for index, data in found.items()
+        for index, data in responses.items()
         for row in _rows(node, index, parse_bucket(data, node.name), age_ticks)
     ]
     return Listing("flows", COLUMNS, in_order(COLUMNS, rows))
@@ -89,11 +89,11 @@ def _occupied(node: InspectedSwitch, asker: QueryClient, buckets: int) -> Sequen
     )
     if not in_flight or not untracked:
         return range(buckets)
-    ways = len(in_flight) // len(untracked)
+    flows_per_bucket = len(in_flight) // len(untracked)
     return [
         bucket
         for bucket in range(min(buckets, len(untracked)))
-        if untracked[bucket] or any(in_flight[bucket * ways : (bucket + 1) * ways])
+        if untracked[bucket] or any(in_flight[bucket * flows_per_bucket : (bucket + 1) * flows_per_bucket])
     ]
 
 
@@ -101,8 +101,8 @@ def _config(node: InspectedSwitch) -> tuple[int, int]:
     """Buckets that the switch uses, and its age in ticks, from its configuration table."""
     for row in read_tables(node, frozenset({_CONFIG})).rows:
         params = row["params"]
-        found = [params.get(name) for name in (_MASK, _AGE)] if isinstance(params, dict) else []
-        match found:
+        limits = [params.get(name) for name in (_MASK, _AGE)] if isinstance(params, dict) else []
+        match limits:
             case [int(mask), int(age_ticks)]:
                 return mask + 1, age_ticks
     raise NotOfferedError(node.name, f"{_CONFIG} does not tell {_MASK} and {_AGE}")

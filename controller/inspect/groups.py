@@ -103,10 +103,10 @@ def _users(node: InspectedSwitch, groups: set[str]) -> dict[int, tuple[Value, ..
 def _selectors(node: InspectedSwitch) -> Iterator[Row]:
     for profile in node.program.info.action_profiles:
         pattern = p4r.ActionProfileMember(action_profile_id=profile.preamble.id)
-        found = node.connection.read([p4r.Entity(action_profile_member=pattern)])
+        entities = node.connection.read([p4r.Entity(action_profile_member=pattern)])
         members = {
             entity.action_profile_member.member_id: plain_action(node, entity.action_profile_member.action)
-            for entity in found
+            for entity in entities
         }
         name = node.program.profiles.shown(profile.preamble.id)
         for number, (action, params) in members.items():
@@ -152,11 +152,11 @@ def _read_replication(node: InspectedSwitch, pattern: p4r.PacketReplicationEngin
 
 def _replicas(node: InspectedSwitch, replicas: Any) -> tuple[list[SwitchPort], tuple[Value, ...]]:
     """Ports in a fixed order, and the instances of those that have one."""
-    found = sorted((replica_port(replica), replica.instance) for replica in replicas)
-    ports = [SwitchPort(number, node.peer_of(number)) for number, _ in found]
+    replica_ports = sorted((replica_port(replica), replica.instance) for replica in replicas)
+    ports = [SwitchPort(number, node.peer_of(number)) for number, _ in replica_ports]
     instances: list[Value] = [
         {"port": SwitchPort(number, node.peer_of(number)), "instance": instance}
-        for number, instance in found
+        for number, instance in replica_ports
         if instance
     ]
     return ports, tuple(instances)

@@ -71,20 +71,20 @@ class Router:
             for row in read_groups(node).rows:
                 ports_of_row = row["ports"]
                 if row["kind"] == "selector" and isinstance(ports_of_row, tuple):
-                    found = [port for port in ports_of_row if isinstance(port, SwitchPort)]
-                    self._groups.setdefault(row["group"], []).extend(found)
+                    onward_ports = [port for port in ports_of_row if isinstance(port, SwitchPort)]
+                    self._groups.setdefault(row["group"], []).extend(onward_ports)
         self.has_onward = _ONWARD in names
         """Whether next hops depend on where a packet came from."""
         self._onward = self._read_onward() if self.has_onward else {}
 
     def _read_onward(self) -> dict[Value, Value]:
         """The groups of packets from the same Dragonfly group, by those of others."""
-        found: dict[Value, Value] = {}
+        values: dict[Value, Value] = {}
         for row in read_tables(self.node, frozenset({_ONWARD})).rows:
             match, params = row["match"], row["params"]
             if isinstance(match, dict) and isinstance(params, dict) and GROUP_KEY in params:
-                found[match[_TOWARD]] = params[GROUP_KEY]
-        return found
+                values[match[_TOWARD]] = params[GROUP_KEY]
+        return values
 
     def step(self, destination: IPv4Address, *, within: bool = False) -> PathStep:
         """What happens to packets to an address; `within`: that come from the same Dragonfly group."""
@@ -172,10 +172,10 @@ class Walker:
         while waiting:
             place = waiting.pop(0)
             steps[place] = self._router(place[0]).step(address, within=place[1])
-            for following in self._next(place, steps[place]):
-                if following not in hops:
-                    hops[following] = hops[place] + 1
-                    waiting.append(following)
+            for next_place in self._next(place, steps[place]):
+                if next_place not in hops:
+                    hops[next_place] = hops[place] + 1
+                    waiting.append(next_place)
         return steps, hops
 
     def _router(self, name: str) -> Router:
@@ -216,8 +216,8 @@ class Walker:
         stack: list[tuple[Place, Iterator[Place]]] = [(start, self._next(start, steps[start]))]
         path.append(start)
         while stack:
-            place, following = stack[-1]
-            after = next(following, None)
+            place, successors = stack[-1]
+            after = next(successors, None)
             if after is None:
                 stack.pop()
                 path.pop()

@@ -63,9 +63,9 @@ def read_queues(node: InspectedSwitch, asker: QueryClient) -> Listing:
         SwitchError: the switch cannot be read.
     """
     require_op(node.program, node.name, node.title, _OP)
-    found = query_all(asker, node.name, _OP, known_ports(node))
+    responses = query_all(asker, node.name, _OP, known_ports(node))
     rows: dict[int, dict[str, Value]] = {}
-    for index, data in found.items():
+    for index, data in responses.items():
         queues = parse_queues(data, node.name)
         rows[index] = {
             "switch": node.name,
@@ -83,8 +83,8 @@ def read_queues(node: InspectedSwitch, asker: QueryClient) -> Listing:
         columns += RLB_COLUMNS
         more = _rlb(node, asker, rows)
     names = [column.name for column in columns]
-    whole = [{**dict.fromkeys(names), **row} for row in (*rows.values(), *more)]
-    return Listing("queues", tuple(columns), in_order(tuple(columns), whole))
+    complete = [{**dict.fromkeys(names), **row} for row in (*rows.values(), *more)]
+    return Listing("queues", tuple(columns), in_order(tuple(columns), complete))
 
 
 def _rlb(node: InspectedSwitch, asker: QueryClient, rows: Mapping[int, dict[str, Value]]) -> list[Row]:
@@ -97,14 +97,14 @@ def _rlb(node: InspectedSwitch, asker: QueryClient, rows: Mapping[int, dict[str,
         rows[index].update((name, cells.get(index)) for name, cells in counts.items())
     newest = next(iter(ports.values()), None)
     reason = node.program.enum_value(_REASONS, _FROM_HOST)
-    whole: dict[str, Value] = {"switch": node.name, "port": None}
-    whole |= {name: sum(read_cells(node, name).values()) for name in _OF_SWITCH}
+    row: dict[str, Value] = {"switch": node.name, "port": None}
+    row |= {name: sum(read_cells(node, name).values()) for name in _OF_SWITCH}
     if reason is not None:
-        whole["control_from_host"] = read_cells(node, _DROPS).get(reason)
+        row["control_from_host"] = read_cells(node, _DROPS).get(reason)
     if newest is not None:
-        whole["recirculating"] = newest.recirculating
-        whole["t_rc_ns"] = in_ns(node, newest.recirculation_ticks)
-    return [whole]
+        row["recirculating"] = newest.recirculating
+        row["t_rc_ns"] = in_ns(node, newest.recirculation_ticks)
+    return [row]
 
 
 def columns_of(parts: Iterable[Listing]) -> tuple[Column, ...]:
@@ -117,12 +117,12 @@ def known_ports(node: InspectedSwitch) -> list[int]:
     """The ports of the topology; without one, the ports that the tables speak of."""
     if node.peers:
         return sorted(node.peers)
-    special, found = node.program.special_ports, set()
+    special, numbers = node.program.special_ports, set()
     for row in read_tables(node).rows:
         for cell in (row["match"], row["params"]):
             if isinstance(cell, dict):
-                found |= {value.number for value in cell.values() if isinstance(value, SwitchPort)}
-    ports = sorted(found - set(special) - {0})
+                numbers |= {value.number for value in cell.values() if isinstance(value, SwitchPort)}
+    ports = sorted(numbers - set(special) - {0})
     if not ports:
         raise NotOfferedError(node.name, "no table names a port; give --topology to name them")
     return ports

@@ -65,7 +65,7 @@ def register_cells(node: InspectedSwitch, name: str) -> list[int]:
 def _rows(node: InspectedSwitch, register: p4i.Register, zeros: bool) -> Iterator[Row]:
     pattern = p4r.RegisterEntry(register_id=register.preamble.id)
     try:
-        found = node.connection.read([p4r.Entity(register_entry=pattern)])
+        entities = node.connection.read([p4r.Entity(register_entry=pattern)])
     except RefusedError as error:
         if error.code == Code.UNIMPLEMENTED.name:
             raise NotOfferedError(
@@ -76,7 +76,7 @@ def _rows(node: InspectedSwitch, register: p4i.Register, zeros: bool) -> Iterato
         raise
     name, types = node.program.registers.shown(register.preamble.id), node.program.info.type_info
     field = node.program.index_field(name)
-    for entity in found:
+    for entity in entities:
         entry = entity.register_entry
         # before anything is decoded: a flow table has a quarter of a million cells, nearly all 0
         if not zeros and _is_zero(entry.data):

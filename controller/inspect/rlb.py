@@ -33,8 +33,8 @@ def read_paths(
     ports = node.program.register_size(_PORTS)
     leaves = node.program.register_size(_PATHS) // ports
     index = {port * leaves + leaf: (port, leaf) for port, leaf in paths if port < ports and leaf < leaves}
-    found = query_all(asker, node.name, _PATH_OP, index)
-    return {index[number]: parse_path(data, node.name) for number, data in found.items()}
+    responses = query_all(asker, node.name, _PATH_OP, index)
+    return {index[number]: parse_path(data, node.name) for number, data in responses.items()}
 
 
 def read_ports(node: InspectedSwitch, asker: QueryClient, ports: Iterable[int]) -> dict[int, RlbPort]:
@@ -44,8 +44,8 @@ def read_ports(node: InspectedSwitch, asker: QueryClient, ports: Iterable[int]) 
         SwitchError: the switch cannot be read.
     """
     require_op(node.program, node.name, node.title, _PORT_OP)
-    found = query_all(asker, node.name, _PORT_OP, ports)
-    return {port: parse_rlb_port(data, node.name) for port, data in found.items()}
+    responses = query_all(asker, node.name, _PORT_OP, ports)
+    return {port: parse_rlb_port(data, node.name) for port, data in responses.items()}
 
 
 def in_ns(node: InspectedSwitch, ticks: int | None) -> int | None:

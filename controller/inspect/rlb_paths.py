@@ -80,8 +80,8 @@ class RlbPaths:
         for hop in hops:
             if hop.leaf is not None:
                 wanted.setdefault(hop.switch, {})[hop.port, hop.leaf] = None
-        found = {name: self.states(self.nodes[name], tuple(keys)) for name, keys in wanted.items()}
-        rows = tuple(self._row(hop, found) for hop in hops)
+        states = {name: self.states(self.nodes[name], tuple(keys)) for name, keys in wanted.items()}
+        rows = tuple(self._row(hop, states) for hop in hops)
         unknown = sorted({hop.switch for hop in hops if self.nodes[hop.switch].tick_ns is None})
         notes = [f"{name}: the length of a tick is not known, so no times are shown" for name in unknown[:1]]
         return Listing("paths", COLUMNS, rows, notes=tuple(notes))

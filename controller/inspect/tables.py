@@ -49,11 +49,11 @@ def read_entries(node: InspectedSwitch, table: TableView) -> list[p4r.TableEntry
         pattern.counter_data.SetInParent()
     if table.meters:
         pattern.meter_config.SetInParent()
-    found = node.connection.read([p4r.Entity(table_entry=pattern)])
+    entities = node.connection.read([p4r.Entity(table_entry=pattern)])
     if table.profile_id == 0:
         default = p4r.TableEntry(table_id=table.id, is_default_action=True)
-        found += node.read_if_offered(p4r.Entity(table_entry=default))
-    return [entity.table_entry for entity in found]
+        entities += node.read_if_offered(p4r.Entity(table_entry=default))
+    return [entity.table_entry for entity in entities]
 
 
 def _rows(node: InspectedSwitch, table: TableView) -> Iterator[Row]:

@@ -140,7 +140,7 @@ def _ports(arguments: Sequence[str]) -> list[int]:
             raise SpecError("multicast groups of P4Runtime have no LAGs, which stand after |")
         arguments = arguments[:at]
     ports = sorted(number(argument, "port") for argument in arguments)
-    for port, following in itertools.pairwise(ports):
-        if port == following:
+    for port, next_port in itertools.pairwise(ports):
+        if port == next_port:
             raise SpecError(f"port {port} is given twice")
     return ports

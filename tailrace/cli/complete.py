@@ -89,8 +89,8 @@ def complete_specs(kind: str, ending: str = "") -> Completer:
         # what has options stands before the last colon
         name = before.rpartition(":")[0].rpartition(",")[2]
         names += [f"{key}=" for key in known.get(name, ())]
-        found = [before + each for each in _beginning(names, last)]
-        return found + (list(_files(incomplete, ending)) if ending else [])
+        matching = [before + each for each in _beginning(names, last)]
+        return matching + (list(_files(incomplete, ending)) if ending else [])
 
     return complete
 
@@ -131,10 +131,10 @@ def _files(incomplete: str, ending: str) -> Iterator[str]:
     """Files that begin so and end in `ending`, and folders."""
     folder, slash, last = incomplete.rpartition("/")
     try:
-        found = sorted(Path(folder + slash or ".").iterdir())
+        paths = sorted(Path(folder + slash or ".").iterdir())
     except OSError:
         return
-    for path in found:
+    for path in paths:
         if path.name.startswith(last) and (last or not path.name.startswith(".")):
             if path.is_dir():
                 yield f"{folder}{slash}{path.name}/"

@@ -82,13 +82,13 @@ def _preset(schemes: Sequence[str]) -> str:
 
 def _lossless(schemes: Sequence[str]) -> dict[str, str]:
     """Options that follow from RLB's spec: its threshold is that of the switches, too."""
-    found = {}
+    values = {}
     pauses = [parse(spec).options.get("pfc") for spec in schemes if _name(spec) == LOSSLESS]
     if pauses[0] is not None:
-        found["pfc"] = f"xoff={pauses[0]}"
+        values["pfc"] = f"xoff={pauses[0]}"
     if any(TAGGED in (_name(spec), _variant(spec)) for spec in schemes):
-        found["transport"] = TAGGED_TRANSPORT
-    return found
+        values["transport"] = TAGGED_TRANSPORT
+    return values
 
 
 def _of(preset: str) -> dict[str, dict[str, str]]:
@@ -156,8 +156,8 @@ def _schemes(given: Mapping[str, str], *, prompt: bool) -> list[str]:
     if names is not None:
         schemes = _with_variant(split_schemes(names), variant)
         before = _baselines(schemes)
-        plain = [spec for spec in schemes if not _stretches(spec)]
-        if not prompt and not set(before) & {name for spec in plain for name in (spec, _name(spec))}:
+        unstretched = [spec for spec in schemes if not _stretches(spec)]
+        if not prompt and not set(before) & {name for spec in unstretched for name in (spec, _name(spec))}:
             schemes = [*before, *schemes]
     else:
         usual = tuple(schemes_of(PRESETS / f"{BASIC}.toml").values())

@@ -306,11 +306,11 @@ def with_inspect(command: Callable[..., None]) -> Callable[..., None]:
 def with_signature(
     wrapper: Callable[..., None], command: Callable[..., None], replaced: str, options: dict[str, Any]
 ) -> Callable[..., None]:
-    """Shows typer the command's own parameters and the options instead of the one that bundles them."""
-    own = inspect.signature(command, eval_str=True).parameters
+    """Shows typer the command's of_command parameters and the options instead of the one that bundles them."""
+    of_command = inspect.signature(command, eval_str=True).parameters
     parameters = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for name, parameter in own.items()
+        for name, parameter in of_command.items()
         if name != replaced
     ]
     parameters += [

@@ -266,30 +266,30 @@ def _outcome(path: Path, job: Job) -> Outcome:
         RunError: it wrote nothing that can be read.
     """
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=_Report)
+        report = msgspec.json.decode(path.read_bytes(), type=_Report)
     except (OSError, msgspec.DecodeError) as error:
         raise RunError(f"the Mininet harness left no result: {error}") from error
     pfc = None
-    if found.pfc is not None and job.pfc is not None:
+    if report.pfc is not None and job.pfc is not None:
         priorities = job.pfc.lossless(job.nic.data_priority)
-        pfc = pfc_seen(list(found.pfc.switches.values()), priorities, found.pfc.traffic_ns)
-    lost = 0 if pfc is None or found.pfc is None or found.pfc.in_program else pfc.lost
-    reasons = found.overloaded.reasons or (("no reason given",) if found.overloaded.flag else ())
+        pfc = pfc_seen(list(report.pfc.switches.values()), priorities, report.pfc.traffic_ns)
+    lost = 0 if pfc is None or report.pfc is None or report.pfc.in_program else pfc.lost
+    reasons = report.overloaded.reasons or (("no reason given",) if report.overloaded.flag else ())
     return Outcome(
-        records=found.flows,
-        wall_s=found.wall_s,
-        counters=found.switches,
-        dropped=dropped(found.switches.values()) + lost if found.switches else None,
+        records=report.flows,
+        wall_s=report.wall_s,
+        counters=report.switches,
+        dropped=dropped(report.switches.values()) + lost if report.switches else None,
         overload_reasons=reasons,
-        packet_hops=found.packet_hops,
-        p4_sha256=found.p4_sha256,
-        delays=found.applied.delays,
+        packet_hops=report.packet_hops,
+        p4_sha256=report.p4_sha256,
+        delays=report.applied.delays,
         not_applied=(
-            *not_applied(job, delays=found.applied.delays),
-            *(f"link {name}: taken down at the prompt" for name in found.applied.down),
+            *not_applied(job, delays=report.applied.delays),
+            *(f"link {name}: taken down at the prompt" for name in report.applied.down),
         ),
-        events=tuple(map(event_of, found.events)),
+        events=tuple(map(event_of, report.events)),
         pfc=pfc,
-        gaps=None if found.gaps is None else Gaps.merged([found.gaps]),
-        learned=found.learned,
+        gaps=None if report.gaps is None else Gaps.merged([report.gaps]),
+        learned=report.learned,
     )

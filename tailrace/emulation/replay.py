@@ -124,13 +124,13 @@ def _add_values(name: str, values: Sequence[bytes], thrift: ThriftClient) -> Non
 
 def _whole_key(key: str, member: Key, fields: Sequence[p4i.MatchField]) -> bytes:
     """A member of a value set as BMv2 takes it: all its fields one after the other."""
-    whole = bits = 0
+    value = bits = 0
     for field in fields:
         match = member.get(field_name(field))
         if field.match_type != p4i.MatchField.EXACT or match is None or match.value is None:
             raise SpecError(f"{key}: BMv2's value sets have exact fields, and all of them")
-        whole = whole << field.bitwidth | int.from_bytes(octets(match.value), "big")
+        value = value << field.bitwidth | int.from_bytes(octets(match.value), "big")
         bits += field.bitwidth
-    if whole >> bits:
+    if value >> bits:
         raise SpecError(f"{key}: a value does not fit into {bits} bits")
-    return whole.to_bytes((bits + 7) // 8, "big")
+    return value.to_bytes((bits + 7) // 8, "big")

@@ -56,7 +56,7 @@ def cells_of(listing: Listing) -> Cells:
     """The texts of a listing, to tell later what has changed."""
     columns = texts_of(listing)
     return {
-        identity(listing, row): {one.column.name: one.cells[number] for one in columns}
+        identity(listing, row): {texts.column.name: texts.cells[number] for texts in columns}
         for number, row in enumerate(listing.rows)
     }
 
@@ -77,22 +77,24 @@ class TextTable:
         self._listing, self._width = listing, width
         before = {} if widths is None else widths
         laid = [_Laid.of(texts, before.get(texts.column.name, 0)) for texts in texts_of(listing)]
-        before.update((one.texts.column.name, one.natural) for one in laid)
+        before.update((column.texts.column.name, column.natural) for column in laid)
         self._laid = laid if width is None else _fitted(laid, width)
-        kept = {one.texts.column.name for one in self._laid}
-        self._hidden = [short_name(one.texts.column) for one in laid if one.texts.column.name not in kept]
+        kept = {column.texts.column.name for column in self._laid}
+        self._hidden = [
+            short_name(column.texts.column) for column in laid if column.texts.column.name not in kept
+        ]
 
     def lines(self, before: Cells | None = None) -> Iterator[list[Segment]]:
         """Every line as segments; cells that differ from `before` stand out, and rows that were not there."""
         if self._listing.title:
             yield from ([(line, "")] for line in self._wrapped(printable(self._listing.title)))
-        yield from self._row([_wrap(one.texts.title, one.width) for one in self._laid], HEAD)
+        yield from self._row([_wrap(column.texts.title, column.width) for column in self._laid], HEAD)
         for number, row in enumerate(self._listing.rows):
             if number and self._is_new_group(number):
                 yield []
             old = None if before is None else before.get(identity(self._listing, row), {})
-            cells = [one.texts.cells[number] for one in self._laid]
-            styles = [_style(one.texts, number, old) for one in self._laid]
+            cells = [column.texts.cells[number] for column in self._laid]
+            styles = [_style(column.texts, number, old) for column in self._laid]
             yield from self._row(
                 [_wrap(cell, one.width) for one, cell in zip(self._laid, cells, strict=True)], *styles
             )
@@ -117,7 +119,7 @@ class TextTable:
             yield line[:-1]
 
     def _is_new_group(self, number: int) -> bool:
-        return any(one.texts.column.grouped and one.texts.cells[number] for one in self._laid)
+        return any(column.texts.column.grouped and column.texts.cells[number] for column in self._laid)
 
 
 def unstyled(lines: Iterator[list[Segment]]) -> str:
@@ -142,13 +144,13 @@ def _style(texts: ColumnTexts, number: int, old: dict[str, str] | None) -> str:
 def _fitted(laid: Sequence[_Laid], width: int) -> list[_Laid]:
     """The columns that fit, each as wide as it may be."""
     kept = list(laid)
-    while kept and sum(one.least + _GAP for one in kept) - _GAP > width:
+    while kept and sum(column.least + _GAP for column in kept) - _GAP > width:
         number = max(range(len(kept)), key=lambda number: (kept[number].texts.column.rank, number))
         if kept[number].texts.column.rank <= 0:
             break
         del kept[number]
     room = width + _GAP - _GAP * len(kept)
-    widths = [one.least for one in kept]
+    widths = [column.least for column in kept]
     while sum(widths) > max(room, len(widths)):
         widths[widths.index(max(widths))] -= 1
     spare = room - sum(widths)

@@ -66,7 +66,10 @@ def resources(program: P4Program) -> Resources:
 
 
 def _counted(name: str, document: Mapping[str, Any]) -> Resources:
-    actions = {action["name"]: [one["op"] for one in action["primitives"]] for action in document["actions"]}
+    actions = {
+        action["name"]: [primitive["op"] for primitive in action["primitives"]]
+        for action in document["actions"]
+    }
     operations = {op for own in actions.values() for op in own}
     tables = [table for pipeline in document["pipelines"] for table in pipeline["tables"]]
     matches = [table for table in tables if table["key"]]
@@ -78,8 +81,8 @@ def _counted(name: str, document: Mapping[str, Any]) -> Resources:
         matches=len(matches),
         entries=sum(table["max_size"] for table in matches),
         registers=len(registers),
-        register_bits=sum(one["size"] * one["bitwidth"] for one in registers),
-        counters=sum(one["size"] for one in document["counter_arrays"] if not one["is_direct"])
+        register_bits=sum(register["size"] * register["bitwidth"] for register in registers),
+        counters=sum(counter["size"] for counter in document["counter_arrays"] if not counter["is_direct"])
         + sum(table["max_size"] for table in matches if table["with_counters"]),
         most_matches=most.matches,
         most_steps=most.steps,
@@ -115,27 +118,30 @@ def _most(pipeline: Mapping[str, Any], actions: Mapping[str, Sequence[str]]) -> 
     }
     # of each table and condition what it is itself, and what may follow, after which action
     nodes = {
-        one["name"]: (_Work(conditions=1), [(one["true_next"], _NOTHING), (one["false_next"], _NOTHING)])
-        for one in pipeline["conditionals"]
+        condition["name"]: (
+            _Work(conditions=1),
+            [(condition["true_next"], _NOTHING), (condition["false_next"], _NOTHING)],
+        )
+        for condition in pipeline["conditionals"]
     } | {
-        one["name"]: (_Work(matches=1) if one["key"] else _Work(steps=1), _after(one, work))
-        for one in pipeline["tables"]
+        table["name"]: (_Work(matches=1) if table["key"] else _Work(steps=1), _after(table, work))
+        for table in pipeline["tables"]
     }
     # what follows comes first; a table that follows itself is a ValueError
     graph = {name: [each for each, _ in after if each is not None] for name, (_, after) in nodes.items()}
     known: dict[str | None, _Work] = {None: _NOTHING}
     for name in graphlib.TopologicalSorter(graph).static_order():
-        own, after = nodes[name]
-        ways = [_sum((own, between, known[following])) for following, between in after]
-        known[name] = _Work(*map(max, zip(*ways, strict=True)))
+        node_work, after = nodes[name]
+        branches = [_sum((node_work, between, known[successor])) for successor, between in after]
+        known[name] = _Work(*map(max, zip(*branches, strict=True)))
     return known[pipeline["init_table"]]
 
 
 def _after(table: Mapping[str, Any], work: Mapping[str, _Work]) -> list[tuple[str | None, _Work]]:
     """What may follow a table, each with the action before it."""
-    following = table["next_tables"]
-    found = []
+    next_tables = table["next_tables"]
+    successors = []
     for action in table["actions"]:
-        after = {following[key] for key in (action, "__HIT__", "__MISS__") if key in following}
-        found += [(each, work[action]) for each in after or {table["base_default_next"]}]
-    return found or [(table["base_default_next"], _NOTHING)]
+        after = {next_tables[key] for key in (action, "__HIT__", "__MISS__") if key in next_tables}
+        successors += [(each, work[action]) for each in after or {table["base_default_next"]}]
+    return successors or [(table["base_default_next"], _NOTHING)]

@@ -39,12 +39,12 @@ def coverage(
     from tailrace.switch.trace.coverage import lcov as lcov_lines
 
     try:
-        found = merged(one for path in _files(files) for one in read(path))
+        coverage = merged(record for path in _files(files) for record in read(path))
     except CoverageError as error:
         raise SpecError(str(error)) from None
     if lcov is not None:
-        _write(lcov, "".join(f"{line}\n" for line in lcov_lines(found)))
-    show(unused_listing(found) if unused else listing(found), view)
+        _write(lcov, "".join(f"{line}\n" for line in lcov_lines(coverage)))
+    show(unused_listing(coverage) if unused else listing(coverage), view)
 
 
 def _write(path: Path, text: str) -> None:

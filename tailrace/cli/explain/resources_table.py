@@ -32,8 +32,8 @@ COLUMNS = (
 
 def programs() -> list[str]:
     """The names of all compiled programs, those of plug-ins among them."""
-    found = {path.stem for folder in (P4_BUILD, *plugins.builds()) for path in folder.glob("*.json")}
-    return sorted(found)
+    names = {path.stem for folder in (P4_BUILD, *plugins.builds()) for path in folder.glob("*.json")}
+    return sorted(names)
 
 
 def listing(names: Sequence[str], over: str | None) -> Listing:
@@ -58,7 +58,7 @@ def listing(names: Sequence[str], over: str | None) -> Listing:
 
 
 def _row(found: Resources, base: Resources | None) -> Row:
-    values = {one.name: getattr(found, one.name) for one in fields(Resources)}
+    values = {field.name: getattr(found, field.name) for field in fields(Resources)}
     if base is None:
         return values
     numbers = {name: value for name, value in values.items() if isinstance(value, int)}

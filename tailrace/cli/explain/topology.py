@@ -45,11 +45,11 @@ def topology(
     from tailrace.topology import parse_topology
 
     use(plugin or ())
-    found = parse_topology(spec)
+    topology = parse_topology(spec)
     parts = [
         item for item in TopologyPart if item is not TopologyPart.ALL and part in {TopologyPart.ALL, item}
     ]
-    show(found, [item.value for item in parts], view)
+    show(topology, [item.value for item in parts], view)
 
 
 def register(app: typer.Typer) -> None:

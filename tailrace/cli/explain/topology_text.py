@@ -22,17 +22,17 @@ def as_json(topology: Topology, parts: Sequence[str]) -> str:
 
     What a file need not say stands there only where it does.
     """
-    found: dict[str, object] = {"kind": topology.kind, "spec": topology.spec}
+    summary: dict[str, object] = {"kind": topology.kind, "spec": topology.spec}
     for part in parts:
         items = (dataclasses.asdict(item) for item in getattr(topology, part))
-        found[part] = [
+        summary[part] = [
             {key: value for key, value in item.items() if value not in (None, ())} for item in items
         ]
-    if "switches" in found:
-        found["prefixes"] = {
+    if "switches" in summary:
+        summary["prefixes"] = {
             switch: [str(prefix) for prefix in topology.prefixes_of(switch)] for switch in topology.leaves
         }
-    return json.dumps(found, indent=2) + "\n"
+    return json.dumps(summary, indent=2) + "\n"
 
 
 def show(topology: Topology, parts: Sequence[str], view: View) -> None:

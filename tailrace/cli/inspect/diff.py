@@ -48,13 +48,15 @@ def diff(*, switches: SwitchNames = None, options: InspectOptions) -> None:
         for node in nodes:
             if node.name not in intents:
                 raise SpecError(f"{node.name}: the topology of the run file has no such switch")
-        found = merge("diff", COLUMNS, each(nodes, lambda node: read_differences(node, intents[node.name])))
-        return replace(found, nothing=f"no differences: {len(nodes)} switches hold what they should")
+        differences = merge(
+            "diff", COLUMNS, each(nodes, lambda node: read_differences(node, intents[node.name]))
+        )
+        return replace(differences, nothing=f"no differences: {len(nodes)} switches hold what they should")
 
-    found = show(options, read)
-    if found.rows:
-        names = {row["switch"] for row in found.rows}
-        raise FailedError(f"{len(found.rows)} differences on {len(names)} of the switches")
+    listing = show(options, read)
+    if listing.rows:
+        names = {row["switch"] for row in listing.rows}
+        raise FailedError(f"{len(listing.rows)} differences on {len(names)} of the switches")
 
 
 def register(app: typer.Typer) -> None:

@@ -39,9 +39,9 @@ class DryRuns(contextlib.ExitStack):
         if switch not in self._copies:
             connection = self._network.one(switch)
             request = TraceRequest(connection.device_id, port, frame.hex(), every=every)
-            answers = connection.traces(request)
-            if answers is not None:
-                return [decoded(answer, Trace) for answer in answers]
+            responses = connection.traces(request)
+            if responses is not None:
+                return [decoded(response, Trace) for response in responses]
         return self._copy(switch).traces(port, frame, every=every)
 
     def needs(self, switch: str, port: int, frame: bytes) -> tuple[Trace, TraceNeeds]:
@@ -56,12 +56,12 @@ class DryRuns(contextlib.ExitStack):
 
         connection = self._network.one(switch)
         request = TraceRequest(connection.device_id, port, frame.hex(), needs=True)
-        answers = connection.traces(request)
-        if answers is None:
+        responses = connection.traces(request)
+        if responses is None:
             return self._copy(switch).needs(port, frame)
-        if len(answers) == 1:
+        if len(responses) == 1:
             raise SpecError("more happens to the packet than there is room to tell: it cannot be saved")
-        return decoded(answers[0], Trace), decoded(answers[1], TraceNeeds)
+        return decoded(responses[0], Trace), decoded(responses[1], TraceNeeds)
 
     def _copy(self, switch: str) -> SwitchCopy:
         if switch not in self._copies:
@@ -94,13 +94,13 @@ class DryRuns(contextlib.ExitStack):
         return value or node.program.constants.get(key)
 
 
-def decoded(answer: bytes, kind: type[_T]) -> _T:
+def decoded(response: bytes, kind: type[_T]) -> _T:
     """An answer of a switch. Raises SpecError where it is none."""
     import msgspec
 
     from tailrace.spec import SpecError
 
     try:
-        return msgspec.json.decode(answer, type=kind)
+        return msgspec.json.decode(response, type=kind)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise SpecError(f"the switch answers what is no {kind.__name__}: {error}") from None

@@ -276,7 +276,7 @@ def _of_run_file(place: Path | None) -> Iterator[None]:
 
 def _parse_addresses(source: SwitchSource, topology: Topology | None) -> dict[str, SwitchAddress]:
     known = [] if topology is None else [switch.name for switch in topology.switches]
-    found: dict[str, SwitchAddress] = {}
+    addresses: dict[str, SwitchAddress] = {}
     for text in source.addresses:
         match = _NAMED.fullmatch(text)
         if match is None:
@@ -284,11 +284,11 @@ def _parse_addresses(source: SwitchSource, topology: Topology | None) -> dict[st
         name = match["name"] or (known[0] if len(known) == 1 else match["target"])
         if topology is not None and name not in known:
             raise SpecError(f"--address {text!r}: give NAME=…, a switch of the topology: {', '.join(known)}")
-        if name in found:
+        if name in addresses:
             raise SpecError(f"--address: {name} is given twice")
         device_id = source.device_id if match["device"] is None else int(match["device"][:40])
-        found[name] = SwitchAddress(match["target"], device_id)
-    return found
+        addresses[name] = SwitchAddress(match["target"], device_id)
+    return addresses
 
 
 def _neighbours(topology: Topology | None, name: str) -> tuple[dict[int, str], dict[str, str]]:

@@ -40,10 +40,10 @@ def read_packets(text: str) -> list[bytes]:
     """
     if len(text) > _MOST_CHARACTERS:
         raise SpecError(f"PACKET: longer than {_MOST_CHARACTERS} characters")
-    found = _HEX.fullmatch(text)
-    if found is not None:
+    match = _HEX.fullmatch(text)
+    if match is not None:
         try:
-            return [binascii.unhexlify(re.sub(r"[:\s]", "", found["digits"]))]
+            return [binascii.unhexlify(re.sub(r"[:\s]", "", match["digits"]))]
         except binascii.Error:
             raise SpecError(f"PACKET {text[:40]}: an odd number of digits in base 16") from None
     if text.endswith((".pcap", ".pcapng", ".cap")):

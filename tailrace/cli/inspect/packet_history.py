@@ -92,16 +92,16 @@ def _all(story: Story, full: bool) -> Iterator[Line]:
         if len(story.transmissions) > 1:
             yield 0, "stage", f"transmission {number} of {len(story.transmissions)}"
         yield from _transmission(story, each, full)
-    answer = story.acknowledged
-    if answer is None:
+    ack = story.acknowledged
+    if ack is None:
         yield 0, "bad", "no ACK for it came before the run ended"
     else:
         yield (
             0,
             "sent",
             (
-                f"{_at(answer.arrived_ps)}  {story.src} has the ACK of all up to PSN {answer.psn}, which "
-                f"{story.dst} sent at {_us(answer.sent_ps)}"
+                f"{_at(ack.arrived_ps)}  {story.src} has the ACK of all up to PSN {ack.psn}, which "
+                f"{story.dst} sent at {_us(ack.sent_ps)}"
             ),
         )
     if story.untold:
@@ -183,29 +183,29 @@ def _sum(sent: Transmission) -> str:
 
 
 def _overtaken(sent: Transmission) -> Iterator[Line]:
-    others = sent.overtaken_by
-    if not others:
+    overtaking = sent.overtaken_by
+    if not overtaking:
         yield _INSIDE, "hit", "overtaken by no packet of its flow"
         return
     yield (
         _INSIDE,
         "choice",
-        f"overtaken by {_count(len(others), 'packet')} of its flow:",
+        f"overtaken by {_count(len(overtaking), 'packet')} of its flow:",
     )
-    for one in others[:_SHOWN_OTHERS]:
-        again = ", a retransmission" if one.again else ""
-        way = "the same path" if one.path == sent.path else " > ".join(one.path)
+    for packet in overtaking[:_SHOWN_OTHERS]:
+        again = ", a retransmission" if packet.again else ""
+        way = "the same path" if packet.path == sent.path else " > ".join(packet.path)
         assert sent.delivered_ps is not None
         yield (
             _INSIDE + 1,
             "choice",
             (
-                f"PSN {one.psn}{again}: sent {_us(one.sent_ps - sent.first.sent_ps)} later, there "
-                f"{_us(sent.delivered_ps - one.delivered_ps)} earlier, {way}"
+                f"PSN {packet.psn}{again}: sent {_us(packet.sent_ps - sent.first.sent_ps)} later, there "
+                f"{_us(sent.delivered_ps - packet.delivered_ps)} earlier, {way}"
             ),
         )
-    if len(others) > _SHOWN_OTHERS:
-        yield _INSIDE + 1, "choice", f"and {len(others) - _SHOWN_OTHERS} more"
+    if len(overtaking) > _SHOWN_OTHERS:
+        yield _INSIDE + 1, "choice", f"and {len(overtaking) - _SHOWN_OTHERS} more"
 
 
 def _hop(hop: Hop, full: bool) -> Iterator[Line]:
@@ -267,7 +267,7 @@ def _queue(queue: InQueue, hop: Hop) -> Iterator[Line]:
 
 
 def _named(queue: InQueue) -> str:
-    counts = Counter(f"{one.packet} (priority {one.priority})" for one in queue.passed)
+    counts = Counter(f"{entry.packet} (priority {entry.priority})" for entry in queue.passed)
     shown = dict(list(counts.items())[:_SHOWN_OTHERS])
     names = ", ".join(name if count == 1 else f"{count} times {name}" for name, count in shown.items())
     more = queue.passed_by - sum(shown.values())

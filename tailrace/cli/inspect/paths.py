@@ -105,8 +105,8 @@ def paths(
         endpoints = endpoints_of(network, topology)
         pairs = _pairs(topology, src, dst)
         if endpoints is not None:
-            found = Steered(topology, endpoints, network.nodes)
-            shown, problems[:] = found.check(pairs, sample) if check else (found.lists(pairs), [])
+            steered = Steered(topology, endpoints, network.nodes)
+            shown, problems[:] = steered.check(pairs, sample) if check else (steered.lists(pairs), [])
             return shown
         if check:
             raise SpecError("--check needs a network whose switches run the program spritz")

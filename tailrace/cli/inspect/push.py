@@ -67,25 +67,25 @@ def push(
     from tailrace.spec.text import printable
 
     try:
-        found = programs.read(program, source.p4info)
+        programs_read = programs.read(program, source.p4info)
     except P4ProgramError as error:
         raise SpecError(str(error)) from error
-    written = Updates() if entries is None else read_updates(entries, found)
+    written = Updates() if entries is None else read_updates(entries, programs_read)
     for note in written.notes:
         typer.echo(f"tailrace: {printable(note)}", err=True)
     connection = find(replace(source_of(source), p4info=None)).one(switch)
     with closing(connection):
         _wait(connection.wait)
         run_at_once(connection.client.become_primary(election_id))
-        run_at_once(connection.client.push(found))
+        run_at_once(connection.client.push(programs_read))
         try:
             connection.write(written)
         except WriteError as error:
             if entries is None or not error.failures:
                 raise
-            problem = refusal(entries, written, found.p4info, error.failures)
+            problem = refusal(entries, written, programs_read.p4info, error.failures)
             raise WriteError(connection.name, problem) from error
-    typer.echo(f"{connection.name}: {found.name}, {len(written)} entries")
+    typer.echo(f"{connection.name}: {programs_read.name}, {len(written)} entries")
 
 
 _CORE = ("libtailrace", "libtailrace_io")

@@ -147,12 +147,12 @@ def _natively(saved: SavedTrace, *, full: bool, json: bool) -> None:
 def _on_bmv2(saved: SavedTrace, *, json: bool) -> None:
     from tailrace.emulation.replay import run
 
-    found = run(saved)
+    trace = run(saved)
     if json:
-        print_json(found.sent)
+        print_json(trace.sent)
     else:
-        print_lines(_frames(found))
-    _compare(saved, found, reasons=False)
+        print_lines(_frames(trace))
+    _compare(saved, trace, reasons=False)
 
 
 def _frames(found: TraceOutcome) -> Iterable[Line]:

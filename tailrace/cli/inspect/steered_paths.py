@@ -28,13 +28,13 @@ def endpoints_of(network: InspectedNetwork, topology: Topology) -> EndpointPaths
         SpecError: the topology has no such lists.
         ControllerError: a switch cannot be read.
     """
-    found = network.scheme_on(topology)
-    if found is None:
+    scheme = network.scheme_on(topology)
+    if scheme is None:
         first = next(iter(network.nodes.values()))
         if "path_slots" not in {table.name for table in first.program.tables.values()}:
             return None
-        found = resolve(SpritzConfig(), topology)
-    return found.endpoint_paths(topology) if isinstance(found, ResolvedBounded) else None
+        scheme = resolve(SpritzConfig(), topology)
+    return scheme.endpoint_paths(topology) if isinstance(scheme, ResolvedBounded) else None
 
 
 def planned_lists(topology_spec: str, scheme_spec: str) -> tuple[Topology, EndpointPaths]:
@@ -80,11 +80,11 @@ class Steered:
         walker = walker_of(self._topology, self._nodes)
         chosen = self._of_switches(pairs)
         if sample is None:
-            found = check_lists(self._endpoints, walker, chosen)
+            walk = check_lists(self._endpoints, walker, chosen)
         else:
-            found = check_sample(self._endpoints, walker, chosen, sample)
-        problems = [f"{row['src']} to {row['dst']}: {row['note']}" for row in found.rows if row["different"]]
-        return found, problems
+            walk = check_sample(self._endpoints, walker, chosen, sample)
+        problems = [f"{row['src']} to {row['dst']}: {row['note']}" for row in walk.rows if row["different"]]
+        return walk, problems
 
     def _of_switches(self, pairs: Sequence[Pair]) -> list[Pair]:
         """The first pair of hosts of each pair of switches, for all hosts of a switch share its lists.
@@ -92,11 +92,11 @@ class Steered:
         Raises:
             SpecError: there is only one switch.
         """
-        found: dict[tuple[str, str], Pair] = {}
+        first_pairs: dict[tuple[str, str], Pair] = {}
         for src, dst in pairs:
             if src.switch != dst.switch:
-                found.setdefault((src.switch, dst.switch), (src, dst))
-        if not found:
+                first_pairs.setdefault((src.switch, dst.switch), (src, dst))
+        if not first_pairs:
             src, dst = pairs[0]
             raise SpecError(f"{src.name} and {dst.name} are on one switch: there is nothing to choose")
-        return list(found.values())
+        return list(first_pairs.values())

@@ -150,7 +150,7 @@ def trace(
     if send and (port is None or every or save is not None):
         raise SpecError("--send: into a switch, by --port N, and without --all or --save")
     if replay is not None:
-        if any(one is not None for one in (start, port, flow, psn, save)) or every:
+        if any(option is not None for option in (start, port, flow, psn, save)) or every:
             raise SpecError(
                 "--replay: the file has switch, port and packet; give no others, nor --save or --all"
             )
@@ -200,13 +200,13 @@ def _send(network: InspectedNetwork, switch: str, port: int, frame: bytes, under
 
     connection = network.one(switch)
     request = TraceRequest(connection.device_id, port, frame.hex(), send=True, election_id=under)
-    answers = connection.traces(request)
-    if answers is None:
+    responses = connection.traces(request)
+    if responses is None:
         raise SpecError(
             f"--send: {connection.name} cannot tell what it does with a packet: it is no switch of Tailrace;"
             " without --send a copy of it can"
         )
-    return [decoded(answer, Trace) for answer in answers]
+    return [decoded(response, Trace) for response in responses]
 
 
 def _and_save(

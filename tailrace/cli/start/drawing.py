@@ -25,11 +25,11 @@ def draw_alone() -> None:
 
 def _import_elsewhere() -> None:
     """Imports matplotlib where its own defaults lie: no variable keeps it from reading a file here."""
-    found = importlib.util.find_spec("matplotlib")
-    assert found is not None
-    assert found.origin is not None
+    spec = importlib.util.find_spec("matplotlib")
+    assert spec is not None
+    assert spec.origin is not None
     here = Path.cwd()
-    os.chdir(Path(found.origin).parent / "mpl-data")
+    os.chdir(Path(spec.origin).parent / "mpl-data")
     try:
         import matplotlib  # noqa: F401
     finally:

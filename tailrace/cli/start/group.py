@@ -48,12 +48,12 @@ class _Fast(Command):
 
     def get_params(self, ctx: Context) -> list[Parameter]:
         """The options and arguments, --help among them."""
-        found = super().get_params(ctx)
-        for param in found:
+        params = super().get_params(ctx)
+        for param in params:
             if isinstance(param, _TyperParameter) and param._runtime_param is None:
                 kind = param.type_descriptor
                 param._runtime_param = _When(kind.parameter_info, kind.annotation, kind)
-        return found
+        return params
 
     def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Prints the help."""

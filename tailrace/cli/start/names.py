@@ -36,8 +36,8 @@ _PLUGINS = "TAILRACE_PLUGINS"
 def registry_of(kind: str) -> Registry[Any]:
     """What is registered of a kind of specs."""
     module, name = _REGISTRIES[kind].split(":")
-    found: Registry[Any] = getattr(importlib.import_module(f"tailrace.{module}"), name)
-    return found
+    registry: Registry[Any] = getattr(importlib.import_module(f"tailrace.{module}"), name)
+    return registry
 
 
 def names_of(kind: str) -> Names:
@@ -47,8 +47,8 @@ def names_of(kind: str) -> Names:
         return _registered(kind)
     from tailrace.cbuild.memoized import memoized
 
-    found: Names = json.loads(memoized("names", _state(kind), lambda: json.dumps(_registered(kind)).encode()))
-    return found
+    names: Names = json.loads(memoized("names", _state(kind), lambda: json.dumps(_registered(kind)).encode()))
+    return names
 
 
 def _registered(kind: str) -> Names:
@@ -61,8 +61,8 @@ def _state(kind: str) -> Iterator[str]:
     yield from (kind, sys.version)
     for path in [*_sources(str(ROOT / "tailrace")), *sys.path]:
         with contextlib.suppress(OSError):
-            found = os.stat(path)  # noqa: PTH116
-            yield f"{path} {found.st_mtime_ns} {found.st_size}"
+            status = os.stat(path)  # noqa: PTH116
+            yield f"{path} {status.st_mtime_ns} {status.st_size}"
 
 
 def _sources(folder: str) -> Iterator[str]:
