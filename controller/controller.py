@@ -139,7 +139,7 @@ class Controller:
         self._on_digest = on_digest
         self._timing = timing or Timing()
         self._monitor = LinkMonitor(topology, self._timing.missed)
-        self._answers = Liveness(self._timing.silent)
+        self._liveness = Liveness(self._timing.silent)
         self._late: dict[str, float] = {}
         self._relay = None
         if relay is not None:
@@ -153,12 +153,14 @@ class Controller:
         self._intents = self._compute()
         self._asked: dict[tuple[str, str, int], list[asyncio.Future[bytes]]] = {}
         self._changed = asyncio.Event()
-        self._settled = asyncio.Event()
+        self._links_discovered = asyncio.Event()
         self._announced: dict[str, SessionState] = {}
         self._miswired: set[str] = set()
         self._stopping = False
         self._tasks: list[asyncio.Task[None]] = []
-        hooks = Hooks(self._state_changed, self._packet, self._digest, self._wait_settled, self._found)
+        hooks = Hooks(
+            self._state_changed, self._packet, self._digest, self._wait_links_discovered, self._found
+        )
         self._sessions = {
             name: Session(
                 name,
@@ -286,25 +288,25 @@ class Controller:
     # ---- questions ----
 
     async def ask(self, switch: str, op: str, index: int) -> bytes:
-        """Puts a question of PacketOutOp_t to a switch; the payload of its answer.
+        """Puts a question of PacketOutOp_t to a switch; the payload of its response.
 
         Raises:
             SwitchError: there is no such switch, this is not its primary controller, or it is gone.
-            TimeoutError: no answer came.
+            TimeoutError: no response came.
         """
         session = self._sessions.get(switch)
         if session is None:
             raise SwitchError(switch, "the topology has no such switch")
         key = (switch, REASON_OF[op], index)
-        answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self._asked.setdefault(key, []).append(answer)
+        response: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._asked.setdefault(key, []).append(response)
         try:
             session.packet_out(op, index)
-            return await asyncio.wait_for(answer, self._timing.ask_s)
+            return await asyncio.wait_for(response, self._timing.ask_s)
         except asyncio.TimeoutError:
             raise TimeoutError(f"{switch}: no answer to {op} {index}") from None
         finally:
-            self._asked[key].remove(answer)
+            self._asked[key].remove(response)
             if not self._asked[key]:
                 del self._asked[key]
 
@@ -316,10 +318,10 @@ class Controller:
             self._heard(switch, index, packet.payload)
             return
         if reason == REASON_OF[_QUESTION]:
-            self._answers.heard(switch, index)
-        for answer in self._asked.get((switch, reason, index), ()):
-            if not answer.done():
-                answer.set_result(packet.payload)
+            self._liveness.heard(switch, index)
+        for response in self._asked.get((switch, reason, index), ()):
+            if not response.done():
+                response.set_result(packet.payload)
 
     # ---- faulty paths ----
 
@@ -346,16 +348,16 @@ class Controller:
         if problem is not None and problem not in self._miswired:
             self._miswired.add(problem)
             self._on_event(Event("miswired", switch, problem))
-        if self._down or not self._settled.is_set():
+        if self._down or not self._links_discovered.is_set():
             self._links_changed()
 
-    def links_settled(self) -> None:
+    def links_discovered(self) -> None:
         """Says that no more need be known of the links before the entries of running switches are changed."""
-        self._settled.set()
+        self._links_discovered.set()
 
-    async def _wait_settled(self, session: Session) -> None:
+    async def _wait_links_discovered(self, session: Session) -> None:
         self._probe_now(session.name)
-        await self._settled.wait()
+        await self._links_discovered.wait()
 
     def _able(self) -> AbstractSet[str]:
         """The switches that send and show probes for this controller, in their order."""
@@ -369,7 +371,7 @@ class Controller:
 
     async def _watch_links(self) -> None:
         if not self.topology.links:
-            self._settled.set()
+            self._links_discovered.set()
         clock = asyncio.get_running_loop().time
         due_s = clock()
         while True:
@@ -378,10 +380,10 @@ class Controller:
             backup = {name: s for name, s in self._sessions.items() if s.state is SessionState.BACKUP}.keys()
             able = self._able()
             self._claim(backup)
-            index, late = self._answers.round(able)
+            index, late = self._liveness.round(able)
             if able:
-                self._tell_lag(lag_s)
-            self._tell_late(late, clock())
+                self._report_lag(lag_s)
+            self._report_late(late, clock())
             # nothing is known of links at switches that another controller has
             for probe in self._monitor.round(able, late.keys() | backup):
                 self._send(probe.switch, "SEND", probe.port, probe.frame)
@@ -410,7 +412,7 @@ class Controller:
         with contextlib.suppress(SwitchError):
             self._sessions[switch].packet_out(op, index, payload)
 
-    def _tell_lag(self, lag_s: float) -> None:
+    def _report_lag(self, lag_s: float) -> None:
         """Tells that this process did not get to run in time; answers that wait are read after this round, so
         no link is judged by it.
         """
@@ -418,7 +420,7 @@ class Controller:
             text = f"the controller ran {lag_s:.1f} s late; no link was judged meanwhile"
             self._on_event(Event(LATE, CONTROLLER, text, {"late_s": round(lag_s, 3)}))
 
-    def _tell_late(self, late: Mapping[str, int], now_s: float) -> None:
+    def _report_late(self, late: Mapping[str, int], now_s: float) -> None:
         """Tells, once it is over, how long a switch did not answer in time."""
         for name in late:
             self._late.setdefault(name, now_s - self._timing.interval_s * late[name])
@@ -452,5 +454,5 @@ class Controller:
                 self._on_event(Event("link-up", name, f"{name}: link up"))
             self._faulty.look()
             self._rewrite(self._sessions)
-        if self._monitor.settled:
-            self._settled.set()
+        if self._monitor.discovered:
+            self._links_discovered.set()

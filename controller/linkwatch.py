@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which links are dead, by LLDP frames that the controller sends over every link both ways; without a clock.
+"""Detects dead links by LLDP probes over every link in both directions; counts rounds, has no clock.
 
 Every round a probe leaves each end of each link, and should have come in at the other end before the next
 round. A direction is dead after `missed` rounds without, and alive with the next probe that comes in; a link
@@ -74,7 +74,7 @@ class Probe:
 
 
 class LinkMonitor:
-    """What is known of every link."""
+    """The state of every link, judged by probes."""
 
     def __init__(self, topology: Topology, missed: int) -> None:
         self._missed = missed
@@ -83,10 +83,10 @@ class LinkMonitor:
             self._peers[link.a, link.a_port] = (link.b, link.b_port)
             self._peers[link.b, link.b_port] = (link.a, link.a_port)
         self._directions = {end: _Direction() for end in self._peers}
-        self._around: dict[str, list[_End]] = {}
+        self._senders_at: dict[str, list[_End]] = {}
         for sender, receiver in self._peers.items():
             for name in {sender[0], receiver[0]}:
-                self._around.setdefault(name, []).append(sender)
+                self._senders_at.setdefault(name, []).append(sender)
         self._seen: set[str] = set()
         self._rounds = 0
         self._number = 0
@@ -98,7 +98,7 @@ class LinkMonitor:
         return self._missed + max(self._late)
 
     def round(self, connected: AbstractSet[str], late: AbstractSet[str] = frozenset()) -> list[Probe]:
-        """Ends a round and starts the next: the probes to send now.
+        """Completes a round and starts the next: the probes to send now.
 
         Args:
             connected: the switches that send and show probes. What leads to any other is not sent: a switch
@@ -125,7 +125,7 @@ class LinkMonitor:
 
     def again(self, switch: str, connected: AbstractSet[str]) -> list[Probe]:
         """Probes over the links of a switch that has just come, as in `round`; they count as the round's."""
-        ends = [end for end in self._around.get(switch, ()) if {end[0], self._peers[end][0]} <= connected]
+        ends = [end for end in self._senders_at.get(switch, ()) if {end[0], self._peers[end][0]} <= connected]
         return [Probe(*end, lldp.encode(*end, self._number)) for end in ends]
 
     def heard(self, switch: str, port: int, frame: bytes) -> str | None:
@@ -153,15 +153,15 @@ class LinkMonitor:
         return frozenset([*dead, *(self._peers[end] for end in dead)])
 
     @property
-    def settled(self) -> bool:
-        """Whether each direction was found alive or dead, or waits for a switch that is not there."""
+    def discovered(self) -> bool:
+        """Whether each direction is known to be alive or dead, or waits for an unconnected switch."""
         known = all(direction.known for direction in self._directions.values())
         return known or self._rounds > self._missed + 2
 
 
 @dataclass(slots=True)
 class _Asked:
-    """A switch that is asked every round: since when in a row it has not answered, and whether it has now."""
+    """A switch that is queried every round: rounds in a row without a response; whether this one has one."""
 
     answered: bool = False
     silent: int = 0
@@ -169,21 +169,21 @@ class _Asked:
 
 @dataclass(slots=True)
 class Liveness:
-    """Which switches keep up: each is asked something every round, and should have answered by the next."""
+    """Which switches respond in time: each is queried every round, and should respond before the next."""
 
     silent: int
     _asked: dict[str, _Asked] = field(default_factory=dict)
     _index: int = 0
 
     def round(self, connected: AbstractSet[str]) -> tuple[int, dict[str, int]]:
-        """Ends a round and starts the next.
+        """Completes a round and starts the next.
 
         Args:
-            connected: the switches that are asked now.
+            connected: the switches that are queried now.
 
         Returns:
-            the number that questions and answers of the next round bear, and the switches that were late in
-            the one that ends, with the rounds for which they have been. Those that have hung are not late.
+            the index of queries and responses of the next round, and the switches that were late in the last
+            one, with the rounds for which they have been. A switch that hangs is not late.
         """
         late = {}
         # who has gone meanwhile is not late: that is the connection's matter
@@ -198,7 +198,7 @@ class Liveness:
         return self._index, late
 
     def heard(self, switch: str, index: int) -> None:
-        """Notes an answer; one to a question of an earlier round shows nothing of this one."""
+        """Notes a response; those to queries of earlier rounds are ignored."""
         if index == self._index and switch in self._asked:
             self._asked[switch].answered = True
 

@@ -71,8 +71,8 @@ class Hooks:
     state: the session, after its state changed, or its switch was reconciled again (still READY)
     packet: switch name and a packet-in
     digest: a message of the data plane, which is acknowledged afterwards
-    settled: a session, waited for before the entries of its switch, which already runs the program, are first
-        changed
+    links_discovered: a session; awaited before the entries of its switch, which already runs the program,
+        are first changed
     found: switch name and what such a switch holds, where its program has digests: what an earlier controller
         did about them
     """
@@ -80,7 +80,7 @@ class Hooks:
     state: Callable[[Session], None]
     packet: Callable[[str, P4PacketIn], None]
     digest: Callable[[DigestMessage], None]
-    settled: Callable[[Session], Awaitable[None]]
+    links_discovered: Callable[[Session], Awaitable[None]]
     found: Callable[[str, list[p4r.Entity]], None]
 
 
@@ -243,7 +243,7 @@ class Session:
             program = self._program = self._load(self._intent.program)
             if not self._synced and await client.cookie() == program.cookie:
                 self.carries = True
-                await self._hooks.settled(self)
+                await self._hooks.links_discovered(self)
                 if program.p4info.digests:
                     self._hooks.found(self.name, await read_all(client, program))
             wanted = self._intent

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a BMv2 switch has no options for on its command line, and what it tells by Thrift alone.
+"""Sets and reads by Thrift what a BMv2 switch has no option or P4Runtime call for.
 
-BMv2 counts packets, for each priority by itself. So data has a rate and control frames have none: they are
-small and go first, and would take as much of it as full ones. What goes round in the switch has one, too:
-RLB's recirculation that of a link, as on the other targets, and data that waits for a paused port
-(p4src/pfc) WAITING_FACTOR times that of the fastest port, at least WAITING_PPS: the faster, the sooner a port
-has its next packet when it is opened, and the more of a processor it costs.
+BMv2 limits packets per second, for each priority by itself. Data has a rate limit and control frames have
+none: they are small, have priority, and would count as full packets. Recirculated packets have a limit, too:
+RLB's that of a link, as on the other targets; data that waits for a paused port (p4src/pfc) has
+WAITING_FACTOR times that of the fastest port, at least WAITING_PPS. A higher limit delivers the next packet
+sooner after a resume, and takes more CPU time.
 """
 
 from __future__ import annotations

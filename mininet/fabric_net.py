@@ -47,7 +47,7 @@ class P4Switch(Switch):
         self.process = self._starter(self.plan)
 
     def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803 - Mininet's name
-        """Ends the process."""
+        """Stops the process."""
         if self.process is not None:
             self.process.end()
         super().stop(deleteIntfs)

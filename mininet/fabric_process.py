@@ -101,7 +101,7 @@ class FabricProcess:
 
 
 def end_all(processes: Iterable[FabricProcess]) -> None:
-    """Ends many at once: all are asked before any is waited for."""
+    """Stops many at once: sends SIGTERM to all before it waits for any."""
     processes = list(processes)
     for process in processes:
         process.ask_to_end()

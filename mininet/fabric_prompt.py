@@ -86,9 +86,9 @@ class Prompt(CLI):
 
     def _watch(self) -> None:
         while not self._leaving.is_set():
-            self._try(self._run.watch.turn, self.failures)
+            self._run_command(self._run.watch.poll, self.failures)
 
-    def _try(self, act: Callable[[], object], failures: list[str] | None = None) -> bool:
+    def _run_command(self, act: Callable[[], object], failures: list[str] | None = None) -> bool:
         """Whether it was done; else the problem is said."""
         try:
             act()
@@ -109,7 +109,7 @@ class Prompt(CLI):
         if not links:
             error(f"no link between {arguments[0]} and {arguments[1]}\n")
         for link in links:
-            if self._try(partial(self._run.links.set_state, link, arguments[2])) and arguments[2] == "down":
+            if self._run_command(partial(self._run.links.set_state, link, arguments[2])) and arguments[2] == "down":
                 output(dead_link(link.name, Timing()))
 
     def do_iperf(self, line: str) -> None:
@@ -123,7 +123,7 @@ class Prompt(CLI):
         # Mininet's own command waits for a line that newer versions of iperf do not print
         listener = server.popen(["iperf", "-s"], stdout=DEVNULL, stderr=DEVNULL)
         try:
-            self._try(partial(_wait_listening, server.pid, IPERF_PORT))
+            self._run_command(partial(_wait_listening, server.pid, IPERF_PORT))
             output(client.cmd(f"iperf -f m -t {IPERF_S} -c {server.IP()}"))
         finally:
             listener.terminate()
@@ -131,7 +131,7 @@ class Prompt(CLI):
 
     def do_traffic(self, _line: str) -> None:
         """Run the experiment's flows, show what came of them, and keep it."""
-        self._try(self._traffic)
+        self._run_command(self._traffic)
 
     def _traffic(self) -> None:
         if not self._run.job.flows:

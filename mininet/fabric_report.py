@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run says: JSON lines for the program that started it or plain lines for people, and why it failed.
+"""What a run says: JSON lines for the program that started it or as_text lines for people, and why it failed.
 
 FabricError        the run failed: exit 1
   InputError       the job, or this machine, does not allow the run: exit 2
@@ -30,9 +30,9 @@ class FabricReport:
     Both methods raise FabricError when nobody reads it any more: then whoever started the run is gone.
     """
 
-    def __init__(self, *, plain: bool) -> None:
-        """`plain`: lines for people; those for programs would only disturb a prompt."""
-        self._plain = plain
+    def __init__(self, *, as_text: bool) -> None:
+        """`as_text`: lines for people; those for programs would only disturb a prompt."""
+        self._as_text = as_text
 
     def phase(self, name: str, **numbers: int) -> None:
         """A phase begins, or has come this far."""
@@ -45,7 +45,7 @@ class FabricReport:
 
     def _say(self, text: str, line: dict[str, object]) -> None:
         try:
-            print(text if self._plain else json.dumps(line), flush=True)
+            print(text if self._as_text else json.dumps(line), flush=True)
         except BrokenPipeError as error:
             # Python would try once more at its end
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -241,5 +241,5 @@ class Run:
         return {"switches": counts, "traffic_ns": traffic_ns, "in_program": self.job.target == BMV2}
 
     def down(self) -> None:
-        """Ends all processes in order; the network goes with its namespaces."""
+        """Stops all processes in order; the network disappears with its namespaces."""
         end_all(self._processes)

@@ -16,7 +16,7 @@ from fabric_net import FabricNet
 from fabric_plan import host_interface
 from fabric_process import FabricProcess
 from fabric_report import FabricError, FabricReport
-from fabric_watch import TURN_S, ProcessMonitor
+from fabric_watch import POLL_S, ProcessMonitor
 
 from tailrace.hosts.driver.job import HostJob, HostsJob
 from tailrace.hosts.flows.paths import PathList
@@ -125,8 +125,8 @@ class FabricTraffic:
             if self._done != shown:
                 shown = self._done
                 report.phase("traffic", done=shown, flows=self._flows)
-            next_s = (waiting[0].at_ns - now_ns) / 1e9 if waiting else TURN_S
-            self._watch.turn(max(0.0, min(TURN_S, next_s)))
+            next_s = (waiting[0].at_ns - now_ns) / 1e9 if waiting else POLL_S
+            self._watch.poll(max(0.0, min(POLL_S, next_s)))
             poll()
         result: dict[str, Any] = json.loads(self._result.read_text())
         return result

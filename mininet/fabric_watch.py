@@ -15,7 +15,7 @@ from typing import Any
 from fabric_process import FabricProcess
 from fabric_report import FabricError
 
-TURN_S = 0.1
+POLL_S = 0.1
 """How often processes are looked at that say nothing."""
 
 _READ_BYTES = 1 << 16
@@ -60,11 +60,11 @@ class ProcessMonitor:
                 if key.data.process is process:
                     self._selector.unregister(key.fileobj)
 
-    def turn(self, timeout_s: float = TURN_S) -> None:
-        """Waits for something to be said, hands it on, and looks at the guarded processes.
+    def poll(self, timeout_s: float = POLL_S) -> None:
+        """Waits for output of the processes, handles it, and checks the guarded processes.
 
         Raises:
-            FabricError: one of them has ended, or somebody talks nonsense. The next turn looks at the others.
+            FabricError: one of them has ended, or a message is malformed. The next call checks the rest.
         """
         with self._lock:
             for key, _ in self._selector.select(timeout_s):
@@ -77,16 +77,16 @@ class ProcessMonitor:
                     raise FabricError(process.epitaph())
 
     def wait(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:
-        """Takes turns until `done`.
+        """Polls until `done`.
 
         Raises:
-            FabricError: as `turn`, or `what` does not happen in time.
+            FabricError: as `poll`, or `what` does not happen in time.
         """
         deadline = time.monotonic() + timeout_s
         while not done():
             if time.monotonic() > deadline:
                 raise FabricError(f"{what} after {timeout_s:.0f} s")
-            self.turn()
+            self.poll()
 
     def _hear_out(self, process: FabricProcess) -> None:
         """Reads the rest of what a process has said that has ended."""

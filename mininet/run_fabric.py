@@ -96,7 +96,7 @@ def _run(path: Path, job: Job, folder: Path, results: socket.socket | None, *, p
     """What happens in the sandbox."""
     from fabric_run import Run
 
-    report = FabricReport(plain=prompt)
+    report = FabricReport(as_text=prompt)
     run = Run(path, job, folder, report)
     try:
         net = run.up()

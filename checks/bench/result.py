@@ -47,10 +47,10 @@ class BenchResult:
 
     def as_json(self) -> dict[str, object]:
         """The row of bench.json: the fields, whether the goal was met, and the spread of the runs."""
-        row: dict[str, object] = asdict(self) | {"met": self.goal_met(), "quiet": self.quiet()}
+        row: dict[str, object] = asdict(self) | {"met": self.reaches_goal(), "quiet": self.quiet()}
         return row | ({"min": min(self.runs), "max": max(self.runs)} if self.runs else {})
 
-    def goal_met(self) -> bool | None:
+    def reaches_goal(self) -> bool | None:
         """Whether the goal was reached; None without a goal."""
         if self.goal is None:
             return None
@@ -80,7 +80,7 @@ def _verdict(result: BenchResult) -> str:
     if result.goal is None:
         return ""
     sign = ">=" if result.better == "more" else "<="
-    return f"{sign}{_number(result.goal)} {'yes' if result.goal_met() else 'NO'}"
+    return f"{sign}{_number(result.goal)} {'yes' if result.reaches_goal() else 'NO'}"
 
 
 def _beside(figure: Beside | None) -> str:

@@ -72,7 +72,7 @@ class ChaosRun(Run):
             raise FabricError(f"{packets} packets out of order")
         while subprocess.run([TAILRACE, "diff"], capture_output=True, check=False).returncode:
             check_time("not all entries are restored")
-            self.watch.turn()
+            self.watch.poll()
 
     def _fault(self, rng: random.Random) -> tuple[FaultStep, FaultStep]:
         """A fault and its repair, both of which may be repeated."""
@@ -130,7 +130,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         options.out.mkdir(parents=True, exist_ok=True)
         write_job(job, file)
         folder = make_run_dir()
-        run = partial(ChaosRun, file, job, folder, FabricReport(plain=True))
+        run = partial(ChaosRun, file, job, folder, FabricReport(as_text=True))
         code = run_sandboxed(lambda: run().rounds(options.minutes), folder)
     except (FabricError, Error, OSError) as error:
         print(f"soak.chaos: {' '.join(str(error).split())}", file=sys.stderr)

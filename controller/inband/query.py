@@ -87,7 +87,7 @@ class PrimaryQueryClient:
         self.close()
 
     def close(self) -> None:
-        """Ends the stream, and with it the role."""
+        """Closes the stream, and with it the role."""
         run_at_once(self._client.close())
 
     def ask(self, switch: str, op: str, indices: Sequence[int]) -> Iterator[tuple[int, bytes]]:

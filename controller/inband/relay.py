@@ -43,7 +43,7 @@ from tailrace.spec.schema import KeyProblemError, convert
 
 
 class RelayError(ControllerError):
-    """The socket of the running controller does not do as it should."""
+    """The socket of the running controller does not work."""
 
 
 READ_OPS = frozenset(REASON_OF)
@@ -74,8 +74,8 @@ _SOCKET_MODE = 0o600
 _CLIENT_TIMEOUT_S = 10.0
 
 
-_ACCEPT_TURNS = 8
-"""Turns of the event loop after which every accepted connection has its handler, with room to spare."""
+_ACCEPT_ITERATIONS = 8
+"""Iterations of the event loop after which every accepted connection has its handler, with a margin."""
 
 
 class RelayServer:
@@ -125,7 +125,7 @@ class RelayServer:
         # and is lost with its descriptor where the server closes before
         for listening in self._server.sockets:
             asyncio.get_running_loop().remove_reader(listening.fileno())
-        for _ in range(_ACCEPT_TURNS):
+        for _ in range(_ACCEPT_ITERATIONS):
             await asyncio.sleep(0)
         self._server.close()
         for writer in tuple(self._clients):
@@ -142,7 +142,7 @@ class RelayServer:
         self._clients.add(writer)
         try:
             while line := await reader.readline():
-                if not await self._answer(line, writer):
+                if not await self._serve_request(line, writer):
                     break
         except (ConnectionError, ValueError):
             return  # the client went away, or its line is longer than any request
@@ -150,7 +150,7 @@ class RelayServer:
             self._clients.discard(writer)
             writer.close()
 
-    async def _answer(self, line: bytes, writer: asyncio.StreamWriter) -> bool:
+    async def _serve_request(self, line: bytes, writer: asyncio.StreamWriter) -> bool:
         """Serves one request. Returns whether the connection may go on."""
         try:
             request = _parse_request(line)
@@ -167,8 +167,8 @@ class RelayServer:
 
         async def one(index: int) -> None:
             async with slots:
-                answer = await self._ask_one(request.switch, request.op, index)
-            await _send(writer, answer)
+                response = await self._ask_one(request.switch, request.op, index)
+            await _send(writer, response)
 
         tasks = [asyncio.create_task(one(index)) for index in request.indices]
         try:
@@ -202,7 +202,7 @@ class RelayServer:
 
 
 class RelayClient:
-    """The other end, for a command that runs once: blocking."""
+    """A blocking client, for a command that runs once."""
 
     def __init__(self, path: Path) -> None:
         """Connects. Raises RelayError when no controller listens there."""
@@ -225,7 +225,7 @@ class RelayClient:
         self.close()
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Closes the connection."""
         self._lines.close()
         self._socket.close()
 
@@ -244,18 +244,18 @@ class RelayClient:
             NoResponseError: the switch did not answer for an index.
             RelayError: the request was refused or the connection broke.
         """
-        for answer in self._answers({"switch": switch, "op": op, "indices": list(indices)}):
-            yield _payload_of(answer, switch)
+        for response in self._responses({"switch": switch, "op": op, "indices": list(indices)}):
+            yield _payload_of(response, switch)
 
     def down(self) -> frozenset[tuple[str, int]]:
         """Both ends of every link that is down, as (switch, port). Raises RelayError."""
-        ends = [end for answer in self._answers({"op": DOWN}) for end in answer.get("down", ())]
+        ends = [end for response in self._responses({"op": DOWN}) for end in response.get("down", ())]
         return frozenset((str(switch), int(port)) for switch, port in ends)
 
     def suppressed(self) -> tuple[SuppressedLeft, ...]:
         """The suppressed paths. Raises RelayError."""
-        answers = self._answers({"op": SUPPRESSED})
-        paths = [path for answer in answers for path in answer.get("suppressed", ())]
+        responses = self._responses({"op": SUPPRESSED})
+        paths = [path for response in responses for path in response.get("suppressed", ())]
         return tuple((str(switch), int(port), int(left_ns)) for switch, port, left_ns in paths)
 
     def cells(self, switch: str, register: str) -> list[int]:
@@ -266,33 +266,33 @@ class RelayClient:
         """
         request = {"switch": switch, "op": REGISTER, "register": register}
         cells: list[int] = []
-        for answer in self._answers(request):
-            if "error" in answer:
-                raise RelayError(str(answer["error"]))
-            cells += answer.get("cells", ())
+        for response in self._responses(request):
+            if "error" in response:
+                raise RelayError(str(response["error"]))
+            cells += response.get("cells", ())
         return cells
 
-    def _answers(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _responses(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
         try:
             self._socket.sendall(json.dumps(request).encode() + b"\n")
-            while not (answer := self._receive()).get("done"):
-                yield answer
+            while not (response := self._receive()).get("done"):
+                yield response
         except OSError as error:
             raise RelayError(f"{self.path}: the controller went away: {error.strerror or error}") from error
 
     def _receive(self) -> dict[str, Any]:
         line = self._lines.readline()
         try:
-            answer = json.loads(line)
+            response = json.loads(line)
         except ValueError as error:
             raise RelayError(f"{self.path}: the controller went away") from error
-        if not isinstance(answer, dict):
+        if not isinstance(response, dict):
             raise RelayError(f"{self.path}: this is not a controller's socket")
-        return answer
+        return response
 
 
-def _payload_of(answer: dict[str, Any], switch: str) -> tuple[int, bytes]:
-    error, index = answer.get("error"), answer.get("index")
+def _payload_of(response: dict[str, Any], switch: str) -> tuple[int, bytes]:
+    error, index = response.get("error"), response.get("index")
     if error is not None and index is None:
         raise RelayError(str(error))
     if error is not None:
@@ -300,7 +300,7 @@ def _payload_of(answer: dict[str, Any], switch: str) -> tuple[int, bytes]:
         raise NoResponseError(
             switch, text[len(prefix) :] if text.startswith(prefix) else f"{text} (index {index})"
         )
-    return int(str(index)), bytes.fromhex(str(answer.get("payload", "")))
+    return int(str(index)), bytes.fromhex(str(response.get("payload", "")))
 
 
 class _Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -17,7 +17,7 @@ from typing import Any
 from finsy.proto import p4r
 
 from tailrace.controller.inspect.node import InspectedSwitch
-from tailrace.controller.inspect.tables import call_text, plain_action, read_entries, row_of
+from tailrace.controller.inspect.tables import action_and_params, call_text, read_entries, row_of
 from tailrace.p4rt.values import SwitchPort, Value, number_of, sort_key
 from tailrace.p4rt.view import TableView
 from tailrace.tables.listing import Column, Listing, Row, in_order
@@ -105,7 +105,9 @@ def _selectors(node: InspectedSwitch) -> Iterator[Row]:
         pattern = p4r.ActionProfileMember(action_profile_id=profile.preamble.id)
         entities = node.connection.read([p4r.Entity(action_profile_member=pattern)])
         members = {
-            entity.action_profile_member.member_id: plain_action(node, entity.action_profile_member.action)
+            entity.action_profile_member.member_id: action_and_params(
+                node, entity.action_profile_member.action
+            )
             for entity in entities
         }
         name = node.program.profiles.shown(profile.preamble.id)

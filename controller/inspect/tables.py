@@ -97,21 +97,21 @@ def action_of(node: InspectedSwitch, action: p4r.TableAction) -> tuple[str | Non
     """Name and arguments of what an entry does; members and groups of a profile count as arguments."""
     which = action.WhichOneof("type")
     if which == "action":
-        return plain_action(node, action.action)
+        return action_and_params(node, action.action)
     if which == "action_profile_member_id":
         return "member", {"member": action.action_profile_member_id}
     if which == "action_profile_group_id":
         return "group", {"group": action.action_profile_group_id}
     if which == "action_profile_action_set":
         choices = [
-            (plain_action(node, choice.action), choice.weight)
+            (action_and_params(node, choice.action), choice.weight)
             for choice in action.action_profile_action_set.action_profile_actions
         ]
         return "one of", {"choices": tuple(call_text(call, weight) for call, weight in choices)}
     return None, {}
 
 
-def plain_action(node: InspectedSwitch, action: p4r.Action) -> tuple[str, dict[str, Value]]:
+def action_and_params(node: InspectedSwitch, action: p4r.Action) -> tuple[str, dict[str, Value]]:
     """Name and arguments of an action."""
     view = node.program.actions.get(action.action_id)
     if view is None:

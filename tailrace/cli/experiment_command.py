@@ -69,7 +69,7 @@ class ResultOutput:
         Raises:
             SpecError: there is no such column.
         """
-        if self.view.form is not OutputFormat.JSON:
+        if self.view.format is not OutputFormat.JSON:
             arranged(Listing("results", possible_columns(axes), ()), self.view)
 
     def show(self, listing: Listing, document: str) -> None:
@@ -78,7 +78,7 @@ class ResultOutput:
         Raises:
             SpecError: there is no such column.
         """
-        if self.view.form is OutputFormat.JSON:
+        if self.view.format is OutputFormat.JSON:
             sys.stdout.write(document)
         elif listing.rows:
             show(listing, self.view)

@@ -105,7 +105,7 @@ def _terminable() -> Iterator[None]:
     is raised again then, a moment later.
     """
     lost: list[BaseException] = []
-    tell = sys.unraisablehook
+    original_hook = sys.unraisablehook
     numbers = [signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         numbers.append(signal.SIGHUP)
@@ -124,7 +124,7 @@ def _terminable() -> Iterator[None]:
             lost.append(about.exc_value)
             signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
         else:
-            tell(about)
+            original_hook(about)
 
     try:
         before = {number: signal.signal(number, end) for number in numbers}
@@ -136,7 +136,7 @@ def _terminable() -> Iterator[None]:
     try:
         yield
     finally:
-        sys.unraisablehook = tell
+        sys.unraisablehook = original_hook
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)

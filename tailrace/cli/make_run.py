@@ -102,10 +102,10 @@ def _with_flowlets(spec: str) -> str:
     keys = ["gap"] if _name(spec) == FLOWLETS else []
     if _stretches(spec) and "t" not in parse(spec).options:
         keys.append("train")
-    return _filled_in(spec, {key: usual[key] for key in keys})
+    return _with_defaults(spec, {key: usual[key] for key in keys})
 
 
-def _filled_in(spec: str, usual: Mapping[str, str]) -> str:
+def _with_defaults(spec: str, usual: Mapping[str, str]) -> str:
     """A scheme with options that it does not have yet."""
     for key, value in usual.items():
         if key not in parse(spec).options:
@@ -142,7 +142,7 @@ def _completed(spec: str) -> str:
     """A scheme in a network with PFC, with what nobody said otherwise."""
     usual = _of(LOSSLESS)[LOSSLESS]
     keys = ("queue", "variant", "margin") if _name(spec) == LOSSLESS else ("queue",)
-    return _filled_in(spec, {key: usual[key] for key in keys})
+    return _with_defaults(spec, {key: usual[key] for key in keys})
 
 
 def _schemes(given: Mapping[str, str], *, prompt: bool) -> list[str]:

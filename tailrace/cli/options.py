@@ -57,7 +57,7 @@ ElectionId = Annotated[
         metavar="N",
         min=1,
         max=MOST_ELECTION_ID,
-        help="Higher than others': the right to write.",
+        help="The highest election id may write.",
     ),
 ]
 
@@ -134,7 +134,7 @@ _INSPECT: dict[str, Any] = {
             "--rounds",
             metavar="N",
             min=1,
-            help="End --watch after N readings.",
+            help="Stop --watch after N readings.",
             rich_help_panel=_WHERE_PANEL,
             show_default=False,
         ),
@@ -222,9 +222,9 @@ _DEFAULTS: dict[str, Any] = {"output": OutputFormat.TABLE, "json": False, "devic
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How listings are shown: the form, which columns (none: all), and by which they are sorted."""
+    """How listings are shown: output format, columns (none: all), and the column to sort by."""
 
-    form: OutputFormat = OutputFormat.TABLE
+    format: OutputFormat = OutputFormat.TABLE
     columns: tuple[str, ...] = ()
     sort_by: str | None = None
 
@@ -258,15 +258,15 @@ def _view(given: dict[str, Any]) -> View:
     """What the options of `_VIEW` say, which are taken out.
 
     Raises:
-        SpecError: --json and another form.
+        SpecError: --json and another output format.
     """
     from tailrace.spec import SpecError
 
-    form, json = given.pop("output"), given.pop("json")
-    if json and form not in (OutputFormat.TABLE, OutputFormat.JSON):
-        raise SpecError(f"--json and -o {form.value} contradict each other; give one")
+    output, json = given.pop("output"), given.pop("json")
+    if json and output not in (OutputFormat.TABLE, OutputFormat.JSON):
+        raise SpecError(f"--json and -o {output.value} contradict each other; give one")
     names = [name.strip() for name in (given.pop("columns") or "").split(",")]
-    return View(OutputFormat.JSON if json else form, tuple(filter(None, names)), given.pop("sort_by"))
+    return View(OutputFormat.JSON if json else output, tuple(filter(None, names)), given.pop("sort_by"))
 
 
 def with_view(command: Callable[..., None]) -> Callable[..., None]:
@@ -306,7 +306,7 @@ def with_inspect(command: Callable[..., None]) -> Callable[..., None]:
 def with_signature(
     wrapper: Callable[..., None], command: Callable[..., None], replaced: str, options: dict[str, Any]
 ) -> Callable[..., None]:
-    """Shows typer the command's of_command parameters and the options instead of the one that bundles them."""
+    """Shows typer the parameters of the command and the options, not the parameter that bundles them."""
     of_command = inspect.signature(command, eval_str=True).parameters
     parameters = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)

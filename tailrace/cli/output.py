@@ -39,17 +39,17 @@ def show(listing: Listing, view: View) -> None:
         SpecError: --columns or --sort-by names no column.
     """
     listing = arranged(listing, view)
-    tell(listing)
-    if view.form in TABLES and sys.stdout.isatty() and listing.rows:
+    print_notes(listing)
+    if view.format in TABLES and sys.stdout.isatty() and listing.rows:
         print_table(TextTable(listing, terminal_width(view)))
         return
-    sys.stdout.write(render(listing, view.form))
-    if view.form in TABLES and not listing.rows:
+    sys.stdout.write(render(listing, view.format))
+    if view.format in TABLES and not listing.rows:
         sys.stderr.write(f"{nothing(listing)}\n")
 
 
-def tell(listing: Listing) -> None:
-    """Notes are no data: they go to standard error."""
+def print_notes(listing: Listing) -> None:
+    """Prints the notes of a listing to standard error."""
     for note in listing.notes:
         sys.stderr.write(f"tailrace: {printable(note)}\n")
 
@@ -61,7 +61,7 @@ def nothing(listing: Listing) -> str:
 
 def terminal_width(view: View) -> int | None:
     """How wide a table may be; None: as wide as it needs to be."""
-    return None if view.form is OutputFormat.WIDE else shutil.get_terminal_size().columns
+    return None if view.format is OutputFormat.WIDE else shutil.get_terminal_size().columns
 
 
 def print_table(table: TextTable) -> None:
@@ -106,25 +106,25 @@ def _column(listing: Listing, name: str, option: str) -> Column:
     raise SpecError(f"{option}: no column {name!r}; {expected(name, known)}")
 
 
-# ---- forms ----
+# ---- output formats ----
 
 
-def render(listing: Listing, form: OutputFormat, at: str | None = None, *, header: bool = True) -> str:
+def render(listing: Listing, output: OutputFormat, at: str | None = None, *, header: bool = True) -> str:
     """A listing as text that ends with a newline, or is empty.
 
     Args:
         listing: what to show.
-        form: how; a table as wide as it needs to be, and none where there are no rows.
+        output: how; a table as wide as it needs to be, and none where there are no rows.
         at: time of the reading, where readings are repeated: JSON then becomes one line a reading.
         header: whether CSV begins with the names of the columns.
     """
-    if form is OutputFormat.CSV:
+    if output is OutputFormat.CSV:
         return _csv(listing, at, header=header)
-    if form in TABLES:
+    if output in TABLES:
         block = unstyled(TextTable(listing).lines()) if listing.rows else ""
         return block if at is None else f"{at}\n{block or nothing(listing)}\n"
     rows = [as_json(listing, row) for row in listing.rows]
-    if form is OutputFormat.JSONL:
+    if output is OutputFormat.JSONL:
         return "".join(_line(row if at is None else {AT: at, **row}) for row in rows)
     return json_text(rows, indent=2) + "\n" if at is None else _line({AT: at, "rows": rows})
 

@@ -103,7 +103,7 @@ def run_papers(
     draw_alone()
     check_scale(scale)
     seeds = seeds_of(seed)
-    if view.form not in (*TABLES, OutputFormat.JSON) or view.columns or view.sort_by:
+    if view.format not in (*TABLES, OutputFormat.JSON) or view.columns or view.sort_by:
         raise SpecError("paper: expected -o table, wide or json; --columns and --sort-by go with paper list")
     display = Display(sys.stderr)
     chosen = select(wanted)
@@ -120,9 +120,9 @@ def run_papers(
             document = run_paper(name, file, planned, scale, out, where, display, again=again, store=kept)
             documents.append(document)
             _draw(document, files_of(out / scale / name, name), display)
-            if view.form in TABLES:
+            if view.format in TABLES:
                 _show(document, view)
-    if view.form is OutputFormat.JSON:
+    if view.format is OutputFormat.JSON:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(documents), indent=1).decode() + "\n")
     if page is not None:
         (write_page if _is_file(page) else write_pages)(documents, out / scale, page)

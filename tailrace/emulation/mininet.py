@@ -214,7 +214,7 @@ def _follow(process: subprocess.Popen[str], report: Report) -> None:
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
-    """Ends the harness if it still runs, politely first: it takes its switches and namespaces down itself."""
+    """Stops the harness if it still runs, by SIGTERM first: it removes its switches and namespaces itself."""
     for number, seconds in _STOP_SIGNALS:
         if process.poll() is not None:
             break

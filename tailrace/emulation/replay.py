@@ -109,7 +109,9 @@ def _by_thrift(saved: SavedTrace) -> Iterator[tuple[str, Callable[[ThriftClient]
             fields = naming.value_sets.named(said.value_set).match
             yield (
                 key,
-                partial(_add_values, said.value_set, [_whole_key(key, m, fields) for m in said.members]),
+                partial(
+                    _add_values, said.value_set, [_concatenated_key(key, m, fields) for m in said.members]
+                ),
             )
 
 
@@ -122,7 +124,7 @@ def _add_values(name: str, values: Sequence[bytes], thrift: ThriftClient) -> Non
         thrift.value_set_add(name, value)
 
 
-def _whole_key(key: str, member: Key, fields: Sequence[p4i.MatchField]) -> bytes:
+def _concatenated_key(key: str, member: Key, fields: Sequence[p4i.MatchField]) -> bytes:
     """A member of a value set as BMv2 takes it: all its fields one after the other."""
     value = bits = 0
     for field in fields:

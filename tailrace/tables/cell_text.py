@@ -47,12 +47,12 @@ def texts_of(listing: Listing) -> list[ColumnTexts]:
         if column.rank < 0
         or (
             not column.data
-            and (not listing.rows or any(_filled(row.get(column.name)) for row in listing.rows))
+            and (not listing.rows or any(_has_value(row.get(column.name)) for row in listing.rows))
         )
     ]
 
 
-def _filled(value: Value) -> bool:
+def _has_value(value: Value) -> bool:
     return value is not None and value not in ((), {})
 
 
@@ -80,7 +80,7 @@ def _is_strong(column: Column, best: Value) -> bool:
 
 def _cell(column: Column, row: Row, unit: Unit | None) -> str:
     """The value, with its interval if there is one."""
-    text = _plain(column, row.get(column.name), unit)
+    text = _value_text(column, row.get(column.name), unit)
     ends = [row.get(name) for name in column.ends]
     numbers = [end for end in ends if isinstance(end, (int, float))]
     if len(numbers) != 2:
@@ -88,11 +88,11 @@ def _cell(column: Column, row: Row, unit: Unit | None) -> str:
     low, high = numbers
     if column.even is not None and low <= column.even <= high:
         text = NONE
-    least, most = _plain(column, low, unit), _plain(column, high, unit)
+    least, most = _value_text(column, low, unit), _value_text(column, high, unit)
     return text if text == least == most else f"{text} ({least}..{most})"
 
 
-def _plain(column: Column, value: Value, unit: Unit | None) -> str:
+def _value_text(column: Column, value: Value, unit: Unit | None) -> str:
     if value is None:
         return ABSENT
     if unit is not None and isinstance(value, (int, float)):

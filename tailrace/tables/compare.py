@@ -175,7 +175,7 @@ def _port_pair(value: SwitchPort, operand: str, *, ordered: bool) -> tuple[Any, 
 
 def parse_number(operand: str) -> int | float:
     """A number, also hexadecimal, with or without a unit of size, time or rate. Raises ValueError."""
-    for read in (_plain_int, float, parse_bytes, parse_time_ns, parse_rate_bps):
+    for read in (_parse_int, float, parse_bytes, parse_time_ns, parse_rate_bps):
         try:
             return read(operand)
         except (UnitError, ValueError):
@@ -183,5 +183,5 @@ def parse_number(operand: str) -> int | float:
     raise ValueError(f"{operand!r} is not a number")
 
 
-def _plain_int(operand: str) -> int:
+def _parse_int(operand: str) -> int:
     return int(operand, 0)

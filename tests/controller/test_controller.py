@@ -96,13 +96,13 @@ def test_controller_restart(start_switch: SwitchStarter) -> None:
         second, _ = controller_of(switches)
         await second.start()
         # nothing ever came in over the link, so all there is to know of it is known after some rounds
-        second.links_settled()
+        second.links_discovered()
         await second.wait_ready(READY_S)
         assert [(False, 0)] * 2 == [(s.pushed, s.report.writes) for s in second.sessions.values()]
         await second.stop()
         other, _ = controller_of(switches, parse_scheme("flowcut:variant=ingress,rtt=5"))
         await other.start()
-        other.links_settled()
+        other.links_discovered()
         await other.wait_ready(READY_S)
         assert not any(s.pushed for s in other.sessions.values())
         # the mode on both; drain thresholds only where hosts are
@@ -137,7 +137,7 @@ def test_backup_takes_over(start_switch: SwitchStarter) -> None:
         with pytest.raises(UnreachableError, match="leaf1: another controller is primary"):
             await second.ask("leaf1", "READ_PORT", 1)
         assert len(await first.ask("leaf1", "READ_PORT", 1)) == 8
-        second.links_settled()
+        second.links_discovered()
         await first.stop()
         await second.wait_ready(READY_S)
         assert [(False, 0)] * 2 == [(session.pushed, session.report.writes) for session in sessions]

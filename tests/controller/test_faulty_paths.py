@@ -69,7 +69,7 @@ def controller_of(
 
 async def ready(controller: Controller) -> None:
     await controller.start()
-    controller.links_settled()
+    controller.links_discovered()
     await controller.wait_ready(READY_S)
 
 
@@ -241,7 +241,7 @@ def test_backup_hears_nothing() -> None:
         await ready(first)
         second, later = controller_of(addresses, FOR_EVER)
         await second.start()
-        second.links_settled()
+        second.links_discovered()
         await until(lambda: all(s.state is SessionState.BACKUP for s in second.sessions.values()))
         await find_faulty(first, leaf, PORT)
         await until(lambda: bool(kinds(heard)))

@@ -102,10 +102,10 @@ class Fabric:
 def test_all_alive(words: str) -> None:
     """In a network without faults nothing is ever down, and all is settled after one round."""
     fabric = Fabric(words)
-    assert not fabric.monitor.settled
+    assert not fabric.monitor.discovered
     for _ in range(2 * MISSED):
         assert frozenset() == fabric.round()
-        assert fabric.monitor.settled
+        assert fabric.monitor.discovered
     assert fabric.problems == []
 
 
@@ -167,9 +167,9 @@ def test_dead_from_the_start() -> None:
     fabric = Fabric("leaf-spine:leaves=2,spines=2,hosts=1,rate=1Gbps")
     fabric.network.link_down("leaf1", "spine1")
     for _ in range(MISSED + 1):
-        assert not fabric.monitor.settled
+        assert not fabric.monitor.discovered
         fabric.round()
-    assert fabric.monitor.settled
+    assert fabric.monitor.discovered
     assert ["leaf1-spine1"] == fabric.names()
 
 
@@ -208,7 +208,7 @@ def test_wrong_wiring() -> None:
     assert monitor.heard("spine1", 1, b"no LLDP") is None
     assert monitor.heard("spine1", 1, lldp.encode("leaf1", 2)) is None
     monitor.round({"leaf1", "leaf2", "spine1", "spine2"})
-    assert not monitor.settled
+    assert not monitor.discovered
 
 
 def test_hosts_cannot_keep_a_link_alive() -> None:

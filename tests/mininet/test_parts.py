@@ -296,7 +296,7 @@ def test_a_process_that_is_forgotten_may_end(tmp_path: Path) -> None:
             watch.forget(process)
         finally:
             process.end()
-        watch.turn(0)
+        watch.poll(0)
 
 
 @pytest.mark.parametrize(("text", "expected"), [("", ""), ("a\n\n  \n", "a"), ("a\nb", "b")])

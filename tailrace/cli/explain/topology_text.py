@@ -41,21 +41,21 @@ def show(topology: Topology, parts: Sequence[str], view: View) -> None:
     Raises:
         SpecError: several parts in a form that has one, or no such column.
     """
-    if view.form is OutputFormat.JSON:
+    if view.format is OutputFormat.JSON:
         if view.columns or view.sort_by:
             raise SpecError("--columns and --sort-by go with tables; JSON has everything")
         sys.stdout.write(as_json(topology, parts))
         return
-    if len(parts) > 1 and view != View(view.form):
+    if len(parts) > 1 and view != View(view.format):
         raise SpecError("--columns and --sort-by go with one part: --show switches, hosts or links")
-    if len(parts) > 1 and view.form not in TABLES:
-        raise SpecError(f"-o {view.form.value} goes with one part: --show switches, hosts or links")
+    if len(parts) > 1 and view.format not in TABLES:
+        raise SpecError(f"-o {view.format.value} goes with one part: --show switches, hosts or links")
     for number, part in enumerate(parts):
         rows = tuple(_MAKERS[part](topology))
         columns = tuple(Column(name, rank=_RANKS.get(name, 0)) for name in rows[0]) if rows else ()
         if number:
             sys.stdout.write("\n")
-        title = f"{len(rows)} {part}" if view.form in TABLES else ""
+        title = f"{len(rows)} {part}" if view.format in TABLES else ""
         output.show(Listing(part, columns, rows, title=title), view)
 
 

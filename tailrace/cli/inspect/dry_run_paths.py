@@ -79,15 +79,15 @@ class DryRunPaths:
         """All ways of a frame. Raises what the dry runs do."""
         start = FrameArrival(self._src.switch, self._src.port, frame)
         self._follow(start)
-        arriving = self._arriving()
+        delivering = self._delivering()
         rows: list[Row] = []
         for place, step in self._steps.items():
             row = self._row(place, step)
             if row not in rows:
                 rows.append(row)
         names = f"{self._src.name} to {self._dst.name}"
-        problems = list(dict.fromkeys(self._problems(start, arriving)))
-        if not problems and start not in arriving:
+        problems = list(dict.fromkeys(self._problems(start, delivering)))
+        if not problems and start not in delivering:
             problems.append(f"loop among {' '.join(dict.fromkeys(place.switch for place in self._steps))}")
         return PathWalk(tuple(rows), tuple(f"{names}: {problem}" for problem in problems))
 
@@ -103,7 +103,7 @@ class DryRunPaths:
                 step.problem = f"more than {MOST_HOPS} frames: not followed further"
             if step.problem is not None:
                 continue
-            self._try(place, step)
+            self._dry_run(place, step)
             for next_place in (sent.place for outcome in step.outcomes for sent in outcome):
                 if next_place in (*way, place):
                     step.problem = _loop((*way, place), next_place)
@@ -120,7 +120,7 @@ class DryRunPaths:
             before = self._steps[before].before
         return way[::-1]
 
-    def _try(self, place: FrameArrival, step: _DryRunNode) -> None:
+    def _dry_run(self, place: FrameArrival, step: _DryRunNode) -> None:
         traces, peers = self._ask(*place), self._topology.ports_of(place.switch)
         if len(traces) >= MOST_OUTCOMES or any(trace.cut for trace in traces):
             step.problem = "more outcomes or steps than the switch lists"
@@ -133,30 +133,30 @@ class DryRunPaths:
         )
         step.drops = tuple(dict.fromkeys(event.reason for event in events if isinstance(event, DropEvent)))
 
-    def _arrives(self, outcome: Sequence[_Sent], arriving: set[FrameArrival]) -> bool:
+    def _is_delivered(self, outcome: Sequence[_Sent], delivering: set[FrameArrival]) -> bool:
         """Whether it brings a copy to the host."""
         return any(
-            sent.place in arriving or (sent.peer is not None and sent.peer.name == self._dst.name)
+            sent.place in delivering or (sent.peer is not None and sent.peer.name == self._dst.name)
             for sent in outcome
         )
 
-    def _arriving(self) -> set[FrameArrival]:
+    def _delivering(self) -> set[FrameArrival]:
         """Where all outcomes bring the frame to the host; the switches next to it are known first."""
-        arriving: set[FrameArrival] = set()
+        delivering: set[FrameArrival] = set()
         left = dict(self._steps)
         while True:
             more = [
                 place
                 for place, step in reversed(left.items())
-                if step.outcomes and all(self._arrives(outcome, arriving) for outcome in step.outcomes)
+                if step.outcomes and all(self._is_delivered(outcome, delivering) for outcome in step.outcomes)
             ]
             if not more:
-                return arriving
-            arriving.update(more)
+                return delivering
+            delivering.update(more)
             for place in more:
                 del left[place]
 
-    def _problems(self, start: FrameArrival, arriving: set[FrameArrival]) -> Iterator[str]:
+    def _problems(self, start: FrameArrival, delivering: set[FrameArrival]) -> Iterator[str]:
         """Why frames do not arrive, at the switches where that is decided."""
         waiting, seen = deque([start]), {start}
         while waiting:
@@ -165,7 +165,7 @@ class DryRunPaths:
             if step.problem is not None:
                 yield step.problem if step.problem.startswith("loop") else f"{place.switch}: {step.problem}"
             for outcome in step.outcomes:
-                if self._arrives(outcome, arriving):
+                if self._is_delivered(outcome, delivering):
                     continue
                 if not outcome:
                     yield f"{place.switch}: {_dropped(step)}"

@@ -29,7 +29,7 @@ MOST_LAYERS = 64
 
 _MOST_CHARACTERS = 200_000
 _HEX = re.compile(r"(0x)?(?P<digits>[0-9A-Fa-f:\s]+)")
-_FORMS = "base 16, a .pcap file, or an expression such as 'Ether()/IP(dst=\"10.0.0.1\")/UDP()'"
+_INPUT_FORMATS = "base 16, a .pcap file, or an expression such as 'Ether()/IP(dst=\"10.0.0.1\")/UDP()'"
 
 
 def read_packets(text: str) -> list[bytes]:
@@ -74,7 +74,7 @@ def _of_expression(text: str) -> bytes:
         made = _packet(tree, _layers())
         return bytes(made if isinstance(made, Packet) else _text(made))
     except (SyntaxError, RecursionError, MemoryError):
-        raise SpecError(f"PACKET {text[:60]!r}: expected {_FORMS}") from None
+        raise SpecError(f"PACKET {text[:60]!r}: expected {_INPUT_FORMATS}") from None
     except SpecError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever Scapy makes of a value that does not fit a field
@@ -142,7 +142,7 @@ def _value(node: ast.expr, layers: dict[str, Callable[..., Packet]]) -> Any:
 
 
 def _bad(node: ast.expr) -> Any:
-    raise SpecError(f"PACKET: {ast.unparse(node)[:40]!r} is no value; expected {_FORMS}")
+    raise SpecError(f"PACKET: {ast.unparse(node)[:40]!r} is no value; expected {_INPUT_FORMATS}")
 
 
 def _number(node: ast.expr) -> int:
@@ -156,4 +156,4 @@ def _text(value: object) -> bytes:
         return value.encode()
     if isinstance(value, bytes):
         return value
-    raise SpecError(f"PACKET: expected {_FORMS}")
+    raise SpecError(f"PACKET: expected {_INPUT_FORMATS}")

@@ -17,7 +17,7 @@ from tailrace.switch.trace.events import Event
 from tailrace.switch.trace.text import INDENT, Line, lines, shown_step
 
 _PS_PER_US = 1000 * PS_PER_NS
-_SHOWN_OTHERS = 4
+_MOST_SHOWN = 4
 """Other packets that are named; the rest is counted."""
 
 _BRIEF = (
@@ -192,7 +192,7 @@ def _overtaken(sent: Transmission) -> Iterator[Line]:
         "choice",
         f"overtaken by {_count(len(overtaking), 'packet')} of its flow:",
     )
-    for packet in overtaking[:_SHOWN_OTHERS]:
+    for packet in overtaking[:_MOST_SHOWN]:
         again = ", a retransmission" if packet.again else ""
         way = "the same path" if packet.path == sent.path else " > ".join(packet.path)
         assert sent.delivered_ps is not None
@@ -204,8 +204,8 @@ def _overtaken(sent: Transmission) -> Iterator[Line]:
                 f"{_us(sent.delivered_ps - packet.delivered_ps)} earlier, {way}"
             ),
         )
-    if len(overtaking) > _SHOWN_OTHERS:
-        yield _INSIDE + 1, "choice", f"and {len(overtaking) - _SHOWN_OTHERS} more"
+    if len(overtaking) > _MOST_SHOWN:
+        yield _INSIDE + 1, "choice", f"and {len(overtaking) - _MOST_SHOWN} more"
 
 
 def _hop(hop: Hop, full: bool) -> Iterator[Line]:
@@ -268,7 +268,7 @@ def _queue(queue: InQueue, hop: Hop) -> Iterator[Line]:
 
 def _named(queue: InQueue) -> str:
     counts = Counter(f"{entry.packet} (priority {entry.priority})" for entry in queue.passed)
-    shown = dict(list(counts.items())[:_SHOWN_OTHERS])
+    shown = dict(list(counts.items())[:_MOST_SHOWN])
     names = ", ".join(name if count == 1 else f"{count} times {name}" for name, count in shown.items())
     more = queue.passed_by - sum(shown.values())
     return f"{names}, and {more} more" if more else names

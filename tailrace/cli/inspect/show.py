@@ -19,7 +19,7 @@ import typer
 from tailrace.cli.errors import DONE
 from tailrace.cli.inspect.network import InspectedNetwork, SwitchSource, find
 from tailrace.cli.options import InspectOptions, SourceOptions
-from tailrace.cli.output import TABLES, arranged, console, nothing, render, tell, terminal_width
+from tailrace.cli.output import TABLES, arranged, console, nothing, print_notes, render, terminal_width
 from tailrace.cli.output import show as show_once
 from tailrace.spec import SpecError
 from tailrace.tables.listing import Listing
@@ -112,7 +112,7 @@ class _Watch:
         """Reads until the last round, whose listing it returns, or until Ctrl-C, which ends the command
         well.
         """
-        redraws = self._options.view.form in TABLES and sys.stdout.isatty()
+        redraws = self._options.view.format in TABLES and sys.stdout.isatty()
         try:
             with self._until_interrupted():
                 listing = self._redraw() if redraws else self._append()
@@ -151,10 +151,10 @@ class _Watch:
             listing = self._reading()
             at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
             view = self._options.view
-            sys.stdout.write(render(arranged(listing, view), view.form, at, header=number == 0))
+            sys.stdout.write(render(arranged(listing, view), view.format, at, header=number == 0))
             sys.stdout.flush()
             if number == 0:
-                tell(listing)
+                print_notes(listing)
             number += 1
             if self._is_last(start_s, number):
                 return listing

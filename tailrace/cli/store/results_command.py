@@ -76,7 +76,7 @@ def show_results(filters: Sequence[str], folder: Path | None, view: View, *, ove
     found, bad = Store(folder).every()
     chosen = [record for record in found if all(test(record) for test in passed)]
     rows = _over_seeds(chosen) if over_seeds else [_row(record) for record in chosen]
-    if view.form is OutputFormat.JSON and not over_seeds:
+    if view.format is OutputFormat.JSON and not over_seeds:
         sys.stdout.write(json_text(msgspec.to_builtins(chosen), indent=1) + "\n")
     else:
         nothing = f"none of {len(found)} runs in {folder} has these specs"

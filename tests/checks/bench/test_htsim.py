@@ -66,8 +66,8 @@ def test_set_up_and_traffic_stand_apart() -> None:
     assert beside is not None
     assert beside.value == 10.0
     assert rows["ecmp, faster"].runs == (4.0, 3.0, 6.0)
-    assert rows["ecmp, faster"].goal_met() is None
-    assert [row.goal_met() for row in results(FULL_SIZE, "ecmp", found) if row.goal is not None] == [True]
+    assert rows["ecmp, faster"].reaches_goal() is None
+    assert [row.reaches_goal() for row in results(FULL_SIZE, "ecmp", found) if row.goal is not None] == [True]
     assert rows["ecmp, traffic, faster"].runs == (5.0, 3.0, 9.0)
 
 

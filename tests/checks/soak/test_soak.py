@@ -140,14 +140,14 @@ def test_what_never_ends_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """What fails on the way can be cleaned up."""
 
     def for_ever(*_: object) -> None:
-        async def turn() -> None:
+        async def poll() -> None:
             while True:
                 await asyncio.sleep(0)
 
         with Network(parse_topology(SMALL["topology"])) as network:
             loop = VirtualLoop(network)
             try:
-                loop.run_ready(lambda: loop.create_task(turn()))
+                loop.run_ready(lambda: loop.create_task(poll()))
             finally:
                 loop.end()
 
