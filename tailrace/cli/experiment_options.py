@@ -68,8 +68,8 @@ EXPERIMENT: dict[str, Any] = {
     ),
     "controller": _option(
         str,
-        "in virtual time: told (of all that happens), or live: the one of real time",
-        one_of("told", "live"),
+        "in virtual time: ideal (notified of all failures), or real: the one of real time",
+        one_of("ideal", "real"),
     ),
     "sample": _option(str, "look at queues so often, such as 10us; for the report"),
     "follow": _option(list[int], "number of a flow whose path is recorded; may be repeated"),

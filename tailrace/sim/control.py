@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interface of controllers in a run in virtual time.
 
-told    the ideal controller: it is notified of link and switch failures and has reconfigured the switches
+ideal   it is notified of link and switch failures and has reconfigured the switches
         REACTION_RTTS later, without fail, as papers assume (ideal_controller.py)
-live    the real controller, with its P4Runtime sessions, over channels in memory with delays; it detects
-        failures by probes (real_controller.py)
+real    the controller of real time, with its P4Runtime sessions, over channels in memory with delays; it
+        detects failures by probes (real_controller.py)
 """
 
 from __future__ import annotations

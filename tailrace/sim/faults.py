@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults in a virtual network, and what the controller is told of them."""
+"""Schedules faults in a virtual network and notifies the controller of them."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     `sample_ns` is how often queues are looked at, and `watch` names flows whose paths are recorded; what
     cannot do that leaves it.
     `pcap_dir`: folder of captures, one file a link; None: none.
-    `live`: what the controller is like in virtual time, where it is that of real time; None: it is told.
+    `real_controller`: the settings of the real controller in virtual time; None: the ideal controller.
     """
 
     topology: Topology
@@ -52,7 +52,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     sample_ns: int | None = None
     watch: tuple[int, ...] = ()
     background: frozenset[int] = frozenset()
-    live: RealControllerConfig | None = None
+    real_controller: RealControllerConfig | None = None
 
     @property
     def switches(self) -> Target:
@@ -111,7 +111,7 @@ def check_real_time(job: Job) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RealControllerConfig:
-    """The controller that runs in real time; None where the spec leaves it open."""
+    """The settings of the real controller; None: the default."""
 
     latency_ns: int | None = None
     interval_ns: int | None = None

@@ -85,11 +85,11 @@ def check_probes(job: Job, time_ns: int) -> None:
     Raises:
         SpecError: in so much time it does.
     """
-    if job.live is not None:
-        # where nothing says otherwise, a link is probed several times in the reaction time
-        interval_ns = job.live.interval_ns or reaction_ns(job.topology, job.scheme.frame_bytes)
+    if job.real_controller is not None:
+        # by default a link is probed several times in the reaction time
+        interval_ns = job.real_controller.interval_ns or reaction_ns(job.topology, job.scheme.frame_bytes)
         probes = 2 * len(job.topology.links) * (time_ns // interval_ns)
-        refuse_above("controller live", "probes", probes, MOST_PROBES)
+        refuse_above("controller real", "probes", probes, MOST_PROBES)
 
 
 def served(nic: Nic, job: Job) -> bool:

@@ -48,7 +48,7 @@ class RealController:
     """The real controller of one network, in one process."""
 
     def __init__(
-        self, network: Network, job: Job, live: RealControllerConfig, happened: Callable[[Event], None]
+        self, network: Network, job: Job, config: RealControllerConfig, happened: Callable[[Event], None]
     ) -> None:
         """`happened` receives the controller's events; the network does not run yet."""
         self._network, self._job, self._happened = network, job, happened
@@ -60,9 +60,9 @@ class RealController:
             network.p4rt(switch.name).hand_over()
             self._serve(switch.name)
         real = Timing()
-        interval_ns = live.interval_ns or usual_interval_ns(job)
+        interval_ns = config.interval_ns or usual_interval_ns(job)
         self.timing = real.scaled(interval_ns / NS_PER_S / real.interval_s)
-        self._latency_ns = live.latency_ns or max(1, round(interval_ns * LATENCY_SHARE))
+        self._latency_ns = config.latency_ns or max(1, round(interval_ns * LATENCY_SHARE))
         self.controller = self._make(DEFAULT_ELECTION_ID)
         self._task: asyncio.Task[None] | None = None
 

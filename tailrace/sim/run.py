@@ -134,8 +134,8 @@ class VirtualBackend:
         """
         ranks = self._ranks
         check_ranks(job.topology, ranks if isinstance(ranks, int) else ranks.ranks)
-        if job.live is not None and (ranks != 1 or self._breakpoints is not None):
-            raise SpecError("controller: live: such a run has one rank, and does not stop on its way")
+        if job.real_controller is not None and (ranks != 1 or self._breakpoints is not None):
+            raise SpecError("controller: real: such a run has one rank and no breakpoints")
         if ranks == 1:
             with _in_one_line():
                 run = _Run(job, report, control=self._control, afterwards=self._afterwards)
@@ -284,11 +284,11 @@ class _Run:
         control: ControlPlane
         if self._make_control is not None:
             control = self._make_control(network, self._job, self._happened)
-        elif self._job.live is not None:
+        elif self._job.real_controller is not None:
             # gRPC takes longer to load than many a run takes
             from tailrace.sim.real_controller import RealController
 
-            control = RealController(network, self._job, self._job.live, self._happened)
+            control = RealController(network, self._job, self._job.real_controller, self._happened)
         else:
             control = IdealController(
                 network,
@@ -339,8 +339,8 @@ class _Run:
         background, pfc = self._job.background, self._job.pfc
         ends_deadlocked = pfc is not None and pfc.deadlock == DEADLOCK_STOPS
         # its probes cost so much that a run must not wait in vain for as long as others
-        live = self._job.live is not None
-        if not background and not ends_deadlocked and not live:
+        real = self._job.real_controller is not None
+        if not background and not ends_deadlocked and not real:
             if self._job.sample_ns is None:
                 network.run(last_ns, progress=reporter.report)
                 return
@@ -358,7 +358,7 @@ class _Run:
                 break
             if ends_deadlocked and network.now_ns >= changes_ns and self._is_deadlocked(network):
                 break
-            if live and reporter.has_stalled(network.now_ns):
+            if real and reporter.has_stalled(network.now_ns):
                 since = format_time(stalled_ns(self._job))
                 text = f"nothing arrived for {since}: given up at {format_time(network.now_ns)}"
                 self._report(Progress("traffic", note=text))

@@ -39,7 +39,7 @@ EXPERIMENT = {
     "mtu": '"1KiB"',
     "reorder": "3",
     "pfc": '"default"',
-    "controller": '"told"',
+    "controller": '"ideal"',
     "sample": '"10us"',
     "follow": "[1]",
     "gaps": "true",

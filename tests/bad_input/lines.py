@@ -120,7 +120,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
         "xoff=1TiB",
         "colour=1",
     ),
-    "--controller": ("", "dead", "live:"),
+    "--controller": ("", "dead", "real:"),
     "--sample": ("", "0", "-1us", "1", "x", "nan"),
     "--follow": ("x", "-1", "1.5"),
     "--flows": ("0", "-1", "x", "1e3", MANY[:10_000]),

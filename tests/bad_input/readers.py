@@ -163,7 +163,7 @@ def _kept(pattern: str, lines: int | None = None) -> Callable[[], list[bytes]]:
 @cache
 def _small_run() -> dict[str, bytes]:
     """The files of the result of a small run."""
-    more = ("--fault", "drop:rate=0.1", "--gaps", "--sample", "1us", "--controller", "live")
+    more = ("--fault", "drop:rate=0.1", "--gaps", "--sample", "1us", "--controller", "real")
     with tempfile.TemporaryDirectory() as folder:
         command = [
             str(Path(sys.executable).with_name("tailrace")),
@@ -243,7 +243,7 @@ READERS: dict[str, Reader] = {
         ),
     ),
     "watchdog": Reader(parse_watchdog, _these("detect=100us,restore=1ms,action=drop", "off")),
-    "controller": Reader(parse_controller, _these("told", "live", "live:latency=10us")),
+    "controller": Reader(parse_controller, _these("ideal", "real", "real:latency=10us")),
     "window": Reader(parse_window, _these("64KiB", "1.5BDP")),
     "seeds": Reader(parse_seeds, _these("1..5", "1,2,7", "3")),
     "axes": Reader(

@@ -120,7 +120,7 @@ def others() -> list[tuple[str, dict[str, Any]]]:
             more = "buffer=10MiB," if key == "alpha" else ""
             found.append((f"pfc {key}={value}", usual | {"pfc": f"{more}{key}={value}"}))
         for key in ("latency", "interval"):
-            found.append((f"live {key}={value}", usual | {"controller": f"live:{key}={value}"}))
+            found.append((f"real {key}={value}", usual | {"controller": f"real:{key}={value}"}))
         for key in ("sample", "window", "mtu", "seed"):
             found.append((f"{key}={value}", usual | {key: value}))
         for key in ("flows", "reorder", "follow", "time_scale", "seed"):
@@ -228,7 +228,7 @@ RUN = ("run", "--scheme", "ecmp", "--target", "virtual", "--topology", LEAVES, "
         (("--workload", "poisson:size=64KiB,load=0.3,duration=9223372036854775807ns"), "at most 8640000s"),
         (("--scheme", "flowcut:queue=100"), "scheme flowcut: queue must hold a frame of 1124 bytes"),
         (("--scheme", "ecmp:queue=1"), "scheme ecmp: queue must hold a frame of"),
-        (("--controller", "live:interval=100ns", "--workload", "permutation:size=2GiB"), "probes"),
+        (("--controller", "real:interval=100ns", "--workload", "permutation:size=2GiB"), "probes"),
     ],
 )
 def test_what_a_run_cannot_hold_is_refused_before_it(
@@ -277,7 +277,7 @@ def test_a_live_controller_of_a_network_that_stays_cut_ends(
     monkeypatch.setattr(progress, "STALLED_TIMEOUTS", 1)
     cut = ("--fault", "link-down:link=leaf1-spine1", "--fault", "link-down:link=leaf1-spine2")
     words = ("--transport", "gbn:rto=100us,backoff=0", "--workload", "permutation:size=16KiB,peers=remote")
-    assert main([*RUN, *words, "--controller", "live", *cut]) == 1
+    assert main([*RUN, *words, "--controller", "real", *cut]) == 1
     errors = capsys.readouterr().err
     assert "nothing arrived for 100us: given up at" in errors
     assert "flows did not finish" in errors.splitlines()[-1]
@@ -301,6 +301,6 @@ def test_a_live_controller_does_not_wait_for_the_end_of_a_fault_for_ever(
     monkeypatch.setattr(progress, "STALLED_TIMEOUTS", 1)
     words = ("--transport", "gbn:rto=100us,backoff=0", "--workload", "permutation:size=16KiB,peers=remote")
     away = ("--fault", "switch-restart:switch=leaf1,for=100s,at=1us")
-    assert main([*RUN, *words, "--controller", "live", *away]) == 2
-    assert "controller live: that comes to" in capsys.readouterr().err.splitlines()[-1]
+    assert main([*RUN, *words, "--controller", "real", *away]) == 2
+    assert "controller real: that comes to" in capsys.readouterr().err.splitlines()[-1]
     assert list(tmp_path.iterdir()) == []

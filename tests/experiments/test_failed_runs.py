@@ -38,7 +38,7 @@ def options(values: dict[str, Any] = WORDS) -> list[str]:
     [
         {"scheme": "ecmp"},
         {"scheme": "flowcut", "sample": "10us", "follow": [1], "pfc": "default", "gaps": True},
-        {"scheme": "letflow", "controller": "live"},
+        {"scheme": "letflow", "controller": "real"},
         {"scheme": "rlb"},
     ],
     ids=lambda more: more["scheme"],

@@ -60,7 +60,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "mtu": st.sampled_from(("1KiB", "2KiB", "1000B")),
     "reorder": st.integers(1, 99),
     "pfc": st.sampled_from(("default", "xoff=64KiB,xon=32KiB", "xoff=256KB,buffer=9MB,alpha=1/8")),
-    "controller": st.sampled_from(("told", "live", "live:latency=2us,interval=30us")),
+    "controller": st.sampled_from(("ideal", "real", "real:latency=2us,interval=30us")),
     "sample": st.sampled_from(("10us", "1500ns")),
     "follow": st.lists(st.integers(1, 4), max_size=2, unique=True),
     "gaps": st.booleans(),
@@ -182,7 +182,7 @@ AXES = {
     "mtu": ["1KiB", "2KiB"],
     "window": ["64KiB", "1.5BDP"],
     "gaps": ["true", "false"],
-    "controller": ["told", "live:latency=2us,interval=30us"],
+    "controller": ["ideal", "real:latency=2us,interval=30us"],
     "follow": ["1", "2"],
 }
 
@@ -238,7 +238,7 @@ SLOW = ["--fault", "link-slow:link=leaf1-spine1,factor=0.25"]
 @pytest.mark.parametrize(
     "words",
     [
-        ["run", "--scheme", "letflow", "--reorder", "7", "--transport", "sr", "--controller", "live"],
+        ["run", "--scheme", "letflow", "--reorder", "7", "--transport", "sr", "--controller", "real"],
         ["run", "--scheme", "ecmp", "--seed", "4..5", *SLOW],
         [
             "compare",

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller of a run in virtual time: specs such as ``live:latency=20us`` -> what it is like.
+"""The controller of a run in virtual time: specs such as ``real:latency=20us`` -> what it is like.
 
-told                            is told of links and switches, and has done what follows ten base RTTs
+ideal                           is notified of link and switch failures, and has reacted ten base RTTs
                                 later; the default
-live:latency=TIME,interval=TIME the one that runs in real time, over P4Runtime channels in memory
+real:latency=TIME,interval=TIME the real controller, over P4Runtime channels in memory
 
 latency     mean time of a message between it and a switch, one way; a tenth of the interval without it
 interval    between the probes of a link, of which it misses three before the link is dead, and the measure
-            of all its other times; without it a dead link is noticed about ten base RTTs later, as by told
+            of all its other times; without it a dead link is noticed about ten base RTTs later, as by ideal
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from __future__ import annotations
 from tailrace.sim.job import RealControllerConfig
 from tailrace.spec import SpecError, SpecOptions, parse
 
-TOLD, LIVE = KINDS = ("told", "live")
+IDEAL, REAL = KINDS = ("ideal", "real")
 
 LEAST_NS = 100
 """Of a latency or an interval; far below anything that a controller could keep up with."""
 
 
 def parse_controller(text: str) -> RealControllerConfig | None:
-    """The controller as its spec describes it; None is `told`.
+    """The controller as its spec describes it; None is `ideal`.
 
     Raises:
         SpecError: an unknown controller, or an unknown or bad option; one line says which.
@@ -30,9 +30,9 @@ def parse_controller(text: str) -> RealControllerConfig | None:
     spec = parse(text, "controller")
     if spec.name not in KINDS:
         raise SpecError(f"expected one of {', '.join(KINDS)}, found {spec.name!r}")
-    options = SpecOptions(spec, ("latency", "interval") if spec.name == LIVE else ())
+    options = SpecOptions(spec, ("latency", "interval") if spec.name == REAL else ())
 
     def time(name: str) -> int | None:
         return options.time_ns(name, least=LEAST_NS) if name in options else None
 
-    return RealControllerConfig(time("latency"), time("interval")) if spec.name == LIVE else None
+    return RealControllerConfig(time("latency"), time("interval")) if spec.name == REAL else None

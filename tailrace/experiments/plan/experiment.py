@@ -50,7 +50,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reorder: packets; selective repeat takes one for lost when another so much later has arrived
     pfc:     priority flow control of data: default, or tailrace/experiments/plan/pfc.py's spec; none without
     it
-    controller: in virtual time: told, or live with tailrace/experiments/plan/controller.py's spec
+    controller: in virtual time: ideal, or real with tailrace/experiments/plan/controller.py's spec
     sample:  how often queues are looked at, for the report's timelines; without it they are not
     follow:  the flows whose path is recorded, by number from 1 on
     gaps:    whether NICs measure the gaps between data packets of a flow
@@ -85,7 +85,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         | UnsetType
     ) = UNSET
     pfc: Annotated[str, Meta(description="'default', or a text such as 'xoff=256KiB'")] | UnsetType = UNSET
-    controller: Annotated[str, Meta(description="'told', or a text such as 'live'")] | UnsetType = UNSET
+    controller: Annotated[str, Meta(description="'ideal', or a text such as 'real'")] | UnsetType = UNSET
     sample: Annotated[str, Meta(description="a time such as '10us'")] | UnsetType = UNSET
     follow: (
         Annotated[
@@ -126,8 +126,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     Of several `seeds` each is a run: `each_seed`. `workload` None is defaults.workload, `flows` the number
     of flows where the workload leaves it open, `time_scale` None lets the target choose
     (tailrace/experiments/plan/budget.py), `transport`, `window` and `reorder` None are the defaults of
-    tailrace/experiments/plan/nic.py, `pfc` None is without, `controller` None is told, `sample_ns` None takes
-    no samples, `follow` names flows whose path is recorded, `gaps` has NICs measure gaps between packets.
+    tailrace/experiments/plan/nic.py, `pfc` None is without, `controller` None is ideal, `sample_ns` None
+    takes no samples, `follow` names flows whose path is recorded, `gaps` has NICs measure gaps between packets.
     """
 
     meant: Meant

@@ -116,18 +116,18 @@ def plan(experiment: Experiment, target: str) -> Plan:
         sample_ns=None if experiment.sample_ns is None else scaled_ns("sample", experiment.sample_ns, scale),
         watch=experiment.follow,
         background=frozenset(number for number, name in classes.items() if not measured(name)),
-        live=_live(experiment, target, scale),
+        real_controller=_real_controller(experiment, target, scale),
     )
     return Plan(experiment, target, job, classes)
 
 
-def _live(experiment: Experiment, target: str, scale: float) -> RealControllerConfig | None:
+def _real_controller(experiment: Experiment, target: str, scale: float) -> RealControllerConfig | None:
     """The controller at the time scale."""
     wanted = experiment.meant.controller
     if wanted is None:
         return None
     if target != "virtual":
-        raise SpecError(f"controller: in real time it is always live; the target is {target}")
+        raise SpecError(f"controller: in real time it is always real; the target is {target}")
     return scaled(wanted, scale)
 
 

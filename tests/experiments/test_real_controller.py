@@ -50,7 +50,7 @@ class Seen:
 def measure(**words: Any) -> Seen:
     """Runs a permutation with the live controller."""
     values = {"scheme": "ecmp", "topology": TOPOLOGY, "workload": "permutation:size=1MiB", **words}
-    planned = plan(make({"controller": "live", **values}), "virtual")
+    planned = plan(make({"controller": "real", **values}), "virtual")
     seen = Seen()
     networks: list[Network] = []
 
@@ -127,7 +127,7 @@ def test_a_seed_repeats_a_run() -> None:
 @pytest.mark.parametrize("interval_ns", [5_000, 20_000])
 def test_when_it_is_noticed(interval_ns: int) -> None:
     """After three rounds without a probe, and within the round in which those under way still arrive."""
-    live = f"live:interval={interval_ns}ns,latency=500ns"
+    live = f"real:interval={interval_ns}ns,latency=500ns"
     seen = measure(controller=live, fault=["link-down:link=leaf1-spine1,at=100us"])
     rounds = (seen.times_ns["leaf1-spine1: link down"] - 100_000) / interval_ns
     assert 3 <= rounds <= 5
@@ -137,9 +137,9 @@ def test_when_it_is_noticed(interval_ns: int) -> None:
     ("words", "problem"),
     [
         ("alive", "expected one of told, live, found 'alive'"),
-        ("live:delay=1us", "unknown key 'delay'"),
-        ("live:latency=1ns", "latency must be at least 100"),
-        ("told:latency=1us", "unknown key 'latency'"),
+        ("real:delay=1us", "unknown key 'delay'"),
+        ("real:latency=1ns", "latency must be at least 100"),
+        ("ideal:latency=1us", "unknown key 'latency'"),
     ],
 )
 def test_words_that_are_wrong(words: str, problem: str) -> None:
@@ -148,12 +148,12 @@ def test_words_that_are_wrong(words: str, problem: str) -> None:
 
 
 def test_what_it_cannot_do() -> None:
-    """In real time it is always live; and a live run is of one rank."""
-    experiment = make({"scheme": "ecmp", "controller": "live"})
-    with pytest.raises(SpecError, match="controller: in real time it is always live"):
+    """In real time it is always real; and a run with the real controller has one rank."""
+    experiment = make({"scheme": "ecmp", "controller": "real"})
+    with pytest.raises(SpecError, match="controller: in real time it is always real"):
         plan(experiment, "native")
     job = plan(experiment, "virtual").job
-    with pytest.raises(SpecError, match="controller: live: such a run has one rank"):
+    with pytest.raises(SpecError, match="controller: real: such a run has one rank"):
         VirtualBackend(ranks=2).run(job, lambda _progress: None)
 
 
