@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller of a network: keeps every switch as topology, scheme and live links want it."""
+"""The controller of a network: maintains every switch's intent from topology, scheme and live links."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LLDP frames that say which port of which switch they left (IEEE 802.1AB: chassis id, port id, time to
-live).
-"""
+"""LLDP frames with the switch and port that sent them (IEEE 802.1AB: chassis id, port id, time to live)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a switch hold what it should: reads all that it holds, writes the differences, reads again.
+"""Reconciliation of a switch: reads its entities, writes the differences to the intent, reads again.
 
 What a switch holds is never remembered, always read, so it does not matter who changed it or when it started
 anew. A second run writes nothing.

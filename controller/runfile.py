@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run file: what a running network is and where its switches are, for commands that look at it.
+"""The run file: the running network and the addresses of its switches, for inspection commands.
 
     {"topology": "leaf-spine:leaves=2", "scheme": "flowcut", "target": "native", "tick_ns": 1000,
      "time_scale": 2500.0, "relay": "/run/user/1000/tailrace/current.sock",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One switch over gRPC, for as long as the controller runs: election, program, entries, reconnection.
+"""The P4Runtime session of one switch: arbitration, pipeline, entries, reconnection.
 
     connect --> announce --> primary --> push the program unless it is there --> reconcile --> ready
        ^                        |                                                    ^           |

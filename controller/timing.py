@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a controller waits, and for what, on whichever clock its event loop has."""
+"""Intervals and deadlines of a controller, on the clock of its event loop."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts the controller's process and follows what it says."""
+"""Starts the controller's process and reads its events."""
 
 from __future__ import annotations
 

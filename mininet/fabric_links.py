@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The links of a running fabric: down, up, another rate; what they need that switches and hosts lack.
+"""The links of a running fabric: down, up, rate changes; link attributes that switches and hosts lack.
 
 Delays of links for BMv2, which has none of its own, are the kernel's netem, where it is built in.
 

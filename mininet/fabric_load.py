@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Notices a machine that could not keep up: numbers measured on one are not worth having.
+"""Detects an overloaded machine, on which measurements are not valid.
 
 Three things are looked at while traffic runs:
 * how long the processes waited for a CPU when they wanted one: per dispatch, against the time that a full

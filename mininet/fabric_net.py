@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fabric in Mininet: hosts in namespaces, switches that are processes of ours, veth pairs between."""
+"""The fabric in Mininet: hosts in namespaces, switch processes, veth pairs."""
 
 from __future__ import annotations
 

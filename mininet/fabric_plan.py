@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the fabric of a topology consists of, before anything is started: interfaces, addresses, commands."""
+"""The plan of a fabric, made before anything starts: interfaces, addresses, commands."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mininet's prompt on a running fabric, with links that fail as the target wants it, and the job's flows."""
+"""Mininet's prompt on a running fabric, with link failures and the job's flows."""
 
 from __future__ import annotations
 

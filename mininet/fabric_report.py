@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run says: JSON lines for the program that started it or as_text lines for people, and why it failed.
+"""Progress reports of a run: JSON lines for the parent program or text lines for a user, and errors.
 
 FabricError        the run failed: exit 1
   InputError       the job, or this machine, does not allow the run: exit 2

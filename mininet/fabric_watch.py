@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Listens to child processes that speak in lines of JSON, and notices when one ends that should not."""
+"""Reads JSON lines from child processes, and detects processes that end unexpectedly."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A running tailrace_switch_grpc without ports, and the least P4Runtime client that can fill its tables."""
+"""Starts tailrace_switch_grpc without ports, and a minimal P4Runtime client that writes its tables."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an idle switch costs: memory of each of a hundred instances, and the time to load a program.
+"""Cost of an idle switch: memory of each of a hundred instances, and the time to load a program.
 
 Each figure comes from a fresh process, so that nothing of the other measurements is in it.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole runs beside csg-htsim (Broadcom/csg-htsim, `htsim_roce`), alternating with it where it is on PATH.
+"""Compares whole runs with csg-htsim (Broadcom/csg-htsim, `htsim_roce`), alternating, where it is on PATH.
 
 The same fat tree, rate, delay, packet size and permutation, of which htsim gets the pairs of our own plan as
 its connection matrix; lossless Ethernet with RoCE and go-back-N at both. CPU time of the whole command, of

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames in and out of a switch on one core, without sockets (loop.c)."""
+"""Injects frames into a switch and takes them out on one core, without sockets (loop.c)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the machine was quiet while something was measured: what others used of it meanwhile."""
+"""Measures how busy the machine was during a benchmark: CPU time of other processes, stolen time, load."""
 
 from __future__ import annotations
 

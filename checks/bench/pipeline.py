@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets a second through the pipeline alone, on one core: no sockets, and the inner loop in C (loop.c)."""
+"""Packet rate of the pipeline alone, on one core: no sockets, and the inner loop in C (loop.c)."""
 
 from __future__ import annotations
 

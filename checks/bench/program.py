@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any compiled program with its entries and packets, through the pipeline alone on one core.
+"""Packet rate of any compiled program with its entries and packets, on one core without sockets.
 
 python -m checks.bench --program build/l3.json --entries entries.txtpb --packets packets.pcap
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a benchmark found, and the table of it."""
+"""Benchmark results and their table."""
 
 from __future__ import annotations
 

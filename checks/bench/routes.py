@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The router that is measured: tests/programs/basic_l3.p4, its routes and the frames that use them."""
+"""The benchmark's router: tests/programs/basic_l3.p4, its routes and the frames that match them."""
 
 from __future__ import annotations
 

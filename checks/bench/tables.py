@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seconds for table inserts over gRPC, in batches as a controller does it."""
+"""Time of table inserts over gRPC, in batches as a controller sends them."""
 
 from __future__ import annotations
 

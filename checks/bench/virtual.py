@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Speed of the virtual network: packets through switches a second with hosts and all, and the time to set up.
+"""Speed of the virtual network: packet-hops a second, NICs included, and set-up time.
 
 A packet-hop is a packet through one compiled switch and one link. Loads are permutations on fat trees at 200
 Gbit/s with packets of 2 KiB, each in a fresh process, in which one network runs several rounds after a first

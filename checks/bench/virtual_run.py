@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks that `bench.virtual` measures; each call in a process of its own."""
+"""Networks that `bench.virtual` measures, each in a process of its own."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One simple_switch_grpc process on loopback ports of its own, with a program and a plan in it."""
+"""A simple_switch_grpc process on free loopback ports, with a program and a plan installed."""
 
 from __future__ import annotations
 

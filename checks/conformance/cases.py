@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded test cases of our programs: entities, one packet, and what leaves because of it.
+"""Recorded test cases of our programs: entities, an input packet, and the output packets.
 
 P4Testgen made their inputs by symbolic execution. Their outcomes are what P4Testgen expects, or what BMv2
 does where that differs; `record_cases` takes the outcomes from BMv2 again after a program has changed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A header of a generated packet, and what makes lengths and checksums of IPv4 and UDP honest."""
+"""A header of a generated packet, with valid IPv4 and UDP lengths and checksums."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The native switch behind its P4Runtime server, as a client meets it; packets go in one at a time."""
+"""The native switch behind its P4Runtime server; packets enter one at a time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The native switch behind the same small interface as `Bmv2`: install a plan, run packets, read state."""
+"""The native switch behind the interface of `Bmv2`: installs a plan, runs packets, reads state."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Install a plan in a switch over P4Runtime, and read its counters: the same code for both switches."""
+"""Installs a plan in a switch over P4Runtime and reads its counters, for both switches."""
 
 from __future__ import annotations
 

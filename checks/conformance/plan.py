@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is installed in a switch before the packets run: entries, members, groups, sessions, meters.
+"""The control-plane state installed before packets run: entries, members, groups, sessions, meters.
 
 Everything is by P4Info name and plain integers, so that one plan drives both switches.
 """

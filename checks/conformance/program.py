@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A compiled test program as the harness sees it: BMv2 JSON, P4Info, and our hints."""
+"""A compiled test program of the harness: BMv2 JSON, P4Info, and our hints."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The differential run of one program: both switches, the packets, then the state they are left with."""
+"""The differential run of one program: both switches, the packets, then the final state of each."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a seed draws: a network, a scheme, traffic, faults, and what disturbs switches and controllers."""
+"""Draws a scenario from a seed: network, scheme, traffic, faults, and disturbances of the control plane."""
 
 from __future__ import annotations
 

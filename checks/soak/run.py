@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a scenario, and says which promises it broke.
+"""Runs a scenario and reports the invariants that it violated.
 
 order       a scheme that promises it delivers every flow in order: Flowcut whatever fails (§II), those that
             keep a flow on one path as long as nothing fails

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scenario: a network, a scheme, traffic, faults, and what disturbs switches and controllers."""
+"""A scenario: network, scheme, traffic, faults, and disturbances of switches and controllers."""
 
 from __future__ import annotations
 

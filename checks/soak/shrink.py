@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a scenario that fails smaller, as long as it breaks one of the same promises."""
+"""Shrinks a failing scenario, as long as it violates one of the same invariants."""
 
 from __future__ import annotations
 

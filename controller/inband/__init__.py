@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions that programs of ours answer by packets."""
+"""In-band queries: packet-outs and packet-ins that read state of our programs."""

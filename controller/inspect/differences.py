@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a switch holds against what it should hold, in words."""
+"""Differences between the entities of a switch and its intent, as rows."""
 
 from __future__ import annotations
 

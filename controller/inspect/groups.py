@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups: which ports, to whom. Four kinds.
+"""Groups of ports or next hops, of four kinds.
 
 ecmp       a table keyed by a group and a slot whose action names a port (`group_members` of our programs),
 or whose

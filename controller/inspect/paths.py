@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where packets from one host to another can go, by the entries that the switches hold now.
+"""The paths from one host to another that the installed entries allow.
 
 At each switch the entry with the longest prefix for the destination is looked up in the table `ipv4_routes`
 of the schemes' programs. Its action names a port, or a group whose members are taken from the switch's

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What RLB's switches know, read by packets (`controller.inband.query`): BMv2 shows no registers."""
+"""RLB state of switches, read by in-band queries: BMv2's P4Runtime server shows no registers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ways between two hosts of an RLB network, as its switches see them now: one row a hop and port.
+"""The paths between two hosts of an RLB network with their warnings: one row a hop and port.
 
 Beside the ports that the installed entries use there are those that they would use if nothing were wrong,
 and why they do not: their link is down, or the switch found the path faulty (RLB §IV-B.2). RTTs are those

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The EV lists of endpoints as listings, and whether the switches' entries lead along them.
+"""EV lists of endpoints as listings, and a check that the switches' entries follow them.
 
 A row of `read_lists` is a path. A row of `check_lists` is a pair of hosts: how many paths were walked through
 the entries that the switches hold now, and how many did not go where the list says.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handles, as BMv2 gives them: from 0 on, the lowest free one first."""
+"""Handles as BMv2 assigns them: the lowest free number, from 0."""
 
 from __future__ import annotations
 

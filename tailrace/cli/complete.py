@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Completion of names on the command line: of the running network, of what specs name, columns and files."""
+"""Completion on the command line: names of the running network, of registries, columns and files."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a command ends otherwise than well.
+"""Exit statuses and errors of commands.
 
 spec.SpecError                   bad input: one line, exit status 2
 spec.Error,  all others          the command failed: one line, exit status 1

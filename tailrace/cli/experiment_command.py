@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `tailrace run` and `tailrace compare` do once their options are read."""
+"""Runs `tailrace run` and `tailrace compare` after their options are parsed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options that say what to run, declared once for `tailrace run`, `compare` and `sweep`.
+"""Options of experiments, declared once for `tailrace run`, `compare` and `sweep`.
 
 `with_experiment` adds them to a command, which gets those that the user gave as one dictionary, by the keys
 of an experiment file.

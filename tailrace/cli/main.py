@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the command `tailrace`: whatever happens ends in one line at most, and an exit status.
+"""Runs the command `tailrace`: errors are one line and an exit status.
 
 Nothing but the standard library is imported before `main` is entered, so that Ctrl-C is told in one line from
 then on, also while the rest is being imported.

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a planned run is carried out."""
+"""Runs in real time."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What targets in real time do not apply of what a job asks for."""
+"""Settings of a job that targets in real time do not apply."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs jobs in real time: mininet/run_fabric.py as a process, spoken to through files and JSON lines."""
+"""Runs jobs in real time: starts mininet/run_fabric.py and exchanges files and JSON lines with it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A saved trace on simple_switch_grpc: a process of its own, without interfaces; the packet comes over gRPC.
+"""Replays a saved trace on a simple_switch_grpc process without interfaces; the packet comes over gRPC.
 
 Its CPU port is a port like others here. What its P4Runtime server has not, registers and value sets, is
 written over Thrift.

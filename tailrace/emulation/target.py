@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which target runs an experiment: BMv2 or the native switch under Mininet, or virtual time."""
+"""Chooses the target of an experiment: BMv2 or the native switch under Mininet, or virtual time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What processes that we start are given."""
+"""The environment of child processes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The most samples of queues that a run in virtual time may take."""
+"""The maximum number of queue samples in a run in virtual time."""
 
 from __future__ import annotations
 

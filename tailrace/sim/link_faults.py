@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of one link or one switch, and the times at which they change what a run sees."""
+"""Faults of one link or one switch, and the times of their changes."""
 
 from __future__ import annotations
 

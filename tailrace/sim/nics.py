@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hosts of a network in virtual time: their NICs, and what these have learnt and measured."""
+"""The NICs of a network in virtual time, and their learnt and measured values."""
 
 from __future__ import annotations
 

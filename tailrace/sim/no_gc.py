@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work that makes very many objects and no cycles among them."""
+"""Suspends the garbage collector for work that makes many objects and no cycles."""
 
 from __future__ import annotations
 

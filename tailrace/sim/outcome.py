@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every way of running a job tells while it runs, and gives in the end."""
+"""Progress and outcome of a run, for all targets."""
 
 from __future__ import annotations
 

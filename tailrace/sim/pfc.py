@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What switches counted about PFC, in few numbers."""
+"""Summary of the switches' PFC counters."""
 
 from __future__ import annotations
 

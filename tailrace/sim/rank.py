@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that runs one part of a network in virtual time: started by ranks.py, and by nobody else.
+"""The process of one rank of a network in virtual time, started by ranks.py.
 
     python -m tailrace.sim.rank NUMBER RANKS SOCKET MEMORY JOB
 

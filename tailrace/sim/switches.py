@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The switches of a network in virtual time: as the job wants them, and what they count of PFC."""
+"""Switches of a network in virtual time: configuration from the job, and PFC counters."""
 
 from __future__ import annotations
 

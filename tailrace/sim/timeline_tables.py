@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was observed in the virtual network, for results: queues and paths of flows."""
+"""Tables of what was observed in a virtual network: queues and paths of flows."""
 
 from __future__ import annotations
 

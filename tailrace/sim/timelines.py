@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What samples of ports and paths of flows become: one Arrow table each."""
+"""Columns of the tables of port samples and flow paths, in Arrow."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A listing for people, column by column: titles and cells as texts, times of a column in one unit."""
+"""Listings as text, column by column: titles, cells, one time unit a column."""
 
 from __future__ import annotations
 

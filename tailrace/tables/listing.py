@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an inspection yields: rows of typed values under named columns, in a stable order."""
+"""Listings: rows of typed values under named columns, in a stable order."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The language of --where: a filter over the rows of a listing, parsed here, never evaluated as code.
+"""Row filters (--where): parsed here, never evaluated as code.
 
     filter  = conj { "or" conj }          conj = part { "and" part }
     part    = "not" part | "(" filter ")" | test

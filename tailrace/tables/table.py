@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one table of all commands: lines of cells that fit a terminal, or as wide as they need to be.
+"""Text tables of all commands: lines of cells that fit a terminal, or as wide as needed.
 
 Where the columns do not fit side by side, cells of text wrap at words; where that is not enough, the columns
 of the highest rank are left out, and a line below says which. What then still does not fit is folded.

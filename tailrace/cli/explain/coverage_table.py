@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coverage as tables: how much of each kind was used, and what was not."""
+"""Coverage as tables: the share of each kind that was used, and the unused places."""
 
 from __future__ import annotations
 

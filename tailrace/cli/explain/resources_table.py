@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs ask of a switch as a listing: a row a program."""
+"""Resources of programs as a listing: a row a program."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keys of schemes as a listing: how they are written, what they mean, and what they are if not given."""
+"""The keys of schemes as a listing: values, defaults, meaning."""
 
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that look at a running network."""
+"""Commands that inspect a running network."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace counters`: what has been counted, and how fast it grows."""
+"""`tailrace counters`: counters and their rates."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where packets from one host to another go, by dry runs: for programs that are not the schemes'.
+"""Paths from one host to another by dry runs, for programs that are not the schemes'.
 
 A UDP packet of the source is tried at its switch, with all outcomes: members of groups, colours of meters,
 random numbers. What the switch would send is tried at the next one, and so on. A frame arrives if every

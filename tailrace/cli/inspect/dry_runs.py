@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dry runs of packets on the switches of a network: on each itself, or on a copy of it in this process."""
+"""Dry runs of packets on the switches of a network, or on copies of them in this process."""
 
 from __future__ import annotations
 

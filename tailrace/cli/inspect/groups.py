@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace groups`: who is behind a group."""
+"""`tailrace groups`: members of groups."""
 
 from __future__ import annotations
 

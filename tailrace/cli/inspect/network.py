@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the switches that a command is to look at: by the run file of a running network, or by address."""
+"""Finds the switches to inspect: by the run file of a running network, or by address."""
 
 from __future__ import annotations
 

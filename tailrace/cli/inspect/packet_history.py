@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The story of a packet of a finished run, as text of about 80 columns."""
+"""The history of a packet of a finished run, as text of about 80 columns."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A packet's way through a network: what each switch would do with what the one before would send."""
+"""The path of a packet through a network by dry runs: each switch gets what the one before would send."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace push`: a program and its entries onto a running switch."""
+"""`tailrace push`: installs a program and its entries in a running switch."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace queues`: bytes that wait at each port."""
+"""`tailrace queues`: bytes queued at each port."""
 
 from __future__ import annotations
 

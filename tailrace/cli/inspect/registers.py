@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace registers`: cells of registers, where the target shows them."""
+"""`tailrace registers`: register cells, where the target serves them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace trace --save` and `--replay`: a trace as a file, and the packet once more."""
+"""`tailrace trace --save` and `--replay`: saves a trace to a file, and replays its packet."""
 
 from __future__ import annotations
 

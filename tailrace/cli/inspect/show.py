@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads listings once or again and again, filters them and shows them: what all inspection commands share."""
+"""Reads, filters and shows listings, once or repeatedly: shared by all inspection commands."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""EV lists for `tailrace paths`: whose they are, and which pairs of hosts stand for all."""
+"""EV lists for `tailrace paths`: the endpoints' paths, for one pair of hosts of each pair of switches."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tailrace trace`: what a running switch would do with a packet, step by step."""
+"""`tailrace trace`: a dry run of a packet on a running switch, step by step."""
 
 from __future__ import annotations
 

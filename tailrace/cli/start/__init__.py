@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes help and completion start fast."""
+"""Fast start of help and completion."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures depend on nothing that a user has configured for matplotlib: the same results, the same file."""
+"""Isolates matplotlib from user configuration: the same results give the same figure file."""
 
 from __future__ import annotations
 

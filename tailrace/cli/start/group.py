@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The group of subcommands, fast to start: of those that are not called only names and texts are made.
+"""The group of subcommands with fast start: only the called command gets its options.
 
 typer reads every option of every command before it shows the names of commands, imports pydantic before it
 looks whether there is a value to check, and for its panels what draws Markdown and tracebacks.

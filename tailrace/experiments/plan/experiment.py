@@ -127,7 +127,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     of flows where the workload leaves it open, `time_scale` None lets the target choose
     (tailrace/experiments/plan/budget.py), `transport`, `window` and `reorder` None are the defaults of
     tailrace/experiments/plan/nic.py, `pfc` None is without, `controller` None is ideal, `sample_ns` None
-    takes no samples, `follow` names flows whose path is recorded, `gaps` has NICs measure gaps between packets.
+    takes no samples, `follow` names flows whose path is recorded, `gaps`: NICs measure gaps between packets.
     """
 
     meant: Meant

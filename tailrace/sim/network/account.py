@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conservation: every frame that was ever sent or made is somewhere, every byte of virtual payload too."""
+"""Conservation of frames: every frame and every byte of virtual payload is accounted for."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C part of the virtual network: a CPython extension, over the runtime's and the codec's."""
+"""Builds the C part of the virtual network: a CPython extension over the core's and the codec's."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the network in C offers (tv_python.c, tv_py_*.c), with types. Nodes and wires go by number."""
+"""The typed interface of the network in C (tv_python.c, tv_py_*.c). Nodes and wires have numbers."""
 
 from __future__ import annotations
 

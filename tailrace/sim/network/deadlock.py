@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether pauses hold each other in a circle, so that nothing in it will ever move again.
+"""Detects PFC deadlocks: cycles of pauses, in which no queue will ever be resumed.
 
 A queue that a pause holds waits for its neighbour, which paused it because too much came in by their link and
 waits in queues of its own:

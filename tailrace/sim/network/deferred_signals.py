@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals that come while a network runs: what their handlers raise waits until it has stopped.
+"""Defers signals while a network runs: handlers run after it has stopped.
 
 NICs are compiled by mypyc, which takes every exception in arithmetic for want of memory and ends the process;
 and Python runs handlers of signals within the arithmetic of large numbers.

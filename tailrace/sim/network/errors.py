@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one error of the virtual network."""
+"""The error of the virtual network."""
 
 from __future__ import annotations
 

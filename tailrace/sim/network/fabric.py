@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a virtual network, and its clock."""
+"""The nodes and wires of a virtual network, and its clock."""
 
 from __future__ import annotations
 

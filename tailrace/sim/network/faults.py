@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of a virtual network: links slow or dead, frames lost, switches that swallow or restart."""
+"""Faults of a virtual network: slow or dead links, frame loss, blackholes, switch restarts."""
 
 from __future__ import annotations
 

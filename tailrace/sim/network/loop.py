@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An asyncio event loop whose time is a network's, so that what waits in it waits in virtual time.
+"""An asyncio event loop on the virtual clock of a network.
 
     loop = VirtualLoop(network)
     loop.run_ready(lambda: loop.create_task(controller.run()))   # runs all that can run now

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which frames a fault is about, as data, so that the network decides it without calling Python."""
+"""Frame filters of faults, as data that the network evaluates in C."""
 
 from __future__ import annotations
 

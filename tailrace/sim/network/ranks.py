@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a virtual network in processes of their own, the ranks, and how they speak to each other.
+"""Ranks: parts of a virtual network in processes of their own, and their message exchange.
 
 Every rank makes the same calls at the same virtual times, on a network of which it has its own part; what
 concerns another part does nothing here. `tv_ranks.c` says how they keep time. Ranks on one machine speak

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P4Runtime of every switch of a network that stands still, behind one address; the device id says which.
+"""Serves P4Runtime of every switch of a paused network at one address; the device id selects the switch.
 
     async with serving(network, "127.0.0.1:0") as port:
         ...                                     # any P4Runtime client: the CLI, p4runtime-shell, finsy

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log of a flow: every crossing of a wire by a packet between two hosts, to the picosecond."""
+"""The log of a flow: each transit of a wire by a packet between two hosts, in picoseconds."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One direction of a link, as those see it who look on: who is at its ends, and what has become of frames."""
+"""One direction of a link for observers: its ends, and counts of delivered and lost frames."""
 
 from __future__ import annotations
 
