@@ -159,7 +159,7 @@ class Controller:
         self._stopping = False
         self._tasks: list[asyncio.Task[None]] = []
         hooks = Hooks(
-            self._state_changed, self._packet, self._digest, self._wait_links_discovered, self._found
+            self._state_changed, self._packet, self._digest, self._wait_links_discovered, self._state_read
         )
         self._sessions = {
             name: Session(
@@ -177,14 +177,14 @@ class Controller:
     # ---- life ----
 
     async def start(self) -> None:
-        """Starts to look after the switches."""
+        """Starts the sessions and the link probes."""
         for session in self._sessions.values():
             session.set_intent(self._intents[session.name])
             self._tasks.append(asyncio.create_task(session.run()))
         self._tasks.append(asyncio.create_task(self._watch_links()))
 
     async def wait_ready(self, timeout_s: float) -> None:
-        """Waits until every switch holds what it should.
+        """Waits until every switch holds its intent.
 
         Raises:
             ControllerError: a switch does not in this time, or never will.
@@ -221,7 +221,7 @@ class Controller:
             await self.stop()
 
     async def stop(self) -> None:
-        """Lets go of the switches, which stay as they are."""
+        """Closes the sessions; switches keep their entries."""
         self._stopping = True
         for task in self._tasks:
             task.cancel()
@@ -242,7 +242,7 @@ class Controller:
 
     @property
     def suppressed(self) -> list[SuppressedPath]:
-        """The paths that are not used, because a switch found them faulty; times since the epoch."""
+        """The paths withdrawn because a switch reported them faulty; times since the epoch."""
         return self._paths.suppressed
 
     def _suppressed_left(self) -> list[SuppressedLeft]:
@@ -251,7 +251,7 @@ class Controller:
 
     @property
     def intents(self) -> Mapping[str, SwitchIntent]:
-        """What every switch must hold now."""
+        """The intent of every switch."""
         return self._intents
 
     @property
@@ -285,7 +285,7 @@ class Controller:
             why = session.error or f"{session.name}: the connection is lost"
             self._on_event(Event("switch-lost", session.name, str(why)))
 
-    # ---- questions ----
+    # ---- in-band queries ----
 
     async def ask(self, switch: str, op: str, index: int) -> bytes:
         """Puts a question of PacketOutOp_t to a switch; the payload of its response.
@@ -315,10 +315,10 @@ class Controller:
         reason = program.enum_name("PacketInReason_t", packet["reason"])
         index: int = packet["index"]
         if reason == "LLDP":
-            self._heard(switch, index, packet.payload)
+            self._probe_received(switch, index, packet.payload)
             return
         if reason == REASON_OF[_QUESTION]:
-            self._liveness.heard(switch, index)
+            self._liveness.response_received(switch, index)
         for response in self._asked.get((switch, reason, index), ()):
             if not response.done():
                 response.set_result(packet.payload)
@@ -327,24 +327,24 @@ class Controller:
 
     def _digest(self, digest: DigestMessage) -> None:
         self._on_digest(digest)
-        self._faulty.heard(digest)
+        self._faulty.digest_received(digest)
 
-    def _found(self, switch: str, entities: list[p4r.Entity]) -> None:
-        """What an earlier controller has left out stays out for a while."""
+    def _state_read(self, switch: str, entities: list[p4r.Entity]) -> None:
+        """Handles the entities of an earlier controller: its withdrawn paths stay withdrawn for a while."""
         intended = self._intents[switch]
         program = self._load(intended.program)
-        self._faulty.found(switch, program, encode(program, intended.entities), entities)
+        self._faulty.state_read(switch, program, encode(program, intended.entities), entities)
 
     def _rewrite(self, switches: Iterable[str]) -> None:
-        """Computes anew what some switches must hold."""
+        """Recomputes the intent of some switches."""
         self._intents = self._compute()
         for name in switches:
             self._sessions[name].set_intent(self._intents[name])
 
     # ---- links ----
 
-    def _heard(self, switch: str, port: int, frame: bytes) -> None:
-        problem = self._monitor.heard(switch, port, frame)
+    def _probe_received(self, switch: str, port: int, frame: bytes) -> None:
+        problem = self._monitor.probe_received(switch, port, frame)
         if problem is not None and problem not in self._miswired:
             self._miswired.add(problem)
             self._on_event(Event("miswired", switch, problem))
@@ -352,7 +352,7 @@ class Controller:
             self._links_changed()
 
     def links_discovered(self) -> None:
-        """Says that no more need be known of the links before the entries of running switches are changed."""
+        """Ends the wait for link discovery, before which entries of running switches are not changed."""
         self._links_discovered.set()
 
     async def _wait_links_discovered(self, session: Session) -> None:
@@ -360,13 +360,13 @@ class Controller:
         await self._links_discovered.wait()
 
     def _able(self) -> AbstractSet[str]:
-        """The switches that send and show probes for this controller, in their order."""
+        """The switches that send and receive probes for this controller, in order."""
         sessions = self._sessions.values()
         return {s.name: s for s in sessions if s.carries and s.state is not SessionState.BACKUP}.keys()
 
     def _probe_now(self, switch: str) -> None:
-        """Looks at the links of a switch that has just come, without waiting for the next round."""
-        for probe in self._monitor.again(switch, self._able()):
+        """Probes the links of a newly connected switch, without waiting for the next round."""
+        for probe in self._monitor.probes_of(switch, self._able()):
             self._send(probe.switch, "SEND", probe.port, probe.frame)
 
     async def _watch_links(self) -> None:
@@ -413,15 +413,15 @@ class Controller:
             self._sessions[switch].packet_out(op, index, payload)
 
     def _report_lag(self, lag_s: float) -> None:
-        """Tells that this process did not get to run in time; answers that wait are read after this round, so
-        no link is judged by it.
+        """Reports that this process was scheduled late; pending responses are read after this round, so no
+        link is judged by it.
         """
         if lag_s >= self._timing.late_s:
             text = f"the controller ran {lag_s:.1f} s late; no link was judged meanwhile"
             self._on_event(Event(LATE, CONTROLLER, text, {"late_s": round(lag_s, 3)}))
 
     def _report_late(self, late: Mapping[str, int], now_s: float) -> None:
-        """Tells, once it is over, how long a switch did not answer in time."""
+        """Reports, afterwards, how long a switch did not respond in time."""
         for name in late:
             self._late.setdefault(name, now_s - self._timing.interval_s * late[name])
         for name in [name for name in self._late if name not in late]:
@@ -452,7 +452,7 @@ class Controller:
                 self._on_event(Event(LINK_DOWN, name, f"{name}: link down"))
             for name in link_names(self.topology, before - down):
                 self._on_event(Event("link-up", name, f"{name}: link up"))
-            self._faulty.look()
+            self._faulty.restore_paths()
             self._rewrite(self._sessions)
         if self._monitor.discovered:
             self._links_discovered.set()

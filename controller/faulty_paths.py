@@ -18,18 +18,18 @@ from tailrace.topology.paths.shortest import Down
 
 
 class HoldTimer(Protocol):
-    """Time, and being called back."""
+    """A clock with timers for hold times."""
 
     @property
     def now_ns(self) -> int: ...
 
     def call_at(self, time_ns: int | None, callback: Callable[[], None]) -> None:
-        """Calls back at a time; now where it is None or past."""
+        """Schedules a callback; now for None or a past time."""
         ...
 
 
 class PathSuppressor:
-    """Keeps the paths of one network out that its switches tell to be faulty."""
+    """Withdraws the paths that switches of one network report as faulty."""
 
     def __init__(
         self,
@@ -39,9 +39,9 @@ class PathSuppressor:
         rewrite: Callable[[Collection[str]], None],
     ) -> None:
         """Args:
-        watcher: knows what is to be done.
-        down: the ends of links that the controller takes for dead now.
-        rewrite: makes some switches hold what they should.
+        watcher: decides which paths are withdrawn.
+        down: the link ends that the controller considers dead.
+        rewrite: writes the intent of some switches.
         """
         self._clock = clock
         self._watcher = watcher
@@ -49,40 +49,40 @@ class PathSuppressor:
         self._rewrite = rewrite
         self._wakes: set[int] = set()
 
-    def heard(self, digest: DigestMessage) -> None:
-        """A switch has sent a digest."""
+    def digest_received(self, digest: DigestMessage) -> None:
+        """Handles a digest."""
         if self._watcher.on_digest(digest, self._clock.now_ns, self._down()):
             self._rewrite({digest.switch})
-        self._plan()
+        self._schedule()
 
-    def found(
+    def state_read(
         self, switch: str, program: P4Program, intended: Iterable[p4r.Entity], held: Iterable[p4r.Entity]
     ) -> None:
-        """A switch was found with what an earlier controller left it; what that had left out stays so for a
-        while.
+        """Handles the entities that an earlier controller wrote: paths that it withdrew stay withdrawn for a
+        hold time.
         """
         if self._watcher.on_takeover(switch, program, intended, held, self._clock.now_ns, self._down()):
             self._rewrite({switch})
-        self._plan()
+        self._schedule()
 
-    def look(self) -> Collection[str]:
-        """Gives back the paths that can be, when links have come back; the switches that they are of, which
+    def restore_paths(self) -> Collection[str]:
+        """Restores paths whose hold time is over or whose links have recovered; returns their switches, which
         are not rewritten yet.
         """
         back = self._watcher.reused(self._clock.now_ns, self._down())
-        self._plan()
+        self._schedule()
         return {switch for switch, _ in back}
 
-    def _wake(self, time_ns: int) -> None:
-        """A hold time is over."""
+    def _hold_expired(self, time_ns: int) -> None:
+        """Restores the paths whose hold time is over."""
         self._wakes.discard(time_ns)
-        switches = self.look()
+        switches = self.restore_paths()
         if switches:
             self._rewrite(switches)
 
-    def _plan(self) -> None:
-        """Has the next end of a hold time looked at."""
+    def _schedule(self) -> None:
+        """Sets a timer for the end of the next hold time."""
         next_ns = self._watcher.next_ns(self._clock.now_ns)
         if next_ns is not None and next_ns not in self._wakes:
             self._wakes.add(next_ns)
-            self._clock.call_at(next_ns, partial(self._wake, next_ns))
+            self._clock.call_at(next_ns, partial(self._hold_expired, next_ns))

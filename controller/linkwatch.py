@@ -38,13 +38,13 @@ from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
 
 SEEN = 20
-"""Rounds for which it is remembered how late probes were."""
+"""Rounds for which the delay of probes is kept."""
 
 MOST_LATE = 20
-"""Rounds that a probe can be late; what comes later tells nothing of the links as they are."""
+"""The largest delay of a probe in rounds; later ones are ignored."""
 
 INDICES = 256
-"""Numbers by which an answer tells the round of its question; every program has so many ports."""
+"""Number of query indices, which identify the round of a response; every program has so many ports."""
 
 _End = tuple[str, int]
 
@@ -94,7 +94,7 @@ class LinkMonitor:
 
     @property
     def limit(self) -> int:
-        """After how many rounds without a probe a direction is dead."""
+        """The number of rounds without a probe after which a direction is dead."""
         return self._missed + max(self._late)
 
     def round(self, connected: AbstractSet[str], late: AbstractSet[str] = frozenset()) -> list[Probe]:
@@ -123,13 +123,13 @@ class LinkMonitor:
                 probes.append(Probe(*sender, lldp.encode(*sender, self._number)))
         return probes
 
-    def again(self, switch: str, connected: AbstractSet[str]) -> list[Probe]:
-        """Probes over the links of a switch that has just come, as in `round`; they count as the round's."""
+    def probes_of(self, switch: str, connected: AbstractSet[str]) -> list[Probe]:
+        """Probes over the links of a newly connected switch; they belong to the current round."""
         ends = [end for end in self._senders_at.get(switch, ()) if {end[0], self._peers[end][0]} <= connected]
         return [Probe(*end, lldp.encode(*end, self._number)) for end in ends]
 
-    def heard(self, switch: str, port: int, frame: bytes) -> str | None:
-        """Notes a frame that came in at a port; a line of text where the wiring is not the topology's."""
+    def probe_received(self, switch: str, port: int, frame: bytes) -> str | None:
+        """Records a probe received at a port; returns a line of text if the wiring is not the topology's."""
         sender = lldp.decode(frame)
         if sender is None:
             return None
@@ -197,7 +197,7 @@ class Liveness:
         self._index = (self._index + 1) % INDICES
         return self._index, late
 
-    def heard(self, switch: str, index: int) -> None:
+    def response_received(self, switch: str, index: int) -> None:
         """Notes a response; those to queries of earlier rounds are ignored."""
         if index == self._index and switch in self._asked:
             self._asked[switch].answered = True

@@ -73,7 +73,7 @@ class Hooks:
     digest: a message of the data plane, which is acknowledged afterwards
     links_discovered: a session; awaited before the entries of its switch, which already runs the program,
         are first changed
-    found: switch name and what such a switch holds, where its program has digests: what an earlier controller
+    state_read: switch name and what such a switch holds, where its program has digests: what an earlier controller
         did about them
     """
 
@@ -81,7 +81,7 @@ class Hooks:
     packet: Callable[[str, P4PacketIn], None]
     digest: Callable[[DigestMessage], None]
     links_discovered: Callable[[Session], Awaitable[None]]
-    found: Callable[[str, list[p4r.Entity]], None]
+    state_read: Callable[[str, list[p4r.Entity]], None]
 
 
 class Session:
@@ -245,7 +245,7 @@ class Session:
                 self.carries = True
                 await self._hooks.links_discovered(self)
                 if program.p4info.digests:
-                    self._hooks.found(self.name, await read_all(client, program))
+                    self._hooks.state_read(self.name, await read_all(client, program))
             wanted = self._intent
             term = self._terms
             self.pushed, self.report = await install(client, program, wanted.entities)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress reports of a run: JSON lines for the parent program or text lines for a user, and errors.
+"""Progress reports of a run: JSON lines for the parent program or text lines for a user; errors.
 
 FabricError        the run failed: exit 1
   InputError       the job, or this machine, does not allow the run: exit 2
@@ -37,13 +37,13 @@ class FabricReport:
     def phase(self, name: str, **numbers: int) -> None:
         """A phase begins, or has come this far."""
         text = " ".join([name, *(f"{key} {value}" for key, value in numbers.items())])
-        self._say(text, {"phase": name, **numbers})
+        self._emit(text, {"phase": name, **numbers})
 
     def event(self, name: str, text: str) -> None:
         """Something happened to a link or a switch."""
-        self._say(f"{name}: {text}", {"event": name, "text": text})
+        self._emit(f"{name}: {text}", {"event": name, "text": text})
 
-    def _say(self, text: str, line: dict[str, object]) -> None:
+    def _emit(self, text: str, line: dict[str, object]) -> None:
         try:
             print(text if self._as_text else json.dumps(line), flush=True)
         except BrokenPipeError as error:

@@ -70,7 +70,7 @@ class ProcessMonitor:
             for key, _ in self._selector.select(timeout_s):
                 self._read(key.data)
             for process in [guarded for guarded in self._guarded if guarded.ended()]:
-                self._hear_out(process)
+                self._drain_output(process)
                 # its last words may have been that it is done
                 if process in self._guarded:
                     self.release(process)
@@ -88,7 +88,7 @@ class ProcessMonitor:
                 raise FabricError(f"{what} after {timeout_s:.0f} s")
             self.poll()
 
-    def _hear_out(self, process: FabricProcess) -> None:
+    def _drain_output(self, process: FabricProcess) -> None:
         """Reads the rest of what a process has said that has ended."""
         voices = [key.data for key in self._selector.get_map().values() if key.data.process is process]
         for voice in voices:

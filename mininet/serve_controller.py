@@ -38,7 +38,7 @@ READY_S = 60.0
 """A switch must hold its entries by then; each further switch has two seconds more."""
 
 
-def _say(event: str, text: str) -> None:
+def _print_event(event: str, text: str) -> None:
     print(json.dumps({"event": event, "text": text}), flush=True)
 
 
@@ -80,7 +80,7 @@ async def _serve(job: Job, switches: Switches, relay: Path) -> None:
     try:
         await controller.wait_ready(READY_S + 2 * len(switches))
         _write_run_file(job, switches, controller, relay)
-        _say("ready", f"{len(switches)} switches")
+        _print_event("ready", f"{len(switches)} switches")
         await ended.wait()
     finally:
         trimming.cancel()
@@ -112,7 +112,7 @@ def main() -> int:
         switches = msgspec.json.decode(addresses.read_bytes(), type=Switches)
         asyncio.run(_serve(read_job(job_file), switches, addresses.with_name("relay.sock")))
     except (ControllerError, SpecError) as error:
-        _say("failed", str(error))
+        _print_event("failed", str(error))
         return 1
     return 0
 

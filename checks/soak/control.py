@@ -69,7 +69,7 @@ class Disturbed(RealController):
         self._fault_rng = random.Random(f"mishaps {job.seed}")
         self._quiet_ns = quiet_ns(scenario, job)
         self._dead = dead_for_ever(job)
-        self._wanted: dict[str, Wanted] | None = None
+        self._wanted: dict[str, IntendedEntities] | None = None
         self._old = scenario.earlier(job.topology) if chaos.old else None
         self.crashes = 0
         self._memory_limit = network.p4rt(job.topology.switches[0].name).device.memory.limit
@@ -144,16 +144,18 @@ class Disturbed(RealController):
             self._network.call_at(self._network.now_ns + 1, partial(self._crash, switch))
 
     def _crash(self, switch: str) -> None:
-        self.left(switch)
-        self._network.switch_restart(switch, None, self.interval_ns, partial(self.restored, switch))
+        self.switch_lost(switch)
+        self._network.switch_restart(switch, None, self.interval_ns, partial(self.switch_restored, switch))
 
     def _serve(self, switch: str) -> None:
         super()._serve(switch)
         if self._chaos.digests:
             device = self._network.p4rt(switch).device
-            setattr(device, "digest_lists", partial(self._some, device.digest_lists))  # noqa: B010
+            setattr(device, "digest_lists", partial(self._lossy_digests, device.digest_lists))  # noqa: B010
 
-    def _some(self, take: Callable[[int], list[p4r.DigestList]], now_ns: int) -> list[p4r.DigestList]:
+    def _lossy_digests(
+        self, take: Callable[[int], list[p4r.DigestList]], now_ns: int
+    ) -> list[p4r.DigestList]:
         """What comes of digest lists: some are lost, some come twice."""
         delivered = []
         for digests in take(now_ns):
@@ -201,7 +203,7 @@ class Disturbed(RealController):
 
     def _rest(self) -> None:
         """Stops all controllers after the last repair."""
-        if self.reconciled and not self.wrong():
+        if self.reconciled and not self.violations():
             self.rested_ns = self._network.now_ns
             self.end()
         else:
@@ -268,11 +270,11 @@ class Disturbed(RealController):
             for number, controller in self.controllers.items()
         )
 
-    def wrong(self) -> list[str]:
+    def violations(self) -> list[str]:
         """How switches differ from what they should hold while those links are dead that stay so."""
         job = self._job
         if self._wanted is None:
-            self._wanted = wanted(job, self._dead)
+            self._wanted = intended_entities(job, self._dead)
         problems = []
         for name, each in self._wanted.items():
             endpoint = InProcess(self._network.p4rt(name))
@@ -300,17 +302,17 @@ def _rank(state: SessionState) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class IntendedEntities:
     """What a switch should hold."""
 
     program: P4Program
     entries: ByKey
 
 
-def wanted(job: Job, down: Down) -> dict[str, Wanted]:
+def intended_entities(job: Job, down: Down) -> dict[str, IntendedEntities]:
     """What each switch should hold while some links are dead."""
     states = {}
     for name, each in intent(job.topology, job.scheme, job.switches, down).items():
         program = programs.load(each.program)
-        states[name] = Wanted(program, by_key(encode(program, each.entities)))
+        states[name] = IntendedEntities(program, by_key(encode(program, each.entities)))
     return states

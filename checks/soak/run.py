@@ -224,11 +224,11 @@ def _when_it_is_quiet(network: Network, control: Disturbed, scenario: Scenario) 
     last_ns = max(network.now_ns, quiet_ns(scenario, scenario.plan().job))
     end_ns = last_ns + SETTLE_ROUNDS * control.interval_ns
     network.advance_to(last_ns)
-    while not (control.reconciled and not control.wrong()) and network.now_ns < end_ns:
+    while not (control.reconciled and not control.violations()) and network.now_ns < end_ns:
         network.advance_to(network.now_ns + 4 * control.interval_ns)
     if not control.reconciled:
         yield f"diff: controllers are not reconciled: {control.describe()}"
-    yield from control.wrong()
+    yield from control.violations()
     control.end()
     network.advance_to(network.now_ns + 4 * control.interval_ns)
     yield from (f"ends: {left}" for left in control.open_ends())

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions that a program of ours answers by packets: packet-out with an operation, packet-in with the
-answer.
+"""In-band queries of our programs: a packet-out with an operation, a packet-in with the response.
 
-This way works on every target, also on BMv2, whose P4Runtime server refuses registers. The packets may be
-sent by the primary controller only, so where a controller runs, it is asked to pass them on
-(`controller.inband.relay`). Where none runs, this client becomes primary for as long as the questions
-take, with the lowest election id that can: first 1; and where the server remembers a higher one of a
-controller that has gone (P4Runtime §5.3), that one. A controller that comes back meanwhile is refused once
-and tries again.
+They work on every target, also on BMv2, whose P4Runtime server refuses registers. Only the primary controller
+may send packet-outs, so a running controller relays the queries (`controller.inband.relay`). If none runs,
+this client becomes primary during the queries, with the lowest possible election id: first 1, then the
+highest that the server remembers of an earlier controller (P4Runtime §5.3). A controller that reconnects
+meanwhile is rejected once and retries.
 """
 
 from __future__ import annotations
@@ -29,9 +27,9 @@ REASONS = "PacketInReason_t"
 
 FIRST_ELECTION_ID = 1
 _WINDOW = 32
-"""Questions on their way together."""
+"""Queries in flight at once."""
 _ROUND_S = 2.0
-"""After so long without an answer what is missing is asked again."""
+"""Time without a response after which missing ones are queried again."""
 _ROUNDS = 3
 _ONLY_PRIMARY = (
     "only the primary controller may send the packets by which flows and queues are read, and no relay of it"
@@ -40,10 +38,10 @@ _ONLY_PRIMARY = (
 
 
 class QueryClient(Protocol):
-    """Who can put questions to a switch: RelayClient, or Primary."""
+    """Sends in-band queries to switches: RelayClient or PrimaryQueryClient."""
 
     def ask(self, switch: str, op: str, indices: Sequence[int]) -> Iterator[tuple[int, bytes]]:
-        """(index, payload) of every answer, in any order. Raises ControllerError."""
+        """(index, payload) of every response, in any order. Raises ControllerError."""
         ...
 
     def cells(self, switch: str, register: str, /) -> list[int]:
@@ -54,7 +52,7 @@ class QueryClient(Protocol):
 
 
 def require_op(program: ProgramView, switch: str, title: str, op: str) -> int:
-    """The number of an operation. Raises NotOfferedError where the program has no such questions."""
+    """The number of an operation. Raises NotOfferedError if the program does not support it."""
     number = program.enum_value(OPS, op)
     if number is None or program.enum_value(REASONS, REASON_OF[op]) is None:
         raise NotOfferedError(switch, f"{title} does not answer {op} packets")
@@ -62,7 +60,7 @@ def require_op(program: ProgramView, switch: str, title: str, op: str) -> int:
 
 
 class PrimaryQueryClient:
-    """Asks as the primary controller, which it is while it is open."""
+    """Sends queries as the primary controller, from construction to close."""
 
     def __init__(self, connection: GrpcConnection, program: ProgramView) -> None:
         """Waits until the connection's client is primary.
@@ -124,7 +122,7 @@ class PrimaryQueryClient:
     def _collect(
         self, header: p4i.ControllerPacketMetadata, reason: int | None, missing: set[int]
     ) -> Iterator[tuple[int, bytes]]:
-        """Answers to the questions `missing`, until all are there or none comes for a while."""
+        """Responses to the queries `missing`, until all have arrived or none arrives for _ROUND_S."""
         names = {field.id: field.name for field in header.metadata}
         deadline = time.monotonic() + _ROUND_S
         while missing:
@@ -149,5 +147,5 @@ def _headers(program: ProgramView) -> tuple[p4i.ControllerPacketMetadata, p4i.Co
 
 
 def query_all(asker: QueryClient, switch: str, op: str, indices: Iterable[int]) -> dict[int, bytes]:
-    """All answers by index, in order."""
+    """All responses by index, in order."""
     return dict(sorted(asker.ask(switch, op, list(indices))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A local socket through which the running controller asks switches on behalf of inspection commands.
+"""A local socket through which the running controller relays in-band queries of inspection commands.
 
 P4Runtime lets only the primary controller send packet-outs and receive packet-ins (P4Runtime §16.1). Flow
 tables and queues are read by such packets (see `controller.inband.query`), so a second client cannot read
@@ -66,9 +66,9 @@ _OWN = frozenset({DOWN, SUPPRESSED, REGISTER})
 
 _MAX_LINE_BYTES = 1 << 20
 _AT_ONCE = 2
-"""Questions of one request that are on their way together: enough to hide the round trip. The questions by
-which the controller watches links wait behind them in the switch, and behind their answers here: with 32 of
-each of six BMv2 switches, some waited for more than half a second.
+"""Queries of one request in flight at once: enough to hide the round trip. The controller's own queries are
+queued behind them in the switch, and behind their responses here: with 32 for each of six BMv2 switches, some
+waited for more than half a second.
 """
 _SOCKET_MODE = 0o600
 _CLIENT_TIMEOUT_S = 10.0
@@ -93,7 +93,7 @@ class RelayServer:
 
         Args:
             path: where the socket will be; its folder must exist.
-            ask: puts one question to a switch.
+            ask: sends one in-band query to a switch.
             down: both ends of every link that is down, as (switch, port).
             suppressed: the suppressed paths.
             registers: reads a register of a switch whose P4Runtime server refuses that; None: nothing does.

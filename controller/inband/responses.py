@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The payloads by which our programs answer READ_FLOWS, READ_PORT, READ_PATH and READ_RLB_PORT: `bucket_t`,
+"""Response payloads of the in-band queries READ_FLOWS, READ_PORT, READ_PATH and READ_RLB_PORT: `bucket_t`,
 `flow_entry_t`, `port_queues_t`, `path_state_t` and `rlb_port_t` of p4src/common/headers.p4. A test compares
 the widths here with those of the compiled program.
 """
@@ -49,7 +49,7 @@ RLB_PORT: Layout = {
 }
 
 REASON_OF = {"READ_FLOWS": "FLOWS", "READ_PORT": "PORT", "READ_PATH": "PATH", "READ_RLB_PORT": "RLB_PORT"}
-"""Operations of PacketOutOp_t that only read, and the reason of PacketInReason_t that answers each."""
+"""Read operations of PacketOutOp_t, and the PacketInReason_t of the response to each."""
 
 _TICKS = 1 << BUCKET["now_ticks"]
 _ONE = 1 << 8

@@ -52,11 +52,11 @@ class ControlPlane(Protocol):
         """Schedules the failure or recovery of link ends; called before the network runs."""
         ...
 
-    def left(self, switch: str) -> None:
+    def switch_lost(self, switch: str) -> None:
         """A switch has lost its state and is unreachable."""
         ...
 
-    def restored(self, switch: str) -> None:
+    def switch_restored(self, switch: str) -> None:
         """A switch is reachable again, without state."""
         ...
 

@@ -93,7 +93,9 @@ class VirtualFaults:
     def _switch_restart(self, fault: SwitchRestart) -> None:
         name = fault.switch
         ends = [(link.a, link.a_port) for link in self._topology.links if name in (link.a, link.b)]
-        self._network.call_at(fault.at_ns, partial(self._control.left, name))
-        self._network.switch_restart(name, fault.at_ns, fault.down_ns, partial(self._control.restored, name))
+        self._network.call_at(fault.at_ns, partial(self._control.switch_lost, name))
+        self._network.switch_restart(
+            name, fault.at_ns, fault.down_ns, partial(self._control.switch_restored, name)
+        )
         self._control.links(ends, fault.at_ns, dead=True)
         self._control.links(ends, fault.at_ns + fault.down_ns, dead=False)

@@ -117,7 +117,7 @@ class IdealController:
         by_switch = {number: switch.digests(self._program) for number, switch in self._switches.items()}
         for digests in self._network.gathered(by_switch).values():
             for digest in digests:
-                heard = partial(self._faulty.heard, digest)
+                heard = partial(self._faulty.digest_received, digest)
                 self._network.call_at(digest.time_ns + self._delay_ns, heard)
 
     # ---- links ----
@@ -131,15 +131,15 @@ class IdealController:
     def _learn(self, at_ns: int) -> None:
         for end, change in self._changes[at_ns]:
             self._dead[end] += change
-        self._faulty.look()
+        self._faulty.restore_paths()
         self._write([switch.name for switch in self._network.topology.switches])
 
     # ---- switches ----
 
-    def left(self, switch: str) -> None:
+    def switch_lost(self, switch: str) -> None:
         self._away[switch] += 1
 
-    def restored(self, switch: str) -> None:
+    def switch_restored(self, switch: str) -> None:
         self._away[switch] -= 1
         self._write([switch])
 

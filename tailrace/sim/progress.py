@@ -92,7 +92,7 @@ def check_probes(job: Job, time_ns: int) -> None:
         refuse_above("controller real", "probes", probes, MOST_PROBES)
 
 
-def served(nic: Nic, job: Job) -> bool:
+def all_received(nic: Nic, job: Job) -> bool:
     """Whether a NIC has received all flows that somebody waits for."""
     return all(
         seen.end_ns is not None
@@ -148,10 +148,10 @@ class ProgressReporter:
 
     def has_stalled(self, now_ns: int) -> bool:
         """Whether nothing has arrived in this process for `stalled_ns`, and nothing changes any more."""
-        self._note(now_ns, self._arrived()[1])
+        self._note_arrival(now_ns, self._arrived()[1])
         return now_ns >= max(self._arrived_ns, self._last_ns) + stalled_ns(self._job)
 
-    def _note(self, now_ns: int, arrived_bytes: int) -> None:
+    def _note_arrival(self, now_ns: int, arrived_bytes: int) -> None:
         if arrived_bytes != self._arrived_bytes:
             self._arrived_bytes, self._arrived_ns = arrived_bytes, now_ns
 
@@ -161,7 +161,7 @@ class ProgressReporter:
         Raises:
             SpecError: it does.
         """
-        self._note(now_ns, arrived_bytes)
+        self._note_arrival(now_ns, arrived_bytes)
         wait_ns, nic = stalled_ns(self._job), self._job.nic
         if not unfinished or now_ns < self._arrived_ns + wait_ns:
             return

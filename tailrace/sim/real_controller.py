@@ -109,11 +109,11 @@ class RealController:
 
         self._loop.run_ready(deliver)
 
-    def left(self, switch: str) -> None:
+    def switch_lost(self, switch: str) -> None:
         self._services.pop(switch, None)  # it may be away already
         self._loop.run_ready(lambda: self.memory.end(switch))
 
-    def restored(self, switch: str) -> None:
+    def switch_restored(self, switch: str) -> None:
         self._loop.run_ready(lambda: self._serve(switch))
 
     # ---- the controller ----

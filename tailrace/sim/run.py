@@ -33,7 +33,7 @@ from tailrace.sim.nics import attach_nics, gaps_seen, learned, records
 from tailrace.sim.no_gc import gc_disabled
 from tailrace.sim.outcome import DataSeen, Outcome, Progress, RankWork, Report
 from tailrace.sim.pfc import waits
-from tailrace.sim.progress import ProgressReporter, limit_ns, served, stalled_ns
+from tailrace.sim.progress import ProgressReporter, limit_ns, all_received, stalled_ns
 from tailrace.sim.ranks import RankJob, other_ranks
 from tailrace.sim.switches import guard_hosts, pfc_counts, switch_config
 from tailrace.sim.timeline_tables import path_table, queue_table
@@ -197,7 +197,7 @@ class _Run:
         self._topology, self._scheme = job.topology, job.scheme
         self._program = programs.load(self._scheme.program)
         self._events: list[Event] = []
-        self._paths = self._scheme.watch(self._topology, self._job.switches, self._happened)
+        self._paths = self._scheme.watch(self._topology, self._job.switches, self._on_event)
         self._paused_time = _Moment()
         self._observed_hops = 0
         self._deadlock: tuple[Stuck, ...] = ()
@@ -236,7 +236,7 @@ class _Run:
             network.everywhere(None)  # until all are ready
             before = _Moment.now(network)
             with gc_disabled():
-                self._go(network, nics, reporter, last_ns)
+                self._run_network(network, nics, reporter, last_ns)
             control.check()
             took = _Moment.now(network) - before - self._paused_time
             if self._afterwards is not None:
@@ -283,12 +283,12 @@ class _Run:
         """Starts the controller."""
         control: ControlPlane
         if self._make_control is not None:
-            control = self._make_control(network, self._job, self._happened)
+            control = self._make_control(network, self._job, self._on_event)
         elif self._job.real_controller is not None:
             # gRPC takes longer to load than many a run takes
             from tailrace.sim.real_controller import RealController
 
-            control = RealController(network, self._job, self._job.real_controller, self._happened)
+            control = RealController(network, self._job, self._job.real_controller, self._on_event)
         else:
             control = IdealController(
                 network,
@@ -301,7 +301,7 @@ class _Run:
         control.start()
         return control
 
-    def _happened(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         self._events.append(event)
         self._report(Progress("traffic", note=event.text))
 
@@ -331,7 +331,9 @@ class _Run:
 
     # ---- while it runs, and after ----
 
-    def _go(self, network: Network, nics: list[Nic], reporter: ProgressReporter, last_ns: int) -> None:
+    def _run_network(
+        self, network: Network, nics: list[Nic], reporter: ProgressReporter, last_ns: int
+    ) -> None:
         """Runs until no event is left, all foreground flows are complete, or `last_ns`."""
         step_ns = LOOK_RTTS * base_rtt_ns(self._topology, self._scheme.frame_bytes)
         # a link that fails empties queues, so until then nothing is for good
@@ -352,7 +354,7 @@ class _Run:
                 break
             # a step may be over before it is time to report progress
             reporter.report(network.now_ns, network.events)
-            while background and waiting and served(waiting[-1], self._job):
+            while background and waiting and all_received(waiting[-1], self._job):
                 waiting.pop()
             if not any(network.everywhere(bool(waiting))):
                 break
@@ -371,7 +373,7 @@ class _Run:
             return False
         queues = tuple(map(str, self._deadlock))
         text = f"deadlocked at {format_time(network.now_ns)}: {waits(queues)}"
-        self._happened(Event("deadlock", self._deadlock[0].switch, text, {"queues": queues}))
+        self._on_event(Event("deadlock", self._deadlock[0].switch, text, {"queues": queues}))
         return True
 
     def _by_rank(self, network: Network, took: _Moment) -> tuple[RankWork, ...]:

@@ -57,7 +57,7 @@ class Watched:
                 continue
             for item in self.waiting[name]:
                 if isinstance(item, int):
-                    self.answers.heard(name, item)
+                    self.answers.response_received(name, item)
                 elif (item.switch, item.port) not in self.dead:
                     due = self.number + self.delay(self.number, item.switch, item.port)
                     self.flying.append((due, PEERS[item.switch, item.port], item.frame))
@@ -65,7 +65,7 @@ class Watched:
         landed = [one for one in self.flying if one[0] <= self.number and not self._held(one[1][0])]
         self.flying = [one for one in self.flying if one not in landed]
         for _, (switch, port), frame in landed:
-            assert self.monitor.heard(switch, port, frame) is None
+            assert self.monitor.probe_received(switch, port, frame) is None
         return link_names(TOPOLOGY, self.monitor.down)
 
     def _held(self, switch: str) -> bool:
@@ -199,10 +199,10 @@ def test_old_answers() -> None:
     first, _ = answers.round({"a"})
     second, late = answers.round({"a"})
     assert (first, second, late) == (1, 2, {"a": 1})
-    answers.heard("a", first)
-    answers.heard("stranger", second)
+    answers.response_received("a", first)
+    answers.response_received("stranger", second)
     assert answers.round({"a"})[1] == {"a": 2}
-    answers.heard("a", 3)
+    answers.response_received("a", 3)
     assert answers.round({"a"})[1] == {}
     for _ in range(INDICES):
         index, _ = answers.round(set())

@@ -88,7 +88,7 @@ class Fabric:
         for name in sorted(self.connected):
             for packet in self.network.p4rt(name).packet_ins():
                 values = {field.metadata_id: int.from_bytes(field.value, "big") for field in packet.metadata}
-                problem = self.monitor.heard(name, values[2], packet.payload)
+                problem = self.monitor.probe_received(name, values[2], packet.payload)
                 self.problems += [] if problem is None else [problem]
         return self.monitor.down
 
@@ -137,18 +137,18 @@ def test_a_switch_that_comes_back_is_not_waited_for() -> None:
     assert ["leaf1-spine2", "leaf2-spine2"] == fabric.names()
     for leaf in ("leaf1", "leaf2"):
         fabric.network.link_up(leaf, "spine2")
-    probes = fabric.monitor.again("spine2", fabric.connected)
+    probes = fabric.monitor.probes_of("spine2", fabric.connected)
     ends = {("leaf1", 3), ("leaf2", 3), ("spine2", 1), ("spine2", 2)}
     assert ends == {(probe.switch, probe.port) for probe in probes}
     assert frozenset() == fabric.send(probes)
     assert {("leaf1", 3), ("spine2", 1)} == {
-        (probe.switch, probe.port) for probe in fabric.monitor.again("spine2", {"leaf1", "spine2"})
+        (probe.switch, probe.port) for probe in fabric.monitor.probes_of("spine2", {"leaf1", "spine2"})
     }
     # a thousand of them without an answer make no link dead
     fabric.network.link_down("leaf1", "spine2")
     for _ in range(1000):
         assert frozenset() == frozenset(fabric.monitor.down)
-        fabric.monitor.again("spine2", fabric.connected)
+        fabric.monitor.probes_of("spine2", fabric.connected)
 
 
 def test_one_direction() -> None:
@@ -179,7 +179,7 @@ def test_a_switch_without_entries_drops_no_probe() -> None:
     fabric.connected.remove("spine2")
     for _ in range(2 * MISSED):
         assert frozenset() == fabric.round()
-    assert fabric.monitor.again("spine2", fabric.connected) == []
+    assert fabric.monitor.probes_of("spine2", fabric.connected) == []
     core = fabric.network.switch("spine2")
     counter = core.model.counter("drops")
     assert not any(core.counter_read(counter.index, index)[1] for index in range(counter.size))
@@ -202,11 +202,11 @@ def test_a_lost_switch() -> None:
 def test_wrong_wiring() -> None:
     """A probe that comes in at another port than it should is reported, and keeps no link alive."""
     monitor = LinkMonitor(parse_topology("leaf-spine:leaves=2,spines=2,hosts=1"), MISSED)
-    problem = monitor.heard("spine1", 1, lldp.encode("leaf2", 2))
+    problem = monitor.probe_received("spine1", 1, lldp.encode("leaf2", 2))
     assert problem == "port 1 of spine1 is wrongly linked to port 2 of leaf2"
-    assert monitor.heard("spine1", 1, lldp.encode("stranger", 2)) is not None
-    assert monitor.heard("spine1", 1, b"no LLDP") is None
-    assert monitor.heard("spine1", 1, lldp.encode("leaf1", 2)) is None
+    assert monitor.probe_received("spine1", 1, lldp.encode("stranger", 2)) is not None
+    assert monitor.probe_received("spine1", 1, b"no LLDP") is None
+    assert monitor.probe_received("spine1", 1, lldp.encode("leaf1", 2)) is None
     monitor.round({"leaf1", "leaf2", "spine1", "spine2"})
     assert not monitor.discovered
 

@@ -67,7 +67,9 @@ def test_who_was_not_primary_meanwhile_looks_again(again: bool, monkeypatch: pyt
         def nothing(*_: object) -> None:
             """Nobody listens."""
 
-        hooks = Hooks(state=nothing, packet=nothing, digest=nothing, links_discovered=settled, found=nothing)
+        hooks = Hooks(
+            state=nothing, packet=nothing, digest=nothing, links_discovered=settled, state_read=nothing
+        )
         made = Session("leaf1", SwitchAddress("nowhere", 1), hooks, programs.load, connect=connect)  # type: ignore[arg-type]
         made.set_intent(intent(PAIR, on(PAIR), target("native"))["leaf1"])
         task = asyncio.create_task(made.run())

@@ -143,12 +143,12 @@ class FrameAccount:
         )
 
     @property
-    def there_was(self) -> Amount:
+    def generated(self) -> Amount:
         """Everything that hosts sent, that switches made, that came in by packet-outs."""
         return _sum((self.sent, self.packet_outs, self.made))
 
     @property
-    def found(self) -> Amount:
+    def accounted(self) -> Amount:
         """Everything that was delivered, dropped or lost, or that waits or is under way."""
         gone = (
             self.delivered,
@@ -166,4 +166,4 @@ class FrameAccount:
     def balanced(self) -> bool:
         """Whether nothing was lost or made up, in the whole and in each part."""
         explained = sum(self.reasons.values()) == self.dropped_in_switches.frames
-        return self.there_was == self.found and explained and not self.unsound
+        return self.generated == self.accounted and explained and not self.unsound

@@ -47,7 +47,7 @@ class DeferredSignals:
                 # a handler may have put another one in its place
                 if signal.getsignal(number) == self._hold:
                     signal.signal(number, handler)
-        self.let_go()
+        self.run_handlers()
 
     def _hold(self, number: int, frame: FrameType | None) -> None:
         if self._came or not self._running():
@@ -56,7 +56,7 @@ class DeferredSignals:
         self._came.append(number)
         self._stop()
 
-    def let_go(self) -> bool:
+    def run_handlers(self) -> bool:
         """Calls the handlers of the signals that came, which may raise; whether there were any."""
         came, self._came = self._came, []
         for number in came:

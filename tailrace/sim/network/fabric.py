@@ -276,7 +276,9 @@ class Fabric:
             mark += every
         return mark
 
-    def _go(self, until_ns: int | None, *, stop_at_rest: bool, progress: Progress | None, every: int) -> None:
+    def _run_events(
+        self, until_ns: int | None, *, stop_at_rest: bool, progress: Progress | None, every: int
+    ) -> None:
         """Runs to a time, itself included, or for ever; with `stop_at_rest` not longer than until at rest."""
         net = self._net
         limit_ps = NEVER_PS if until_ns is None else until_ns * PS_PER_NS + 1
@@ -285,7 +287,7 @@ class Fabric:
         with DeferredSignals(lambda: bool(net.running), lambda: net.cut(0)) as signals:
             while True:
                 stop = net.run(min(limit_ps, self._next_callback_ps()), stop_at_rest, mark)
-                if signals.let_go():
+                if signals.run_handlers():
                     continue
                 if progress is not None and (stop == Stop.MARK or self._transport is None):
                     mark = self._report_progress(progress, mark, every)

@@ -144,7 +144,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             return
         # a notebook has a loop of its own, which waits for this call
         outer, hooks = events._get_running_loop(), sys.get_asyncgen_hooks()
-        sys.set_asyncgen_hooks(None, self._forgotten)
+        sys.set_asyncgen_hooks(None, self._close_generator)
         events._set_running_loop(self)
         self._active = True
         try:
@@ -157,7 +157,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             wait_s = self._timers[0].when() - self.time()
             self._arm(self._clock.now_ns + max(1, round(wait_s * NS_PER_S)))
 
-    def _forgotten(self, generator: AsyncGenerator[Any, Any]) -> None:
+    def _close_generator(self, generator: AsyncGenerator[Any, Any]) -> None:
         """Closes a generator that has no reader left."""
         if not self.is_closed():
             self.call_soon(lambda: self.create_task(_close(generator)))
@@ -201,9 +201,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def _arm(self, time_ns: int) -> None:
         if self._armed_ns is None or time_ns < self._armed_ns:
             self._armed_ns = time_ns
-            self._clock.call_at(time_ns, lambda: self._woken(time_ns))
+            self._clock.call_at(time_ns, lambda: self._timer_due(time_ns))
 
-    def _woken(self, time_ns: int) -> None:
+    def _timer_due(self, time_ns: int) -> None:
         """A timer is due, unless it was cancelled meanwhile or an earlier one has come between."""
         if self._armed_ns == time_ns and not self.is_closed():
             self._armed_ns = None
