@@ -73,8 +73,8 @@ class Hooks:
     digest: a message of the data plane, which is acknowledged afterwards
     links_discovered: a session; awaited before the entries of its switch, which already runs the program,
         are first changed
-    state_read: switch name and what such a switch holds, where its program has digests: what an earlier controller
-        did about them
+    state_read: switch name and the entities of such a switch, where its program has digests: the reaction of
+        an earlier controller to them
     """
 
     state: Callable[[Session], None]

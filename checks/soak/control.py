@@ -151,12 +151,10 @@ class Disturbed(RealController):
         super()._serve(switch)
         if self._chaos.digests:
             device = self._network.p4rt(switch).device
-            setattr(device, "digest_lists", partial(self._lossy_digests, device.digest_lists))  # noqa: B010
+            setattr(device, "digest_lists", partial(self._disturbed, device.digest_lists))  # noqa: B010
 
-    def _lossy_digests(
-        self, take: Callable[[int], list[p4r.DigestList]], now_ns: int
-    ) -> list[p4r.DigestList]:
-        """What comes of digest lists: some are lost, some come twice."""
+    def _disturbed(self, take: Callable[[int], list[p4r.DigestList]], now_ns: int) -> list[p4r.DigestList]:
+        """Loses some digest lists and repeats others."""
         delivered = []
         for digests in take(now_ns):
             hit = self._disturbs and self._fault_rng.random() < self._chaos.digests

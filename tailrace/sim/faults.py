@@ -91,11 +91,9 @@ class VirtualFaults:
             self._control.links(ends, fault.until_ns, dead=False)
 
     def _switch_restart(self, fault: SwitchRestart) -> None:
-        name = fault.switch
+        name, control = fault.switch, self._control
         ends = [(link.a, link.a_port) for link in self._topology.links if name in (link.a, link.b)]
-        self._network.call_at(fault.at_ns, partial(self._control.switch_lost, name))
-        self._network.switch_restart(
-            name, fault.at_ns, fault.down_ns, partial(self._control.switch_restored, name)
-        )
-        self._control.links(ends, fault.at_ns, dead=True)
-        self._control.links(ends, fault.at_ns + fault.down_ns, dead=False)
+        self._network.call_at(fault.at_ns, partial(control.switch_lost, name))
+        self._network.switch_restart(name, fault.at_ns, fault.down_ns, partial(control.switch_restored, name))
+        control.links(ends, fault.at_ns, dead=True)
+        control.links(ends, fault.at_ns + fault.down_ns, dead=False)

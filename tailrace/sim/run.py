@@ -33,7 +33,7 @@ from tailrace.sim.nics import attach_nics, gaps_seen, learned, records
 from tailrace.sim.no_gc import gc_disabled
 from tailrace.sim.outcome import DataSeen, Outcome, Progress, RankWork, Report
 from tailrace.sim.pfc import waits
-from tailrace.sim.progress import ProgressReporter, limit_ns, all_received, stalled_ns
+from tailrace.sim.progress import ProgressReporter, all_received, limit_ns, stalled_ns
 from tailrace.sim.ranks import RankJob, other_ranks
 from tailrace.sim.switches import guard_hosts, pfc_counts, switch_config
 from tailrace.sim.timeline_tables import path_table, queue_table
@@ -236,7 +236,7 @@ class _Run:
             network.everywhere(None)  # until all are ready
             before = _Moment.now(network)
             with gc_disabled():
-                self._run_network(network, nics, reporter, last_ns)
+                self._advance(network, nics, reporter, last_ns)
             control.check()
             took = _Moment.now(network) - before - self._paused_time
             if self._afterwards is not None:
@@ -331,9 +331,7 @@ class _Run:
 
     # ---- while it runs, and after ----
 
-    def _run_network(
-        self, network: Network, nics: list[Nic], reporter: ProgressReporter, last_ns: int
-    ) -> None:
+    def _advance(self, network: Network, nics: list[Nic], reporter: ProgressReporter, last_ns: int) -> None:
         """Runs until no event is left, all foreground flows are complete, or `last_ns`."""
         step_ns = LOOK_RTTS * base_rtt_ns(self._topology, self._scheme.frame_bytes)
         # a link that fails empties queues, so until then nothing is for good

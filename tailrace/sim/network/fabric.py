@@ -276,7 +276,7 @@ class Fabric:
             mark += every
         return mark
 
-    def _run_events(
+    def _advance(
         self, until_ns: int | None, *, stop_at_rest: bool, progress: Progress | None, every: int
     ) -> None:
         """Runs to a time, itself included, or for ever; with `stop_at_rest` not longer than until at rest."""

@@ -110,7 +110,7 @@ class Network(Faults, Observation):
         Returns:
             whether the network is at rest.
         """
-        self._run_events(until_ns, stop_at_rest=True, progress=progress, every=progress_events)
+        self._advance(until_ns, stop_at_rest=True, progress=progress, every=progress_events)
         return self.at_rest
 
     def deadlock(self) -> tuple[Stuck, ...]:
@@ -128,4 +128,4 @@ class Network(Faults, Observation):
 
     def advance_to(self, time_ns: int) -> None:
         """Lets time pass up to `time_ns`, whether anything happens or not."""
-        self._run_events(time_ns, stop_at_rest=False, progress=None, every=PROGRESS_EVENTS)
+        self._advance(time_ns, stop_at_rest=False, progress=None, every=PROGRESS_EVENTS)
