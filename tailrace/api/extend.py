@@ -31,7 +31,7 @@ from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.results import measure as _papers
 from tailrace.results.metrics import register as register_metric
 from tailrace.results.result import Result
-from tailrace.sim.link_faults import AckLoss, Blackhole, DataLoss, LinkDown, LinkSlow, SwitchRestart
+from tailrace.sim.link_faults import AckLoss, Blackhole, LinkDown, LinkSlow, Loss, SwitchRestart
 from tailrace.spec import SpecError, keys
 from tailrace.topology import Host, Topology
 from tailrace.topology.families.build import Builder
@@ -48,7 +48,6 @@ __all__ = [
     "AckLoss",
     "Blackhole",
     "Builder",
-    "DataLoss",
     "GroupLinks",
     "Host",
     "LinkDown",

@@ -14,13 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tailrace.cli.complete import (
-    Completer,
-    complete_experiment,
-    complete_specs,
-    complete_transport,
-    one_of,
-)
+from tailrace.cli.complete import Completer, complete_experiment, complete_specs, complete_transport, one_of
 from tailrace.cli.options import Plugin, with_signature
 
 _PANEL = "What to run"

@@ -8,15 +8,7 @@ from functools import partial
 
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.sim.control import ControlPlane
-from tailrace.sim.link_faults import (
-    AckLoss,
-    Blackhole,
-    DataLoss,
-    LinkDown,
-    LinkFault,
-    LinkSlow,
-    SwitchRestart,
-)
+from tailrace.sim.link_faults import AckLoss, Blackhole, LinkDown, LinkFault, LinkSlow, Loss, SwitchRestart
 from tailrace.sim.network import FrameMatch, Network
 from tailrace.topology import Topology
 
@@ -54,7 +46,7 @@ class VirtualFaults:
                 network.link_rate(fault.a, fault.b, fault.factor, fault.at_ns)
                 if fault.until_ns is not None:
                     network.link_rate(fault.a, fault.b, 1.0, fault.until_ns)
-            case DataLoss():
+            case Loss():
                 self._drop(fault, FrameMatch.FLOWS, one_way=fault.one_way)
             case AckLoss():
                 self._drop(fault, FrameMatch.FLOWCUT_ACK)
@@ -70,7 +62,7 @@ class VirtualFaults:
         """All pairs of addresses that send something to one another."""
         return {pair for flow in self._flows for pair in ((flow.src, flow.dst), (flow.dst, flow.src))}
 
-    def _drop(self, fault: DataLoss | AckLoss, matches: FrameMatch, *, one_way: bool = False) -> None:
+    def _drop(self, fault: Loss | AckLoss, matches: FrameMatch, *, one_way: bool = False) -> None:
         self._network.drop(
             fault.a,
             fault.b,

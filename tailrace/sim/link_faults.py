@@ -36,7 +36,7 @@ class LinkDown(msgspec.Struct, frozen=True, tag="link-down", tag_field="kind"):
     until_ns: int | None = None
 
 
-class DataLoss(msgspec.Struct, frozen=True, tag="drop", tag_field="kind"):
+class Loss(msgspec.Struct, frozen=True, tag="drop", tag_field="kind"):
     """The link a-b loses each data packet with probability `rate`, in both directions or only from a to b."""
 
     a: str
@@ -74,7 +74,7 @@ class SwitchRestart(msgspec.Struct, frozen=True, tag="switch-restart", tag_field
     down_ns: int
 
 
-LinkFault: TypeAlias = LinkSlow | LinkDown | DataLoss | AckLoss | Blackhole | SwitchRestart
+LinkFault: TypeAlias = LinkSlow | LinkDown | Loss | AckLoss | Blackhole | SwitchRestart
 """What happens to one link, or to one switch."""
 
 

@@ -13,9 +13,9 @@ from tailrace.experiments.faults.parse import parse_fault
 from tailrace.sim.link_faults import (
     AckLoss,
     Blackhole,
-    DataLoss,
     LinkDown,
     LinkSlow,
+    Loss,
     SwitchRestart,
     last_change_ns,
 )
@@ -55,7 +55,7 @@ def test_link_down() -> None:
 def test_drop_by_place() -> None:
     """Everywhere, on one link, or on the links of one kind of switch."""
     assert len(resolve("drop:rate=0.01")) == 12
-    assert resolve("drop:rate=0.01,where=leaf1-spine1") == (DataLoss("leaf1", "spine1", 0.01),)
+    assert resolve("drop:rate=0.01,where=leaf1-spine1") == (Loss("leaf1", "spine1", 0.01),)
     assert len(resolve("drop:rate=0.01,where=spine")) == 12
 
 
@@ -115,9 +115,7 @@ def test_times() -> None:
     assert resolve("link-slow:link=leaf1-spine1,factor=0.1,at=1us,until=2us") == (
         LinkSlow("leaf1", "spine1", 0.1, 1000, 2000),
     )
-    assert resolve("drop:rate=0.1,where=leaf1-spine1,until=2us") == (
-        DataLoss("leaf1", "spine1", 0.1, 0, 2000),
-    )
+    assert resolve("drop:rate=0.1,where=leaf1-spine1,until=2us") == (Loss("leaf1", "spine1", 0.1, 0, 2000),)
     assert resolve("ack-loss:rate=0.1,at=1us")[0] == AckLoss("leaf1", "spine1", 0.1, 1000, None)
     [hole] = resolve("blackhole:pairs=1,where=spine1,at=3us")
     assert (hole.at_ns, hole.until_ns) == (3000, None)
@@ -192,4 +190,4 @@ def test_time_scale_stretches_faults() -> None:
     [restart] = resolve("switch-restart:switch=spine1,at=1us,for=3us")
     assert scaled(restart, 10) == SwitchRestart("spine1", 10_000, 30_000)
     [drop] = resolve("drop:rate=0.5,where=leaf1-spine1,at=1us")
-    assert scaled(drop, 10) == DataLoss("leaf1", "spine1", 0.5, 10_000, None)
+    assert scaled(drop, 10) == Loss("leaf1", "spine1", 0.5, 10_000, None)

@@ -21,15 +21,7 @@ from tailrace.experiments.faults.where import (
     some_links,
     some_switches,
 )
-from tailrace.sim.link_faults import (
-    AckLoss,
-    Blackhole,
-    DataLoss,
-    LinkDown,
-    LinkFault,
-    LinkSlow,
-    SwitchRestart,
-)
+from tailrace.sim.link_faults import AckLoss, Blackhole, LinkDown, LinkFault, LinkSlow, Loss, SwitchRestart
 from tailrace.spec import SpecError, keys
 from tailrace.spec.units import format_time
 from tailrace.topology import Topology
@@ -143,9 +135,7 @@ class Drops:
         chosen = some_switches(topology, self.where, self.switches, rng) if self.switches else [self.where]
         found = [links_at(topology, where) for where in chosen]
         times = self.times.at_ns, self.times.until_ns
-        return tuple(
-            DataLoss(a, b, self.rate, *times, links.one_way) for links in found for a, b in links.links
-        )
+        return tuple(Loss(a, b, self.rate, *times, links.one_way) for links in found for a, b in links.links)
 
 
 @FAULTS.register(
