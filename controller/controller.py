@@ -48,7 +48,7 @@ _QUESTION = "READ_PORT"
 
 
 def _ignore(_event: Event | DigestMessage) -> None:
-    """What is called where nobody listens."""
+    """Ignores an event, where no listener is given."""
 
 
 class _LoopClock:
@@ -396,8 +396,8 @@ class Controller:
             await asyncio.sleep(self._timing.interval_s)
 
     def _claim(self, backup: Collection[str]) -> None:
-        """Where this controller is primary of some switches and another one of others, whoever has the first
-        of those that can be reached takes all, after as many rounds as make a link dead.
+        """If this controller and another one are primary of some switches each, the primary of the first
+        reachable switch claims all, after as many rounds as make a link dead.
         """
         reached = [name for name, session in self._sessions.items() if session.state is not SessionState.LOST]
         owns = bool(backup) and reached[0] not in backup

@@ -128,7 +128,7 @@ async def reconcile(
     """Makes a switch, which runs the program, hold exactly the intended entities.
 
     Args:
-        alone: nobody else writes, and what is written without an error is there: it is not read again.
+        alone: there is no other writer, and a write without an error is not read back.
 
     Raises:
         SwitchError: it cannot be read or written, or does not keep what is written.
@@ -220,7 +220,7 @@ def install_all(
 async def _install(
     endpoint: InProcess, program: P4Program, intended: Sequence[P4Entity], fresh: dict[P4Program, ByKey]
 ) -> ReconcileReport:
-    """As `install` where nobody else writes: what a switch holds that just got its program is read once.
+    """As `install` without other writers: the entities after a push of the program are read once.
 
     Args:
         fresh: what that is, by program.

@@ -66,7 +66,7 @@ class RunFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     suppressed: paths that its controller suppresses, (switch, port, ns until they may come back), likewise
     pfc: PFC that the program does because the traffic manager has none
     channels: lossless priorities of links between switches; 0: there is one, which packets keep
-    plugins: what whoever wrote it had loaded from outside (spec.plugins.loaded)
+    plugins: plug-ins that the writer had loaded (spec.plugins.loaded)
     """
 
     topology: _Text
@@ -131,7 +131,7 @@ def write(path: Path | None, content: RunFile) -> Path:
 
 
 def _check_folder(folder: Path) -> None:
-    """Refuses a folder that somebody else made, or may write into, in the folder for temporary files."""
+    """Rejects a folder for temporary files that another user owns or may write to."""
     # a link may lead to a folder of the user's own that others may write into
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):

@@ -22,7 +22,7 @@ CPU_PORT = 510
 PRIORITY_QUEUES = 8
 DATA_PRIORITY = 0
 THRIFT_BASE = 9090
-"""Thrift ports follow it; the namespace is ours, so nobody else has them."""
+"""Thrift ports follow it; they are free, as the namespace is ours."""
 
 FABRIC_MTU = 9000
 """Of every interface: room for shims and stamps around whatever a host sends."""

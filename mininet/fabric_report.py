@@ -25,9 +25,9 @@ class InputError(FabricError):
 
 
 class FabricReport:
-    """Says on standard output what the run is doing.
+    """Reports progress and events of a run on standard output.
 
-    Both methods raise FabricError when nobody reads it any more: then whoever started the run is gone.
+    Both methods raise FabricError when the pipe has no reader: then the parent program has ended.
     """
 
     def __init__(self, *, as_text: bool) -> None:

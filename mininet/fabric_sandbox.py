@@ -86,7 +86,7 @@ def make_run_dir() -> Path:
 
 
 def note_run_file(folder: Path, run_file: Path) -> None:
-    """Adds the run state file to the ledger, so that whoever cleans up removes it too."""
+    """Adds the run state file to the ledger, so that cleaning up removes it too."""
     ledger = json.loads((folder / LEDGER).read_text())
     (folder / LEDGER).write_text(json.dumps({**ledger, "run_file": str(run_file)}))
 

@@ -49,7 +49,7 @@ class Round(Generic[T]):
 
 def processor_s(stat: str) -> tuple[float, float]:
     """Seconds since the start of the machine that all processes used, and that were stolen: the first line of
-    /proc/stat (proc(5)). Time in interrupts is nobody's.
+    /proc/stat (proc(5)). Time in interrupts belongs to no process.
     """
     ticks = [int(field) for field in stat.partition("\n")[0].split()[1:]]
     return (ticks[_USER] + ticks[_NICE] + ticks[_SYSTEM]) / _TICKS_PER_S, ticks[_STEAL] / _TICKS_PER_S
@@ -69,7 +69,7 @@ def watch() -> Iterator[Callable[[], Noise]]:
     elapsed_s = max(time.monotonic() - began_s, 1 / _TICKS_PER_S)
     all_after_s, stolen_after_s = processor_s(_STAT.read_text("ascii"))
     other_s = max(all_after_s - all_s - (_own_s() - own_s), 0.0)
-    # a tick at either end may be anybody's
+    # a tick at either end may belong to another process
     other_s = max(other_s - 2 / _TICKS_PER_S, 0.0)
     noises.append(Noise(other_s / elapsed_s, (stolen_after_s - stolen_s) / elapsed_s, os.getloadavg()[0]))
 

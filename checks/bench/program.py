@@ -87,7 +87,7 @@ def configure(switch: V1ModelSwitch, case: ProgramCase) -> tuple[float, float]:
         CaseError: something was refused.
         P4RtError: likewise, all of it.
     """
-    # as simple_switch_grpc takes them: without an election, as nobody else is there
+    # as simple_switch_grpc takes them: without an election, as the only client
     device = Device(switch, DeviceSettings(bmv2_compat=True), lambda: 0, load_program)
     began_s = time.perf_counter()
     push = requests.push(case.program)

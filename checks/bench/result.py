@@ -57,7 +57,7 @@ class BenchResult:
         return self.value >= self.goal if self.better == "more" else self.value <= self.goal
 
     def quiet(self) -> bool | None:
-        """Whether nobody else used the machine; None where nobody looked."""
+        """Whether the machine was otherwise idle; None where that was not measured."""
         return all(noise.quiet for noise in self.noise) if self.noise else None
 
 

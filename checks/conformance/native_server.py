@@ -93,7 +93,7 @@ class NativeServer(Served):
         def run() -> None:
             try:
                 done.set_result(action())
-            except BaseException as error:  # noqa: BLE001 - whoever waits is told
+            except BaseException as error:  # noqa: BLE001 - the waiting thread raises it
                 done.set_exception(error)
 
         self.loop.call_soon_threadsafe(run)

@@ -75,7 +75,7 @@ class Disturbed(RealController):
         self._memory_limit = network.p4rt(job.topology.switches[0].name).device.memory.limit
         self._begin(network, job)
         super().__init__(network, job, RealControllerConfig(), happened)
-        # programs are pushed at once here: nobody need wait hundreds of rounds for an answer that was lost
+        # pushes take no time here, so that a lost response does not cost hundreds of rounds
         self.timing = replace(self.timing, push_s=self.timing.call_s)
         self._latency_ns = round(LISTENS * self.interval_ns)
         self.memory.model = ChannelModel(self._disturbed_delay_s, self._rpc_fault, self._done)

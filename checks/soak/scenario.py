@@ -92,7 +92,7 @@ class Chaos(msgspec.Struct, frozen=True):
 
     @property
     def undisturbed(self) -> bool:
-        """Whether switches hold what they should from the beginning, and nobody makes them forget it."""
+        """Whether switches hold their intent from the start, and keep it."""
         return not (self.empty or self.stale or self.old or self.crashes)
 
 

@@ -33,7 +33,7 @@ class PfcPort:
 
 
 def read_pfc(node: InspectedSwitch, ports: Iterable[int]) -> dict[int, PfcPort]:
-    """PFC of some ports; empty where nobody counts it. Raises SwitchError when the switch cannot be read."""
+    """PFC of some ports; empty where it is not counted. Raises SwitchError when the switch cannot be read."""
     connection = node.connection
     # only servers have more to tell than P4Runtime
     counts = connection.statistics() if isinstance(connection, GrpcConnection) else None

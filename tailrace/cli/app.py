@@ -82,7 +82,7 @@ def _options(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and end."),
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", envvar=DEBUG, help="Show where an error that nobody foresaw came from.")
+        bool, typer.Option("--debug", envvar=DEBUG, help="Show the traceback of an internal error.")
     ] = False,
 ) -> None:
     """Load balancing without reordering, in P4: run experiments, and look into running switches."""

@@ -128,7 +128,7 @@ def run_one(
     display = Display(sys.stderr if first else None)
     on_pause = None
     if stop_at:
-        # whoever does not stop needs no server
+        # only breakpoints need a server
         from tailrace.sim.pause import STANDARD_INPUT, Lines, let_inspect
 
         on_pause = let_inspect(display.say, Lines(STANDARD_INPUT).wait)

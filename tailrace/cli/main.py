@@ -32,7 +32,7 @@ _AGAIN_S = 0.005
 """How long it takes until an exception of a signal is raised again that was lost."""
 
 _ITS_OWN = "Value error, "
-"""What typer puts before the messages of its checks, and nobody understands."""
+"""Prefixes of typer's error messages that do not help users."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -143,7 +143,7 @@ def _terminable() -> Iterator[None]:
 
 
 def _guarded(arguments: list[str]) -> int:
-    """The exit status of the command; what nobody foresaw becomes one line."""
+    """The exit status of the command; an internal error becomes one line."""
     try:
         return _run(arguments)
     except (KeyboardInterrupt, _Terminated, BrokenPipeError):

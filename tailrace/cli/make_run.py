@@ -37,7 +37,7 @@ BASIC, STEERED, LOSSLESS, STRETCHED = "basic", "spritz", "rlb", "hf2t"
 
 FLOWLETS = "letflow"
 WITH_VARIANTS = ("flowcut", STEERED, LOSSLESS)
-"""And FLOWLETS, whose variants nobody else has."""
+"""And FLOWLETS, the only scheme with such variants."""
 
 TAGGED, TAGGED_TRANSPORT = "hermes", "dcqcn:clamp=no"
 """Hermes looks at marks, as only DCQCN's packets have them; the others go with the default, go-back-N."""
@@ -97,7 +97,7 @@ def _of(preset: str) -> dict[str, dict[str, str]]:
 
 
 def _with_flowlets(spec: str) -> str:
-    """A scheme as it is compared where NICs stretch gaps, with what nobody said otherwise."""
+    """A scheme as it is compared where NICs stretch gaps, with defaults of the preset."""
     usual = _of(STRETCHED)[FLOWLETS]
     keys = ["gap"] if _name(spec) == FLOWLETS else []
     if _stretches(spec) and "t" not in parse(spec).options:
@@ -139,7 +139,7 @@ def _variant(spec: str) -> str:
 
 
 def _completed(spec: str) -> str:
-    """A scheme in a network with PFC, with what nobody said otherwise."""
+    """A scheme in a network with PFC, with defaults of the preset."""
     usual = _of(LOSSLESS)[LOSSLESS]
     keys = ("queue", "variant", "margin") if _name(spec) == LOSSLESS else ("queue",)
     return _with_defaults(spec, {key: usual[key] for key in keys})

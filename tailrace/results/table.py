@@ -18,7 +18,15 @@ from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.p4rt.values import ABSENT, Value
 from tailrace.results.intervals import CONFIDENCE, Estimate, why_none
 from tailrace.results.metrics import Metric, added
-from tailrace.results.over_seeds import Group, Measure, flows_of, groups, is_worse, places_of, ratio
+from tailrace.results.over_seeds import (
+    Group,
+    Measure,
+    flows_of,
+    groups,
+    is_worse,
+    places_of,
+    ratio,
+)
 from tailrace.results.statistics import TAILS, tail_name, tail_note, tail_percent
 from tailrace.results.summary import FLOWLETS_AT_LEAVES, Summary
 from tailrace.results.units import UNITS

@@ -32,7 +32,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """One run, ready to go.
 
     All is at its time scale, and nothing is left open. `pfc` None is without.
-    `background` names flows whose end nobody waits for, but a target that cannot end before them.
+    `background` names flows that a run does not wait for, where its target can end before them.
     `sample_ns` is how often queues are looked at, and `watch` names flows whose paths are recorded; what
     cannot do that leaves it.
     `pcap_dir`: folder of captures, one file a link; None: none.

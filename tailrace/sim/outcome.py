@@ -40,7 +40,7 @@ class PfcSeen:
     a headroom or their buffer was full, and `ignored` control frames that are no PFC. Of all ports the one
     that used most of its headroom used `headroom_most_bytes`; of all switches the one whose memory was
     fullest held `buffer_most_bytes`. Ports were paused in `times_paused` stretches, a pause and what prolongs
-    it; None where nobody counts them. Pauses held ports for too long `storms` times, and `storm_dropped`
+    it; None where they are not counted. Pauses held ports for too long `storms` times, and `storm_dropped`
     packets were dropped for that.
     """
 

@@ -45,7 +45,7 @@ class Lines:
         while b"\n" not in self._waiting:
             try:
                 received = os.read(self._descriptor, _READ_BYTES)
-            except OSError:  # no such file is open: nobody can say anything
+            except OSError:  # no such file is open: there is no input
                 return
             if not received:
                 return
@@ -54,7 +54,7 @@ class Lines:
 
 
 async def _in_thread(wait: Callable[[], None]) -> None:
-    """Waits in a thread, which nobody waits for when this is interrupted."""
+    """Waits in a daemon thread, which an interrupt abandons."""
     loop, over = asyncio.get_running_loop(), asyncio.Event()
 
     def run() -> None:

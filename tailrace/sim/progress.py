@@ -93,7 +93,7 @@ def check_probes(job: Job, time_ns: int) -> None:
 
 
 def all_received(nic: Nic, job: Job) -> bool:
-    """Whether a NIC has received all flows that somebody waits for."""
+    """Whether a NIC has received all its foreground flows."""
     return all(
         seen.end_ns is not None
         for seen in nic.records()

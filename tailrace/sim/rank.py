@@ -41,7 +41,7 @@ def _read(job: int) -> RankJob:
 
 
 def _serve(paused: PausedRun) -> None:
-    # whoever does not stop needs no server
+    # only breakpoints need a server
     from tailrace.sim.pause import serve_part
 
     serve_part(paused)

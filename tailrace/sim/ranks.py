@@ -81,7 +81,7 @@ class _Forked:
         if self._ended is None:
             try:
                 pid, status = os.waitpid(self._pid, options)
-            except ChildProcessError:  # somebody else has looked, who alone knows
+            except ChildProcessError:  # reaped elsewhere: the status is lost
                 pid, status = self._pid, 0
             if pid:
                 self._ended = os.waitstatus_to_exitcode(status)

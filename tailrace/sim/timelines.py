@@ -32,7 +32,7 @@ PATH_COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class Timelines:
-    """The tables; None where nobody looked."""
+    """The tables; None where nothing was observed."""
 
     queues: Table | None = None
     paths: Table | None = None

@@ -99,7 +99,7 @@ def _value_text(column: Column, value: Value, unit: Unit | None) -> str:
         return significant(value / unit[0])
     if column.show is not None:
         return column.show(value)
-    return printable(text_of(value))  # names are the program's, and the program is anybody's
+    return printable(text_of(value))  # names come from the program, which is untrusted
 
 
 def _units(listing: Listing) -> dict[str, Unit]:

@@ -38,7 +38,7 @@ _KEYWORDS = frozenset({"and", "or", "not", "in", "has"})
 _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "~"})
 _SLIPS = {"=": "use ==", "!": "use 'not' or !=", "&": "use 'and'", "|": "use 'or'"}
 _MAX_DEPTH = 100
-"""Of parentheses and nots: far more than anybody writes, far less than Python's stack."""
+"""Of parentheses and nots: far more than users write, far less than Python's stack."""
 
 _RENAMED = {"out": "suppressed", "out_left_ns": "suppressed_left_ns"}
 

@@ -29,13 +29,13 @@ _UNUSED = {"rich.markdown": "Markdown", "rich.traceback": "Traceback"}
 
 @dataclass(frozen=True)
 class _When(RuntimeParam):
-    """Checks a value by what typer makes of its type, where there is a value and somebody who wants it."""
+    """Converts a value by its type as typer does, if the command is called with one."""
 
     descriptor: TypeDescriptor
 
     def _coerce_value(self, value: Any, param: _TyperParameter, ctx: Context) -> Any:
         kind = self.annotation
-        # completion: nobody gets it; texts, and defaults that are what they should be, are what they are
+        # completion needs no value; texts and defaults of the right type are not converted
         if ctx.resilient_parsing or (isinstance(kind, type) and isinstance(value, kind)):
             return value
         if kind is Path and isinstance(value, str):

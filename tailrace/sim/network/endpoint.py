@@ -114,7 +114,7 @@ class SwitchEndpoint:
         self.device.close()
         self._switch.load(None)
         self.device = self._new_device()
-        self._client = ArbitrationClient()  # the device knows nobody
+        self._client = ArbitrationClient()  # unknown to the device
         if not self._handed_over:
             self._take_over()
 
@@ -124,7 +124,7 @@ class SwitchEndpoint:
         self.device.arbiter.disconnect(self._client)
 
     def _take_over(self) -> None:
-        """Becomes the primary, above whoever was it before."""
+        """Becomes the primary, with a higher election id than the last one."""
         highest = self.device.arbiter.highest()
         self._election_id = ELECTION_ID if highest is None else highest + 1
         update = p4r.MasterArbitrationUpdate(device_id=self.device_id)
@@ -160,7 +160,7 @@ class SwitchEndpoint:
             raise BatchError("write", results)
 
     def bulk_insert(self, entities: Iterable[p4r.Entity]) -> None:
-        """Inserts entities, which are kept and which nobody may change: the switches of a network share them.
+        """Inserts entities, which are kept and must not be changed: the switches of a network share them.
 
         Raises:
             P4RtError: one is refused; some may have been inserted.

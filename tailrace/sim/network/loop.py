@@ -33,7 +33,7 @@ than half of it is waited for, so that no rounding can leave a timer that neithe
 
 
 class VirtualClock(Protocol):
-    """A clock that stands still while anybody is called: sim.network.Network is one."""
+    """A virtual clock, which stops during calls; implemented by sim.network.Network."""
 
     @property
     def now_ns(self) -> int:

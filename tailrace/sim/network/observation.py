@@ -154,7 +154,7 @@ class Observation(Fabric):
         return DataFrames(*map(sum, zip(*self.everywhere(self._net.data()), strict=True)))
 
     def account(self) -> FrameAccount:
-        """Where all frames are at this moment. What somebody put into a switch by hand is not known here."""
+        """Where all frames are now; frames that were injected into a switch by hand are not counted."""
         own, wires = self._net.account()
         switches = self.gathered(
             {

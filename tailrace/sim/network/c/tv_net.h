@@ -218,7 +218,7 @@ struct tv_node {
     uint32_t rank;            /* whose it is; of others nothing else is known */
 };
 
-/* Frames kept for whoever reads the CPU port; of more the oldest go. */
+/* Frames kept for readers of the CPU port; beyond it the oldest go. */
 #define TV_CPU_WAITING 65536u
 
 tv_node *tv_node_new(tv_net *net, const char *name);

@@ -274,7 +274,7 @@ int tv_wire_take(tv_wire *w, tc_frame *out)
         if (w->tap) {
             if (tv_tap_call(w, TV_RECEIVED, out) < 0)
                 return -1;
-            /* the tap may have made somebody send on this very wire */
+            /* the tap may have caused a frame on this very wire */
             out->data = (const uint8_t *)PyBytes_AS_STRING(w->tap_frame);
         }
     }
