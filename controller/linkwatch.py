@@ -58,7 +58,7 @@ class _Direction:
     """
 
     expected: int = 0
-    heard: bool = False
+    received: bool = False
     missed: int = 0
     known: bool = False
     dead: bool = False
@@ -113,11 +113,11 @@ class LinkMonitor:
         probes = []
         for sender, direction in self._directions.items():
             judged = sender[0] not in late and self._peers[sender][0] not in late
-            if direction.expected and not direction.heard and judged:
+            if direction.expected and not direction.received and judged:
                 direction.missed += 1
                 direction.dead = direction.dead or direction.missed >= limit
                 direction.known = direction.known or direction.dead
-            direction.heard = False
+            direction.received = False
             direction.expected += {sender[0], self._peers[sender][0]} <= self._seen
             if {sender[0], self._peers[sender][0]} <= connected:
                 probes.append(Probe(*sender, lldp.encode(*sender, self._number)))
@@ -136,7 +136,7 @@ class LinkMonitor:
         if self._peers.get(sender) != (switch, port):
             return f"port {port} of {switch} is wrongly linked to port {sender[1]} of {sender[0]}"
         direction = self._directions[sender]
-        direction.heard = direction.known = True
+        direction.received = direction.known = True
         direction.missed, direction.dead = 0, False
         number = lldp.number_of(frame)
         if number is not None:

@@ -28,10 +28,10 @@ def doubts(events: Sequence[Mapping[str, Any]], failed: AbstractSet[str]) -> lis
     happened to them, and switches, or itself, that did not keep up.
 
     Args:
-        events: as the controller's process says them.
+        events: of the controller's process.
         failed: links that went down on purpose, as `leaf1-spine1` and as `spine1-leaf1`.
     """
-    called = dict.fromkeys(said["subject"] for said in events if said["event"] == LINK_DOWN)
+    called = dict.fromkeys(message["subject"] for message in events if message["event"] == LINK_DOWN)
     wrong = [name for name in called if name not in failed]
     reasons = []
     if wrong:
@@ -39,9 +39,9 @@ def doubts(events: Sequence[Mapping[str, Any]], failed: AbstractSet[str]) -> lis
             f"the controller took {', '.join(wrong)} for dead, and rerouted, though nothing had failed"
         )
     late: dict[str, float] = {}
-    for said in events:
-        if said["event"] == LATE:
-            late[said["subject"]] = max(late.get(said["subject"], 0.0), said["late_s"])
+    for message in events:
+        if message["event"] == LATE:
+            late[message["subject"]] = max(late.get(message["subject"], 0.0), message["late_s"])
     if late:
         worst = max(late, key=lambda name: late[name])
         more = f" and {len(late) - 1} more" if len(late) > 1 else ""
@@ -76,16 +76,16 @@ class ControllerProcess:
             FabricError: it cannot be.
         """
 
-        def heard(said: dict[str, Any]) -> None:
-            event, text = said["event"], said["text"]
+        def handle(message: dict[str, Any]) -> None:
+            event, text = message["event"], message["text"]
             if event == "failed":
                 raise FabricError(text)
             if event == "ready":
                 self._ready = True
             elif event != "switch-ready":
-                self.events.append(said)
+                self.events.append(message)
                 report.event(event, text)
 
-        watch.listen(self.process, heard)
+        watch.listen(self.process, handle)
         watch.guard(self.process)
         watch.wait(lambda: self._ready, START_S, "the controller is not ready")

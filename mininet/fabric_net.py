@@ -109,9 +109,9 @@ class FabricNet:
         ]
         script = f"if test -e {_IPV6_OFF}; then echo 1 > {_IPV6_OFF}; fi"
         steps = [script, *(f"{shlex.join(arguments)} >/dev/null" for arguments in commands), "echo done"]
-        said = node.cmd(" && ".join(steps))
-        if said.split() != ["done"]:
-            raise FabricError(f"cannot configure {host.name}: {' '.join(said.split())}")
+        output = node.cmd(" && ".join(steps))
+        if output.split() != ["done"]:
+            raise FabricError(f"cannot configure {host.name}: {' '.join(output.split())}")
         # Mininet's prompt puts these in place of names
         interface = node.intf(name)
         interface.ip, interface.prefixLen = host.ip, "32"

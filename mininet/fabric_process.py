@@ -72,11 +72,11 @@ class FabricProcess:
             raise FabricError(self.epitaph())
 
     def epitaph(self) -> str:
-        """One line about how it ended, with the last thing it said."""
+        """One line with the exit status and the last line of its log."""
         code = self._popen.returncode
         how = f"exit code {code}" if code >= 0 else f"signal {-code} ({signal.strsignal(-code)})"
-        said = last_line(self.log)
-        return f"{self.name} ended with {how}" + (f": {said}" if said else f"; its log {self.log} is empty")
+        line = last_line(self.log)
+        return f"{self.name} ended with {how}" + (f": {line}" if line else f"; its log {self.log} is empty")
 
     def ask_to_end(self) -> None:
         """Sends SIGTERM to its group; harmless when it has ended."""

@@ -63,7 +63,7 @@ class FabricTraffic:
         file.write_bytes(msgspec.json.encode(self._job(job, net)))
         command = [sys.executable, "-m", DRIVER, str(file)]
         self.process = FabricProcess("hosts", command, logs / "hosts.log", piped=True)
-        watch.listen(self.process, self._hear)
+        watch.listen(self.process, self._handle)
         watch.guard(self.process)
 
     def wait_ready(self) -> None:
@@ -91,13 +91,13 @@ class FabricTraffic:
             result=str(self._result),
         )
 
-    def _hear(self, said: dict[str, Any]) -> None:
-        event = said["event"]
+    def _handle(self, message: dict[str, Any]) -> None:
+        event = message["event"]
         self._said.add(event)
         if event == "failed":
-            raise FabricError(said["text"])
+            raise FabricError(message["text"])
         if event == "progress":
-            self._done = said["done"]
+            self._done = message["done"]
         if event == "done":
             self._watch.release(self.process)
 

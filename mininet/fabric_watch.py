@@ -23,8 +23,8 @@ Handler = Callable[[dict[str, Any]], None]
 
 
 @dataclass(slots=True)
-class _Voice:
-    """What a process has said of a line that is not complete yet, and who is told."""
+class _OutputReader:
+    """The standard output of a process: its incomplete last line, and the handler of complete ones."""
 
     process: FabricProcess
     handler: Handler
@@ -32,7 +32,7 @@ class _Voice:
 
 
 class ProcessMonitor:
-    """All processes of a run. Turns may be taken by any thread, one at a time."""
+    """Monitors all processes of a run. Any thread may poll, one at a time."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
@@ -41,10 +41,10 @@ class ProcessMonitor:
 
     def listen(self, process: FabricProcess, handler: Handler) -> None:
         """Calls `handler` with every object that the process writes to its standard output."""
-        self._selector.register(process.stdout, selectors.EVENT_READ, _Voice(process, handler))
+        self._selector.register(process.stdout, selectors.EVENT_READ, _OutputReader(process, handler))
 
     def guard(self, process: FabricProcess) -> None:
-        """From now on it is a failure when the process ends."""
+        """From now on an exit of the process is a failure."""
         self._guarded.append(process)
 
     def release(self, process: FabricProcess) -> None:
@@ -89,23 +89,23 @@ class ProcessMonitor:
             self.poll()
 
     def _drain_output(self, process: FabricProcess) -> None:
-        """Reads the rest of what a process has said that has ended."""
+        """Reads the remaining output of a process that has ended."""
         voices = [key.data for key in self._selector.get_map().values() if key.data.process is process]
-        for voice in voices:
-            while self._read(voice):
+        for reader in voices:
+            while self._read(reader):
                 pass
 
-    def _read(self, voice: _Voice) -> bool:
-        """Hands on what was said; false at its end."""
-        data = os.read(voice.process.stdout.fileno(), _READ_BYTES)
+    def _read(self, reader: _OutputReader) -> bool:
+        """Handles new lines of output; false at its end."""
+        data = os.read(reader.process.stdout.fileno(), _READ_BYTES)
         if not data:
-            self._selector.unregister(voice.process.stdout)
+            self._selector.unregister(reader.process.stdout)
             return False
-        *lines, voice.rest = (voice.rest + data).split(b"\n")
+        *lines, reader.rest = (reader.rest + data).split(b"\n")
         for line in lines:
             try:
-                said = json.loads(line)
+                message = json.loads(line)
             except ValueError as error:
-                raise FabricError(f"{voice.process.name} said {line[:80]!r}") from error
-            voice.handler(said)
+                raise FabricError(f"{reader.process.name} wrote {line[:80]!r}") from error
+            reader.handler(message)
         return True

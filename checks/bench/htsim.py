@@ -129,8 +129,8 @@ def timed(command: Sequence[str], folder: Path | None = None) -> tuple[CommandTi
         raise RivalError(f"{command[0]} did not end in {TIMEOUT_S:.0f} s") from None
     wall_s, cpu_s = time.perf_counter() - began_s, _children_s() - before_s
     if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip()).rpartition("\n")[2]
-        raise RivalError(f"{command[0]} ended with {done.returncode}: {said[:200]}")
+        output = (done.stderr.strip() or done.stdout.strip()).rpartition("\n")[2]
+        raise RivalError(f"{command[0]} ended with {done.returncode}: {output[:200]}")
     return CommandTimes(cpu_s, wall_s), done.stdout
 
 

@@ -126,5 +126,5 @@ def table(results: Sequence[BenchResult]) -> str:
         group_rows = list(rows)
         lines += ["", f"{group:<{_NAME}}{head[_NAME:]}" if len(group) < _NAME else group]
         lines += [line for result in group_rows for line in _row(result)] + _legend(group_rows)
-    said = remark([noise for result in results for noise in result.noise])
-    return "\n".join(lines + (["", *_wrapped(f"! {said}", "")] if said else [])).lstrip("\n")
+    text = remark([noise for result in results for noise in result.noise])
+    return "\n".join(lines + (["", *_wrapped(f"! {text}", "")] if text else [])).lstrip("\n")

@@ -61,7 +61,7 @@ class FlowEntry:
     """A way of a bucket that holds a flow. RTTs are multiples of an idle one (Flowcut §II-B).
 
     `state` is a number of FlowState_t. `idle_ticks` have passed since the last data packet. `left` packets
-    of the message follow, as the sender says; 0: not said. RTTs mean nothing before the first ACK
+    of the message follow, as the sender says; 0: unknown. RTTs mean nothing before the first ACK
     (`samples` is 0).
     """
 

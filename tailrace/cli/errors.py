@@ -19,7 +19,7 @@ DEBUG = "TAILRACE_DEBUG"
 
 
 class FailedError(RuntimeError):
-    """The command failed; the text is one line for the user, empty where all has been said."""
+    """The command failed; the text is one line for the user, empty where the output is complete."""
 
     status = FAILED
 

@@ -96,21 +96,21 @@ def _refused(key: str) -> Iterator[None]:
 def _by_thrift(saved: SavedTrace) -> Iterator[tuple[str, Callable[[ThriftClient], None]]]:
     """What is written over Thrift, by its key."""
     naming = EntityCodec(saved.p4info)
-    for at, said in enumerate(saved.document.entities):
+    for at, entity in enumerate(saved.document.entities):
         key = f"entities[{at}]"
-        if isinstance(said, RegisterEntity):
-            value = naming.register_value(said)
+        if isinstance(entity, RegisterEntity):
+            value = naming.register_value(entity)
             if not -1 << _MOST_REGISTER_BITS <= value < 1 << _MOST_REGISTER_BITS:
                 raise SpecError(
                     f"{key}: BMv2 takes values of {_MOST_REGISTER_BITS} bits at most, over Thrift"
                 )
-            yield key, partial(_write_register, said.register, said.index, value)
-        elif isinstance(said, ValueSetEntity):
-            fields = naming.value_sets.named(said.value_set).match
+            yield key, partial(_write_register, entity.register, entity.index, value)
+        elif isinstance(entity, ValueSetEntity):
+            fields = naming.value_sets.named(entity.value_set).match
             yield (
                 key,
                 partial(
-                    _add_values, said.value_set, [_concatenated_key(key, m, fields) for m in said.members]
+                    _add_values, entity.value_set, [_concatenated_key(key, m, fields) for m in entity.members]
                 ),
             )
 

@@ -117,8 +117,8 @@ class IdealController:
         by_switch = {number: switch.digests(self._program) for number, switch in self._switches.items()}
         for digests in self._network.gathered(by_switch).values():
             for digest in digests:
-                heard = partial(self._faulty.digest_received, digest)
-                self._network.call_at(digest.time_ns + self._delay_ns, heard)
+                react = partial(self._faulty.digest_received, digest)
+                self._network.call_at(digest.time_ns + self._delay_ns, react)
 
     # ---- links ----
 

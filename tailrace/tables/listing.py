@@ -25,7 +25,7 @@ class Column:
     title: of a table for people; none: the name
     show: a value for people; none: `values.text_of`
     unit_of: columns of times with the same word here are shown in one unit
-    grouped: what is the same in the row above is not said again
+    grouped: values equal to those of the row above are left out
     styles: how a terminal shows cells that begin with a word
     ends: the fields of a row that hold the ends of the value's interval, which a table for people shows
     with it even: a value whose interval holds this one is no difference, and is shown as none data: only
@@ -74,7 +74,7 @@ class Listing:
 
 
 def merge(kind: str, columns: tuple[Column, ...], parts: Iterable[Listing], *, nothing: str = "") -> Listing:
-    """One listing out of those of several switches; `nothing` is said where it has no rows."""
+    """One listing out of those of several switches; `nothing` is the text for no rows."""
     listings = list(parts)
     return Listing(
         kind,
