@@ -52,8 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         with _terminable(), _named_output():
             status = _guarded(sys.argv[1:] if argv is None else list(argv))
             sys.stdout.flush()
-    except (KeyboardInterrupt, _Terminated) as error:
-        status = _fail("interrupted", error.status if isinstance(error, _Terminated) else INTERRUPTED)
+    except (KeyboardInterrupt, _TerminationSignal) as error:
+        status = _fail("interrupted", error.status if isinstance(error, _TerminationSignal) else INTERRUPTED)
     except BrokenPipeError:
         # who read our output has seen enough
         status = FAILED
@@ -88,7 +88,7 @@ def _named_output() -> Iterator[None]:
         stream.write, stream.flush = before  # type: ignore[method-assign]
 
 
-class _Terminated(BaseException):
+class _TerminationSignal(BaseException):
     """SIGTERM or SIGHUP came. As an exception, so that what must be cleaned up is."""
 
     def __init__(self, number: int) -> None:
@@ -98,8 +98,8 @@ class _Terminated(BaseException):
 
 @contextlib.contextmanager
 def _terminable() -> Iterator[None]:
-    """Raises _Terminated at the first SIGTERM or SIGHUP within the block; not in other threads than the main
-    one, and not at a SIGHUP that is ignored, as below nohup.
+    """Raises _TerminationSignal at the first SIGTERM or SIGHUP within the block; not outside the main thread,
+    and not at a SIGHUP that is ignored, as below nohup.
 
     What signals raise is lost where Python lets no exception through, as in callbacks of weak references: it
     is raised again then, a moment later.
@@ -113,14 +113,14 @@ def _terminable() -> Iterator[None]:
     def end(number: int, _frame: FrameType | None) -> None:
         for each in numbers:
             signal.signal(each, signal.SIG_IGN)
-        raise _Terminated(number)
+        raise _TerminationSignal(number)
 
     def again(_signum: int, _frame: FrameType | None) -> None:
         if lost:
             raise lost.pop().with_traceback(None)
 
     def unraisable(about: sys.UnraisableHookArgs) -> None:
-        if isinstance(about.exc_value, (KeyboardInterrupt, _Terminated)):
+        if isinstance(about.exc_value, (KeyboardInterrupt, _TerminationSignal)):
             lost.append(about.exc_value)
             signal.setitimer(signal.ITIMER_REAL, _AGAIN_S)
         else:
@@ -146,7 +146,7 @@ def _guarded(arguments: list[str]) -> int:
     """The exit status of the command; an internal error becomes one line."""
     try:
         return _run(arguments)
-    except (KeyboardInterrupt, _Terminated, BrokenPipeError):
+    except (KeyboardInterrupt, _TerminationSignal, BrokenPipeError):
         raise
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else DONE if error.code is None else FAILED

@@ -70,7 +70,7 @@ class _Wire:
 
 
 @dataclass(frozen=True, slots=True)
-class FrameAccount:
+class NetworkAccount:
     """Where everything is: the first three are what there ever was, the others what has become of it.
 
     sent: by hosts
@@ -107,7 +107,7 @@ class FrameAccount:
         switches: Mapping[str, SwitchAccount],
         wires: Iterable[tuple[tuple[str, bool, bool], WireAccount]],
         reasons: Mapping[str, int],
-    ) -> FrameAccount:
+    ) -> NetworkAccount:
         """From the network's counts.
 
         Args:
@@ -124,7 +124,7 @@ class FrameAccount:
         left = _sum([between, *(node.unwired + node.to_cpu for node in all_nodes)])
         if left != _sum(node.core_out for node in all_nodes):
             unsound.append("what switches sent")
-        return FrameAccount(
+        return NetworkAccount(
             sent=_sum(wire.sent for (_, from_host, _), wire in accounts if from_host),
             packet_outs=_sum(node.packet_outs for node in all_nodes),
             made=_sum(node.made for node in all_nodes),

@@ -13,7 +13,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from tailrace.sim.network.account import FrameAccount
+from tailrace.sim.network.account import NetworkAccount
 from tailrace.sim.network.core import Net, WireAccount
 from tailrace.sim.network.errors import NetworkError
 from tailrace.sim.network.fabric import Fabric
@@ -153,7 +153,7 @@ class Observation(Fabric):
         """What has become of the data that no host has got."""
         return DataFrames(*map(sum, zip(*self.everywhere(self._net.data()), strict=True)))
 
-    def account(self) -> FrameAccount:
+    def account(self) -> NetworkAccount:
         """Where all frames are now; frames that were injected into a switch by hand are not counted."""
         own, wires = self._net.account()
         switches = self.gathered(
@@ -171,7 +171,7 @@ class Observation(Fabric):
             reasons.update(drops)
         names = [item.name for item in self.topology.switches]
         by_name = {name: account for name, (account, _) in zip(names, switches.values(), strict=True)}
-        return FrameAccount.of(by_name, zip(ends, both, strict=True), reasons)
+        return NetworkAccount.of(by_name, zip(ends, both, strict=True), reasons)
 
     @property
     def trace_sha256(self) -> str:

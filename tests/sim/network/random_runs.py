@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tailrace.sim.network import SWITCH_CONFIG, FrameMatch, Network
-from tailrace.sim.network.account import FrameAccount
+from tailrace.sim.network.account import NetworkAccount
 from tailrace.sim.network.observation import Sight, TrafficCounts
 from tailrace.sim.network.ranks import RankTransport
 from tailrace.switch.core import PfcConfig
@@ -52,7 +52,7 @@ class Seen:
     arrived: dict[str, list[tuple[int, bytes, int]]]
     trace_sha256: str
     traffic: TrafficCounts
-    account: FrameAccount
+    account: NetworkAccount
     now_ps: int
     events: int
     drops: list[dict[str, int]]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tailrace.experiments.plan.pfc import Pfc
 from tailrace.sim.network import SWITCH_CONFIG, Network
-from tailrace.sim.network.account import FrameAccount
+from tailrace.sim.network.account import NetworkAccount
 from tailrace.switch.core import BufferConfig, PfcConfig
 from tailrace.topology import Topology
 from tests.sim.network.chain import chain, host
@@ -38,7 +38,7 @@ def _frames(
 class Incast:
     """What came of an incast."""
 
-    account: FrameAccount
+    account: NetworkAccount
     arrived: int
     paused: int
     headroom_most_bytes: int

@@ -13,7 +13,7 @@ from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.sim.network import SWITCH_CONFIG
-from tailrace.sim.network.account import FrameAccount
+from tailrace.sim.network.account import NetworkAccount
 from tailrace.switch.core import PfcConfig, SwitchConfig
 from tailrace.topology import GATEWAY_MAC, parse_topology
 from tests.frame_nic import FrameNic
@@ -99,7 +99,7 @@ def test_an_md1_queue_has_its_mean_wait(load: float) -> None:
     assert abs(statistics.fmean(waits) - expected_ns) < 4 * error_ns
 
 
-def _incast(config: SwitchConfig) -> tuple[FrameAccount, list[FlowRecord], int]:
+def _incast(config: SwitchConfig) -> tuple[NetworkAccount, list[FlowRecord], int]:
     """Seven hosts of two leaves send to one at once; the account, the records, the longest queue in bytes."""
     topo = parse_topology("leaf-spine:leaves=2,spines=1,hosts=4,rate=100Gbps,delay=500ns")
     nics = {}

@@ -15,7 +15,7 @@ import pytest
 
 from tailrace.codec.layers.pfc import pfc_frame
 from tailrace.sim.network import SWITCH_CONFIG
-from tailrace.sim.network.account import FrameAccount
+from tailrace.sim.network.account import NetworkAccount
 from tailrace.spec.watchdog import NO_WATCHDOG, Watchdog, of_host
 from tailrace.switch.core import PfcConfig, PfcStats
 from tailrace.topology import Topology
@@ -50,7 +50,7 @@ class Found:
     victim: int
     port: PfcStats
     drops: dict[str, int]
-    account: FrameAccount
+    account: NetworkAccount
 
 
 def _run(pfc: PfcConfig, attack: Script) -> Found:

@@ -12,7 +12,7 @@ from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
 from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.sim.network import Network, Wire, WireEvent
-from tailrace.sim.network.account import FrameAccount
+from tailrace.sim.network.account import NetworkAccount
 from tailrace.switch.core import ActionCall, V1ModelSwitch
 from tailrace.topology import GATEWAY_MAC, parse_topology
 from tests.p4src.rig import address_number, program
@@ -49,7 +49,7 @@ class TrimmingRun:
         ]
         for item, nic in zip(self.topo.hosts, self.nics, strict=True):
             self.net.attach(item.name, nic)
-        self.accounts: list[FrameAccount] = []
+        self.accounts: list[NetworkAccount] = []
         self.trimmed_lengths: list[int] = []
         self.net.tap(self._tap, [wire for wire in self.net.wires if wire.source.node == SWITCH])
 
