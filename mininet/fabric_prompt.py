@@ -109,7 +109,10 @@ class Prompt(CLI):
         if not links:
             error(f"no link between {arguments[0]} and {arguments[1]}\n")
         for link in links:
-            if self._run_command(partial(self._run.links.set_state, link, arguments[2])) and arguments[2] == "down":
+            if (
+                self._run_command(partial(self._run.links.set_state, link, arguments[2]))
+                and arguments[2] == "down"
+            ):
                 output(dead_link(link.name, Timing()))
 
     def do_iperf(self, line: str) -> None:

@@ -53,6 +53,7 @@ __all__ = [
     "LinkDown",
     "LinkOptions",
     "LinkSlow",
+    "Loss",
     "PatternError",
     "Peers",
     "Result",

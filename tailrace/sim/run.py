@@ -263,7 +263,7 @@ class _Run:
                 self._job.switches,
                 down,
                 suppressed=self._paths.suppressed_ports,
-                names=chosen,,
+                names=chosen,
             )
             install_all(network.p4rt, wanted)
 
