@@ -28,7 +28,7 @@ from tailrace.experiments.faults.fault import FAULTS
 from tailrace.experiments.workloads.registry import Peers, Sizes
 from tailrace.experiments.workloads.registry import register as register_workload
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
-from tailrace.results import measure as _papers
+from tailrace.results.metrics import BUILT_IN as METRICS
 from tailrace.results.metrics import register as register_metric
 from tailrace.results.result import Result
 from tailrace.sim.link_faults import AckLoss, Blackhole, LinkDown, LinkSlow, Loss, SwitchRestart
@@ -39,9 +39,6 @@ from tailrace.topology.families.options import GroupLinks, LinkOptions
 from tailrace.topology.families.options import register as register_topology
 
 register_fault = FAULTS.register
-
-METRICS = tuple(_papers.METRICS)
-"""Names of metrics that there are."""
 
 __all__ = [
     "METRICS",

@@ -28,6 +28,7 @@ from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.plan.spec_list import labels
 from tailrace.report.figures.beside import COMPARISON, files_of
+from tailrace.results.estimates import CASE, SCHEME, comparison_groups
 from tailrace.results.result import Result, to_json, write_result
 from tailrace.results.staging import check_place, staged
 from tailrace.results.table import make_table, possible_columns
@@ -70,7 +71,7 @@ class ResultOutput:
             SpecError: there is no such column.
         """
         if self.view.format is not OutputFormat.JSON:
-            arranged(Listing("results", possible_columns(axes), ()), self.view)
+            arranged(Listing("results", possible_columns(axes or (CASE, SCHEME)), ()), self.view)
 
     def show(self, listing: Listing, document: str) -> None:
         """The table on standard output, or a JSON document instead, which has everything.
@@ -144,7 +145,7 @@ def run_one(
         )
     if not first:
         return
-    output.show(make_table([result]), to_json(result.summary))
+    output.show(make_table(comparison_groups([result])), to_json(result.summary))
     display.say(f"results: {output.folder}")
     _judge([result], [], display)
 
@@ -302,7 +303,7 @@ def open_prompt(experiment: Experiment, output: ResultOutput) -> None:
         try:
             result = result_of(planned, outcome, label)
             # before it is written, which may fail
-            output.show(make_table([result]), to_json(result.summary))
+            output.show(make_table(comparison_groups([result])), to_json(result.summary))
             sys.stdout.flush()
             with staged(output.folder) as folder:
                 write_result(result, folder)

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from tailrace.papers.claims.claims import Verdict
 from tailrace.papers.claims.kinds import KINDS
-from tailrace.results.measure import metric
+from tailrace.results.metrics import metric
 from tailrace.results.result import read_struct
 from tailrace.spec.suggest import expected
 

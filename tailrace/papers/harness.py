@@ -28,9 +28,8 @@ from tailrace.papers.measure.memory import lines, memory_values, occupancy_value
 from tailrace.papers.measure.sizes import TITLES, by_size
 from tailrace.papers.model import FOLDER, LINES, PaperFile, read_paper, with_seeds
 from tailrace.papers.tune import choose
-from tailrace.results.intervals import why_none
-from tailrace.results.measure import CLASS, measure, metric, over_seeds
-from tailrace.results.over_seeds import Measure, ratio
+from tailrace.results.estimates import SeedValues, ratio, seed_values, why_none
+from tailrace.results.metrics import CLASS, measure, metric
 from tailrace.results.result import Result, to_json
 from tailrace.results.staging import refuse_links, staged
 from tailrace.results.statistics import P99_FLOWS, tail_note
@@ -249,10 +248,10 @@ class _Seen:
     """A cell without its metrics, these over seeds, and its runs."""
 
     cell: Cell
-    measures: Mapping[str, Measure]
+    measures: Mapping[str, SeedValues]
     results: Sequence[Result] = ()
 
-    def shown(self, metrics: Sequence[str], drawn: Sequence[str], base: Mapping[str, Measure]) -> Cell:
+    def shown(self, metrics: Sequence[str], drawn: Sequence[str], base: Mapping[str, SeedValues]) -> Cell:
         """The cell with everything that was measured, the intervals of some metrics, and the ratios of those
         drawn to what a base has.
         """
@@ -269,7 +268,7 @@ class _Seen:
         values = {name: one.value for name, one in self.measures.items()}
         return msgspec.structs.replace(self.cell, metrics=values, intervals=intervals, ratios=ratios)
 
-    def named(self, flows: Mapping[str, int]) -> dict[str, Measure]:
+    def named(self, flows: Mapping[str, int]) -> dict[str, SeedValues]:
         """The metrics by the names that claims use, though another tail may stand for a p99."""
         return {
             name: self.measures[other]
@@ -284,7 +283,7 @@ def _measured(planned: Sequence[Bar], ends: Ends) -> tuple[list[_Seen], tuple[Cu
     for bar in planned:
         runs = {value: _runs(bar, value, ends) for value in bar.tasks}
         results = {value: [run.result for run in own] for value, own in runs.items()}
-        found = {value: over_seeds([run.metrics for run in own]) for value, own in runs.items()}
+        found = {value: seed_values([run.metrics for run in own]) for value, own in runs.items()}
         if bar.tune is None:
             cells.append(_Seen(_cell(bar, ""), found[""], results[""]))
             continue
@@ -303,7 +302,7 @@ def _measured(planned: Sequence[Bar], ends: Ends) -> tuple[list[_Seen], tuple[Cu
             cells.append(_Seen(Cell(bar.case, bar.label, {}, note="no run came to its end"), {}))
             continue
         gap_ns = float(parse_time_ns(chosen.value))
-        option = {bar.tune.option: Measure(tuple((gap_ns,) for _ in results[chosen.value]))}
+        option = {bar.tune.option: SeedValues((gap_ns,) * len(results[chosen.value]))}
         cell = _cell(bar, chosen.value, chosen.note)
         cells.append(_Seen(cell, {**found[chosen.value], **option}, results[chosen.value]))
     return cells, tuple(curves)
@@ -352,7 +351,7 @@ def _computed(file: PaperFile) -> tuple[list[_Seen], tuple[Curve, ...]]:
     else:
         values = path_values(file)
     seen = [
-        _Seen(Cell(case, label, {}), {name: Measure(((value,),)) for name, value in found.items()})
+        _Seen(Cell(case, label, {}), {name: SeedValues((value,)) for name, value in found.items()})
         for (case, label), found in values.items()
     ]
     return seen, curves

@@ -38,10 +38,10 @@ def choose(tune: Tune, measured: Mapping[str, Measured]) -> Choice | None:
     allowed = {
         value: found
         for value, found in able.items()
-        if limit is None or found.get("out_of_order_raw", 1.0) < limit
+        if limit is None or found.get("out_of_order_raw_share", 1.0) < limit
     }
     if not allowed:
-        closest = min(able, key=lambda value: able[value].get("out_of_order_raw", 1.0))
+        closest = min(able, key=lambda value: able[value].get("out_of_order_raw_share", 1.0))
         return Choice(closest, f"no {tune.option} keeps below {limit:.3g} out of order; the closest is shown")
     best = min(allowed, key=lambda value: allowed[value]["fct_mean"])
     values = list(measured)

@@ -41,8 +41,8 @@ from tailrace.report.run_figures import (
     queue_figure,
     slowdown_figure,
 )
-from tailrace.results import over_seeds
-from tailrace.results.measure import metric
+from tailrace.results.estimates import comparison_groups
+from tailrace.results.metrics import metric
 from tailrace.results.result import Result
 from tailrace.results.summary import Summary
 from tailrace.results.table import make_table
@@ -225,7 +225,7 @@ def _group(group: Group, numbers: Iterator[int]) -> GroupView:
     results = group.results
     figures: list[tuple[Figure | None, str]] = []
     facts, command = {}, ""
-    table = make_table(results)
+    table = make_table(comparison_groups(results))
     misfits = [misfit(result) for result in results]
     columns = texts_of(table) if results else []
     if results:
@@ -242,7 +242,7 @@ def _group(group: Group, numbers: Iterator[int]) -> GroupView:
             (imbalance_figure(fitting), "Imbalance of a switch's uplinks in an interval between samples"),
             (queue_cdf_figure(fitting), "Queues, over all ports that sent, and all samples"),
         ]
-        for own in over_seeds.groups(results):
+        for own in comparison_groups(results):
             result = own.results[0]
             of_seed = f", seed {result.summary.seed}" if len(own.results) > 1 else ""
             name = f"{result.case}, {result.label}{of_seed}"

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from tailrace.report.figures import plot
 from tailrace.results.comparison import max_fct_ns
-from tailrace.results.over_seeds import Group, groups
+from tailrace.results.estimates import Group, comparison_groups
 from tailrace.results.result import Result
 from tailrace.results.rows import FlowRow, measured_rows
 from tailrace.results.statistics import cumulative, mean, percentile, tail_name, tail_percent
@@ -33,7 +33,7 @@ def completion_figure(results: Sequence[Result]) -> Figure:
         for axis, case in zip(axes, cases, strict=True):
             shown = [one for one in results if one.case == case]
             unit_ns, unit = time_unit(max_fct_ns(shown))
-            for group in groups(shown):
+            for group in comparison_groups(shown):
                 rows = _flows(group)
                 times = [row.fct_ns / unit_ns for row in rows if row.fct_ns is not None]
                 x, y = cumulative(times, len(rows))
@@ -57,7 +57,7 @@ def slowdown_figure(results: Sequence[Result]) -> Figure:
     with plot.style():
         figure, axes = plot.panels(len(cases))
         for axis, case in zip(axes, cases, strict=True):
-            for group in groups(one for one in results if one.case == case):
+            for group in comparison_groups(one for one in results if one.case == case):
                 number = labels.index(group.label)
                 if len(edges) > 1:
                     _by_size(axis, group, edges, number, percent)
@@ -92,7 +92,7 @@ def _fewest(results: Sequence[Result], edges: Sequence[int]) -> int:
     """The finished flows of the range of sizes and the group that have the fewest."""
     counts = [
         sum(row.slowdown is not None and below < row.bytes <= edge for row in _flows(group))
-        for group in groups(results)
+        for group in comparison_groups(results)
         for below, edge in zip((0, *edges), edges, strict=False)
     ]
     return min(filter(None, counts), default=0)
@@ -124,11 +124,11 @@ def order_figure(results: Sequence[Result]) -> Figure | None:
         figure, (axis,) = plot.panels(1, width=min(9.0, max(4.2, 0.5 * len(cases) * len(labels))))
         width = 0.84 / len(labels)
         highest = 0.0
-        for group in groups(results):
-            measure = group.mean(_percent)
-            if measure is None:
+        for group in comparison_groups(results):
+            values = group.measured.get("out_of_order_share")
+            if values is None:
                 continue
-            share = measure.estimate()
+            share = values.estimate().scaled(100)
             number = labels.index(group.label)
             x = cases.index(group.case) + (number - (len(labels) - 1) / 2) * width
             plot.bar(axis, x, share.value, width * 0.92, number, label=group.label, ends=share.ends)
@@ -144,11 +144,6 @@ def order_figure(results: Sequence[Result]) -> Figure | None:
         axis.grid(visible=False, axis="x")
         plot.legend(figure, axis)
     return figure
-
-
-def _percent(result: Result) -> float | None:
-    share = result.summary.packets.out_of_order_fraction
-    return 100 * share if isinstance(share, float) else None
 
 
 def queue_figure(result: Result) -> Figure | None:

@@ -11,10 +11,9 @@ import msgspec
 from arro3.core import Table
 from msgspec import UNSET, UnsetType
 
-from tailrace.results.intervals import Estimate
+from tailrace.results.estimates import Estimate, SummaryRow
 from tailrace.results.rows import SCHEMA, measured_rows
 from tailrace.results.summary import Summary
-from tailrace.results.table import Told
 from tailrace.spec.errors import FileError
 from tailrace.tables.arrow import TEXT, make_table, values_of
 
@@ -68,8 +67,8 @@ class OverSeeds(msgspec.Struct, frozen=True):
     """The runs of a scheme in a case, one a seed.
 
     flows: that finished and count, over all seeds
-    measured: means, and percentiles of the flows of all seeds, by the names of the table's columns
-    ratios: over the case's first scheme, seed by seed, of what bears that name
+    measured: means over the seeds, by the names of metrics
+    ratios: over the case's first scheme, seed by seed, of metrics
     best: what is not worse than the best of the case
     """
 
@@ -117,29 +116,29 @@ def comparison(
     first: str,
     failed: Sequence[Failure],
     seeds: Sequence[int] = (),
-    told: Sequence[Told] = (),
+    rows: Sequence[SummaryRow] = (),
 ) -> ComparisonDocument:
     """The document of a comparison over some seeds, with ratios against the scheme labelled `first`.
 
-    Of several seeds `told` is what is told of the runs of each scheme and case (table.py).
+    Of several seeds `rows` summarise the runs of each scheme and case.
     """
     entries = []
     for result in results:
         ratio = p99_ratio(result, results, first)
         entries.append(Entry(result.case, result.label, result.summary, UNSET if ratio is None else ratio))
-    over = tuple(map(_over_seeds, told)) if len(seeds) > 1 else ()
+    over = tuple(map(_over_seeds, rows)) if len(seeds) > 1 else ()
     return ComparisonDocument(tuple(entries), tuple(seeds), over, tuple(failed))
 
 
-def _over_seeds(told: Told) -> OverSeeds:
+def _over_seeds(row: SummaryRow) -> OverSeeds:
     return OverSeeds(
-        case=told.group.case,
-        label=told.group.label,
-        seeds=told.group.seeds,
-        flows=told.flows,
-        measured={name: _mean(one) for name, one in told.measured.items()},
-        ratios={name: _mean(one) for name, one in told.ratios.items()},
-        best=told.best,
+        case=row.group.case,
+        label=row.group.label,
+        seeds=row.group.seeds,
+        flows=row.flows,
+        measured={name: _mean(one) for name, one in row.values.items()},
+        ratios={name: _mean(one) for name, one in row.ratios.items()},
+        best=row.best,
     )
 
 

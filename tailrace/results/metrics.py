@@ -1,36 +1,75 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics: numbers computed from a result, by name; those from outside are shown wherever results are."""
+"""The registry of metrics. Tables, figures, claims, stored runs and files take names and numbers from here.
+
+Times are in ns, sizes in bytes, shares from 0 to 1, rates in bit/s; `unit` says how they are shown
+(units.py). Plug-ins register their metrics in the same mapping.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET, structs
+
+from tailrace.experiments.workloads.classes import CLASSES, PLAIN
+from tailrace.hosts.gaps.measured import RTTS
+from tailrace.results.measures import (
+    Compute,
+    completed_share,
+    degree,
+    draining_share,
+    gap_quantile,
+    if_any,
+    largest_degree,
+    lost,
+    mean_of,
+    mean_stretch,
+    percentile_of,
+    pfc,
+    runtime,
+    sum_of,
+    summary,
+)
+from tailrace.results.summary import FLOWLETS_AT_LEAVES, packets
 from tailrace.results.units import UNITS
 from tailrace.spec import SpecError, plugins
 from tailrace.spec.registry import check_name
+from tailrace.spec.suggest import unknown
 from tailrace.spec.text import one_line
 
 if TYPE_CHECKING:
     from tailrace.results.result import Result
 
-MOST_TITLE = 60
-"""Characters of a title."""
+CLASS = "_of_"
+"""Between a metric and a class of flows: `fct_p99_of_bystander`."""
 
-Compute = Callable[["Result"], "float | None"]
+MAX_TITLE = 60
+"""Characters of a title."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric: its title, the unit in which it is shown (units.py), and how it is computed from a run.
+    """A metric.
 
-    `compute` gives None where the run has no such value, and is None itself for what no run measures.
+    title: of a column or an axis
+    unit: in which it is shown, one of units.py
+    definition: one sentence
+    source: where it is so defined; empty: here
+    better: `less`, `more`, or empty
+    by_class: whether it is measured for a class of flows, too
+    compute: from a run; None: no run measures it
     """
 
+    name: str
     title: str
     unit: str
+    definition: str
+    source: str = ""
+    better: str = ""
+    by_class: bool = False
     compute: Compute | None = None
 
     @property
@@ -40,70 +79,586 @@ class Metric:
         return f"{self.title} ({unit})" if unit else self.title
 
 
-_added: dict[str, Metric] = {}
-_taken: set[str] = set()
+_FCT = "Dukkipati and McKeown 2006"
+_SLOWDOWN = "pFabric §5"
+_DEGREE = "Flowcut §IV-C"
+_GAPS = "HF2T Table 1"
+_HF2T = "HF2T §4"
+_RLB = "RLB §III"
+_PFC = "IEEE 802.1Qbb"
+_FAIR = "Bertsekas and Gallager 1992, §6.5.2"
+_FINISHED = "over the measured flows, where all of them finished"
 
 
-def reserve(names: Sequence[str]) -> None:
-    """Keep names from being taken: those of the metrics of papers."""
-    _taken.update(names)
+def _flow(
+    name: str,
+    title: str,
+    unit: str,
+    definition: str,
+    compute: Compute,
+    source: str = "",
+    better: str = "less",
+) -> Metric:
+    return Metric(name, title, unit, definition, source, better, by_class=True, compute=compute)
 
 
-def register(name: str, title: str, unit: str = "") -> Callable[[Compute], Compute]:
+def _run(
+    name: str,
+    title: str,
+    unit: str,
+    definition: str,
+    compute: Compute,
+    source: str = "",
+    better: str = "less",
+) -> Metric:
+    return Metric(name, title, unit, definition, source, better, compute=compute)
+
+
+def _distribution(
+    name: str, title: str, unit: str, definition: str, column: str, source: str
+) -> tuple[Metric, ...]:
+    """Mean, median, p95, p99 and maximum of a column over the flows."""
+    mean = mean_of(column)
+    whole = _flow(f"{name}_mean", f"mean {title}", unit, f"Mean {definition}, {_FINISHED}.", mean, source)
+    percentiles = (
+        (50, "p50", "median", "Median"),
+        (95, "p95", "p95", "95th percentile of the"),
+        (99, "p99", "p99", "99th percentile of the"),
+        (100, "max", "largest", "Largest"),
+    )
+    return (
+        whole,
+        *(
+            _flow(
+                f"{name}_{end}",
+                f"{word} {title}",
+                unit,
+                f"{begin} {definition}, {_FINISHED}.",
+                percentile_of(column, percent),
+                source,
+            )
+            for percent, end, word, begin in percentiles
+        ),
+    )
+
+
+_BUILT_IN: tuple[Metric, ...] = (
+    *_distribution(
+        "fct",
+        "FCT",
+        "us",
+        "flow completion time, from a flow's start until its receiver has every byte in order",
+        "fct_ns",
+        _FCT,
+    ),
+    _flow(
+        "runtime", "runtime", "us", "Time from the first start to the last end of a measured flow.", runtime
+    ),
+    *_distribution(
+        "slowdown",
+        "slowdown",
+        "times",
+        "ratio of a flow's completion time to that of the same flow alone in the network",
+        "slowdown",
+        _SLOWDOWN,
+    ),
+    _flow(
+        "out_of_order_share",
+        "packets out of order",
+        "%",
+        "First transmissions that arrived with another PSN than the next one still to come, over all first "
+        "transmissions that arrived; losses put nothing out of order.",
+        summary("packets.out_of_order_share"),
+        "Flowcut §III-C2, without losses",
+    ),
+    _flow(
+        "out_of_order_raw_share",
+        "arrivals out of order",
+        "%",
+        "Data packets that arrived with another PSN than the transport expected, over all that arrived.",
+        summary("packets.out_of_order_raw_share"),
+        "Flowcut §III-C2, Spritz Fig. 6",
+    ),
+    _flow(
+        "ood_max",
+        "out-of-order degree",
+        "",
+        "Largest distance, in packets, between the PSN of a packet out of order and the expected one.",
+        largest_degree,
+        _DEGREE,
+    ),
+    *(
+        _flow(
+            f"ood_p{percent}",
+            f"p{percent} of the out-of-order degree",
+            "",
+            f"{percent}th percentile over the measured flows of each flow's largest out-of-order degree.",
+            degree(percent),
+            _DEGREE,
+        )
+        for percent in (95, 99)
+    ),
+    _run("pauses", "PFC pauses", "", "PFC frames that pause, of all switches.", pfc("pauses"), _PFC),
+    _run(
+        "pauses_per_packet",
+        "PFC pauses per packet",
+        "%",
+        "PFC frames that pause, over data packets delivered.",
+        pfc("pauses", "packets.delivered"),
+        _PFC,
+    ),
+    _run(
+        "pause_share",
+        "time paused",
+        "%",
+        "Share of the run's time for which ports of switches were paused by PFC, over all ports and lossless "
+        "priorities.",
+        pfc("pause_share"),
+        _PFC,
+    ),
+    _run(
+        "pause_mean",
+        "mean pause",
+        "us",
+        "Mean time for which a port of a switch was paused at a stretch.",
+        pfc("mean_pause_ns"),
+        _PFC,
+    ),
+    _run(
+        "warnings", "PFC warnings", "", "PFC warnings that switches sent.", summary("rlb.warnings_sent"), _RLB
+    ),
+    _run(
+        "recirculations",
+        "recirculations",
+        "",
+        "Recirculations of packets, of all switches.",
+        summary("recirculations.total"),
+        _RLB,
+    ),
+    _run(
+        "recirculations_per_packet",
+        "recirculations per packet",
+        "%",
+        "Recirculations over data packets delivered.",
+        summary("recirculations.mean"),
+        _RLB,
+    ),
+    _run(
+        "recirculations_max",
+        "most recirculations of a packet",
+        "",
+        "Recirculations of the packet that has most at one switch.",
+        summary("recirculations.most"),
+        _RLB,
+    ),
+    _run(
+        "cnps",
+        "CNPs",
+        "",
+        "Congestion notification packets that senders received.",
+        summary("dcqcn.cnps_received"),
+        "DCQCN §3",
+    ),
+    _run(
+        "flowlets",
+        "flowlets",
+        "",
+        "Flowlets that began at switches with hosts.",
+        summary(f"flowlets.{FLOWLETS_AT_LEAVES}"),
+        "HF2T §4.2",
+        "",
+    ),
+    _run(
+        "stretched",
+        "gaps stretched",
+        "",
+        "Gaps between packets that NICs stretched.",
+        summary("hf2t.stretched"),
+        _HF2T,
+        "",
+    ),
+    _run(
+        "natural",
+        "natural gaps",
+        "",
+        "Gaps between packets beyond the flowlet threshold that no NIC stretched.",
+        summary("hf2t.natural"),
+        _HF2T,
+        "",
+    ),
+    _run(
+        "stretch",
+        "mean stretch of a gap",
+        "us",
+        "Mean time by which NICs stretched a gap.",
+        mean_stretch,
+        _HF2T,
+        "",
+    ),
+    _run(
+        "trainings",
+        "trainings",
+        "",
+        "Times that NICs learnt their threshold T.",
+        summary("hf2t.trainings"),
+        _HF2T,
+        "",
+    ),
+    _run(
+        "gaps",
+        "gaps",
+        "",
+        "Gaps between consecutive data packets of a flow at its NIC.",
+        if_any("gaps.count", summary("gaps.count")),
+        _GAPS,
+        "",
+    ),
+    *(
+        _run(
+            f"gap_{name}",
+            f"{title} gap",
+            "us",
+            f"{quantile} of the gaps between consecutive data packets of a flow.",
+            gap_quantile(permyriad),
+            _GAPS,
+            "",
+        )
+        for name, title, quantile, permyriad in (
+            ("p50", "median", "Median", 5000),
+            ("p99", "p99", "99th percentile", 9900),
+            ("p999", "p99.9", "99.9th percentile", 9990),
+        )
+    ),
+    *(
+        _run(
+            f"gaps_{rtts}rtt",
+            f"gaps ≥ {'' if rtts == 1 else f'{rtts} '}RTT",
+            "%",
+            f"Gaps of at least {rtts} base RTT, over all gaps.",
+            summary(f"gaps.at_least_{rtts}_rtt", "gaps.count"),
+            _GAPS,
+            "",
+        )
+        for rtts in RTTS
+    ),
+    _run(
+        "rtt",
+        "base RTT",
+        "us",
+        "Round-trip time of a full frame and its acknowledgement on the longest path of an idle network.",
+        if_any("gaps.count", summary("gaps.rtt_ns")),
+        _GAPS,
+        "",
+    ),
+    _run(
+        "failures",
+        "failures detected",
+        "",
+        "Failures of ports that switches detected.",
+        summary("rlb.failures_found"),
+        "RLB Algorithm 2",
+        "",
+    ),
+    _flow(
+        "overtaken",
+        "packets overtaken",
+        "",
+        "First transmissions that arrived after a later one of their flow.",
+        sum_of("overtaken"),
+        "RFC 4737 §3",
+    ),
+    _flow(
+        "draining_share",
+        "time spent draining",
+        "%",
+        "Mean over the measured flows of the share of their completion time for which they were stopped to "
+        "drain.",
+        draining_share,
+        "Flowcut Table IV",
+    ),
+    _flow(
+        "drains",
+        "drains",
+        "",
+        "Times that flows were stopped to drain.",
+        sum_of("drains"),
+        "Flowcut Table IV",
+    ),
+    _flow(
+        "path_changes",
+        "path changes",
+        "",
+        "Consecutive first transmissions of a flow, both of which arrived, that took different paths.",
+        sum_of("path_changes"),
+        "",
+        "",
+    ),
+    _flow(
+        "retransmitted",
+        "retransmitted packets",
+        "",
+        "Data packets sent that were no first transmissions.",
+        sum_of("retransmitted"),
+    ),
+    _run(
+        "lost",
+        "lost packets",
+        "",
+        "Data packets dropped or trimmed, by switches or faults.",
+        lost,
+        "Spritz Fig. 6",
+    ),
+    _flow("timeouts", "timeouts", "", "Retransmission timeouts.", sum_of("timeouts"), "RFC 6298"),
+    _flow(
+        "blocked",
+        "paths blocked",
+        "",
+        "Paths that NICs blocked after a timeout.",
+        sum_of("blocked"),
+        "Spritz §IV",
+        "",
+    ),
+    _flow(
+        "explored",
+        "explored packets",
+        "",
+        "Data packets whose path was drawn at random.",
+        sum_of("explored"),
+        "Spritz §IV",
+        "",
+    ),
+    _run(
+        "throughput",
+        "throughput",
+        "Gb/s",
+        "Mean rate at which switches sent to hosts, with headers and acknowledgements.",
+        summary("sampled.throughput_bps.mean"),
+        "",
+        "more",
+    ),
+    _run(
+        "utilisation",
+        "link utilisation",
+        "%",
+        "Mean utilisation of the links between switches.",
+        summary("sampled.utilisation.mean"),
+        "CONGA §5.2.3",
+        "",
+    ),
+    _run(
+        "imbalance",
+        "uplink imbalance",
+        "",
+        "Mean over switches and intervals of (max - min) / mean of the utilisation of a switch's uplinks.",
+        summary("sampled.imbalance.mean"),
+        "CONGA §5.2.3",
+    ),
+    _run(
+        "queue_p99",
+        "p99 queue length",
+        "KiB",
+        "99th percentile of the queue lengths of all ports at all samples.",
+        summary("sampled.queue_bytes.p99"),
+        "CONGA §5.2.3",
+    ),
+    _run(
+        "paused_share",
+        "ports paused",
+        "%",
+        "Share of ports and samples at which PFC paused the port.",
+        summary("sampled.paused_share"),
+        _PFC,
+    ),
+    _run(
+        "fct_fair",
+        "mean FCT of fair sharing",
+        "us",
+        "Mean completion time of the same flows as fluids under max-min fairness over all paths.",
+        summary("fair.fct_mean_ns"),
+        _FAIR,
+        "",
+    ),
+    _run(
+        "slowdown_fair",
+        "mean slowdown of fair sharing",
+        "times",
+        "Mean slowdown of the same flows as fluids under max-min fairness over all paths.",
+        summary("fair.slowdown_mean"),
+        _FAIR,
+        "",
+    ),
+    _flow(
+        "completed_share",
+        "flows completed",
+        "%",
+        "Measured flows that finished, over all measured flows.",
+        completed_share,
+        "",
+        "more",
+    ),
+    Metric("gap", "flowlet gap", "us", "Flowlet gap that a search over runs chose.", "LetFlow §2"),
+    Metric(
+        "memory", "memory", "KiB", "State that a switch or NIC needs.", "Flowcut §III-A, Spritz §V", "less"
+    ),
+    Metric(
+        "packet_bytes",
+        "extra bytes per packet",
+        "B",
+        "Bytes that a scheme adds to a packet.",
+        "Flowcut §III-A1",
+        "less",
+    ),
+    Metric(
+        "flow_bytes",
+        "extra bytes per flow",
+        "B",
+        "Bytes of state that a scheme needs for a flow.",
+        "Flowcut §III-A2",
+        "less",
+    ),
+    Metric(
+        "overhead",
+        "overhead at 1 KiB",
+        "%",
+        "Bytes that a scheme adds to a packet, over 1024.",
+        "Flowcut Table III",
+        "less",
+    ),
+    Metric(
+        "paths", "most paths per pair", "", "Paths of the pair of switches that has most.", "Spritz Fig. 3"
+    ),
+    Metric("latency", "latency", "ns", "One-way latency of a path of an idle network.", "Spritz Table I"),
+    Metric("types", "path types", "", "Types of paths by their sequence of links.", "Spritz Table I"),
+)
+METRICS = {entry.name: entry for entry in _BUILT_IN}
+"""All metrics by name, those of plug-ins that are loaded last."""
+
+BUILT_IN = tuple(METRICS)
+
+
+def metrics() -> Mapping[str, Metric]:
+    """METRICS, with plug-ins loaded."""
+    plugins.load()
+    return METRICS
+
+
+def plugin_metrics() -> Mapping[str, Metric]:
+    """The metrics of plug-ins by name."""
+    return {name: entry for name, entry in metrics().items() if name not in BUILT_IN}
+
+
+def register(
+    name: str, title: str, unit: str = "", *, definition: str = "", source: str = "", better: str = ""
+) -> Callable[[Compute], Compute]:
     """Register a function that computes a metric of a run; used as its decorator.
 
     Args:
         name: as files and claims write it; a key of summary.json's `metrics`.
         title: of a column or an axis.
         unit: one of units.py: times are ns, sizes bytes, shares 0 to 1.
+        definition: one sentence.
+        source: where it is so defined.
+        better: `less`, `more`, or empty.
 
     Raises:
         SpecError: it is no name, or taken, or the unit is not known.
     """
     check_name("metric", name)
-    if name in _taken or name in _added:
+    if name in METRICS:
         raise SpecError(f"metric {name!r} is registered twice")
     if unit not in UNITS:
         known = ", ".join(each or "''" for each in UNITS)
         raise SpecError(f"metric {name!r}: unit {unit!r} is not known; expected one of {known}")
-    if not title.strip() or one_line(title, MOST_TITLE) != title:
-        raise SpecError(f"metric {name!r}: expected a title on one line of at most {MOST_TITLE} characters")
+    if not title.strip() or one_line(title, MAX_TITLE) != title:
+        raise SpecError(f"metric {name!r}: expected a title on one line of at most {MAX_TITLE} characters")
+    if better not in ("less", "more", ""):
+        raise SpecError(f"metric {name!r}: better {better!r}: expected less, more or ''")
 
     def add(compute: Compute) -> Compute:
-        _added[name] = Metric(title, unit, compute)
+        METRICS[name] = Metric(name, title, unit, definition, source, better, by_class=True, compute=compute)
         return compute
 
     return add
 
 
-def added() -> dict[str, Metric]:
-    """The metrics from outside, by name."""
-    plugins.load()
-    return dict(_added)
+def remove(name: str) -> None:
+    """Forget a metric of a plug-in, for tests."""
+    METRICS.pop(name, None)
 
 
-def measured(result: Result) -> dict[str, float]:
-    """What metrics from outside say of a run; those that have no value for it are absent.
+def metric(name: str) -> Metric:
+    """The metric with a name; that of a class of flows is `fct_p99_of_bystander`.
 
     Raises:
-        SpecError: one failed, or gave what is no number; the line names its file.
+        SpecError: there is none.
     """
-    found = {}
-    for name, one in added().items():
-        assert one.compute is not None, "whoever registers one says how it is computed"
-        with plugins.blamed(f"metric {name}", one.compute):
-            value: Any = one.compute(result)
-        if value is None:
-            continue
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not is_number or not abs(value) <= sys.float_info.max:
-            place = plugins.place_of(one.compute)
-            problem = f"expected a finite number or None, found {one_line(repr(value), 80)}"
-            raise SpecError(f"metric {name}: {problem}{place and f' ({place})'}")
-        found[name] = float(value)
-    return found
+    base, flow_class = split_class(name)
+    known = metrics()
+    entry = known.get(base)
+    if entry is None or (flow_class and not entry.by_class):
+        classes = f"one of them with {CLASS} and one of {', '.join(CLASSES)}"
+        raise SpecError(f"metric {unknown(name, known, classes)}")
+    return replace(entry, name=name, title=f"{entry.title}, {flow_class}") if flow_class else entry
 
 
-def remove(name: str) -> None:
-    """Forget a metric, as tests do with what they have registered."""
-    _added.pop(name, None)
+def split_class(name: str) -> tuple[str, str]:
+    """The name of a metric without the class of flows, and the class; empty where there is none."""
+    base, _, flow_class = name.rpartition(CLASS)
+    return (base, flow_class) if flow_class in CLASSES else (name, "")
+
+
+def measure(result: Result) -> dict[str, float]:
+    """Every metric of a run; those that it does not have are absent.
+
+    Where flows have classes, each metric that is `by_class` is there for each class, too. What a plug-in
+    computed when the run ended stands in its summary.
+
+    Raises:
+        SpecError: a plug-in's metric failed, or gave what is no number; the line names its file.
+    """
+    values = _measure(result, metrics())
+    by_class = {name: entry for name, entry in metrics().items() if entry.by_class}
+    for flow_class in dict.fromkeys(row.flow_class for row in result.rows if row.flow_class):
+        of_class = _measure(_only(result, flow_class), by_class)
+        values |= {f"{name}{CLASS}{flow_class}": value for name, value in of_class.items()}
+    return values
+
+
+def measure_plugins(result: Result) -> dict[str, float]:
+    """The metrics of plug-ins of a run.
+
+    Raises:
+        SpecError: as `measure`.
+    """
+    return _measure(result, plugin_metrics())
+
+
+def _measure(result: Result, of: Mapping[str, Metric]) -> dict[str, float]:
+    stored = result.summary.metrics or {}
+    values = {name: stored[name] if name in stored else _value(entry, result) for name, entry in of.items()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _value(entry: Metric, result: Result) -> float | None:
+    if entry.compute is None or entry.name in BUILT_IN:
+        return None if entry.compute is None else entry.compute(result)
+    with plugins.blamed(f"metric {entry.name}", entry.compute):
+        value: Any = entry.compute(result)
+    if value is None:
+        return None
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not abs(value) <= sys.float_info.max:
+        place = plugins.place_of(entry.compute)
+        problem = f"expected a finite number or None, found {one_line(repr(value), 80)}"
+        raise SpecError(f"metric {entry.name}: {problem}{place and f' ({place})'}")
+    return float(value)
+
+
+def _only(result: Result, flow_class: str) -> Result:
+    """The result as if there were the flows of one class alone, and they counted."""
+    rows = tuple(replace(row, flow_class=PLAIN) for row in result.rows if row.flow_class == flow_class)
+    completed = sum(row.end_ns is not None for row in rows)
+    changed = structs.replace(
+        result.summary, flows=len(rows), completed=completed, packets=packets(rows), metrics=UNSET
+    )
+    return replace(result, rows=rows, summary=changed)

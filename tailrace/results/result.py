@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 from msgspec import UnsetType
 
-from tailrace.experiments.plan.spec_list import case_name
+from tailrace.experiments.plan.spec_list import case_name, labels
 from tailrace.hosts.measured import Gaps
 from tailrace.p4rt.events import Event
 from tailrace.results.events import read_events, write_events
@@ -112,7 +112,7 @@ def open_result(folder: str | Path) -> Result:
     """
     found = read_result(Path(folder), case="", label="")
     summary = found.summary
-    return replace(found, case=case_name(summary.faults), label=summary.scheme.partition(":")[0])
+    return replace(found, case=case_name(summary.faults), label=labels([summary.scheme])[0])
 
 
 def read_result(folder: Path, *, case: str, label: str) -> Result:

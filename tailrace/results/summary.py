@@ -58,7 +58,7 @@ class Packets(msgspec.Struct, frozen=True):
         sent = delivered + trimmed + dropped_data + under_way
 
     `out_of_order` counts first transmissions that arrived with another PSN than expected, losses aside
-    (tailrace/hosts/nic/order.py), and its fraction is of `first_delivered`. `out_of_order_raw` counts all
+    (tailrace/hosts/nic/order.py), and its share is of `first_delivered`. `out_of_order_raw` counts all
     arrivals with another PSN than the transport expected, of `delivered`: what Flowcut §III-C2 and Spritz
     Fig. 6 define, where go-back-N makes every packet behind a late one count, and every duplicate.
     `ood_p99` is over flows: each flow's largest out-of-order degree, in packets.
@@ -75,9 +75,9 @@ class Packets(msgspec.Struct, frozen=True):
     trimmed: int | UnsetType = UNSET
     under_way: int | UnsetType = UNSET
     out_of_order: int | UnsetType = UNSET
-    out_of_order_fraction: float | UnsetType = UNSET
+    out_of_order_share: float | UnsetType = UNSET
     out_of_order_raw: int | UnsetType = UNSET
-    out_of_order_raw_fraction: float | UnsetType = UNSET
+    out_of_order_raw_share: float | UnsetType = UNSET
     ood_p99: int | UnsetType = UNSET
 
 
@@ -98,7 +98,7 @@ class Class(msgspec.Struct, frozen=True):
     retransmitted: int = 0
 
 
-FORMAT = 3
+FORMAT = 4
 """Counts changes of what the numbers of a summary mean; those of another format are not read."""
 
 OF_THE_RUN_ITSELF = frozenset(
@@ -243,9 +243,9 @@ def packets(
         trimmed=known(trimmed),
         under_way=UNSET if data is None else data.under_way,
         out_of_order=out_of_order,
-        out_of_order_fraction=out_of_order / firsts if firsts else UNSET,
+        out_of_order_share=out_of_order / firsts if firsts else UNSET,
         out_of_order_raw=raw,
-        out_of_order_raw_fraction=raw / delivered if delivered else UNSET,
+        out_of_order_raw_share=raw / delivered if delivered else UNSET,
         ood_p99=percentile([row.ood_max for row in rows], 99) if rows else UNSET,
     )
 

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import UnsetType
 
-from tailrace.experiments.workloads.classes import CLASSES
-from tailrace.results.measure import CLASS, plain
+from tailrace.results.metrics import split_class
 from tailrace.results.result import Result
 from tailrace.results.statistics import TAILS, tail_name, tail_percent
 
@@ -40,16 +39,14 @@ def flows_by_class(runs: Sequence[Sequence[Result]]) -> dict[str, int]:
 
 def tails(name: str) -> tuple[str, ...]:
     """A metric, and those that may stand for it."""
-    if plain(name) not in P99:
+    if split_class(name)[0] not in P99:
         return (name,)
     return tuple(name.replace("p99", tail_name(percent)) for percent in TAILS)
 
 
 def stands_for(name: str, flows: Mapping[str, int]) -> str:
     """The metric that is shown for one, given the flows of each class: itself, or that of another tail."""
-    base, _, flow_class = name.rpartition(CLASS)
-    if flow_class not in CLASSES:
-        base, flow_class = name, ""
+    base, flow_class = split_class(name)
     if base not in P99 or flow_class not in flows:
         return name
     return name.replace("p99", tail_name(tail_percent(flows[flow_class])))

@@ -35,7 +35,7 @@ class Progress:
 class PfcSeen:
     """PFC of a run: frames that switches sent to pause or to go on, and how long their ports stood paused.
 
-    `pauses` are those of them that paused, repeated ones too, whether a switch or a host. `pause_fraction` is
+    `pauses` are those of them that paused, repeated ones too, whether a switch or a host. `pause_share` is
     `paused_ns` over the time that all ports had together. `lost` counts packets that switches dropped because
     a headroom or their buffer was full, and `ignored` control frames that are no PFC. Of all ports the one
     that used most of its headroom used `headroom_most_bytes`; of all switches the one whose memory was
@@ -48,7 +48,7 @@ class PfcSeen:
     pauses: int
     received: int
     paused_ns: int
-    pause_fraction: float
+    pause_share: float
     lost: int
     ignored: int
     headroom_most_bytes: int

@@ -38,7 +38,7 @@ def pfc_seen(switches: Sequence[Mapping[str, Any]], priorities: Sequence[int], s
         pauses=sum(counts["xoff_sent"] for counts in lossless),
         received=sum(port["pfc_received"] for port in ports),
         paused_ns=paused_ns,
-        pause_fraction=paused_ns / total_ns if total_ns else 0.0,
+        pause_share=paused_ns / total_ns if total_ns else 0.0,
         lost=sum(switch["drops"].get(reason, 0) for switch in switches for reason in LOST),
         ignored=sum(port["pfc_ignored"] for port in ports),
         times_paused=sum(counts["times_paused"] for counts in lossless) if counted else None,

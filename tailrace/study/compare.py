@@ -14,7 +14,7 @@ from msgspec import structs
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.plan import Plan, on_target, plan
 from tailrace.experiments.plan.seeds import seeds_text
-from tailrace.experiments.plan.spec_list import CLEAN, case_name, labels
+from tailrace.experiments.plan.spec_list import CLEAN, case_name, folder_name, labels
 from tailrace.p4rt import programs
 from tailrace.p4rt.errors import ControllerError
 from tailrace.results.comparison import (
@@ -26,9 +26,9 @@ from tailrace.results.comparison import (
     comparison,
     within,
 )
-from tailrace.results.over_seeds import groups
+from tailrace.results.estimates import SummaryRow, comparison_groups, summarise
 from tailrace.results.result import Result, read_result, read_struct, to_json, write_result
-from tailrace.results.table import Told, make_table, markdown, tell
+from tailrace.results.table import make_table, markdown
 from tailrace.sim.job import REAL_TIME, check_real_time
 from tailrace.sim.outcome import Backend, Report
 from tailrace.spec import Error, SpecError
@@ -113,19 +113,19 @@ class Comparison:
     @property
     def document(self) -> ComparisonDocument:
         """What comparison.json holds."""
-        document = comparison(self.results, self.labels[0], self.failed, self.seeds, self._told)
+        document = comparison(self.results, self.labels[0], self.failed, self.seeds, self._rows)
         return structs.replace(document, left_out=self.left_out, command=self.command)
 
     @cached_property
-    def _told(self) -> list[Told]:
-        """What is told of the runs of each scheme and case, over all seeds."""
-        return tell(groups(self.results), self.labels[0])
+    def _rows(self) -> list[SummaryRow]:
+        """A row for the runs of each scheme and case, over all seeds."""
+        return summarise(comparison_groups(self.results), self.labels[0])
 
     @property
     def table(self) -> Listing:
         """What `tailrace compare` shows: ratios to the first scheme, if there is another."""
         first = self.labels[0] if len(self.labels) > 1 else None
-        table = make_table(self.results, first, self._told)
+        table = make_table([row.group for row in self._rows], first, self._rows)
         return replace(table, caption=(*table.caption, *map(str, self.left_out)))
 
     def markdown(self) -> str:
@@ -274,7 +274,7 @@ def _at(planned: Plan, seed: int) -> Plan:
 
 def _folder(case: str, label: str, seed: int, seeds: Sequence[int]) -> Path:
     """Where the result of a run lies: with a folder of its own for each of several seeds."""
-    place = Path(case, label)
+    place = Path(case, folder_name(label))
     return place / f"seed={seed}" if len(seeds) > 1 else place
 
 

@@ -20,7 +20,7 @@ from tailrace.hosts.options.nic import ALGORITHMS, DCQCN, HERMES, STEERABLE
 from tailrace.p4rt.counters import trimmed
 from tailrace.results.fair import FairSharing
 from tailrace.results.hf2t import summary as hf2t_summary
-from tailrace.results.metrics import measured as measured_by_metrics
+from tailrace.results.metrics import measure_plugins
 from tailrace.results.result import Result
 from tailrace.results.rows import FlowRow, make_row, measured_rows
 from tailrace.results.sampled import summary as sampled
@@ -93,7 +93,7 @@ def result_of(planned: Plan, outcome: Outcome, label: str, usage: Mapping[str, A
     case, summary = case_name(planned.experiment.faults), _summary(planned, outcome, rows)
     summary = structs.replace(summary, **usage)
     result = Result(case, label, summary, rows, outcome.timelines, outcome.events, outcome.gaps)
-    found = measured_by_metrics(result)
+    found = measure_plugins(result)
     return replace(result, summary=structs.replace(summary, metrics=found)) if found else result
 
 

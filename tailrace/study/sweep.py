@@ -27,9 +27,10 @@ from tailrace.experiments.plan.seeds import number_range
 from tailrace.experiments.plan.spec_list import case_name, slug, split_specs
 from tailrace.p4rt.errors import ControllerError
 from tailrace.results.comparison import all_flows, within
+from tailrace.results.estimates import Group
 from tailrace.results.result import Result, read_result, read_struct
 from tailrace.results.summary import Summary
-from tailrace.results.table import make_sweep_table, markdown
+from tailrace.results.table import make_table, markdown
 from tailrace.spec import Error, SpecError, parse
 from tailrace.spec.limits import refuse_above
 from tailrace.spec.schema import KeyProblemError, convert, given
@@ -140,7 +141,13 @@ class Sweep:
     @property
     def table(self) -> Listing:
         """What `tailrace sweep` shows."""
-        return make_sweep_table(self.found, over_seeds=self.over_seeds)
+        points: dict[tuple[tuple[str, str], ...], list[Result]] = {}
+        for settings, result in self.found:
+            point = tuple(settings.items())[: -1 if self.over_seeds else None]
+            points.setdefault(point, []).append(result)
+        return make_table(
+            [Group(dict(point), label_of(dict(point)), tuple(own)) for point, own in points.items()]
+        )
 
     def markdown(self) -> str:
         """The table of `tailrace sweep`, in Markdown; empty where no run came to its end."""

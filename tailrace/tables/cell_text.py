@@ -13,8 +13,6 @@ from tailrace.spec.units import significant, time_unit
 from tailrace.tables.listing import Column, Listing, Row
 
 _TIME_SUFFIX = "_ns"
-NONE = "none"
-"""Text of a difference that is within its interval."""
 
 Unit = tuple[int, str]
 """How many ns a unit of time has, and its name."""
@@ -86,8 +84,6 @@ def _cell(column: Column, row: Row, unit: Unit | None) -> str:
     if len(numbers) != 2:
         return text
     low, high = numbers
-    if column.even is not None and low <= column.even <= high:
-        text = NONE
     least, most = _value_text(column, low, unit), _value_text(column, high, unit)
     return text if text == least == most else f"{text} ({least}..{most})"
 

@@ -28,8 +28,8 @@ class Column:
     grouped: values equal to those of the row above are left out
     styles: how a terminal shows cells that begin with a word
     ends: the fields of a row that hold the ends of the value's interval, which a table for people shows
-    with it even: a value whose interval holds this one is no difference, and is shown as none data: only
-    data has the column, or who asks for it
+    with it
+    data: only data has the column, or who asks for it
     """
 
     name: str
@@ -43,7 +43,6 @@ class Column:
     grouped: bool = False
     styles: Mapping[str, str] = field(default_factory=dict, hash=False)
     ends: tuple[str, ...] = ()
-    even: float | None = None
     data: bool = False
 
 

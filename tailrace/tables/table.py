@@ -145,10 +145,10 @@ def _fitted(laid: Sequence[_Laid], width: int) -> list[_Laid]:
     """The columns that fit, each as wide as it may be."""
     kept = list(laid)
     while kept and sum(column.least + _GAP for column in kept) - _GAP > width:
-        number = max(range(len(kept)), key=lambda number: (kept[number].texts.column.rank, number))
-        if kept[number].texts.column.rank <= 0:
+        able = [one for one in kept if one.texts.column.rank > 0 and not _tells_apart(one, kept)]
+        if not able:
             break
-        del kept[number]
+        kept.remove(max(reversed(able), key=lambda one: one.texts.column.rank))
     room = width + _GAP - _GAP * len(kept)
     widths = [column.least for column in kept]
     while sum(widths) > max(room, len(widths)):
@@ -161,6 +161,16 @@ def _fitted(laid: Sequence[_Laid], width: int) -> list[_Laid]:
         widths[number] += more
         spare -= more
     return [replace(one, width=got) for one, got in zip(kept, widths, strict=True)]
+
+
+def _tells_apart(one: _Laid, columns: Sequence[_Laid]) -> bool:
+    """Whether some rows differ in this key column, and in no other one."""
+    keys = [other.texts for other in columns if other.texts.column.key and other is not one]
+    if not one.texts.column.key:
+        return False
+    rows = range(len(one.texts.cells))
+    rest = {tuple(texts.cells[row] for texts in keys) for row in rows}
+    return len(rest) < len({(one.texts.cells[row], *(texts.cells[row] for texts in keys)) for row in rows})
 
 
 def _wrap(text: str, width: int) -> list[str]:

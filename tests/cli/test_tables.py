@@ -35,7 +35,7 @@ MEASURED = Listing(
     (
         Column("scheme", key=True),
         Column("fct_ns", is_time=True, ends=("low", "high")),
-        Column("ratio", show="{:.2f}".format, ends=("least", "most"), even=1.0),
+        Column("ratio", show="{:.2f}".format, ends=("least", "most")),
         Column("low", data=True),
         Column("high", data=True),
     ),

@@ -14,7 +14,8 @@ import pytest
 from tailrace.emulation.applied import not_applied
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.results.table import make_sweep_table, make_table
+from tailrace.results.estimates import comparison_groups
+from tailrace.results.table import make_table
 from tailrace.sim.job import Job
 from tailrace.sim.outcome import Outcome
 from tailrace.study.compare import compare, plans, write
@@ -68,16 +69,13 @@ def test_under_tables_and_in_the_summary(tmp_path: Path) -> None:
     base = make({"scheme": "ecmp", "topology": NETWORK, "target": "native"})
     done = compare(plans(base, ("ecmp", "letflow"), "native"), FakeBackend(answer), Display(io.StringIO()))
     lines = ("not as asked on native, delay: none", "not as asked on native, rate: another (clean, letflow)")
-    assert make_table(done.results).caption[-2:] == lines
-    points = [({"scheme": result.label}, result) for result in done.results]
-    of_points = (lines[0], lines[1].replace("letflow", "scheme=letflow"))
-    assert make_sweep_table(points).caption[-2:] == of_points
+    assert make_table(comparison_groups(done.results)).caption[-2:] == lines
     write(done, tmp_path)
     summary = json.loads((tmp_path / "clean" / "letflow" / "summary.json").read_text())
     assert summary["not_applied"] == ["delay: none", "rate: another"]
     assert all(line in (tmp_path / "comparison.md").read_text() for line in lines)
     plain = [replace(result, summary=done.results[0].summary) for result in done.results]
-    assert make_table(plain).caption[-1:] == lines[:1]
+    assert make_table(comparison_groups(plain)).caption[-1:] == lines[:1]
 
 
 def test_nothing_where_all_is_applied() -> None:
@@ -87,5 +85,5 @@ def test_nothing_where_all_is_applied() -> None:
         FakeBackend(lambda job: Outcome(tuple(map(record, job.flows)), wall_s=1.0)),
         Display(io.StringIO()),
     )
-    assert not any("not as asked" in line for line in make_table(done.results).caption)
+    assert not any("not as asked" in line for line in make_table(comparison_groups(done.results)).caption)
     assert not done.results[0].summary.not_applied

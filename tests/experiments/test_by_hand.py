@@ -142,7 +142,7 @@ def test_cells_over_a_fast_and_a_slow_path(tmp_path: Path) -> None:
     assert (row.out_of_order, row.ood_max, row.overtaken) == (out_of_order, 1, out_of_order)
     peers = [peer for _, _, peer in sorted(arrived)]
     assert sum(one != other for one, other in itertools.pairwise(peers)) == seen_changes
-    assert packets.out_of_order_fraction == packets.out_of_order_raw_fraction == out_of_order / 8
+    assert packets.out_of_order_share == packets.out_of_order_raw_share == out_of_order / 8
     assert result.summary.path_changes == 7
     # all that was sent, each byte once
     mtu = result.summary.mtu_bytes

@@ -21,6 +21,7 @@ from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.experiment_file import read_experiment, schemes_of
 from tailrace.report.figures.figure import MOST_LINES, comparison_figure
 from tailrace.results.comparison import ComparisonDocument as Document
+from tailrace.results.estimates import comparison_groups
 from tailrace.results.table import make_table, markdown
 from tailrace.schemes.base import resolve
 from tailrace.schemes.letflow import ResolvedLetflow
@@ -117,7 +118,7 @@ def test_compare_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert [run["label"] for run in runs] == ["plain", "spritz 1"]
     lines = (out / "comparison.md").read_text().splitlines()
     assert [line.split(" | ")[:2] for line in lines[2:4]] == [["| clean", "plain"], ["| ", "spritz 1"]]
-    assert lines[0].startswith("| case | scheme | FCT mean (µs) | FCT p50 (µs) |")
+    assert lines[0].startswith("| case | scheme | mean FCT (µs) | median FCT (µs) |")
     assert "PFC pauses" not in lines[0]
 
 
@@ -168,13 +169,15 @@ def test_many_schemes_are_rows() -> None:
     done = many()
     figure = comparison_figure(done.results)
     titles = [axis.get_title() for axis in figure.axes]
-    assert titles == ["slowdown, median (×)", "slowdown, max (×)", "packets out of order (%)"]
+    assert titles == ["median slowdown (×)", "largest slowdown (×)", "packets out of order (%)"]
     for axis in figure.axes:
         assert len(axis.patches) == len(done.results) == 2 * (MOST_LINES + 1)
     names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert names == list(done.labels)
-    assert len(make_table(done.results, done.labels[0]).rows) == len(done.results)
-    assert len(markdown(make_table(done.results, done.labels[0])).splitlines()) > len(done.results)
+    assert len(make_table(comparison_groups(done.results), done.labels[0]).rows) == len(done.results)
+    assert len(markdown(make_table(comparison_groups(done.results), done.labels[0])).splitlines()) > len(
+        done.results
+    )
 
 
 # ---- all systems ----

@@ -8,7 +8,7 @@ from msgspec import UNSET
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.results import summary
-from tailrace.results.measure import measure
+from tailrace.results.metrics import measure
 from tailrace.sim.run import VirtualBackend
 from tailrace.study.run import run
 

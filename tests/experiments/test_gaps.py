@@ -21,7 +21,7 @@ from tailrace.experiments.plan.plan import plan
 from tailrace.hosts.gaps.histogram import GapHistogram
 from tailrace.hosts.measured import Gaps, GapSummary
 from tailrace.results.gaps import GAPS, clear_gaps, read_gaps, write_gaps
-from tailrace.results.measure import measure
+from tailrace.results.metrics import measure
 from tailrace.results.result import Result, read_result, write_result
 from tailrace.results.staging import staged
 from tailrace.sim.run import VirtualBackend

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.results.intervals import (
+from tailrace.papers.measure.sizes import PooledPercentile
+from tailrace.results.estimates import (
     FEWEST_SEEDS,
     Estimate,
+    SeedValues,
     difference_of,
     estimate,
     mean_of,
-    percentile_of,
     ratio_of,
     why_none,
 )
-from tailrace.results.over_seeds import Measure
 from tailrace.results.statistics import (
     P95_FLOWS,
     P99_FLOWS,
@@ -41,7 +41,7 @@ def test_percentiles_of_choices(groups: list[list[float]], percent: int, data: s
     """The nearest rank of all values of the seeds of a choice."""
     places = st.lists(st.integers(0, len(groups) - 1), min_size=3, max_size=3)
     draws = data.draw(st.lists(places, min_size=1, max_size=5))
-    found = percentile_of(groups, percent)(np.array(draws))
+    found = PooledPercentile.of(tuple(map(tuple, groups)), percent).statistic(np.array(draws))
     expected = [percentile([value for place in draw for value in groups[place]], percent) for draw in draws]
     assert found.tolist() == expected
 
@@ -67,7 +67,7 @@ def test_of_a_mean_it_is_that_of_students_t() -> None:
     found = estimate(mean_of(values), 5)
     assert found.value == mean(values)
     assert found.ends == pytest.approx((mean(values) - aside, mean(values) + aside), rel=1e-4)
-    metric = Measure(tuple((value,) for value in values)).estimate()
+    metric = SeedValues(tuple(values)).estimate()
     assert metric.ends == pytest.approx((max(0, mean(values) - aside), mean(values) + aside), rel=1e-4)
 
 
@@ -80,7 +80,7 @@ def test_pairs(values: list[float], times: float) -> None:
 
 
 def test_an_interval_holds_the_truth_as_often_as_is_said() -> None:
-    """A mean, a ratio of pairs, and a p99 of all flows: intervals.py has these shares."""
+    """A mean, a ratio of pairs, and a p99 of all flows: estimates.py has these shares."""
     rng = np.random.default_rng(3)
     for seeds in (3, 5, 10):
         held = {"mean": 0, "ratio": 0, "p99": 0}
@@ -95,7 +95,7 @@ def test_an_interval_holds_the_truth_as_often_as_is_said() -> None:
             for name, truth, statistic in (
                 ("mean", exp(0.3**2 / 2), mean_of(list(traffic))),
                 ("ratio", 1, ratio_of(mean_of(list(traffic * ours)), of_base)),
-                ("p99", exp(2.3263 * 1.04**0.5), percentile_of([list(own) for own in flows], 99)),
+                ("p99", exp(2.3263 * 1.04**0.5), PooledPercentile.of(tuple(map(tuple, flows)), 99).statistic),
             ):
                 low, high = estimate(statistic, seeds).ends or (0, 0)
                 held[name] += low <= truth <= high
@@ -107,11 +107,11 @@ def test_no_interval() -> None:
     """Of few seeds; and of what is no number."""
     few = FEWEST_SEEDS - 1
     assert why_none(few) == "no intervals: they take 3 seeds"
-    assert Measure(((1.0,),) * few).estimate() == Estimate(1.0)
-    assert Measure(((2.0,),) * FEWEST_SEEDS).estimate() == Estimate(2.0, 2.0, 2.0)
+    assert SeedValues((1.0,) * few).estimate() == Estimate(1.0)
+    assert SeedValues((2.0,) * FEWEST_SEEDS).estimate() == Estimate(2.0, 2.0, 2.0)
     nothing = ratio_of(mean_of([1.0] * 5), mean_of([0.0] * 5))
     assert estimate(nothing, 5).ends is None
-    assert Measure(((), *((1.0,),) * 5), 50).estimate().value == 1.0
+    assert PooledPercentile.of(((), *((1.0,),) * 5), 50).estimate().value == 1.0
 
 
 @pytest.mark.parametrize(

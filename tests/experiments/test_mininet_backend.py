@@ -133,7 +133,7 @@ def test_pfc_of_the_switches(tmp_path: Path) -> None:
         pauses=5,
         received=4,
         paused_ns=250,
-        pause_fraction=0.125,
+        pause_share=0.125,
         lost=5,
         ignored=2,
         headroom_most_bytes=70,

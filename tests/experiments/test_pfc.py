@@ -116,7 +116,7 @@ def test_pfc_loses_nothing(tmp_path: Path) -> None:
     assert (result.summary.packets.dropped, result.summary.packets.retransmitted) == (0, 0)
     assert isinstance(result.summary.pfc, dict)
     assert result.summary.pfc["frames"] > 0
-    assert 0 < result.summary.pfc["pause_fraction"] < 1
+    assert 0 < result.summary.pfc["pause_share"] < 1
     assert (result.summary.pfc["lost"], result.summary.pfc["ignored"]) == (0, 0)
     limits = parse_pfc("xoff=8KiB,xon=4KiB").of(FABRIC, 1500)
     assert 0 < result.summary.pfc["headroom_most_bytes"] <= limits.headroom_bytes

@@ -53,11 +53,10 @@ def test_an_old_folder_is_not_mixed_with_a_new_run(tmp_path: Path) -> None:
     assert done.returncode == 0 or new == old
 
 
-@later("tables show whatever differs between rows with the rebuilt results")
 def test_rows_that_differ_look_different() -> None:
     """Two groups of stored runs that differ in a setting alone look different in a narrow terminal."""
     same: dict[str, Any] = {"scheme": "ecmp", "topology": SMALL[3], "workload": SMALL[5], "faults": ""}
-    measured: dict[str, Any] = {"seeds": 1, "flows": 4, "fct_mean_ns": 2e4, "slowdown_p99": 1.5}
+    measured: dict[str, Any] = {"seeds": 1, "flows": 4, "fct_mean": 2e4, "slowdown_p99": 1.5}
     rows = tuple({**same, **measured, "setting": f"transport={name}"} for name in ("gbn", "dctcp"))
     shown = unstyled(TextTable(Listing("runs", OVER_SEEDS, rows), 80).lines())
     assert "gbn" in shown
@@ -68,10 +67,9 @@ def test_the_mean_over_the_first_scheme_is_shown_at_80_columns() -> None:
     table = TextTable(tailrace.compare(None, ["ecmp", "flowcut"], **KEYS).table, 80)
     titles = [column.texts.title for column in table._laid]
     assert "mean /ecmp" in titles
-    assert "slowdown mean" in titles
+    assert "mean slowdown (×)" in titles
 
 
-@later("a difference within its interval is called so with the rebuilt results")
 def test_no_difference_is_not_called_none(tmp_path: Path) -> None:
     """Both schemes do the same to one flow."""
     words = ("--target", "virtual", "--topology", SMALL[3], "--workload", "permutation:size=16KiB")
@@ -83,7 +81,6 @@ def test_no_difference_is_not_called_none(tmp_path: Path) -> None:
     assert "none" not in done.stdout.split()
 
 
-@later("labels keep the variant with the rebuilt results")
 @pytest.mark.parametrize("words", ["rlb:variant=letflow", "flowcut:variant=nic", "letflow:variant=hf2t"])
 def test_a_label_keeps_the_variant(words: str) -> None:
     """And what a label says can be typed as a scheme."""

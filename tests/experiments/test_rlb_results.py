@@ -11,7 +11,7 @@ from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.p4rt import counters, programs
 from tailrace.results import summary
-from tailrace.results.measure import measure
+from tailrace.results.metrics import measure
 from tailrace.results.result import Result
 from tailrace.sim.run import VirtualBackend
 from tailrace.study.run import run

@@ -78,9 +78,9 @@ def test_summary_of_a_run(tmp_path: Path) -> None:
         "first_delivered": 400,
         "retransmitted": 0,
         "out_of_order": 10,
-        "out_of_order_fraction": 0.025,
+        "out_of_order_share": 0.025,
         "out_of_order_raw": 0,
-        "out_of_order_raw_fraction": 0.0,
+        "out_of_order_raw_share": 0.0,
         "ood_p99": 8,
     }
     assert document["overloaded"] is False

@@ -19,6 +19,7 @@ from tailrace.cli.output import render
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.seeds import MOST_SEED, MOST_SEEDS, parse_seeds, seeds_text
 from tailrace.report.figures.figure import comparison_figure
+from tailrace.results.estimates import comparison_groups
 from tailrace.results.table import make_table, markdown
 from tailrace.schemes.registry import SCHEMES
 from tailrace.sim.job import Job
@@ -174,15 +175,15 @@ def test_means_and_paired_ratios() -> None:
     """
     done = compared("1..6")
     ecmp, letflow, spray = done.document.over_seeds
-    assert ecmp.measured["fct_mean_ns"].value == pytest.approx(10.5e6)
-    assert letflow.ratios["fct_mean_ns"].value == pytest.approx(0.9)
-    assert letflow.ratios["fct_mean_ns"].low == pytest.approx(0.9) == letflow.ratios["fct_mean_ns"].high
-    low, high = spray.ratios["fct_mean_ns"].low, spray.ratios["fct_mean_ns"].high
+    assert ecmp.measured["fct_mean"].value == pytest.approx(10.5e6)
+    assert letflow.ratios["fct_mean"].value == pytest.approx(0.9)
+    assert letflow.ratios["fct_mean"].low == pytest.approx(0.9) == letflow.ratios["fct_mean"].high
+    low, high = spray.ratios["fct_mean"].low, spray.ratios["fct_mean"].high
     assert isinstance(low, float) and isinstance(high, float) and low < 1 < high
-    assert "fct_mean_ns" in letflow.best and "fct_mean_ns" in spray.best and "fct_mean_ns" not in ecmp.best
-    text = markdown(make_table(done.results, "ecmp"))
+    assert "fct_mean" in letflow.best and "fct_mean" in spray.best and "fct_mean" not in ecmp.best
+    text = markdown(make_table(comparison_groups(done.results), "ecmp"))
     row = {line.split(" | ")[1]: line for line in text.splitlines() if line.startswith("|")}
-    assert "none (" in row["spray"] and "none" not in row["letflow"]
+    assert "none (" not in text and f"1.05 ({low:.2f}..{high:.2f})" in row["spray"]
     assert "| **9.45 (" in row["letflow"] and "| 10.5 (" in row["ecmp"]
     assert "means over the seeds 1..6 with their 95 % intervals" in text
 
@@ -190,12 +191,12 @@ def test_means_and_paired_ratios() -> None:
 def test_the_same_results_give_the_same_table() -> None:
     """Draws have a seed of their own."""
     texts = {
-        render(make_table(compared("1..5").results, "ecmp"), form)
+        render(make_table(comparison_groups(compared("1..5").results), "ecmp"), form)
         for form in (OutputFormat.CSV,)
         for _ in range(2)
     }
     assert len(texts) == 1
-    assert "fct_mean_ns_low" in texts.pop()
+    assert "fct_mean_low" in texts.pop()
 
 
 @pytest.mark.parametrize("schemes", [("ecmp", "letflow"), tuple(f"letflow:gap={n}us" for n in range(1, 12))])
@@ -213,7 +214,7 @@ def test_error_bars(schemes: tuple[str, ...]) -> None:
 def test_few_seeds_have_no_interval() -> None:
     """The table has means and says why."""
     done = compared("1..2")
-    text = markdown(make_table(done.results, "ecmp"))
+    text = markdown(make_table(comparison_groups(done.results), "ecmp"))
     assert "no intervals: they take 3 seeds" in text
     assert ".." not in text.split("\n\n")[0]
     assert "**" not in text
@@ -221,8 +222,8 @@ def test_few_seeds_have_no_interval() -> None:
 
 def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     """The table is there, and one line says which extra has intervals."""
-    monkeypatch.setattr("tailrace.results.intervals.distributions", lambda: None)
-    text = markdown(make_table(compared("1..6").results, "ecmp"))
+    monkeypatch.setattr("tailrace.results.estimates.distributions", lambda: None)
+    text = markdown(make_table(comparison_groups(compared("1..6").results), "ecmp"))
     assert "no intervals: they take SciPy, which pip install 'tailrace[intervals]' has" in text
     assert "| 0.90 |" in text
 
@@ -259,7 +260,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ]
     swept = ["sweep", "--scheme", "letflow", "--set", "scheme.gap=5us,50us", *words]
     assert main([*swept, "--seed", "1..2", "--out", str(tmp_path / "sweep")]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1 + 2 + 4
+    assert len(capsys.readouterr().out.splitlines()) == 2 + 2 + 5
     again = tailrace.open_sweep(tmp_path / "sweep")
     assert (again.over_seeds, again.axes["seed"], len(again.points)) == (True, ("1", "2"), 4)
     assert main([*swept, "--set", "seed=1..2", "--out", str(tmp_path / "axis")]) == 0

@@ -13,7 +13,7 @@ from tailrace.cli.make_run import command
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.experiment_file import PRESETS, check_label, read_experiment, schemes_of
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.plan.spec_list import case_name, labels, split_schemes
+from tailrace.experiments.plan.spec_list import case_name, folder_name, labels, split_schemes
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
 from tailrace.spec.renamed import warn_renamed
@@ -50,29 +50,30 @@ def test_bad_scheme_lists(text: str, message: str) -> None:
 
 
 def test_labels_are_short_and_unique() -> None:
-    """The bare name where that is unique, else all of the words; always fit for a folder."""
-    assert labels(["ecmp", "flowcut:variant=nic"]) == ("ecmp", "flowcut")
+    """The name and the variant, and what tells schemes of a name apart."""
+    assert labels(["ecmp", "flowcut:variant=nic"]) == ("ecmp", "flowcut:variant=nic")
+    assert labels(["flowcut:rtt=3.5", "letflow:gap=1us,hf2t=on"]) == ("flowcut", "letflow")
     assert labels(["flowcut:variant=nic", "flowcut:variant=full,rtt=3.5"]) == (
-        "flowcut-variant-nic",
-        "flowcut-variant-full-rtt-3.5",
+        "flowcut:variant=nic",
+        "flowcut:variant=full,rtt=3.5",
     )
     assert labels(["letflow:gap=100us", "letflow:variant=hf2t,gap=100us,train=300"]) == (
         "letflow",
-        "letflow+hf2t",
+        "letflow:variant=hf2t",
     )
     assert labels(["flowcut", "flowcut:hf2t=99,stretch=1us,variant=nic", "flowcut:hf2t=off"]) == (
         "flowcut",
-        "flowcut-variant-nic+hf2t",
-        "flowcut-hf2t-off",
+        "flowcut:hf2t=99,variant=nic",
+        "flowcut:hf2t=off",
     )
     assert labels(["rlb:queue=0,variant=drill", "rlb:queue=0,variant=presto"]) == (
-        "rlb-variant-drill",
-        "rlb-variant-presto",
+        "rlb:variant=drill",
+        "rlb:variant=presto",
     )
-    # where nothing else tells them apart, all of the words do
+    # where nothing else tells them apart, the whole spec does
     assert labels(["letflow:hf2t=on,train=300", "letflow:hf2t=on,train=400"]) == (
-        "letflow-hf2t-on-train-300",
-        "letflow-hf2t-on-train-400",
+        "letflow:hf2t=on,train=300",
+        "letflow:hf2t=on,train=400",
     )
 
 
@@ -94,8 +95,10 @@ def test_labels_differ(schemes: list[str]) -> None:
     """Whatever is compared: no two runs share a folder."""
     found = labels(schemes)
     assert len(set(found)) == len(schemes)
-    for label in found:
-        check_label(label)
+    folders = set(map(folder_name, found))
+    assert len(folders) == len(schemes)
+    for folder in folders:
+        check_label(folder)
 
 
 def test_case_names() -> None:

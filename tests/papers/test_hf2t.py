@@ -15,7 +15,7 @@ from tailrace.papers.measure.gap_curves import SPREAD, TAIL
 from tailrace.papers.measure.sizes import NAMES as BY_SIZE
 from tailrace.papers.measure.sizes import RANGES, TITLES
 from tailrace.papers.model import names, read_paper, select
-from tailrace.results.measure import METRICS
+from tailrace.results.metrics import METRICS
 from tests.papers.small import cells, check_everything_ran, run_small
 
 NAMES = ["hf2t_fig1", "hf2t_fig6", "hf2t_table1", "hf2t_table2"]

@@ -36,8 +36,7 @@ from tailrace.papers.claims.kinds import (
 )
 from tailrace.papers.claims.of_seeds import OfSeeds
 from tailrace.papers.model import Claim, names, read_paper
-from tailrace.results.intervals import Estimate
-from tailrace.results.over_seeds import Measure
+from tailrace.results.estimates import Estimate, SeedValues
 
 
 @pytest.mark.parametrize(
@@ -171,12 +170,12 @@ def test_a_ratio_is_one_of_two_over_the_other() -> None:
     assert graded(claim(expect="1.05", unit="times"), "one", found, "small").verdict == BEYOND
 
 
-def samples(seeds: int) -> dict[tuple[str, str], dict[str, Measure]]:
+def samples(seeds: int) -> dict[tuple[str, str], dict[str, SeedValues]]:
     """Two schemes whose times differ far more between seeds than from each other: b is 5 % faster, always."""
     rng = random.Random(7)
     base = [rng.lognormvariate(10, 1) for _ in range(seeds)]
     return {
-        ("", label): {"fct": Measure(tuple((value * factor,) for value in base))}
+        ("", label): {"fct": SeedValues(tuple(value * factor for value in base))}
         for label, factor in (("a", 1.0), ("b", 0.95), ("c", 1.0))
     }
 

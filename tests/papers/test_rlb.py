@@ -12,7 +12,7 @@ from tailrace.papers.document import Document
 from tailrace.papers.grid import bars
 from tailrace.papers.harness import prepare
 from tailrace.papers.model import names, read_paper, select
-from tailrace.results.measure import METRICS
+from tailrace.results.metrics import METRICS
 from tests.papers.small import cells, check_everything_ran, run_small
 
 NAMES = [

@@ -13,7 +13,8 @@ from msgspec import UnsetType
 
 from tailrace.cli.options import OutputFormat, View
 from tailrace.cli.output import show
-from tailrace.results.statistics import mean
+from tailrace.results.estimates import seed_values
+from tailrace.results.table import metric_column
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
 from tailrace.spec.text import json_text, one_line
@@ -25,7 +26,6 @@ from tailrace.tables.listing import Column, Listing
 _MOST_TOLD = 20
 """Bad lines that are told one by one."""
 
-_FCT = "fct"
 _KEYS = (
     Column("scheme", key=True),
     Column("topology", key=True),
@@ -33,12 +33,12 @@ _KEYS = (
     Column("faults", key=True, rank=-1),
     Column("setting", key=True, rank=6),
 )
+_METRICS = {"fct_mean": 0, "fct_p99": 0, "slowdown_p99": 2, "out_of_order_share": 1}
+"""Metrics that the tables have, and the ranks of their columns."""
+
 _MEASURED = (
     Column("flows", rank=4, show=lambda value: f"{value:,}"),
-    Column("fct_mean_ns", is_time=True, unit_of=_FCT, title="FCT mean"),
-    Column("fct_p99_ns", is_time=True, unit_of=_FCT, title="FCT p99"),
-    Column("slowdown_p99", title="slowdown p99", show=lambda value: f"{value:.2f}", rank=2),
-    Column("out_of_order", title="out of order %", show=lambda share: f"{100 * share:.2f}", rank=1),
+    *(metric_column(name, rank) for name, rank in _METRICS.items()),
 )
 COLUMNS = (
     *_KEYS,
@@ -112,10 +112,7 @@ def _row(record: Record) -> dict[str, Any]:
         **_settings(record),
         "seed": summary.seed,
         "flows": summary.flows,
-        "fct_mean_ns": record.measured.get("fct_mean"),
-        "fct_p99_ns": record.measured.get("fct_p99"),
-        "slowdown_p99": record.measured.get("slowdown_p99"),
-        "out_of_order": summary.packets.out_of_order_fraction,
+        **{name: record.measured.get(name) for name in _METRICS},
         "cpu_s": summary.cpu_s,
         "memory_bytes": summary.memory_bytes,
         "code": record.ran[-1],
@@ -134,15 +131,11 @@ def _over_seeds(records: Sequence[Record]) -> list[dict[str, Any]]:
             **_settings(seeds[0]),
             "seeds": len(seeds),
             "flows": sum(each.summary.flows for each in seeds),
-            "fct_mean_ns": _mean(seeds, "fct_mean"),
-            "fct_p99_ns": _mean(seeds, "fct_p99"),
-            "slowdown_p99": _mean(seeds, "slowdown_p99"),
-            "out_of_order": _mean(seeds, "out_of_order"),
+            **{
+                name: values.value
+                for name, values in seed_values([record.measured for record in seeds]).items()
+                if name in _METRICS
+            },
         }
         for seeds in groups.values()
     ]
-
-
-def _mean(records: Sequence[Record], name: str) -> float | None:
-    values = [each.measured[name] for each in records if name in each.measured]
-    return mean(values) if len(values) == len(records) else None

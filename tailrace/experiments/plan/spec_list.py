@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of schemes on the command line, and the folder names that stand for schemes and cases."""
+"""Lists of schemes on the command line, labels of schemes, and names of folders of runs."""
 
 from __future__ import annotations
 
@@ -54,32 +54,36 @@ def slug(text: str) -> str:
 
 
 def labels(schemes: Sequence[str]) -> tuple[str, ...]:
-    """A short unique name for each scheme, fit for a folder: the bare name where no other has it, else with
-    the options that not all of that name have, and `+hf2t` for HF2T whatever its own options are.
+    """A short unique spec of each scheme: its name, its variant, and the options in which those of its name
+    differ; of HF2T whether it is on, whatever its own options are.
     """
     alike: dict[str, list[str]] = {}
     for spec in schemes:
         alike.setdefault(spec.partition(":")[0], []).append(spec)
     short = [_short(spec, alike[spec.partition(":")[0]]) for spec in schemes]
     return tuple(
-        label if short.count(label) == 1 else re.sub(r"[^A-Za-z0-9.]+", "-", spec)
-        for label, spec in zip(short, schemes, strict=True)
+        label if short.count(label) == 1 else spec for label, spec in zip(short, schemes, strict=True)
     )
 
 
 def _short(spec: str, alike: Sequence[str]) -> str:
-    """A scheme's name with the options in which schemes of that name differ."""
-    if len(alike) == 1:
-        return spec.partition(":")[0]
     parsed, options_of = parse(spec), [parse(scheme).options for scheme in alike]
     hf2t = stretches(parsed.options)
-    different = [
+    shown = [
         f"{key}={value}"
         for key, value in parsed.options.items()
-        if not all(options.get(key) == value for options in options_of)
-        and not (hf2t and (key in HF2T_KEYS or value == HF2T))
+        if key == "variant"
+        or (
+            not all(options.get(key) == value for options in options_of)
+            and not (hf2t and key in HF2T_KEYS and key != HF2T)
+        )
     ]
-    return re.sub(r"[^A-Za-z0-9.]+", "-", "-".join([parsed.name, *different])) + (f"+{HF2T}" if hf2t else "")
+    return f"{parsed.name}:{','.join(shown)}" if shown else parsed.name
+
+
+def folder_name(label: str) -> str:
+    """The name of the folder of a scheme's runs."""
+    return re.sub(r"[^A-Za-z0-9 +._]+", "-", label)
 
 
 def case_name(faults: Sequence[str]) -> str:

@@ -27,7 +27,7 @@ from tailrace.papers.claims.kinds import (
 )
 from tailrace.papers.claims.of_seeds import OfSeeds
 from tailrace.papers.model import Claim
-from tailrace.results.intervals import Estimate
+from tailrace.results.estimates import Estimate
 from tailrace.results.units import UNITS
 
 _RATIO = "times"

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tailrace.papers.claims.expression import evaluate, subtracts
-from tailrace.results.intervals import Estimate, estimate
-from tailrace.results.over_seeds import Measure
+from tailrace.results.estimates import Estimate, SeedValues, estimate
 
-Measures = Mapping[tuple[str, str], Mapping[str, Measure]]
+Measures = Mapping[tuple[str, str], Mapping[str, SeedValues]]
 """What was measured, by case and label, and then by metric."""
 
 
@@ -39,7 +38,7 @@ class OfSeeds:
 class _Chosen(Mapping[str, Any]):
     """Metrics of some choice of seeds, computed when they are asked for."""
 
-    def __init__(self, measures: Mapping[str, Measure], seeds: Any) -> None:
+    def __init__(self, measures: Mapping[str, SeedValues], seeds: Any) -> None:
         self._measures, self._seeds = measures, seeds
 
     def __getitem__(self, name: str) -> Any:

@@ -9,10 +9,13 @@ a range has too few for a p99, a p95 or the largest stands for it, and the panel
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from tailrace.papers.claims.expression import BY_SIZE
 from tailrace.papers.document import Cell, Curve
-from tailrace.results.over_seeds import Measure
+from tailrace.results.estimates import SeedValues, Statistic
 from tailrace.results.result import Result
 from tailrace.results.rows import measured_rows
 from tailrace.results.statistics import percentile, tail_percent
@@ -25,6 +28,38 @@ NAMES = {percent: f"slowdown_p{percent}{BY_SIZE}" for percent in PERCENTS}
 TITLES = {50: "median", 95: "95th percentile", 99: "99th percentile", 100: "largest"}
 
 
+@dataclass(frozen=True)
+class PooledPercentile(SeedValues):
+    """A percentile of the flows of all seeds together; `values` are how many flows each seed has."""
+
+    flows: tuple[tuple[float, ...], ...]
+    percent: int
+
+    @classmethod
+    def of(cls, flows: tuple[tuple[float, ...], ...], percent: int) -> PooledPercentile:
+        """The percentile of the values of each seed's flows."""
+        return cls(tuple(float(len(values)) for values in flows), flows, percent)
+
+    @cached_property
+    def value(self) -> float:
+        """Over all seeds."""
+        return percentile([value for values in self.flows for value in values], self.percent)
+
+    @cached_property
+    def statistic(self) -> Statistic:
+        """The same of any choice of seeds; of one without flows no number."""
+        import numpy as np  # whoever computes no interval does not wait for it
+
+        of_seed = [np.asarray(values, dtype=float) for values in self.flows]
+
+        def of_choice(seeds: Any) -> float:
+            every = np.concatenate([of_seed[seed] for seed in seeds])
+            rank = -(-self.percent * len(every) // 100)
+            return float(np.partition(every, rank - 1)[rank - 1]) if rank else np.nan
+
+        return lambda seeds: np.apply_along_axis(of_choice, -1, seeds)
+
+
 def ends_bytes(results: Sequence[Result]) -> tuple[int, ...]:
     """The largest size of each range, ascending; fewer than RANGES where many flows have one size."""
     sizes = [row.bytes for result in results for row in measured_rows(result.rows)]
@@ -33,12 +68,13 @@ def ends_bytes(results: Sequence[Result]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(percentile(sizes, 100 * number // RANGES) for number in range(1, RANGES + 1)))
 
 
-def slowdowns(results: Sequence[Result], ends: Sequence[int], percent: int) -> tuple[Measure, ...]:
+def slowdowns(results: Sequence[Result], ends: Sequence[int], percent: int) -> tuple[PooledPercentile, ...]:
     """The percentile of the slowdowns in each range; none where flows did not finish."""
     rows = [measured_rows(result.rows) for result in results]
     if any(row.slowdown is None for own in rows for row in own):
         return ()
-    found, below = [], 0
+    found: list[PooledPercentile] = []
+    below = 0
     for end in ends:
         factors = tuple(
             tuple(row.slowdown for row in own if below < row.bytes <= end and row.slowdown is not None)
@@ -46,19 +82,19 @@ def slowdowns(results: Sequence[Result], ends: Sequence[int], percent: int) -> t
         )
         if not any(factors):
             return ()
-        found.append(Measure(factors, percent))
+        found.append(PooledPercentile.of(factors, percent))
         below = end
     return tuple(found)
 
 
 def _fewest(runs: Iterable[Sequence[Result]], ends: Sequence[int]) -> int:
     """The flows of the range and scheme that have the fewest."""
-    return min((sum(map(len, one.of_seeds)) for own in runs for one in slowdowns(own, ends, 50)), default=0)
+    return min((sum(map(len, one.flows)) for own in runs for one in slowdowns(own, ends, 50)), default=0)
 
 
 def by_size(
     cells: Sequence[Cell], runs: Sequence[Sequence[Result]]
-) -> tuple[list[dict[str, Measure]], tuple[Curve, ...]]:
+) -> tuple[list[dict[str, SeedValues]], tuple[Curve, ...]]:
     """The slowdowns of each cell by size, and the curves of these: a panel a case and percentile.
 
     Args:
@@ -69,7 +105,7 @@ def by_size(
         # of all schemes of the case, so that none decides the ranges
         of_case = [own for other, own in zip(cells, runs, strict=True) if other.case == cell.case]
         ends = ends_bytes([result for own in of_case for result in own])
-        measures: dict[str, Measure] = {}
+        measures: dict[str, SeedValues] = {}
         for percent in PERCENTS if results else ():
             shown = 50 if percent == 50 else tail_percent(_fewest(of_case, ends))
             factors = slowdowns(results, ends, shown)

@@ -5,23 +5,20 @@ the network is lossless, pauses and what is done about them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from msgspec import UnsetType
 
 from tailrace.report.figures import plot
 from tailrace.report.figures.ranking import ranking_figure
 from tailrace.results.comparison import max_fct_ns
-from tailrace.results.metrics import Metric
-from tailrace.results.over_seeds import Measure, groups
+from tailrace.results.estimates import Group, comparison_groups
+from tailrace.results.metrics import BUILT_IN, metric, plugin_metrics
 from tailrace.results.rows import measured_rows
 from tailrace.results.statistics import cumulative
-from tailrace.results.summary import Summary
-from tailrace.results.table import LOSSLESS, has_pfc, lossless_counts, own_metrics
 from tailrace.results.units import UNITS
 from tailrace.spec.units import time_unit
 
@@ -29,6 +26,9 @@ if TYPE_CHECKING:
     from tailrace.results.result import Result
 
 MOST_LINES = len(plot.COLOURS)
+
+LOSSLESS = ("pauses", "warnings", "recirculations")
+"""Metrics of lossless networks that are drawn together."""
 
 MOST_METRICS = 4
 """From outside, each with a panel of its own; tables have all of them."""
@@ -55,26 +55,28 @@ def comparison_figure(results: Sequence[Result]) -> Figure:
 
 
 def _panels(results: Sequence[Result], cases: Sequence[str], labels: Sequence[str]) -> Figure:
+    groups = comparison_groups(results)
     with plot.style():
-        own = list(own_metrics(results).items())[:MOST_METRICS]
-        lossless = has_pfc(results)
+        observed = {name for group in groups for name in group.measured}
+        own = [name for name in plugin_metrics() if name in observed][:MOST_METRICS]
+        lossless = "pauses" in observed
         count = len(cases) + 1 + lossless + len(own)
         figure, axes = plot.panels(count, height=3.6, columns=count)
         for axis, case in zip(axes, cases, strict=False):
-            _completion(axis, case, [result for result in results if result.case == case], labels)
-        _out_of_order(axes[len(cases)], results, cases, labels)
+            _completion(axis, case, [group for group in groups if group.case == case], labels)
+        _bars(axes[len(cases)], "out_of_order_share", groups, cases, labels, highest=1.0)
         if lossless:
-            _pauses(axes[len(cases) + 1], results, cases, labels)
-        for axis, (name, metric) in zip(axes[count - len(own) :], own, strict=False):
-            _metric(axis, name, metric, results, cases, labels)
+            _pauses(axes[len(cases) + 1], groups, cases, labels)
+        for axis, name in zip(axes[count - len(own) :], own, strict=False):
+            _bars(axis, name, groups, cases, labels)
         plot.legend(figure, axes[0])
     return figure
 
 
-def _completion(axis: Axes, case: str, results: Sequence[Result], labels: Sequence[str]) -> None:
+def _completion(axis: Axes, case: str, groups: Sequence[Group], labels: Sequence[str]) -> None:
     """One line a scheme: the share of all measured flows, of all seeds, that had finished after some time."""
-    unit_ns, unit = time_unit(max_fct_ns(results))
-    for group in groups(results):
+    unit_ns, unit = time_unit(max_fct_ns([result for group in groups for result in group.results]))
+    for group in groups:
         number = labels.index(group.label)
         rows = [row for result in group.results for row in measured_rows(result.rows)]
         times = [row.fct_ns / unit_ns for row in rows if row.fct_ns is not None]
@@ -95,94 +97,62 @@ def _completion(axis: Axes, case: str, results: Sequence[Result], labels: Sequen
     axis.set_xlim(left=0)
 
 
-def _out_of_order(axis: Axes, results: Sequence[Result], cases: Sequence[str], labels: Sequence[str]) -> None:
-    """One bar a case and scheme, with its value above it; no bar where nothing was observed."""
+def _bars(
+    axis: Axes,
+    name: str,
+    groups: Sequence[Group],
+    cases: Sequence[str],
+    labels: Sequence[str],
+    *,
+    highest: float = 0.0,
+) -> None:
+    """A metric: a bar a case and scheme, with its value above it; no bar where it was not observed.
+
+    The axis reaches to `highest` at least, which is in the metric's unit; 0: as far as it needs to.
+    """
     width = 0.8 / max(1, len(labels))
-    highest = 0.0
-    for group in groups(results):
-        found = group.mean(lambda result: _percent(result.summary))
-        if found is None:
-            continue
+    top = highest
+    for group in groups:
         number = labels.index(group.label)
         x = cases.index(group.case) + (number - (len(labels) - 1) / 2) * width
-        highest = max(highest, _bar(axis, x, found, width * 0.9, number, "{:.2g}".format))
-    axis.set_title("Out-of-order packets")
-    axis.set_ylabel("first transmissions out of order (%)")
+        top = max(top, _bar(axis, x, group, name, width * 0.9, number))
+    axis.set_title(metric(name).title.capitalize() if name in BUILT_IN else metric(name).title)
+    axis.set_ylabel(metric(name).titled)
     axis.set_xticks(range(len(cases)), cases)
-    axis.set_ylim(0, max(highest * 1.15, 1))
+    if highest:
+        axis.set_ylim(0, max(top * 1.15, highest))
     axis.grid(visible=False, axis="x")
 
 
-def _percent(summary: Summary) -> float | None:
-    share = summary.packets.out_of_order_fraction
-    return None if isinstance(share, UnsetType) else 100 * share
-
-
-def _bar(
-    axis: Axes,
-    x: float,
-    measure: Measure,
-    width: float,
-    number: int,
-    text: Callable[[float], str],
-    factor: float = 1.0,
-) -> float:
+def _bar(axis: Axes, x: float, group: Group, name: str, width: float, number: int) -> float:
     """A bar with its value above it, and its interval if there is one; returns how high it reaches."""
-    found = measure.estimate()
-    ends = None if found.ends is None else (found.ends[0] * factor, found.ends[1] * factor)
-    height = found.value * factor
-    plot.bar(axis, x, height, width, number, ends=ends)
-    top = height if ends is None else max(height, ends[1])
-    axis.annotate(text(height), (x, top), (0, 2), textcoords="offset points", ha="center", fontsize=8)
+    if name not in group.measured:
+        return 0.0
+    unit = UNITS[metric(name).unit]
+    value = group.measured[name].estimate().scaled(unit.factor)
+    plot.bar(axis, x, value.value, width, number, ends=value.ends)
+    top = value.value if value.ends is None else max(value.value, value.ends[1])
+    axis.annotate(
+        unit.shown(value.value), (x, top), (0, 2), textcoords="offset points", ha="center", fontsize=8
+    )
     return top
 
 
-def _metric(
-    axis: Axes,
-    name: str,
-    metric: Metric,
-    results: Sequence[Result],
-    cases: Sequence[str],
-    labels: Sequence[str],
-) -> None:
-    """A metric from outside: a bar a case and scheme, with its value above it."""
-    width = 0.8 / max(1, len(labels))
-    unit = UNITS[metric.unit]
-    for group in groups(results):
-        found = group.mean(lambda result: (result.summary.metrics or {}).get(name))
-        if found is None:
-            continue
-        number = labels.index(group.label)
-        x = cases.index(group.case) + (number - (len(labels) - 1) / 2) * width
-        _bar(axis, x, found, width * 0.9, number, unit.shown, unit.factor)
-    axis.set_title(metric.title)
-    axis.set_ylabel(metric.titled)
-    axis.set_xticks(range(len(cases)), cases)
-    axis.grid(visible=False, axis="x")
-
-
-def _pauses(axis: Axes, results: Sequence[Result], cases: Sequence[str], labels: Sequence[str]) -> None:
+def _pauses(axis: Axes, groups: Sequence[Group], cases: Sequence[str], labels: Sequence[str]) -> None:
     """Pauses, warnings and recirculations: a bar a scheme, with its value above it."""
     width = 0.8 / max(1, len(labels))
-    kinds = [column.title for column in LOSSLESS]
-    places = [(case, kind) for case in cases for kind in kinds]
+    places = [(case, name) for case in cases for name in LOSSLESS]
     highest = 1.0
-    for group in groups(results):
+    for group in groups:
         number = labels.index(group.label)
-        for place, kind in enumerate(kinds):
-            found = group.mean(lambda result, place=place: _lossless(result.summary, place))  # type: ignore[misc]
-            if found is None:
-                continue
-            x = places.index((group.case, kind)) + (number - (len(labels) - 1) / 2) * width
-            highest = max(highest, _bar(axis, x, found, width * 0.9, number, "{:,.0f}".format))
+        for name in LOSSLESS:
+            x = places.index((group.case, name)) + (number - (len(labels) - 1) / 2) * width
+            highest = max(highest, _bar(axis, x, group, name, width * 0.9, number))
     axis.set_title("Pauses, and what is done about them")
     axis.set_ylabel("number")
-    names = [kind if len(cases) == 1 else f"{kind},\n{case}" for case, kind in places]
+    names = [
+        metric(name).title if len(cases) == 1 else f"{metric(name).title},\n{case}" for case, name in places
+    ]
     axis.set_xticks(range(len(places)), names)
     axis.set_ylim(0, highest * 1.15)
     axis.grid(visible=False, axis="x")
-
-
-def _lossless(summary: Summary, place: int) -> int | None:
-    value = lossless_counts(summary)[place]
-    return None if isinstance(value, UnsetType) else value

@@ -21,7 +21,7 @@ from tailrace.papers.model import LINES
 from tailrace.report.figures import plot
 from tailrace.report.paper.line_charts import gaps_chart, sizes_chart
 from tailrace.report.paper.ratio_chart import ratios_chart
-from tailrace.results.measure import metric, named
+from tailrace.results.metrics import metric
 from tailrace.results.units import UNITS
 
 _BAR_WIDTH = 0.14
@@ -107,7 +107,7 @@ def _bars(document: Document) -> Figure:
                 rotation=90 if len(cases) * len(labels) > 10 else 0,
             )
         axis.set_title(one.title)
-        axis.set_ylabel(named(name))
+        axis.set_ylabel(metric(name).titled)
         # a word a line, so that the names of neighbours keep apart
         names = [case.replace(" ", "\n") for case in cases] if len(cases) > 1 else [""]
         axis.set_xticks(range(len(cases)), names)
@@ -136,7 +136,7 @@ def _heatmaps(document: Document) -> Figure:
         ]
         _heatmap(axis, values)
         titles = [document.cases.get(case) or case, *_beside(document, cells, name)]
-        titles += [named(name)] if len(names) > 1 else []
+        titles += [metric(name).titled] if len(names) > 1 else []
         axis.set_title("\n".join(filter(None, titles)))
         axis.set_xticks(range(len(columns)), columns)
         axis.set_yticks(range(len(rows)), rows)
@@ -145,7 +145,7 @@ def _heatmaps(document: Document) -> Figure:
         axis.grid(visible=False)
         axis.spines[:].set_visible(False)
     if len(names) == 1:
-        figure.supxlabel(f"cells: {named(names[0])}", fontsize=9)
+        figure.supxlabel(f"cells: {metric(names[0]).titled}", fontsize=9)
     return figure
 
 
@@ -217,7 +217,7 @@ def _endpoints(document: Document) -> Figure:
         for number, curve in enumerate(curve for curve in document.curves if curve.panel == name):
             _line(axis, curve, number, 1.0, unit.factor)
         axis.set_xlabel("endpoints")
-        axis.set_ylabel(named(name))
+        axis.set_ylabel(metric(name).titled)
         axis.set_ylim(bottom=0)
     plot.legend(figure, *axes)
     return figure

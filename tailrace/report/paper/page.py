@@ -30,7 +30,7 @@ from tailrace.report.paper.table import (
     ratio_title,
     reran,
 )
-from tailrace.results.measure import named
+from tailrace.results.metrics import metric
 from tailrace.results.result import SUMMARY, read_summary
 from tailrace.results.units import UNITS
 from tailrace.spec.atomic import write_file
@@ -211,7 +211,8 @@ def _shared(documents: Sequence[Document]) -> list[str]:
 
 def _header(document: Document) -> list[str]:
     ratios = [ratio_title(document, name) for name in ratio_names(document)]
-    return (["case"] if len(document.cases) > 1 else []) + ["scheme", *ratios, *map(named, document.metrics)]
+    titles = [metric(name).titled for name in document.metrics]
+    return (["case"] if len(document.cases) > 1 else []) + ["scheme", *ratios, *titles]
 
 
 def _rows(document: Document) -> Iterator[list[str]]:

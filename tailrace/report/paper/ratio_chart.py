@@ -12,7 +12,7 @@ from matplotlib.ticker import NullLocator
 from tailrace.papers.document import Document
 from tailrace.report.figures import plot
 from tailrace.report.paper.table import ratio_names, ratio_title
-from tailrace.results.measure import metric
+from tailrace.results.metrics import metric
 
 _MARKERS = "osD^vP"
 _ROW_INCHES, _CASE_INCHES, _AROUND_INCHES = 0.12, 0.09, 1.0

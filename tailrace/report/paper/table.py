@@ -7,7 +7,7 @@ from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.p4rt.values import ABSENT
 from tailrace.papers.claims.kinds import FAIR, GOOD, GRADES
 from tailrace.papers.document import Cell, Document
-from tailrace.results.measure import metric, named
+from tailrace.results.metrics import metric
 from tailrace.results.units import UNITS
 from tailrace.tables.listing import Column, Listing, Row
 
@@ -39,7 +39,7 @@ def measured_table(document: Document) -> Listing:
     columns += [
         Column(
             name,
-            title=named(name),
+            title=metric(name).titled,
             show=UNITS[metric(name).unit].plain,
             rank=rank,
             ends=(f"{name}{_LOW}", f"{name}{_HIGH}"),
@@ -53,7 +53,6 @@ def measured_table(document: Document) -> Listing:
             title=ratio_title(document, name),
             show="{:.2f}".format,
             ends=(f"{name}{_OVER}{_LOW}", f"{name}{_OVER}{_HIGH}"),
-            even=1.0,
         )
         for name in over
     ]

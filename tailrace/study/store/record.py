@@ -15,8 +15,7 @@ from msgspec import UNSET, Meta, UnsetType, structs
 
 from tailrace.hosts.gaps.histogram import MOST_BINS
 from tailrace.hosts.measured import Gaps
-from tailrace.results.measure import METRICS, measure, plain
-from tailrace.results.metrics import added
+from tailrace.results.metrics import measure, metrics, split_class
 from tailrace.results.result import Result
 from tailrace.results.summary import OF_THE_RUN_ITSELF, Summary
 from tailrace.study.task import Task, code_of, files_of, run_id, words_of
@@ -93,7 +92,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     def knows(self, names: Iterable[str]) -> bool:
         """Whether it was looked for each of these metrics that runs may have."""
-        return set(map(plain, names)) & set(_computed()) <= self.metrics.keys()
+        return {split_class(name)[0] for name in names} & set(_computed()) <= self.metrics.keys()
 
     def result(self, task: Task) -> Result:
         """What is known of the run as a result: without its flows."""
@@ -126,7 +125,7 @@ def record_of(task: Task, result: Result) -> Record:
 
 def _computed() -> list[str]:
     """The names of the metrics that runs have, without classes."""
-    return [name for name, one in {**METRICS, **added()}.items() if one.compute is not None]
+    return [name for name, entry in metrics().items() if entry.compute is not None]
 
 
 def without_seed(words: Mapping[str, Any]) -> bytes:
@@ -141,7 +140,7 @@ def differences(old: Record, new: Record) -> list[str]:
     """
     found = ["trace"] if old.summary.trace_sha256 != new.summary.trace_sha256 else []
     found += _unlike("", _compared(old), _compared(new))
-    known = {name: value for name, value in old.measured.items() if plain(name) in new.metrics}
+    known = {name: value for name, value in old.measured.items() if split_class(name)[0] in new.metrics}
     return found + _unlike("metrics.", known, new.measured)
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from msgspec import UnsetType
 
-from tailrace.results.measure import measure
+from tailrace.results.metrics import measure
 from tailrace.results.result import SUMMARY, Result, to_json
 from tailrace.results.staging import refuse_links, staged
 from tailrace.study.pool import Settled, Where, run_all

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from tailrace.experiments.plan.experiment import make
-from tailrace.results.measure import measure
+from tailrace.results.metrics import measure
 from tailrace.results.result import Result
 from tailrace.results.summary import FORMAT
 from tailrace.spec.errors import FileError

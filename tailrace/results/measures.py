@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the metrics of metrics.py are computed from the rows and the summary of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import UnsetType
+
+from tailrace.results.rows import FlowRow, measured_rows
+from tailrace.results.statistics import mean, percentile
+
+if TYPE_CHECKING:
+    from tailrace.results.result import Result
+
+Compute = Callable[["Result"], "float | None"]
+"""None where the run has no such value."""
+
+
+def counted_rows(result: Result) -> tuple[FlowRow, ...]:
+    """The rows of all flows but those of the background."""
+    return measured_rows(result.rows)
+
+
+def mean_of(column: str) -> Compute:
+    """The mean of a column over the flows; None where a flow did not finish."""
+    return lambda result: mean(values) if (values := _finished(result, column)) else None
+
+
+def percentile_of(column: str, percent: int) -> Compute:
+    """A percentile of a column over the flows; None where a flow did not finish: the slowest are missing."""
+    return lambda result: (
+        float(percentile(values, percent)) if (values := _finished(result, column)) else None
+    )
+
+
+def _finished(result: Result, column: str) -> Sequence[float]:
+    rows = counted_rows(result) if result.complete else ()
+    return [value for row in rows if (value := getattr(row, column)) is not None]
+
+
+def sum_of(column: str) -> Compute:
+    """The sum of a column over the flows."""
+    return lambda result: float(sum(getattr(row, column) for row in counted_rows(result)))
+
+
+def runtime(result: Result) -> float | None:
+    """From the first start to the last end."""
+    rows = counted_rows(result)
+    ends = [row.end_ns for row in rows if row.end_ns is not None]
+    return float(max(ends) - min(row.start_ns for row in rows)) if ends and len(ends) == len(rows) else None
+
+
+def draining_share(result: Result) -> float | None:
+    """The mean over the flows of drained time over completion time."""
+    shares = [row.drained_ns / row.fct_ns for row in counted_rows(result) if row.fct_ns]
+    return mean(shares) if shares and result.complete else None
+
+
+def degree(percent: int) -> Compute:
+    """A percentile over the flows of each flow's largest out-of-order degree."""
+    return lambda result: float(percentile(found, percent)) if (found := _degrees(result)) else None
+
+
+def _degrees(result: Result) -> list[int]:
+    return [row.ood_max for row in counted_rows(result)]
+
+
+def largest_degree(result: Result) -> float | None:
+    """The largest out-of-order degree of all flows, those of the background included."""
+    return float(max(row.ood_max for row in result.rows)) if result.rows else None
+
+
+def completed_share(result: Result) -> float | None:
+    """Flows that finished, over all."""
+    return result.summary.completed / result.summary.flows if result.summary.flows else None
+
+
+def summary(path: str, over: str = "") -> Compute:
+    """A value of the summary, by attributes and keys that dots separate, or its ratio to another one; None
+    where either is absent, or the other is 0.
+    """
+
+    def compute(result: Result) -> float | None:
+        value = _value(result.summary, path)
+        if not over or value is None:
+            return value
+        divisor = _value(result.summary, over)
+        return value / divisor if divisor else None
+
+    return compute
+
+
+def _value(of: Any, path: str) -> float | None:
+    for name in path.split("."):
+        of = of.get(name) if isinstance(of, dict) else getattr(of, name)
+        if of is None or isinstance(of, UnsetType):
+            return None
+    return float(of)
+
+
+def lost(result: Result) -> float | None:
+    """Data packets that no receiver got whole: dropped, or trimmed."""
+    dropped, trimmed = (_value(result.summary, f"packets.{name}") for name in ("dropped_data", "trimmed"))
+    return None if dropped is None else dropped + (trimmed or 0.0)
+
+
+def pfc(name: str, over: str = "") -> Compute:
+    """A value of what PFC did; None where nothing was delivered."""
+    return if_any("packets.delivered", summary(f"pfc.{name}", over))
+
+
+def gap_quantile(permyriad: int) -> Compute:
+    """A quantile of the gaps between packets of a flow."""
+
+    def compute(result: Result) -> float | None:
+        return None if result.gaps is None or not result.gaps.count else result.gaps.quantile_ns(permyriad)
+
+    return compute
+
+
+def if_any(path: str, compute: Compute) -> Compute:
+    """The same where a value of the summary is there, and not 0."""
+    return lambda result: compute(result) if _value(result.summary, path) else None
+
+
+def mean_stretch(result: Result) -> float | None:
+    """By how much HF2T stretched a gap."""
+    total, count = _value(result.summary, "hf2t.stretched_ns"), _value(result.summary, "hf2t.stretched")
+    return None if total is None else total / max(count or 0.0, 1.0)
