@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Write the tables of keys into docs/, from what schemes, topologies, workloads and so on declare.
+"""Write the tables of keys and of metrics into docs/, from what schemes, topologies, the registry of metrics
+and so on declare.
 
     key_tables.py [FILE.md ...]          all pages of docs/ without files
 
@@ -25,6 +26,8 @@ from tailrace.cli.complete import KINDS
 from tailrace.cli.explain.resources_table import listing as programs
 from tailrace.cli.start.names import registry_of
 from tailrace.hosts.options.hf2t_spec import Hf2tSpec
+from tailrace.results.metrics import BUILT_IN, METRICS
+from tailrace.results.units import UNITS
 from tailrace.schemes.base import BY_TOPOLOGY, Common
 from tailrace.spec.keys import Key, keys_of
 from tailrace.spec.units import format_bytes
@@ -103,6 +106,8 @@ def table(kind: str, names: Sequence[str] = ()) -> str:
             for what, place in LIMITS.items()
             if place.partition(".")[0] in rooms
         ]
+    elif kind == "metrics":
+        rows = [("name", "unit", "definition", "source", "better"), ("---",) * 5, *_metrics()]
     elif kind in STRUCTS:
         rows += _keys(keys_of(STRUCTS[kind]), BY_TOPOLOGY)
     else:
@@ -121,6 +126,13 @@ def _keys(keys: Iterable[Key], open_default: str) -> Iterator[tuple[str, str, st
     for key in keys:
         section = f" ({key.section})" if key.section else ""
         yield "", f"`{key.name}`", key.values, key.default_text or open_default, key.help + section
+
+
+def _metrics() -> Iterator[tuple[str, ...]]:
+    for name in BUILT_IN:
+        entry = METRICS[name]
+        star = "*" if entry.by_class else ""
+        yield f"`{name}`{star}", UNITS[entry.unit].name, entry.definition, entry.source, entry.better
 
 
 def written(text: str) -> str:

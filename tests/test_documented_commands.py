@@ -207,4 +207,4 @@ def test_the_lines_over_all_systems_are_those_of_their_figure() -> None:
         label = max((label for label in cells if words.endswith(label)), key=len)
         assert numbers == [f"{number:.2f}" for number in cells[label].ratios["slowdown_mean"]], label
     assert f"all {len(cells)} rows" in section
-    assert all(cells[label].metrics["out_of_order"] == 0 for label in ("flowcut", "flowcut nic"))
+    assert all(cells[label].metrics["out_of_order_share"] == 0 for label in ("flowcut", "flowcut nic"))

@@ -2,7 +2,7 @@
 """A figure or table of a paper as a TOML file: what runs, what is measured, what the paper claims.
 
     paper = "Flowcut"                       # and figure, title, source, about, assumptions
-    metrics = ["fct_p99", "out_of_order"]   # columns of the table, panels of the figure
+    metrics = ["fct_p99", "out_of_order_share"]   # columns of the table, panels of the figure
     base = "ecmp"                           # the scheme over which others are shown, in pairs of one seed
 
     [experiment]                            # keys of experiment files, for every run

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tailrace.report.figures import plot
-from tailrace.results.comparison import max_fct_ns
+from tailrace.report.figures.figure import bars, completion
 from tailrace.results.estimates import Group, comparison_groups
 from tailrace.results.result import Result
 from tailrace.results.rows import FlowRow, measured_rows
@@ -28,21 +28,11 @@ _MOST_SIZES = 6
 def completion_figure(results: Sequence[Result]) -> Figure:
     """The share of flows that had finished after some time: a panel a case, a line a scheme."""
     cases, labels = _names(results)
+    groups = comparison_groups(results)
     with plot.style():
         figure, axes = plot.panels(len(cases))
         for axis, case in zip(axes, cases, strict=True):
-            shown = [one for one in results if one.case == case]
-            unit_ns, unit = time_unit(max_fct_ns(shown))
-            for group in comparison_groups(shown):
-                rows = _flows(group)
-                times = [row.fct_ns / unit_ns for row in rows if row.fct_ns is not None]
-                x, y = cumulative(times, len(rows))
-                if x:
-                    _steps(axis, [x[0], *x], [0.0, *y], labels.index(group.label), group.label)
-            axis.set_title(case)
-            axis.set_xlabel(f"flow completion time ({unit})")
-            axis.set_ylabel("share of flows")
-            axis.set_ylim(0, 1.02)
+            completion(axis, case, [group for group in groups if group.case == case], labels)
         plot.legend(figure, *axes)
     return figure
 
@@ -118,30 +108,13 @@ def _by_size(axis: Axes, group: Group, edges: Sequence[int], number: int, percen
 
 
 def order_figure(results: Sequence[Result]) -> Figure | None:
-    """Share of packets that arrived out of order: a group of bars a case; None where nobody counted."""
+    """Share of packets that arrived out of order: a group of bars a case; None where it was not measured."""
     cases, labels = _names(results)
     with plot.style():
         figure, (axis,) = plot.panels(1, width=min(9.0, max(4.2, 0.5 * len(cases) * len(labels))))
-        width = 0.84 / len(labels)
-        highest = 0.0
-        for group in comparison_groups(results):
-            values = group.measured.get("out_of_order_share")
-            if values is None:
-                continue
-            share = values.estimate().scaled(100)
-            number = labels.index(group.label)
-            x = cases.index(group.case) + (number - (len(labels) - 1) / 2) * width
-            plot.bar(axis, x, share.value, width * 0.92, number, label=group.label, ends=share.ends)
-            text = "0" if share.value == 0 else f"{share.value:.2g}"
-            top = share.value if share.ends is None else max(share.value, share.ends[1])
-            axis.annotate(text, (x, top), (0, 2), textcoords="offset points", ha="center", fontsize=7)
-            highest = max(highest, top)
+        bars(axis, "out_of_order_share", comparison_groups(results), cases, labels, highest=1.0)
         if not axis.patches:
             return None
-        axis.set_xticks(range(len(cases)), cases)
-        axis.set_ylabel("packets out of order (%)")
-        axis.set_ylim(0, max(highest * 1.15, 1))
-        axis.grid(visible=False, axis="x")
         plot.legend(figure, axis)
     return figure
 

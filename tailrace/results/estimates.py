@@ -153,9 +153,6 @@ class SeedValues:
 
     def select(self, places: Sequence[int]) -> SeedValues:
         """The values of some seeds, by their places."""
-        return self if list(places) == list(range(len(self.values))) else self._select(places)
-
-    def _select(self, places: Sequence[int]) -> SeedValues:
         return SeedValues(tuple(self.values[place] for place in places))
 
     def estimate(self) -> Estimate:

@@ -8,7 +8,7 @@ Times are in ns, sizes in bytes, shares from 0 to 1, rates in bit/s; `unit` says
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -79,126 +79,90 @@ class Metric:
         return f"{self.title} ({unit})" if unit else self.title
 
 
-_FCT = "Dukkipati and McKeown 2006"
-_SLOWDOWN = "pFabric §5"
-_DEGREE = "Flowcut §IV-C"
-_GAPS = "HF2T Table 1"
-_HF2T = "HF2T §4"
-_RLB = "RLB §III"
-_PFC = "IEEE 802.1Qbb"
-_FAIR = "Bertsekas and Gallager 1992, §6.5.2"
-_FINISHED = "over the measured flows, where all of them finished"
-
-
-def _flow(
-    name: str,
-    title: str,
-    unit: str,
-    definition: str,
-    compute: Compute,
-    source: str = "",
-    better: str = "less",
-) -> Metric:
-    return Metric(name, title, unit, definition, source, better, by_class=True, compute=compute)
+_FCT, _SLOWDOWN, _DEGREE = "Dukkipati and McKeown 2006", "pFabric §5", "Flowcut §IV-C"
+_PFC, _RLB, _HF2T, _GAPS, _SPRITZ = "IEEE 802.1Qbb", "RLB §III", "HF2T §4", "HF2T Table 1", "Spritz §IV"
+_CONGA, _FAIR = "CONGA §5.2.3", "Bertsekas and Gallager 1992, §6.5.2"
 
 
 def _run(
-    name: str,
-    title: str,
-    unit: str,
-    definition: str,
-    compute: Compute,
-    source: str = "",
-    better: str = "less",
+    name: str, title: str, unit: str, what: str, compute: Compute, source: str = "", better: str = ""
 ) -> Metric:
-    return Metric(name, title, unit, definition, source, better, compute=compute)
+    return Metric(name, title, unit, what, source, better, compute=compute)
 
 
-def _distribution(
-    name: str, title: str, unit: str, definition: str, column: str, source: str
-) -> tuple[Metric, ...]:
+def _flows(
+    name: str, title: str, unit: str, what: str, compute: Compute, source: str = "", better: str = ""
+) -> Metric:
+    return Metric(name, title, unit, what, source, better, by_class=True, compute=compute)
+
+
+def _distribution(name: str, title: str, unit: str, what: str, column: str, source: str) -> Iterator[Metric]:
     """Mean, median, p95, p99 and maximum of a column over the flows."""
-    mean = mean_of(column)
-    whole = _flow(f"{name}_mean", f"mean {title}", unit, f"Mean {definition}, {_FINISHED}.", mean, source)
-    percentiles = (
-        (50, "p50", "median", "Median"),
-        (95, "p95", "p95", "95th percentile of the"),
-        (99, "p99", "p99", "99th percentile of the"),
-        (100, "max", "largest", "Largest"),
+    statistics = (
+        ("mean", "mean", "Mean", mean_of(column)),
+        ("p50", "median", "Median", percentile_of(column, 50)),
+        ("p95", "p95", "95th percentile of the", percentile_of(column, 95)),
+        ("p99", "p99", "99th percentile of the", percentile_of(column, 99)),
+        ("max", "largest", "Largest", percentile_of(column, 100)),
     )
-    return (
-        whole,
-        *(
-            _flow(
-                f"{name}_{end}",
-                f"{word} {title}",
-                unit,
-                f"{begin} {definition}, {_FINISHED}.",
-                percentile_of(column, percent),
-                source,
-            )
-            for percent, end, word, begin in percentiles
-        ),
-    )
+    for end, word, begin, compute in statistics:
+        yield _flows(f"{name}_{end}", f"{word} {title}", unit, f"{begin} {what}.", compute, source, "less")
 
 
 _BUILT_IN: tuple[Metric, ...] = (
     *_distribution(
-        "fct",
-        "FCT",
+        "fct", "FCT", "us", "time from a flow's start until all its bytes are there", "fct_ns", _FCT
+    ),
+    _flows(
+        "runtime",
+        "runtime",
         "us",
-        "flow completion time, from a flow's start until its receiver has every byte in order",
-        "fct_ns",
-        _FCT,
+        "Time from the first start to the last end of a flow.",
+        runtime,
+        "",
+        "less",
     ),
-    _flow(
-        "runtime", "runtime", "us", "Time from the first start to the last end of a measured flow.", runtime
-    ),
-    *_distribution(
-        "slowdown",
-        "slowdown",
-        "times",
-        "ratio of a flow's completion time to that of the same flow alone in the network",
-        "slowdown",
-        _SLOWDOWN,
-    ),
-    _flow(
+    *_distribution("slowdown", "slowdown", "times", "FCT over that of the flow alone", "slowdown", _SLOWDOWN),
+    _flows(
         "out_of_order_share",
         "packets out of order",
         "%",
-        "First transmissions that arrived with another PSN than the next one still to come, over all first "
-        "transmissions that arrived; losses put nothing out of order.",
+        "First transmissions that arrived with another PSN than the next one to come, over all that arrived.",
         summary("packets.out_of_order_share"),
         "Flowcut §III-C2, without losses",
+        "less",
     ),
-    _flow(
+    _flows(
         "out_of_order_raw_share",
         "arrivals out of order",
         "%",
         "Data packets that arrived with another PSN than the transport expected, over all that arrived.",
         summary("packets.out_of_order_raw_share"),
         "Flowcut §III-C2, Spritz Fig. 6",
+        "less",
     ),
-    _flow(
+    _flows(
         "ood_max",
         "out-of-order degree",
         "",
         "Largest distance, in packets, between the PSN of a packet out of order and the expected one.",
         largest_degree,
         _DEGREE,
+        "less",
     ),
     *(
-        _flow(
+        _flows(
             f"ood_p{percent}",
             f"p{percent} of the out-of-order degree",
             "",
-            f"{percent}th percentile over the measured flows of each flow's largest out-of-order degree.",
+            f"{percent}th percentile over the flows of the largest out-of-order degree of each.",
             degree(percent),
             _DEGREE,
+            "less",
         )
         for percent in (95, 99)
     ),
-    _run("pauses", "PFC pauses", "", "PFC frames that pause, of all switches.", pfc("pauses"), _PFC),
+    _run("pauses", "PFC pauses", "", "PFC frames that pause.", pfc("pauses"), _PFC, "less"),
     _run(
         "pauses_per_packet",
         "PFC pauses per packet",
@@ -206,34 +170,35 @@ _BUILT_IN: tuple[Metric, ...] = (
         "PFC frames that pause, over data packets delivered.",
         pfc("pauses", "packets.delivered"),
         _PFC,
+        "less",
     ),
     _run(
         "pause_share",
         "time paused",
         "%",
-        "Share of the run's time for which ports of switches were paused by PFC, over all ports and lossless "
-        "priorities.",
+        "Mean over the ports of switches of the share of the run for which PFC paused them.",
         pfc("pause_share"),
         _PFC,
+        "less",
     ),
     _run(
         "pause_mean",
         "mean pause",
         "us",
-        "Mean time for which a port of a switch was paused at a stretch.",
+        "Mean time for which PFC paused a port.",
         pfc("mean_pause_ns"),
         _PFC,
+        "less",
     ),
-    _run(
-        "warnings", "PFC warnings", "", "PFC warnings that switches sent.", summary("rlb.warnings_sent"), _RLB
-    ),
+    _run("warnings", "PFC warnings", "", "PFC warnings of switches.", summary("rlb.warnings_sent"), _RLB),
     _run(
         "recirculations",
         "recirculations",
         "",
-        "Recirculations of packets, of all switches.",
+        "Recirculations.",
         summary("recirculations.total"),
         _RLB,
+        "less",
     ),
     _run(
         "recirculations_per_packet",
@@ -242,6 +207,7 @@ _BUILT_IN: tuple[Metric, ...] = (
         "Recirculations over data packets delivered.",
         summary("recirculations.mean"),
         _RLB,
+        "less",
     ),
     _run(
         "recirculations_max",
@@ -250,85 +216,41 @@ _BUILT_IN: tuple[Metric, ...] = (
         "Recirculations of the packet that has most at one switch.",
         summary("recirculations.most"),
         _RLB,
+        "less",
     ),
     _run(
-        "cnps",
-        "CNPs",
-        "",
-        "Congestion notification packets that senders received.",
-        summary("dcqcn.cnps_received"),
-        "DCQCN §3",
+        "cnps", "CNPs", "", "CNPs that senders received.", summary("dcqcn.cnps_received"), "DCQCN §3", "less"
     ),
     _run(
         "flowlets",
         "flowlets",
         "",
-        "Flowlets that began at switches with hosts.",
+        "Flowlets at switches with hosts.",
         summary(f"flowlets.{FLOWLETS_AT_LEAVES}"),
         "HF2T §4.2",
-        "",
     ),
-    _run(
-        "stretched",
-        "gaps stretched",
-        "",
-        "Gaps between packets that NICs stretched.",
-        summary("hf2t.stretched"),
-        _HF2T,
-        "",
-    ),
-    _run(
-        "natural",
-        "natural gaps",
-        "",
-        "Gaps between packets beyond the flowlet threshold that no NIC stretched.",
-        summary("hf2t.natural"),
-        _HF2T,
-        "",
-    ),
+    _run("stretched", "gaps stretched", "", "Gaps that NICs stretched.", summary("hf2t.stretched"), _HF2T),
+    _run("natural", "natural gaps", "", "Gaps beyond the threshold as sent.", summary("hf2t.natural"), _HF2T),
     _run(
         "stretch",
         "mean stretch of a gap",
         "us",
-        "Mean time by which NICs stretched a gap.",
+        "Mean time by which a gap was stretched.",
         mean_stretch,
         _HF2T,
-        "",
     ),
-    _run(
-        "trainings",
-        "trainings",
-        "",
-        "Times that NICs learnt their threshold T.",
-        summary("hf2t.trainings"),
-        _HF2T,
-        "",
-    ),
+    _run("trainings", "trainings", "", "Times that NICs learnt T.", summary("hf2t.trainings"), _HF2T),
     _run(
         "gaps",
         "gaps",
         "",
-        "Gaps between consecutive data packets of a flow at its NIC.",
+        "Gaps between packets of a flow.",
         if_any("gaps.count", summary("gaps.count")),
         _GAPS,
-        "",
     ),
-    *(
-        _run(
-            f"gap_{name}",
-            f"{title} gap",
-            "us",
-            f"{quantile} of the gaps between consecutive data packets of a flow.",
-            gap_quantile(permyriad),
-            _GAPS,
-            "",
-        )
-        for name, title, quantile, permyriad in (
-            ("p50", "median", "Median", 5000),
-            ("p99", "p99", "99th percentile", 9900),
-            ("p999", "p99.9", "99.9th percentile", 9990),
-        )
-    ),
+    _run("gap_p50", "median gap", "us", "Median of the gaps.", gap_quantile(5000), _GAPS),
+    _run("gap_p99", "p99 gap", "us", "99th percentile of the gaps.", gap_quantile(9900), _GAPS),
+    _run("gap_p999", "p99.9 gap", "us", "99.9th percentile of the gaps.", gap_quantile(9990), _GAPS),
     *(
         _run(
             f"gaps_{rtts}rtt",
@@ -337,7 +259,6 @@ _BUILT_IN: tuple[Metric, ...] = (
             f"Gaps of at least {rtts} base RTT, over all gaps.",
             summary(f"gaps.at_least_{rtts}_rtt", "gaps.count"),
             _GAPS,
-            "",
         )
         for rtts in RTTS
     ),
@@ -345,88 +266,57 @@ _BUILT_IN: tuple[Metric, ...] = (
         "rtt",
         "base RTT",
         "us",
-        "Round-trip time of a full frame and its acknowledgement on the longest path of an idle network.",
+        "Round-trip time of a full frame on the longest path of the idle network.",
         if_any("gaps.count", summary("gaps.rtt_ns")),
         _GAPS,
-        "",
     ),
     _run(
         "failures",
         "failures detected",
         "",
-        "Failures of ports that switches detected.",
+        "Failures that switches detected.",
         summary("rlb.failures_found"),
-        "RLB Algorithm 2",
-        "",
+        _RLB,
     ),
-    _flow(
+    _flows(
         "overtaken",
         "packets overtaken",
         "",
         "First transmissions that arrived after a later one of their flow.",
         sum_of("overtaken"),
         "RFC 4737 §3",
+        "less",
     ),
-    _flow(
+    _flows(
         "draining_share",
         "time spent draining",
         "%",
-        "Mean over the measured flows of the share of their completion time for which they were stopped to "
-        "drain.",
+        "Mean over the flows of the share of the FCT for which they were stopped to drain.",
         draining_share,
         "Flowcut Table IV",
+        "less",
     ),
-    _flow(
-        "drains",
-        "drains",
-        "",
-        "Times that flows were stopped to drain.",
-        sum_of("drains"),
-        "Flowcut Table IV",
-    ),
-    _flow(
+    _flows("drains", "drains", "", "Times that flows drained.", sum_of("drains"), "Flowcut Table IV", "less"),
+    _flows(
         "path_changes",
         "path changes",
         "",
-        "Consecutive first transmissions of a flow, both of which arrived, that took different paths.",
+        "Consecutive first transmissions of a flow that took different paths.",
         sum_of("path_changes"),
-        "",
-        "",
     ),
-    _flow(
+    _flows(
         "retransmitted",
         "retransmitted packets",
         "",
-        "Data packets sent that were no first transmissions.",
+        "Retransmissions sent.",
         sum_of("retransmitted"),
+        "",
+        "less",
     ),
-    _run(
-        "lost",
-        "lost packets",
-        "",
-        "Data packets dropped or trimmed, by switches or faults.",
-        lost,
-        "Spritz Fig. 6",
-    ),
-    _flow("timeouts", "timeouts", "", "Retransmission timeouts.", sum_of("timeouts"), "RFC 6298"),
-    _flow(
-        "blocked",
-        "paths blocked",
-        "",
-        "Paths that NICs blocked after a timeout.",
-        sum_of("blocked"),
-        "Spritz §IV",
-        "",
-    ),
-    _flow(
-        "explored",
-        "explored packets",
-        "",
-        "Data packets whose path was drawn at random.",
-        sum_of("explored"),
-        "Spritz §IV",
-        "",
-    ),
+    _run("lost", "lost packets", "", "Data packets dropped or trimmed.", lost, "Spritz Fig. 6", "less"),
+    _flows("timeouts", "timeouts", "", "Retransmission timeouts.", sum_of("timeouts"), "RFC 6298", "less"),
+    _flows("blocked", "paths blocked", "", "Paths blocked after a timeout.", sum_of("blocked"), _SPRITZ),
+    _flows("explored", "explored packets", "", "Packets whose path was drawn.", sum_of("explored"), _SPRITZ),
     _run(
         "throughput",
         "throughput",
@@ -442,24 +332,25 @@ _BUILT_IN: tuple[Metric, ...] = (
         "%",
         "Mean utilisation of the links between switches.",
         summary("sampled.utilisation.mean"),
-        "CONGA §5.2.3",
-        "",
+        _CONGA,
     ),
     _run(
         "imbalance",
         "uplink imbalance",
         "",
-        "Mean over switches and intervals of (max - min) / mean of the utilisation of a switch's uplinks.",
+        "Mean over switches and intervals of (max - min) / mean of the utilisation of uplinks.",
         summary("sampled.imbalance.mean"),
-        "CONGA §5.2.3",
+        _CONGA,
+        "less",
     ),
     _run(
         "queue_p99",
         "p99 queue length",
         "KiB",
-        "99th percentile of the queue lengths of all ports at all samples.",
+        "99th percentile of queue lengths over ports and samples.",
         summary("sampled.queue_bytes.p99"),
-        "CONGA §5.2.3",
+        _CONGA,
+        "less",
     ),
     _run(
         "paused_share",
@@ -468,66 +359,51 @@ _BUILT_IN: tuple[Metric, ...] = (
         "Share of ports and samples at which PFC paused the port.",
         summary("sampled.paused_share"),
         _PFC,
+        "less",
     ),
     _run(
         "fct_fair",
         "mean FCT of fair sharing",
         "us",
-        "Mean completion time of the same flows as fluids under max-min fairness over all paths.",
+        "Mean FCT of the flows as fluids under max-min fairness over all paths.",
         summary("fair.fct_mean_ns"),
         _FAIR,
-        "",
     ),
     _run(
         "slowdown_fair",
         "mean slowdown of fair sharing",
         "times",
-        "Mean slowdown of the same flows as fluids under max-min fairness over all paths.",
+        "Mean slowdown of the flows as fluids under max-min fairness over all paths.",
         summary("fair.slowdown_mean"),
         _FAIR,
-        "",
     ),
-    _flow(
+    _flows(
         "completed_share",
         "flows completed",
         "%",
-        "Measured flows that finished, over all measured flows.",
+        "Flows that finished, over all.",
         completed_share,
         "",
         "more",
     ),
     Metric("gap", "flowlet gap", "us", "Flowlet gap that a search over runs chose.", "LetFlow §2"),
+    Metric("memory", "memory", "KiB", "State of a switch or NIC.", "Flowcut §III-A, Spritz §V", "less"),
     Metric(
-        "memory", "memory", "KiB", "State that a switch or NIC needs.", "Flowcut §III-A, Spritz §V", "less"
+        "packet_bytes", "extra bytes per packet", "B", "Bytes added to a packet.", "Flowcut §III-A1", "less"
     ),
-    Metric(
-        "packet_bytes",
-        "extra bytes per packet",
-        "B",
-        "Bytes that a scheme adds to a packet.",
-        "Flowcut §III-A1",
-        "less",
-    ),
-    Metric(
-        "flow_bytes",
-        "extra bytes per flow",
-        "B",
-        "Bytes of state that a scheme needs for a flow.",
-        "Flowcut §III-A2",
-        "less",
-    ),
+    Metric("flow_bytes", "extra bytes per flow", "B", "Bytes of state of a flow.", "Flowcut §III-A2", "less"),
     Metric(
         "overhead",
         "overhead at 1 KiB",
         "%",
-        "Bytes that a scheme adds to a packet, over 1024.",
+        "Bytes added to a packet, over 1024.",
         "Flowcut Table III",
         "less",
     ),
     Metric(
         "paths", "most paths per pair", "", "Paths of the pair of switches that has most.", "Spritz Fig. 3"
     ),
-    Metric("latency", "latency", "ns", "One-way latency of a path of an idle network.", "Spritz Table I"),
+    Metric("latency", "latency", "ns", "One-way latency of a path of the idle network.", "Spritz Table I"),
     Metric("types", "path types", "", "Types of paths by their sequence of links.", "Spritz Table I"),
 )
 METRICS = {entry.name: entry for entry in _BUILT_IN}

@@ -55,7 +55,9 @@ def test_flowcut_keeps_the_order(paper: Path) -> None:
                 or document.name == "flowcut_fig7"
             )
             if document.kind == "runs" and flowcut:
-                order = {key: cell.metrics[key] for key in ("out_of_order", "overtaken", "retransmitted")}
+                order = {
+                    key: cell.metrics[key] for key in ("out_of_order_share", "overtaken", "retransmitted")
+                }
                 assert not any(order.values()), (document.name, cell)
                 checked += 1
     assert checked > (50 if ALL else 10)
@@ -64,7 +66,7 @@ def test_flowcut_keeps_the_order(paper: Path) -> None:
 def test_others_do_not(paper: Path) -> None:
     """Spraying reorders, so the counts above can be trusted; ECMP does not."""
     (document,) = (one for one in documents(paper) if one.name == "flowcut_fig8")
-    shares = {cell.label: cell.metrics["out_of_order"] for cell in document.cells}
+    shares = {cell.label: cell.metrics["out_of_order_share"] for cell in document.cells}
     assert shares["spray"] > 0.2
     assert shares["ecmp"] == 0
     assert shares["flowlet-lowest"] < 0.02

@@ -73,8 +73,8 @@ def test_only_rlb_warns_and_recirculates(documents: dict[str, Document]) -> None
             has = "rlb" in cell.label or name == "rlb_fig18"
             assert ("warnings" in cell.metrics) == has, (name, cell.label)
     found = cells(documents["rlb_fig17"], "webserver 0.8")
-    assert found["presto+rlb no-recir"].metrics["recirculated"] == 0
-    assert found["presto+rlb"].metrics["recirculated"] > 0
+    assert found["presto+rlb no-recir"].metrics["recirculations"] == 0
+    assert found["presto+rlb"].metrics["recirculations"] > 0
 
 
 def test_bursts_make_pauses(documents: dict[str, Document]) -> None:

@@ -55,7 +55,7 @@ def test_sprays_reorder_and_single_paths_do_not(documents: dict[str, Document]) 
         if cell.label in ("minimal", "ecmp"):
             assert cell.metrics["overtaken"] == 0, cell.case
         elif cell.label in ("valiant", "ops-u", "ops-w", "spray-u", "spray-w"):
-            assert cell.metrics["out_of_order"] > 0.2, cell.case
+            assert cell.metrics["out_of_order_share"] > 0.2, cell.case
 
 
 def test_only_spritz_blocks_paths(documents: dict[str, Document]) -> None:

@@ -7,10 +7,10 @@ from tailrace.papers.model import Tune
 from tailrace.papers.tune import Choice, choose
 
 MEASURED = {
-    "1us": {"fct_mean": 10.0, "out_of_order_raw": 0.5},
-    "2us": {"fct_mean": 12.0, "out_of_order_raw": 0.19},
-    "3us": {"fct_mean": 11.0, "out_of_order_raw": 0.04},
-    "4us": {"fct_mean": 15.0, "out_of_order_raw": 0.01},
+    "1us": {"fct_mean": 10.0, "out_of_order_raw_share": 0.5},
+    "2us": {"fct_mean": 12.0, "out_of_order_raw_share": 0.19},
+    "3us": {"fct_mean": 11.0, "out_of_order_raw_share": 0.04},
+    "4us": {"fct_mean": 15.0, "out_of_order_raw_share": 0.01},
 }
 
 
@@ -33,5 +33,5 @@ def test_no_value_keeps_the_limit() -> None:
 
 def test_runs_that_failed_are_left_out() -> None:
     """A value without a mean FCT is no candidate; without any there is no choice."""
-    assert choose(Tune("gap", 0.2), {**MEASURED, "3us": {"out_of_order_raw": 0.0}}) == Choice("2us")
+    assert choose(Tune("gap", 0.2), {**MEASURED, "3us": {"out_of_order_raw_share": 0.0}}) == Choice("2us")
     assert choose(Tune("gap", 0.2), {"1us": {}}) is None

@@ -63,17 +63,17 @@ def _panels(results: Sequence[Result], cases: Sequence[str], labels: Sequence[st
         count = len(cases) + 1 + lossless + len(own)
         figure, axes = plot.panels(count, height=3.6, columns=count)
         for axis, case in zip(axes, cases, strict=False):
-            _completion(axis, case, [group for group in groups if group.case == case], labels)
-        _bars(axes[len(cases)], "out_of_order_share", groups, cases, labels, highest=1.0)
+            completion(axis, case, [group for group in groups if group.case == case], labels)
+        bars(axes[len(cases)], "out_of_order_share", groups, cases, labels, highest=1.0)
         if lossless:
             _pauses(axes[len(cases) + 1], groups, cases, labels)
         for axis, name in zip(axes[count - len(own) :], own, strict=False):
-            _bars(axis, name, groups, cases, labels)
+            bars(axis, name, groups, cases, labels)
         plot.legend(figure, axes[0])
     return figure
 
 
-def _completion(axis: Axes, case: str, groups: Sequence[Group], labels: Sequence[str]) -> None:
+def completion(axis: Axes, case: str, groups: Sequence[Group], labels: Sequence[str]) -> None:
     """One line a scheme: the share of all measured flows, of all seeds, that had finished after some time."""
     unit_ns, unit = time_unit(max_fct_ns([result for group in groups for result in group.results]))
     for group in groups:
@@ -97,7 +97,7 @@ def _completion(axis: Axes, case: str, groups: Sequence[Group], labels: Sequence
     axis.set_xlim(left=0)
 
 
-def _bars(
+def bars(
     axis: Axes,
     name: str,
     groups: Sequence[Group],
@@ -130,7 +130,7 @@ def _bar(axis: Axes, x: float, group: Group, name: str, width: float, number: in
         return 0.0
     unit = UNITS[metric(name).unit]
     value = group.measured[name].estimate().scaled(unit.factor)
-    plot.bar(axis, x, value.value, width, number, ends=value.ends)
+    plot.bar(axis, x, value.value, width, number, label=group.label, ends=value.ends)
     top = value.value if value.ends is None else max(value.value, value.ends[1])
     axis.annotate(
         unit.shown(value.value), (x, top), (0, 2), textcoords="offset points", ha="center", fontsize=8

@@ -20,7 +20,7 @@ figure = "Fig. 1"
 title = "Some schemes"
 source = "Some §1"
 about = "What they do."
-metrics = ["fct_mean", "fct_max", "out_of_order"]
+metrics = ["fct_mean", "fct_max", "out_of_order_share"]
 
 [experiment]
 target = "virtual"
@@ -164,7 +164,7 @@ def test_sweeps_add_lines_and_results_finds_them(figure: Path, call: Callable[..
     rows = found("scheme=ecmp", over_seeds=True)
     assert [(row["seeds"], row["flows"]) for row in rows] == [(3, 12), (3, 12)]
     (clean,) = (row for row in rows if not row["faults"])
-    for name in ("fct_mean_ns", "fct_p99_ns", "slowdown_p99", "out_of_order"):
+    for name in ("fct_mean", "fct_p99", "slowdown_p99", "out_of_order_share"):
         each = [row[name] for row in found("scheme=ecmp", "fault=none")]
         assert clean[name] == pytest.approx(sum(each) / 3)
 
