@@ -22,7 +22,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tailrace.results.metrics import measure, metrics, split_class
-from tailrace.results.rows import measured_rows
 from tailrace.results.statistics import mean, tail_name, tail_percent
 
 if TYPE_CHECKING:
@@ -200,10 +199,10 @@ class Group:
         """Whether every flow of every run finished."""
         return all(result.complete for result in self.results)
 
-    @cached_property
+    @property
     def flows(self) -> int:
         """The finished flows that count, of all its runs."""
-        return sum(row.fct_ns is not None for result in self.results for row in measured_rows(result.rows))
+        return sum(result.summary.completed for result in self.results)
 
     @cached_property
     def measured(self) -> dict[str, SeedValues]:
@@ -310,7 +309,7 @@ def _ratios(group: Group, base: Group, names: Sequence[str]) -> dict[str, Estima
 def _best(group: Group, rivals: Sequence[Group]) -> tuple[str, ...]:
     """The metrics in which no rival is better beyond the interval; none without intervals."""
     able = [rival for rival in rivals if rival.complete and not why_none(len(rival.results))]
-    if len(able) < 2 or group not in able:
+    if len(able) < 2 or not any(rival is group for rival in able):
         return ()
     return tuple(name for name in group.measured if _is_best(name, group, able))
 

@@ -40,6 +40,10 @@ class PooledPercentile(SeedValues):
         """The percentile of the values of each seed's flows."""
         return cls(tuple(float(len(values)) for values in flows), flows, percent)
 
+    def select(self, places: Sequence[int]) -> PooledPercentile:
+        """The flows of some seeds, by their places."""
+        return PooledPercentile.of(tuple(self.flows[place] for place in places), self.percent)
+
     @cached_property
     def value(self) -> float:
         """Over all seeds."""
