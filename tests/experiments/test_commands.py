@@ -13,6 +13,7 @@ import polars
 import pytest
 
 from tailrace.cli.main import main
+from tailrace.experiments.plan.words import folder_name
 
 SMALL = ("--topology", "leaf-spine:leaves=2,spines=2,hosts=1", "--workload", "permutation:size=16KiB")
 VIRTUAL = ("--target", "virtual", *SMALL)
@@ -62,6 +63,9 @@ def test_run_from_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert (summary["scheme"], summary["seed"], summary["topology"]) == ("spray", 3, SMALL[1])
 
 
+FLOWCUT = "flowcut:variant=ingress"
+
+
 def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A folder a case and scheme, comparison.json, the figure, and one table of all."""
     out = tmp_path / "out"
@@ -71,10 +75,13 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status == 0
     document = json.loads((out / "comparison.json").read_text())
     assert [(run["case"], run["label"]) for run in document["runs"]] == [
-        ("clean", "ecmp"), ("clean", "flowcut"), ("link-slow", "ecmp"), ("link-slow", "flowcut"),
+        ("clean", "ecmp"), ("clean", FLOWCUT), ("link-slow", "ecmp"), ("link-slow", FLOWCUT),
     ]  # fmt: skip
     for run in document["runs"]:
-        assert json.loads((out / run["case"] / run["label"] / "summary.json").read_text()) == run["summary"]
+        assert (
+            json.loads((out / run["case"] / folder_name(run["label"]) / "summary.json").read_text())
+            == run["summary"]
+        )
     assert {path.name for path in out.iterdir()} == {
         "clean", "link-slow", "comparison.json", "comparison.md", "comparison.svg", "comparison.png",
     }  # fmt: skip
