@@ -63,7 +63,7 @@ def test_key_tables() -> None:
     spec.loader.exec_module(script)
     pages = {path: path.read_text("utf-8") for path in (ROOT / "docs").rglob("*.md")}
     assert [path.name for path, text in pages.items() if script.written(text) != text] == []
-    kinds = {*script.STRUCTS, *KINDS, "limits", "resources"}
+    kinds = {*script.STRUCTS, *KINDS, "limits", "metrics", "resources"}
     assert {kind for text in pages.values() for kind in re.findall(r"<!-- keys: (\S+) ", text)} == kinds
     limits = {
         place for place in script.LIMITS.values() if any(f"`{place}`" in text for text in pages.values())

@@ -83,10 +83,10 @@ def test_metrics_of_a_class_are_those_of_its_packets(results: dict[str, Result])
         found = measure(result)
         own = [row for row in result.rows if row.flow_class == "monitored"]
         share = sum(row.out_of_order for row in own) / sum(row.first_received for row in own)
-        assert found["out_of_order_of_monitored"] == pytest.approx(share)
+        assert found["out_of_order_share_of_monitored"] == pytest.approx(share)
         assert found["out_of_order_share_of_monitored"] != pytest.approx(found["out_of_order_share"])
         delivered = sum(row.received for row in result.rows)
-        assert found["pauses"] / delivered == pytest.approx(found["pause_rate"])
+        assert found["pauses"] / delivered == pytest.approx(found["pauses_per_packet"])
         assert "pauses_of_monitored" not in found
         assert found["ood_p99"] == max(row.ood_max for row in own), (
             "of fewer than a hundred flows the largest"

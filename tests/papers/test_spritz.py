@@ -70,11 +70,11 @@ def test_classes_are_told_apart(documents: dict[str, Document]) -> None:
     """The incast takes longer than the bystanders; what only loads the network is no part of a collective."""
     for cell in documents["spritz_fig8"].cells:
         assert cell.metrics["fct_p99_of_incast"] > cell.metrics["fct_p99_of_bystander"], cell.label
-        assert cell.metrics["completed_of_bystander"] == 1
+        assert cell.metrics["completed_share_of_bystander"] == 1
     for cell in documents["spritz_fig7"].cells:
         assert cell.metrics["completed"] == 1
         if not cell.case.startswith("web"):
-            assert "completed_of_background" in cell.metrics
+            assert "completed_share_of_background" in cell.metrics
 
 
 def test_paper_scale_is_that_of_table_2() -> None:
