@@ -179,8 +179,8 @@ def _metric_columns(names: Sequence[str], results: Sequence[Result], percent: in
         for name, rank in ranks.items()
         if name in names and (stretching or name not in _FLOWLETS)
     ]
-    rest = {*names} - {column.name for column in shown}
-    return [*shown, *(metric_column(name, data=True) for name in names if name in rest)]
+    rest = [name for name in names if name not in {column.name for column in shown}]
+    return [*shown, *(metric_column(name, data=True) for name in rest)]
 
 
 def _about(results: Sequence[Result]) -> set[str]:
@@ -254,9 +254,8 @@ def _about_runs(results: Sequence[Result]) -> list[str]:
 
 def _about_seeds(groups: Sequence[Group]) -> list[str]:
     """How means, intervals and the tail are to be read."""
-    several = [group for group in groups if len(group.results) > 1]
     lines = []
-    if several:
+    if several := [group for group in groups if len(group.results) > 1]:
         why = why_none(min(len(group.results) for group in several))
         means = f"means over the seeds {seeds_text(max((group.seeds for group in several), key=len))}"
         lines = [means, why] if why else [f"{means} with their {100 * CONFIDENCE:.0f} % intervals"]

@@ -264,12 +264,12 @@ def test_no_rows_are_a_sentence(tailrace: Command, fabric: Fabric) -> None:
 
 
 def test_intervals_and_what_stands_out() -> None:
-    """A value has its interval behind it, in its unit; a difference within its own is none; data has the ends."""
+    """A value has its interval behind it, in its unit; data has the ends."""
     lines = list(TextTable(MEASURED).lines())
     texts = [" ".join("".join(text for text, _ in line).split()) for line in lines]
     assert texts == [
         "scheme fct (µs) ratio",
-        "a 2.00 (1.00..3.00) none (0.90..1.30)",
+        "a 2.00 (1.00..3.00) 1.10 (0.90..1.30)",
         "b 4.00 2.00 (1.50..2.50)",
         "c 9.00 3.00",
     ]
