@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET, structs
 
 from tailrace.experiments.workloads.classes import CLASSES, PLAIN
-from tailrace.hosts.gaps.measured import RTTS
+from tailrace.hosts.measured import RTTS
 from tailrace.results.measures import (
     Compute,
     completed_share,

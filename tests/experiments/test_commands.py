@@ -13,7 +13,7 @@ import polars
 import pytest
 
 from tailrace.cli.main import main
-from tailrace.experiments.plan.words import folder_name
+from tailrace.experiments.plan.spec_list import folder_name
 
 SMALL = ("--topology", "leaf-spine:leaves=2,spines=2,hosts=1", "--workload", "permutation:size=16KiB")
 VIRTUAL = ("--target", "virtual", *SMALL)

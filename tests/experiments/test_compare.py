@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from tailrace.cli.options import OutputFormat
 from tailrace.cli.output import render
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.plan.words import folder_name
+from tailrace.experiments.plan.spec_list import folder_name
 from tailrace.experiments.workloads.classes import BACKGROUND
 from tailrace.report.figures.beside import draw_comparison
 from tailrace.report.figures.figure import comparison_figure
