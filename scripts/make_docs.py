@@ -34,8 +34,8 @@ HEAD = """# Tailrace from Python
 SECTIONS = {
     "Experiments": ("experiment", "Keys", "Experiment"),
     "Running them": ("run", "repeat", "compare", "sweep"),
-    "Results": ("Result", "Comparison", "Sweep", "Summary"),
-    "Earlier results": ("open_result", "open_comparison", "open_sweep"),
+    "Results": ("Result", "Results", "Summary"),
+    "Earlier results": ("open_result", "open_results"),
     "Figures": ("figure",),
     "Errors": ("Error", "SpecError", "FileError", "TargetError", "RunError"),
 }

@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -24,26 +23,25 @@ from tailrace.experiments.plan.experiment_file import check_label, schemes_of
 from tailrace.experiments.plan.plan import Plan, on_target, plan
 from tailrace.experiments.plan.spec_list import labels
 from tailrace.report.figures.beside import draw_comparison
-from tailrace.results.comparison import LeftOut
-from tailrace.results.result import Result, to_json, write_result
-from tailrace.results.staging import replace_file, staged
-from tailrace.sim.errors import RunError
+from tailrace.results.result import Result, write_result
+from tailrace.results.results import LeftOut, Results, clear
+from tailrace.results.staging import staged
 from tailrace.sim.mpi import World
 from tailrace.sim.outcome import Backend
 from tailrace.sim.run import Breakpoints, VirtualBackend
 from tailrace.spec import SpecError
 from tailrace.spec.errors import UnitError
 from tailrace.spec.units import format_time, parse_time_ns
-from tailrace.study.command import compare_command, run_command, sweep_command
-from tailrace.study.compare import Comparison, compare_at_once, plans, write
-from tailrace.study.compare import compare as compare_plans
-from tailrace.study.pool import Where, run_all
+from tailrace.study.command import compare_command, run_command
+from tailrace.study.compare import comparison_grid, plans
+from tailrace.study.grid import Grid, run_grid, tell_removed
+from tailrace.study.pool import PCAP, Settled, Where
 from tailrace.study.prepare import choose_target, tell_runs, tell_scale, tell_transports
 from tailrace.study.progress import Display
 from tailrace.study.run import run as run_plan
 from tailrace.study.store.stand import keeper
 from tailrace.study.store.store import Store
-from tailrace.study.sweep import SWEEP, Ended, Sweep, axis_text, make_axis, points
+from tailrace.study.sweep import make_axis, sweep_grid
 from tailrace.study.task import backend_of, key_of
 
 if TYPE_CHECKING:
@@ -53,9 +51,6 @@ if TYPE_CHECKING:
     from tailrace.schemes.base import SchemeConfig
     from tailrace.sim.network.ranks import RankTransport
     from tailrace.sim.run import PausedRun
-
-PCAP = "pcap"
-"""The folder of captures, within that of the results."""
 
 Folder = str | os.PathLike[str]
 
@@ -119,6 +114,8 @@ def run(
             result = run_plan(planned, backend, report, label=label, pcap_dir=captures)
         if folder is not None:
             write_result(result, folder)
+    if out is not None and first:
+        tell_removed(Path(out), clear(Path(out)), display)
     for time_ns in stops_ns:
         if time_ns > (result.summary.virtual_ns or 0):
             display.warn(f"the run was over before it could stop at {format_time(time_ns)}")
@@ -148,9 +145,10 @@ def compare(
     out: Folder | None = None,
     pcap: bool = False,
     workers: int = 1,
+    again: bool = False,
     progress: bool | IO[str] = False,
     **keys: Unpack[Keys],
-) -> Comparison:
+) -> Results:
     """Run several schemes on the same traffic; where there are faults, once without and once with them.
 
     The traffic is the same by construction: flows and faults are drawn from the seed, the workload and the
@@ -166,10 +164,11 @@ def compare(
         schemes: the first is what ratios are against; by label, or labels are made of their specs. None:
             those of the file, or of the preset `basic`.
         scale: `small` or `paper`: a size that the file knows.
-        out: a folder for comparison.json, the figure, and a folder for each run.
+        out: a folder for results.json, the figure, and a folder for each run; in virtual time, what an
+            earlier call has finished there is not run again.
         pcap: whether every link is captured, to `pcap` in that folder; with one worker only.
-        workers: processes that run at once, in virtual time; what an earlier call has left in `out` is then
-            not run again.
+        workers: processes that run at once, in virtual time.
+        again: whether what an earlier call has finished is run again, too.
         progress: True: shown on standard error, as the command line does; or a file to show it in.
         keys: as Keys has them.
 
@@ -193,8 +192,15 @@ def compare(
     tell_scale(planned[0][1], display)
     tell_runs(planned, chosen.seeds, display)
     tell_transports(chosen, planned, display)
-    command = compare_command(chosen, tuple(named.values()))
-    return _compared(planned, chosen.seeds, out, pcap, workers, display, command, left_out)
+    compared = list(dict.fromkeys(label for label, _ in planned))
+    grid = comparison_grid(
+        planned,
+        chosen.seeds,
+        first=compared[0] if len(compared) > 1 else "",
+        left_out=left_out,
+        command=compare_command(chosen, tuple(named.values())),
+    )
+    return _run(grid, out, Where(workers), display, again=again, pcap=pcap)
 
 
 def repeat(
@@ -205,18 +211,20 @@ def repeat(
     out: Folder | None = None,
     pcap: bool = False,
     workers: int = 1,
+    again: bool = False,
     progress: bool | IO[str] = False,
     **keys: Unpack[Keys],
-) -> Comparison:
+) -> Results:
     """Run one experiment with each of its seeds: a comparison of one scheme, with its faults, if any.
 
     Args:
         base: what it is like but for the keys: an experiment, a TOML file, or a preset such as `basic`.
         scale: `small` or `paper`: a size that the file knows.
-        out: a folder for comparison.json, the figure, and a folder for each seed.
+        out: a folder for results.json, the figure, and a folder for each seed; in virtual time, what an
+            earlier call has finished there is not run again.
         pcap: whether every link is captured, to `pcap` in that folder; with one worker only.
-        workers: processes that run at once, in virtual time; what an earlier call has left in `out` is then
-            not run again.
+        workers: processes that run at once, in virtual time.
+        again: whether what an earlier call has finished is run again, too.
         progress: True: shown on standard error, as the command line does; or a file to show it in.
         keys: as Keys has them; `seed` such as `1..10`.
 
@@ -231,44 +239,27 @@ def repeat(
     planned = [(labels([chosen.scheme])[0], plan(chosen.each_seed()[0], target))]
     tell_scale(planned[0][1], display)
     tell_runs(planned, chosen.seeds, display)
-    return _compared(planned, chosen.seeds, out, pcap, workers, display, run_command(chosen))
+    grid = comparison_grid(planned, chosen.seeds, command=run_command(chosen))
+    return _run(grid, out, Where(workers), display, again=again, pcap=pcap)
 
 
-def _compared(
-    planned: Sequence[tuple[str, Plan]],
-    seeds: Sequence[int],
+def _run(
+    grid: Grid,
     out: Folder | None,
-    pcap: bool,
-    workers: int,
+    where: Where,
     display: Display,
-    command: str,
-    left_out: Sequence[LeftOut] = (),
-) -> Comparison:
-    """Run plans with every seed; what there is to keep is written to `out`."""
-    about: dict[str, Any] = {"command": command, "left_out": tuple(left_out)}
-    if workers == 1:
-        with _kept(out) as folder:
-            done = compare_plans(
-                planned, backend_of(planned[0][1].target), display, _captures(folder, pcap), seeds
-            )
-            done = replace(done, **about)
-            if folder is not None:
-                write(done, folder)
-        return _drawn(done, out, display)
-    if pcap:
-        raise SpecError("--pcap: links are captured with one worker only")
-    done = compare_at_once(planned, workers, None if out is None else Path(out), display, seeds)
-    done = replace(done, **about)
-    if out is not None:
-        with staged(Path(out)) as folder:
-            write(done, folder)
-    return _drawn(done, out, display)
-
-
-def _drawn(done: Comparison, out: Folder | None, display: Display) -> Comparison:
-    """The comparison, whose figure is drawn beside its results, if they are kept."""
-    if out is not None:
-        draw_comparison(done.results, Path(out), display.warn)
+    *,
+    again: bool,
+    pcap: bool = False,
+    settled: Settled | None = None,
+    drawn: bool = True,
+) -> Results:
+    """Run a grid; what there is to keep is written to `out`, with a figure."""
+    folder = None if out is None else Path(out)
+    done = run_grid(grid, folder, where, display, again=again, pcap=pcap, settled=settled)
+    if folder is not None and drawn and done.results:
+        display.say("drawing the figure ...")
+        draw_comparison(done.results, folder, display.warn)
     return done
 
 
@@ -305,7 +296,7 @@ def sweep(
     store: Folder | None = None,
     progress: bool | IO[str] = False,
     **keys: Unpack[Keys],
-) -> Sweep:
+) -> Results:
     """Run an experiment once for every combination of some keys' values.
 
     With several seeds (`seed="1..10"`) each combination runs with every one, and the table has means with
@@ -318,8 +309,8 @@ def sweep(
         axes: values by key, or by an option of a key's spec, such as `scheme.rtt` or `workload.load`; the
             last axis is the fastest.
         scale: `small` or `paper`: a size that the file knows.
-        out: a folder for sweep.json and a folder for each run; what an earlier call has left there is not run
-            again.
+        out: a folder for results.json and a folder for each run; what an earlier call has finished there is
+            not run again.
         workers: processes that run at once, in virtual time.
         cluster: address of the scheduler of a Dask cluster that runs them instead.
         again: whether what an earlier call has left is run again, too.
@@ -341,35 +332,18 @@ def sweep(
         keys["scheme"] = first
     chosen = experiment(base, scale=scale, **keys)
     target = choose_target(chosen.target, display)
-    chosen = structs.replace(chosen, target=target)
-    command = sweep_command(chosen, {axis.key: axis_text(axis) for axis in parsed})
-    over_seeds = len(chosen.seeds) > 1 and "seed" not in axes
-    if over_seeds:
-        parsed.append(make_axis("seed", map(str, chosen.seeds)))
-    ended: list[Ended] = []
-    planned = points(chosen, parsed, target, ended)
-    folder = None if out is None else Path(out)
-    wanted = [point.task for point in planned]
+    grid = sweep_grid(structs.replace(chosen, target=target), parsed, target)
     settled = None
     if store is not None:
         kept = Store(Path(store))
-        for scheme in {task.experiment.scheme.partition(":")[0] for task in wanted}:
-            kept.of(scheme)  # what is no store is told before anything runs
+        for scheme in {task.experiment.scheme.partition(":")[0] for task in grid.tasks}:
+            kept.of(scheme)  # what is no store is reported before anything runs
         settled = keeper(kept, display)
-    ends = run_all(wanted, folder, Where(workers, cluster), display, again=again, settled=settled)
-    for point in planned:
-        end = ends[point.task.key]
-        result, failed = (end, "") if isinstance(end, Result) else (None, end.reason)
-        ended.append(Ended(point.settings, str(point.task.out), result, failed))
-    places = {axis.key: {value: place for place, value in enumerate(axis.values)} for axis in parsed}
-    ended.sort(key=lambda point: [places[key][value] for key, value in point.settings.items()])
-    done = Sweep({axis.key: axis.values for axis in parsed}, tuple(ended), over_seeds, command)
-    if folder is not None:
-        _keep(folder / SWEEP, to_json(done.document))
-    return done
+    where = Where(workers, cluster)
+    return _run(grid, out, where, display, again=again, settled=settled, drawn=False)
 
 
-def figure(of: Result | Comparison) -> Figure:
+def figure(of: Result | Results) -> Figure:
     """A matplotlib figure of a run or a comparison: completion times of the flows, and the share of packets
     out of order, for each case; in lossless networks pauses, too.
     """
@@ -384,15 +358,6 @@ def _text(key: str, value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return str(as_spec(key, value))
-
-
-def _keep(path: Path, text: str) -> None:
-    """Writes a file; RunError where that cannot be done, for the runs before it were."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, text)
-    except OSError as error:
-        raise RunError(f"{path}: {error.strerror or error}") from error
 
 
 def _display(progress: Any) -> Display:

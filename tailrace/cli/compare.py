@@ -9,6 +9,7 @@ import typer
 
 from tailrace.cli.experiment_options import (
     DEFAULT_OUT,
+    Again,
     File,
     Out,
     Pcap,
@@ -31,17 +32,18 @@ def compare(
     out: Out = DEFAULT_OUT,
     pcap: Pcap = False,
     workers: Workers = 1,
+    again: Again = False,
     *,
     view: View,
 ) -> None:
-    """Compare schemes: a table, a figure, OUT/comparison.json and a folder OUT/CASE/SCHEME for each run.
+    """Compare schemes: a table, a figure, OUT/results.json and a folder OUT/CASE/SCHEME for each run.
 
     Without --scheme: those of EXPERIMENT, else ecmp, letflow and flowcut. Ratios are against the first.
 
     With --fault every scheme runs twice: in a healthy network, then with the faults. A scheme that works over
     one transport only keeps that, whatever --transport says. With --seed 1..10 every scheme runs ten times on
-    the same ten traffics: means with their 95 % intervals, and ratios seed by seed. With several workers, in
-    virtual time, what an earlier call has finished is not run again.
+    the same ten traffics: means with their 95 % intervals, and ratios seed by seed. In virtual time, what an
+    earlier call has finished is not run again.
     """
     from tailrace.cli.experiment_command import ResultOutput, run_several
     from tailrace.experiments.plan.spec_list import split_schemes
@@ -51,7 +53,9 @@ def compare(
         warn_renamed("option", "--schemes", "--scheme")
     chosen = [*(scheme or ()), *([] if schemes is None else [schemes])]
     names = split_schemes(",".join(chosen)) if chosen else None
-    run_several(experiment, names, ResultOutput(out, view, pcap), values=values, scale=scale, workers=workers)
+    run_several(
+        experiment, names, ResultOutput(out, view, pcap), values=values, scale=scale, workers=workers, again=again
+    )
 
 
 def register(app: typer.Typer) -> None:

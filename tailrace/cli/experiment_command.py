@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import shutil
 import sys
@@ -16,7 +15,6 @@ from typing import Any
 from msgspec import UnsetType, structs
 
 from tailrace import api
-from tailrace.api.run import PCAP
 from tailrace.cli.errors import PROGRAM, StoppedError
 from tailrace.cli.experiment_options import PAGE
 from tailrace.cli.options import OutputFormat, View
@@ -25,19 +23,18 @@ from tailrace.cli.start.drawing import draw_alone
 from tailrace.emulation.mininet import MininetBackend
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.plan.spec_list import labels
-from tailrace.report.figures.beside import COMPARISON, files_of
+from tailrace.report.figures.beside import files_of
 from tailrace.results.estimates import CASE, SCHEME, comparison_groups
 from tailrace.results.result import Result, to_json, write_result
+from tailrace.results.results import FIGURE, Results, clear
 from tailrace.results.staging import check_place, staged
 from tailrace.results.table import make_table, possible_columns
 from tailrace.sim.errors import RunError
 from tailrace.sim.mpi import NAME, World
 from tailrace.sim.outcome import Outcome
 from tailrace.spec import Error, SpecError
-from tailrace.study.compare import Comparison
-from tailrace.study.pool import Where
+from tailrace.study.pool import PCAP, Where
 from tailrace.study.prepare import choose_target, tell_scale
 from tailrace.study.progress import Display
 from tailrace.study.run import result_of
@@ -45,11 +42,9 @@ from tailrace.study.signals import Interrupted, stoppable
 from tailrace.tables.listing import Listing
 
 NOTHING_KEPT = "no results were written"
+RUNS_KEPT = "finished runs are kept, and need not be run again"
 
 _RANK_DIGITS = 9
-
-_SEED = re.compile(r"(?<=\bseed[ =])[0-9]{1,19}")
-"""The seed of a run, in the text of its failure."""
 
 _COMMON = "common"
 """The preset of all schemes."""
@@ -158,6 +153,7 @@ def run_several(
     values: Mapping[str, Any] | None = None,
     scale: str | None = None,
     workers: int = 1,
+    again: bool = False,
 ) -> None:
     """Compare schemes, without faults and then with those of `base`; write their folder, and show the table.
 
@@ -167,7 +163,8 @@ def run_several(
         output: where results go.
         values: keys of the experiment.
         scale: a size that the file knows.
-        workers: processes that run in virtual time at once; with one, every run is made anew.
+        workers: processes that run in virtual time at once.
+        again: whether what an earlier call has finished is run again, too.
 
     Raises:
         SpecError: specs that do not fit together, or a target that cannot do what they say.
@@ -177,8 +174,7 @@ def run_several(
     output.check()
     draw_alone()
     display = Display(sys.stderr)
-    kept = "what is finished is kept, and need not be run again" if workers > 1 else NOTHING_KEPT
-    with interruptible(kept):
+    with interruptible(RUNS_KEPT):
         done = api.compare(
             base,
             schemes,
@@ -186,6 +182,7 @@ def run_several(
             out=output.folder,
             pcap=output.pcap,
             workers=workers,
+            again=again,
             progress=sys.stderr,
             **(values or {}),
         )
@@ -203,19 +200,19 @@ def run_seeds(experiment: Experiment, output: ResultOutput) -> None:
     output.check()
     draw_alone()
     display = Display(sys.stderr)
-    with interruptible():
+    with interruptible(RUNS_KEPT):
         done = api.repeat(experiment, out=output.folder, pcap=output.pcap, progress=sys.stderr)
     _end(done, output, display)
 
 
-def _end(done: Comparison, output: ResultOutput, display: Display, ran: str = "") -> None:
+def _end(done: Results, output: ResultOutput, display: Display, ran: str = "") -> None:
     """Shows what came of runs, and judges it; `ran` is the file or preset that was compared."""
     output.show(done.table, to_json(done.document))
     _say_where(output.folder, done, display, ran)
-    _judge(done.results, list(map(str, done.failed)), display)
+    _judge(done.results, done.failed, display)
 
 
-def _say_where(folder: Path, done: Comparison, display: Display, ran: str) -> None:
+def _say_where(folder: Path, done: Results, display: Display, ran: str) -> None:
     """Where the figure and everything else is, and what to try next."""
     if not done.results:
         display.say(f"results: {folder}")
@@ -223,7 +220,7 @@ def _say_where(folder: Path, done: Comparison, display: Display, ran: str) -> No
     # after `make run` the command is on nobody's path
     beside = Path(sys.executable).parent / PROGRAM
     name = PROGRAM if shutil.which(PROGRAM) or not beside.exists() else str(_shown(beside))
-    figure = files_of(folder, COMPARISON)[-1]
+    figure = files_of(folder, FIGURE)[-1]
     if figure.exists():
         display.say(f"figure: {figure}")
     display.say(f"results: {folder}")
@@ -264,7 +261,7 @@ def run_sweep(
     """
     output.check(*axes)
     display = Display(sys.stderr)
-    with interruptible("what is finished is kept, and need not be run again"):
+    with interruptible(RUNS_KEPT):
         done = api.sweep(
             base,
             axes,
@@ -307,6 +304,7 @@ def open_prompt(experiment: Experiment, output: ResultOutput) -> None:
             sys.stdout.flush()
             with staged(output.folder) as folder:
                 write_result(result, folder)
+            clear(output.folder)
             display.say(f"results: {output.folder}")
             for text in result.problems:
                 display.warn(text)
@@ -332,18 +330,7 @@ def _judge(results: Sequence[Result], failures: Sequence[str], display: Display)
     if overloaded:
         display.say(f"a larger --time-scale than {max(overloaded):g} gives the machine more time")
     if failed:
-        raise RunError("; ".join(_by_reason(failed)))
-
-
-def _by_reason(failures: Sequence[str]) -> Iterator[str]:
-    """Failures, of which those that differ in their seed alone are one, with all these seeds."""
-    alike: dict[tuple[str, str], list[int]] = {}
-    for failure in failures:
-        match = _SEED.search(failure)
-        before, after = (failure, "") if match is None else (failure[: match.start()], failure[match.end() :])
-        alike.setdefault((before, after), []).extend([] if match is None else [int(match[0])])
-    for (before, after), seeds in alike.items():
-        yield f"{before}{seeds_text(seeds) if seeds else ''}{after}"
+        raise RunError("; ".join(dict.fromkeys(failed)))
 
 
 @contextmanager

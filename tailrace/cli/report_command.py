@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from tailrace.cli.experiment_options import PAGE
@@ -11,15 +12,21 @@ from tailrace.report.page import render
 from tailrace.results.staging import replace_file
 from tailrace.spec import SpecError
 from tailrace.spec.atomic import write_file
+from tailrace.study.progress import Display
 
 
 def write_report(folder: Path, out: Path | None, title: str | None) -> Path:
     """Make the page of a folder of results; returns its file, FOLDER/report.html unless `out` says another.
 
+    A file that is not what was written is reported, and the page has the rest.
+
     Raises:
-        SpecError: there are no results, or they are not what was written, or the page cannot be written.
+        SpecError: there are no results, or the page cannot be written.
     """
-    page = render(collect(folder), title or f"Results in {folder}")
+    collected = collect(folder)
+    for problem in collected.problems:
+        Display(sys.stderr).warn(problem)
+    page = render(collected, title or f"Results in {folder}")
     # names of files need not be text
     content = page.encode(errors="backslashreplace")
     path = folder / PAGE if out is None else out

@@ -43,7 +43,7 @@ def sweep(
 ) -> None:
     """Run an experiment once for every combination of the values of --set, which may be repeated.
 
-    A folder of OUT for each run, OUT/sweep.json and a table. What an earlier call has finished is not run
+    A folder of OUT for each run, OUT/results.json and a table. What an earlier call has finished is not run
     again. With --seed 1..10 the table has means over the seeds, with --set seed=1..10 a row for each. With
     --store each run also becomes a line there, for `tailrace results`.
 

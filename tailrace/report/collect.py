@@ -1,63 +1,74 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lies below a folder of results: single runs, comparisons, sweeps, figures of papers."""
+"""What lies below a folder of results: single runs, results of grids, figures of papers."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from tailrace.papers.document import RESULT, Document, read_document
 from tailrace.papers.grid import RUNS
-from tailrace.results.comparison import COMPARISON
-from tailrace.results.result import SUMMARY, Result, open_result
+from tailrace.results.estimates import CASE, SCHEME
+from tailrace.results.result import SUMMARY, open_result
+from tailrace.results.results import RESULTS, SEED, Results, Run, Setting, open_results
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
 from tailrace.spec.limits import refuse_above
-from tailrace.study.compare import open_comparison
-from tailrace.study.sweep import SWEEP, open_sweep
 
 MOST_FOLDERS = 1 << 18
 """That are looked through for results."""
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Runs that belong together, in their order; `folder` as the user named it, `command` runs them again."""
+class Study:
+    """Runs that belong together; `folder` as the user named it."""
 
-    kind: str
     folder: Path
-    results: tuple[Result, ...]
-    failed: tuple[str, ...] = ()
-    command: str = ""
-    notes: tuple[str, ...] = ()
+    results: Results
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """All that a report is about; documents with their files."""
+class Collected:
+    """All that a report is about; documents with their files, and what cannot be read."""
 
-    groups: tuple[Group, ...]
+    studies: tuple[Study, ...]
     documents: tuple[tuple[Path, Document], ...]
+    problems: tuple[str, ...] = ()
 
 
-def collect(folder: Path) -> Found:
-    """Everything below a folder.
+def collect(folder: Path) -> Collected:
+    """Everything below a folder. A file that is not what its name says is a problem, and the rest is there.
 
     Raises:
-        SpecError: there is nothing.
-        FileError: a file is not what its name says.
+        SpecError: there is nothing that can be read.
+        FileError: nothing can be read because of one file.
     """
     if not folder.is_dir():
         raise SpecError(f"{folder}: not a folder")
+    studies: list[Study] = []
+    documents: list[tuple[Path, Document]] = []
+    errors: list[FileError] = []
     folders = _walk(folder)
-    groups = tuple(_groups(folders))
-    files = [below / RESULT for below in folders if (below / RESULT).exists()]
-    documents = [(file, read_document(file)) for file in files]
-    if not groups and not documents:
+    for place in _studies(folders):
+        try:
+            studies.append(_study(place))
+        except FileError as error:
+            errors.append(error)
+    for place in folders:
+        file = place / RESULT
+        if file.exists():
+            try:
+                documents.append((file, read_document(file)))
+            except FileError as error:
+                errors.append(error)
+    if not studies and not documents:
+        if errors:
+            raise errors[0]
         raise SpecError(f"{folder}: no results; expected what tailrace run, compare, sweep or paper writes")
-    return Found(groups, tuple(sorted(documents, key=lambda found: _place(found[1]))))
+    documents.sort(key=lambda entry: _place(entry[1]))
+    return Collected(tuple(studies), tuple(documents), tuple(map(str, errors)))
 
 
 def _place(document: Document) -> tuple[str, str, str, int]:
@@ -89,9 +100,9 @@ def _walk(folder: Path) -> list[Path]:
     return found
 
 
-def _groups(folders: Sequence[Path]) -> Iterator[Group]:
-    """The runs of folders; those within a comparison or a sweep belong to it, and the runs of papers are told
-    by their figures.
+def _studies(folders: Sequence[Path]) -> Iterator[Path]:
+    """The folders of studies and of single runs; those within a study belong to it, and the runs of papers to
+    their figures.
     """
     done: Path | None = None
     for folder in folders:
@@ -100,33 +111,16 @@ def _groups(folders: Sequence[Path]) -> Iterator[Group]:
         done = None
         if folder != folders[0] and (folder.name == RUNS.name or folder.name.startswith(".")):
             done = folder
-            continue
-        for group in _group(folder):
+        elif (folder / RESULTS).exists() or (folder / SUMMARY).exists():
             done = folder
-            yield group
+            yield folder
 
 
-def _group(folder: Path) -> Iterator[Group]:
-    """The runs that a folder itself is about, if it is about any."""
-    if (folder / COMPARISON).exists():
-        yield _comparison(folder)
-    elif (folder / SWEEP).exists():
-        yield _sweep(folder)
-    elif (folder / SUMMARY).exists():
-        yield Group("run", folder, (open_result(folder),))
-
-
-def _comparison(folder: Path) -> Group:
-    found = open_comparison(folder)
-    failed, left_out = tuple(map(str, found.failed)), tuple(map(str, found.left_out))
-    return Group("comparison", folder, found.results, failed, found.command, left_out)
-
-
-def _sweep(folder: Path) -> Group:
-    found = open_sweep(folder)
-    kept = [key for key in found.axes if not (found.over_seeds and key == "seed")]
-    results = tuple(
-        replace(result, case="sweep", label=", ".join(f"{key}={settings[key]}" for key in kept))
-        for settings, result in found.found
-    )
-    return Group("sweep", folder, results, found.failed, found.command)
+def _study(folder: Path) -> Study:
+    """The results in a folder; a single run is a grid of one."""
+    if (folder / RESULTS).exists():
+        return Study(folder, open_results(folder))
+    result = open_result(folder)
+    settings: dict[str, Setting] = {CASE: result.case, SCHEME: result.label, SEED: result.summary.seed}
+    axes = {key: (value,) for key, value in settings.items()}
+    return Study(folder, Results(axes, (Run(settings, "", result),)))

@@ -22,7 +22,7 @@ from tailrace.experiments.faults.parse import parse_fault
 from tailrace.papers.claims.claims import Tally, headline, others, tally
 from tailrace.papers.claims.kinds import FAIR, GOOD, NOT_MEASURED
 from tailrace.papers.document import Document
-from tailrace.report.collect import Found, Group
+from tailrace.report.collect import Collected, Study
 from tailrace.report.figures.plot import inline_svg
 from tailrace.report.map import topology_figure
 from tailrace.report.network_figures import (
@@ -41,11 +41,10 @@ from tailrace.report.run_figures import (
     queue_figure,
     slowdown_figure,
 )
-from tailrace.results.estimates import comparison_groups
 from tailrace.results.metrics import metric
 from tailrace.results.result import Result
+from tailrace.results.results import Results
 from tailrace.results.summary import Summary
-from tailrace.results.table import make_table
 from tailrace.results.units import UNITS
 from tailrace.sim.link_faults import LinkDown, LinkSlow
 from tailrace.spec import SpecError
@@ -98,7 +97,7 @@ class PaperView:
     pictures: tuple[Picture, ...]
 
 
-def render(found: Found, title: str) -> str:
+def render(collected: Collected, title: str) -> str:
     """The whole page.
 
     Raises:
@@ -115,17 +114,17 @@ def render(found: Found, title: str) -> str:
         undefined=StrictUndefined,
     )
     papers, groups = [], []
-    for file, document in found.documents:
+    for file, document in collected.documents:
         with _told(file):
             papers.append(_paper(document, numbers))
-    for group in found.groups:
-        with _told(group.folder):
-            groups.append(_group(group, numbers))
+    for study in collected.studies:
+        with _told(study.folder):
+            groups.append(_group(study, numbers))
     return environment.get_template(_TEMPLATE).render(
         title=title,
         papers=papers,
         groups=groups,
-        tallies=_tallies([document for _, document in found.documents]),
+        tallies=_tallies([document for _, document in collected.documents]),
         badge=_badge,
         machine=machine(),
         version=installed_version() or "not installed",
@@ -221,16 +220,16 @@ def _paper(document: Document, numbers: Iterator[int]) -> PaperView:
 # ---- runs ----
 
 
-def _group(group: Group, numbers: Iterator[int]) -> GroupView:
-    results = group.results
+def _group(study: Study, numbers: Iterator[int]) -> GroupView:
+    results = study.results.results
     figures: list[tuple[Figure | None, str]] = []
     facts, command = {}, ""
-    table = make_table(comparison_groups(results))
+    table = study.results.table
     misfits = [misfit(result) for result in results]
     columns = texts_of(table) if results else []
     if results:
         fitting = [result for result, problem in zip(results, misfits, strict=True) if not problem]
-        facts, command = _facts(results), _command(group)
+        facts, command = _facts(results), _command(study.results)
         figures = [
             (completion_figure(results), "Flow completion times"),
             (
@@ -242,9 +241,9 @@ def _group(group: Group, numbers: Iterator[int]) -> GroupView:
             (imbalance_figure(fitting), "Imbalance of a switch's uplinks in an interval between samples"),
             (queue_cdf_figure(fitting), "Queues, over all ports that sent, and all samples"),
         ]
-        for own in comparison_groups(results):
-            result = own.results[0]
-            of_seed = f", seed {result.summary.seed}" if len(own.results) > 1 else ""
+        for group in study.results.groups:
+            result = group.results[0]
+            of_seed = f", seed {result.summary.seed}" if len(group.results) > 1 else ""
             name = f"{result.case}, {result.label}{of_seed}"
             figures.append((queue_figure(result), f"The longest queues: {name}"))
             figures.append((path_figure(result), f"Paths of watched flows: {name}"))
@@ -254,18 +253,17 @@ def _group(group: Group, numbers: Iterator[int]) -> GroupView:
             figures.append((_map(fitting), f"The network: {fitting[0].summary.topology}"))
     return GroupView(
         anchor=f"runs-{next(numbers)}",
-        title=f"{group.kind.capitalize()}: {group.folder}",
+        title=f"Results: {study.folder}",
         facts=facts,
         command=command,
         head=tuple(one.title for one in columns),
         rows=tuple(zip(*map(_cells, columns), strict=True)),
         notes=(
             *table.caption,
-            *group.notes,
             *(f"no figures of the network: {each}" for each in dict.fromkeys(misfits) if each),
         ),
         pictures=_pictures(figures, numbers),
-        failed=group.failed,
+        failed=study.results.failed,
     )
 
 
@@ -312,10 +310,10 @@ def _quoted(command: str) -> str:
     return printable(shlex.join(words)) if words[:1] == ["tailrace"] else ""
 
 
-def _command(group: Group) -> str:
+def _command(results: Results) -> str:
     """A command that runs the same again; where no single one can say it, one for each run."""
-    runs = (checked(f"{PROGRAM} {RUN} {result.summary.words}") for result in group.results)
-    return checked(group.command) or "\n".join(dict.fromkeys(filter(None, runs)))
+    runs = (checked(f"{PROGRAM} {RUN} {result.summary.words}") for result in results.results)
+    return checked(results.command) or "\n".join(dict.fromkeys(filter(None, runs)))
 
 
 def _faulty(summary: Summary, topology: Topology) -> Iterator[frozenset[str]]:

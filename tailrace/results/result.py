@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -13,11 +14,11 @@ from msgspec import UnsetType
 from tailrace.experiments.plan.spec_list import case_name, labels
 from tailrace.hosts.measured import Gaps
 from tailrace.p4rt.events import Event
-from tailrace.results.events import read_events, write_events
-from tailrace.results.gaps import read_gaps, write_gaps
-from tailrace.results.rows import FlowRow, flow_table, read_rows, write_rows
+from tailrace.results.events import EVENTS, read_events, write_events
+from tailrace.results.gaps import GAPS, read_gaps, write_gaps
+from tailrace.results.rows import FlowRow, flow_table, measured_rows, read_rows, write_rows
 from tailrace.results.summary import FORMAT, Summary
-from tailrace.results.timelines import PATHS, read_timelines, write_timelines
+from tailrace.results.timelines import PATHS, QUEUES, read_timelines, write_timelines
 from tailrace.sim.pfc import waits
 from tailrace.sim.timelines import NO_TIMELINES, Timelines
 from tailrace.spec.errors import FileError
@@ -31,6 +32,8 @@ T = TypeVar("T")
 
 SUMMARY = "summary.json"
 FLOWS = "flows.parquet"
+RUN_FILES = (SUMMARY, FLOWS, QUEUES, PATHS, EVENTS, GAPS)
+"""All that a run may have in its folder."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -87,6 +90,11 @@ class Result:
         fct = f", FCT mean {format_time(round(times.mean))}, p99 {format_time(times.p99)}" if times else ""
         flows = f"{self.summary.completed} of {self.summary.flows} flows"
         return f"<Result {self.case}, {self.label}: {flows}{fct}>"
+
+
+def max_fct_ns(results: Sequence[Result]) -> int:
+    """The longest completion time of all measured flows that finished; 0 where none did."""
+    return max((row.fct_ns or 0 for result in results for row in measured_rows(result.rows)), default=0)
 
 
 def to_json(document: msgspec.Struct) -> str:

@@ -47,7 +47,7 @@ NOT_LOADED: Mapping[str, str] = {
     "experiments/plan/experiment_file.py": "reads words, which the key has by themselves",
     "experiments/presets": "words, which the key has by themselves",
     "report": "shows results",
-    "results/comparison.py": "puts results beside each other",
+    "results/results.py": "puts results beside each other",
     "results/table.py": "shows results",
     "study/command.py": "prints command lines",
     "study/compare.py": "puts results beside each other",

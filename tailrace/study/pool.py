@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.results.result import Result
-from tailrace.results.staging import check_place, refuse_links
+from tailrace.results.staging import check_place, refuse_links, staged
 from tailrace.sim.errors import RunError
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
@@ -32,6 +32,9 @@ NO_WORKER_S = 60.0
 
 LOOK_S = 1.0
 """How often it is looked for workers while nothing ends."""
+
+PCAP = "pcap"
+"""The folder of captures, within that of the results."""
 
 MOST_WORKERS = 1024
 """Processes of this machine at a time."""
@@ -59,6 +62,7 @@ def run_all(
     display: Display,
     *,
     again: bool = False,
+    pcap: bool = False,
     settled: Settled | None = None,
 ) -> Ends:
     """Run every task whose result is not below `root` yet, and write the results there.
@@ -69,11 +73,16 @@ def run_all(
         where: who runs them.
         display: shows how far they are.
         again: also run what was finished before.
+        pcap: capture every link, to PCAP below `root`; with one worker only.
         settled: is told each result, also one that is there already.
 
     Raises:
         SpecError: the cluster cannot be reached, or a result cannot be written.
     """
+    if pcap and root is None:
+        raise SpecError("pcap: captures need a folder: out")
+    if pcap and (where.workers > 1 or where.cluster is not None):
+        raise SpecError("--pcap: links are captured with one worker only")
     ends: Ends = {}
     waiting: dict[str, Task] = {}
     folders: dict[str, dict[Path, Task]] = {}
@@ -95,7 +104,8 @@ def run_all(
         display.warn(f"a result that cannot be used is run again: {damaged[0]}{others}")
     if ends:
         display.say(f"{len(ends)} of {len(ends) + len(waiting)} results were there already")
-    for task, end in _ends(tuple(waiting.values()), where, display):
+    captures = root / PCAP if pcap and root is not None else None
+    for task, end in _ends(tuple(waiting.values()), where, display, captures):
         if isinstance(end, Result):
             if root is not None:
                 for same in folders[task.key].values():
@@ -103,19 +113,26 @@ def run_all(
             if settled is not None:
                 settled(task, end)
         else:
-            display.warn(f"{task.label}: {end.reason}")
+            display.warn(f"{task.name}: {end.reason}")
         ends[task.key] = end
     return ends
 
 
-def _ends(tasks: Sequence[Task], where: Where, display: Display) -> Iterator[tuple[Task, Result | Failed]]:
+def _ends(
+    tasks: Sequence[Task], where: Where, display: Display, captures: Path | None = None
+) -> Iterator[tuple[Task, Result | Failed]]:
     """Each task with what became of it, as they end."""
     if not tasks:
         return
     if where.cluster is None and where.workers == 1:
         for number, task in enumerate(tasks, start=1):
-            with display.run(f"{number}/{len(tasks)} {task.label}") as report:
-                yield task, guarded(task, report)
+            with display.run(f"{number}/{len(tasks)} {task.name}") as report:
+                if captures is None:
+                    yield task, guarded(task, report)
+                    continue
+                with staged(captures / task.out) as folder:
+                    end = guarded(task, report, folder)
+                yield task, end
         return
     if where.workers > MOST_WORKERS:
         raise SpecError(f"--workers: expected at most {MOST_WORKERS}, found {where.workers}")
@@ -128,13 +145,13 @@ def _ends(tasks: Sequence[Task], where: Where, display: Display) -> Iterator[tup
     )
     with display.count("runs", len(tasks)) as done:
         for task, end in ends:
-            done(task.label)
+            done(task.name)
             yield task, end
 
 
-def guarded(task: Task, *report: Any) -> Result | Failed:
+def guarded(task: Task, *arguments: Any) -> Result | Failed:
     """The task's result, or why there is none, as a value that any process can hand back."""
-    return attempt(lambda: run_task(task, *report))
+    return attempt(lambda: run_task(task, *arguments))
 
 
 # ---- a Dask cluster ----

@@ -43,7 +43,7 @@ def in_processes(tasks: Sequence[Task], workers: int, run: Run, warn: Callable[[
     while waiting:
         died = yield from _in_pool(waiting, workers, run)
         if died:
-            warn(f"{DIED.reason}; run again: {', '.join(task.label for task in died)}")
+            warn(f"{DIED.reason}; run again: {', '.join(task.name for task in died)}")
         for task in died:
             if (yield from _in_pool(deque([task]), 1, run)):
                 yield task, DIED

@@ -2,8 +2,8 @@
 """Sweeps: one experiment at every combination of some keys' values.
 
 seed=1..5                                  whole numbers from 1 to 5
-scheme=ecmp,flowcut:variant=nic,rtt=3      words; a piece key=value belongs to the words before it
-scheme.rtt=2,3,4                           an option of the words, which keep the others
+scheme=ecmp,flowcut:variant=nic,rtt=3      specs; a piece key=value belongs to the spec before it
+scheme.rtt=2,3,4                           an option of the spec, which keeps the others
 fault=none,link-slow:fraction=0.01,factor=0.1
 """
 
@@ -13,36 +13,24 @@ import hashlib
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import msgspec
-from msgspec import UNSET, UnsetType
+from typing import Any
 
 from tailrace.experiments.plan import defaults
 from tailrace.experiments.plan.experiment import KEYS, Experiment, Settings, of_settings
 from tailrace.experiments.plan.seeds import number_range
-from tailrace.experiments.plan.spec_list import case_name, slug, split_specs
+from tailrace.experiments.plan.spec_list import slug, split_specs
 from tailrace.p4rt.errors import ControllerError
-from tailrace.results.comparison import all_flows, within
-from tailrace.results.estimates import Group
-from tailrace.results.result import Result, read_result, read_struct
-from tailrace.results.summary import Summary
-from tailrace.results.table import make_table, markdown
+from tailrace.results.results import SEED, Run, Setting, label_of, run_name, setting
 from tailrace.spec import Error, SpecError, parse
 from tailrace.spec.limits import refuse_above
 from tailrace.spec.schema import KeyProblemError, convert, given
 from tailrace.spec.suggest import expected
+from tailrace.study.command import sweep_command
+from tailrace.study.grid import Grid
 from tailrace.study.task import Task, make_task
-
-if TYPE_CHECKING:
-    from arro3.core import Table
-
-    from tailrace.tables.listing import Listing
-
-SWEEP = "sweep.json"
 
 _WITH_OPTIONS = ("scheme", "topology", "workload")
 _MOST = 100_000
@@ -60,134 +48,6 @@ class Axis:
 
     key: str
     values: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One combination: the value of each axis, and the task."""
-
-    settings: dict[str, str]
-    task: Task
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """What came of one combination.
-
-    settings: the value of each axis, as text
-    folder: of the result, below that of the sweep
-    result: None where the run failed
-    failed: why it did
-    """
-
-    settings: dict[str, str]
-    folder: str
-    result: Result | None
-    failed: str = ""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Sweep:
-    """What came of one experiment at every combination of some keys' values.
-
-    axes: the values of each key, as text
-    points: the combinations, the last axis fastest; each has `settings`, the value of each axis, `result`,
-    which is None where the run failed, `failed`, why it did, and `folder`
-    over_seeds: the last axis is the seed, and the table has the means over it
-    command: a command line that runs it again; empty where none can say it
-    """
-
-    axes: dict[str, tuple[str, ...]]
-    points: tuple[Ended, ...]
-    over_seeds: bool = False
-    command: str = ""
-
-    @property
-    def found(self) -> tuple[tuple[dict[str, str], Result], ...]:
-        """The combinations that came to their end: the value of each axis, as text, and the result."""
-        return tuple((point.settings, point.result) for point in self.points if point.result is not None)
-
-    @property
-    def results(self) -> tuple[Result, ...]:
-        """The results of the combinations that came to their end."""
-        return tuple(result for _, result in self.found)
-
-    @property
-    def failed(self) -> tuple[str, ...]:
-        """The combinations that did not, and why."""
-        return tuple(f"{label_of(point.settings)}: {point.failed}" for point in self.points if point.failed)
-
-    @property
-    def complete(self) -> bool:
-        """Whether every run came to its end, and every flow in it."""
-        return not self.failed and all(result.complete for result in self.results)
-
-    @property
-    def flows(self) -> Table:
-        """The flows of all runs in one Arrow table: Result.flows after a column of text for each axis."""
-        return all_flows(self.found)
-
-    @property
-    def document(self) -> SweepDocument:
-        """What sweep.json holds."""
-        entries = [
-            PointResult(point.settings, point.folder, failed=point.failed)
-            if point.result is None
-            else PointResult(point.settings, point.folder, summary=point.result.summary)
-            for point in self.points
-        ]
-        return SweepDocument(self.axes, tuple(entries), self.over_seeds, self.command)
-
-    @property
-    def table(self) -> Listing:
-        """What `tailrace sweep` shows."""
-        points: dict[tuple[tuple[str, str], ...], list[Result]] = {}
-        for settings, result in self.found:
-            point = tuple(settings.items())[: -1 if self.over_seeds else None]
-            points.setdefault(point, []).append(result)
-        return make_table(
-            [Group(dict(point), label_of(dict(point)), tuple(own)) for point, own in points.items()]
-        )
-
-    def markdown(self) -> str:
-        """The table of `tailrace sweep`, in Markdown; empty where no run came to its end."""
-        return markdown(self.table) if self.found else ""
-
-    def _repr_markdown_(self) -> str:
-        """How a notebook shows it."""
-        return self.markdown()
-
-    def __repr__(self) -> str:
-        """One line: what was varied, and how many runs."""
-        failed = f", {len(self.failed)} failed" if self.failed else ""
-        return f"<Sweep of {', '.join(self.axes)}: {len(self.results)} runs{failed}>"
-
-
-class PointResult(msgspec.Struct, frozen=True):
-    """A point within sweep.json: its summary, or why there is none."""
-
-    settings: dict[str, str]
-    folder: str
-    summary: Summary | UnsetType = UNSET
-    failed: str | UnsetType = UNSET
-
-
-class SweepDocument(msgspec.Struct, frozen=True):
-    """sweep.json: what was varied, and a point for every combination, the last axis fastest.
-
-    `over_seeds`: that axis is the seed, over which there are means. `command` runs it again.
-    """
-
-    axes: dict[str, tuple[str, ...]]
-    points: tuple[PointResult, ...]
-    over_seeds: bool = False
-    command: str = ""
-
-    def __post_init__(self) -> None:
-        """Raises ValueError where a point is at no value of an axis."""
-        for point in self.points:
-            if missing := sorted(self.axes.keys() - point.settings.keys()):
-                raise ValueError(f"the point in {point.folder} has no value of {missing[0]}")
 
 
 def parse_axis(text: str) -> Axis:
@@ -248,16 +108,16 @@ def _range(text: str) -> Sequence[str]:
     return [str(number) for number in range(first, last + 1)]
 
 
-def points(
-    base: Experiment, axes: Sequence[Axis], target: str, refused: list[Ended] | None = None
-) -> list[Point]:
+def sweep_grid(base: Experiment, axes: Sequence[Axis], target: str) -> Grid:
     """Every combination of the axes' values, the last axis fastest.
+
+    With several seeds, and no axis `seed`, each combination runs with every seed. A combination that cannot
+    run on its network is a failed run.
 
     Args:
         base: what no axis changes.
         axes: at least one, of different keys.
         target: bmv2, native or virtual.
-        refused: is given the combinations that cannot run on their network.
 
     Raises:
         SpecError: a key twice, a value that a key does not take, or no combination can run.
@@ -267,24 +127,37 @@ def points(
     for name in names:
         if names.count(name) > 1:
             raise SpecError(f"--set {name}: given twice")
+    command = sweep_command(base, {axis.key: axis_text(axis) for axis in axes})
+    over_seeds = len(base.seeds) > 1 and SEED not in names
+    if over_seeds:
+        axes = [*axes, make_axis(SEED, map(str, base.seeds))]
     refuse_above("sweep", "runs", math.prod(len(axis.values) for axis in axes), _MOST)
     folders = {axis.key: _folders(axis) for axis in axes}
-    found = []
+    values = {axis.key: dict(zip(axis.values, _settings(axis), strict=True)) for axis in axes}
+    runs: list[tuple[dict[str, Setting], Task | Run]] = []
     errors: list[Error] = []
-    for values in itertools.product(*(axis.values for axis in axes)):
-        settings = dict(zip(names, values, strict=True))
-        experiment = _at(base, settings)
-        folder = Path(*(folders[key][value] for key, value in settings.items()))
+    for texts in itertools.product(*(axis.values for axis in axes)):
+        point = {axis.key: text for axis, text in zip(axes, texts, strict=True)}
+        settings = {key: values[key][text] for key, text in point.items()}
+        folder = Path(*(folders[key][text] for key, text in point.items()))
+        experiment = _at(base, point)
         try:
-            task = make_task(experiment, target, label=label_of(settings), out=folder)
-            found.append(Point(settings, task))
+            label = label_of(settings)
+            task = make_task(experiment, target, label=label, out=folder, name=run_name(settings))
+            runs.append((settings, task))
         except (SpecError, ControllerError) as error:
             errors.append(error)
-            if refused is not None:
-                refused.append(Ended(settings, str(folder), None, str(error)))
-    if errors and (refused is None or not found):
+            runs.append((settings, Run(settings, str(folder), None, str(error))))
+    if len(errors) == len(runs):
         raise errors[0]
-    return found
+    axis_values = {key: tuple(own.values()) for key, own in values.items()}
+    return Grid(axis_values, tuple(runs), over_seeds=over_seeds, command=command)
+
+
+def _settings(axis: Axis) -> list[Setting]:
+    """The values of an axis as results have them: numbers where all are."""
+    numbers = [setting(text) for text in axis.values]
+    return list(axis.values) if any(isinstance(value, str) for value in numbers) else numbers
 
 
 def axis_text(axis: Axis) -> str | None:
@@ -305,11 +178,6 @@ def _folders(axis: Axis) -> dict[str, str]:
             digits = hashlib.sha256(value.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]
             found[value] = f"{name[: _MOST_NAME - _DIGITS - 1]}-{digits}"
     return found
-
-
-def label_of(settings: Mapping[str, str]) -> str:
-    """What tells a combination apart."""
-    return ",".join(f"{key}={value}" for key, value in settings.items())
 
 
 def _at(base: Experiment, settings: dict[str, str]) -> Experiment:
@@ -339,22 +207,3 @@ def _words(base: Experiment, name: str) -> str:
     if name == "workload":
         return base.workload or defaults.workload(base.target)
     return base.scheme if name == "scheme" else base.topology
-
-
-def open_sweep(folder: str | Path) -> Sweep:
-    """What `tailrace sweep` left in a folder.
-
-    Raises:
-        FileError: a file is missing, or is not what was written.
-    """
-    path = Path(folder) / SWEEP
-    found = read_struct(path, SweepDocument)
-    points = []
-    for number, point in enumerate(found.points):
-        result = None
-        if not isinstance(point.summary, UnsetType):
-            label = label_of(point.settings)
-            place = within(path, f"points[{number}].folder", point.folder)
-            result = read_result(place, case=case_name(point.summary.faults), label=label)
-        points.append(Ended(point.settings, point.folder, result, point.failed or ""))
-    return Sweep(found.axes, tuple(points), found.over_seeds, found.command)

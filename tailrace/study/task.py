@@ -35,7 +35,7 @@ from tailrace.sim.run import VirtualBackend
 from tailrace.spec import Error, SpecError, plugins
 from tailrace.spec.errors import FileError
 from tailrace.spec.files import read_bytes
-from tailrace.study.code_hash import code_sha256
+from tailrace.study.code_hash import code_sha256, sources_sha256
 from tailrace.study.run import run
 from tailrace.topology import Topology
 
@@ -58,13 +58,14 @@ class Task:
     """An experiment to run, for `make_task` has checked it.
 
     `experiment.target` is never auto. `key` is the hash, `label` what a table calls the scheme, `out` the
-    folder for the result, relative to wherever the results of all tasks go.
+    folder for the result, relative to wherever the results of all tasks go, `name` what progress calls it.
     """
 
     experiment: Experiment
     label: str
     out: Path
     key: str
+    name: str
 
     def __reduce__(self) -> tuple[object, ...]:
         # in another process its parts may be of plug-ins, which must be loaded before
@@ -89,15 +90,15 @@ class Failed:
     bad_input: bool = False
 
 
-def make_task(experiment: Experiment, target: str, *, label: str, out: Path) -> Task:
-    """The task of an experiment on a target (bmv2, native or virtual).
+def make_task(experiment: Experiment, target: str, *, label: str, out: Path, name: str = "") -> Task:
+    """The task of an experiment on a target (bmv2, native or virtual); `name` is the label without one.
 
     Raises:
         SpecError: words that cannot be used.
         ControllerError: the scheme's program is not there.
     """
     experiment = structs.replace(experiment, target=target)
-    return Task(experiment, label, out, key_of(experiment))
+    return Task(experiment, label, out, key_of(experiment), name or label)
 
 
 def key_of(experiment: Experiment) -> str:
@@ -107,7 +108,8 @@ def key_of(experiment: Experiment) -> str:
         SpecError: a file that words name cannot be read, or the network is none for the scheme.
         ControllerError: the scheme's program is not there.
     """
-    parts = run_id(words_of(experiment), files_of(experiment)), code_of(experiment)
+    # the names of stored runs take the frozen hash; what a folder has must be of the present code
+    parts = run_id(words_of(experiment), files_of(experiment)), code_of(experiment), sources_sha256()
     return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
@@ -180,8 +182,8 @@ def _nothing(_progress: Progress) -> None:
     """Progress that nobody looks at."""
 
 
-def run_task(task: Task, report: Report = _nothing) -> Result:
-    """Run a task to its end, in this process; nothing is written.
+def run_task(task: Task, report: Report = _nothing, pcap_dir: Path | None = None) -> Result:
+    """Run a task to its end, in this process; nothing is written but captures, with a folder for them.
 
     Raises:
         SpecError: words that do not fit together, or a target that cannot do what they say.
@@ -192,7 +194,8 @@ def run_task(task: Task, report: Report = _nothing) -> Result:
             "another version of Tailrace, of its programs or of a file than where the task was made"
         )
     planned = plan(task.experiment, task.experiment.target)
-    result = run(planned, backend_of(task.experiment.target), report, label=task.label)
+    backend = backend_of(task.experiment.target)
+    result = run(planned, backend, report, label=task.label, pcap_dir=pcap_dir)
     return replace(result, summary=msgspec.structs.replace(result.summary, task=task.key))
 
 

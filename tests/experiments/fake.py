@@ -3,12 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
+import pytest
+
+from tailrace.experiments.plan.experiment import Experiment
 from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
+from tailrace.results.results import Results
 from tailrace.sim.job import Job
 from tailrace.sim.outcome import Outcome, Progress, Report
+from tailrace.study.compare import comparison_grid, plans
+from tailrace.study.grid import run_grid
+from tailrace.study.pool import Where
+from tailrace.study.progress import Display
 
 
 def record(flow: FlowSpec, fct_ns: int | None = 1_000_000, **changes: int) -> FlowRecord:
@@ -41,3 +51,20 @@ class FakeBackend:
         outcome = self.answer(job)
         report(Progress("traffic", len(job.flows), len(job.flows)))
         return outcome
+
+
+def compare_on(
+    backend: FakeBackend,
+    base: Experiment,
+    schemes: Sequence[str],
+    *,
+    target: str = "virtual",
+    folder: Path | None = None,
+    again: bool = False,
+) -> Results:
+    """The comparison of schemes whose runs the backend answers, written into a folder if there is one."""
+    planned = plans(base, schemes, target)
+    grid = comparison_grid(planned, base.seeds, first=planned[0][0])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tailrace.study.task.backend_of", lambda _target: backend)
+        return run_grid(grid, folder, Where(), Display(io.StringIO()), again=again)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +17,7 @@ from tailrace.results.estimates import comparison_groups
 from tailrace.results.table import make_table
 from tailrace.sim.job import Job
 from tailrace.sim.outcome import Outcome
-from tailrace.study.compare import compare, plans, write
-from tailrace.study.progress import Display
-from tests.experiments.fake import FakeBackend, record
+from tests.experiments.fake import FakeBackend, compare_on, record
 
 NETWORK = "leaf-spine:leaves=2,spines=2,hosts=1,rate=10Mbps"
 RATE = "rate: in packets/s, so that a data frame takes as long as one of 1082 bytes, and control frames have no limit"
@@ -67,23 +64,19 @@ def answer(job: Job) -> Outcome:
 def test_under_tables_and_in_the_summary(tmp_path: Path) -> None:
     """Once for all runs, and with the runs where it is not of all."""
     base = make({"scheme": "ecmp", "topology": NETWORK, "target": "native"})
-    done = compare(plans(base, ("ecmp", "letflow"), "native"), FakeBackend(answer), Display(io.StringIO()))
+    done = compare_on(FakeBackend(answer), base, ("ecmp", "letflow"), target="native", folder=tmp_path)
     lines = ("not as asked on native, delay: none", "not as asked on native, rate: another (clean, letflow)")
-    assert make_table(comparison_groups(done.results)).caption[-2:] == lines
-    write(done, tmp_path)
+    assert done.table.caption[-2:] == lines
     summary = json.loads((tmp_path / "clean" / "letflow" / "summary.json").read_text())
     assert summary["not_applied"] == ["delay: none", "rate: another"]
-    assert all(line in (tmp_path / "comparison.md").read_text() for line in lines)
+    assert all(line in (tmp_path / "table.md").read_text() for line in lines)
     plain = [replace(result, summary=done.results[0].summary) for result in done.results]
     assert make_table(comparison_groups(plain)).caption[-1:] == lines[:1]
 
 
 def test_nothing_where_all_is_applied() -> None:
     base = make({"scheme": "ecmp", "topology": NETWORK, "target": "native"})
-    done = compare(
-        plans(base, ("ecmp",), "native"),
-        FakeBackend(lambda job: Outcome(tuple(map(record, job.flows)), wall_s=1.0)),
-        Display(io.StringIO()),
-    )
-    assert not any("not as asked" in line for line in make_table(comparison_groups(done.results)).caption)
+    backend = FakeBackend(lambda job: Outcome(tuple(map(record, job.flows)), wall_s=1.0))
+    done = compare_on(backend, base, ("ecmp",), target="native")
+    assert not any("not as asked" in line for line in done.table.caption)
     assert not done.results[0].summary.not_applied

@@ -28,10 +28,8 @@ from tailrace.sim.errors import RunError
 from tailrace.sim.job import Job
 from tailrace.sim.outcome import Outcome
 from tailrace.spec import SpecError
-from tailrace.spec.errors import FileError
-from tailrace.study.compare import Comparison, compare, open_comparison, plans, write
 from tailrace.study.progress import Display
-from tests.experiments.fake import FakeBackend, record
+from tests.experiments.fake import FakeBackend, compare_on, record
 
 SCHEMES = ("ecmp", "letflow", "flowcut:variant=ingress")
 FCT_MS = {"ecmp": 8, "letflow": 6, "flowcut": 4}
@@ -48,7 +46,9 @@ def answer(job: Job) -> Outcome:
     return Outcome(records, wall_s=1.0)
 
 
-def run_compare(backend_answer=answer, fault: list[str] | None = None, schemes=SCHEMES):
+def run_compare(
+    backend_answer=answer, fault: list[str] | None = None, schemes=SCHEMES, folder: Path | None = None
+):
     base = make(
         {
             "scheme": schemes[0],
@@ -58,11 +58,10 @@ def run_compare(backend_answer=answer, fault: list[str] | None = None, schemes=S
         }
     )
     backend = FakeBackend(backend_answer)
-    return backend, compare(plans(base, schemes, "virtual"), backend, Display(io.StringIO()))
+    return backend, compare_on(backend, base, schemes, folder=folder)
 
 
-def write_and_draw(done: Comparison, folder: Path) -> None:
-    write(done, folder)
+def draw(done: Results, folder: Path) -> None:
     draw_comparison(done.results, folder, Display(io.StringIO()).warn)
 
 
@@ -83,11 +82,17 @@ def test_without_fault_one_case() -> None:
     assert {result.case for result in done.results} == {"clean"}
 
 
+def mean_ratios(done: Results) -> list[float | None]:
+    """Of the mean completion time of each row, to the first scheme."""
+    found = [row.ratios.get("fct_mean_ns") for row in done.document.rows]
+    return [None if ratio is None else ratio.value for ratio in found]
+
+
 def test_ratios_are_within_a_case() -> None:
-    """A p99 is compared with the first scheme's in the same case; unfinished runs have no ratio."""
+    """A scheme is compared with the first one in the same case; unfinished runs have no ratio."""
     _, done = run_compare()
-    ratios = [p99_ratio(result, done.results, "ecmp") for result in done.results]
-    assert ratios == [1, 0.75, 0.5] * 2
+    assert mean_ratios(done) == [1, 0.75, 0.5] * 2
+    assert [row.settings["case"] for row in done.document.rows] == ["clean"] * 3 + ["link-slow"] * 3
 
     def unfinished(job: Job) -> Outcome:
         outcome = answer(job)
@@ -96,7 +101,7 @@ def test_ratios_are_within_a_case() -> None:
         return Outcome((record(job.flows[0], None), *outcome.records[1:]), 1.0)
 
     _, done = run_compare(unfinished)
-    assert [p99_ratio(result, done.results, "ecmp") for result in done.results] == [1, None, 0.5] * 2
+    assert mean_ratios(done) == [1, None, 0.5] * 2
 
 
 def test_a_failed_run_does_not_stop_the_others() -> None:
@@ -109,9 +114,9 @@ def test_a_failed_run_does_not_stop_the_others() -> None:
 
     _, done = run_compare(failing)
     assert len(done.results) == 5
-    [failure] = done.failed
-    assert (failure.case, failure.label, failure.reason) == ("link-slow", "letflow", "the switch died")
-    assert len(comparison(done.results, "ecmp", done.failed).runs) == 5
+    assert done.failed == ("link-slow letflow: the switch died",)
+    assert [run.failed for run in done.document.runs if run.failed] == ["the switch died"]
+    assert len(done.document.runs) == 6
 
 
 def test_bad_words_stop_everything_at_once() -> None:
@@ -153,16 +158,15 @@ def test_table_marks_what_cannot_be_trusted() -> None:
 
 
 def test_files(tmp_path: Path) -> None:
-    """A folder a run, comparison.json with ratios, the figure as SVG and PNG."""
-    _, done = run_compare()
-    write_and_draw(done, tmp_path)
+    """A folder a run, results.json, a row a run as Parquet, the table, the figure as SVG and PNG."""
+    _, done = run_compare(folder=tmp_path)
+    draw(done, tmp_path)
     names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     runs = {f"{case}/{label}" for case in ("clean", "link-slow") for label in map(folder_name, SCHEMES)}
     assert names == {f"{run}/{file}" for run in runs for file in ("summary.json", "flows.parquet")} | {
-        "comparison.json", "comparison.md", "comparison.svg", "comparison.png",
+        "results.json", "runs.parquet", "table.md", "figure.svg", "figure.png",
     }  # fmt: skip
-    document = json.loads((tmp_path / "comparison.json").read_text())
-    assert [run["p99_ratio"] for run in document["runs"]] == [1, 0.75, 0.5] * 2
+    document = json.loads((tmp_path / "results.json").read_text())
     assert document["runs"][2]["summary"]["variant"] == "ingress"
     assert "failed" not in document
 
@@ -188,9 +192,9 @@ def test_figure(tmp_path: Path) -> None:
     _, done = run_compare()
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        write_and_draw(done, tmp_path / name)
-    svg = (tmp_path / "one/comparison.svg").read_bytes()
-    assert svg == (tmp_path / "two/comparison.svg").read_bytes()
+        draw(done, tmp_path / name)
+    svg = (tmp_path / "one/figure.svg").read_bytes()
+    assert svg == (tmp_path / "two/figure.svg").read_bytes()
     comments = "".join(re.findall(r"<!--(.*?)-->", svg.decode(), re.S))
     for text in (
         "flow completion time (ms)",
@@ -200,7 +204,7 @@ def test_figure(tmp_path: Path) -> None:
     ):
         assert text in comments
     assert ElementTree.fromstring(svg).tag.endswith("svg")
-    assert (tmp_path / "one/comparison.png").read_bytes().startswith(b"\x89PNG\r\n")
+    assert (tmp_path / "one/figure.png").read_bytes().startswith(b"\x89PNG\r\n")
 
 
 def test_figures_leave_the_background_out() -> None:
@@ -224,5 +228,5 @@ def test_figure_of_runs_without_observations(tmp_path: Path) -> None:
         return Outcome(tuple(record(flow, None, packets=0, received=0) for flow in job.flows), 1.0)
 
     _, done = run_compare(nothing, fault=[])
-    write_and_draw(done, tmp_path)
-    assert (tmp_path / "comparison.png").stat().st_size > 0
+    draw(done, tmp_path)
+    assert (tmp_path / "figure.png").stat().st_size > 0

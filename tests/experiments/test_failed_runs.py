@@ -92,10 +92,11 @@ def test_a_comparison_keeps_the_other_runs(
     words = ["compare", "--scheme", "ecmp,spray,letflow", *options(WORDS | {"fault": "none"})]
     assert main([*words, "--out", str(tmp_path / "out")]) == 1
     reason = str(error) or type(error).__name__
-    assert f"tailrace: clean, spray: {reason}" in capsys.readouterr().err.splitlines()
-    document = json.loads((tmp_path / "out" / "comparison.json").read_text())
-    assert [entry["label"] for entry in document["runs"]] == ["ecmp", "letflow"]
-    assert document["failed"] == [{"case": "clean", "label": "spray", "reason": reason}]
+    assert f"tailrace: clean spray: {reason}" in capsys.readouterr().err.splitlines()
+    runs = json.loads((tmp_path / "out" / "results.json").read_text())["runs"]
+    assert [run["settings"]["scheme"] for run in runs] == ["ecmp", "spray", "letflow"]
+    assert [run.get("failed") for run in runs] == [None, reason, None]
+    assert ["summary" in run for run in runs] == [True, False, True]
     assert (tmp_path / "out" / "clean" / "letflow" / "summary.json").exists()
 
 
@@ -109,24 +110,24 @@ def test_python_keeps_the_other_runs(workers: int, monkeypatch: pytest.MonkeyPat
     )
     done = tailrace.compare(schemes=["ecmp", "spray"], workers=workers, **WORDS | {"fault": "none"})
     assert [result.label for result in done.results] == ["ecmp"]
-    assert [str(failure) for failure in done.failed] == ["clean, spray: no program is loaded"]
+    assert done.failed == ("clean spray: no program is loaded",)
     assert not done.complete
 
 
 def test_a_sweep_keeps_the_other_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The combination that failed is in sweep.json, with the reason."""
+    """The combination that failed is in results.json, with the reason."""
     failing(monkeypatch, ERRORS[0], "spray")
     words = ["sweep", "--scheme", "ecmp,spray", *options(WORDS | {"fault": "none"})]
     assert main([*words, "--out", str(tmp_path / "out")]) == 1
-    points = json.loads((tmp_path / "out" / "sweep.json").read_text())["points"]
-    assert [point.get("failed") for point in points] == [None, "no program is loaded"]
+    runs = json.loads((tmp_path / "out" / "results.json").read_text())["runs"]
+    assert [run.get("failed") for run in runs] == [None, "no program is loaded"]
 
 
 @pytest.mark.parametrize(
     ("command", "line"),
     [
-        ("sweep", "scheme=spray,seed=1..3: no program is loaded"),
-        ("compare", "clean, spray: seed 1..3: no program is loaded"),
+        ("sweep", "spray seed 1..3: no program is loaded"),
+        ("compare", "clean spray seed 1..3: no program is loaded"),
     ],
 )
 def test_seeds_that_fail_alike_are_one_failure(

@@ -14,7 +14,7 @@ from tailrace.experiments.plan.experiment import make
 from tailrace.p4rt import programs
 from tailrace.p4rt.errors import P4ProgramError
 from tailrace.spec import SpecError
-from tailrace.study.compare import open_comparison, plans
+from tailrace.study.compare import plans
 
 TOPOLOGY = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 SMALL = ["--target", "virtual", "--topology", TOPOLOGY, "--workload", "permutation:size=16KiB"]
@@ -42,10 +42,10 @@ def test_the_others_run(
     label = refused.partition(":")[0]
     assert f"warning: {label} is left out: " in errors and reason in errors
     assert reason in shown.splitlines()[-1] and "/ecmp" in shown
-    document = json.loads((out / "comparison.json").read_text())
-    assert [entry["label"] for entry in document["runs"]] == ["ecmp", "spray"]
-    assert [each["label"] for each in document["left_out"]] == [label]
-    assert open_comparison(out).left_out[0].reason.startswith(document["left_out"][0]["reason"])
+    document = json.loads((out / "results.json").read_text())
+    assert [run["settings"]["scheme"] for run in document["runs"]] == ["ecmp", "spray"]
+    assert [entry["scheme"] for entry in document["left_out"]] == [label]
+    assert tailrace.open_results(out).left_out[0].reason == document["left_out"][0]["reason"]
     assert main(["report", str(out)]) == 0
     assert f"{label} is left out: " in (out / "report.html").read_text()
 
@@ -69,7 +69,7 @@ def test_python(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
         ("clean", "mine"),
         ("link-slow", "mine"),
     ]
-    assert [each.label for each in done.left_out] == ["theirs"]
+    assert [entry.scheme for entry in done.left_out] == ["theirs"]
     assert done.complete
 
 
@@ -121,8 +121,8 @@ def test_a_sweep_goes_on(tmp_path: Path) -> None:
     """A combination that cannot run has failed; where none can run it is bad input."""
     out = tmp_path / "out"
     assert main(["sweep", "--scheme", "ecmp,minimal", *SMALL, "--out", str(out)]) == 1
-    points = json.loads((out / "sweep.json").read_text())["points"]
-    assert "summary" in points[0] and points[1]["failed"].startswith("scheme minimal: minimal paths")
+    runs = json.loads((out / "results.json").read_text())["runs"]
+    assert "summary" in runs[0] and runs[1]["failed"].startswith("scheme minimal: minimal paths")
     with pytest.raises(SpecError, match="minimal paths"):
         tailrace.sweep(axes={"seed": [1, 2]}, scheme="minimal", topology=TOPOLOGY, target="virtual")
 

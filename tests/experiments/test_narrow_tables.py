@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import pytest
@@ -16,10 +15,8 @@ from tailrace.results.summary import FLOWLETS_AT_LEAVES, Recirculations
 from tailrace.results.table import make_table
 from tailrace.sim.job import Job
 from tailrace.sim.outcome import Outcome
-from tailrace.study.compare import compare, plans
-from tailrace.study.progress import Display
 from tailrace.tables.table import TextTable, unstyled
-from tests.experiments.fake import FakeBackend, record
+from tests.experiments.fake import FakeBackend, compare_on, record
 
 PFC = {"pauses": 1460, "mean_pause_ns": 20.2}
 OF_RLB: dict[str, Any] = {
@@ -41,7 +38,7 @@ def answer(job: Job) -> Outcome:
 def shown(others: int, labels: tuple[str, str], **about: Any) -> str:
     """The lines of a table of some runs without what the last one is about, which end with what is hidden."""
     base = make({"scheme": "ecmp", "topology": "leaf-spine:leaves=2,spines=2,hosts=2", "target": "virtual"})
-    done = compare(plans(base, ("ecmp", "letflow"), "virtual"), FakeBackend(answer), Display(io.StringIO()))
+    done = compare_on(FakeBackend(answer), base, ("ecmp", "letflow"))
     plain_run, last = done.results
     summary = structs.replace(last.summary, **about)
     results = [

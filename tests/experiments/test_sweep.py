@@ -12,9 +12,10 @@ import pytest
 from tailrace.api import sweep
 from tailrace.cli.main import main
 from tailrace.experiments.plan.experiment import make
+from tailrace.results.results import RESULTS, open_results
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
-from tailrace.study.sweep import SWEEP, Axis, open_sweep, parse_axis, points
+from tailrace.study.sweep import Axis, parse_axis, sweep_grid
 
 BASE = make(
     {
@@ -63,21 +64,18 @@ def test_bad_axis(text: str, message: str) -> None:
 def test_every_combination() -> None:
     """The last axis is the fastest; options go into the words, and the rest of the words stays."""
     axes = [parse_axis("scheme.rtt=2,3"), parse_axis("seed=1..2")]
-    found = [
-        (point.task.experiment.scheme, point.task.experiment.seed) for point in points(BASE, axes, "virtual")
-    ]
-    assert found == [
+    tasks = sweep_grid(BASE, axes, "virtual").tasks
+    assert [(task.experiment.scheme, task.experiment.seed) for task in tasks] == [
         ("flowcut:variant=nic,rtt=2", 1),
         ("flowcut:variant=nic,rtt=2", 2),
         ("flowcut:variant=nic,rtt=3", 1),
         ("flowcut:variant=nic,rtt=3", 2),
     ]
-    places = {point.task.out for point in points(BASE, axes, "virtual")}
-    assert len(places) == 4
+    assert len({task.out for task in tasks}) == 4
 
 
 def folders(*axes: Axis) -> list[str]:
-    return [str(point.task.out) for point in points(BASE, axes, "virtual")]
+    return [str(task.out) for task in sweep_grid(BASE, axes, "virtual").tasks]
 
 
 def test_every_value_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,22 +107,22 @@ def test_a_sweep_of_files_with_similar_names(tmp_path: Path, monkeypatch: pytest
     told = io.StringIO()
     sweep(BASE, axes, out="out", progress=told)
     assert "2 of 2 results were there already" in told.getvalue()
-    assert [result.rows[0].bytes for result in open_sweep("out").results] == [1000, 2000]
+    assert [result.rows[0].bytes for result in open_results("out").results] == [1000, 2000]
 
 
 @pytest.mark.parametrize("place", ["elsewhere", "../elsewhere"])
 def test_results_outside_the_folder_are_not_read(tmp_path: Path, place: str) -> None:
     sweep(BASE, {"seed": [1]}, out=tmp_path / "out")
     (tmp_path / "out" / "seed=1").rename(tmp_path / "elsewhere")
-    path = tmp_path / "out" / "sweep.json"
+    path = tmp_path / "out" / RESULTS
     document = json.loads(path.read_text())
     folder = place if place.startswith("..") else str(tmp_path / place)
-    document["points"][0]["folder"] = folder
+    document["runs"][0]["folder"] = folder
     path.write_text(json.dumps(document))
     with pytest.raises(FileError) as caught:
-        open_sweep(tmp_path / "out")
+        open_results(tmp_path / "out")
     problem = f"expected the name of a folder within this one, found {folder!r}"
-    assert str(caught.value) == f"{path}: points[0].folder: {problem}"
+    assert str(caught.value) == f"{path}: runs[0].folder: {problem}"
 
 
 @pytest.mark.parametrize("target", ["nowhere", "../elsewhere"])
@@ -149,16 +147,16 @@ def test_a_link_is_replaced_by_what_is_written(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
     out = tmp_path / "out"
     out.mkdir()
-    (out / SWEEP).symlink_to(tmp_path / "mine")
+    (out / RESULTS).symlink_to(tmp_path / "mine")
     sweep(BASE, {"seed": [1]}, out=out)
     assert (tmp_path / "mine").read_text() == "mine"
-    assert open_sweep(out).points[0].result is not None
+    assert open_results(out).runs[0].result is not None
 
 
 def test_no_fault_is_a_value() -> None:
     """`none` beside faults."""
     axis = parse_axis("fault=none,link-slow:fraction=0.1,factor=0.5")
-    faults = [point.task.experiment.faults for point in points(BASE, [axis], "virtual")]
+    faults = [task.experiment.faults for task in sweep_grid(BASE, [axis], "virtual").tasks]
     assert faults == [(), ("link-slow:fraction=0.1,factor=0.5",)]
 
 
@@ -174,11 +172,11 @@ def test_no_fault_is_a_value() -> None:
 def test_bad_values(axes: list[str], message: str) -> None:
     """They are found before anything runs."""
     with pytest.raises(SpecError, match=message):
-        points(BASE, [parse_axis(text) for text in axes], "virtual")
+        sweep_grid(BASE, [parse_axis(text) for text in axes], "virtual")
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A folder for each run, sweep.json, a table; a second call runs nothing."""
+    """A folder for each run, results.json, a table; a second call runs nothing."""
     path = tmp_path / "it.toml"
     path.write_text(
         'scheme = "ecmp"\ntopology = "leaf-spine:leaves=2,spines=2,hosts=1"\ntarget = "virtual"\n'
@@ -189,13 +187,13 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*words, "--out", str(out)]) == 0
     captured = capsys.readouterr()
     assert "spray" in captured.out
-    document = json.loads((out / "sweep.json").read_text())
-    assert document["axes"] == {"seed": ["1", "2"], "scheme": ["ecmp", "spray"]}
-    assert [point["settings"] for point in document["points"]][1] == {"seed": "1", "scheme": "spray"}
-    for point in document["points"]:
-        summary = json.loads((out / point["folder"] / "summary.json").read_text())
-        assert summary == point["summary"]
-        assert (str(summary["seed"]), summary["scheme"]) == tuple(point["settings"].values())
+    document = json.loads((out / RESULTS).read_text())
+    assert document["axes"] == {"seed": [1, 2], "scheme": ["ecmp", "spray"]}
+    assert [run["settings"] for run in document["runs"]][1] == {"seed": 1, "scheme": "spray"}
+    for run in document["runs"]:
+        summary = json.loads((out / run["folder"] / "summary.json").read_text())
+        assert summary == run["summary"]
+        assert (summary["seed"], summary["scheme"]) == tuple(run["settings"].values())
     assert main([*words, "--out", str(out), "--json"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out) == document

@@ -8,12 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tailrace.results.results import FIGURE
 from tailrace.spec.text import one_line
 
 if TYPE_CHECKING:
     from tailrace.results.result import Result
 
-COMPARISON = "comparison"
 FORMATS = ("svg", "png")
 
 
@@ -42,7 +42,7 @@ def draw_beside(files: list[Path], draw: Callable[[], object], warn: Callable[[s
 def draw_comparison(results: Sequence[Result], folder: Path, warn: Callable[[str], None]) -> None:
     """Draws the figure of a comparison into the folder of its results; a warning where it cannot."""
     if results:
-        files = files_of(folder, COMPARISON)
+        files = files_of(folder, FIGURE)
         draw_beside(files, lambda: _draw(results, files), warn)
 
 

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 
 from tailrace.report.figures import plot
 from tailrace.report.figures.ranking import ranking_figure
-from tailrace.results.comparison import max_fct_ns
 from tailrace.results.estimates import Group, comparison_groups
 from tailrace.results.metrics import BUILT_IN, metric, plugin_metrics
+from tailrace.results.result import max_fct_ns
 from tailrace.results.rows import measured_rows
 from tailrace.results.statistics import cumulative
 from tailrace.results.units import UNITS

@@ -1,0 +1,426 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The results of a grid of runs: a row a run, and the folder that keeps them.
+
+results.json          axes, runs with their folders, summary rows, the command that runs all of it again
+runs.parquet          a row a run: the values of the axes, and every metric that some run has
+table.md              the table of `tailrace compare` and `tailrace sweep`
+FOLDER/summary.json   of each run, with flows.parquet and the rest (result.py)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from tailrace.experiments.plan.seeds import seeds_text
+from tailrace.experiments.plan.words import case_name
+from tailrace.results.estimates import CASE, SCHEME, Estimate, Group, SummaryRow, summarise
+from tailrace.results.metrics import measure
+from tailrace.results.parquet import write_parquet
+from tailrace.results.result import RUN_FILES, SUMMARY, Result, read_result, read_struct, to_json
+from tailrace.results.rows import SCHEMA
+from tailrace.results.staging import staged
+from tailrace.results.summary import Summary
+from tailrace.results.table import make_table, markdown
+from tailrace.spec import SpecError
+from tailrace.spec.errors import FileError
+from tailrace.tables.arrow import INTEGER, NUMBER, TEXT, values_of
+from tailrace.tables.arrow import make_table as make_arrow_table
+
+if TYPE_CHECKING:
+    from arro3.core import DataType, Table
+
+    from tailrace.tables.listing import Listing
+
+RESULTS, RUNS, TABLE, FIGURE = "results.json", "runs.parquet", "table.md", "figure"
+SEED = "seed"
+
+Setting = str | int | float
+"""The value of an axis."""
+
+
+class LeftOut(msgspec.Struct, frozen=True):
+    """A scheme that cannot run on the network, and why."""
+
+    scheme: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.scheme} is left out: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of a grid.
+
+    settings: the value of each axis
+    folder: of its files, below that of the results
+    result: None where the run failed
+    failed: why it did
+    """
+
+    settings: Mapping[str, Setting]
+    folder: str
+    result: Result | None = None
+    failed: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its settings on one line."""
+        return run_name(self.settings)
+
+
+@dataclass(frozen=True, repr=False)
+class Results:
+    """The results of `compare`, `repeat` and `sweep`: a row a run.
+
+    Runs of one seed may be compared in pairs: flows and faults are drawn from the seed, the workload and the
+    network alone, never from the scheme.
+
+    axes: the values of each axis; a comparison has `case`, `scheme` and `seed`
+    runs: in the order of the axes, the last one fastest; each has `settings`, `folder`, `result` and `failed`
+    first: the scheme that ratios are against; empty: there are none
+    over_seeds: whether the table has means over the seeds, or a row for each
+    left_out: schemes that cannot run on the network
+    command: a command line that runs it again; empty where none expresses it
+    """
+
+    axes: Mapping[str, tuple[Setting, ...]]
+    runs: tuple[Run, ...]
+    first: str = ""
+    over_seeds: bool = True
+    left_out: tuple[LeftOut, ...] = ()
+    command: str = ""
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """The results of the runs that came to their end."""
+        return tuple(run.result for run in self.runs if run.result is not None)
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The runs that did not come to their end, and why: one line for those that differ in their seed."""
+        seeds: dict[tuple[str, str], list[int]] = {}
+        for run in self.runs:
+            if run.failed:
+                rest = run_name({key: value for key, value in run.settings.items() if key != SEED})
+                alike = seeds.setdefault((rest, run.failed), [])
+                if len(self.axes.get(SEED, ())) > 1:
+                    alike.append(int(run.settings[SEED]))
+        return tuple(
+            f"{' '.join(filter(None, (name, f'seed {seeds_text(own)}' if own else '')))}: {reason}"
+            for (name, reason), own in seeds.items()
+        )
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run came to its end, and every flow in it."""
+        return all(run.result is not None and run.result.complete for run in self.runs)
+
+    def result(self, **settings: Setting) -> Result:
+        """The run with these settings, such as `scheme="ecmp", seed=2`; axes of one value may be left out.
+
+        Raises:
+            SpecError: there is none, or there are several.
+        """
+        matching = [
+            run.result
+            for run in self.runs
+            if run.result is not None and all(run.settings.get(key) == settings[key] for key in settings)
+        ]
+        if len(matching) == 1:
+            return matching[0]
+        problem = f"{len(matching)} results" if matching else "no result"
+        known = "; ".join(f"{key}={','.join(map(str, values))}" for key, values in self.axes.items())
+        raise SpecError(f"{problem} of {run_name(settings) or 'all runs'}; expected one run of {known}")
+
+    @property
+    def flows(self) -> Table:
+        """The flows of all runs in one Arrow table: Result.flows after a column for each axis."""
+        runs = [(run.settings, run.result, values_of(run.result.flows)) for run in self.runs if run.result]
+        columns = {key: _column_type(values) for key, values in self.axes.items()} | SCHEMA
+        joined = {
+            name: [
+                value
+                for settings, result, flows in runs
+                for value in (
+                    [settings[name]] * len(result.rows)
+                    if name in settings
+                    else flows.get(name, [None] * len(result.rows))
+                )
+            ]
+            for name in columns
+            if any(name in settings or name in flows for settings, _, flows in runs)
+        }
+        return make_arrow_table(joined, columns)
+
+    @property
+    def metrics(self) -> Table:
+        """A row a run that came to its end: the value of each axis, and every metric that some run has."""
+        rows = [(run.settings, measure(run.result)) for run in self.runs if run.result is not None]
+        axes = {key: _column_type(values) for key, values in self.axes.items()}
+        names = dict.fromkeys(name for _, metrics in rows for name in metrics if name not in axes)
+        columns = axes | dict.fromkeys(names, NUMBER)
+        values: dict[str, list[Any]] = {key: [settings[key] for settings, _ in rows] for key in axes}
+        values |= {name: [metrics.get(name) for _, metrics in rows] for name in names}
+        return make_arrow_table(values, columns)
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """The runs that differ in their seeds alone, each with the settings that they share."""
+        pooled = self.over_seeds
+        alike: dict[tuple[tuple[str, Setting], ...], list[Result]] = {}
+        for run in self.runs:
+            if run.result is not None:
+                key = tuple(item for item in run.settings.items() if not (pooled and item[0] == SEED))
+                alike.setdefault(key, []).append(run.result)
+        return tuple(Group(dict(key), own[0].label, tuple(own)) for key, own in alike.items())
+
+    @cached_property
+    def rows(self) -> list[SummaryRow]:
+        """A row a group: means over the seeds, with 95 % intervals, and ratios to the first scheme."""
+        return summarise(self.groups, self.first or None)
+
+    @property
+    def table(self) -> Listing:
+        """What `tailrace compare` and `tailrace sweep` show."""
+        table = make_table(self.groups, self.first or None, self.rows)
+        return replace(table, caption=(*table.caption, *map(str, self.left_out)))
+
+    def markdown(self) -> str:
+        """The table in Markdown; empty where no run came to its end."""
+        return markdown(self.table) if self.results else ""
+
+    def _repr_markdown_(self) -> str:
+        """How a notebook shows it."""
+        return self.markdown()
+
+    def __repr__(self) -> str:
+        """One line: what was varied, and how many runs."""
+        failed = sum(run.result is None for run in self.runs)
+        more = f", {failed} failed" if failed else ""
+        varied = [key for key, values in self.axes.items() if len(values) > 1]
+        return f"<Results of {', '.join(varied) or 'one setting'}: {len(self.results)} runs{more}>"
+
+    @property
+    def document(self) -> ResultsDocument:
+        """What results.json holds."""
+        return ResultsDocument(
+            axes=dict(self.axes),
+            runs=tuple(map(_run_entry, self.runs)),
+            rows=tuple(map(_row_entry, self.rows)),
+            first=self.first,
+            over_seeds=self.over_seeds,
+            left_out=self.left_out,
+            command=self.command,
+        )
+
+
+class RunEntry(msgspec.Struct, frozen=True):
+    """A run within results.json: the value of each axis, its folder, its summary, or why it failed."""
+
+    settings: dict[str, Setting]
+    folder: str
+    summary: Summary | UnsetType = UNSET
+    failed: str | UnsetType = UNSET
+
+
+class Mean(msgspec.Struct, frozen=True):
+    """A value over seeds, and its 95 % interval, where there is one."""
+
+    value: float
+    low: float | UnsetType = UNSET
+    high: float | UnsetType = UNSET
+
+
+class RowEntry(msgspec.Struct, frozen=True):
+    """The runs of one group, which differ in their seeds alone.
+
+    settings: what they share
+    flows: that finished and count, over all seeds
+    metrics: by the names of docs/metrics.md, in their base units
+    ratios: over the first scheme, seed by seed
+    best: the metrics in which it is not worse than the best of its case
+    """
+
+    settings: dict[str, Setting]
+    seeds: tuple[int, ...]
+    flows: int
+    metrics: dict[str, Mean]
+    ratios: dict[str, Mean]
+    best: tuple[str, ...]
+
+
+class ResultsDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """results.json: see Results. `format` counts changes of what it means."""
+
+    format: int = 1
+    axes: dict[str, tuple[Setting, ...]]
+    runs: tuple[RunEntry, ...]
+    rows: tuple[RowEntry, ...] = ()
+    first: str = ""
+    over_seeds: bool = True
+    left_out: tuple[LeftOut, ...] = ()
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError where a run has no value of an axis, or the format is another."""
+        if self.format != 1:
+            raise ValueError(f"format: expected 1, found {self.format}")
+        for run in self.runs:
+            if missing := sorted(self.axes.keys() ^ run.settings.keys()):
+                raise ValueError(f"the run in {run.folder} has no value of {missing[0]}, or one too many")
+            if SEED in run.settings and not isinstance(run.settings[SEED], int):
+                raise ValueError(f"the run in {run.folder}: seed: expected a whole number")
+
+
+def setting(text: str) -> Setting:
+    """The value of an axis that a text stands for: a number where the number is written so, else the text."""
+    for number in (int, float):
+        with suppress(ValueError):
+            value = number(text)
+            if str(value) == text and abs(value) < 1 << 53:
+                return value
+    return text
+
+
+def run_name(settings: Mapping[str, Setting]) -> str:
+    """The settings of a run on one line: `link-slow ecmp seed=3`."""
+    bare = (CASE, SCHEME)
+    return " ".join(f"{value}" if key in bare else f"{key}={value}" for key, value in settings.items())
+
+
+def write_results(done: Results, folder: Path) -> int:
+    """Write results.json and the tables into a folder that has the runs already.
+
+    What an earlier study has left in the folder goes: it holds the results of one command. Returns how many
+    runs went.
+
+    Raises:
+        SpecError, RunError: the folder cannot be written.
+    """
+    removed = clear(folder, {run.folder for run in done.runs})
+    with staged(folder) as fresh:
+        (fresh / RESULTS).write_text(to_json(done.document), "utf-8")
+        if done.results:
+            write_parquet(done.metrics, fresh / RUNS)
+            (fresh / TABLE).write_text(done.markdown(), "utf-8")
+    return removed
+
+
+def clear(folder: Path, kept: Collection[str] = ()) -> int:
+    """Removes what an earlier command has left in a folder of results, but for the runs that are kept.
+
+    Returns how many runs were removed.
+
+    Only files that Tailrace writes are removed, and nothing behind a link.
+
+    Raises:
+        SpecError: a file cannot be removed.
+    """
+    removed = 0
+    try:
+        if kept:
+            removed += _clear_run(folder)
+        with suppress(FileError):
+            path = folder / RESULTS
+            for number, run in enumerate(_document(path).runs if path.exists() else ()):
+                if run.folder not in kept:
+                    removed += _clear_run(within(path, f"runs[{number}].folder", run.folder), folder)
+        for name in (RESULTS, RUNS, TABLE, f"{FIGURE}.svg", f"{FIGURE}.png"):
+            (folder / name).unlink(missing_ok=True)
+    except OSError as error:
+        raise SpecError(f"{folder}: {error.strerror or error}") from error
+    return removed
+
+
+def _clear_run(place: Path, root: Path | None = None) -> bool:
+    """Removes the files of a run, then folders below `root` that are empty; returns whether it had any."""
+    parents = () if root is None else (place, *list(place.parents)[: len(place.relative_to(root).parts) - 1])
+    if any(parent.is_symlink() for parent in parents):
+        return False
+    is_run = (place / SUMMARY).exists()
+    for name in RUN_FILES:
+        (place / name).unlink(missing_ok=True)
+    for parent in parents:
+        with suppress(OSError):
+            parent.rmdir()
+    return is_run
+
+
+def open_results(folder: str | Path) -> Results:
+    """What `tailrace compare`, `tailrace sweep` or several seeds of `tailrace run` left in a folder.
+
+    Raises:
+        FileError: a file is missing, or is not what was written.
+    """
+    path = Path(folder) / RESULTS
+    document = _document(path)
+    runs = tuple(_read_run(path, number, entry) for number, entry in enumerate(document.runs))
+    return Results(
+        document.axes, runs, document.first, document.over_seeds, document.left_out, document.command
+    )
+
+
+def _document(path: Path) -> ResultsDocument:
+    return read_struct(path, ResultsDocument)
+
+
+def _read_run(path: Path, number: int, entry: RunEntry) -> Run:
+    if not isinstance(entry.failed, UnsetType):
+        return Run(entry.settings, entry.folder, None, entry.failed)
+    result = read_result(within(path, f"runs[{number}].folder", entry.folder), case="", label="")
+    case, label = case_name(result.summary.faults), label_of(entry.settings)
+    return Run(entry.settings, entry.folder, replace(result, case=case, label=label))
+
+
+def label_of(settings: Mapping[str, Setting]) -> str:
+    """What a table calls the runs with some settings: all of them but the case and the seed."""
+    shown = {key: value for key, value in settings.items() if key not in (CASE, SEED)}
+    return run_name(shown) or f"{SEED}={settings.get(SEED)}"
+
+
+def within(path: Path, key: str, name: str) -> Path:
+    """The folder that a file names, below the folder in which the file is.
+
+    Raises:
+        FileError: it is elsewhere.
+    """
+    place = Path(name)
+    if place.is_absolute() or ".." in place.parts or "\0" in name:
+        raise FileError(path, key, f"expected the name of a folder within this one, found {name!r}")
+    return path.parent / place
+
+
+def _run_entry(run: Run) -> RunEntry:
+    summary = UNSET if run.result is None else run.result.summary
+    return RunEntry(dict(run.settings), run.folder, summary, run.failed or UNSET)
+
+
+def _row_entry(row: SummaryRow) -> RowEntry:
+    return RowEntry(
+        settings=dict(row.group.key),
+        seeds=row.group.seeds,
+        flows=row.flows,
+        metrics={name: _mean(estimate) for name, estimate in row.values.items()},
+        ratios={name: _mean(estimate) for name, estimate in row.ratios.items()},
+        best=row.best,
+    )
+
+
+def _mean(estimate: Estimate) -> Mean:
+    return Mean(estimate.value) if estimate.ends is None else Mean(estimate.value, *estimate.ends)
+
+
+def _column_type(values: Sequence[Setting]) -> DataType:
+    """The Arrow type of an axis."""
+    if all(isinstance(value, int) for value in values):
+        return INTEGER
+    return TEXT if any(isinstance(value, str) for value in values) else NUMBER
