@@ -115,9 +115,9 @@ def run_papers(
     folder = store or folder_of(page)
     kept = Store(folder) if folder else None
     with interruptible("what is finished is kept, and need not be run again"):
-        for name, (file, planned) in zip(chosen, prepare(chosen, scale, seeds), strict=True):
+        for name, (file, grid) in zip(chosen, prepare(chosen, scale, seeds), strict=True):
             display.say(f"{name}: {file.paper} {file.figure}, {file.title}")
-            document = run_paper(name, file, planned, scale, out, where, display, again=again, store=kept)
+            document = run_paper(name, file, grid, scale, out, where, display, again=again, store=kept)
             documents.append(document)
             _draw(document, files_of(out / scale / name, name), display)
             if view.format in TABLES:

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file of runs at one scale -> its tasks: cases × schemes × values that are searched × seeds."""
+"""A file of runs at one scale -> a grid of runs: cases × schemes × values that are searched × seeds."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tailrace.experiments.plan.experiment import Settings, of_settings
-from tailrace.papers.model import Case, PaperFile, Scale, Scheme, Tune
+from tailrace.papers.model import Case, PaperFile, Scale, Scheme
+from tailrace.results.estimates import CASE, SCHEME
+from tailrace.results.results import SEED, Setting
 from tailrace.spec import SpecError, parse
 from tailrace.spec.schema import KeyProblemError, given
+from tailrace.study.grid import Grid
 from tailrace.study.task import Task, make_task
 
 RUNS = Path("runs")
@@ -21,32 +24,27 @@ RUNS = Path("runs")
 _KEY_DIGITS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """One scheme in one case: its tasks by the value that is searched (empty: nothing is), one a seed."""
-
-    case: str
-    label: str
-    tasks: dict[str, tuple[Task, ...]]
-    tune: Tune | None = None
+VALUE = "value"
+"""The axis of the values that are searched; empty where nothing is."""
 
 
-def bars(file: PaperFile, scale: str) -> list[Bar]:
-    """Every scheme in every case, in the order of the file.
+def paper_grid(file: PaperFile, scale: str) -> Grid:
+    """Every scheme in every case with every seed, in the order of the file: axes `case`, `scheme`, `value`,
+    `seed`.
 
     Raises:
-        KeyProblemError: words that cannot be used; the key names the case and the scheme.
+        KeyProblemError: a spec that cannot be used; the key names the case and the scheme.
     """
     size = file.scale.of(scale)
-    found = []
+    runs: list[tuple[dict[str, Setting], Task]] = []
     for case, scheme in itertools.product(file.cases(scale) or [Case("")], schemes(file, size)):
         values = size.values[scheme.tune.option] if scheme.tune else [""]
-        tasks = {
-            value: tuple(_task(file, scale, case, scheme, value, seed) for seed in size.each_seed)
-            for value in values
-        }
-        found.append(Bar(case.name, scheme.label, tasks, scheme.tune))
-    return found
+        for value, seed in itertools.product(values, size.each_seed):
+            settings: dict[str, Setting] = {CASE: case.name, SCHEME: scheme.label, VALUE: value, SEED: seed}
+            runs.append((settings, _task(file, scale, case, scheme, value, seed)))
+    names = (CASE, SCHEME, VALUE, SEED)
+    axes = {key: tuple(dict.fromkeys(settings[key] for settings, _ in runs)) for key in names}
+    return Grid(axes, tuple(runs))
 
 
 def schemes(file: PaperFile, size: Scale) -> Iterator[Scheme]:

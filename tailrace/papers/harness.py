@@ -21,16 +21,17 @@ from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.papers.claims.claims import judge
 from tailrace.papers.claims.of_seeds import OfSeeds
 from tailrace.papers.document import OWN_BASE, RESULT, Cell, Cost, Curve, Document
-from tailrace.papers.grid import Bar, bars
+from tailrace.papers.grid import VALUE, paper_grid, schemes
 from tailrace.papers.measure.endpoints import endpoint_values, path_values
 from tailrace.papers.measure.gap_curves import gap_curves
 from tailrace.papers.measure.memory import lines, memory_values, occupancy_values
 from tailrace.papers.measure.sizes import TITLES, by_size
-from tailrace.papers.model import FOLDER, LINES, PaperFile, read_paper, with_seeds
+from tailrace.papers.model import FOLDER, LINES, PaperFile, Tune, read_paper, with_seeds
 from tailrace.papers.tune import choose
-from tailrace.results.estimates import SeedValues, ratio, seed_values, why_none
+from tailrace.results.estimates import CASE, SCHEME, SeedValues, ratio, seed_values, why_none
 from tailrace.results.metrics import CLASS, measure, metric
 from tailrace.results.result import Result, to_json
+from tailrace.results.results import Results, Run
 from tailrace.results.staging import refuse_links, staged
 from tailrace.results.statistics import P99_FLOWS, tail_note
 from tailrace.results.tails import P99, flows_by_class, stands_for
@@ -38,12 +39,13 @@ from tailrace.spec import SpecError
 from tailrace.spec.schema import KeyProblemError, given, in_file
 from tailrace.spec.suggest import unknown
 from tailrace.spec.units import parse_time_ns
-from tailrace.study.pool import Where, run_all
+from tailrace.study.grid import Grid
+from tailrace.study.pool import Ends, Where, run_all
 from tailrace.study.progress import Display
 from tailrace.study.run import installed_version
-from tailrace.study.store.stand import Ends, Measured, keeper, run_stored
+from tailrace.study.store.stand import keeper, run_stored
 from tailrace.study.store.store import Store
-from tailrace.study.task import Failed, Task
+from tailrace.study.task import Task
 
 
 def check_scale(scale: str) -> None:
@@ -52,7 +54,7 @@ def check_scale(scale: str) -> None:
         raise SpecError(f"--scale: {unknown(scale, SCALES)}")
 
 
-def prepare(names: Sequence[str], scale: str, seeds: Sequence[int] = ()) -> list[tuple[PaperFile, list[Bar]]]:
+def prepare(names: Sequence[str], scale: str, seeds: Sequence[int] = ()) -> list[tuple[PaperFile, Grid]]:
     """The files with what each is to run: everything is checked before anything runs.
 
     Args:
@@ -71,7 +73,7 @@ def prepare(names: Sequence[str], scale: str, seeds: Sequence[int] = ()) -> list
         try:
             for each in file.metrics:
                 metric(each)
-            found.append((file, bars(file, scale) if file.kind == "runs" else []))
+            found.append((file, paper_grid(file, scale) if file.kind == "runs" else Grid({}, ())))
         except KeyProblemError as error:
             raise in_file(FOLDER / f"{name}.toml", error) from error
     return found
@@ -80,7 +82,7 @@ def prepare(names: Sequence[str], scale: str, seeds: Sequence[int] = ()) -> list
 def run_paper(
     name: str,
     file: PaperFile,
-    planned: Sequence[Bar],
+    grid: Grid,
     scale: str,
     out: Path,
     where: Where,
@@ -97,9 +99,8 @@ def run_paper(
         SpecError: bad words, or a folder that cannot be written.
     """
     refuse_links(out, [Path(scale, name)])
-    tasks = [task for bar in planned for each in bar.tasks.values() for task in each]
-    ends, kept = _ends(file, tasks, scale, store, out, where, display, again=again)
-    document = make_document(name, file, planned, scale, ends, kept)
+    ends, kept = _ends(file, grid.tasks, scale, store, out, where, display, again=again)
+    document = make_document(name, file, grid.results(ends), scale, kept)
     with staged(out / scale / name) as folder:
         (folder / RESULT).write_text(to_json(document), "utf-8")
     return document
@@ -121,19 +122,15 @@ def _ends(
         ends, found = run_stored(tasks, store, out, where, display, again=again, needs=file.needs(scale))
         return ends, found.note()
     settled = None if store is None else keeper(store, display)
-    results = run_all(tasks, out, where, display, again=again, settled=settled) if tasks else {}
-    return {
-        key: end if isinstance(end, Failed) else Measured(measure(end), end) for key, end in results.items()
-    }, ""
+    return run_all(tasks, out, where, display, again=again, settled=settled) if tasks else {}, ""
 
 
-def make_document(
-    name: str, file: PaperFile, planned: Sequence[Bar], scale: str, ends: Ends, kept: str = ""
-) -> Document:
-    """What the ends of the tasks say about a figure or table; `kept` is what is to be said of stored runs."""
+def make_document(name: str, file: PaperFile, results: Results, scale: str, kept: str = "") -> Document:
+    """What results say about a figure or table; `kept` is what is to be said of stored runs."""
     size = file.scale.of(scale)
     if file.kind == "runs":
-        seen, curves = _with_curves(file, *_measured(planned, ends))
+        tunes = {scheme.label: scheme.tune for scheme in schemes(file, size)}
+        seen, curves = _with_curves(file, *_measured(results, tunes))
     else:
         seen, curves = _computed(file)
     flows = flows_by_class([one.results for one in seen])
@@ -147,7 +144,7 @@ def make_document(
     cases |= {panel.name: panel.title for panel in file.panel}
     named = {(one.cell.case, one.cell.label): one.named(flows) for one in seen}
     values = {key: {name: one.value for name, one in found.items()} for key, found in named.items()}
-    seeds = size.each_seed if planned else ()
+    seeds = size.each_seed if results.runs else ()
     return Document(
         name=name,
         paper=file.paper,
@@ -179,9 +176,9 @@ def make_document(
             scale,
             OfSeeds(named, len(seeds)) if seeds else None,
         ),
-        failed=_failures(planned, ends),
+        failed=_failures(results),
         notes=tuple(_notes(file, flows, seeds, curves)),
-        cost=_cost([end.result for end in ends.values() if isinstance(end, Measured)]),
+        cost=_cost(results.results),
         kept=kept,
     )
 
@@ -277,35 +274,44 @@ class _Seen:
         }
 
 
-def _measured(planned: Sequence[Bar], ends: Ends) -> tuple[list[_Seen], tuple[Curve, ...]]:
+def _measured(results: Results, tunes: Mapping[str, Tune | None]) -> tuple[list[_Seen], tuple[Curve, ...]]:
     """The metrics of every scheme in every case, and the curves of its searches."""
+    bars: dict[tuple[str, str], dict[str, list[Run]]] = {}
+    for run in results.runs:
+        case, label, value = (str(run.settings[key]) for key in (CASE, SCHEME, VALUE))
+        bars.setdefault((case, label), {}).setdefault(value, []).append(run)
     cells, curves = [], []
-    for bar in planned:
-        runs = {value: _runs(bar, value, ends) for value in bar.tasks}
-        results = {value: [run.result for run in own] for value, own in runs.items()}
-        found = {value: seed_values([run.metrics for run in own]) for value, own in runs.items()}
-        if bar.tune is None:
-            cells.append(_Seen(_cell(bar, ""), found[""], results[""]))
+    for (case, label), by_value in bars.items():
+        ended = {value: _ended(runs) for value, runs in by_value.items()}
+        measured = {value: seed_values([measure(each) for each in own]) for value, own in ended.items()}
+        tune = tunes[label]
+        if tune is None:
+            cells.append(_Seen(Cell(case, label, {}, runs=_folders(by_value[""])), measured[""], ended[""]))
             continue
-        metrics = {value: {name: one.value for name, one in own.items()} for value, own in found.items()}
-        chosen = choose(bar.tune, metrics)
-        times = [(value, found) for value, found in metrics.items() if "fct_mean" in found]
-        curves.append(
-            Curve(
-                bar.case,
-                bar.label,
-                tuple(float(parse_time_ns(value)) for value, _ in times),
-                tuple(found["fct_mean"] for _, found in times),
-            )
-        )
+        metrics = {value: {name: each.value for name, each in own.items()} for value, own in measured.items()}
+        timed = {value: own["fct_mean"] for value, own in metrics.items() if "fct_mean" in own}
+        x = tuple(float(parse_time_ns(value)) for value in timed)
+        curves.append(Curve(case, label, x, tuple(timed.values())))
+        chosen = choose(tune, metrics)
         if chosen is None:
-            cells.append(_Seen(Cell(bar.case, bar.label, {}, note="no run came to its end"), {}))
+            cells.append(_Seen(Cell(case, label, {}, note="no run came to its end"), {}))
             continue
-        gap_ns = float(parse_time_ns(chosen.value))
-        option = {bar.tune.option: SeedValues((gap_ns,) * len(results[chosen.value]))}
-        cell = _cell(bar, chosen.value, chosen.note)
-        cells.append(_Seen(cell, {**found[chosen.value], **option}, results[chosen.value]))
+        value = chosen.value
+        option = {tune.option: SeedValues((float(parse_time_ns(value)),) * len(ended[value]))}
+        shown = f"{tune.option} {value}"
+        cell = Cell(case, label, {}, shown, chosen.note, _folders(by_value[value]))
+        cells.append(_Seen(cell, {**measured[value], **option}, ended[value]))
     return cells, tuple(curves)
+
+
+def _ended(runs: Sequence[Run]) -> list[Result]:
+    """The results of runs that differ in their seeds only; none where a run failed."""
+    ended = [run.result for run in runs if run.result is not None]
+    return ended if len(ended) == len(runs) else []
+
+
+def _folders(runs: Sequence[Run]) -> tuple[str, ...]:
+    return tuple(run.folder for run in runs)
 
 
 def _with_curves(
@@ -320,18 +326,6 @@ def _with_curves(
     found, curves = by_size(cells, runs)
     more = [replace(one, measures={**one.measures, **sizes}) for one, sizes in zip(seen, found, strict=True)]
     return more, curves
-
-
-def _runs(bar: Bar, value: str, ends: Ends) -> list[Measured]:
-    """The runs with one value, one a seed; none where a run failed."""
-    found = [ends[task.key] for task in bar.tasks[value]]
-    runs = [end for end in found if isinstance(end, Measured)]
-    return runs if len(runs) == len(found) else []
-
-
-def _cell(bar: Bar, value: str, note: str = "") -> Cell:
-    shown = f"{bar.tune.option} {value}" if bar.tune else ""
-    return Cell(bar.case, bar.label, {}, shown, note, tuple(str(task.out) for task in bar.tasks[value]))
 
 
 def _computed(file: PaperFile) -> tuple[list[_Seen], tuple[Curve, ...]]:
@@ -357,18 +351,15 @@ def _computed(file: PaperFile) -> tuple[list[_Seen], tuple[Curve, ...]]:
     return seen, curves
 
 
-def _failures(planned: Sequence[Bar], ends: Ends) -> tuple[str, ...]:
+def _failures(results: Results) -> tuple[str, ...]:
     """Runs that failed, and runs in which flows did not finish."""
-    found = []
-    for bar in planned:
-        for value, tasks in bar.tasks.items():
-            where = " ".join(filter(None, (bar.case, bar.label, value)))
-            for task in tasks:
-                end = ends[task.key]
-                if isinstance(end, Failed):
-                    found.append(f"{where}: {end.reason}")
-                elif not end.result.complete:
-                    summary = end.result.summary
-                    missing = summary.flows - summary.completed
-                    found.append(f"{where}: {missing} of {summary.flows} flows did not finish")
-    return tuple(dict.fromkeys(found))
+    problems = []
+    for run in results.runs:
+        where = " ".join(filter(None, (str(run.settings[key]) for key in (CASE, SCHEME, VALUE))))
+        if run.result is None:
+            problems.append(f"{where}: {run.failed}")
+        elif not run.result.complete:
+            summary = run.result.summary
+            missing = summary.flows - summary.completed
+            problems.append(f"{where}: {missing} of {summary.flows} flows did not finish")
+    return tuple(dict.fromkeys(problems))

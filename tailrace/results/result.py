@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -38,7 +38,10 @@ RUN_FILES = (SUMMARY, FLOWS, QUEUES, PATHS, EVENTS, GAPS)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result:
-    """One run: its case (`clean` or the faults' names), its scheme's label, and what it measured."""
+    """One run: its case (`clean` or the faults' names), its scheme's label, and what it measured.
+
+    `metrics` are those of a stored run, which has no rows; of others they are computed from the rest.
+    """
 
     case: str
     label: str
@@ -47,6 +50,7 @@ class Result:
     timelines: Timelines = NO_TIMELINES
     events: tuple[Event, ...] = ()
     gaps: Gaps | None = None
+    metrics: Mapping[str, float] | None = None
 
     @property
     def complete(self) -> bool:

@@ -36,6 +36,11 @@ class Grid:
         """What is to be run."""
         return [task for _, task in self.runs if isinstance(task, Task)]
 
+    def results(self, ends: Ends) -> Results:
+        """The results of the grid, from the ends of its tasks by their keys."""
+        runs = tuple(_ended(settings, run, ends) for settings, run in self.runs)
+        return Results(self.axes, runs, self.first, self.over_seeds, self.left_out, self.command)
+
 
 def run_grid(
     grid: Grid,
@@ -72,8 +77,7 @@ def run_grid(
     failed = [end for end in ends.values() if isinstance(end, Failed)]
     if failed and len(failed) == len(ends) and all(end.bad_input for end in failed):
         raise SpecError(failed[0].reason)
-    runs = tuple(_ended(settings, run, ends) for settings, run in grid.runs)
-    done = Results(grid.axes, runs, grid.first, grid.over_seeds, grid.left_out, grid.command)
+    done = grid.results(ends)
     if folder is not None:
         tell_removed(folder, write_results(done, folder), display)
     return done

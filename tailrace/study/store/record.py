@@ -97,7 +97,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def result(self, task: Task) -> Result:
         """What is known of the run as a result: without its flows."""
         gaps = None if isinstance(self.gaps, UnsetType) else Gaps(tuple(_pairs(self.gaps)))
-        return Result(task.case, task.label, structs.replace(self.summary, task=task.key), rows=(), gaps=gaps)
+        summary = structs.replace(self.summary, task=task.key)
+        return Result(task.case, task.label, summary, rows=(), gaps=gaps, metrics=self.measured)
 
 
 def _pairs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:

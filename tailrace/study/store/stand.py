@@ -15,16 +15,15 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from msgspec import UnsetType
 
-from tailrace.results.metrics import measure
 from tailrace.results.result import SUMMARY, Result, to_json
 from tailrace.results.staging import refuse_links, staged
-from tailrace.study.pool import Settled, Where, run_all
+from tailrace.study.pool import Ends, Settled, Where, run_all
 from tailrace.study.progress import Display
 from tailrace.study.store.record import Record, differences, record_of
 from tailrace.study.store.store import Store
@@ -38,18 +37,6 @@ the program), and the present code."""
 
 _TOLD = 3
 """Names of what differs."""
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """A run as pages need it: its metrics, and the result, which of a stored run has no flows."""
-
-    metrics: Mapping[str, float]
-    result: Result
-
-
-Ends = dict[str, Measured | Failed]
-"""What became of tasks, by key."""
 
 
 @dataclass(slots=True)
@@ -194,7 +181,7 @@ def run_stored(
         RunError: a line cannot be written.
     """
     refuse_links(root, (task.out for task in tasks if not (root / task.out / SUMMARY).exists()))
-    ends: dict[str, Result | Failed] = {}
+    ends: Ends = {}
     now = Survey(missing=list(tasks)) if again else survey(store, tasks, needs)
     told = set[str]()
     while todo := [task for task in (*now.again, *now.missing) if task.key not in ends]:
@@ -204,17 +191,13 @@ def run_stored(
         ends |= run_all(todo, root, where, display, again=again, settled=keeper(store, display, sample))
         failed = frozenset(key for key, end in ends.items() if isinstance(end, Failed))
         now = survey(store, tasks, needs, failed)
-    found: Ends = {}
     for task in tasks:
-        end, record = ends.get(task.key), now.standing.get(task.key)
-        if record is None:
-            assert end is not None, "what does not stand was run"
-            found[task.key] = end if isinstance(end, Failed) else Measured(measure(end), end)
-            continue
-        if end is None:
-            _write_summary(record.result(task), root / task.out)
-        found[task.key] = Measured(record.measured, end if isinstance(end, Result) else record.result(task))
-    return found, now
+        record = now.standing.get(task.key)
+        if record is not None and not isinstance(ends.get(task.key), Result):
+            if task.key not in ends:
+                _write_summary(record.result(task), root / task.out)
+            ends[task.key] = record.result(task)
+    return ends, now
 
 
 def _tell(now: Survey, told: set[str], display: Display) -> None:
