@@ -10,10 +10,11 @@ import pytest
 
 from tailrace.experiments.plan.experiment_file import SCALES
 from tailrace.papers.claims.claims import judge
-from tailrace.papers.grid import bars
+from tailrace.papers.grid import paper_grid
 from tailrace.papers.harness import prepare
 from tailrace.papers.model import names, read_paper, read_paper_file, select
 from tailrace.spec import SpecError
+from tailrace.study.task import Task
 
 FLOWCUT = [
     *("flowcut_buffers", "flowcut_extensions"),
@@ -101,8 +102,8 @@ def test_all_of_flowcut_is_there() -> None:
 def test_all_files_can_be_planned(scale: str) -> None:
     """Every word in them is understood, and every metric and claim."""
     planned = prepare(names(), scale)
-    for name, (file, bar) in zip(names(), planned, strict=True):
-        assert (file.kind == "runs") == bool(bar), name
+    for name, (file, grid) in zip(names(), planned, strict=True):
+        assert (file.kind == "runs") == bool(grid.runs), name
         assert file.claim, name
 
 
@@ -110,13 +111,12 @@ def test_paper_scale_is_that_of_the_paper() -> None:
     """1024 hosts, 200 Gb/s, 1 us, 2 KiB; another number of hosts only where the file says that it is reduced."""
     for name in FLOWCUT:
         file = read_paper(name)
-        for bar in bars(file, "paper") if file.kind == "runs" else ():
-            for tasks in bar.tasks.values():
-                experiment = tasks[0].experiment
-                assert experiment.mtu_bytes == 2048, name
-                assert "rate=200Gbps,delay=1us" in experiment.topology, name
-                whole = re.search(r"fat-tree:k=16|dragonfly:p=16,a=16,h=3,groups=4", experiment.topology)
-                assert whole or any("hosts" in text for text in file.scale.paper.reductions), (name, bar.case)
+        for task in paper_grid(file, "paper").tasks if file.kind == "runs" else ():
+            experiment = task.experiment
+            assert experiment.mtu_bytes == 2048, name
+            assert "rate=200Gbps,delay=1us" in experiment.topology, name
+            whole = re.search(r"fat-tree:k=16|dragonfly:p=16,a=16,h=3,groups=4", experiment.topology)
+            assert whole or any("hosts" in text for text in file.scale.paper.reductions), (name, task.label)
 
 
 def test_a_search_runs_every_value(tmp_path: Path) -> None:
@@ -125,22 +125,21 @@ def test_a_search_runs_every_value(tmp_path: Path) -> None:
     path.write_text(
         GOOD.replace('values = { gap = ["1us", "2us"] }', 'values = { gap = ["1us", "2us"] }\nseeds = [4, 5]')
     )
-    (bar,) = bars(read_paper_file(path), "small")
-    schemes = {value: [task.experiment.scheme for task in tasks] for value, tasks in bar.tasks.items()}
-    assert schemes == {"1us": ["letflow:gap=1us"] * 2, "2us": ["letflow:gap=2us"] * 2}
-    assert [task.experiment.seed for task in bar.tasks["1us"]] == [4, 5]
+    grid = paper_grid(read_paper_file(path), "small")
+    assert (grid.axes["value"], grid.axes["seed"]) == (("1us", "2us"), (4, 5))
+    experiments = [(task.experiment.scheme, task.experiment.seed) for task in grid.tasks]
+    assert experiments == [(f"letflow:gap={value}", seed) for value in ("1us", "2us") for seed in (4, 5)]
 
 
 def test_schemes_beside_a_grid(tmp_path: Path) -> None:
     """They come first, and get only those options of a case that they take."""
     path = tmp_path / "it.toml"
     path.write_text(BESIDE)
-    alone, *grid = bars(read_paper_file(path), "small")
-    ((task,),) = alone.tasks.values()
-    assert (alone.label, task.experiment.scheme) == ("alone", "letflow:gap=50us")
-    assert [bar.label for bar in grid] == ["hf2t=97,max_thr=40", "hf2t=99,max_thr=40"]
-    words = [task.experiment.scheme for bar in grid for tasks in bar.tasks.values() for task in tasks]
-    assert words == [f"letflow:hf2t={percentile},max_thr=40,gap=50us,min_thr=5" for percentile in (97, 99)]
+    grid = paper_grid(read_paper_file(path), "small")
+    assert grid.axes["scheme"] == ("alone", "hf2t=97,max_thr=40", "hf2t=99,max_thr=40")
+    specs = [task.experiment.scheme for task in grid.tasks]
+    of_grid = [f"letflow:hf2t={percentile},max_thr=40,gap=50us,min_thr=5" for percentile in (97, 99)]
+    assert specs == ["letflow:gap=50us", *of_grid]
 
 
 def test_a_scheme_changes_in_a_case(tmp_path: Path) -> None:
@@ -149,11 +148,12 @@ def test_a_scheme_changes_in_a_case(tmp_path: Path) -> None:
     other = '[[case]]\nname = "two"\nsmall = { workload = "permutation:size=1KiB" }\n'
     changed = 'takes = ["gap"]\ncases = { two = { scheme = "letflow:seed=3" } }'
     path.write_text(BESIDE.replace("[[scheme]]", f"{other}[[scheme]]", 1).replace('takes = ["gap"]', changed))
-    found = [bar for bar in bars(read_paper_file(path), "small") if bar.label == "alone"]
-    words = {
-        bar.case: task.experiment.scheme for bar in found for tasks in bar.tasks.values() for task in tasks
+    specs = {
+        settings["case"]: run.experiment.scheme
+        for settings, run in paper_grid(read_paper_file(path), "small").runs
+        if settings["scheme"] == "alone" and isinstance(run, Task)
     }
-    assert words == {"one": "letflow:gap=50us", "two": "letflow:seed=3"}
+    assert specs == {"one": "letflow:gap=50us", "two": "letflow:seed=3"}
 
 
 def test_claims_share_a_reason(tmp_path: Path) -> None:

@@ -9,13 +9,14 @@ from tailrace.experiments.plan.experiment_file import SCALES
 from tailrace.papers.claims.claims import judge
 from tailrace.papers.claims.kinds import NOT_MEASURED
 from tailrace.papers.document import Document
-from tailrace.papers.grid import bars
+from tailrace.papers.grid import paper_grid
 from tailrace.papers.harness import prepare
 from tailrace.papers.measure.gap_curves import SPREAD, TAIL
 from tailrace.papers.measure.sizes import NAMES as BY_SIZE
 from tailrace.papers.measure.sizes import RANGES, TITLES
 from tailrace.papers.model import names, read_paper, select
 from tailrace.results.metrics import METRICS
+from tailrace.study.task import Task
 from tests.papers.small import cells, check_everything_ran, run_small
 
 NAMES = ["hf2t_fig1", "hf2t_fig6", "hf2t_table1", "hf2t_table2"]
@@ -121,8 +122,11 @@ def test_figure_1_has_the_gaps_of_table_1(documents: dict[str, Document]) -> Non
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_claim_is_a_number(scale: str) -> None:
     """Where every run has every metric, no claim lacks one, names a label that is not there, or is a list."""
-    for name, (file, planned) in zip(ALL, prepare(ALL, scale), strict=True):
-        values = {(bar.case, bar.label): dict.fromkeys(MEASURED, 1.0) for bar in planned}
+    for name, (file, grid) in zip(ALL, prepare(ALL, scale), strict=True):
+        values = {
+            (str(settings["case"]), str(settings["scheme"])): dict.fromkeys(MEASURED, 1.0)
+            for settings, _ in grid.runs
+        }
         cases = [case.name for case in file.cases(scale)]
         for verdict in judge(file.claims(scale), values, cases, scale):
             assert verdict.verdict != NOT_MEASURED, (name, verdict.text)
@@ -131,25 +135,28 @@ def test_every_claim_is_a_number(scale: str) -> None:
 def test_paper_scale_is_that_of_the_paper() -> None:
     """A fat tree of 16 hosts, 100 Gb/s, 1 us; T at 99 %; the thresholds of alpha are NICs' defaults (§5.1)."""
     for name in NAMES:
-        for bar in bars(read_paper(name), "paper"):
-            for task in (task for tasks in bar.tasks.values() for task in tasks):
-                experiment = task.experiment
-                assert experiment.topology == "fat-tree:k=4,rate=100Gbps,delay=1us"
-                assert ("hf2t=99" in experiment.scheme) == ("hf2t" in bar.label)
-                assert "thr=" not in experiment.scheme
-                transport = "tcp" if bar.label.startswith("TCP") else "dcqcn:"
-                assert experiment.transport is not None and experiment.transport.startswith(transport)
-                assert (experiment.pfc is None) == (bar.label == "TCP")
+        for settings, task in paper_grid(read_paper(name), "paper").runs:
+            assert isinstance(task, Task)
+            experiment, label = task.experiment, str(settings["scheme"])
+            assert experiment.topology == "fat-tree:k=4,rate=100Gbps,delay=1us"
+            assert ("hf2t=99" in experiment.scheme) == ("hf2t" in label)
+            assert "thr=" not in experiment.scheme
+            transport = "tcp" if label.startswith("TCP") else "dcqcn:"
+            assert experiment.transport is not None and experiment.transport.startswith(transport)
+            assert (experiment.pfc is None) == (label == "TCP")
 
 
 def test_table_2_and_figure_6_share_runs() -> None:
     """The figures of one set-up are of the same runs, as far as both have the seeds."""
     figure, table = (
-        {bar.label: bar.tasks[""] for bar in bars(read_paper(name), "paper") if bar.case == case}
+        {
+            (settings["scheme"], settings["seed"]): run.key
+            for settings, run in paper_grid(read_paper(name), "paper").runs
+            if settings["case"] == case and isinstance(run, Task)
+        }
         for name, case in (("hf2t_fig6", "websearch"), ("hf2t_table2", "100 us"))
     )
-    assert len(figure.keys() & table.keys()) > 2
-    for label in figure.keys() & table.keys():
-        shared = [(one.key, other.key) for one, other in zip(table[label], figure[label], strict=False)]
-        assert len(shared) > 1
-        assert all(one == other for one, other in shared), label
+    shared = figure.keys() & table.keys()
+    assert len({scheme for scheme, _ in shared}) > 2
+    assert len({seed for _, seed in shared}) > 1
+    assert all(figure[run] == table[run] for run in shared)

@@ -18,7 +18,7 @@ from tailrace.hosts.gaps.histogram import GapHistogram
 from tailrace.hosts.measured import Gaps
 from tailrace.papers.claims.expression import NotMeasuredError, evaluate
 from tailrace.papers.document import Cell, Document
-from tailrace.papers.grid import bars
+from tailrace.papers.grid import paper_grid
 from tailrace.papers.measure.gap_curves import PARTS, SPREAD, TAIL, gap_curves
 from tailrace.papers.measure.sizes import NAMES, RANGES, by_size, ends_bytes, slowdowns
 from tailrace.papers.model import read_paper_file
@@ -199,7 +199,7 @@ def test_a_case_gives_every_scheme_options(tmp_path: Path) -> None:
         ('tune = { option = "gap", below = 0.2 }', 'small = { scheme = "letflow:seed=7" }'),
     )
     words = {
-        scale: bars(read_paper_file(path), scale)[0].tasks[""][0].experiment.scheme
+        scale: paper_grid(read_paper_file(path), scale).tasks[0].experiment.scheme
         for scale in ("small", "paper")
     }
     assert words == {
@@ -219,7 +219,7 @@ def test_options_that_contradict_the_scheme(tmp_path: Path) -> None:
         ),
     )
     with pytest.raises(SpecError, match=r"options of one flowlet: .*gap=1us and gap=3us contradict"):
-        bars(read_paper_file(path), "small")
+        paper_grid(read_paper_file(path), "small")
     path = changed(tmp_path, ('metrics = ["fct_mean"]', 'metrics = ["fct_mean"]\nchart = "gaps"'))
     with pytest.raises(SpecError, match="key 'chart': gaps shows no search"):
         read_paper_file(path)

@@ -9,7 +9,7 @@ from tailrace.experiments.plan.experiment_file import SCALES
 from tailrace.papers.claims.claims import judge
 from tailrace.papers.claims.kinds import NOT_MEASURED
 from tailrace.papers.document import Document
-from tailrace.papers.grid import bars
+from tailrace.papers.grid import paper_grid
 from tailrace.papers.harness import prepare
 from tailrace.papers.model import names, read_paper, select
 from tailrace.results.metrics import METRICS
@@ -91,8 +91,11 @@ def test_bursts_make_pauses(documents: dict[str, Document]) -> None:
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_claim_is_a_number(scale: str) -> None:
     """Where every run has every metric, no claim lacks one, names a label that is not there, or is a list."""
-    for name, (file, planned) in zip(NAMES, prepare(NAMES, scale), strict=True):
-        values = {(bar.case, bar.label): dict.fromkeys(MEASURED, 1.0) for bar in planned}
+    for name, (file, grid) in zip(NAMES, prepare(NAMES, scale), strict=True):
+        values = {
+            (str(settings["case"]), str(settings["scheme"])): dict.fromkeys(MEASURED, 1.0)
+            for settings, _ in grid.runs
+        }
         cases = [case.name for case in file.cases(scale)]
         for verdict in judge(file.claims(scale), values, cases, scale):
             assert verdict.verdict != NOT_MEASURED, (name, verdict.text)
@@ -101,14 +104,13 @@ def test_every_claim_is_a_number(scale: str) -> None:
 def test_paper_scale_is_that_of_the_paper() -> None:
     """Its networks, links of 40 Gb/s and 2 us (Fig. 11: others, too), PFC at 256 KB, DCQCN."""
     for name in NAMES:
-        for bar in bars(read_paper(name), "paper"):
-            for task in (task for tasks in bar.tasks.values() for task in tasks):
-                experiment = task.experiment
-                network, _, links = experiment.topology.partition(",rate=")
-                assert network == NETWORKS.get(name, LARGE), name
-                assert links.partition(",restricted=")[0].endswith("Gbps,delay=2us"), name
-                assert experiment.transport is not None and experiment.transport.startswith("dcqcn"), name
-                if name != "rlb_fig11":
-                    assert links.startswith("40Gbps"), name
-                    usual = experiment.pfc is None or experiment.pfc.startswith("xoff=256KB")
-                    assert usual or name == "rlb_models", name
+        for task in paper_grid(read_paper(name), "paper").tasks:
+            experiment = task.experiment
+            network, _, links = experiment.topology.partition(",rate=")
+            assert network == NETWORKS.get(name, LARGE), name
+            assert links.partition(",restricted=")[0].endswith("Gbps,delay=2us"), name
+            assert experiment.transport is not None and experiment.transport.startswith("dcqcn"), name
+            if name != "rlb_fig11":
+                assert links.startswith("40Gbps"), name
+                usual = experiment.pfc is None or experiment.pfc.startswith("xoff=256KB")
+                assert usual or name == "rlb_models", name

@@ -7,8 +7,9 @@ import pytest
 
 from tailrace.papers.claims.kinds import HOLDS
 from tailrace.papers.document import Document
-from tailrace.papers.grid import bars
+from tailrace.papers.grid import paper_grid
 from tailrace.papers.model import names, read_paper, select
+from tailrace.study.task import Task
 from tests.papers.small import check_everything_ran, run_small
 
 NAMES = [
@@ -81,13 +82,13 @@ def test_paper_scale_is_that_of_table_2() -> None:
     """The networks of Table II, its links, its packets; but two more loads of Table III run on 72 hosts."""
     for name in NAMES:
         file = read_paper(name)
-        for bar in bars(file, "paper") if file.kind == "runs" else ():
-            for task in (task for tasks in bar.tasks.values() for task in tasks):
-                experiment = task.experiment
-                assert experiment.mtu_bytes == 4096
-                network, _, links = experiment.topology.partition(",rate=")
-                if name == "spritz_table3" and bar.case in ("72 hosts", "all groups send"):
-                    assert network == "dragonfly:p=2,a=4,h=2"
-                else:
-                    assert network in ("dragonfly:p=4,a=8,h=4", "slim-fly:p=7,q=9")
-                assert links == "400Gbps,local=25ns,global=500ns,host=25ns,latency=500ns"
+        for settings, task in paper_grid(file, "paper").runs if file.kind == "runs" else ():
+            assert isinstance(task, Task)
+            experiment = task.experiment
+            assert experiment.mtu_bytes == 4096
+            network, _, links = experiment.topology.partition(",rate=")
+            if name == "spritz_table3" and settings["case"] in ("72 hosts", "all groups send"):
+                assert network == "dragonfly:p=2,a=4,h=2"
+            else:
+                assert network in ("dragonfly:p=4,a=8,h=4", "slim-fly:p=7,q=9")
+            assert links == "400Gbps,local=25ns,global=500ns,host=25ns,latency=500ns"
