@@ -335,7 +335,8 @@ def clear(folder: Path, kept: Collection[str] = ()) -> int:
                 if run.folder not in kept:
                     removed += _clear_run(within(path, f"runs[{number}].folder", run.folder), folder)
         for name in (RESULTS, RUNS, TABLE, f"{FIGURE}.svg", f"{FIGURE}.png"):
-            (folder / name).unlink(missing_ok=True)
+            with suppress(IsADirectoryError):
+                (folder / name).unlink(missing_ok=True)
     except OSError as error:
         raise SpecError(f"{folder}: {error.strerror or error}") from error
     return removed

@@ -79,10 +79,10 @@ def run_all(
     Raises:
         SpecError: the cluster cannot be reached, or a result cannot be written.
     """
-    if pcap and root is None:
-        raise SpecError("pcap: captures need a folder: out")
     if pcap and (where.workers > 1 or where.cluster is not None):
         raise SpecError("--pcap: links are captured with one worker only")
+    if pcap and root is None:
+        raise SpecError("pcap: captures need a folder: out")
     ends: Ends = {}
     waiting: dict[str, Task] = {}
     folders: dict[str, dict[Path, Task]] = {}
