@@ -89,7 +89,7 @@ def planned(monkeypatch: pytest.MonkeyPatch) -> None:
         return "native" if wanted in ("auto", "bmv2") else wanted
 
     run = sys.modules["tailrace.api.run"]
-    for name in ("run_plan", "compare_plans", "compare_at_once", "run_all"):
+    for name in ("run_plan", "run_grid"):
         monkeypatch.setattr(run, name, stop)
     monkeypatch.setattr(experiment_command, "MininetBackend", stop)
     monkeypatch.setattr(paper_command, "run_paper", stop)

@@ -95,26 +95,28 @@ def test_a_comparison_is_the_command_lines(tmp_path: Path, workers: int) -> None
     done = tailrace.compare(
         TINY, {"ecmp": "ecmp", "spray": "spray"}, fault=fault, out=tmp_path / "api", workers=workers
     )
-    written, other = tailrace.open_comparison(tmp_path / "api"), tailrace.open_comparison(tmp_path / "cli")
+    written, other = tailrace.open_results(tmp_path / "api"), tailrace.open_results(tmp_path / "cli")
     for one in (written, other):
         assert list(map(known, one.results)) == list(map(known, done.results))
-        assert (one.labels, one.failed) == (done.labels, done.failed) == (("ecmp", "spray"), ())
+        assert (one.axes, one.failed) == (done.axes, done.failed)
+        assert (one.first, one.left_out) == (done.first, done.left_out) == ("ecmp", ())
         assert one.markdown() == done.markdown()
     assert done.complete
-    assert done.result("spray", case="link-slow").summary.faults == (fault,)
-    with pytest.raises(tailrace.SpecError, match="no result of clean, drill"):
-        done.result("drill")
+    assert done.axes == {"case": ("clean", "link-slow"), "scheme": ("ecmp", "spray"), "seed": (3,)}
+    assert done.result(scheme="spray", case="link-slow").summary.faults == (fault,)
+    with pytest.raises(tailrace.SpecError, match="no result of clean drill; expected one run of case=clean"):
+        done.result(case="clean", scheme="drill")
     values = values_of(done.flows)
-    assert list(values)[:3] == ["case", "label", "id"]
-    assert values["label"] == ["ecmp"] * 2 + ["spray"] * 2 + ["ecmp"] * 2 + ["spray"] * 2
-    assert repr(done) == "<Comparison of ecmp, spray: 4 runs>"
+    assert list(values)[:4] == ["case", "scheme", "seed", "id"]
+    assert values["scheme"] == ["ecmp"] * 2 + ["spray"] * 2 + ["ecmp"] * 2 + ["spray"] * 2
+    assert repr(done) == "<Results of case, scheme: 4 runs>"
 
 
 def test_schemes_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "it.toml"
     text = "".join(f'{key} = "{value}"\n' for key, value in KEYS.items())
     path.write_text(text + '[schemes]\nhashed = "ecmp"\nsprayed = "spray"\n', "utf-8")
-    assert tailrace.compare(path).labels == ("hashed", "sprayed")
+    assert tailrace.compare(path).axes["scheme"] == ("hashed", "sprayed")
     assert tailrace.run(path, seed=9).summary.seed == 9
     chosen = tailrace.experiment(path, seed=4)
     assert tailrace.run(chosen, scheme="drill").summary.scheme == "drill"
@@ -129,11 +131,11 @@ def test_a_sweep_is_the_command_lines(tmp_path: Path) -> None:
     ]
     assert main(words) == 0
     done = tailrace.sweep(TINY, axes, out=tmp_path / "api")
-    written, other = tailrace.open_sweep(tmp_path / "api"), tailrace.open_sweep(tmp_path / "cli")
+    written, other = tailrace.open_results(tmp_path / "api"), tailrace.open_results(tmp_path / "cli")
     for one in (written, other):
         assert list(map(known, one.results)) == list(map(known, done.results))
         assert one.axes == done.axes
-        assert [point.settings for point in one.points] == [point.settings for point in done.points]
+        assert [run.settings for run in one.runs] == [run.settings for run in done.runs]
     values = values_of(done.flows)
     assert list(values)[:3] == ["scheme", "workload.size", "id"]
     assert values["bytes"] == [16384, 16384, 8192, 8192] * 2
@@ -156,12 +158,12 @@ def test_a_run_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(VirtualBackend, "run", fail)
     done = tailrace.compare(TINY, ["ecmp", "spray"])
     assert not done.complete
-    assert list(map(str, done.failed)) == ["clean, spray: the network is on fire"]
+    assert list(map(str, done.failed)) == ["clean spray: the network is on fire"]
     assert [result.label for result in done.results] == ["ecmp"]
     swept = tailrace.sweep(TINY, {"scheme": ["ecmp", "spray"]})
     assert not swept.complete
-    assert swept.failed == ("scheme=spray: the network is on fire",)
-    assert [point.result is None for point in swept.points] == [False, True]
+    assert swept.failed == ("spray: the network is on fire",)
+    assert [run.result is None for run in swept.runs] == [False, True]
     with pytest.raises(tailrace.RunError, match="the network is on fire"):
         tailrace.run(TINY, scheme="spray")
 
@@ -202,8 +204,7 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: tailrace.sweep("basic", {"seed": iter(int, 1)}), "runs"),
     (lambda: tailrace.sweep("basic", {"seed": ["x"]}), "seed: expected a whole number"),
     (lambda: tailrace.open_result("/nowhere"), r"summary\.json: No such file"),
-    (lambda: tailrace.open_comparison("/nowhere"), r"comparison\.json: No such file"),
-    (lambda: tailrace.open_sweep("/nowhere"), r"sweep\.json: No such file"),
+    (lambda: tailrace.open_results("/nowhere"), r"results\.json: No such file"),
 ]
 
 
@@ -229,7 +230,7 @@ def test_where_an_event_loop_runs() -> None:
 
 
 def test_in_another_thread() -> None:
-    found: list[tailrace.Sweep] = []
+    found: list[tailrace.Results] = []
     thread = threading.Thread(
         target=lambda: found.append(tailrace.sweep(TINY, {"scheme": ["ecmp", "spray"]}, workers=2))
     )

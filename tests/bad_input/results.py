@@ -65,26 +65,31 @@ def _headers(content: bytes) -> Iterator[Broken]:
     yield Broken("CSV", b"id,src\n1,h1\n")
 
 
-def of_documents(sweep: bytes, comparison: bytes) -> Iterator[Case]:
-    """sweep.json, comparison.json and result.json of a figure."""
-    for name, content in (("sweep.json", sweep), ("comparison.json", comparison)):
-        document = json.loads(content)
-        for found in itertools.chain(broken.places(), broken.of_json_text(document)):
-            if found.what not in LINKS:
-                yield Case(
-                    f"{name}: {found.what}",
-                    ("tailrace", "report", "R"),
-                    (name,),
-                    {f"R/{name}": found.content},
-                )
+RESULTS_KEYS: dict[str, tuple[tuple[Any, ...], str]] = {
+    "axes": (("axes",), "table"),
+    "runs": (("runs",), "list"),
+    "runs[0].settings": (("runs", 0, "settings"), "table"),
+    "runs[0].folder": (("runs", 0, "folder"), "text"),
+}
+
+
+def of_documents(content: bytes) -> Iterator[Case]:
+    """results.json of a sweep, and result.json of a figure."""
+    words, name, document = ("tailrace", "report", "R"), "results.json", json.loads(content)
+    kinds = broken.places(), broken.of_json_text(document), broken.of_json(document, RESULTS_KEYS, missing=True)
+    for found in itertools.chain(*kinds):
+        if found.what not in (*LINKS, "an unknown key"):
+            yield Case(f"{name}: {found.what}", words, (".json",), {f"R/{name}": found.content})
     for what, folder, named in (
-        ("elsewhere", "../../etc", "sweep.json: points[0].folder"),
-        ("absolute", "/etc", "sweep.json: points[0].folder"),
+        ("elsewhere", "../../etc", "results.json: runs[0].folder"),
+        ("absolute", "/etc", "results.json: runs[0].folder"),
+        ("with a NUL", "a\0b", "results.json: runs[0].folder"),
         ("nothing", "nowhere", "summary.json"),
     ):
-        document = broken.set_at(json.loads(sweep), ("points", 0, "folder"), folder)
-        files: dict[str, File] = {"R/sweep.json": json.dumps(document)}
-        yield Case(f"sweep.json: a folder {what}", ("tailrace", "report", "R"), (named,), files)
+        files: dict[str, File] = {
+            f"R/{name}": json.dumps(broken.set_at(json.loads(content), ("runs", 0, "folder"), folder))
+        }
+        yield Case(f"{name}: a folder {what}", words, (named,), files)
     for found in broken.places():
         if found.what not in LINKS:
             yield Case(

@@ -53,18 +53,12 @@ def test_results(tmp_path: Path, subtests: pytest.Subtests) -> None:
     sweep = Case(
         "sweep", ("tailrace", "sweep", "--set", "scheme=ecmp,letflow", *SMALLEST, "--out", "../run/out")
     )
-    compare = Case(
-        "compare", ("tailrace", "compare", "--scheme", "ecmp,letflow", *SMALLEST, "--out", "../run/out")
-    )
-    for case in (run, sweep, compare):
+    for case in (run, sweep):
         (tmp_path / case.name).mkdir()
         assert in_this_process(case, tmp_path / case.name).status == 0
     found = itertools.chain(
         results.of_result(tmp_path / "run" / "run" / "out"),
-        results.of_documents(
-            (tmp_path / "sweep" / "run" / "out" / "sweep.json").read_bytes(),
-            (tmp_path / "compare" / "run" / "out" / "comparison.json").read_bytes(),
-        ),
+        results.of_documents((tmp_path / "sweep" / "run" / "out" / "results.json").read_bytes()),
     )
     _tell(found, tmp_path, subtests)
 

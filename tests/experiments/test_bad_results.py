@@ -90,10 +90,11 @@ def test_tables_that_contradict_each_other(
 def test_a_sweep_without_its_axis(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert main(["sweep", "--set", "scheme=ecmp", *SMALL, "--out", str(out)]) == 0
-    document = json.loads((out / "sweep.json").read_text())
-    document["points"][0]["settings"] = {}
-    (out / "sweep.json").write_text(json.dumps(document))
-    assert "has no value of scheme" in told(out, capsys, out / "sweep.json")
+    file = out / "results.json"
+    document = json.loads(file.read_text())
+    document["runs"][0]["settings"] = {}
+    file.write_text(json.dumps(document))
+    assert "has no value of scheme" in told(out, capsys, file)
 
 
 CELL = Cell("", "ecmp", {"fct_mean": 1.0})

@@ -67,23 +67,21 @@ FLOWCUT = "flowcut:variant=ingress"
 
 
 def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A folder a case and scheme, comparison.json, the figure, and one table of all."""
+    """A folder a case and scheme, results.json, the figure, and one table of all."""
     out = tmp_path / "out"
     fault = ("--fault", "link-slow:fraction=0.01,factor=0.5")
     schemes = ("--scheme", "ecmp,flowcut:variant=ingress,buckets=64")
     status, shown, _ = call(capsys, "compare", *schemes, *VIRTUAL, *fault, "--out", str(out))
     assert status == 0
-    document = json.loads((out / "comparison.json").read_text())
-    assert [(run["case"], run["label"]) for run in document["runs"]] == [
-        ("clean", "ecmp"), ("clean", FLOWCUT), ("link-slow", "ecmp"), ("link-slow", FLOWCUT),
+    document = json.loads((out / "results.json").read_text())
+    assert [run["folder"] for run in document["runs"]] == [
+        "clean/ecmp", "clean/FLOWCUT", "link-slow/ecmp", "link-slow/FLOWCUT",
     ]  # fmt: skip
     for run in document["runs"]:
-        assert (
-            json.loads((out / run["case"] / folder_name(run["label"]) / "summary.json").read_text())
-            == run["summary"]
-        )
+        assert run["folder"] == f"{run['settings']['case']}/{run['settings']['scheme']}"
+        assert json.loads((out / run["folder"] / "summary.json").read_text()) == run["summary"]
     assert {path.name for path in out.iterdir()} == {
-        "clean", "link-slow", "comparison.json", "comparison.md", "comparison.svg", "comparison.png",
+        "clean", "link-slow", "results.json", "runs.parquet", "table.md", "figure.svg", "figure.png",
     }  # fmt: skip
     for word in ("clean", "link-slow", "ecmp", "flowcut"):
         assert word in shown
@@ -172,12 +170,12 @@ def test_interrupt_leaves_nothing(tmp_path: Path, number: signal.Signals) -> Non
     # the message that a run begins comes after the handlers are in place
     for line in process.stderr:
         lines.append(line)
-        if line.startswith("clean ecmp"):
+        if line.startswith("1/3 clean ecmp"):
             process.send_signal(number)
             break
     shown, rest = process.communicate()
     assert process.returncode == 128 + number
-    assert rest.splitlines()[-1] == "tailrace: interrupted; no results were written"
+    assert rest.splitlines()[-1] == "tailrace: interrupted; finished runs are kept, and need not be run again"
     assert "Traceback" not in rest
     assert shown == ""
     assert list(tmp_path.iterdir()) == []

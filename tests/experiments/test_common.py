@@ -5,12 +5,10 @@ figure; and the one over all systems, tailrace/experiments/presets/common.toml.
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import polars
 import pytest
 
@@ -20,9 +18,7 @@ from tailrace.cli.main import main
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.experiment_file import read_experiment, schemes_of
 from tailrace.report.figures.figure import MOST_LINES, comparison_figure
-from tailrace.results.comparison import ComparisonDocument as Document
-from tailrace.results.estimates import comparison_groups
-from tailrace.results.table import make_table, markdown
+from tailrace.results.results import Results, open_results
 from tailrace.schemes.base import resolve
 from tailrace.schemes.letflow import ResolvedLetflow
 from tailrace.schemes.registry import parse_scheme
@@ -30,10 +26,9 @@ from tailrace.schemes.rlb.declaration import ResolvedRlb
 from tailrace.sim.job import Job
 from tailrace.sim.outcome import Outcome
 from tailrace.spec import SpecError
-from tailrace.study.compare import Comparison, compare, plans
-from tailrace.study.progress import Display
+from tailrace.study.compare import plans
 from tailrace.topology import parse_topology
-from tests.experiments.fake import FakeBackend, record
+from tests.experiments.fake import FakeBackend, compare_on, record
 
 COMMON = PACKAGE / "experiments" / "presets" / "common.toml"
 SYSTEMS = ("flowcut", "rlb", "spritz")
@@ -114,9 +109,9 @@ def test_compare_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     told = capsys.readouterr()
     assert "spritz 1: over dctcp, and no other transport" in told.err
     assert "transport gbn, but dctcp: spritz 1" in told.out
-    runs = json.loads((out / "comparison.json").read_text())["runs"]
-    assert [run["label"] for run in runs] == ["plain", "spritz 1"]
-    lines = (out / "comparison.md").read_text().splitlines()
+    runs = json.loads((out / "results.json").read_text())["runs"]
+    assert [run["settings"]["scheme"] for run in runs] == ["plain", "spritz 1"]
+    lines = (out / "table.md").read_text().splitlines()
     assert [line.split(" | ")[:2] for line in lines[2:4]] == [["| clean", "plain"], ["| ", "spritz 1"]]
     assert lines[0].startswith("| case | scheme | mean FCT (µs) | median FCT (µs) |")
     assert "PFC pauses" not in lines[0]
@@ -148,7 +143,7 @@ def rows(folder: Path) -> list[list[tuple[object, ...]]]:
     ]
 
 
-def many() -> Comparison:
+def many() -> Results:
     """A comparison of more schemes than a figure has lines for, in two cases, in a lossy network."""
     schemes = [f"letflow:gap={number}us" for number in range(1, MOST_LINES + 2)]
     words = {
@@ -161,7 +156,7 @@ def many() -> Comparison:
     def answer(job: Job) -> Outcome:
         return Outcome(tuple(record(flow) for flow in job.flows), wall_s=1.0)
 
-    return compare(plans(make(words), schemes, "virtual"), FakeBackend(answer), Display(io.StringIO()))
+    return compare_on(FakeBackend(answer), make(words), schemes)
 
 
 def test_many_schemes_are_rows() -> None:
@@ -173,22 +168,20 @@ def test_many_schemes_are_rows() -> None:
     for axis in figure.axes:
         assert len(axis.patches) == len(done.results) == 2 * (MOST_LINES + 1)
     names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
-    assert names == list(done.labels)
-    assert len(make_table(comparison_groups(done.results), done.labels[0]).rows) == len(done.results)
-    assert len(markdown(make_table(comparison_groups(done.results), done.labels[0])).splitlines()) > len(
-        done.results
-    )
+    assert names == list(done.axes["scheme"])
+    assert len(done.table.rows) == len(done.results)
+    assert len(done.markdown().splitlines()) > len(done.results)
 
 
 # ---- all systems ----
 
 
 @pytest.fixture(scope="module")
-def common(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Document]:
+def common(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Results]:
     """What the comparison over all systems gives at its small scale."""
     out = tmp_path_factory.mktemp("common")
     assert main(["compare", str(COMMON), "--scale", "small", "--out", str(out)]) == 0
-    yield msgspec.json.decode((out / "comparison.json").read_bytes(), type=Document)
+    yield open_results(out)
 
 
 def test_all_systems_and_baselines_are_there() -> None:
@@ -219,13 +212,13 @@ def test_one_flowlet_threshold() -> None:
     assert len(found) == 1
 
 
-def test_all_run_on_one_network(common: Document) -> None:
+def test_all_run_on_one_network(common: Results) -> None:
     """The same flows, all complete, nothing lost where PFC is; order is kept by whoever promises it."""
     assert not common.failed
-    assert [run.label for run in common.runs] == list(schemes_of(COMMON))
-    assert len({run.summary.flows for run in common.runs}) == 1
-    for run in common.runs:
-        summary, label = run.summary, run.label
+    assert [run.settings["scheme"] for run in common.runs] == list(schemes_of(COMMON))
+    assert len({result.summary.flows for result in common.results}) == 1
+    for result in common.results:
+        summary, label = result.summary, result.label
         assert summary.completed == summary.flows, label
         if label.startswith(("ecmp", "flowcut")):
             assert summary.packets.out_of_order == 0, label

@@ -35,7 +35,7 @@ def compared(folder: Path, **environment: str) -> tuple[bytes, list[str]]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return (folder / "out" / "comparison.svg").read_bytes(), done.stderr.splitlines()
+    return (folder / "out" / "figure.svg").read_bytes(), done.stderr.splitlines()
 
 
 def test_commands_draw_alone(tmp_path: Path) -> None:
@@ -72,14 +72,14 @@ def test_a_figure_that_fails_costs_nothing(tmp_path: Path, capfd: pytest.Capture
     from tailrace.cli.main import main
 
     out = tmp_path / "out"
-    (out / "comparison.svg").mkdir(parents=True)
-    (out / "comparison.png").touch()
+    (out / "figure.svg").mkdir(parents=True)
+    (out / "figure.png").touch()
     assert main([*WORDS[:-1], str(out)]) == 0
     lines = capfd.readouterr().err.splitlines()
     told = [line for line in lines if "no figure" in line]
     assert len(told) == 1
     assert told[0].startswith("warning: ")
-    assert (out / "comparison.json").is_file()
+    assert (out / "results.json").is_file()
     assert (out / "clean" / "ecmp" / "summary.json").is_file()
-    assert not (out / "comparison.png").exists()
+    assert not (out / "figure.png").exists()
     assert not any(line.startswith("figure: ") for line in lines)

@@ -116,7 +116,7 @@ def test_report_of_a_comparison(tmp_path: Path) -> None:
     words = ["compare", "--scheme", "ecmp,flowcut", *SMALL, "--workload", "permutation:size=16KiB", *fault]
     assert main([*words, "--out", str(out)]) == 0
     page = report(out)
-    for text in ("Comparison: ", "clean", "link-slow", "flowcut", "faulty link", "Slowdown: "):
+    for text in ("Results: ", "clean", "link-slow", "flowcut", "faulty link", "Slowdown: "):
         assert text in page.text
     assert "tailrace compare --scheme ecmp,flowcut" in page.text
 
@@ -127,10 +127,10 @@ def test_report_of_a_sweep_and_of_a_folder_of_folders(tmp_path: Path) -> None:
     assert main([*words, "--out", str(tmp_path / "a")]) == 0
     assert main(["run", "--scheme", "ecmp", *SMALL, "--out", str(tmp_path / "b")]) == 0
     page = report(tmp_path)
-    assert "Sweep: " in page.text
-    assert "scheme=spray" in page.text
+    assert f"Results: {tmp_path / 'a'}" in page.text
+    assert "spray" in page.text
     assert "tailrace sweep --set scheme=ecmp,spray --topology leaf-spine:leaves=2" in page.text
-    assert "Run: " in page.text
+    assert f"Results: {tmp_path / 'b'}" in page.text
 
 
 def test_a_file_that_is_damaged_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

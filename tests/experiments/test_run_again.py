@@ -93,9 +93,6 @@ def planned(call: Callable[[], object]) -> Planned:
     """What a call of the command line or of Python would run, without running it."""
     seen = Planned()
 
-    def compared(plans: Any, seeds: Any, *_more: Any) -> None:
-        seen.stop([one.experiment.written | {"seeds": (seed,)} for _, one in plans for seed in seeds])
-
     def noted(make_command: Callable[..., str]) -> Callable[..., str]:
         def note(*arguments: Any) -> str:
             seen.command = make_command(*arguments)
@@ -111,11 +108,10 @@ def planned(call: Callable[[], object]) -> Planned:
         for name in ("compare_command", "sweep_command", "run_command"):
             patch.setattr(runs, name, noted(getattr(runs, name)))
         patch.setattr(runs, "run_plan", ran)
-        patch.setattr(runs, "_compared", compared)
         patch.setattr(
             runs,
-            "run_all",
-            lambda tasks, *_more, **_others: seen.stop([one.experiment.written for one in tasks]),
+            "run_grid",
+            lambda grid, *_more, **_others: seen.stop([task.experiment.written for task in grid.tasks]),
         )
         try:
             status = call()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
@@ -20,14 +19,13 @@ from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.seeds import MOST_SEED, MOST_SEEDS, parse_seeds, seeds_text
 from tailrace.report.figures.figure import comparison_figure
 from tailrace.results.estimates import comparison_groups
-from tailrace.results.table import make_table, markdown
+from tailrace.results.results import Results
 from tailrace.schemes.registry import SCHEMES
 from tailrace.sim.job import Job
 from tailrace.sim.outcome import Outcome
 from tailrace.spec import SpecError
-from tailrace.study.compare import Comparison, compare, open_comparison, plans, write
-from tailrace.study.progress import Display
-from tests.experiments.fake import FakeBackend, record
+from tailrace.study.compare import plans
+from tests.experiments.fake import FakeBackend, compare_on, record
 
 TINY = {
     "topology": "leaf-spine:leaves=2,spines=2,hosts=2",
@@ -163,10 +161,11 @@ def times_of(job: Job) -> Outcome:
     return Outcome(tuple(record(flow, round(base * factor)) for flow in job.flows), wall_s=1.0)
 
 
-def compared(seeds: str, schemes: tuple[str, ...] = ("ecmp", "letflow", "spray")) -> Comparison:
+def compared(
+    seeds: str, schemes: tuple[str, ...] = ("ecmp", "letflow", "spray"), folder: Path | None = None
+) -> Results:
     base = make({**TINY, "scheme": "ecmp", "seed": seeds})
-    planned = plans(base, schemes, "virtual")
-    return compare(planned, FakeBackend(times_of), Display(io.StringIO()), seeds=base.seeds)
+    return compare_on(FakeBackend(times_of), base, schemes, folder=folder)
 
 
 def test_means_and_paired_ratios() -> None:
@@ -174,14 +173,14 @@ def test_means_and_paired_ratios() -> None:
     is not worse than the best stands out.
     """
     done = compared("1..6")
-    ecmp, letflow, spray = done.document.over_seeds
-    assert ecmp.measured["fct_mean"].value == pytest.approx(10.5e6)
+    ecmp, letflow, spray = done.document.rows
+    assert ecmp.metrics["fct_mean"].value == pytest.approx(10.5e6)
     assert letflow.ratios["fct_mean"].value == pytest.approx(0.9)
     assert letflow.ratios["fct_mean"].low == pytest.approx(0.9) == letflow.ratios["fct_mean"].high
     low, high = spray.ratios["fct_mean"].low, spray.ratios["fct_mean"].high
     assert isinstance(low, float) and isinstance(high, float) and low < 1 < high
-    assert "fct_mean" in letflow.best and "fct_mean" in spray.best and "fct_mean" not in ecmp.best
-    text = markdown(make_table(comparison_groups(done.results), "ecmp"))
+    assert "fct_mean_ns" in letflow.best and "fct_mean_ns" in spray.best and "fct_mean_ns" not in ecmp.best
+    text = done.markdown()
     row = {line.split(" | ")[1]: line for line in text.splitlines() if line.startswith("|")}
     assert "none" not in row["spray"] and f"1.06 ({low:.2f}..{high:.2f})" in row["spray"]
     assert "| **9.45 (" in row["letflow"] and "| 10.5 (" in row["ecmp"]
@@ -190,11 +189,7 @@ def test_means_and_paired_ratios() -> None:
 
 def test_the_same_results_give_the_same_table() -> None:
     """Draws have a seed of their own."""
-    texts = {
-        render(make_table(comparison_groups(compared("1..5").results), "ecmp"), form)
-        for form in (OutputFormat.CSV,)
-        for _ in range(2)
-    }
+    texts = {render(compared("1..5").table, Form.CSV) for _ in range(2)}
     assert len(texts) == 1
     assert "fct_mean_low" in texts.pop()
 
@@ -214,7 +209,7 @@ def test_error_bars(schemes: tuple[str, ...]) -> None:
 def test_few_seeds_have_no_interval() -> None:
     """The table has means and says why."""
     done = compared("1..2")
-    text = markdown(make_table(comparison_groups(done.results), "ecmp"))
+    text = done.markdown()
     assert "no intervals: they take 3 seeds" in text
     assert ".." not in text.split("\n\n")[0]
     assert "**" not in text
@@ -222,24 +217,24 @@ def test_few_seeds_have_no_interval() -> None:
 
 def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
     """The table is there, and one line says which extra has intervals."""
-    monkeypatch.setattr("tailrace.results.estimates.distributions", lambda: None)
-    text = markdown(make_table(comparison_groups(compared("1..6").results), "ecmp"))
+    monkeypatch.setattr("tailrace.results.intervals.distributions", lambda: None)
+    text = compared("1..6").markdown()
     assert "no intervals: they take SciPy, which pip install 'tailrace[intervals]' has" in text
     assert "| 0.90 |" in text
 
 
 def test_files_of_several_seeds(tmp_path: Path) -> None:
     """A folder for each; what was written is read again."""
-    done = compared("2..3")
-    write(done, tmp_path)
+    done = compared("2..3", folder=tmp_path)
     assert (tmp_path / "clean" / "ecmp" / "seed=3" / "summary.json").exists()
-    again = open_comparison(tmp_path)
-    assert (again.labels, again.seeds, again.document) == (done.labels, (2, 3), done.document)
-    assert again.result("ecmp", seed=3).summary.seed == 3
-    with pytest.raises(SpecError, match=r"clean, ecmp have the seeds 2\.\.3; expected one of them"):
-        again.result("ecmp")
-    with pytest.raises(SpecError, match="no result of clean, ecmp with seed 9"):
-        again.result("ecmp", seed=9)
+    again = tailrace.open_results(tmp_path)
+    assert again.axes == {"case": ("clean",), "scheme": ("ecmp", "letflow", "spray"), "seed": (2, 3)}
+    assert again.document == done.document
+    assert again.result(scheme="ecmp", seed=3).summary.seed == 3
+    with pytest.raises(SpecError, match=r"2 results of ecmp; expected one run of case=clean; .*; seed=2,3"):
+        again.result(scheme="ecmp")
+    with pytest.raises(SpecError, match="no result of ecmp seed=9"):
+        again.result(scheme="ecmp", seed=9)
 
 
 def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -255,14 +250,14 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     at_once = ["compare", "--scheme", "ecmp,spray", *words, "--seed", "1..2", "--workers", "2"]
     assert main([*at_once, "--out", str(tmp_path / "two"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert [(run["label"], run["summary"]["seed"]) for run in found["runs"]] == [
+    assert [(run["settings"]["scheme"], run["summary"]["seed"]) for run in found["runs"]] == [
         *(("ecmp", 1), ("ecmp", 2), ("spray", 1), ("spray", 2))
     ]
     swept = ["sweep", "--scheme", "letflow", "--set", "scheme.gap=5us,50us", *words]
     assert main([*swept, "--seed", "1..2", "--out", str(tmp_path / "sweep")]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2 + 2 + 5
-    again = tailrace.open_sweep(tmp_path / "sweep")
-    assert (again.over_seeds, again.axes["seed"], len(again.points)) == (True, ("1", "2"), 4)
+    again = tailrace.open_results(tmp_path / "sweep")
+    assert (again.over_seeds, again.axes["seed"], len(again.runs)) == (True, (1, 2), 4)
     assert main([*swept, "--set", "seed=1..2", "--out", str(tmp_path / "axis")]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2 + 4 + 3
     assert main(["run", "--scheme", "ecmp", *words, "--seed", "1..2", "--ranks", "2"]) == 2

@@ -90,15 +90,15 @@ def test_run(folder: Path, tailrace: Run, tmp_path: Path) -> None:
 
 
 def test_compare_and_its_figure(folder: Path, tailrace: Run, tmp_path: Path) -> None:
-    """The metric is a column of the table, a panel of the figure and in comparison.json; by the variable, too."""
+    """The metric is a column of the table, a panel of the figure and in results.json; by the variable, too."""
     done = tailrace(
         *("compare", "--scheme", "ecmp,spray", *WORDS, "--out", "out"), TAILRACE_PLUGINS=str(folder)
     )
     assert done.returncode == 0, done.stderr
-    runs = json.loads((tmp_path / "out" / "comparison.json").read_text("utf-8"))["runs"]
+    runs = json.loads((tmp_path / "out" / "results.json").read_text("utf-8"))["runs"]
     assert [set(run["summary"]["metrics"]) for run in runs] == [{"spread"}] * 2
-    assert "longest over shortest (×)" in (tmp_path / "out" / "comparison.md").read_text("utf-8")
-    assert (tmp_path / "out" / "comparison.svg").is_file()
+    assert "longest over shortest (×)" in (tmp_path / "out" / "table.md").read_text("utf-8")
+    assert (tmp_path / "out" / "figure.svg").is_file()
 
 
 def test_sweep_in_workers(folder: Path, tailrace: Run, tmp_path: Path) -> None:
@@ -106,8 +106,8 @@ def test_sweep_in_workers(folder: Path, tailrace: Run, tmp_path: Path) -> None:
     words = ("sweep", "--plugin", folder, *WORDS, "--set", "scheme=ecmp,spray", "--set", "seed=1..2")
     done = tailrace(*words, "--workers", 2, "--out", "out")
     assert done.returncode == 0, done.stderr
-    points = json.loads((tmp_path / "out" / "sweep.json").read_text("utf-8"))["points"]
-    assert [point["summary"]["metrics"]["spread"] >= 1 for point in points] == [True] * 4
+    runs = json.loads((tmp_path / "out" / "results.json").read_text("utf-8"))["runs"]
+    assert [run["summary"]["metrics"]["spread"] >= 1 for run in runs] == [True] * 4
     assert "4 of 4 results were there already" in tailrace(*words, "--out", "out").stderr
     (folder / "spread.py").write_text(METRIC.replace("max(times) /", "2 * max(times) /"), "utf-8")
     again = tailrace(*words, "--out", "out")

@@ -33,7 +33,7 @@ def test_beside_the_selector_alone(harness: Harness) -> None:
     assert with_rlb["rlb"]["path_rtts_measured"] > 0
     assert {"warnings_sent", "warnings_received", "recirculations_refused"} <= with_rlb["rlb"].keys()
     assert with_rlb["recirculations"].keys() == {"total", "mean", "most"}
-    assert (harness.out / "comparison.svg").exists()
+    assert (harness.out / "figure.svg").exists()
     assert not harness.processes()
 
 

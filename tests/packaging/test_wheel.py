@@ -211,7 +211,7 @@ def test_it_works_outside_the_checkout(place: Place) -> None:
     place.run("tailrace", "run", "--scheme", "ecmp", *short, "--out", "run")
     assert (place.work / "run" / "flows.parquet").stat().st_size > 0
     place.run("tailrace", "compare", "--scheme", "ecmp,flowcut", *short, "--out", "compared")
-    assert (place.work / "compared" / "comparison.png").exists()
+    assert (place.work / "compared" / "figure.png").exists()
     place.run("tailrace", "paper", PAPER, "--scale", "small", "--out", "paper")
     for folder in ("compared", "paper"):
         place.run("tailrace", "report", folder, "--out", f"{folder}.html")
