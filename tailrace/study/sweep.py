@@ -20,7 +20,7 @@ from typing import Any
 
 from tailrace.experiments.plan import defaults
 from tailrace.experiments.plan.experiment import KEYS, Experiment, Settings, of_settings
-from tailrace.experiments.plan.seeds import number_range
+from tailrace.experiments.plan.seeds import number_range, parse_seeds
 from tailrace.experiments.plan.spec_list import slug, split_specs
 from tailrace.p4rt.errors import ControllerError
 from tailrace.results.results import SEED, Run, Setting, label_of, run_name, setting
@@ -155,7 +155,9 @@ def sweep_grid(base: Experiment, axes: Sequence[Axis], target: str) -> Grid:
 
 
 def _settings(axis: Axis) -> list[Setting]:
-    """The values of an axis as results have them: numbers where all are."""
+    """The values of an axis as results have them: numbers where all are, and every seed."""
+    if axis.key == SEED:
+        return [parse_seeds(text)[0] for text in axis.values]
     numbers = [setting(text) for text in axis.values]
     return list(axis.values) if any(isinstance(value, str) for value in numbers) else numbers
 
