@@ -9,6 +9,7 @@ FOLDER/summary.json   of each run, with flows.parquet and the rest (result.py)
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -392,11 +393,14 @@ def within(path: Path, key: str, name: str) -> Path:
     """The folder that a file names, below the folder in which the file is.
 
     Raises:
-        FileError: it is elsewhere.
+        FileError: it is elsewhere, or behind a link.
     """
     place = Path(name)
-    if place.is_absolute() or ".." in place.parts or "\0" in name:
+    if place.is_absolute() or not place.parts or ".." in place.parts or "\0" in name:
         raise FileError(path, key, f"expected the name of a folder within this one, found {name!r}")
+    for part in (place, *list(place.parents)[:-1]):
+        if os.path.islink(path.parent / part):
+            raise FileError(path, key, f"{part} is a link, expected a folder")
     return path.parent / place
 
 
