@@ -330,11 +330,10 @@ def clear(folder: Path, kept: Collection[str] = ()) -> int:
     try:
         if kept:
             removed += _clear_run(folder)
-        with suppress(FileError):
-            path = folder / RESULTS
-            for number, run in enumerate(_document(path).runs if path.exists() else ()):
-                if run.folder not in kept:
-                    removed += _clear_run(within(path, f"runs[{number}].folder", run.folder), folder)
+        for run in _entries(folder / RESULTS):
+            if run.folder not in kept:
+                with suppress(FileError):
+                    removed += _clear_run(within(folder / RESULTS, "folder", run.folder), folder)
         for name in (RESULTS, RUNS, TABLE, f"{FIGURE}.svg", f"{FIGURE}.png"):
             with suppress(IsADirectoryError):
                 (folder / name).unlink(missing_ok=True)
@@ -343,10 +342,17 @@ def clear(folder: Path, kept: Collection[str] = ()) -> int:
     return removed
 
 
+def _entries(path: Path) -> tuple[RunEntry, ...]:
+    """The runs that a results.json names; none where it cannot be read."""
+    with suppress(FileError):
+        return _document(path).runs
+    return ()
+
+
 def _clear_run(place: Path, root: Path | None = None) -> bool:
     """Removes the files of a run, then folders below `root` that are empty; returns whether it had any."""
     parents = () if root is None else (place, *list(place.parents)[: len(place.relative_to(root).parts) - 1])
-    if any(parent.is_symlink() for parent in parents):
+    if not os.path.isdir(place) or any(parent.is_symlink() for parent in parents):
         return False
     is_run = (place / SUMMARY).exists()
     for name in RUN_FILES:
