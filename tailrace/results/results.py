@@ -15,10 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.plan.words import case_name
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 RESULTS, RUNS, TABLE, FIGURE = "results.json", "runs.parquet", "table.md", "figure"
 SEED = "seed"
 
-Setting = str | int | float
+Setting = str | Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | float
 """The value of an axis."""
 
 
