@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes docs/api.md from the docstrings of what `import tailrace` offers, and runs docs/tour.ipynb anew.
+"""Writes docs/api.md from the docstrings of what `import tailrace` offers, docs/results.schema.json from the
+type of results.json, and runs docs/tour.ipynb anew.
 
-make_docs.py            both
-make_docs.py --api      docs/api.md alone
+make_docs.py            all of them
+make_docs.py --api      all but the notebook
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 import tailrace
+from tailrace.results.results import ResultsDocument
 from tailrace.results.rows import SCHEMA, FlowRow
 from tailrace.tables.arrow import INTEGER, NUMBER, TEXT
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-API, TOUR = DOCS / "api.md", DOCS / "tour.ipynb"
+API, TOUR, SCHEMA_FILE = DOCS / "api.md", DOCS / "tour.ipynb", DOCS / "results.schema.json"
 CELL_TIMEOUT_S = 300
 
 HEAD = """# Tailrace from Python
@@ -70,8 +73,9 @@ def _entry(name: str, thing: Any) -> Iterator[str]:
     for member, held in vars(thing).items():
         if member.startswith("_") or issubclass(thing, Exception):
             continue
-        if isinstance(held, property) and held.fget is not None:
-            kind = held.fget.__annotations__["return"]
+        function = held.fget if isinstance(held, property) else getattr(held, "func", None)
+        if isinstance(held, property | cached_property) and function is not None:
+            kind = function.__annotations__["return"]
             yield f"**{name.lower()}.{member}** → `{kind}`\n\n{_prose(held)}"
         elif inspect.isfunction(held):
             yield f"**{_signature(f'{name.lower()}.{member}', held)}**\n\n{_prose(held)}"
@@ -143,6 +147,15 @@ def _flows() -> str:
     return f"{_prose(FlowRow)}\n| column | type |\n|---|---|\n{rows}"
 
 
+def results_schema() -> str:
+    """The text of docs/results.schema.json: the JSON Schema of results.json."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **msgspec.json.schema(ResultsDocument),
+    }
+    return json.dumps(schema, indent=1) + "\n"
+
+
 def run_tour(path: Path) -> dict[str, Any]:
     """The notebook with what its cells give here, and nothing of the machine in it."""
     import nbformat
@@ -165,6 +178,7 @@ def run_tour(path: Path) -> dict[str, Any]:
 def main() -> int:
     """Write the files."""
     API.write_text(api_page(), "utf-8")
+    SCHEMA_FILE.write_text(results_schema(), "utf-8")
     if "--api" not in sys.argv[1:]:
         TOUR.write_text(json.dumps(run_tour(TOUR), indent=1, ensure_ascii=False) + "\n", "utf-8")
     return 0

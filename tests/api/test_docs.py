@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/api.md says what docstrings say, and docs/tour.ipynb runs and gives what it shows."""
+"""docs/api.md has the docstrings, docs/results.schema.json the type of results.json, docs/tour.ipynb what its cells give."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 import tailrace
@@ -34,6 +35,13 @@ def test_the_reference_is_current() -> None:
     assert text == load().api_page()
     headings = re.findall(r"^### tailrace\.(\w+)", text, re.MULTILINE)
     assert sorted(headings) == tailrace.__all__
+
+
+def test_the_schema_of_results_is_current() -> None:
+    """Else: make docs. It is a schema of its draft."""
+    text = (ROOT / "docs" / "results.schema.json").read_text("utf-8")
+    assert text == load().results_schema()
+    jsonschema.Draft202012Validator.check_schema(json.loads(text))
 
 
 def outputs(document: dict[str, Any]) -> Iterator[dict[str, Any]]:

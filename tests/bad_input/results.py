@@ -76,7 +76,11 @@ RESULTS_KEYS: dict[str, tuple[tuple[Any, ...], str]] = {
 def of_documents(content: bytes) -> Iterator[Case]:
     """results.json of a sweep, and result.json of a figure."""
     words, name, document = ("tailrace", "report", "R"), "results.json", json.loads(content)
-    kinds = broken.places(), broken.of_json_text(document), broken.of_json(document, RESULTS_KEYS, missing=True)
+    kinds = (
+        broken.places(),
+        broken.of_json_text(document),
+        broken.of_json(document, RESULTS_KEYS, missing=True),
+    )
     for found in itertools.chain(*kinds):
         if found.what not in (*LINKS, "an unknown key"):
             yield Case(f"{name}: {found.what}", words, (".json",), {f"R/{name}": found.content})

@@ -16,7 +16,7 @@ from tailrace.results.results import Results
 from tailrace.sim.job import Job
 from tailrace.sim.outcome import Outcome, Progress, Report
 from tailrace.study.compare import comparison_grid, plans
-from tailrace.study.grid import run_grid
+from tailrace.study.grid import Grid, run_grid
 from tailrace.study.pool import Where
 from tailrace.study.progress import Display
 
@@ -53,6 +53,13 @@ class FakeBackend:
         return outcome
 
 
+def run_on(backend: FakeBackend, grid: Grid, folder: Path | None = None, *, again: bool = False) -> Results:
+    """The results of a grid whose runs the backend answers, written into a folder if there is one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tailrace.study.task.backend_of", lambda _target: backend)
+        return run_grid(grid, folder, Where(), Display(io.StringIO()), again=again)
+
+
 def compare_on(
     backend: FakeBackend,
     base: Experiment,
@@ -62,9 +69,6 @@ def compare_on(
     folder: Path | None = None,
     again: bool = False,
 ) -> Results:
-    """The comparison of schemes whose runs the backend answers, written into a folder if there is one."""
+    """The comparison of schemes whose runs the backend answers."""
     planned = plans(base, schemes, target)
-    grid = comparison_grid(planned, base.seeds, first=planned[0][0])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tailrace.study.task.backend_of", lambda _target: backend)
-        return run_grid(grid, folder, Where(), Display(io.StringIO()), again=again)
+    return run_on(backend, comparison_grid(planned, base.seeds, first=planned[0][0]), folder, again=again)

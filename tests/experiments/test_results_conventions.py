@@ -6,14 +6,15 @@ Each test is expected to fail until then, and must be turned on when it passes.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import importlib
 import io
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import polars
 import pytest
 
 import tailrace
@@ -102,10 +103,21 @@ def test_one_bad_file_does_not_keep_the_report_from_the_others(tmp_path: Path) -
 
 @later("flows become a table that pandas takes with the rebuilt results")
 def test_flows_are_what_a_data_frame_is_made_of() -> None:
-    """`pandas.DataFrame` takes a mapping of columns, an array, or records that are mappings."""
-    flows: Any = tailrace.run(scheme="ecmp", **KEYS).flows
-    records = isinstance(flows, (list, tuple)) and all(isinstance(row, Mapping) for row in flows)
-    assert isinstance(flows, Mapping) or hasattr(flows, "__array__") or records
+    """`pandas.DataFrame` takes whatever can be iterated over for a list of rows, and rows that are mappings have columns.
+
+    Otherwise it takes mappings of columns and arrays only.
+    """
+    done = tailrace.compare(None, ["ecmp", "spray"], **KEYS)
+    flows: tuple[Any, ...] = (done.flows, done.results[0].flows)
+    for table in flows:
+        assert hasattr(table, "__iter__")
+        assert [dict(row) for row in table] == polars.DataFrame(table).to_dicts()
+    with contextlib.suppress(ImportError):
+        pandas = importlib.import_module("pandas")
+        for table in flows:
+            frame = pandas.DataFrame(table)
+            assert list(frame.columns) == table.column_names
+            assert len(frame) == table.num_rows
 
 
 def test_a_seed_is_a_number(tmp_path: Path) -> None:
