@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import msgspec
 import polars
 import pytest
@@ -109,7 +109,8 @@ def test_settings_are_numbers_where_all_values_of_an_axis_are(tmp_path: Path) ->
     again = open_results(tmp_path)
     for results in (done, again):
         assert results.axes == {"scheme.rtt": (2, 3), "workload.size": ("1KiB", "2048"), "seed": (1, 2)}
-        assert results.result(**{"scheme.rtt": 3, "workload.size": "2048", "seed": 1}).summary.seed == 1
+        settings: dict[str, str | int] = {"scheme.rtt": 3, "workload.size": "2048", "seed": 1}
+        assert results.result(**settings).summary.seed == 1
     assert polars.read_parquet(tmp_path / "runs.parquet")["scheme.rtt"].to_list() == [2] * 4 + [3] * 4
 
 
