@@ -23,6 +23,7 @@ from tailrace.experiments.plan.experiment_file import read_option_string
 from tailrace.sim.errors import RunError
 from tailrace.spec import SpecError, plugins
 from tailrace.study.command import checked, run_command
+from tailrace.study.grid import Grid
 from tests.long import times
 
 runs = importlib.import_module("tailrace.api.run")
@@ -93,26 +94,17 @@ def planned(call: Callable[[], object]) -> Planned:
     """What a call of the command line or of Python would run, without running it."""
     seen = Planned()
 
-    def noted(make_command: Callable[..., str]) -> Callable[..., str]:
-        def note(*arguments: Any) -> str:
-            seen.command = make_command(*arguments)
-            return seen.command
-
-        return note
+    def studied(grid: Grid, *_more: Any, **_others: Any) -> None:
+        seen.command = grid.command
+        seen.stop([task.experiment.written for task in grid.tasks])
 
     def ran(one: Any, *_more: Any, **_others: Any) -> None:
         seen.command = run_command(one.experiment)
         seen.stop([one.experiment.written])
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("compare_command", "sweep_command", "run_command"):
-            patch.setattr(runs, name, noted(getattr(runs, name)))
         patch.setattr(runs, "run_plan", ran)
-        patch.setattr(
-            runs,
-            "run_grid",
-            lambda grid, *_more, **_others: seen.stop([task.experiment.written for task in grid.tasks]),
-        )
+        patch.setattr(runs, "run_grid", studied)
         try:
             status = call()
         except RunError:
