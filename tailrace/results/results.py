@@ -352,7 +352,8 @@ def _entries(path: Path) -> tuple[RunEntry, ...]:
 def _clear_run(place: Path, root: Path | None = None) -> bool:
     """Removes the files of a run, then folders below `root` that are empty; returns whether it had any."""
     parents = () if root is None else (place, *list(place.parents)[: len(place.relative_to(root).parts) - 1])
-    if not os.path.isdir(place) or any(parent.is_symlink() for parent in parents):
+    is_folder = os.path.isdir(place)  # noqa: PTH112 - a name may be too long
+    if not is_folder or any(parent.is_symlink() for parent in parents):
         return False
     is_run = (place / SUMMARY).exists()
     for name in RUN_FILES:
@@ -385,6 +386,9 @@ def _read_run(path: Path, number: int, entry: RunEntry) -> Run:
     if not isinstance(entry.failed, UnsetType):
         return Run(entry.settings, entry.folder, None, entry.failed)
     result = read_result(within(path, f"runs[{number}].folder", entry.folder), case="", label="")
+    if entry.summary not in (UNSET, result.summary):
+        problem = f"of another run than in {RESULTS}; expected the results of one command"
+        raise FileError(path.parent / entry.folder / SUMMARY, "", problem)
     case, label = case_name(result.summary.faults), label_of(entry.settings)
     return Run(entry.settings, entry.folder, replace(result, case=case, label=label))
 
@@ -405,7 +409,7 @@ def within(path: Path, key: str, name: str) -> Path:
     if place.is_absolute() or not place.parts or ".." in place.parts or "\0" in name:
         raise FileError(path, key, f"expected the name of a folder within this one, found {name!r}")
     for part in (place, *list(place.parents)[:-1]):
-        if os.path.islink(path.parent / part):
+        if os.path.islink(path.parent / part):  # noqa: PTH114 - a name may be too long
             raise FileError(path, key, f"{part} is a link, expected a folder")
     return path.parent / place
 

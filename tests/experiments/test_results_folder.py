@@ -63,10 +63,11 @@ def compared(
     target: str = "virtual",
     again: bool = False,
     of: Callable[[Job], Outcome] = answer,
+    **keys: str,
 ) -> tuple[tailrace.Results, list[tuple[str, int]]]:
     """A comparison, and the runs that its backend was given."""
     backend = FakeBackend(of)
-    base = make({**KEYS, "scheme": schemes[0], "seed": seed, "target": target})
+    base = make({**KEYS, "scheme": schemes[0], "seed": seed, "target": target, **keys})
     done = compare_on(backend, base, schemes, target=target, folder=folder, again=again)
     return done, [(job.scheme.name, job.seed) for job in backend.jobs]
 
@@ -231,6 +232,25 @@ def test_a_study_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
     _, ran = compared(tmp_path)
     assert ran == [("letflow", 1), ("spray", 1)]
     assert open_results(tmp_path).complete
+
+
+def test_an_interrupted_study_is_not_taken_for_the_earlier_one(tmp_path: Path) -> None:
+    """Both have runs in the same folders."""
+
+    def interrupted(job: Job) -> Outcome:
+        if job.scheme.name == "letflow":
+            raise KeyboardInterrupt
+        return answer(job)
+
+    other = {"workload": "permutation:size=2KiB"}
+    compared(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        compared(tmp_path, of=interrupted, **other)
+    with pytest.raises(FileError, match=r"clean/ecmp/summary\.json: of another run than in results\.json"):
+        open_results(tmp_path)
+    _, ran = compared(tmp_path, **other)
+    assert ran == [("letflow", 1), ("spray", 1)]
+    assert {result.summary.workload for result in open_results(tmp_path).results} == {other["workload"]}
 
 
 SLOW = """
