@@ -97,8 +97,8 @@ reveal_type(result.flows)
 if result.summary.fct_ns:
     reveal_type(result.summary.fct_ns.mean)
 reveal_type(tailrace.figure(result))
-reveal_type(tailrace.compare("basic", schemes=["ecmp", "flowcut"]).result("ecmp"))
-reveal_type(tailrace.sweep(chosen, {"seed": range(3)}).points[0].result)
+reveal_type(tailrace.compare("basic", schemes=["ecmp", "flowcut"]).result(scheme="ecmp"))
+reveal_type(tailrace.sweep(chosen, {"seed": range(3)}).runs[0].result)
 try:
     tailrace.open_result("out")
 except tailrace.Error as error:

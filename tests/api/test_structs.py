@@ -90,7 +90,7 @@ def test_a_run_of_structs() -> None:
     assert structs.summary.trace_sha256 == words.summary.trace_sha256
     assert structs.summary.scheme == "letflow:gap=50us"
     done = tailrace.compare(TINY, [EcmpConfig(), "spray"])
-    assert done.labels == ("ecmp", "spray")
+    assert done.axes["scheme"] == ("ecmp", "spray")
 
 
 def test_what_no_words_mean() -> None:
