@@ -156,10 +156,20 @@ def sweep_grid(base: Experiment, axes: Sequence[Axis], target: str) -> Grid:
 
 def _settings(axis: Axis) -> list[Setting]:
     """The values of an axis as results have them: numbers where all are, and every seed."""
-    if axis.key == SEED:
-        return [parse_seeds(text)[0] for text in axis.values]
-    numbers = [setting(text) for text in axis.values]
-    return list(axis.values) if any(isinstance(value, str) for value in numbers) else numbers
+    is_seed = axis.key == SEED
+    numbers = [_seed(text) if is_seed else setting(text) for text in axis.values]
+    if is_seed and len(set(numbers)) < len(numbers):
+        raise SpecError(f"--set {SEED}: a seed is given twice")
+    # 2 and 2.0 are two values
+    is_text = len(set(numbers)) < len(numbers) or any(isinstance(value, str) for value in numbers)
+    return list(axis.values) if is_text else numbers
+
+
+def _seed(text: str) -> int:
+    try:
+        return parse_seeds(text)[0]
+    except SpecError as error:
+        raise SpecError(f"{SEED}: {error}") from error
 
 
 def axis_text(axis: Axis) -> str | None:

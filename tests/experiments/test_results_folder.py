@@ -122,6 +122,16 @@ def test_a_seed_is_a_number_however_it_is_written(text: str, tmp_path: Path) -> 
     assert [run.settings["seed"] for run in done.runs] == [result.summary.seed for result in done.results]
 
 
+def test_values_that_are_one_number_are_two_values() -> None:
+    """They are texts then; a seed is one however it is written."""
+    base = make({**KEYS, "scheme": "flowcut:variant=nic"})
+    grid = sweep_grid(base, [parse_axis("scheme.rtt=2,2.0")], "virtual")
+    assert grid.axes == {"scheme.rtt": ("2", "2.0")}
+    assert [group.seeds for group in run_on(FakeBackend(answer), grid).groups] == [(base.seed,)] * 2
+    with pytest.raises(tailrace.SpecError, match="--set seed: a seed is given twice"):
+        sweep_grid(base, [parse_axis("seed=2,02")], "virtual")
+
+
 # ---- failed and refused runs ----
 
 
