@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import lzma
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,23 @@ MAX_FILE = 150_000
 FORMAT = 1
 
 
+_TAGS = {
+    "Match": plans.PlannedMatch,
+    "Call": plans.PlannedCall,
+    "Member": plans.PlannedMember,
+    "Group": plans.PlannedGroup,
+    "UseMember": plans.UseMember,
+    "UseGroup": plans.UseGroup,
+    "OneShot": plans.OneShot,
+    "Entry": plans.PlannedEntry,
+    "Rates": plans.PlannedRates,
+    "Plan": ControlPlan,
+}
+"""The classes of a plan by their names in golden files."""
+
+_TAG_OF = {kind: tag for tag, kind in _TAGS.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Golden:
     """A golden file in memory."""
@@ -48,10 +65,11 @@ class Golden:
 
 
 def plan_to_json(value: object) -> Any:
-    """Plans as JSON: every dataclass a list of its class name and its fields, in order."""
-    if hasattr(value, "__dataclass_fields__"):
-        fields = [plan_to_json(getattr(value, name)) for name in value.__dataclass_fields__]
-        return {type(value).__name__: fields}
+    """Plans as JSON: every dataclass a list of its tag and its fields, in order."""
+    tag = _TAG_OF.get(type(value))
+    if tag is not None:
+        assert is_dataclass(value)
+        return {tag: [plan_to_json(getattr(value, field.name)) for field in fields(value)]}
     if isinstance(value, dict):
         return [[plan_to_json(key), plan_to_json(item)] for key, item in value.items()]
     if isinstance(value, (list, tuple)):
@@ -62,8 +80,8 @@ def plan_to_json(value: object) -> Any:
 def _item(value: Any) -> Any:
     """The inverse of `plan_to_json` inside a plan: lists come back as tuples."""
     if isinstance(value, dict):
-        ((name, fields),) = value.items()
-        return getattr(plans, name)(*(_item(field) for field in fields))
+        ((name, values),) = value.items()
+        return _TAGS[name](*(_item(item) for item in values))
     if isinstance(value, list):
         return tuple(_item(item) for item in value)
     return value

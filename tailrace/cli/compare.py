@@ -53,9 +53,8 @@ def compare(
         warn_renamed("option", "--schemes", "--scheme")
     chosen = [*(scheme or ()), *([] if schemes is None else [schemes])]
     names = split_schemes(",".join(chosen)) if chosen else None
-    run_several(
-        experiment, names, ResultOutput(out, view, pcap), values=values, scale=scale, workers=workers, again=again
-    )
+    output = ResultOutput(out, view, pcap)
+    run_several(experiment, names, output, values=values, scale=scale, workers=workers, again=again)
 
 
 def register(app: typer.Typer) -> None:

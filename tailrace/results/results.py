@@ -21,7 +21,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from tailrace.experiments.plan.seeds import seeds_text
-from tailrace.experiments.plan.words import case_name
+from tailrace.experiments.plan.spec_list import case_name
 from tailrace.results.estimates import CASE, SCHEME, Estimate, Group, SummaryRow, summarise
 from tailrace.results.metrics import measure
 from tailrace.results.parquet import write_parquet

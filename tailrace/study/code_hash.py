@@ -66,7 +66,7 @@ NOT_LOADED: Mapping[str, str] = {
     "mininet": "runs networks in real time",
     "switch/p4runtime/server.py": "serves a switch by gRPC",
     "switch/daemon": "one switch in real time",
-    "switch/trace/following.py": "looks at packets of runs that are repeated",
+    "switch/trace/tracking.py": "looks at packets of runs that are repeated",
     "sim/network/serve.py": "serves switches by gRPC",
     "p4rt/connection.py": "talks gRPC",
     "p4rt/view.py": "shows what switches hold",

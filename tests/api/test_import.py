@@ -19,7 +19,8 @@ from tailrace.experiments.plan.experiment import KEYS
 ROOT = Path(__file__).resolve().parents[2]
 
 NO_ERRORS = {
-    "_Ended",  # SIGTERM, in two places
+    "_Terminated",  # SIGTERM
+    "_TerminationSignal",  # SIGTERM
     "EndedError",  # the same
     "Interrupted",  # Ctrl-C
     "FailedError",  # the command line's own, which imports nothing

@@ -132,6 +132,7 @@ def test_the_key_depends_on_the_code(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert after != before
     (tmp_path / "control/one.py").write_text("2")
     assert digest() not in (before, after)
+    monkeypatch.undo()
     code_hash.sources_sha256.cache_clear()
     experiment = make({"scheme": "ecmp", "topology": LEAVES, "target": "virtual"})
     monkeypatch.setattr(tasks, "code_sha256", lambda: before)

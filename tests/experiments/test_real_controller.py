@@ -136,7 +136,7 @@ def test_when_it_is_noticed(interval_ns: int) -> None:
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        ("alive", "expected one of told, live, found 'alive'"),
+        ("alive", "expected one of ideal, real, found 'alive'"),
         ("real:delay=1us", "unknown key 'delay'"),
         ("real:latency=1ns", "latency must be at least 100"),
         ("ideal:latency=1us", "unknown key 'latency'"),

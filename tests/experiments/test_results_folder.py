@@ -148,7 +148,7 @@ def test_a_failed_run_keeps_its_place(tmp_path: Path) -> None:
             ("letflow", (1, 3)),
             ("spray", (1, 2, 3)),
         ]
-        assert results.document.rows[1].ratios["fct_mean_ns"].value == pytest.approx(1)
+        assert results.document.rows[1].ratios["fct_mean"].value == pytest.approx(1)
         assert values_of(results.metrics)["scheme"].count("letflow") == 2
         assert len(results.results) == 8
     assert not (tmp_path / "clean" / "letflow" / "seed=2").exists()
@@ -252,15 +252,15 @@ def test_an_interrupted_study_is_not_taken_for_the_earlier_one(tmp_path: Path) -
             raise KeyboardInterrupt
         return answer(job)
 
-    other = {"workload": "permutation:size=2KiB"}
+    other = "permutation:size=2KiB"
     compared(tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        compared(tmp_path, of=interrupted, **other)
+        compared(tmp_path, of=interrupted, workload=other)
     with pytest.raises(FileError, match=r"clean/ecmp/summary\.json: of another run than in results\.json"):
         open_results(tmp_path)
-    _, ran = compared(tmp_path, **other)
+    _, ran = compared(tmp_path, workload=other)
     assert ran == [("letflow", 1), ("spray", 1)]
-    assert {result.summary.workload for result in open_results(tmp_path).results} == {other["workload"]}
+    assert {result.summary.workload for result in open_results(tmp_path).results} == {other}
 
 
 SLOW = """

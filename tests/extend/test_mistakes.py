@@ -167,16 +167,19 @@ HOST_CASES: list[tuple[str, str, str]] = [
 ENTRY = (
     "from tailrace.schemes.extend import P4TableAction, P4TableEntry, P4TableMatch\n"
     "        yield P4TableEntry('ipv4_routes', match=P4TableMatch({}), action=P4TableAction({}))\n"
-    "        yield from usual(plan,"
+    "        yield from common_entries(plan,"
 )
 SCHEME_CASES: list[tuple[str, str]] = [
     ("flowlet_config(plan, self.gap_ns)", "flowlet_config(plan, self.gap)"),
     ("flowlet_config(plan, self.gap_ns)", "flowlet_config(plan, 'x')"),
-    ("yield from usual(plan,", "yield 5\n        yield from usual(plan,"),
-    ("yield from usual(plan,", ENTRY.format("dst='10.0.0.0/8'", "'Ingress.routing.set_group', group=1")),
-    ("yield from usual(plan,", ENTRY.format("nothing=1", "'drop'")),
+    ("yield from common_entries(plan,", "yield 5\n        yield from common_entries(plan,"),
+    (
+        "yield from common_entries(plan,",
+        ENTRY.format("dst='10.0.0.0/8'", "'Ingress.routing.set_group', group=1"),
+    ),
+    ("yield from common_entries(plan,", ENTRY.format("nothing=1", "'drop'")),
     ("gap_ns=gap_ns)", 'gap_ns="x")'),
-    ("def entities(self, plan: Plan)", "def entities(self)"),
+    ("def entities(self, plan: EntryPlan)", "def entities(self)"),
 ]
 
 

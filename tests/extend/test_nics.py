@@ -143,8 +143,8 @@ def test_what_bases_leave_to_others_is_known() -> None:
     code = (
         "from tailrace.hosts import extend\n"
         "for kind, names in extend._ABSTRACT.items():\n"
-        "    parameters = {name for name in kind.__abstractmethods__ if name in vars(kind)}\n"
-        "    assert own == set(names), kind\n"
+        "    abstract = {name for name in kind.__abstractmethods__ if name in vars(kind)}\n"
+        "    assert abstract == set(names), kind\n"
     )
     environment = os.environ | {"TAILRACE_HOSTS": "interpreted", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(

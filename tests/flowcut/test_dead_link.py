@@ -90,7 +90,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("topology_words", "variant", "seed"), CASES)
+@pytest.mark.parametrize(("topology_spec", "variant", "seed"), CASES)
 def test_every_flow_goes_on_when_the_controller_knows(topology_spec: str, variant: str, seed: int) -> None:
     """A link anywhere on their ways, next to the switch of the source or further on; the age is far longer than the
     whole run."""

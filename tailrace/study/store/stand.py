@@ -197,7 +197,7 @@ def run_stored(
             if task.key not in ends:
                 _write_summary(record.result(task), root / task.out)
             ends[task.key] = record.result(task)
-    return ends, now
+    return {task.key: ends[task.key] for task in tasks}, now
 
 
 def _tell(now: Survey, told: set[str], display: Display) -> None:

@@ -17,7 +17,7 @@ from tailrace.study import pool
 from tailrace.study import task as tasks
 from tailrace.study.pool import Where
 from tailrace.study.progress import Display
-from tailrace.study.store.stand import Measured, Survey, run_stored, survey
+from tailrace.study.store.stand import Survey, run_stored, survey
 from tailrace.study.store.store import Store
 from tailrace.study.task import Failed, Task, make_task, run_task
 
@@ -80,7 +80,7 @@ class Laboratory:
         )
         return replace(self.pattern, summary=summary)
 
-    def run(self, found: list[Task], **more) -> tuple[dict[str, Measured | Failed], Survey]:
+    def run(self, found: list[Task], **more) -> tuple[dict[str, Result | Failed], Survey]:
         """What becomes of tasks; `ran` has the labels of those that were run."""
         self.ran.clear()
         store, display = Store(self.folder / "store"), Display(self.said)
@@ -102,9 +102,9 @@ def lab(tmp_path: Path, pattern: Result, monkeypatch: pytest.MonkeyPatch) -> Lab
     return found
 
 
-def traces(ends: dict[str, Measured | Failed]) -> list[object]:
+def traces(ends: dict[str, Result | Failed]) -> list[object]:
     """The traces of runs, none of which failed."""
-    return [end.result.summary.trace_sha256 for end in ends.values() if isinstance(end, Measured)]
+    return [end.summary.trace_sha256 for end in ends.values() if isinstance(end, Result)]
 
 
 def test_a_change_that_changes_nothing(lab: Laboratory) -> None:
