@@ -23,9 +23,9 @@ from tailrace.experiments.plan.experiment_file import check_label, schemes_of
 from tailrace.experiments.plan.plan import Plan, on_target, plan
 from tailrace.experiments.plan.spec_list import labels
 from tailrace.report.figures.beside import draw_comparison
+from tailrace.results.atomic_folder import staged
 from tailrace.results.result import Result, write_result
 from tailrace.results.results import LeftOut, Results, clear
-from tailrace.results.staging import staged
 from tailrace.sim.mpi import World
 from tailrace.sim.outcome import Backend
 from tailrace.sim.run import Breakpoints, VirtualBackend
@@ -39,8 +39,8 @@ from tailrace.study.pool import PCAP, Settled, Where
 from tailrace.study.prepare import choose_target, tell_runs, tell_scale, tell_transports
 from tailrace.study.progress import Display
 from tailrace.study.run import run as run_plan
-from tailrace.study.store.stand import keeper
 from tailrace.study.store.store import Store
+from tailrace.study.store.validity import keeper
 from tailrace.study.sweep import make_axis, sweep_grid
 from tailrace.study.task import backend_of, key_of
 

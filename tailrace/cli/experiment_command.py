@@ -25,10 +25,10 @@ from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.spec_list import labels
 from tailrace.report.figures.beside import files_of
+from tailrace.results.atomic_folder import check_place, staged
 from tailrace.results.estimates import CASE, SCHEME, comparison_groups
 from tailrace.results.result import Result, to_json, write_result
 from tailrace.results.results import FIGURE, Results, clear
-from tailrace.results.staging import check_place, staged
 from tailrace.results.table import make_table, possible_columns
 from tailrace.sim.errors import RunError
 from tailrace.sim.mpi import NAME, World

@@ -22,7 +22,7 @@ from tailrace.report.figures.beside import draw_beside, files_of
 from tailrace.report.paper.page import write_page
 from tailrace.report.paper.summary import write_pages
 from tailrace.report.paper.table import claims_table, explanations, measured_table
-from tailrace.results.staging import check_place
+from tailrace.results.atomic_folder import check_place
 from tailrace.sim.errors import RunError
 from tailrace.spec import SpecError
 from tailrace.study.pool import Where

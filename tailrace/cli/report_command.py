@@ -9,7 +9,7 @@ from pathlib import Path
 from tailrace.cli.experiment_options import PAGE
 from tailrace.report.collect import collect
 from tailrace.report.page import render
-from tailrace.results.staging import replace_file
+from tailrace.results.atomic_folder import replace_file
 from tailrace.spec import SpecError
 from tailrace.spec.atomic import write_file
 from tailrace.study.progress import Display

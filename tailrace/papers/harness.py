@@ -28,11 +28,11 @@ from tailrace.papers.measure.memory import lines, memory_values, occupancy_value
 from tailrace.papers.measure.sizes import TITLES, by_size
 from tailrace.papers.model import FOLDER, LINES, PaperFile, Tune, read_paper, with_seeds
 from tailrace.papers.tune import choose
+from tailrace.results.atomic_folder import refuse_links, staged
 from tailrace.results.estimates import CASE, SCHEME, SeedValues, ratio, seed_values, why_none
 from tailrace.results.metrics import CLASS, measure, metric
 from tailrace.results.result import Result, to_json
 from tailrace.results.results import Results, Run
-from tailrace.results.staging import refuse_links, staged
 from tailrace.results.statistics import P99_FLOWS, tail_note
 from tailrace.results.tails import P99, flows_by_class, stands_for
 from tailrace.spec import SpecError
@@ -43,8 +43,8 @@ from tailrace.study.grid import Grid
 from tailrace.study.pool import Ends, Where, run_all
 from tailrace.study.progress import Display
 from tailrace.study.run import installed_version
-from tailrace.study.store.stand import keeper, run_stored
 from tailrace.study.store.store import Store
+from tailrace.study.store.validity import keeper, run_stored
 from tailrace.study.task import Task
 
 

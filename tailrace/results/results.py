@@ -22,12 +22,12 @@ from msgspec import UNSET, Meta, UnsetType
 
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.plan.spec_list import case_name
+from tailrace.results.atomic_folder import staged
 from tailrace.results.estimates import CASE, SCHEME, Estimate, Group, SummaryRow, summarise
 from tailrace.results.metrics import measure
 from tailrace.results.parquet import write_parquet
 from tailrace.results.result import RUN_FILES, SUMMARY, Result, read_result, read_struct, to_json
 from tailrace.results.rows import SCHEMA
-from tailrace.results.staging import staged
 from tailrace.results.summary import Summary
 from tailrace.results.table import make_table, markdown
 from tailrace.spec import SpecError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from arro3.core import Table
 
-from tailrace.experiments.plan.reckon import MOST_FLOWS
+from tailrace.experiments.plan.size_estimate import MOST_FLOWS
 from tailrace.experiments.workloads.classes import PLAIN, measured
 from tailrace.hosts.flows.flow import FlowRecord
 from tailrace.results.parquet import read_parquet, refuse_gaps, write_parquet

@@ -58,7 +58,7 @@ NOT_LOADED: Mapping[str, str] = {
     "study/signals.py": "ends runs",
     "study/sweep.py": "makes tasks of words",
     "study/store/find.py": "looks for runs by words",
-    "study/store/stand.py": "says which stored runs stand for tasks",
+    "study/store/validity.py": "says which stored runs stand for tasks",
     "study/store/store.py": "reads and writes lines",
     "hosts/build.py": "compiles NICs, of the sources that count",
     "hosts/build_setup.py": "compiles NICs, of the sources that count",
@@ -78,7 +78,7 @@ that): what is not loaded changes nothing."""
 
 HARMLESS: Mapping[str, str] = {
     "emulation/mininet.py": "runs networks in real time",
-    "results/staging.py": "moves files",
+    "results/atomic_folder.py": "moves files",
     "study/code_hash.py": "names what counts",
     "study/machine.py": "says what a run cost",
 }
@@ -97,7 +97,7 @@ def counts(name: str) -> bool:
 FROZEN = "83adcfbf2e653e5c1a1bc6a70d9401f0c42edd51b09bf08839212270d7cf0a3f"
 """`sources_sha256` before files moved and names changed. Stored runs (docs/results) keep their keys by it
 until they are migrated in one step; recorded traces show that runs are the same. Samples of stored runs are
-run again as ever (store/stand.py)."""
+run again as ever (store/validity.py)."""
 
 
 def code_sha256() -> str:

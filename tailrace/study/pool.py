@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tailrace.results.atomic_folder import check_place, refuse_links, staged
 from tailrace.results.result import Result
-from tailrace.results.staging import check_place, refuse_links, staged
 from tailrace.sim.errors import RunError
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError

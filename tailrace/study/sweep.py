@@ -36,7 +36,7 @@ _WITH_OPTIONS = ("scheme", "topology", "workload")
 _MOST = 100_000
 
 _MOST_NAME = 237
-"""Bytes of a folder's name: 255 fit, and beside it lies one whose name has 18 more (staging.py)."""
+"""Bytes of a folder's name: 255 fit, and beside it lies one whose name has 18 more (atomic_folder.py)."""
 
 _DIGITS = 8
 """Of the hash in a name that would not do without."""

@@ -26,8 +26,8 @@ from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.spec_list import case_name
 from tailrace.p4rt import programs
+from tailrace.results.atomic_folder import staged
 from tailrace.results.result import SUMMARY, Result, read_result, read_summary, write_result
-from tailrace.results.staging import staged
 from tailrace.schemes.base import SchemeConfig, resolve
 from tailrace.sim.errors import RunError
 from tailrace.sim.outcome import Backend, Progress, Report

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.cli.main import main
-from tailrace.results.staging import staged
+from tailrace.results.atomic_folder import staged
 from tailrace.sim.errors import RunError
 from tailrace.spec.atomic import write_file
 from tests.long import more

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from tailrace import api
-from tailrace.study.packet.story import Story
+from tailrace.study.packet.history import Story
 from tests.cli.conftest import Command
 from tests.long import long
 from tests.test_readme import ROOT, block_after

@@ -20,10 +20,10 @@ from tailrace.experiments.plan.known import topology_of
 from tailrace.experiments.plan.plan import plan
 from tailrace.hosts.gaps.histogram import GapHistogram
 from tailrace.hosts.measured import Gaps, GapSummary
+from tailrace.results.atomic_folder import staged
 from tailrace.results.gaps import GAPS, clear_gaps, read_gaps, write_gaps
 from tailrace.results.metrics import measure
 from tailrace.results.result import Result, read_result, write_result
-from tailrace.results.staging import staged
 from tailrace.sim.run import VirtualBackend
 from tailrace.spec.errors import FileError
 from tailrace.spec.schema import KeyProblemError

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tailrace.spec.constants import PS_PER_NS
 from tailrace.spec.text import one_line, printable
-from tailrace.study.packet.story import Crossing, Hop, InQueue, Story, Transmission
+from tailrace.study.packet.history import Crossing, Hop, InQueue, Story, Transmission
 from tailrace.switch.trace import events
 from tailrace.switch.trace.events import Event
 from tailrace.switch.trace.text import INDENT, Line, lines, shown_step
@@ -43,8 +43,8 @@ def of_folder(folder: Path, flow: int, psn: int) -> Story:
     import sys
 
     from tailrace.cli.experiment_command import interruptible
-    from tailrace.study.packet.again import open_run
-    from tailrace.study.packet.tell import packet_story
+    from tailrace.study.packet.reconstruction import packet_story
+    from tailrace.study.packet.rerun import open_run
     from tailrace.study.progress import Display
 
     display = Display(sys.stderr)

@@ -22,7 +22,7 @@ from tailrace.experiments.plan.nic import (
 )
 from tailrace.experiments.plan.pause import channels_of, check_emulated, pfc_of
 from tailrace.experiments.plan.pfc import REACTION_NS, Pfc
-from tailrace.experiments.plan.reckon import check_network, check_packets, check_queue
+from tailrace.experiments.plan.size_estimate import check_network, check_packets, check_queue
 from tailrace.experiments.workloads.classes import measured
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.dependencies import check_dependencies

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from tailrace.experiments.plan.reckon import check_flows
+from tailrace.experiments.plan.size_estimate import check_flows
 from tailrace.experiments.workloads.background import shared
 from tailrace.experiments.workloads.patterns import chosen
 from tailrace.experiments.workloads.registry import BACKGROUND, DEFAULT_BYTES, TAKING_PART, register

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
-from tailrace.experiments.plan.reckon import check_flows
+from tailrace.experiments.plan.size_estimate import check_flows
 from tailrace.experiments.workloads.classes import BACKGROUND, MONITORED
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.spec import SpecError, keys

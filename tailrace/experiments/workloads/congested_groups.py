@@ -30,7 +30,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from tailrace.experiments.plan.reckon import check_flows
+from tailrace.experiments.plan.size_estimate import check_flows
 from tailrace.experiments.workloads.classes import BACKGROUND, MONITORED
 from tailrace.experiments.workloads.pairs import Pair
 from tailrace.experiments.workloads.registry import DEFAULT_BYTES, register

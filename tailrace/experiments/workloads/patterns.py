@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from tailrace.experiments.plan.reckon import check_flows
+from tailrace.experiments.plan.size_estimate import check_flows
 from tailrace.experiments.workloads import pairs
 from tailrace.experiments.workloads.background import shared
 from tailrace.experiments.workloads.registry import (

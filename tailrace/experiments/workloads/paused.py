@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from tailrace.experiments.plan.reckon import check_flows
+from tailrace.experiments.plan.size_estimate import check_flows
 from tailrace.experiments.workloads.bursts import BURST_BYTES
 from tailrace.experiments.workloads.classes import BACKGROUND, MONITORED
 from tailrace.experiments.workloads.load import uplink_bps

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from tailrace.experiments.plan.reckon import check_flows
+from tailrace.experiments.plan.size_estimate import check_flows
 from tailrace.experiments.workloads import pairs
 from tailrace.experiments.workloads.bursts import Bursts
 from tailrace.experiments.workloads.load import FABRIC, HOSTS, OF, host_load

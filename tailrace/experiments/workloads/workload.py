@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailrace.experiments.plan.reckon import counted
+from tailrace.experiments.plan.size_estimate import counted
 from tailrace.experiments.workloads.classes import PLAIN
 from tailrace.experiments.workloads.csv_file import Rows, read_rows
 from tailrace.experiments.workloads.ports import SourcePorts

@@ -17,8 +17,8 @@ from tailrace.study import pool
 from tailrace.study import task as tasks
 from tailrace.study.pool import Where
 from tailrace.study.progress import Display
-from tailrace.study.store.stand import Survey, run_stored, survey
 from tailrace.study.store.store import Store
+from tailrace.study.store.validity import Survey, run_stored, survey
 from tailrace.study.task import Failed, Task, make_task, run_task
 
 SEEDS = 25

@@ -17,10 +17,8 @@ from tailrace.sim.network.transits import Fate, WireTransit
 from tailrace.sim.outcome import Report
 from tailrace.spec import SpecError
 from tailrace.spec.constants import PS_PER_NS
-from tailrace.study.packet.again import FinishedRun, Seen, flow_log, follow
 from tailrace.study.packet.headers import Names, of_leg, pause_of, stamped
-from tailrace.study.packet.journeys import Journey, journeys, overtakers
-from tailrace.study.packet.story import (
+from tailrace.study.packet.history import (
     Answer,
     AtSource,
     Before,
@@ -33,6 +31,8 @@ from tailrace.study.packet.story import (
     Story,
     Transmission,
 )
+from tailrace.study.packet.paths import Journey, journeys, overtakers
+from tailrace.study.packet.rerun import FinishedRun, Seen, flow_log, follow
 from tailrace.switch.trace.events import CountEvent
 from tailrace.switch.trace.tracking import Arrival, QueueResidence, TrackedPacket
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.results.staging import check_place, refuse_links, staged
+from tailrace.results.atomic_folder import check_place, refuse_links, staged
 from tailrace.spec import SpecError
 from tailrace.study.signals import Interrupted, stoppable
 

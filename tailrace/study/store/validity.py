@@ -21,8 +21,8 @@ from pathlib import Path
 
 from msgspec import UnsetType
 
+from tailrace.results.atomic_folder import refuse_links, staged
 from tailrace.results.result import SUMMARY, Result, to_json
-from tailrace.results.staging import refuse_links, staged
 from tailrace.study.pool import Ends, Settled, Where, run_all
 from tailrace.study.progress import Display
 from tailrace.study.store.record import Record, differences, record_of

@@ -21,11 +21,11 @@ from tailrace.sim.network import Network
 from tailrace.sim.outcome import Report
 from tailrace.sim.run import VirtualBackend
 from tailrace.spec import SpecError
-from tailrace.study.packet.again import FinishedRun, flow_log, follow, open_run
 from tailrace.study.packet.headers import of_leg
-from tailrace.study.packet.journeys import Journey, journeys, overtakers
-from tailrace.study.packet.story import Transmission
-from tailrace.study.packet.tell import packet_story
+from tailrace.study.packet.history import Transmission
+from tailrace.study.packet.paths import Journey, journeys, overtakers
+from tailrace.study.packet.reconstruction import packet_story
+from tailrace.study.packet.rerun import FinishedRun, flow_log, follow, open_run
 from tailrace.switch.trace.tracking import Arrival
 from tests.long import long
 
