@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from tailrace import api
-from tailrace.study.packet.history import Story
+from tailrace.study.packet.history import PacketHistory
 from tests.cli.conftest import Command
 from tests.long import long
 from tests.test_readme import ROOT, block_after
@@ -41,9 +41,9 @@ def test_the_command(command: Command, run: Path) -> None:
     assert "PSN 7" in found.out
     assert "in queues" in found.out
     assert "run again, with the same trace" in " ".join(found.out.split())
-    story = msgspec.json.decode(command(*where, "--json").out, type=Story)
-    assert story.trace_sha256 == json.loads((run / "summary.json").read_text())["trace_sha256"]
-    assert story.psn == 7
+    history = msgspec.json.decode(command(*where, "--json").out, type=PacketHistory)
+    assert history.trace_sha256 == json.loads((run / "summary.json").read_text())["trace_sha256"]
+    assert history.psn == 7
     full = command(*where, "--full")
     assert "table " in full.out
     assert len(full.out) > len(found.out)

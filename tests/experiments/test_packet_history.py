@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The story of one packet of a finished run: what is told is what happened, and what other observers saw."""
+"""The history of one packet of a finished run agrees with what other observers measure."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import msgspec
 import pytest
 
 from tailrace import api
-from tailrace.cli.inspect.packet_history import story_lines
+from tailrace.cli.inspect.packet_history import history_lines
 from tailrace.experiments.plan.experiment_file import read_option_string
 from tailrace.sim.errors import RunError
 from tailrace.sim.network import Network
 from tailrace.sim.outcome import Report
 from tailrace.sim.run import VirtualBackend
 from tailrace.spec import SpecError
-from tailrace.study.packet.headers import of_leg
+from tailrace.study.packet.headers import header_of
 from tailrace.study.packet.history import Transmission
-from tailrace.study.packet.paths import Journey, journeys, overtakers
-from tailrace.study.packet.reconstruction import packet_story
-from tailrace.study.packet.rerun import FinishedRun, flow_log, follow, open_run
+from tailrace.study.packet.paths import WirePath, overtakers, wire_paths
+from tailrace.study.packet.reconstruction import packet_history
+from tailrace.study.packet.rerun import FinishedRun, flow_log, open_run, track_packets
 from tailrace.switch.trace.tracking import Arrival
 from tests.long import long
 
@@ -98,9 +98,9 @@ def ends(run: FinishedRun, number: int) -> tuple[str, str]:
     return topology.host_by_ip(flow.src).name, topology.host_by_ip(flow.dst).name
 
 
-def all_journeys(run: FinishedRun, number: int) -> dict[int, list[Journey]]:
+def all_transmissions(run: FinishedRun, number: int) -> dict[int, list[WirePath]]:
     flow = run.flow(number)
-    return journeys(flow_log(run, flow, silent), flow, ends(run, number)[0])
+    return wire_paths(flow_log(run, flow, silent), flow, ends(run, number)[0])
 
 
 def slowest(run: FinishedRun, number: int) -> int:
@@ -108,7 +108,7 @@ def slowest(run: FinishedRun, number: int) -> int:
     target = ends(run, number)[1]
     took = {
         psn: (sent[0].delivered_ps(target) or 0) - sent[0].sent_ps
-        for psn, sent in all_journeys(run, number).items()
+        for psn, sent in all_transmissions(run, number).items()
     }
     return max(took, key=lambda psn: took[psn])
 
@@ -130,10 +130,10 @@ def check_times(sent: Transmission) -> None:
             )
         assert hop.out is not None
         assert hop.out.sent_ps == at
-    crossings = [sent.first, *(hop.out for hop in sent.hops if hop.out is not None)]
-    for crossing in crossings:
-        assert crossing.transmission_ps is not None
-        assert crossing.transmission_ps > 0
+    link_transits = [sent.first, *(hop.out for hop in sent.hops if hop.out is not None)]
+    for link_transit in link_transits:
+        assert link_transit.transmission_ps is not None
+        assert link_transit.transmission_ps > 0
     assert sent.delivered_ps is not None
     parts = sent.waited_ps + sent.round_ps + sent.transmission_ps + sent.propagation_ps
     assert parts == sent.delivered_ps - sent.first.sent_ps
@@ -142,45 +142,47 @@ def check_times(sent: Transmission) -> None:
 def test_every_part_of_the_way_by_hand(made: dict[str, FinishedRun]) -> None:
     """A frame of 1082 bytes takes 865.6 ns at 10 Gb/s, and 1 us to the next end."""
     run = made["ecmp"]
-    story = packet_story(run, 1, 5, quietly)
-    (sent,) = story.transmissions
+    history = packet_history(run, 1, 5, quietly)
+    (sent,) = history.transmissions
     check_times(sent)
     source, target = ends(run, 1)
-    assert (story.src, story.dst, story.packets) == (source, target, 64)
+    assert (history.src, history.dst, history.packets) == (source, target, 64)
     assert sent.path[0] == source
     assert sent.path[-1] == target
-    for crossing in [sent.first, *(hop.out for hop in sent.hops)]:
-        assert crossing is not None
-        assert crossing.length == 1082
+    for link_transit in [sent.first, *(hop.out for hop in sent.hops)]:
+        assert link_transit is not None
+        assert link_transit.length == 1082
         # a remainder is carried on, so a picosecond more or less
-        assert crossing.transmission_ps == pytest.approx(865_600, abs=1)
-        assert crossing.propagation_ps == 1_000_000
+        assert link_transit.transmission_ps == pytest.approx(865_600, abs=1)
+        assert link_transit.propagation_ps == 1_000_000
     for hop in sent.hops:
         assert hop.trace is not None
         assert any(step.__class__.__name__ == "TableEvent" for step in hop.trace.steps)
-    assert story.before is not None
-    assert story.before.psn == 4
-    assert story.acknowledged is not None
-    assert story.acknowledged.psn >= 5
+    assert history.before is not None
+    assert history.before.psn == 4
+    assert history.acknowledged is not None
+    assert history.acknowledged.psn >= 5
     assert sent.delivered_ps is not None
-    assert sent.delivered_ps <= story.acknowledged.sent_ps < story.acknowledged.arrived_ps
+    assert sent.delivered_ps <= history.acknowledged.sent_ps < history.acknowledged.arrived_ps
 
 
 @pytest.mark.parametrize("name", ["ecmp", "pfc", "spray", "flowcut", *LONG])
 def test_times_add_up(made: dict[str, FinishedRun], name: str) -> None:
     run = made[name]
-    story = packet_story(run, 1, slowest(run, 1), quietly)
-    assert story.untold == 0
-    assert sum(sent.waited_ps for sent in story.transmissions) > 0
-    for sent in story.transmissions:
+    history = packet_history(run, 1, slowest(run, 1), quietly)
+    assert history.untold == 0
+    assert sum(sent.waited_ps for sent in history.transmissions) > 0
+    for sent in history.transmissions:
         check_times(sent)
 
 
 def test_queues_are_those_that_samples_see(made: dict[str, FinishedRun]) -> None:
     """A port is looked at, by other means, just before the packet comes to its queue."""
     run = made["ecmp"]
-    story = packet_story(run, 1, slowest(run, 1), quietly)
-    queues = {(hop.switch, queue.port): queue for hop in story.transmissions[0].hops for queue in hop.queues}
+    history = packet_history(run, 1, slowest(run, 1), quietly)
+    queues = {
+        (hop.switch, queue.port): queue for hop in history.transmissions[0].hops for queue in hop.queues
+    }
     assert any(queue.bytes for queue in queues.values())
     seen: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
 
@@ -202,14 +204,14 @@ def test_who_is_overtaken_is_who_the_nic_says(made: dict[str, FinishedRun], name
     run = made[name]
     total = 0
     for number in list(run.rows)[:2]:
-        sent, target = all_journeys(run, number), ends(run, number)[1]
+        sent, target = all_transmissions(run, number), ends(run, number)[1]
         assert sum(map(len, sent.values())) == run.rows[number].packets
         overtaken = [
             psn
             for psn, each in sent.items()
             for one in each
-            if not one.header.again
-            and any(not other.header.again for _, other in overtakers(one, sent, target))
+            if not one.header.retransmitted
+            and any(not other.header.retransmitted for _, other in overtakers(one, sent, target))
         ]
         assert len(overtaken) == run.rows[number].overtaken
         total += len(overtaken)
@@ -219,9 +221,9 @@ def test_who_is_overtaken_is_who_the_nic_says(made: dict[str, FinishedRun], name
 def test_the_overtakers_of_one(made: dict[str, FinishedRun]) -> None:
     run = made["spray"]
     number = max(run.rows, key=lambda each: run.rows[each].overtaken)
-    sent, target = all_journeys(run, number), ends(run, number)[1]
+    sent, target = all_transmissions(run, number), ends(run, number)[1]
     psn = next(psn for psn, each in sorted(sent.items()) if overtakers(each[0], sent, target))
-    one = packet_story(run, number, psn, quietly).transmissions[0]
+    one = packet_history(run, number, psn, quietly).transmissions[0]
     assert one.delivered_ps is not None
     assert [other.psn for other in one.overtaken_by] == [
         psn for psn, _ in overtakers(sent[psn][0], sent, target)
@@ -240,17 +242,17 @@ def test_a_packet_that_goes_round(made: dict[str, FinishedRun]) -> None:
     for flow in run.plan.job.flows[58:60]:
         arrivals: dict[str, list[Arrival]] = defaultdict(list)
         psns = {}
-        for psn, each in all_journeys(run, flow.id).items():
-            for journey in each:
-                leg = journey.legs[0]
-                assert leg.ended_ps is not None
-                arrivals[leg.wire.target.node].append((leg.ended_ps, leg.wire.target.port))
-                psns[leg.ended_ps] = psn
-        found, untold, _ = follow(run, arrivals, flow, (), silent)
-        assert untold == 0
+        for psn, each in all_transmissions(run, flow.id).items():
+            for transmission in each:
+                transit = transmission.transits[0]
+                assert transit.ended_ps is not None
+                arrivals[transit.wire.target.node].append((transit.ended_ps, transit.wire.target.port))
+                psns[transit.ended_ps] = psn
+        tracked, overflows, _ = track_packets(run, arrivals, flow, (), silent)
+        assert overflows == 0
         rounds |= {
             (flow.id, psns[time_ps]): each.reentries
-            for (_, (time_ps, _)), each in found.items()
+            for (_, (time_ps, _)), each in tracked.items()
             if each.reentries
         }
     # all of them: nobody else's packet has gone round
@@ -259,7 +261,7 @@ def test_a_packet_that_goes_round(made: dict[str, FinishedRun]) -> None:
     assert sum(rounds.values()) == counted.total > 0
     assert max(rounds.values()) == counted.most
     (number, psn), most = max(rounds.items(), key=lambda each: each[1])
-    sent = packet_story(run, number, psn, quietly).transmissions[0]
+    sent = packet_history(run, number, psn, quietly).transmissions[0]
     assert sent.hops[0].rounds == most
     check_times(sent)
 
@@ -267,8 +269,8 @@ def test_a_packet_that_goes_round(made: dict[str, FinishedRun]) -> None:
 def test_pfc_holds_a_queue(made: dict[str, FinishedRun]) -> None:
     """No longer than the port stood paused in all, and for as long as it waits beyond what was before it."""
     run = made["pfc"]
-    story = packet_story(run, 1, slowest(run, 1), quietly)
-    (sent,) = story.transmissions
+    history = packet_history(run, 1, slowest(run, 1), quietly)
+    (sent,) = history.transmissions
     assert sent.paused_ps > 0
     paused: dict[str, int] = {}
     held = [(hop.switch, queue) for hop in sent.hops for queue in hop.queues if queue.paused_ps]
@@ -290,11 +292,11 @@ def test_a_packet_that_is_dropped_and_sent_again(made: dict[str, FinishedRun]) -
     number, psn = next(
         (number, psn)
         for number in run.rows
-        for psn, sent in sorted(all_journeys(run, number).items())
+        for psn, sent in sorted(all_transmissions(run, number).items())
         if len(sent) > 1 and sent[0].delivered_ps(ends(run, number)[1]) is None
     )
-    story = packet_story(run, number, psn, quietly)
-    first, *_, last = story.transmissions
+    history = packet_history(run, number, psn, quietly)
+    first, *_, last = history.transmissions
     assert (first.again, last.again) == (False, True)
     assert first.delivered_ps is None
     assert first.hops[-1].out is None
@@ -312,12 +314,12 @@ def test_what_faults_take(made: dict[str, FinishedRun], name: str, end: str) -> 
     lost = [
         (number, psn)
         for number in run.rows
-        for psn, sent in sorted(all_journeys(run, number).items())
-        if sent[0].delivered_ps(ends(run, number)[1]) is None and len(sent[0].legs) > 1
+        for psn, sent in sorted(all_transmissions(run, number).items())
+        if sent[0].delivered_ps(ends(run, number)[1]) is None and len(sent[0].transits) > 1
     ]
     told = []
     for number, psn in lost[:6]:
-        first, *_, last = packet_story(run, number, psn, quietly).transmissions
+        first, *_, last = packet_history(run, number, psn, quietly).transmissions
         told.append(first.end)
         check_times(last)
         assert last.again
@@ -334,10 +336,10 @@ def test_a_drain_within_a_nic(made: dict[str, FinishedRun]) -> None:
     assert row.drains
     sent = sorted(
         (one.sent_ps, one.header.sport, psn)
-        for psn, each in all_journeys(run, number).items()
+        for psn, each in all_transmissions(run, number).items()
         for one in each
     )
-    seen = follow(run, {}, flow, [time_ps for time_ps, _, _ in sent], silent).sender
+    seen = track_packets(run, {}, flow, [time_ps for time_ps, _, _ in sent], silent).sender
     assert seen[sent[-1][0]].drained_ns == row.drained_ns
     moved = []
     for (before_ps, before_sport, _), (at_ps, sport, psn) in itertools.pairwise(sent):
@@ -349,13 +351,13 @@ def test_a_drain_within_a_nic(made: dict[str, FinishedRun]) -> None:
             assert drained_ps > 0
             moved.append(psn)
     assert moved
-    story = packet_story(run, number, moved[0], quietly)
-    assert story.before is not None
-    source = story.transmissions[0].source
+    history = packet_history(run, number, moved[0], quietly)
+    assert history.before is not None
+    source = history.transmissions[0].source
     assert source is not None
-    assert (source.reroutes, source.since_ps) == (1, story.before.sent_ps)
-    assert story.before.sport != story.transmissions[0].sport
-    said = " ".join(line.strip() for _, _, line in story_lines(story, full=False))
+    assert (source.reroutes, source.since_ps) == (1, history.before.sent_ps)
+    assert history.before.sport != history.transmissions[0].sport
+    said = " ".join(line.strip() for _, _, line in history_lines(history, full=False))
     assert "has held the flow back for" in said
     assert "has taken another source port" in said
 
@@ -364,21 +366,23 @@ def test_a_stretched_gap_and_a_drawn_path(made: dict[str, FinishedRun]) -> None:
     """HF2T's host and Spritz's sender say what they have done to a packet."""
     run = made["hf2t"]
     number = max(run.rows, key=lambda each: run.rows[each].packets)
-    times = [one.sent_ps for each in all_journeys(run, number).values() for one in each]
-    seen = follow(run, {}, run.flow(number), times, silent).sender
+    times = [one.sent_ps for each in all_transmissions(run, number).values() for one in each]
+    seen = track_packets(run, {}, run.flow(number), times, silent).sender
     assert seen[max(times)].stretched
     first = next(
         b for a, b in itertools.pairwise(sorted(times)) if seen[b].stretched_ns > seen[a].stretched_ns
     )
-    psn = next(p for p, each in all_journeys(run, number).items() if any(o.sent_ps == first for o in each))
-    source = packet_story(run, number, psn, quietly).transmissions[0].source
+    psn = next(
+        p for p, each in all_transmissions(run, number).items() if any(o.sent_ps == first for o in each)
+    )
+    source = packet_history(run, number, psn, quietly).transmissions[0].source
     assert source is not None
     assert source.stretched == 1
     assert source.stretched_ns > 0
     run = made["spritz"]
     for psn in (0, 20):
-        story = packet_story(run, 1, psn, quietly)
-        source = story.transmissions[0].source
+        history = packet_history(run, 1, psn, quietly)
+        source = history.transmissions[0].source
         assert source is not None
         assert source.explored + source.reused == 1
 
@@ -387,13 +391,13 @@ def test_a_drain_and_the_path_after_it(made: dict[str, FinishedRun]) -> None:
     run = made["flowcut"]
     number = max(run.rows, key=lambda each: run.rows[each].drains)
     assert run.rows[number].drains
-    sent = sorted(all_journeys(run, number).items())
+    sent = sorted(all_transmissions(run, number).items())
     psn = next(b for (a, before), (b, after) in itertools.pairwise(sent) if before[0].path != after[0].path)
-    story = packet_story(run, number, psn, quietly)
-    assert story.before is not None
-    assert story.before.path != story.transmissions[0].path
-    assert [pause.op for pause in story.pauses][-1] == "xon"
-    assert story.transmissions[0].overtaken_by == ()
+    history = packet_history(run, number, psn, quietly)
+    assert history.before is not None
+    assert history.before.path != history.transmissions[0].path
+    assert [pause.op for pause in history.pauses][-1] == "xon"
+    assert history.transmissions[0].overtaken_by == ()
 
 
 def test_a_mark(made: dict[str, FinishedRun]) -> None:
@@ -402,10 +406,13 @@ def test_a_mark(made: dict[str, FinishedRun]) -> None:
     flow = run.flow(1)
     marked = [
         header.psn
-        for leg in flow_log(run, flow, silent)
-        if (header := of_leg(leg)) and header.is_data and header.ecn.name == "CE" and header.qpn == flow.qpn
+        for transit in flow_log(run, flow, silent)
+        if (header := header_of(transit))
+        and header.is_data
+        and header.ecn.name == "CE"
+        and header.qpn == flow.qpn
     ]
-    (sent,) = packet_story(run, 1, marked[0], quietly).transmissions
+    (sent,) = packet_history(run, 1, marked[0], quietly).transmissions
     ecn = [sent.first.ecn, *(hop.out.ecn for hop in sent.hops if hop.out is not None)]
     assert ecn[0] == "ect_0"
     assert ecn[-1] == "ce"
@@ -440,7 +447,7 @@ def test_a_run_of_several_processes(tmp_path: Path) -> None:
         ranks=2,
         out=tmp_path,
     )
-    (sent,) = packet_story(open_run(tmp_path), 1, 3, quietly).transmissions
+    (sent,) = packet_history(open_run(tmp_path), 1, 3, quietly).transmissions
     check_times(sent)
 
 
@@ -448,4 +455,4 @@ def test_other_code_is_noticed(made: dict[str, FinishedRun]) -> None:
     run = made["ecmp"]
     other = msgspec.structs.replace(run.summary, trace_sha256="1" * 64)
     with pytest.raises(RunError, match="run it again"):
-        packet_story(FinishedRun(run.folder, other, run.rows, run.plan), 1, 0, quietly)
+        packet_history(FinishedRun(run.folder, other, run.rows, run.plan), 1, 0, quietly)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tailrace.spec.constants import PS_PER_NS
 from tailrace.spec.text import one_line, printable
-from tailrace.study.packet.history import Crossing, Hop, InQueue, Story, Transmission
+from tailrace.study.packet.history import Hop, LinkTransit, PacketHistory, QueueWait, Transmission
 from tailrace.switch.trace import events
 from tailrace.switch.trace.events import Event
 from tailrace.switch.trace.text import INDENT, Line, lines, shown_step
@@ -24,7 +24,7 @@ _BRIEF = (
     *(events.MemberEvent, events.MeterEvent, events.ParserErrorEvent, events.CloneEvent, events.DigestEvent),
     *(events.ResubmitEvent, events.RecirculateEvent, events.MulticastEvent, events.TextEvent),
 )
-"""Steps that are told without `--full` as they are; the rest the story says in its own words."""
+"""Steps that are shown without `--full`; the history has other text for the rest."""
 
 _INSIDE = 3
 """How deep that is which happens in one place."""
@@ -33,33 +33,33 @@ _TIME_COLUMNS = 14
 _LEAST_COLUMNS = 40
 
 
-def of_folder(folder: Path, flow: int, psn: int) -> Story:
-    """The story of a packet, while progress is shown on standard error.
+def of_folder(folder: Path, flow: int, psn: int) -> PacketHistory:
+    """The history of a packet, while progress is shown on standard error.
 
     Raises:
         SpecError: there is no such run or packet.
-        RunError: it is another run now.
+        RunError: the trace of the run differs.
     """
     import sys
 
     from tailrace.cli.experiment_command import interruptible
-    from tailrace.study.packet.reconstruction import packet_story
+    from tailrace.study.packet.reconstruction import packet_history
     from tailrace.study.packet.rerun import open_run
     from tailrace.study.progress import Display
 
     display = Display(sys.stderr)
     with interruptible("nothing is told"):
-        return packet_story(open_run(folder), flow, psn, display.run)
+        return packet_history(open_run(folder), flow, psn, display.run)
 
 
-def story_lines(story: Story, *, full: bool) -> Iterator[Line]:
-    """The story's lines, none wider than the terminal but for words that cannot be parted.
+def history_lines(history: PacketHistory, *, full: bool) -> Iterator[Line]:
+    """The lines of a history, none wider than the terminal but for text without spaces.
 
     Args:
         full: also all that the programs of switches did.
     """
     width = _width()
-    for depth, style, line in _all(story, full):
+    for depth, style, line in _all(history, full):
         room = max(_LEAST_COLUMNS // 2, width - depth * len(INDENT))
         pieces = textwrap.wrap(
             line, room, subsequent_indent=INDENT, break_long_words=False, break_on_hyphens=False
@@ -72,27 +72,31 @@ def _width() -> int:
     return max(_LEAST_COLUMNS, shutil.get_terminal_size().columns)
 
 
-def _all(story: Story, full: bool) -> Iterator[Line]:
-    yield 0, "packet", f"{story.scheme}, {story.topology}, seed {story.seed}; run again, with the same trace"
+def _all(history: PacketHistory, full: bool) -> Iterator[Line]:
+    yield (
+        0,
+        "packet",
+        f"{history.scheme}, {history.topology}, seed {history.seed}; run again, with the same trace",
+    )
     yield (
         0,
         "packet",
         (
-            f"flow {story.flow}, {story.src} to {story.dst}: {story.bytes:,} bytes in "
-            f"{story.packets:,} packets; PSN {story.psn}"
+            f"flow {history.flow}, {history.src} to {history.dst}: {history.bytes:,} bytes in "
+            f"{history.packets:,} packets; PSN {history.psn}"
         ),
     )
-    before = story.before
+    before = history.before
     if before is not None:
-        ago = story.transmissions[0].first.sent_ps - before.sent_ps
+        ago = history.transmissions[0].first.sent_ps - before.sent_ps
         yield 0, "step", f"the flow's packet before it, PSN {before.psn}, was sent {_us(ago)} earlier"
-    for pause in story.pauses:
-        yield 0, "choice", f"{_at(pause.arrived_ps)}  a pause of the flow comes to {story.src}: {pause.op}"
-    for number, each in enumerate(story.transmissions, 1):
-        if len(story.transmissions) > 1:
-            yield 0, "stage", f"transmission {number} of {len(story.transmissions)}"
-        yield from _transmission(story, each, full)
-    ack = story.acknowledged
+    for pause in history.pauses:
+        yield 0, "choice", f"{_at(pause.arrived_ps)}  a pause of the flow comes to {history.src}: {pause.op}"
+    for number, each in enumerate(history.transmissions, 1):
+        if len(history.transmissions) > 1:
+            yield 0, "stage", f"transmission {number} of {len(history.transmissions)}"
+        yield from _transmission(history, each, full)
+    ack = history.acknowledged
     if ack is None:
         yield 0, "bad", "no ACK for it came before the run ended"
     else:
@@ -100,22 +104,22 @@ def _all(story: Story, full: bool) -> Iterator[Line]:
             0,
             "sent",
             (
-                f"{_at(ack.arrived_ps)}  {story.src} has the ACK of all up to PSN {ack.psn}, which "
-                f"{story.dst} sent at {_us(ack.sent_ps)}"
+                f"{_at(ack.arrived_ps)}  {history.src} has the ACK of all up to PSN {ack.psn}, which "
+                f"{history.dst} sent at {_us(ack.sent_ps)}"
             ),
         )
-    if story.untold:
+    if history.untold:
         yield 0, "bad", "more happened in some switch than could be told: others may have passed it unseen"
 
 
-def _transmission(story: Story, sent: Transmission, full: bool) -> Iterator[Line]:
+def _transmission(history: PacketHistory, sent: Transmission, full: bool) -> Iterator[Line]:
     again = ", a retransmission" if sent.again else ""
-    yield from ((0, "choice", f"{' ' * _TIME_COLUMNS}  {line}") for line in _at_source(story, sent))
+    yield from ((0, "choice", f"{' ' * _TIME_COLUMNS}  {line}") for line in _at_source(history, sent))
     yield (
         0,
         "packet",
         (
-            f"{_at(sent.first.sent_ps)}  {story.src} sends it: {sent.first.length} bytes, UDP source port "
+            f"{_at(sent.first.sent_ps)}  {history.src} sends it: {sent.first.length} bytes, UDP source port "
             f"{sent.sport}{again}"
         ),
     )
@@ -130,18 +134,18 @@ def _transmission(story: Story, sent: Transmission, full: bool) -> Iterator[Line
         yield 0, "sent", f"{_at(last.arrived_ps)}  {last.to} has it: {sent.end}"
     elif last is not None:
         yield 0, "drop", f"{' ' * _TIME_COLUMNS}  it ends on its way to {last.to}: {sent.end}"
-    yield _INSIDE, "step", f"path {' > '.join(sent.path)}{_compared(story, sent)}"
+    yield _INSIDE, "step", f"path {' > '.join(sent.path)}{_compared(history, sent)}"
     if sent.delivered_ps is not None:
         yield _INSIDE, "step", _sum(sent)
         yield from _overtaken(sent)
 
 
-def _at_source(story: Story, sent: Transmission) -> Iterator[str]:
+def _at_source(history: PacketHistory, sent: Transmission) -> Iterator[str]:
     """What the source has done before it sent this, and why by that path."""
     did = sent.source
     if did is None:
         return
-    nic = f"the NIC of {story.src}"
+    nic = f"the NIC of {history.src}"
     if did.timeouts:
         yield f"{nic} has waited for an ACK in vain: {_count(did.timeouts, 'timeout')}"
     if did.nacks:
@@ -162,9 +166,9 @@ def _at_source(story: Story, sent: Transmission) -> Iterator[str]:
         yield f"{nic} has taken a path that it knows"
 
 
-def _compared(story: Story, sent: Transmission) -> str:
-    before = story.before
-    if before is None or sent is not story.transmissions[0] or before.path[-1] != sent.path[-1]:
+def _compared(history: PacketHistory, sent: Transmission) -> str:
+    before = history.before
+    if before is None or sent is not history.transmissions[0] or before.path[-1] != sent.path[-1]:
         return ""
     if before.path == sent.path:
         return f", as PSN {before.psn} before it"
@@ -242,7 +246,7 @@ def _brief(steps: Sequence[Event], depth: int = 0) -> Iterator[Line]:
             yield from shown_step(step, depth)
 
 
-def _queue(queue: InQueue, hop: Hop) -> Iterator[Line]:
+def _queue(queue: QueueWait, hop: Hop) -> Iterator[Line]:
     to = ""
     if hop.out is not None and queue is hop.queues[-1]:
         to = f" to {hop.out.to}"
@@ -266,7 +270,7 @@ def _queue(queue: InQueue, hop: Hop) -> Iterator[Line]:
         )
 
 
-def _named(queue: InQueue) -> str:
+def _named(queue: QueueWait) -> str:
     counts = Counter(f"{entry.packet} (priority {entry.priority})" for entry in queue.passed)
     shown = dict(list(counts.items())[:_MOST_SHOWN])
     names = ", ".join(name if count == 1 else f"{count} times {name}" for name, count in shown.items())
@@ -274,7 +278,7 @@ def _named(queue: InQueue) -> str:
     return f"{names}, and {more} more" if more else names
 
 
-def _changed(hop: Hop, ecn: str, out: Crossing) -> Iterator[Line]:
+def _changed(hop: Hop, ecn: str, out: LinkTransit) -> Iterator[Line]:
     """What the switch has done to the packet that others will see."""
     if out.ecn == "ce" and ecn != "ce":
         yield _INSIDE, "choice", "ECN: marked here"

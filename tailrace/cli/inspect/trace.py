@@ -297,13 +297,13 @@ def _through_network(
 
 
 def _in_the_past(folder: Path, flow: int, psn: int, *, full: bool, json: bool) -> None:
-    from tailrace.cli.inspect.packet_history import of_folder, story_lines
+    from tailrace.cli.inspect.packet_history import history_lines, of_folder
 
-    story = of_folder(folder, flow, psn)
+    history = of_folder(folder, flow, psn)
     if json:
-        print_json(story)
+        print_json(history)
     else:
-        print_lines(story_lines(story, full=full))
+        print_lines(history_lines(history, full=full))
 
 
 def register(app: typer.Typer) -> None:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One packet of a finished run in virtual time, afterwards: the run is repeated, and watched."""
+"""The history of a packet of a finished run in virtual time, from a repeated run."""

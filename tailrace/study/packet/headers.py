@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the headers of a frame say of the packet, whatever a switch or NIC has put before or into them."""
+"""Reads a packet's headers from a frame, with or without the shims of switches and NICs."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Ecn(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
-    """A RoCEv2 packet. `syndrome` None: it has no AETH. `again`: it is a retransmission."""
+class RoceHeader:
+    """A RoCEv2 packet. `syndrome` None: it has no AETH. `retransmitted`: IP.id says so."""
 
     src: str
     dst: str
     ecn: Ecn
-    again: bool
+    retransmitted: bool
     sport: int
     opcode: int
     qpn: int
@@ -66,7 +66,7 @@ def _number(data: bytes, layout: HeaderLayout, name: str) -> int:
     return int.from_bytes(data[span.byte : span.end], "big")
 
 
-def read_header(frame: bytes, ip_at: int | None) -> Header | None:
+def read_header(frame: bytes, ip_at: int | None) -> RoceHeader | None:
     """The headers of a frame whose IPv4 begins there; None: it is no RoCEv2."""
     if ip_at is None:
         return None
@@ -77,11 +77,11 @@ def read_header(frame: bytes, ip_at: int | None) -> Header | None:
         return None
     opcode = _number(udp, layout, "BTH.opcode")
     # the trailer of a BTH is behind its payload, so what follows it is at the end of the layout
-    return Header(
+    return RoceHeader(
         src=str(IPv4Address(_number(ip, _IP, "IP.src"))),
         dst=str(IPv4Address(_number(ip, _IP, "IP.dst"))),
         ecn=Ecn(_number(ip, _IP, "IP.tos") & _ECN_BITS),
-        again=_number(ip, _IP, "IP.id") == RETRANSMISSION,
+        retransmitted=_number(ip, _IP, "IP.id") == RETRANSMISSION,
         sport=int.from_bytes(udp[:2], "big"),
         opcode=opcode,
         qpn=_number(udp, layout, "BTH.dqpn"),
@@ -90,23 +90,23 @@ def read_header(frame: bytes, ip_at: int | None) -> Header | None:
     )
 
 
-def of_leg(leg: WireTransit) -> Header | None:
-    """The headers of a packet that has come to the end of a wire."""
-    return read_header(leg.frame, leg.ip_at)
+def header_of(transit: WireTransit) -> RoceHeader | None:
+    """The headers of a packet that arrived at the end of a wire."""
+    return read_header(transit.frame, transit.ip_at)
 
 
-def pause_of(frame: bytes, src: str, dst: str, sport: int) -> str | None:
-    """What a pause of this flow says, such as `xoff`; None: the frame is none."""
+def flow_pause_op(frame: bytes, src: str, dst: str, sport: int) -> str | None:
+    """The operation of a pause of this flow, such as `xoff`; None: the frame is no pause of it."""
     if len(frame) < 15 or int.from_bytes(frame[12:14], "big") != ETHER_TYPE:
         return None
-    found = Ether(frame).getlayer(FlowPause)
-    if found is None or (found.src, found.dst, found.sport) != (src, dst, sport):
+    pause = Ether(frame).getlayer(FlowPause)
+    if pause is None or (pause.src, pause.dst, pause.sport) != (src, dst, sport):
         return None
-    return str(found.sprintf("%FlowPause.op%"))
+    return str(pause.sprintf("%FlowPause.op%"))
 
 
-def stamped(frame: bytes) -> tuple[str, ...]:
-    """What the last switch has noted of a flowcut in the frame's shim: that it moved, or was drained."""
+def shim_flags(frame: bytes) -> tuple[str, ...]:
+    """The flags of a flowcut that the last switch set in the frame's shim, such as `moved` and `drained`."""
     if int.from_bytes(frame[12:14], "big") != ETHER_TYPE or frame[14] != Subtype.DATA_SHIM:
         return ()
     shim = Ether(frame).getlayer(DataShim)
@@ -115,14 +115,14 @@ def stamped(frame: bytes) -> tuple[str, ...]:
     return tuple(name for name in ("moved", "drained", "untracked") if getattr(shim.stack[0], name))
 
 
-class Names:
+class PacketNames:
     """Names of packets, by the flows of a run."""
 
     def __init__(self, job: Job) -> None:
         self._flows = {(flow.src, flow.dst, flow.qpn): flow.id for flow in job.flows}
 
     def of(self, frame: bytes) -> str:
-        """Whose a frame is: `flow 3, PSN 17`, `ACK of flow 3`, or its kind."""
+        """The name of a frame's packet: `flow 3, PSN 17`, `ACK of flow 3`, or its kind."""
         if not frame:
             return "a packet that was dropped later"
         ether_type = int.from_bytes(frame[12:14], "big")
@@ -138,7 +138,7 @@ class Names:
             return f"UDP to port {udp.dport}"
         if header.is_data:
             flow = self._flows.get((header.src, header.dst, header.qpn))
-            return f"flow {flow}, PSN {header.psn}" + (", sent again" if header.again else "")
+            return f"flow {flow}, PSN {header.psn}" + (", retransmitted" if header.retransmitted else "")
         flow = self._flows.get((header.dst, header.src, header.qpn))
         return f"{'ACK' if header.opcode == Opcode.ACK else 'CNP'} of flow {flow}"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of a packet, as JSON has it. Times are picoseconds of the run's virtual time."""
+"""The history of a packet, as JSON has it. Times are picoseconds of the run's virtual time."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import msgspec
 from tailrace.switch.trace import Trace
 
 
-class Passed(msgspec.Struct, frozen=True):
-    """A packet that came to a port's queues later than another, and left them earlier."""
+class QueueOvertaker(msgspec.Struct, frozen=True):
+    """A packet that was enqueued at a port later than another and dequeued earlier."""
 
     packet: str
     priority: int
@@ -17,10 +17,10 @@ class Passed(msgspec.Struct, frozen=True):
     left_ps: int
 
 
-class InQueue(msgspec.Struct, frozen=True):
-    """The packet in a queue, which held so many packets and bytes when it came.
+class QueueWait(msgspec.Struct, frozen=True):
+    """The packet in a queue, which had so many packets and bytes when it was enqueued.
 
-    It waited from `queued_ps` to `left_ps`, None: it never left. PFC held the queue for `paused_ps` of that.
+    It waited from `queued_ps` to `left_ps`, None: it never left. PFC paused it for `paused_ps` of that.
     `passed_by` packets came later to a queue of that port and left earlier; `passed` has the first of them.
     """
 
@@ -32,14 +32,14 @@ class InQueue(msgspec.Struct, frozen=True):
     left_ps: int | None
     paused_ps: int
     passed_by: int
-    passed: tuple[Passed, ...]
+    passed: tuple[QueueOvertaker, ...]
 
     @property
     def waited_ps(self) -> int:
         return 0 if self.left_ps is None else self.left_ps - self.queued_ps
 
 
-class Crossing(msgspec.Struct, frozen=True):
+class LinkTransit(msgspec.Struct, frozen=True):
     """The packet on a wire, from its first bit's departure to its last one's arrival.
 
     That takes `transmission_ps` and `propagation_ps`, the latency of the switch at its end included.
@@ -59,23 +59,23 @@ class Crossing(msgspec.Struct, frozen=True):
 class Hop(msgspec.Struct, frozen=True):
     """The packet in a switch, from its arrival on.
 
-    `rounds`: how often it came to ingress again (recirculated or resubmitted), and `round_ps` the time that
-    it spent so, in no queue. `dropped`: why, in the switch's words; `out` is None then. `noted`: what a
-    Flowcut switch has stamped on it: `drained` where a flowcut begins whose last one ended in congestion,
-    `moved` where the flow has left a withdrawn path.
+    `rounds`: how often it was recirculated or resubmitted, and `round_ps` the time of that outside queues.
+    `dropped`: the switch's reason; `out` is None then. `noted`: the flags that a Flowcut switch set in its
+    shim: `drained` where a flowcut begins whose last one ended in congestion, `moved` where the flow has left
+    a withdrawn path.
     """
 
     switch: str
     port: int
     from_: str = msgspec.field(name="from")
     arrived_ps: int
-    queues: tuple[InQueue, ...]
+    queues: tuple[QueueWait, ...]
     rounds: int
     round_ps: int
     noted: tuple[str, ...]
     dropped: str | None
     dropped_ps: int | None
-    out: Crossing | None
+    out: LinkTransit | None
     trace: Trace | None
 
 
@@ -89,12 +89,12 @@ class Overtaker(msgspec.Struct, frozen=True):
     path: tuple[str, ...]
 
 
-class AtSource(msgspec.Struct, frozen=True):
-    """What the source's NIC has done for the flow from when it sent its transmission before this one (None:
-    from the beginning) until it has sent this one, in the words of hosts.flows.observation.
+class SourceActivity(msgspec.Struct, frozen=True):
+    """Counts of the source's NIC for the flow from its previous transmission (None: from the beginning) until
+    this one, with the names of hosts.flows.observation.
 
-    `drained_ns` includes pauses that switches asked for; `explored` and `reused` say of a NIC that steers how
-    it has chosen the path of this transmission.
+    `drained_ns` includes pauses that switches asked for; `explored` and `reused` say how a NIC with path
+    selection has chosen the path of this transmission.
     """
 
     since_ps: int | None
@@ -112,16 +112,15 @@ class AtSource(msgspec.Struct, frozen=True):
 
 
 class Transmission(msgspec.Struct, frozen=True):
-    """One sending of the packet; `delivered_ps` None: it did not come to its host whole.
+    """A transmission of the packet; `delivered_ps` None: it was lost or trimmed.
 
-    Where it came, `delivered_ps - first.sent_ps` is the sum of waits, rounds, transmissions and
-    propagations.
+    Otherwise `delivered_ps - first.sent_ps` is the sum of waits, rounds, transmissions and propagations.
     """
 
     again: bool
     sport: int
-    source: AtSource | None
-    first: Crossing
+    source: SourceActivity | None
+    first: LinkTransit
     hops: tuple[Hop, ...]
     end: str
     delivered_ps: int | None
@@ -134,7 +133,7 @@ class Transmission(msgspec.Struct, frozen=True):
     overtaken_by: tuple[Overtaker, ...]
 
 
-class Before(msgspec.Struct, frozen=True):
+class PreviousTransmission(msgspec.Struct, frozen=True):
     """The transmission of the flow before the first one of this packet."""
 
     psn: int
@@ -144,22 +143,22 @@ class Before(msgspec.Struct, frozen=True):
 
 
 class FlowPaused(msgspec.Struct, frozen=True):
-    """A pause of the flow that came to its source before the packet was sent: Flowcut drains it."""
+    """A pause of the flow that arrived at its source before the packet was sent: Flowcut drains it."""
 
     op: str
     arrived_ps: int
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """The first ACK that came to the source and acknowledges the packet: all up to its own PSN."""
+class Acknowledgement(msgspec.Struct, frozen=True):
+    """The first ACK at the source that acknowledges the packet: all up to the ACK's PSN."""
 
     psn: int
     sent_ps: int
     arrived_ps: int
 
 
-class Story(msgspec.Struct, frozen=True):
-    """A packet's whole story."""
+class PacketHistory(msgspec.Struct, frozen=True):
+    """The history of a packet; `untold`: how often a switch's trace buffer overflowed."""
 
     scheme: str
     topology: str
@@ -171,8 +170,8 @@ class Story(msgspec.Struct, frozen=True):
     bytes: int
     packets: int
     psn: int
-    before: Before | None
+    before: PreviousTransmission | None
     pauses: tuple[FlowPaused, ...]
     transmissions: tuple[Transmission, ...]
-    acknowledged: Answer | None
+    acknowledged: Acknowledgement | None
     untold: int

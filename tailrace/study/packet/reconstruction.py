@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A packet's story, from the crossings of wires of its flow and what its switches did."""
+"""Reconstructs a packet's history from the wire transits of its flow and the traces of its switches."""
 
 from __future__ import annotations
 
@@ -17,104 +17,106 @@ from tailrace.sim.network.transits import Fate, WireTransit
 from tailrace.sim.outcome import Report
 from tailrace.spec import SpecError
 from tailrace.spec.constants import PS_PER_NS
-from tailrace.study.packet.headers import Names, of_leg, pause_of, stamped
+from tailrace.study.packet.headers import PacketNames, flow_pause_op, header_of, shim_flags
 from tailrace.study.packet.history import (
-    Answer,
-    AtSource,
-    Before,
-    Crossing,
+    Acknowledgement,
     FlowPaused,
     Hop,
-    InQueue,
+    LinkTransit,
     Overtaker,
-    Passed,
-    Story,
+    PacketHistory,
+    PreviousTransmission,
+    QueueOvertaker,
+    QueueWait,
+    SourceActivity,
     Transmission,
 )
-from tailrace.study.packet.paths import Journey, journeys, overtakers
-from tailrace.study.packet.rerun import FinishedRun, Seen, flow_log, follow
+from tailrace.study.packet.paths import WirePath, overtakers, wire_paths
+from tailrace.study.packet.rerun import FinishedRun, RunObservations, flow_log, track_packets
 from tailrace.switch.trace.events import CountEvent
 from tailrace.switch.trace.tracking import Arrival, QueueResidence, TrackedPacket
 
-SWALLOWED = "a fault swallows it at the entry of the switch"
+FAULT_AT_ENTRY = "a fault swallows it at the entry of the switch"
 
 
 Reporting = Callable[[str], AbstractContextManager[Report]]
 """Shows one of two runs by its name, as `Display.run` does."""
 
 
-def packet_story(run: FinishedRun, number: int, psn: int, reporting: Reporting) -> Story:
-    """All that happened to one packet of a finished run.
+def packet_history(run: FinishedRun, number: int, psn: int, reporting: Reporting) -> PacketHistory:
+    """The history of one packet of a finished run.
 
     Args:
         number: of its flow.
-        reporting: shows how far the runs are.
+        reporting: shows the progress of the runs.
 
     Raises:
         SpecError: there is no such flow, or no such packet in it.
-        RunError: it is another run now, or the packet was never sent.
+        RunError: the trace of the run differs, or the packet was never sent.
     """
     flow = run.flow(number)
     last = run.packets(flow) - 1
     if not 0 <= psn <= last:
         raise SpecError(f"--psn: flow {number} has no packet {psn}; expected 0 to {last}")
     with reporting("again") as report:
-        legs = flow_log(run, flow, report)
+        transits = flow_log(run, flow, report)
     source = run.plan.topology.host_by_ip(flow.src).name
-    of_flow = journeys(legs, flow, source)
+    of_flow = wire_paths(transits, flow, source)
     if psn not in of_flow:
         raise RunError(f"{run.folder}: packet {psn} of flow {number} was not sent before the run ended")
     arrivals: dict[str, list[Arrival]] = {}
     hosts = {host.name for host in run.plan.topology.hosts}
-    for leg in _came(of_flow[psn]):
-        if leg.wire.target.node in hosts:
+    for transit in _received(of_flow[psn]):
+        if transit.wire.target.node in hosts:
             continue
-        assert leg.ended_ps is not None
-        arrivals.setdefault(leg.wire.target.node, []).append((leg.ended_ps, leg.wire.target.port))
-    teller = _Teller(run, flow, psn, legs, of_flow)
+        assert transit.ended_ps is not None
+        arrivals.setdefault(transit.wire.target.node, []).append((transit.ended_ps, transit.wire.target.port))
+    builder = _HistoryBuilder(run, flow, psn, transits, of_flow)
     with reporting("up to its end") as report:
-        seen = follow(run, arrivals, flow, teller.sending_ps, report)
-    return teller.story(seen)
+        observed = track_packets(run, arrivals, flow, builder.sending_ps, report)
+    return builder.history(observed)
 
 
-def _came(sent: Sequence[Journey]) -> list[WireTransit]:
-    """The crossings of a packet that it survived."""
-    return [leg for journey in sent for leg in journey.legs if leg.fate is Fate.RECEIVED]
+def _received(sent: Sequence[WirePath]) -> list[WireTransit]:
+    """The wire transits of a packet that ended in its reception."""
+    return [
+        transit for transmission in sent for transit in transmission.transits if transit.fate is Fate.RECEIVED
+    ]
 
 
-class _Teller:
-    """Puts the parts together."""
+class _HistoryBuilder:
+    """Builds the history of a packet."""
 
     def __init__(
         self,
         run: FinishedRun,
         flow: FlowSpec,
         psn: int,
-        legs: Sequence[WireTransit],
-        of_flow: dict[int, list[Journey]],
+        transits: Sequence[WireTransit],
+        of_flow: dict[int, list[WirePath]],
     ) -> None:
         self._run, self._flow, self._psn = run, flow, psn
-        self._legs, self._of_flow = legs, of_flow
-        self._followed: Mapping[tuple[str, Arrival], TrackedPacket] = {}
+        self._transits, self._of_flow = transits, of_flow
+        self._tracked: Mapping[tuple[str, Arrival], TrackedPacket] = {}
         self._sender: Mapping[int, SenderObservation] = {}
-        own = [(journey, self._before(journey)) for journey in of_flow[psn]]
-        self.sending_ps = {journey.sent_ps for journey, _ in own} | {one.sent_ps for _, one in own if one}
-        """When the packet was sent, and what the flow sent before it."""
+        previous = map(self._previous, of_flow[psn])
+        self.sending_ps = {sent.sent_ps for sent in (*of_flow[psn], *previous) if sent is not None}
+        """When the packet and the flow's packet before each transmission of it were sent."""
         topology = run.plan.topology
         self._source = topology.host_by_ip(flow.src).name
         self._target = topology.host_by_ip(flow.dst).name
-        self._all = [tuple(journey.legs) for journey in of_flow[psn]]
+        self._all = [tuple(sent.transits) for sent in of_flow[psn]]
         self._hosts = {host.name for host in topology.hosts}
-        self._names = Names(run.plan.job)
+        self._names = PacketNames(run.plan.job)
         self._program = programs.load(run.plan.job.scheme.program)
 
-    def story(self, seen: Seen) -> Story:
-        """All of it."""
-        self._followed, self._sender = seen.followed, seen.sender
+    def history(self, observed: RunObservations) -> PacketHistory:
+        """The history, with the traces of its switches."""
+        self._tracked, self._sender = observed.tracked, observed.sender
         summary = self._run.summary
         assert summary.trace_sha256 is not UNSET
-        journey = self._of_flow[self._psn][0]
-        return Story(
+        first = self._of_flow[self._psn][0]
+        return PacketHistory(
             scheme=summary.scheme,
             topology=summary.topology,
             seed=summary.seed,
@@ -125,208 +127,221 @@ class _Teller:
             bytes=self._flow.bytes,
             packets=self._run.packets(self._flow),
             psn=self._psn,
-            before=self._before(journey),
-            pauses=self._pauses(journey),
+            before=self._previous(first),
+            pauses=self._pauses(first),
             transmissions=tuple(map(self._transmission, self._of_flow[self._psn])),
-            acknowledged=self._answer(),
-            untold=seen.untold,
+            acknowledged=self._acknowledgement(),
+            untold=observed.overflows,
         )
 
     # ---- one transmission ----
 
-    def _transmission(self, journey: Journey) -> Transmission:
-        first, hops, end = journey.legs[0], [], ""
-        leg: WireTransit | None = first
+    def _transmission(self, transmission: WirePath) -> Transmission:
+        first, hops, end = transmission.transits[0], [], ""
+        transit: WireTransit | None = first
         walked = [first]
-        while leg is not None and leg.fate is Fate.RECEIVED and leg.wire.target.node not in self._hosts:
-            hop, leg = self._hop(leg)
+        while (
+            transit is not None
+            and transit.fate is Fate.RECEIVED
+            and transit.wire.target.node not in self._hosts
+        ):
+            hop, transit = self._hop(transit)
             hops.append(hop)
             if hop.dropped is not None:
                 end = hop.dropped
-            if leg is not None:
-                walked.append(leg)
-        journey.legs[:] = walked
-        delivered_ps = journey.delivered_ps(self._target)
-        crossings = [_crossing(first), *(hop.out for hop in hops if hop.out is not None)]
+            if transit is not None:
+                walked.append(transit)
+        transmission.transits[:] = walked
+        delivered_ps = transmission.delivered_ps(self._target)
+        link_transits = [_link_transit(first), *(hop.out for hop in hops if hop.out is not None)]
         if not end:
-            whole = "delivered" if delivered_ps is not None else "delivered without its payload"
-            end = whole if crossings[-1].arrived_ps is not None else crossings[-1].fate
+            arrival = "delivered" if delivered_ps is not None else "delivered without its payload"
+            end = arrival if link_transits[-1].arrived_ps is not None else link_transits[-1].fate
         queues = [queue for hop in hops for queue in hop.queues]
         return Transmission(
-            again=journey.header.again,
-            sport=journey.header.sport,
-            source=self._at_source(journey),
-            first=crossings[0],
+            again=transmission.header.retransmitted,
+            sport=transmission.header.sport,
+            source=self._at_source(transmission),
+            first=link_transits[0],
             hops=tuple(hops),
             end=end,
             delivered_ps=delivered_ps,
             waited_ps=sum(queue.waited_ps for queue in queues),
             paused_ps=sum(queue.paused_ps for queue in queues),
             round_ps=sum(hop.round_ps for hop in hops),
-            transmission_ps=sum(each.transmission_ps or 0 for each in crossings),
-            propagation_ps=sum(each.propagation_ps or 0 for each in crossings),
-            path=journey.path,
+            transmission_ps=sum(each.transmission_ps or 0 for each in link_transits),
+            propagation_ps=sum(each.propagation_ps or 0 for each in link_transits),
+            path=transmission.path,
             overtaken_by=tuple(
-                Overtaker(psn, one.header.again, one.sent_ps, one.delivered_ps(self._target) or 0, one.path)
-                for psn, one in overtakers(journey, self._of_flow, self._target)
+                self._overtaker(psn, sent)
+                for psn, sent in overtakers(transmission, self._of_flow, self._target)
             ),
         )
 
-    def _at_source(self, journey: Journey) -> AtSource | None:
-        """None: the source has gone on to something else before it was looked at."""
-        before = self._before(journey)
-        now = self._sender.get(journey.sent_ps)
+    def _overtaker(self, psn: int, sent: WirePath) -> Overtaker:
+        delivered_ps = sent.delivered_ps(self._target) or 0
+        return Overtaker(psn, sent.header.retransmitted, sent.sent_ps, delivered_ps, sent.path)
+
+    def _at_source(self, transmission: WirePath) -> SourceActivity | None:
+        """None: the source sent another packet before its counts were read."""
+        before = self._previous(transmission)
+        now = self._sender.get(transmission.sent_ps)
         was = SenderObservation(self._flow, 0) if before is None else self._sender.get(before.sent_ps)
         if now is None or was is None or now.packets != was.packets + 1:
             return None
-        names = [name for name in AtSource.__struct_fields__ if name != "since_ps"]
+        names = [name for name in SourceActivity.__struct_fields__ if name != "since_ps"]
         done = {name: getattr(now, name) - getattr(was, name) for name in names}
-        return AtSource(since_ps=None if before is None else before.sent_ps, **done)
+        return SourceActivity(since_ps=None if before is None else before.sent_ps, **done)
 
-    def _hop(self, leg: WireTransit) -> tuple[Hop, WireTransit | None]:
-        """A switch that the packet has come to, and the wire by which it left."""
-        assert leg.ended_ps is not None
-        switch, port = leg.wire.target.node, leg.wire.target.port
-        followed = self._followed.get((switch, (leg.ended_ps, port)))
+    def _hop(self, transit: WireTransit) -> tuple[Hop, WireTransit | None]:
+        """A switch that the packet reached, and the transit by which it left."""
+        assert transit.ended_ps is not None
+        switch, port = transit.wire.target.node, transit.wire.target.port
+        tracked = self._tracked.get((switch, (transit.ended_ps, port)))
         out: WireTransit | None = None
-        if followed is None:
-            followed = TrackedPacket(drop=SWALLOWED, end_ps=leg.ended_ps)
-        dropped = self._why(followed)
-        crossing: Crossing | None = None
-        if followed.sent is not None:
-            sent_ps, sent_port = followed.sent
+        if tracked is None:
+            tracked = TrackedPacket(drop=FAULT_AT_ENTRY, end_ps=transit.ended_ps)
+        dropped = self._why(tracked)
+        link_transit: LinkTransit | None = None
+        if tracked.sent is not None:
+            sent_ps, sent_port = tracked.sent
             out = self._sent_by(switch, sent_port, sent_ps)
-            crossing = self._under_way(switch, followed) if out is None else _crossing(out)
+            link_transit = self._under_way(switch, tracked) if out is None else _link_transit(out)
         elif dropped is None:
             dropped = "waits there when the run ends"
-        queues = tuple(map(self._in_queue, followed.queues))
-        inside_ps = 0 if crossing is None else crossing.sent_ps - leg.ended_ps
+        queues = tuple(map(self._in_queue, tracked.queues))
+        inside_ps = 0 if link_transit is None else link_transit.sent_ps - transit.ended_ps
         hop = Hop(
             switch=switch,
             port=port,
-            from_=leg.wire.source.node,
-            arrived_ps=leg.ended_ps,
+            from_=transit.wire.source.node,
+            arrived_ps=transit.ended_ps,
             queues=queues,
-            rounds=followed.reentries,
-            round_ps=inside_ps - sum(queue.waited_ps for queue in queues) if crossing is not None else 0,
-            noted=stamped(followed.frame),
+            rounds=tracked.reentries,
+            round_ps=inside_ps - sum(queue.waited_ps for queue in queues) if link_transit is not None else 0,
+            noted=shim_flags(tracked.frame),
             dropped=dropped,
-            dropped_ps=followed.end_ps if followed.drop else None,
-            out=crossing,
-            trace=followed.trace,
+            dropped_ps=tracked.end_ps if tracked.drop else None,
+            out=link_transit,
+            trace=tracked.trace,
         )
         return hop, out
 
-    def _why(self, followed: TrackedPacket) -> str | None:
-        """Why a switch dropped it: in the program's own words, if there are any, else in the switch's."""
-        for step in followed.trace.steps if followed.trace is not None and followed.drop else ():
+    def _why(self, tracked: TrackedPacket) -> str | None:
+        """Why a switch dropped it: the program's drop reason if it counts one, else the switch's."""
+        for step in tracked.trace.steps if tracked.trace is not None and tracked.drop else ():
             if isinstance(step, CountEvent) and step.name.rpartition(".")[2] == DROPS:
-                return f"{followed.drop}, {drop_reason(self._program, step.index)}"
-        return followed.drop or None
+                return f"{tracked.drop}, {drop_reason(self._program, step.index)}"
+        return tracked.drop or None
 
     def _sent_by(self, switch: str, port: int, sent_ps: int) -> WireTransit | None:
-        """The crossing that began at a time; None: the run ended before it did.
+        """The transit that began at a time; None: the run ended before it did.
 
-        What began earlier on the wire came before the last bit of this one was out.
+        Transits that began earlier on the wire ended before the last bit of this one was sent.
         """
         later = [
-            leg
-            for journey in self._all
-            for leg in journey
-            if (leg.wire.source.node, leg.wire.source.port) == (switch, port)
-            and leg.ended_ps is not None
+            transit
+            for transits in self._all
+            for transit in transits
+            if (transit.wire.source.node, transit.wire.source.port) == (switch, port)
+            and transit.ended_ps is not None
             # where links have no rate the last bit goes out with the first
-            and leg.ended_ps - leg.wire.delay_ns * PS_PER_NS >= sent_ps + bool(leg.wire.nominal_rate_bps)
+            and transit.ended_ps - transit.wire.delay_ns * PS_PER_NS
+            >= sent_ps + bool(transit.wire.nominal_rate_bps)
         ]
-        found = min(later, key=lambda leg: leg.ended_ps or 0, default=None)
-        if found is not None:
-            found.sent_ps = sent_ps
-        return found
+        first = min(later, key=lambda transit: transit.ended_ps or 0, default=None)
+        if first is not None:
+            first.sent_ps = sent_ps
+        return first
 
-    def _under_way(self, switch: str, followed: TrackedPacket) -> Crossing:
-        assert followed.sent is not None
-        sent_ps, port = followed.sent
+    def _under_way(self, switch: str, tracked: TrackedPacket) -> LinkTransit:
+        assert tracked.sent is not None
+        sent_ps, port = tracked.sent
         peer = self._run.plan.topology.ports_of(switch).get(port)
-        return Crossing(
+        return LinkTransit(
             to="nobody" if peer is None else peer.name,
             sent_ps=sent_ps,
-            length=len(followed.frame) + followed.virtual_bytes,
+            length=len(tracked.frame) + tracked.virtual_bytes,
             ecn="",
             fate="leaves by a port without a link" if peer is None else Fate.UNDER_WAY.value,
         )
 
-    def _in_queue(self, visit: QueueResidence) -> InQueue:
-        return InQueue(
-            port=visit.port,
-            priority=visit.priority,
-            packets=visit.packets,
-            bytes=visit.bytes,
-            queued_ps=visit.queued_ps,
-            left_ps=visit.left_ps,
-            paused_ps=visit.paused_ps,
-            passed_by=visit.overtakes,
+    def _in_queue(self, residence: QueueResidence) -> QueueWait:
+        return QueueWait(
+            port=residence.port,
+            priority=residence.priority,
+            packets=residence.packets,
+            bytes=residence.bytes,
+            queued_ps=residence.queued_ps,
+            left_ps=residence.left_ps,
+            paused_ps=residence.paused_ps,
+            passed_by=residence.overtakes,
             passed=tuple(
-                Passed(self._names.of(each.frame), each.priority, each.queued_ps, each.left_ps)
-                for each in visit.overtaking
+                QueueOvertaker(self._names.of(each.frame), each.priority, each.queued_ps, each.left_ps)
+                for each in residence.overtaking
             ),
         )
 
-    # ---- what is around it ----
+    # ---- other packets ----
 
-    def _before(self, journey: Journey) -> Before | None:
+    def _previous(self, transmission: WirePath) -> PreviousTransmission | None:
         earlier = [
-            (one.sent_ps, psn, one)
-            for psn, sent in self._of_flow.items()
-            for one in sent
-            if one.sent_ps < journey.sent_ps
+            (sent.sent_ps, psn, sent)
+            for psn, of_psn in self._of_flow.items()
+            for sent in of_psn
+            if sent.sent_ps < transmission.sent_ps
         ]
         if not earlier:
             return None
-        sent_ps, psn, one = max(earlier, key=lambda each: each[:2])
-        return Before(psn, sent_ps, one.header.sport, one.path)
+        sent_ps, psn, sent = max(earlier, key=lambda each: each[:2])
+        return PreviousTransmission(psn, sent_ps, sent.header.sport, sent.path)
 
-    def _pauses(self, journey: Journey) -> tuple[FlowPaused, ...]:
+    def _pauses(self, transmission: WirePath) -> tuple[FlowPaused, ...]:
         """Pauses of the flow since the transmission before this one."""
-        before = self._before(journey)
+        before = self._previous(transmission)
         since_ps = 0 if before is None else before.sent_ps
         flow = self._flow
-        found = []
-        for leg in self._legs:
-            if leg.ip_at is None and leg.wire.target.node == self._source and leg.fate is Fate.RECEIVED:
-                assert leg.ended_ps is not None
-                op = pause_of(leg.frame, flow.src, flow.dst, flow.sport)
-                if op is not None and since_ps < leg.ended_ps <= journey.sent_ps:
-                    found.append(FlowPaused(op, leg.ended_ps))
-        return tuple(found)
+        pauses = []
+        for transit in self._transits:
+            if (
+                transit.ip_at is None
+                and transit.wire.target.node == self._source
+                and transit.fate is Fate.RECEIVED
+            ):
+                assert transit.ended_ps is not None
+                op = flow_pause_op(transit.frame, flow.src, flow.dst, flow.sport)
+                if op is not None and since_ps < transit.ended_ps <= transmission.sent_ps:
+                    pauses.append(FlowPaused(op, transit.ended_ps))
+        return tuple(pauses)
 
-    def _answer(self) -> Answer | None:
+    def _acknowledgement(self) -> Acknowledgement | None:
         sent: dict[int, int] = {}
         first_ps = self._of_flow[self._psn][0].sent_ps
-        for leg in self._legs:
-            header = of_leg(leg)
+        for transit in self._transits:
+            header = header_of(transit)
             if header is None or not header.is_ack or header.qpn != self._flow.qpn:
                 continue
-            if header.dst != self._flow.src or header.psn < self._psn or leg.sent_ps < first_ps:
+            if header.dst != self._flow.src or header.psn < self._psn or transit.sent_ps < first_ps:
                 continue
-            if leg.wire.source.node == self._target:
-                sent.setdefault(header.psn, leg.sent_ps)
-            if leg.wire.target.node == self._source and leg.fate is Fate.RECEIVED:
-                assert leg.ended_ps is not None
-                return Answer(header.psn, sent.get(header.psn, leg.sent_ps), leg.ended_ps)
+            if transit.wire.source.node == self._target:
+                sent.setdefault(header.psn, transit.sent_ps)
+            if transit.wire.target.node == self._source and transit.fate is Fate.RECEIVED:
+                assert transit.ended_ps is not None
+                return Acknowledgement(header.psn, sent.get(header.psn, transit.sent_ps), transit.ended_ps)
         return None
 
 
-def _crossing(leg: WireTransit) -> Crossing:
-    header = of_leg(leg)
-    took_ps = None if leg.ended_ps is None else leg.ended_ps - leg.sent_ps
-    delay_ps = leg.wire.delay_ns * PS_PER_NS
-    return Crossing(
-        to=leg.wire.target.node,
-        sent_ps=leg.sent_ps,
-        length=leg.length + leg.virtual_bytes,
+def _link_transit(transit: WireTransit) -> LinkTransit:
+    header = header_of(transit)
+    took_ps = None if transit.ended_ps is None else transit.ended_ps - transit.sent_ps
+    delay_ps = transit.wire.delay_ns * PS_PER_NS
+    return LinkTransit(
+        to=transit.wire.target.node,
+        sent_ps=transit.sent_ps,
+        length=transit.length + transit.virtual_bytes,
         ecn="" if header is None else header.ecn.name.lower(),
-        fate=leg.fate.value,
-        arrived_ps=leg.ended_ps if leg.fate is Fate.RECEIVED else None,
+        fate=transit.fate.value,
+        arrived_ps=transit.ended_ps if transit.fate is Fate.RECEIVED else None,
         transmission_ps=None if took_ps is None else took_ps - delay_ps,
         propagation_ps=None if took_ps is None else delay_ps,
     )

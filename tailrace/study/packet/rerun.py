@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run once more, and then a second time up to the end of one packet, whose switches are watched.
+"""Repeats a finished run twice: for the wire transits of a flow, then for the traces of one of its packets.
 
     run = open_run(folder)
-    legs = flow_log(run, run.flow(7), report)   # the whole run: crossings of wires by a flow's packets
-    follow(run, arrivals, flow, sent, report)   # what switches do to those that come to them at some times,
-                                                # and what the NIC of a flow has done when it has sent some
+    transits = flow_log(run, run.flow(7), report)      # the whole run: wire transits of a flow's packets
+    track_packets(run, arrivals, flow, sent, report)   # traces of packets by arrival at a switch, and
+                                                       # the counts of the source's NIC at some transmissions
 
-In virtual time a run is the same whenever it is made again, so the first time tells where to look and the
-second looks there. Only the switches that the packet comes to are watched, each until it has left.
+A run in virtual time is deterministic, so the first repetition gives the arrivals at switches. The second
+one traces only the switches that the packet reaches, each until it has left.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ from tailrace.switch.trace import TraceError
 from tailrace.switch.trace.tracking import Arrival, PacketTracker, TrackedPacket
 
 LOOK_NS = 1000
-"""Between two looks at a switch that is watched: of 64 ports at 400 Gb/s it tells less meanwhile than there
-is room for, where packets have 1 KiB.
+"""Interval at which the trace of a switch is polled: 64 ports at 400 Gb/s do not fill its buffer meanwhile
+with packets of 1 KiB.
 """
 
 _DIGITS = 12
-"""Of a hash, where it is shown."""
+"""Of a hash in messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """A run in a folder, and the plan by which it runs again."""
+    """A run in a folder, and the plan that repeats it."""
 
     folder: Path
     summary: Summary
@@ -81,8 +81,8 @@ def open_run(folder: Path) -> FinishedRun:
     """A finished run in virtual time.
 
     Raises:
-        FileError: the folder has none, or a file in it is not what was written.
-        SpecError: its words cannot be used here.
+        FileError: the folder has none, or a file in it was changed.
+        SpecError: its specs cannot be used here.
     """
     path = folder / SUMMARY
     if not path.is_file():
@@ -102,59 +102,59 @@ def open_run(folder: Path) -> FinishedRun:
     except SpecError as error:
         raise FileError(path, "words", str(error)) from error
     if {flow.id: flow.bytes for flow in planned.job.flows} != {row.id: row.bytes for row in rows.values()}:
-        raise FileError(folder / FLOWS, "", "has other flows than the words of summary.json now make")
+        raise FileError(folder / FLOWS, "", "has other flows than the specs of summary.json now make")
     return FinishedRun(folder, summary, rows, planned)
 
 
 def flow_log(run: FinishedRun, flow: FlowSpec, report: Report) -> list[WireTransit]:
-    """Each crossing of a wire by packets between the two hosts of a flow, by the time of sending.
+    """Each wire transit of packets between the two hosts of a flow, by the time of sending.
 
     Raises:
-        RunError: it is another run now.
+        RunError: the trace differs.
     """
-    legs: list[WireTransit] = []
+    transits: list[WireTransit] = []
     backend = VirtualBackend(
         observe=lambda network: network.log_flow(flow.src, flow.dst),
-        afterwards=lambda network: legs.extend(network.transits()),
+        afterwards=lambda network: transits.extend(network.transits()),
     )
     with plugins.blamed(run.summary.scheme):
         outcome = backend.run(run.plan.job, report)
     if outcome.trace_sha256 != run.summary.trace_sha256:
         raise RunError(f"{run.folder}: {_why(run, outcome.trace_sha256 or '', outcome.p4_sha256)}")
-    return legs
+    return transits
 
 
 def _why(run: FinishedRun, sha256: str, p4_sha256: str | None) -> str:
-    """Why a run is another one now, as far as anybody knows."""
+    """Why the trace of a run differs, as far as is known."""
     was = str(run.summary.trace_sha256)
     other = (
         "the P4 program has changed since"
         if p4_sha256 != run.summary.p4_sha256
-        else "code, plug-ins or files that the words name have changed since"
+        else "code, plug-ins or files that the specs name have changed since"
     )
     return (
-        f"its words make another run now (trace {sha256[:_DIGITS]}, it was {was[:_DIGITS]}): {other};"
+        f"its specs make another run now (trace {sha256[:_DIGITS]}, it was {was[:_DIGITS]}): {other};"
         " run it again"
     )
 
 
-class _SeenError(Exception):
-    """All that was to be seen has been: nobody needs the rest of the run."""
+class _ObservedError(Exception):
+    """All packets have been observed: the rest of the run is not needed."""
 
 
-class _Watching:
-    """Watches switches while the packets are there that are followed."""
+class _SwitchWatcher:
+    """Traces switches while tracked packets are in them."""
 
     def __init__(self, arrivals: Mapping[str, Sequence[Arrival]]) -> None:
         self._arrivals = {switch: sorted(each) for switch, each in arrivals.items()}
         self._active: dict[str, PacketTracker] = {}
         self._left = sum(map(len, arrivals.values()))
         self._looking = False
-        self.found: dict[tuple[str, Arrival], TrackedPacket] = {}
-        self.untold = 0
+        self.tracked: dict[tuple[str, Arrival], TrackedPacket] = {}
+        self.overflows = 0
 
     def start(self, network: Network) -> None:
-        """Begins when the first one comes."""
+        """Schedules the traces: each begins with the first arrival."""
         for switch, arrivals in self._arrivals.items():
             for time_ps, _ in arrivals:
                 # before anything else of that nanosecond
@@ -170,81 +170,81 @@ class _Watching:
             network.call_at(network.now_ns + LOOK_NS, lambda: self._look(network))
 
     def _look(self, network: Network) -> None:
-        for switch, following in list(self._active.items()):
-            following.poll()
-            came = [one for one in self._arrivals[switch] if one[0] < network.now_ps]
-            # what did not come in was swallowed at the entry
-            if all(one not in following.packets or following.packets[one].ended for one in came):
+        for switch, tracker in list(self._active.items()):
+            tracker.poll()
+            past = [arrival for arrival in self._arrivals[switch] if arrival[0] < network.now_ps]
+            # a packet that the tracker does not have was lost at the switch's entry
+            if all(arrival not in tracker.packets or tracker.packets[arrival].ended for arrival in past):
                 self._end(switch)
         self._looking = bool(self._active)
         if self._active:
             network.call_at(network.now_ns + LOOK_NS, lambda: self._look(network))
         elif not self._left:
-            raise _SeenError
+            raise _ObservedError
 
     def _end(self, switch: str) -> None:
-        following = self._active.pop(switch)
-        following.close()
-        self.untold += following.overflows
-        self.found |= {(switch, arrival): each for arrival, each in following.packets.items()}
+        tracker = self._active.pop(switch)
+        tracker.close()
+        self.overflows += tracker.overflows
+        self.tracked |= {(switch, arrival): packet for arrival, packet in tracker.packets.items()}
 
     def finish(self) -> None:
-        """Takes what there is of packets that the run's end has caught in a switch."""
+        """Ends the traces of packets that are in a switch when the run ends."""
         for switch in list(self._active):
             self._end(switch)
 
 
-class Seen(NamedTuple):
-    """What was seen of some packets.
+class RunObservations(NamedTuple):
+    """Observations of some packets.
 
-    followed: what switches did to them, by switch and arrival
-    untold: looks between which more happened than could be told
-    sender: what the NIC of the flow had done when it had sent, by the time of sending in ps
+    tracked: packets in switches, by switch and arrival
+    overflows: polls before which a trace buffer overflowed
+    sender: counts of the flow's NIC after a transmission, by the time of sending in ps
     """
 
-    followed: dict[tuple[str, Arrival], TrackedPacket]
-    untold: int
+    tracked: dict[tuple[str, Arrival], TrackedPacket]
+    overflows: int
     sender: dict[int, SenderObservation]
 
 
-def follow(
+def track_packets(
     run: FinishedRun,
     arrivals: Mapping[str, Sequence[Arrival]],
     flow: FlowSpec,
     sent_ps: Collection[int],
     report: Report,
-) -> Seen:
-    """What switches do to packets that come to them at known times, and what the source of a flow has done.
+) -> RunObservations:
+    """Traces packets that arrive at switches at known times, and reads the counts of a flow's source NIC.
 
     Args:
-        flow: whose packets are sent at `sent_ps`.
+        flow: its packets are sent at `sent_ps`.
 
     Raises:
-        RunError: a switch cannot be watched.
+        RunError: a switch cannot be traced.
     """
-    watching = _Watching(arrivals)
+    watcher = _SwitchWatcher(arrivals)
     sender: dict[int, SenderObservation] = {}
 
     def start(network: Network) -> None:
-        watching.start(network)
+        watcher.start(network)
         nic = network.nic(run.plan.topology.host_by_ip(flow.src).name)
         assert isinstance(nic, Nic)
 
-        def look(time_ps: int) -> None:
-            for seen in nic.records():
-                if isinstance(seen, SenderObservation) and seen.flow.id == flow.id:
-                    sender[time_ps] = seen
+        def read_counts(time_ps: int) -> None:
+            for record in nic.records():
+                if isinstance(record, SenderObservation) and record.flow.id == flow.id:
+                    sender[time_ps] = record
 
         for time_ps in sent_ps:
-            # when all of that nanosecond has happened
-            network.call_at(time_ps // PS_PER_NS + 1, partial(look, time_ps))
+            # after all events of that nanosecond
+            network.call_at(time_ps // PS_PER_NS + 1, partial(read_counts, time_ps))
 
-    backend = VirtualBackend(observe=start, afterwards=lambda _network: watching.finish())
+    backend = VirtualBackend(observe=start, afterwards=lambda _network: watcher.finish())
     try:
         with plugins.blamed(run.summary.scheme):
             backend.run(run.plan.job, report)
-    except _SeenError:
+    except _ObservedError:
         pass
     except (TraceError, CompilerError) as error:
         raise RunError(f"{run.folder}: {error}") from error
-    return Seen(watching.found, watching.untold, sender)
+    return RunObservations(watcher.tracked, watcher.overflows, sender)
