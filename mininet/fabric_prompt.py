@@ -13,7 +13,7 @@ from subprocess import DEVNULL
 
 from fabric_net import FabricNet
 from fabric_report import FabricError
-from fabric_run import Run
+from fabric_run import FabricRun
 from mininet.cli import CLI
 from mininet.log import error, output
 
@@ -64,7 +64,7 @@ class Prompt(CLI):
 
     prompt = "mininet> "
 
-    def __init__(self, run: Run, net: FabricNet, results: socket.socket | None = None) -> None:
+    def __init__(self, run: FabricRun, net: FabricNet, results: socket.socket | None = None) -> None:
         """`results`: a byte is sent when there is a result, and one received when it has been shown; None: no
         program waits for results.
         """

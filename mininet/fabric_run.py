@@ -39,7 +39,7 @@ CAPTURE = Path(__file__).with_name("fabric_capture.py")
 CAPTURE_S = 30.0
 
 
-class Run:
+class FabricRun:
     """All that one run starts. Use `up`, then `traffic` as often as wanted, and `down` in any case."""
 
     def __init__(self, job_file: Path, job: Job, run_dir: Path, report: FabricReport) -> None:

@@ -94,10 +94,10 @@ def check_machine(job: Job) -> None:
 
 def _run(path: Path, job: Job, folder: Path, results: socket.socket | None, *, prompt: bool) -> int:
     """What happens in the sandbox."""
-    from fabric_run import Run
+    from fabric_run import FabricRun
 
     report = FabricReport(as_text=prompt)
-    run = Run(path, job, folder, report)
+    run = FabricRun(path, job, folder, report)
     try:
         net = run.up()
         if not prompt:

@@ -36,7 +36,7 @@ try:
     from fabric_control import ControllerProcess
     from fabric_faults import FaultStep
     from fabric_net import FabricNet
-    from fabric_run import Run
+    from fabric_run import FabricRun
     from fabric_traffic import FabricTraffic
 except InputError as no_mininet:
     sys.exit(f"soak.chaos: {no_mininet}")
@@ -49,7 +49,7 @@ FAULTS, LAST_NS, LONGEST_NS, LIMIT_S = 8, 8_000_000_000, 3_000_000_000, 180.0
 """Of a round: number of faults, latest begin and longest duration of one, time until all must be well."""
 
 
-class ChaosRun(Run):
+class ChaosRun(FabricRun):
     """A run with faults. `subjects`: the processes of switches and controller by name."""
 
     def round(self, net: FabricNet, rng: random.Random) -> None:

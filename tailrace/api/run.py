@@ -23,7 +23,7 @@ from tailrace.experiments.plan.experiment_file import check_label, schemes_of
 from tailrace.experiments.plan.plan import Plan, on_target, plan
 from tailrace.experiments.plan.spec_list import labels
 from tailrace.report.figures.beside import draw_comparison
-from tailrace.results.atomic_folder import staged
+from tailrace.results.atomic_folder import atomic_folder
 from tailrace.results.result import Result, write_result
 from tailrace.results.results import LeftOut, Results, clear
 from tailrace.sim.mpi import World
@@ -34,13 +34,13 @@ from tailrace.spec.errors import UnitError
 from tailrace.spec.units import format_time, parse_time_ns
 from tailrace.study.command import compare_command, run_command
 from tailrace.study.compare import comparison_grid, plans
-from tailrace.study.grid import Grid, run_grid, tell_removed
-from tailrace.study.pool import PCAP, Settled, Where
-from tailrace.study.prepare import choose_target, tell_runs, tell_scale, tell_transports
+from tailrace.study.grid import Grid, report_removed, run_grid
+from tailrace.study.pool import PCAP, OnResult, Where
+from tailrace.study.prepare import choose_target, report_runs, report_scale, report_transports
 from tailrace.study.progress import Display
 from tailrace.study.run import run as run_plan
 from tailrace.study.store.store import Store
-from tailrace.study.store.validity import keeper
+from tailrace.study.store.validity import store_writer
 from tailrace.study.sweep import make_axis, sweep_grid
 from tailrace.study.task import backend_of, key_of
 
@@ -97,7 +97,7 @@ def run(
     if isinstance(ranks, World):
         ranks.agree(key_of(structs.replace(chosen, target=target)))
     stops_ns = _stops_ns(stop_at, planned)
-    tell_scale(planned, display)
+    report_scale(planned, display)
     label = labels([chosen.scheme])[0]
     backend: Backend = backend_of(target)
     if stops_ns and not isinstance(ranks, int):
@@ -115,7 +115,7 @@ def run(
         if folder is not None:
             write_result(result, folder)
     if out is not None and first:
-        tell_removed(Path(out), clear(Path(out)), display)
+        report_removed(Path(out), clear(Path(out)), display)
     for time_ns in stops_ns:
         if time_ns > (result.summary.virtual_ns or 0):
             display.warn(f"the run was over before it could stop at {format_time(time_ns)}")
@@ -189,9 +189,9 @@ def compare(
     planned = plans(chosen, tuple(named.values()), target, tuple(named), left_out)
     for each in left_out:
         display.warn(str(each))
-    tell_scale(planned[0][1], display)
-    tell_runs(planned, chosen.seeds, display)
-    tell_transports(chosen, planned, display)
+    report_scale(planned[0][1], display)
+    report_runs(planned, chosen.seeds, display)
+    report_transports(chosen, planned, display)
     compared = list(dict.fromkeys(label for label, _ in planned))
     grid = comparison_grid(
         planned,
@@ -237,8 +237,8 @@ def repeat(
     target = choose_target(chosen.target, display)
     chosen = on_target(structs.replace(chosen, target=target), target)
     planned = [(labels([chosen.scheme])[0], plan(chosen.each_seed()[0], target))]
-    tell_scale(planned[0][1], display)
-    tell_runs(planned, chosen.seeds, display)
+    report_scale(planned[0][1], display)
+    report_runs(planned, chosen.seeds, display)
     grid = comparison_grid(planned, chosen.seeds, command=run_command(chosen))
     return _run(grid, out, Where(workers), display, again=again, pcap=pcap)
 
@@ -251,12 +251,12 @@ def _run(
     *,
     again: bool,
     pcap: bool = False,
-    settled: Settled | None = None,
+    on_result: OnResult | None = None,
     drawn: bool = True,
 ) -> Results:
     """Run a grid; what there is to keep is written to `out`, with a figure."""
     folder = None if out is None else Path(out)
-    done = run_grid(grid, folder, where, display, again=again, pcap=pcap, settled=settled)
+    done = run_grid(grid, folder, where, display, again=again, pcap=pcap, on_result=on_result)
     if folder is not None and drawn and done.results:
         display.say("drawing the figure ...")
         draw_comparison(done.results, folder, display.warn)
@@ -333,14 +333,14 @@ def sweep(
     chosen = experiment(base, scale=scale, **keys)
     target = choose_target(chosen.target, display)
     grid = sweep_grid(structs.replace(chosen, target=target), parsed, target)
-    settled = None
+    on_result = None
     if store is not None:
         kept = Store(Path(store))
         for scheme in {task.experiment.scheme.partition(":")[0] for task in grid.tasks}:
             kept.of(scheme)  # what is no store is reported before anything runs
-        settled = keeper(kept, display)
+        on_result = store_writer(kept, display)
     where = Where(workers, cluster)
-    return _run(grid, out, where, display, again=again, settled=settled, drawn=False)
+    return _run(grid, out, where, display, again=again, on_result=on_result, drawn=False)
 
 
 def figure(of: Result | Results) -> Figure:
@@ -381,7 +381,7 @@ def _kept(out: Folder | None) -> Iterator[Path | None]:
     if out is None:
         yield None
         return
-    with staged(Path(out)) as folder:
+    with atomic_folder(Path(out)) as folder:
         yield folder
 
 

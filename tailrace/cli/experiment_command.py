@@ -25,7 +25,7 @@ from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.spec_list import labels
 from tailrace.report.figures.beside import files_of
-from tailrace.results.atomic_folder import check_place, staged
+from tailrace.results.atomic_folder import atomic_folder, check_place
 from tailrace.results.estimates import CASE, SCHEME, comparison_groups
 from tailrace.results.result import Result, to_json, write_result
 from tailrace.results.results import FIGURE, Results, clear
@@ -35,7 +35,7 @@ from tailrace.sim.mpi import NAME, World
 from tailrace.sim.outcome import Outcome
 from tailrace.spec import Error, SpecError
 from tailrace.study.pool import PCAP, Where
-from tailrace.study.prepare import choose_target, tell_scale
+from tailrace.study.prepare import choose_target, report_scale
 from tailrace.study.progress import Display
 from tailrace.study.run import result_of
 from tailrace.study.signals import Interrupted, stoppable
@@ -292,7 +292,7 @@ def open_prompt(experiment: Experiment, output: ResultOutput) -> None:
     if target == "virtual":
         raise SpecError("--cli needs Mininet: target bmv2 or native")
     planned = plan(experiment, target)
-    tell_scale(planned, display)
+    report_scale(planned, display)
     label = labels([experiment.scheme])[0]
 
     def keep(outcome: Outcome) -> None:
@@ -302,7 +302,7 @@ def open_prompt(experiment: Experiment, output: ResultOutput) -> None:
             # before it is written, which may fail
             output.show(make_table(comparison_groups([result])), to_json(result.summary))
             sys.stdout.flush()
-            with staged(output.folder) as folder:
+            with atomic_folder(output.folder) as folder:
                 write_result(result, folder)
             clear(output.folder)
             display.say(f"results: {output.folder}")

@@ -28,23 +28,23 @@ from tailrace.papers.measure.memory import lines, memory_values, occupancy_value
 from tailrace.papers.measure.sizes import TITLES, by_size
 from tailrace.papers.model import FOLDER, LINES, PaperFile, Tune, read_paper, with_seeds
 from tailrace.papers.tune import choose
-from tailrace.results.atomic_folder import refuse_links, staged
+from tailrace.results.atomic_folder import atomic_folder, refuse_links
 from tailrace.results.estimates import CASE, SCHEME, SeedValues, ratio, seed_values, why_none
 from tailrace.results.metrics import CLASS, measure, metric
 from tailrace.results.result import Result, to_json
 from tailrace.results.results import Results, Run
 from tailrace.results.statistics import P99_FLOWS, tail_note
-from tailrace.results.tails import P99, flows_by_class, stands_for
+from tailrace.results.tails import P99, flows_by_class, shown_metric
 from tailrace.spec import SpecError
 from tailrace.spec.schema import KeyProblemError, given, in_file
 from tailrace.spec.suggest import unknown
 from tailrace.spec.units import parse_time_ns
 from tailrace.study.grid import Grid
-from tailrace.study.pool import Ends, Where, run_all
+from tailrace.study.pool import TaskOutcomes, Where, run_all
 from tailrace.study.progress import Display
 from tailrace.study.run import installed_version
 from tailrace.study.store.store import Store
-from tailrace.study.store.validity import keeper, run_stored
+from tailrace.study.store.validity import run_stored, store_writer
 from tailrace.study.task import Task
 
 
@@ -101,7 +101,7 @@ def run_paper(
     refuse_links(out, [Path(scale, name)])
     ends, kept = _ends(file, grid.tasks, scale, store, out, where, display, again=again)
     document = make_document(name, file, grid.results(ends), scale, kept)
-    with staged(out / scale / name) as folder:
+    with atomic_folder(out / scale / name) as folder:
         (folder / RESULT).write_text(to_json(document), "utf-8")
     return document
 
@@ -116,13 +116,13 @@ def _ends(
     display: Display,
     *,
     again: bool,
-) -> tuple[Ends, str]:
+) -> tuple[TaskOutcomes, str]:
     """What became of the tasks, and what is to be said of runs that stand for some."""
     if store is not None and not file.needs_flows:
         ends, found = run_stored(tasks, store, out, where, display, again=again, needs=file.needs(scale))
         return ends, found.note()
-    settled = None if store is None else keeper(store, display)
-    return run_all(tasks, out, where, display, again=again, settled=settled) if tasks else {}, ""
+    on_result = None if store is None else store_writer(store, display)
+    return run_all(tasks, out, where, display, again=again, on_result=on_result) if tasks else {}, ""
 
 
 def make_document(name: str, file: PaperFile, results: Results, scale: str, kept: str = "") -> Document:
@@ -134,8 +134,8 @@ def make_document(name: str, file: PaperFile, results: Results, scale: str, kept
     else:
         seen, curves = _computed(file)
     flows = flows_by_class([one.results for one in seen])
-    metrics = tuple(dict.fromkeys(stands_for(each, flows) for each in file.metrics))
-    drawn = tuple(dict.fromkeys(stands_for(each, flows) for each in file.drawn))
+    metrics = tuple(dict.fromkeys(shown_metric(each, flows) for each in file.metrics))
+    drawn = tuple(dict.fromkeys(shown_metric(each, flows) for each in file.drawn))
     known = {(one.cell.case, one.cell.label): one.measures for one in seen}
     base_of = file.bases
     bases = [known.get((one.cell.case, base_of.get(one.cell.label, "")), {}) for one in seen]
@@ -210,7 +210,7 @@ def _notes(
         for flow_class, count in flows.items():
             whole = f"{name}{CLASS}{flow_class}" if flow_class else name
             there = whole in words if flow_class else re.search(rf"{name}(?!{CLASS})", words)
-            if there and stands_for(whole, flows) != whole:
+            if there and shown_metric(whole, flows) != whole:
                 of_class = f", {flow_class}" if flow_class else ""
                 yield f"{metric(name).title}{of_class}: {tail_note(count)}. So it is in claims."
     if file.chart == "sizes":
@@ -270,7 +270,7 @@ class _Seen:
         return {
             name: self.measures[other]
             for name in self.measures
-            if (other := stands_for(name, flows)) in self.measures
+            if (other := shown_metric(name, flows)) in self.measures
         }
 
 

@@ -69,7 +69,7 @@ class Scale(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return parse_seeds(self.seeds)
 
 
-class Scales(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PaperScales(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The sizes."""
 
     small: Scale = Scale()
@@ -131,7 +131,7 @@ class Scheme(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.small if scale == "small" else self.paper
 
 
-class Grid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class OptionGrid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One scheme at every combination of the values of these options; the first is the x axis.
 
     titles: what the options are called in a figure
@@ -218,10 +218,10 @@ class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     base: str = ""
     assumptions: list[str] = []
     experiment: Settings = Settings()
-    scale: Scales = Scales()
+    scale: PaperScales = PaperScales()
     case: list[Case] = []
     scheme: list[Scheme] = []
-    grid: Grid | None = None
+    grid: OptionGrid | None = None
     panel: list[Panel] = []
     reasons: dict[str, str] = {}
     claim: list[Claim] = []

@@ -312,7 +312,7 @@ def _quoted(command: str) -> str:
 
 def _command(results: Results) -> str:
     """A command that runs the same again; where no single one can say it, one for each run."""
-    runs = (checked(f"{PROGRAM} {RUN} {result.summary.words}") for result in results.results)
+    runs = (checked(f"{PROGRAM} {RUN} {result.summary.option_string}") for result in results.results)
     return checked(results.command) or "\n".join(dict.fromkeys(filter(None, runs)))
 
 

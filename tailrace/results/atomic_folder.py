@@ -23,7 +23,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 
 
 @contextmanager
-def staged(out: Path) -> Iterator[Path]:
+def atomic_folder(out: Path) -> Iterator[Path]:
     """A fresh folder whose files replace those of the same name under `out` when the block ends well.
 
     Whatever else lies in `out` stays, but for the timelines and gaps of a run whose summary is replaced, and

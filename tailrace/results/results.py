@@ -22,7 +22,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.plan.spec_list import case_name
-from tailrace.results.atomic_folder import staged
+from tailrace.results.atomic_folder import atomic_folder
 from tailrace.results.estimates import CASE, SCHEME, Estimate, Group, SummaryRow, summarise
 from tailrace.results.metrics import measure
 from tailrace.results.parquet import write_parquet
@@ -308,7 +308,7 @@ def write_results(done: Results, folder: Path) -> int:
         SpecError, RunError: the folder cannot be written.
     """
     removed = clear(folder, {run.folder for run in done.runs})
-    with staged(folder) as fresh:
+    with atomic_folder(folder) as fresh:
         (fresh / RESULTS).write_text(to_json(done.document), "utf-8")
         if done.results:
             write_parquet(done.metrics, fresh / RUNS)

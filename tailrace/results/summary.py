@@ -137,7 +137,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     target: str
     seed: int
     faults: tuple[str, ...] = ()
-    words: str = ""
+    option_string: str = msgspec.field(default="", name="words")
     time_scale: float
     transport: str | UnsetType = UNSET
     window_bytes: int | UnsetType = UNSET

@@ -44,7 +44,7 @@ def tails(name: str) -> tuple[str, ...]:
     return tuple(name.replace("p99", tail_name(percent)) for percent in TAILS)
 
 
-def stands_for(name: str, flows: Mapping[str, int]) -> str:
+def shown_metric(name: str, flows: Mapping[str, int]) -> str:
     """The metric that is shown for one, given the flows of each class: itself, or that of another tail."""
     base, flow_class = split_class(name)
     if base not in P99 or flow_class not in flows:

@@ -41,7 +41,7 @@ def sweep_command(base: Experiment, axes: Mapping[str, str | None]) -> str:
     """
     if None in axes.values() or not _expresses(base.scheme, (base.scheme,)):
         return ""
-    sets = [word for key, text in axes.items() for word in (f"--{_SET}", f"{key}={text}")]
+    sets = [argument for key, text in axes.items() for argument in (f"--{_SET}", f"{key}={text}")]
     return shlex.join([PROGRAM, SWEEP, *sets, *base.options(*axes)])
 
 
@@ -56,10 +56,10 @@ def _expresses(text: str, schemes: tuple[str, ...]) -> bool:
 def checked(command: str) -> str:
     """A command of a file of results as a shell takes it; empty if it is none that this module makes."""
     try:
-        words = shlex.split(command)
-        if words[:1] != [PROGRAM] or words[1:2] not in [[name] for name in COMMANDS]:
+        arguments = shlex.split(command)
+        if arguments[:1] != [PROGRAM] or arguments[1:2] not in [[name] for name in COMMANDS]:
             return ""
-        read_options(words[2:], also=(_SET,))
+        read_options(arguments[2:], also=(_SET,))
     except ValueError:  # of shlex, and SpecError
         return ""
-    return printable(shlex.join(words))
+    return printable(shlex.join(arguments))

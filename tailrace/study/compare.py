@@ -107,7 +107,7 @@ def _runnable(experiment: Experiment, target: str) -> Plan:
 
 def _over_its_own(experiment: Experiment) -> Experiment:
     """The experiment without a transport that its scheme cannot work over."""
-    only, wanted = experiment.meant.scheme.only_transport, experiment.meant.transport
+    only, wanted = experiment.parsed.scheme.only_transport, experiment.parsed.transport
     if wanted is None or only in (None, wanted.name):
         return experiment
     return experiment.without("transport")

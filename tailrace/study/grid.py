@@ -10,7 +10,7 @@ from pathlib import Path
 from tailrace.results.results import RESULTS, LeftOut, Results, Run, Setting, write_results
 from tailrace.sim.job import REAL_TIME
 from tailrace.spec import SpecError
-from tailrace.study.pool import Ends, Settled, Where, run_all
+from tailrace.study.pool import OnResult, TaskOutcomes, Where, run_all
 from tailrace.study.progress import Display
 from tailrace.study.task import Failed, Task
 
@@ -36,7 +36,7 @@ class Grid:
         """What is to be run."""
         return [task for _, task in self.runs if isinstance(task, Task)]
 
-    def results(self, ends: Ends) -> Results:
+    def results(self, ends: TaskOutcomes) -> Results:
         """The results of the grid, from the ends of its tasks by their keys."""
         runs = tuple(_ended(settings, run, ends) for settings, run in self.runs)
         return Results(self.axes, runs, self.first, self.over_seeds, self.left_out, self.command)
@@ -50,7 +50,7 @@ def run_grid(
     *,
     again: bool = False,
     pcap: bool = False,
-    settled: Settled | None = None,
+    on_result: OnResult | None = None,
 ) -> Results:
     """Run a grid, and write its results into a folder. A run that fails does not keep others from running.
 
@@ -64,7 +64,7 @@ def run_grid(
         display: shows the progress.
         again: whether finished runs are run again, too.
         pcap: whether every link is captured, to `pcap` in the folder; with one worker only.
-        settled: is called with each result.
+        on_result: is called with each result.
 
     Raises:
         SpecError: the target cannot do what is asked for, or the folder cannot be written.
@@ -73,23 +73,23 @@ def run_grid(
     tasks = grid.tasks
     if folder is not None and (folder / RESULTS).exists():
         again = again or any(task.experiment.target in REAL_TIME for task in tasks)
-    ends = run_all(tasks, folder, where, display, again=again or pcap, pcap=pcap, settled=settled)
+    ends = run_all(tasks, folder, where, display, again=again or pcap, pcap=pcap, on_result=on_result)
     failed = [end for end in ends.values() if isinstance(end, Failed)]
     if failed and len(failed) == len(ends) and all(end.bad_input for end in failed):
         raise SpecError(failed[0].reason)
     done = grid.results(ends)
     if folder is not None:
-        tell_removed(folder, write_results(done, folder), display)
+        report_removed(folder, write_results(done, folder), display)
     return done
 
 
-def tell_removed(folder: Path, runs: int, display: Display) -> None:
-    """Says that runs of an earlier command were removed."""
+def report_removed(folder: Path, runs: int, display: Display) -> None:
+    """Reports that runs of an earlier command were removed."""
     if runs:
         display.say(f"{folder}: {runs} runs of an earlier command were replaced")
 
 
-def _ended(settings: Mapping[str, Setting], run: Task | Run, ends: Ends) -> Run:
+def _ended(settings: Mapping[str, Setting], run: Task | Run, ends: TaskOutcomes) -> Run:
     """A run with its end; runs that are the same to a switch may differ in their labels."""
     if isinstance(run, Run):
         return run

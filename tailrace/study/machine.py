@@ -26,8 +26,8 @@ def machine() -> str:
         text = Path("/proc/cpuinfo").read_text("utf-8", "replace")
     except OSError:
         text = ""
-    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    name = found[1] if found else os.uname().machine
+    model = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
+    name = model[1] if model else os.uname().machine
     return f"{one_line(name, _MOST_NAME)}, {os.cpu_count() or 1} cores"
 
 
@@ -52,8 +52,8 @@ class Usage:
 def _peak_bytes() -> int:
     """The most memory that this process has held, in bytes."""
     try:
-        found = re.search(r"^VmHWM:\s*([0-9]+) kB$", (_PROC / "status").read_text("ascii"), re.MULTILINE)
+        peak = re.search(r"^VmHWM:\s*([0-9]+) kB$", (_PROC / "status").read_text("ascii"), re.MULTILINE)
     except OSError:
-        found = None
-    # Linux tells it in KiB both ways
-    return (int(found[1]) if found else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) << 10
+        peak = None
+    # Linux reports it in KiB both ways
+    return (int(peak[1]) if peak else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) << 10

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tailrace.results.atomic_folder import check_place, refuse_links, staged
+from tailrace.results.atomic_folder import atomic_folder, check_place, refuse_links
 from tailrace.results.result import Result
 from tailrace.sim.errors import RunError
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
 from tailrace.study.processes import in_processes
 from tailrace.study.progress import Display
-from tailrace.study.task import Failed, Task, attempt, finished, keep, run_task
+from tailrace.study.task import Failed, Task, attempt, finished, run_task, write_task_result
 
 CONNECT_S = 10
 """How long a cluster may take to answer."""
@@ -48,11 +48,11 @@ class Where:
     cluster: str | None = None
 
 
-Ends = dict[str, "Result | Failed"]
-"""What became of each task, by key."""
+TaskOutcomes = dict[str, "Result | Failed"]
+"""The result or failure of each task, by key."""
 
-Settled = Callable[[Task, Result], None]
-"""Is told each result, once, as it ends or is found."""
+OnResult = Callable[[Task, Result], None]
+"""Called once with each result, when its run ends or it is read."""
 
 
 def run_all(
@@ -63,18 +63,18 @@ def run_all(
     *,
     again: bool = False,
     pcap: bool = False,
-    settled: Settled | None = None,
-) -> Ends:
+    on_result: OnResult | None = None,
+) -> TaskOutcomes:
     """Run every task whose result is not below `root` yet, and write the results there.
 
     Args:
         tasks: what to run; of tasks with one key only the first is run, and each keeps the result.
         root: their folders lie below it; None: nothing is read or written.
         where: who runs them.
-        display: shows how far they are.
-        again: also run what was finished before.
+        display: shows the progress.
+        again: also run finished tasks.
         pcap: capture every link, to PCAP below `root`; with one worker only.
-        settled: is told each result, also one that is there already.
+        on_result: is called with each result, also one that is there already.
 
     Raises:
         SpecError: the cluster cannot be reached, or a result cannot be written.
@@ -83,25 +83,25 @@ def run_all(
         raise SpecError("--pcap: links are captured with one worker only")
     if pcap and root is None:
         raise SpecError("pcap: captures need a folder: out")
-    ends: Ends = {}
+    ends: TaskOutcomes = {}
     waiting: dict[str, Task] = {}
     folders: dict[str, dict[Path, Task]] = {}
     damaged: list[FileError] = []
     for task in tasks:
-        found = None if again or root is None else finished(task, root, damaged)
-        if found is not None:
-            if settled is not None and task.key not in ends:
-                settled(task, found)
-            ends[task.key] = found
+        result = None if again or root is None else finished(task, root, damaged)
+        if result is not None:
+            if on_result is not None and task.key not in ends:
+                on_result(task, result)
+            ends[task.key] = result
         else:
             waiting.setdefault(task.key, task)
             folders.setdefault(task.key, {})[task.out] = task
     if waiting and root is not None:
         check_place(root)
-        refuse_links(root, (folder for own in folders.values() for folder in own))
+        refuse_links(root, (folder for of_key in folders.values() for folder in of_key))
     if damaged:
-        others = f", and {len(damaged) - 1} others" if len(damaged) > 1 else ""
-        display.warn(f"a result that cannot be used is run again: {damaged[0]}{others}")
+        more = f", and {len(damaged) - 1} others" if len(damaged) > 1 else ""
+        display.warn(f"a result that cannot be used is run again: {damaged[0]}{more}")
     if ends:
         display.say(f"{len(ends)} of {len(ends) + len(waiting)} results were there already")
     captures = root / PCAP if pcap and root is not None else None
@@ -109,9 +109,9 @@ def run_all(
         if isinstance(end, Result):
             if root is not None:
                 for same in folders[task.key].values():
-                    keep(same, end, root)
-            if settled is not None:
-                settled(task, end)
+                    write_task_result(same, end, root)
+            if on_result is not None:
+                on_result(task, end)
         else:
             display.warn(f"{task.name}: {end.reason}")
         ends[task.key] = end
@@ -121,7 +121,7 @@ def run_all(
 def _ends(
     tasks: Sequence[Task], where: Where, display: Display, captures: Path | None = None
 ) -> Iterator[tuple[Task, Result | Failed]]:
-    """Each task with what became of it, as they end."""
+    """Each task with its result or failure, in the order of completion."""
     if not tasks:
         return
     if where.cluster is None and where.workers == 1:
@@ -130,7 +130,7 @@ def _ends(
                 if captures is None:
                     yield task, guarded(task, report)
                     continue
-                with staged(captures / task.out) as folder:
+                with atomic_folder(captures / task.out) as folder:
                     end = guarded(task, report, folder)
                 yield task, end
         return
@@ -150,7 +150,7 @@ def _ends(
 
 
 def guarded(task: Task, *arguments: Any) -> Result | Failed:
-    """The task's result, or why there is none, as a value that any process can hand back."""
+    """The task's result or failure, as a value that any process can return."""
     return attempt(lambda: run_task(task, *arguments))
 
 
@@ -232,16 +232,16 @@ def _workers(client: Any, address: str) -> int:
 
 
 def _fetched(future: Any) -> Result | Failed:
-    """What a future holds; a worker that died, or has no Tailrace, is told as a failed task."""
+    """The result of a future; a worker that died, or has no Tailrace, gives a failed task."""
     if future.status == "finished":
-        found: Result | Failed = future.result()
-        return found
+        result: Result | Failed = future.result()
+        return result
     error = future.exception()
     return Failed(f"the worker failed: {type(error).__name__}: {error}")
 
 
 def _distributed() -> Any:
-    """Dask's library, which only those need who have a cluster."""
+    """Dask's library, needed with a cluster only."""
     try:
         return importlib.import_module("distributed")
     except ImportError:

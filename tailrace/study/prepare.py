@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is decided and told before anything runs."""
+"""Chooses the target, and reports the runs before they start."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _START_S = 1
 
 
 def choose_target(wanted: str, display: Display) -> str:
-    """The target that runs, after saying which it is and why.
+    """The target that runs, after reporting which it is and why.
 
     Raises:
         TargetError: the wanted target cannot run here.
@@ -38,28 +38,28 @@ def choose_target(wanted: str, display: Display) -> str:
     return choice.name
 
 
-def tell_scale(planned: Plan, display: Display) -> None:
-    """Says at which time scale a real-time target runs, and warns if that is too fast for this machine."""
+def report_scale(planned: Plan, display: Display) -> None:
+    """Reports the time scale of a real-time target, with a warning if it is too fast for this machine."""
     scale = planned.job.time_scale
     if scale != 1:
-        own = planned.experiment.time_scale is None
-        why = ", so that this machine can hold it" if own else ", as asked for"
+        default = planned.experiment.time_scale is None
+        why = ", so that this machine can hold it" if default else ", as asked for"
         display.say(f"everything runs {scale:g} times slower than stated{why}")
-    full_speed = planned.experiment.meant.topology
+    full_speed = planned.experiment.parsed.topology
     warning = budget.warning(full_speed, planned.target, planned.experiment.mtu_bytes, scale)
     if warning is not None:
         display.warn(warning)
 
 
-def tell_runs(planned: Sequence[tuple[str, Plan]], seeds: Sequence[int], display: Display) -> None:
-    """What is going to run, with every seed."""
-    cases = dict.fromkeys(case_name(one.experiment.faults) for _, one in planned)
+def report_runs(planned: Sequence[tuple[str, Plan]], seeds: Sequence[int], display: Display) -> None:
+    """Reports the runs, with every seed."""
+    cases = dict.fromkeys(case_name(plan.experiment.faults) for _, plan in planned)
     names = ", ".join(dict.fromkeys(label for label, _ in planned))
     each = f"; each with the seeds {seeds_text(seeds)}" if len(seeds) > 1 else ""
     estimate = ""
     if planned[0][1].target in REAL_TIME:
-        whole_s = len(seeds) * sum(estimated_s(one) for _, one in planned)
-        estimate = f"; about {max(1, round(whole_s / 60))} min on a machine that does nothing else"
+        total_s = len(seeds) * sum(estimated_s(plan) for _, plan in planned)
+        estimate = f"; about {max(1, round(total_s / 60))} min on a machine that does nothing else"
     display.say(f"{len(planned) * len(seeds)} runs: {names}; {', then '.join(cases)}{each}{estimate}")
 
 
@@ -70,11 +70,11 @@ def estimated_s(planned: Plan) -> float:
     return _START_S * len(planned.topology.switches) + max(ends_ns, default=0) / NS_PER_S
 
 
-def tell_transports(base: Experiment, planned: Sequence[tuple[str, Plan]], display: Display) -> None:
-    """A line for each transport that some schemes keep although another one was asked for."""
-    own: dict[str, list[str]] = {}
-    for label, one in planned:
-        if one.experiment.transport != base.transport:
-            own.setdefault(one.job.nic.transport, []).append(label)
-    for name, kept in own.items():
-        display.say(f"{', '.join(dict.fromkeys(kept))}: over {name}, and no other transport")
+def report_transports(base: Experiment, planned: Sequence[tuple[str, Plan]], display: Display) -> None:
+    """Reports each transport that some schemes keep although another one was asked for."""
+    schemes: dict[str, list[str]] = {}
+    for label, plan in planned:
+        if plan.experiment.transport != base.transport:
+            schemes.setdefault(plan.job.nic.transport, []).append(label)
+    for name, labels in schemes.items():
+        display.say(f"{', '.join(dict.fromkeys(labels))}: over {name}, and no other transport")

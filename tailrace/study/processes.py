@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs tasks in processes of this machine.
 
-A process that dies, be it for lack of memory, costs what it was at: that is run again. Whose fault it was
-nobody knows, so the tasks that were under way run again one by one, and one that is alone and dies once more
-has failed. Workers end with the process that asked, also where it is killed.
+Tasks of a process that dies, for lack of memory perhaps, are run again. Any task that was under way may have
+been the cause, so these run one by one, and a task whose process dies once more has failed. Workers end with
+their parent process, also where it is killed.
 """
 
 from __future__ import annotations
@@ -24,20 +24,22 @@ from tailrace.results.result import Result
 from tailrace.study.signals import end_with
 from tailrace.study.task import Failed, Task
 
-End = tuple[Task, "Result | Failed"]
+TaskOutcome = tuple[Task, "Result | Failed"]
 Run = Callable[[Task], "Result | Failed"]
 
 DIED = Failed("a worker process has died, perhaps for lack of memory")
 
 
-def in_processes(tasks: Sequence[Task], workers: int, run: Run, warn: Callable[[str], None]) -> Iterator[End]:
-    """Each task with what became of it, as they end.
+def in_processes(
+    tasks: Sequence[Task], workers: int, run: Run, warn: Callable[[str], None]
+) -> Iterator[TaskOutcome]:
+    """Each task with its result or failure, in the order of completion.
 
     Args:
         tasks: at least one.
         workers: so many processes at a time.
         run: runs a task; a function of a module.
-        warn: is told in a line that something is run again.
+        warn: is called with a line where a task is run again.
     """
     waiting = deque(tasks)
     while waiting:
@@ -49,9 +51,9 @@ def in_processes(tasks: Sequence[Task], workers: int, run: Run, warn: Callable[[
                 yield task, DIED
 
 
-def _in_pool(waiting: deque[Task], workers: int, run: Run) -> Generator[End, None, list[Task]]:
+def _in_pool(waiting: deque[Task], workers: int, run: Run) -> Generator[TaskOutcome, None, list[Task]]:
     """The ends of waiting tasks, which are taken from there; in the end those that a dead process was at."""
-    others = set(multiprocessing.active_children())
+    earlier = set(multiprocessing.active_children())
     with _without_interrupts():
         pool = ProcessPoolExecutor(
             min(workers, len(waiting)),
@@ -74,7 +76,7 @@ def _in_pool(waiting: deque[Task], workers: int, run: Run) -> Generator[End, Non
         return list(under_way.values())
     except BaseException:
         # what runs would otherwise be waited for
-        for child in set(multiprocessing.active_children()) - others:
+        for child in set(multiprocessing.active_children()) - earlier:
             child.terminate()
         raise
     finally:

@@ -59,7 +59,7 @@ def run(
     Args:
         planned: what to run.
         backend: runs it.
-        report: is told how far it is.
+        report: is called with the progress.
         label: short name of the scheme.
         pcap_dir: folder for captures of every link; None: no captures.
 
@@ -93,15 +93,15 @@ def result_of(planned: Plan, outcome: Outcome, label: str, usage: Mapping[str, A
     case, summary = case_name(planned.experiment.faults), _summary(planned, outcome, rows)
     summary = structs.replace(summary, **usage)
     result = Result(case, label, summary, rows, outcome.timelines, outcome.events, outcome.gaps)
-    found = measure_plugins(result)
-    return replace(result, summary=structs.replace(summary, metrics=found)) if found else result
+    metrics = measure_plugins(result)
+    return replace(result, summary=structs.replace(summary, metrics=metrics)) if metrics else result
 
 
 def _parts(planned: Plan) -> tuple[object, ...]:
     """What of a run a plug-in may have defined."""
-    meant = planned.experiment.meant
-    traffic = () if meant.workload is None else (meant.workload.pattern,)
-    return planned.job.scheme, *(fault.kind for fault in meant.faults), *traffic
+    parsed = planned.experiment.parsed
+    traffic = () if parsed.workload is None else (parsed.workload.pattern,)
+    return planned.job.scheme, *(fault.kind for fault in parsed.faults), *traffic
 
 
 def _rows(planned: Plan, outcome: Outcome) -> tuple[FlowRow, ...]:
@@ -125,10 +125,10 @@ def _rows(planned: Plan, outcome: Outcome) -> tuple[FlowRow, ...]:
 
 def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summary:
     experiment, hops = planned.experiment, outcome.packet_hops
-    own, chosen = own_counters(outcome), planned.job.nic.steering
+    of_schemes, chosen = scheme_counters(outcome), planned.job.nic.steering
     if chosen is not None:
         key = SPRITZ if ALGORITHMS[chosen.algorithm] == STEERABLE else chosen.algorithm
-        own[key] = steering(rows)
+        of_schemes[key] = steering(rows)
     counted, queues = measured_rows(rows), outcome.timelines.queues
     delivered = sum(row.received for row in rows)
     sharing = FairSharing(planned.topology, planned.job.nic.mtu_bytes, delays=outcome.delays)
@@ -140,7 +140,7 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         target=planned.target,
         seed=experiment.seed,
         faults=experiment.faults,
-        words=structs.replace(experiment, target=planned.target).option_string,
+        option_string=structs.replace(experiment, target=planned.target).option_string,
         time_scale=planned.job.time_scale,
         transport=planned.job.nic.transport,
         window_bytes=planned.job.nic.window_bytes or UNSET,
@@ -167,15 +167,15 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         timeouts=sum(row.timeouts for row in rows),
         sampled=UNSET if queues is None else sampled(queues, planned.topology),
         fair=sharing.of(counted),
-        flowcut=own.pop("flowcut", UNSET),
+        flowcut=of_schemes.pop("flowcut", UNSET),
         flowlets=flowlets(outcome.counters, {host.switch for host in planned.topology.hosts}),
         gaps=UNSET
         if outcome.gaps is None
         else outcome.gaps.summary(base_rtt_ns(planned.topology, planned.job.scheme.frame_bytes)),
         hf2t=UNSET if planned.job.nic.hf2t is None else hf2t_summary(rows, outcome.learned),
-        rlb=own.pop("rlb", UNSET),
-        spritz=own.pop(SPRITZ, UNSET),
-        hermes=own.pop(HERMES, UNSET),
+        rlb=of_schemes.pop("rlb", UNSET),
+        spritz=of_schemes.pop(SPRITZ, UNSET),
+        hermes=of_schemes.pop(HERMES, UNSET),
         recirculations=recirculations(outcome.counters, delivered),
         dcqcn=notifications(rows) if planned.job.nic.transport == DCQCN else UNSET,
         plugins=dict(plugins.digest()) or UNSET,
@@ -191,18 +191,18 @@ def _summary(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> Summ
         overloaded=bool(outcome.overload_reasons),
         overload_reasons=outcome.overload_reasons,
         not_applied=outcome.not_applied or UNSET,
-        counters=own or UNSET,
+        counters=of_schemes or UNSET,
     )
 
 
-def own_counters(outcome: Outcome) -> dict[str, dict[str, int]]:
+def scheme_counters(outcome: Outcome) -> dict[str, dict[str, int]]:
     """Sums of the counters that schemes have for themselves, by the scheme's name."""
-    found = {
+    by_scheme = {
         entry.name: counters(outcome.counters, entry.struct.counters)
         for entry in SCHEMES
         if entry.struct.counters
     }
-    return {name: sums for name, sums in found.items() if not isinstance(sums, UnsetType)}
+    return {name: sums for name, sums in by_scheme.items() if not isinstance(sums, UnsetType)}
 
 
 def installed_version() -> str | None:

@@ -44,7 +44,7 @@ _DIGITS = 8
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A key, or an option of a key's words (`scheme.rtt`), and the values that it takes."""
+    """A key, or an option of a key's spec (`scheme.rtt`), and its values."""
 
     key: str
     values: tuple[str, ...]
@@ -89,20 +89,20 @@ def parse_axes(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
     Raises:
         SpecError: no such key, no values, or a key twice.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    axes: dict[str, tuple[str, ...]] = {}
     for axis in map(parse_axis, texts):
-        if axis.key in found:
+        if axis.key in axes:
             raise SpecError(f"--set {axis.key}: given twice")
-        found[axis.key] = axis.values
-    return found
+        axes[axis.key] = axis.values
+    return axes
 
 
 def _range(text: str) -> Sequence[str]:
     """The numbers of FIRST..LAST; any other text is one value."""
-    found = number_range(text)
-    if found is None:
+    bounds = number_range(text)
+    if bounds is None:
         return (text,)
-    first, last = found
+    first, last = bounds
     if not first <= last < first + _MOST:
         raise SpecError(f"--set: {text}: expected FIRST..LAST, at most {_MOST} numbers")
     return [str(number) for number in range(first, last + 1)]
@@ -150,7 +150,7 @@ def sweep_grid(base: Experiment, axes: Sequence[Axis], target: str) -> Grid:
             runs.append((settings, Run(settings, str(folder), None, str(error))))
     if len(errors) == len(runs):
         raise errors[0]
-    axis_values = {key: tuple(own.values()) for key, own in values.items()}
+    axis_values = {key: tuple(by_text.values()) for key, by_text in values.items()}
     return Grid(axis_values, tuple(runs), over_seeds=over_seeds, command=command)
 
 
@@ -183,29 +183,29 @@ def axis_text(axis: Axis) -> str | None:
 
 def _folders(axis: Axis) -> dict[str, str]:
     """The name of the folder of each value; with a hash where it is another value's, too, or too long."""
-    found = {value: slug(f"{axis.key}={value}") for value in axis.values}
-    counts = Counter(found.values())
-    for value, name in found.items():
+    names = {value: slug(f"{axis.key}={value}") for value in axis.values}
+    counts = Counter(names.values())
+    for value, name in names.items():
         if counts[name] > 1 or len(name) > _MOST_NAME:
             digits = hashlib.sha256(value.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]
-            found[value] = f"{name[: _MOST_NAME - _DIGITS - 1]}-{digits}"
-    return found
+            names[value] = f"{name[: _MOST_NAME - _DIGITS - 1]}-{digits}"
+    return names
 
 
 def _at(base: Experiment, settings: dict[str, str]) -> Experiment:
     """The experiment at one combination."""
-    whole: dict[str, Any] = {key: value for key, value in settings.items() if "." not in key}
-    if "fault" in whole:
-        whole["fault"] = [whole["fault"]]
-    if "follow" in whole:
-        whole["follow"] = [whole["follow"]]
-    changes = given(convert(whole, Settings, strict=False))
+    specs: dict[str, Any] = {key: value for key, value in settings.items() if "." not in key}
+    if "fault" in specs:
+        specs["fault"] = [specs["fault"]]
+    if "follow" in specs:
+        specs["follow"] = [specs["follow"]]
+    changes = given(convert(specs, Settings, strict=False))
     options = {}
     for key, value in settings.items():
         name, dot, option = key.partition(".")
         if dot:
             options[name] = f"{key}={value}"
-            changes[name] = parse(changes.get(name) or _words(base, name), name).setting(option, value)
+            changes[name] = parse(changes.get(name) or _base_spec(base, name), name).setting(option, value)
     try:
         return of_settings(changes, base)
     except KeyProblemError as error:
@@ -214,8 +214,8 @@ def _at(base: Experiment, settings: dict[str, str]) -> Experiment:
         raise
 
 
-def _words(base: Experiment, name: str) -> str:
-    """What a point changes an option of, where it does not change the words themselves."""
+def _base_spec(base: Experiment, name: str) -> str:
+    """The spec that an axis `name.OPTION` changes where no axis has the spec itself."""
     if name == "workload":
         return base.workload or defaults.workload(base.target)
     return base.scheme if name == "scheme" else base.topology

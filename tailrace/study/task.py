@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One experiment as a task that any process can run, and a folder that keeps what came of it.
+"""One experiment as a task that any process can run, and the folder of its result.
 
-A task's key is a hash of everything that decides its result, in two parts: what is run (the words, and what
-the files that they name hold), and by what (code_hash.py, the compiled P4 program, plug-ins). A folder whose
-summary bears the key holds the result of the task, so that a sweep that was interrupted goes on where it
-stopped.
+A task's key is a hash of everything that decides its result, in two parts: the experiment (the specs, and the
+contents of files that they name), and the code (code_hash.py, the compiled P4 program, plug-ins). A folder
+whose summary has the key holds the result of the task, so an interrupted sweep resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.spec_list import case_name
 from tailrace.p4rt import programs
-from tailrace.results.atomic_folder import staged
+from tailrace.results.atomic_folder import atomic_folder
 from tailrace.results.result import SUMMARY, Result, read_result, read_summary, write_result
 from tailrace.schemes.base import SchemeConfig, resolve
 from tailrace.sim.errors import RunError
@@ -43,10 +42,10 @@ _FORMAT = 3
 """Counts changes of what a result holds that the code that counts does not show."""
 
 _DIGITS = 16
-"""Of the hashes that name what is run, and by what."""
+"""Of the hashes of an experiment and of its code."""
 
 _ALWAYS = ("scheme", "topology", "workload", "target")
-"""Words that are told even where they are the default."""
+"""Specs that are stored even where they are the default."""
 
 _KEPT = 16
 _BETWEEN = re.compile("[:,=]")
@@ -84,7 +83,7 @@ def _unpickled(parts: bytes) -> Task:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A task that did not come to its end; `bad_input` where its words are to blame."""
+    """A failed task; `bad_input`: because of its specs."""
 
     reason: str
     bad_input: bool = False
@@ -94,7 +93,7 @@ def make_task(experiment: Experiment, target: str, *, label: str, out: Path, nam
     """The task of an experiment on a target (bmv2, native or virtual); `name` is the label without one.
 
     Raises:
-        SpecError: words that cannot be used.
+        SpecError: specs that cannot be used.
         ControllerError: the scheme's program is not there.
     """
     experiment = structs.replace(experiment, target=target)
@@ -105,59 +104,59 @@ def key_of(experiment: Experiment) -> str:
     """The hash of what decides the result: 64 hexadecimal digits.
 
     Raises:
-        SpecError: a file that words name cannot be read, or the network is none for the scheme.
+        SpecError: a file that specs name cannot be read, or the scheme cannot run on the network.
         ControllerError: the scheme's program is not there.
     """
     # the names of stored runs take the frozen hash; what a folder has must be of the present code
-    parts = run_id(words_of(experiment), files_of(experiment)), code_of(experiment), sources_sha256()
+    parts = run_id(specs_of(experiment), files_of(experiment)), code_of(experiment), sources_sha256()
     return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
-def run_id(words: Mapping[str, Any], files: Mapping[str, str]) -> str:
-    """The name of what is run, whatever code runs it: 16 hexadecimal digits.
+def run_id(specs: Mapping[str, Any], files: Mapping[str, str]) -> str:
+    """The id of a run, independent of the code: 16 hexadecimal digits.
 
     Args:
-        words: as `words_of` an experiment.
+        specs: as `specs_of` an experiment.
         files: as `files_of` it.
     """
-    return _short(msgspec.json.encode((words, files), order="sorted"))
+    return _short(msgspec.json.encode((specs, files), order="sorted"))
 
 
-def words_of(experiment: Experiment) -> dict[str, Any]:
-    """What an experiment of one seed says, by its fields, but `seed`; but for a few, without the defaults.
+def specs_of(experiment: Experiment) -> dict[str, Any]:
+    """The specs of an experiment of one seed, by its fields; without the defaults, but for a few.
 
     Raises:
         SpecError: it has several seeds.
     """
-    found = {
+    specs = {
         name: value
         for name, value in experiment.written.items()
         if value is not None and (name in _ALWAYS or value != _DEFAULTS[name])
     }
-    found.pop("seeds", None)
-    return found | {"seed": experiment.seed}
+    specs.pop("seeds", None)
+    return specs | {"seed": experiment.seed}
 
 
 def files_of(experiment: Experiment) -> dict[str, str]:
-    """The SHA-256 of each file that words name, by its name there.
+    """The SHA-256 of each file that specs name, by its name there.
 
     Raises:
         FileError: one cannot be read.
     """
-    words = (experiment.topology, experiment.workload or "", *experiment.faults)
-    names = [piece for text in words for piece in _BETWEEN.split(text) if "." in piece]
+    specs = (experiment.topology, experiment.workload or "", *experiment.faults)
+    names = [piece for spec in specs for piece in _BETWEEN.split(spec) if "." in piece]
     return {name: hashlib.sha256(_content(Path(name))).hexdigest() for name in names if Path(name).is_file()}
 
 
 def code_of(experiment: Experiment) -> str:
-    """The name of what runs it: our code, the compiled program of its switches, plug-ins; 16 hexadecimal
+    """The hash of the code that runs it, the compiled program of its switches and plug-ins; 16 hexadecimal
     digits.
 
     Raises:
         SpecError: the network is none for the scheme.
         ControllerError: the scheme's program is not there.
     """
-    program = _program_sha256(experiment.meant.scheme, experiment.meant.topology)
+    program = _program_sha256(experiment.parsed.scheme, experiment.parsed.topology)
     return _short(msgspec.json.encode((_FORMAT, code_sha256(), program, plugins.digest())))
 
 
@@ -179,14 +178,14 @@ def _content(path: Path) -> bytes:
 
 
 def _nothing(_progress: Progress) -> None:
-    """Progress that nobody looks at."""
+    """Ignores progress."""
 
 
 def run_task(task: Task, report: Report = _nothing, pcap_dir: Path | None = None) -> Result:
     """Run a task to its end, in this process; nothing is written but captures, with a folder for them.
 
     Raises:
-        SpecError: words that do not fit together, or a target that cannot do what they say.
+        SpecError: specs that do not fit together, or a target that cannot run them.
         RunError: the run failed, or this process has another version of Tailrace than the task's maker.
     """
     if key_of(task.experiment) != task.key:
@@ -200,7 +199,7 @@ def run_task(task: Task, report: Report = _nothing, pcap_dir: Path | None = None
 
 
 def attempt(run: Callable[[], Result]) -> Result | Failed:
-    """The result of a run, or why there is none: one that fails does not end the runs beside it."""
+    """The result of a run, or the reason of its failure: a failed run does not end other runs."""
     try:
         return run()
     except SpecError as error:
@@ -215,8 +214,8 @@ def backend_of(target: str) -> Backend:
 
 
 def finished(task: Task, root: Path, damaged: list[FileError] | None = None) -> Result | None:
-    """The result of a task, where its folder below `root` has it from an earlier time; what cannot be read of
-    one that is there is put into `damaged`.
+    """The result of a task, where its folder below `root` has it from an earlier run; errors of an unreadable
+    one are put into `damaged`.
     """
     folder = root / task.out
     if not (folder / SUMMARY).exists():
@@ -231,11 +230,11 @@ def finished(task: Task, root: Path, damaged: list[FileError] | None = None) -> 
         return None
 
 
-def keep(task: Task, result: Result, root: Path) -> None:
-    """Write a result to its task's folder below `root`, whole or not at all.
+def write_task_result(task: Task, result: Result, root: Path) -> None:
+    """Write a result to its task's folder below `root` atomically.
 
     Raises:
         SpecError: it cannot be written.
     """
-    with staged(root / task.out) as folder:
+    with atomic_folder(root / task.out) as folder:
         write_result(result, folder)

@@ -11,7 +11,7 @@ import pytest
 import tomli
 
 import tailrace
-from tailrace.experiments.faults.kinds import Links as Broken
+from tailrace.experiments.faults.kinds import LinkChoice as Broken
 from tailrace.experiments.faults.kinds import SlowLinks, Times
 from tailrace.experiments.faults.parse import FAULTS
 from tailrace.experiments.workloads.patterns import Permutation

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.cli.main import main
-from tailrace.results.atomic_folder import staged
+from tailrace.results.atomic_folder import atomic_folder
 from tailrace.sim.errors import RunError
 from tailrace.spec.atomic import write_file
 from tests.long import more
@@ -163,9 +163,12 @@ def test_environments(change: dict[str, str]) -> None:
 def test_full_disk(tmp_path: Path) -> None:
     """A disk that is full is a run that failed, and leaves nothing half-written; other errors pass."""
     out = tmp_path / "out"
-    with pytest.raises(RunError, match="No space left on device; no results were written"), staged(out):
+    with (
+        pytest.raises(RunError, match="No space left on device; no results were written"),
+        atomic_folder(out),
+    ):
         raise OSError(28, os.strerror(28))
-    with pytest.raises(FileNotFoundError, match="simple_switch_grpc"), staged(out):
+    with pytest.raises(FileNotFoundError, match="simple_switch_grpc"), atomic_folder(out):
         raise FileNotFoundError(2, os.strerror(2), "simple_switch_grpc")
     assert list(tmp_path.iterdir()) == []
 
@@ -178,10 +181,10 @@ def test_what_a_killed_run_left_is_swept_up(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / "summary.json").write_text("{")
         os.utime(folder, (1, 1))
-    with staged(out) as folder:
+    with atomic_folder(out) as folder:
         os.utime(folder, (1, 1))
         assert not stale.exists()
-        with staged(out):
+        with atomic_folder(out):
             assert folder.exists()
     assert foreign.exists()
 

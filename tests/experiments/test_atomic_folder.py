@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.results.atomic_folder import check_place, refuse_links, staged
+from tailrace.results.atomic_folder import atomic_folder, check_place, refuse_links
 from tailrace.spec import SpecError
 from tailrace.study.signals import Interrupted, stoppable
 
@@ -22,7 +22,7 @@ def tree(folder: Path) -> dict[str, str]:
 def test_new_folder(tmp_path: Path) -> None:
     """Nothing is there before the block ends, everything after it, and nothing else is left."""
     out = tmp_path / "deep" / "out"
-    with staged(out) as folder:
+    with atomic_folder(out) as folder:
         (folder / "a").mkdir()
         (folder / "a" / "x").write_text("1")
         assert not out.exists()
@@ -34,7 +34,7 @@ def test_existing_folder(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "x").write_text("old")
     (tmp_path / "out" / "mine").write_text("keep")
-    with staged(tmp_path / "out") as folder:
+    with atomic_folder(tmp_path / "out") as folder:
         (folder / "x").write_text("new")
         (folder / "sub").mkdir()
         (folder / "sub" / "y").write_text("more")
@@ -48,7 +48,7 @@ def test_timelines_of_an_earlier_run_go(tmp_path: Path) -> None:
         (tmp_path / "out" / name).mkdir(parents=True)
         for file in ("summary.json", "queues.parquet", "paths.parquet"):
             (tmp_path / "out" / name / file).write_text("old")
-    with staged(tmp_path / "out") as folder:
+    with atomic_folder(tmp_path / "out") as folder:
         (folder / "a").mkdir()
         (folder / "a" / "summary.json").write_text("new")
         (folder / "a" / "paths.parquet").write_text("new")
@@ -63,7 +63,7 @@ def test_failure_leaves_nothing(tmp_path: Path) -> None:
     """When the block raises, the place is as it was, and nothing lies beside it."""
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "x").write_text("old")
-    with pytest.raises(ZeroDivisionError), staged(tmp_path / "out") as folder:
+    with pytest.raises(ZeroDivisionError), atomic_folder(tmp_path / "out") as folder:
         (folder / "x").write_text("half")
         raise ZeroDivisionError
     assert tree(tmp_path) == {"out/x": "old"}
@@ -90,7 +90,7 @@ def test_a_signal_that_is_ignored_stays_so(hung_up: None) -> None:
 def test_signal_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
     """A signal in the middle ends the block; the handlers are as before afterwards."""
     before = signal.getsignal(number)
-    with pytest.raises(Interrupted), stoppable(), staged(tmp_path / "out") as folder:
+    with pytest.raises(Interrupted), stoppable(), atomic_folder(tmp_path / "out") as folder:
         (folder / "x").write_text("half")
         os.kill(os.getpid(), number)
         raise AssertionError("the signal did not come")
@@ -115,7 +115,7 @@ def test_place_that_is_no_folder(tmp_path: Path) -> None:
     """A file where the folder should be, or on the way to it: one line."""
     (tmp_path / "file").write_text("")
     for out in (tmp_path / "file", tmp_path / "file" / "out"):
-        with pytest.raises(SpecError) as caught, staged(out):
+        with pytest.raises(SpecError) as caught, atomic_folder(out):
             raise AssertionError("the block must not run")
         assert str(caught.value).startswith(str(out))
 
@@ -126,7 +126,7 @@ def test_place_that_is_a_link_to_nothing(tmp_path: Path, name: str) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     with pytest.raises(SpecError, match="a link to what is not there; expected a folder"):
         check_place(tmp_path / name)
-    with pytest.raises(SpecError), staged(tmp_path / name):
+    with pytest.raises(SpecError), atomic_folder(tmp_path / name):
         raise AssertionError("the block must not run")
 
 
@@ -138,7 +138,7 @@ def test_links_are_replaced_and_never_followed(tmp_path: Path) -> None:
     (tmp_path / "out").symlink_to("real")
     (tmp_path / "real" / "a").symlink_to("../elsewhere")
     (tmp_path / "real" / "summary.json").symlink_to("../elsewhere/queues.parquet")
-    with staged(tmp_path / "out") as folder:
+    with atomic_folder(tmp_path / "out") as folder:
         (folder / "a" / "b").mkdir(parents=True)
         for place in ("summary.json", "a/summary.json", "a/b/x"):
             (folder / place).write_text("new")

@@ -49,13 +49,13 @@ def test_file(tmp_path: Path) -> None:
         "transport": "sr",
         "window": "64KiB",
     }
-    meant = found.meant
-    assert (meant.scheme, meant.topology) == (parse_scheme(found.scheme), parse_topology(found.topology))
-    assert meant.workload is not None
-    assert meant.transport is not None
-    assert (meant.workload.spec, meant.transport.name) == (found.workload, "sr")
-    assert [fault.spec for fault in meant.faults] == list(found.faults)
-    assert meant.window == parse_window("64KiB")
+    parsed = found.parsed
+    assert (parsed.scheme, parsed.topology) == (parse_scheme(found.scheme), parse_topology(found.topology))
+    assert parsed.workload is not None
+    assert parsed.transport is not None
+    assert (parsed.workload.spec, parsed.transport.name) == (found.workload, "sr")
+    assert [fault.spec for fault in parsed.faults] == list(found.faults)
+    assert parsed.window == parse_window("64KiB")
 
 
 def test_options_override_a_file(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tailrace.experiments.plan.known import topology_of
 from tailrace.experiments.plan.plan import plan
 from tailrace.hosts.gaps.histogram import GapHistogram
 from tailrace.hosts.measured import Gaps, GapSummary
-from tailrace.results.atomic_folder import staged
+from tailrace.results.atomic_folder import atomic_folder
 from tailrace.results.gaps import GAPS, clear_gaps, read_gaps, write_gaps
 from tailrace.results.metrics import measure
 from tailrace.results.result import Result, read_result, write_result
@@ -160,7 +160,7 @@ def test_gaps_of_an_earlier_run_go(measured: Result, tmp_path: Path) -> None:
     """They would be taken for those of the run that replaced it."""
     out = tmp_path / "out"
     for one in (measured, replace(measured, gaps=None)):
-        with staged(out) as folder:
+        with atomic_folder(out) as folder:
             write_result(one, folder)
         assert (out / GAPS).exists() == (one.gaps is not None)
     clear_gaps(out)

@@ -9,7 +9,7 @@ import pytest
 
 from tailrace.experiments.plan.experiment import of_settings
 from tailrace.experiments.plan.plan import Plan, plan
-from tailrace.study.prepare import estimated_s, tell_runs
+from tailrace.study.prepare import estimated_s, report_runs
 from tailrace.study.progress import Display
 
 LEAF_SPINE = "leaf-spine:leaves=2,spines=4,hosts=4,rate=10Gbps,delay=1us"
@@ -23,7 +23,7 @@ def planned(target: str, time_scale: float, workload: str = "permutation:size=51
 
 def line_of(plans: list[Plan], seeds: tuple[int, ...] = (1,)) -> str:
     out = io.StringIO()
-    tell_runs([("ecmp", each) for each in plans], seeds, Display(out))
+    report_runs([("ecmp", each) for each in plans], seeds, Display(out))
     return out.getvalue()
 
 

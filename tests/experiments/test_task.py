@@ -14,7 +14,7 @@ from tailrace.experiments.plan.experiment import make
 from tailrace.results.result import SUMMARY
 from tailrace.results.summary import OF_THE_RUN_ITSELF
 from tailrace.sim.errors import RunError
-from tailrace.study.task import finished, keep, key_of, make_task, run_task
+from tailrace.study.task import finished, key_of, make_task, run_task, write_task_result
 from tailrace.tables.arrow import values_of
 
 WORDS = {
@@ -72,7 +72,7 @@ def test_result_is_kept_and_found_again(tmp_path: Path) -> None:
     task = small_task()
     assert finished(task, tmp_path) is None
     result = run_task(task)
-    keep(task, result, tmp_path)
+    write_task_result(task, result, tmp_path)
     found = finished(task, tmp_path)
     assert found is not None
     assert (found.summary, found.rows) == (result.summary, result.rows)
@@ -82,7 +82,7 @@ def test_result_is_kept_and_found_again(tmp_path: Path) -> None:
 def test_half_a_result_is_none(tmp_path: Path) -> None:
     """Rows that are missing, or a summary that is not one, mean that the task is run again."""
     task = small_task()
-    keep(task, run_task(task), tmp_path)
+    write_task_result(task, run_task(task), tmp_path)
     (tmp_path / "it" / "flows.parquet").unlink()
     assert finished(task, tmp_path) is None
     (tmp_path / "it" / SUMMARY).write_text("{}")

@@ -18,7 +18,7 @@ from tailrace.schemes.registry import SCHEMES, parse_scheme, resolved_of
 from tailrace.schemes.resolved import SchemeContext
 from tailrace.sim.outcome import Outcome
 from tailrace.spec import SpecError, keys
-from tailrace.study.run import own_counters
+from tailrace.study.run import scheme_counters
 from tailrace.topology import Topology, parse_topology
 
 TOPOLOGIES = tuple(
@@ -119,6 +119,6 @@ def test_a_scheme_from_elsewhere_is_known_everywhere() -> None:
         outcome = Outcome(
             (), 0.0, counters={"leaf1": {"paint_used": 2, "drops": 1}, "leaf2": {"paint_used": 3}}
         )
-        assert own_counters(outcome) == {"painted": {"paint_used": 5}}
+        assert scheme_counters(outcome) == {"painted": {"paint_used": 5}}
     finally:
         SCHEMES.remove("painted")

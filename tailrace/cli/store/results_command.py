@@ -23,8 +23,8 @@ from tailrace.study.store.record import Record, without_seed
 from tailrace.study.store.store import Store, usual_folder
 from tailrace.tables.listing import Column, Listing
 
-_MOST_TOLD = 20
-"""Bad lines that are told one by one."""
+_MOST_ERRORS = 20
+"""Invalid lines that are reported singly."""
 
 _KEYS = (
     Column("scheme", key=True),
@@ -54,11 +54,11 @@ OVER_SEEDS = (
     Column("seeds", show=lambda value: f"{value}"),
     *_MEASURED,
 )
-_SAID = {"scheme", "topology", "workload", "faults", "seed", "target"}
+_SHOWN = {"scheme", "topology", "workload", "faults", "seed", "target"}
 
 
 def show_results(filters: Sequence[str], folder: Path | None, view: View, *, over_seeds: bool) -> None:
-    """Show the runs of a folder that pass all filters; bad lines are told one by one.
+    """Show the runs of a folder that pass all filters, and report each invalid line.
 
     Args:
         filters: as find.py has them.
@@ -73,13 +73,13 @@ def show_results(filters: Sequence[str], folder: Path | None, view: View, *, ove
     folder = folder or usual_folder()
     if folder is None:
         raise SpecError("results: this is no checkout with docs/results; expected --store DIR")
-    found, bad = Store(folder).every()
-    chosen = [record for record in found if all(test(record) for test in passed)]
+    records, bad = Store(folder).every()
+    chosen = [record for record in records if all(test(record) for test in passed)]
     rows = _over_seeds(chosen) if over_seeds else [_row(record) for record in chosen]
     if view.format is OutputFormat.JSON and not over_seeds:
         sys.stdout.write(json_text(msgspec.to_builtins(chosen), indent=1) + "\n")
     else:
-        nothing = f"none of {len(found)} runs in {folder} has these specs"
+        nothing = f"none of {len(records)} runs in {folder} has these specs"
         if not rows and bad:
             _refuse(bad)
         show(Listing("runs", OVER_SEEDS if over_seeds else COLUMNS, tuple(rows), nothing=nothing), view)
@@ -89,14 +89,14 @@ def show_results(filters: Sequence[str], folder: Path | None, view: View, *, ove
 def _refuse(bad: Sequence[FileError]) -> None:
     if len(bad) == 1:
         raise bad[0]
-    for error in bad[:_MOST_TOLD]:
+    for error in bad[:_MOST_ERRORS]:
         sys.stderr.write(f"tailrace: {one_line(str(error))}\n")
     if bad:
         raise SpecError(f"{len(bad)} lines are no finished runs, and were left out")
 
 
 def _settings(record: Record) -> dict[str, Any]:
-    setting = (f"{KEYS_OF.get(key, key)}={value}" for key, value in record.words.items() if key not in _SAID)
+    setting = (f"{KEYS_OF.get(key, key)}={value}" for key, value in record.specs.items() if key not in _SHOWN)
     return {
         "scheme": record.summary.scheme,
         "topology": record.summary.topology,
@@ -108,7 +108,7 @@ def _settings(record: Record) -> dict[str, Any]:
 
 def _row(record: Record) -> dict[str, Any]:
     summary = record.summary
-    found = {
+    cells = {
         **_settings(record),
         "seed": summary.seed,
         "flows": summary.flows,
@@ -118,14 +118,14 @@ def _row(record: Record) -> dict[str, Any]:
         "code": record.ran[-1],
         "trace": summary.trace_sha256,
     }
-    return {key: None if isinstance(value, UnsetType) else value for key, value in found.items()}
+    return {key: None if isinstance(value, UnsetType) else value for key, value in cells.items()}
 
 
 def _over_seeds(records: Sequence[Record]) -> list[dict[str, Any]]:
     """A row for runs that differ in their seeds only: the means of what each seed measured."""
     groups: dict[bytes, list[Record]] = {}
     for record in records:
-        groups.setdefault(without_seed(record.words), []).append(record)
+        groups.setdefault(without_seed(record.specs), []).append(record)
     return [
         {
             **_settings(seeds[0]),

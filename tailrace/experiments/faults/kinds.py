@@ -14,7 +14,7 @@ from typing import Annotated
 from tailrace.experiments.faults.fault import FAULTS
 from tailrace.experiments.faults.where import (
     ALL,
-    Ends,
+    LinkEnds,
     links_at,
     one_link,
     one_switch,
@@ -46,7 +46,7 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class LinkChoice:
     """The links that a fault hits: one, or some of all."""
 
     link: Annotated[str | None, keys.text("link", "this one", "A-B", absent="by fraction")] = None
@@ -66,7 +66,7 @@ class Links:
         if (self.link is None) == (self.fraction is None):
             raise SpecError("expected either link= or fraction=")
 
-    def of(self, topology: Topology, rng: random.Random) -> list[Ends]:
+    def of(self, topology: Topology, rng: random.Random) -> list[LinkEnds]:
         """The ends of each."""
         if self.link is not None:
             return [one_link(topology, self.link)]
@@ -79,7 +79,7 @@ class Links:
 class SlowLinks:
     """Some links are slow."""
 
-    links: Links
+    links: LinkChoice
     times: Times
     factor: Annotated[float, keys.number("factor", "of their rate, below 1", above=0, most=1)]
 
@@ -98,7 +98,7 @@ class SlowLinks:
 class DeadLinks:
     """Some links carry nothing."""
 
-    links: Links
+    links: LinkChoice
     times: Times
 
     def resolve(self, topology: Topology, rng: random.Random) -> Hits:

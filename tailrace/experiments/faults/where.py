@@ -14,18 +14,18 @@ from tailrace.topology import Topology
 
 ALL = "all"
 
-Ends = tuple[str, str]
+LinkEnds = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class LinkSet:
     """Some links; `one_way`: only from the first end to the second."""
 
-    links: tuple[Ends, ...]
+    links: tuple[LinkEnds, ...]
     one_way: bool = False
 
 
-def _fabric(topology: Topology) -> list[Ends]:
+def _fabric(topology: Topology) -> list[LinkEnds]:
     """All links between switches."""
     found = list(dict.fromkeys((link.a, link.b) for link in topology.links))
     if not found:
@@ -33,7 +33,7 @@ def _fabric(topology: Topology) -> list[Ends]:
     return found
 
 
-def one_link(topology: Topology, text: str) -> Ends:
+def one_link(topology: Topology, text: str) -> LinkEnds:
     """The link A-B, by its ends in either order.
 
     Raises:
@@ -46,13 +46,13 @@ def one_link(topology: Topology, text: str) -> Ends:
     raise SpecError(f"the topology has no {text!r}; a link is {links[0][0]}-{links[0][1]}")
 
 
-def some_links(topology: Topology, fraction: float, rng: random.Random) -> list[Ends]:
+def some_links(topology: Topology, fraction: float, rng: random.Random) -> list[LinkEnds]:
     """A fraction of all links, at random, at least one."""
     links = _fabric(topology)
     return rng.sample(links, max(1, round(fraction * len(links))))
 
 
-def links_at(topology: Topology, where: str) -> Links:
+def links_at(topology: Topology, where: str) -> LinkSet:
     """All links, those of a role, what leads to a switch (its hosts' links, too), or the link A-B.
 
     Raises:
@@ -60,14 +60,14 @@ def links_at(topology: Topology, where: str) -> Links:
     """
     links = _fabric(topology)
     if where == ALL:
-        return Links(tuple(links))
+        return LinkSet(tuple(links))
     roles = {switch.name: switch.role for switch in topology.switches}
     if where in roles:
         peers = dict.fromkeys(peer.name for peer in topology.ports_of(where).values())
-        return Links(tuple((peer, where) for peer in peers), one_way=True)
+        return LinkSet(tuple((peer, where) for peer in peers), one_way=True)
     if where in roles.values():
-        return Links(tuple((a, b) for a, b in links if where in (roles[a], roles[b])))
-    return Links((one_link(topology, where),))
+        return LinkSet(tuple((a, b) for a, b in links if where in (roles[a], roles[b])))
+    return LinkSet((one_link(topology, where),))
 
 
 def one_switch(topology: Topology, where: str, rng: random.Random) -> str:

@@ -22,7 +22,7 @@ _SIGNIFICANT_DIGITS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class PacketCost:
     """CPU time in s of one data packet with its acknowledgments: at both hosts together, and at a switch."""
 
     hosts_s: float
@@ -30,8 +30,8 @@ class Cost:
 
 
 COSTS = {
-    "native": Cost(hosts_s=120 * _US, switch_s=130 * _US),
-    "bmv2": Cost(hosts_s=120 * _US, switch_s=450 * _US),
+    "native": PacketCost(hosts_s=120 * _US, switch_s=130 * _US),
+    "bmv2": PacketCost(hosts_s=120 * _US, switch_s=450 * _US),
 }
 """By real-time target; the virtual one has a clock of its own, and holds anything."""
 

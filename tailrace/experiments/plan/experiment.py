@@ -104,7 +104,7 @@ FLAGS = frozenset(field.name for field in structs.fields(Settings) if bool in ge
 """Those whose option has no value."""
 
 
-class Meant(msgspec.Struct, frozen=True, kw_only=True):
+class ParsedSpecs(msgspec.Struct, frozen=True, kw_only=True):
     """The specs of an experiment, each parsed once; None: left open.
 
     Topology and schemes are at full speed.
@@ -121,7 +121,7 @@ class Meant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Experiment(msgspec.Struct, frozen=True, kw_only=True):
-    """One experiment, as it was written; `meant` is what is planned. `make` makes it.
+    """One experiment, as it was written; `parsed` is what is planned. `make` makes it.
 
     Of several `seeds` each is a run: `each_seed`. `workload` None is defaults.workload, `flows` the number
     of flows where the workload leaves it open, `time_scale` None lets the target choose
@@ -130,7 +130,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     takes no samples, `follow` names flows whose path is recorded, `gaps`: NICs measure gaps between packets.
     """
 
-    meant: Meant
+    parsed: ParsedSpecs
     scheme: str
     topology: str = defaults.TOPOLOGY
     workload: str | None = None
@@ -172,7 +172,7 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     def without(self, *names: str) -> Experiment:
         """The same without some settings: faults, transport."""
         empty = {name: () if name == "faults" else None for name in names}
-        return structs.replace(self, meant=structs.replace(self.meant, **empty), **empty)
+        return structs.replace(self, parsed=structs.replace(self.parsed, **empty), **empty)
 
     @property
     def option_string(self) -> str:
@@ -291,19 +291,19 @@ def of_settings(settings: Mapping[str, Any], base: Experiment | None = None) -> 
         if "scheme" not in settings:
             raise KeyProblemError("scheme", "missing; expected a text such as 'flowcut:variant=full'")
     changes: dict[str, Any] = {}
-    meant: dict[str, Any] = {}
+    parsed: dict[str, Any] = {}
     for key, value in _complete(settings, base).items():
         name = _FIELDS.get(key, key)
         try:
             written = _PLAIN[key](value) if key in _PLAIN else value
             if key in _PARSERS:
-                meant[name] = _PARSERS[key](written)
+                parsed[name] = _PARSERS[key](written)
         except SpecError as error:
             raise KeyProblemError("variant" if _of_variant(settings, key) else key, str(error)) from error
         changes[name] = str(written) if isinstance(written, Spec) else written
     if base is None:
-        return Experiment(meant=Meant(**meant), **changes)
-    return structs.replace(base, meant=structs.replace(base.meant, **meant), **changes)
+        return Experiment(parsed=ParsedSpecs(**parsed), **changes)
+    return structs.replace(base, parsed=structs.replace(base.parsed, **parsed), **changes)
 
 
 def _of_variant(settings: Mapping[str, Any], key: str) -> bool:

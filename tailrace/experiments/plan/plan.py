@@ -61,7 +61,7 @@ def on_target(experiment: Experiment, target: str) -> Experiment:
     Raises:
         SpecError: that is not sent as a number of flows.
     """
-    if experiment.meant.workload is not None:
+    if experiment.parsed.workload is not None:
         return experiment
     return of_settings({"workload": defaults.workload(target)}, experiment)
 
@@ -78,15 +78,15 @@ def plan(experiment: Experiment, target: str) -> Plan:
         SpecError: specs that do not fit together.
     """
     experiment = on_target(experiment, target)
-    meant, full_speed = experiment.meant, experiment.meant.topology
+    parsed, full_speed = experiment.parsed, experiment.parsed.topology
     check_network(full_speed)
     scale = experiment.time_scale or budget.time_scale(full_speed, target, experiment.mtu_bytes)
     topology = scaled(full_speed, scale)
     flows, classes = _traffic(experiment, scale)
     faults = _faults(experiment, topology, scale)
-    given = scaled(meant.scheme, scale)
-    transport = transport_of(meant.transport, given, topology)
-    pfc = meant.pfc
+    given = scaled(parsed.scheme, scale)
+    transport = transport_of(parsed.transport, given, topology)
+    pfc = parsed.pfc
     context = _context(experiment, target, topology, given, flows, faults, transport)
     scheme = resolve(given, topology, context)
     check_queue(scheme, flows, experiment.mtu_bytes)
@@ -123,7 +123,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
 
 def _real_controller(experiment: Experiment, target: str, scale: float) -> RealControllerConfig | None:
     """The controller at the time scale."""
-    wanted = experiment.meant.controller
+    wanted = experiment.parsed.controller
     if wanted is None:
         return None
     if target != "virtual":
@@ -133,10 +133,10 @@ def _real_controller(experiment: Experiment, target: str, scale: float) -> RealC
 
 def _traffic(experiment: Experiment, scale: float) -> tuple[list[FlowSpec], Mapping[int, str]]:
     """Flows at the time scale, and the class of each by its number."""
-    workload = experiment.meant.workload
+    workload = experiment.parsed.workload
     assert workload is not None, "on_target has seen to that"
     # one stream of numbers a purpose: another fault does not change the flows
-    traffic = workload.traffic(experiment.meant.topology, random.Random(f"workload {experiment.seed}"))
+    traffic = workload.traffic(experiment.parsed.topology, random.Random(f"workload {experiment.seed}"))
     try:
         check_dependencies(traffic.flows)
     except ConfigError as error:
@@ -148,7 +148,7 @@ def _traffic(experiment: Experiment, scale: float) -> tuple[list[FlowSpec], Mapp
 def _faults(experiment: Experiment, topology: Topology, scale: float) -> tuple[LinkFault, ...]:
     return tuple(
         scaled(hit, scale)
-        for number, fault in enumerate(experiment.meant.faults)
+        for number, fault in enumerate(experiment.parsed.faults)
         for hit in fault.resolve(topology, random.Random(f"fault {number} {experiment.seed}"))
     )
 
@@ -163,13 +163,13 @@ def _context(
     transport: Transport,
 ) -> SchemeContext:
     """What the experiment decides for the scheme's defaults."""
-    mtu, meant = experiment.mtu_bytes, experiment.meant
+    mtu, parsed = experiment.mtu_bytes, experiment.parsed
     frame = given.frame_bytes_on(topology, SchemeContext(mtu_bytes=mtu))
     window = window_bytes(
-        topology, target, meant.window, mtu=mtu, frame_bytes=frame, transport=transport.name
+        topology, target, parsed.window, mtu=mtu, frame_bytes=frame, transport=transport.name
     )
     # PFC keeps a queue within its bounds without losses
-    room = room_bytes(topology, target, transport, mtu) if meant.pfc is None else None
+    room = room_bytes(topology, target, transport, mtu) if parsed.pfc is None else None
     if room is None:
         room = waiting_bytes(flows, window=window, mtu=mtu)
     return SchemeContext(
@@ -179,11 +179,11 @@ def _context(
         ack_ratio=ack_ratio(mtu),
         slowest=min((fault.factor for fault in faults if isinstance(fault, LinkSlow)), default=1.0),
         transport=transport.name,
-        fastest_bps=meant.topology.fastest_bps,
-        pause_bytes=None if meant.pfc is None else meant.pfc.xoff_bytes,
+        fastest_bps=parsed.topology.fastest_bps,
+        pause_bytes=None if parsed.pfc is None else parsed.pfc.xoff_bytes,
         marks=any(flow.steering for flow in flows),
-        lossless=meant.pfc is not None,
-        held_bytes=None if meant.pfc is None else _held_bytes(meant.pfc, topology, mtu),
+        lossless=parsed.pfc is not None,
+        held_bytes=None if parsed.pfc is None else _held_bytes(parsed.pfc, topology, mtu),
         steady=target != "bmv2",
     )
 

@@ -46,7 +46,7 @@ OVERHEAD_PACKET_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class MemoryCost:
     """Extra bytes of a packet on the wire, and of a flow in memory; None where nobody keeps any.
 
     `state_bytes`: of all that a switch of ours keeps for as many flows as it has room for.
@@ -68,17 +68,17 @@ def _flowcut_flow_bytes(ports: int) -> int:
     return ports * _PORT_BYTES + _IN_FLIGHT_BYTES + rtts
 
 
-COSTS: Mapping[str, Cost] = {
-    "flowcell": Cost(0, 2),
-    "flowlet": Cost(0, 5),
-    "full": Cost(_flowcut_packet_bytes(), _flowcut_flow_bytes(ports=2)),
-    "ingress": Cost(_flowcut_packet_bytes(), _flowcut_flow_bytes(ports=1)),
-    "nic": Cost(_flowcut_packet_bytes(), _flowcut_flow_bytes(ports=1)),
+COSTS: Mapping[str, MemoryCost] = {
+    "flowcell": MemoryCost(0, 2),
+    "flowlet": MemoryCost(0, 5),
+    "full": MemoryCost(_flowcut_packet_bytes(), _flowcut_flow_bytes(ports=2)),
+    "ingress": MemoryCost(_flowcut_packet_bytes(), _flowcut_flow_bytes(ports=1)),
+    "nic": MemoryCost(_flowcut_packet_bytes(), _flowcut_flow_bytes(ports=1)),
 }
 """Table III, the Flowcut rows summed up from their fields."""
 
 
-def tailrace_cost(stamps: int) -> Cost:
+def tailrace_cost(stamps: int) -> MemoryCost:
     """What our own packets carry more where so many switches put their stamp on them.
 
     An ACK is an Ethernet frame of its own, and each switch that holds the flow finds its own stamp in it.
@@ -86,7 +86,7 @@ def tailrace_cost(stamps: int) -> Cost:
     stack = [Stamp()] * stamps
     data = bytes(LocalHeader() / DataShim(stack=stack))
     ack = bytes(LocalHeader() / FlowcutAck(stack=stack))
-    return Cost(len(data) + HeaderLayout(Ether).size_bytes + len(ack), *_tailrace_state_bytes())
+    return MemoryCost(len(data) + HeaderLayout(Ether).size_bytes + len(ack), *_tailrace_state_bytes())
 
 
 def _tailrace_state_bytes() -> tuple[int, int]:
@@ -119,7 +119,7 @@ def memory_bytes(algorithm: str, hosts: int, flows: int, rate_bps: int, rtt_ns: 
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MemoryCurve:
     """A line of a panel: its label, and bytes of memory by flows a host."""
 
     label: str
@@ -127,7 +127,7 @@ class Line:
     points: dict[int, float]
 
 
-def lines(panel: Panel) -> Iterator[Line]:
+def lines(panel: Panel) -> Iterator[MemoryCurve]:
     """Every combination of a panel's parameters; what has one value only is not named in the label."""
     for algorithm in panel.algorithms:
         for hosts, rate, rtt in itertools.product(panel.hosts, panel.rate, panel.rtt):
@@ -144,7 +144,7 @@ def lines(panel: Panel) -> Iterator[Line]:
                 flows: float(memory_bytes(algorithm, hosts, flows, parse_rate_bps(rate), parse_time_ns(rtt)))
                 for flows in panel.flows
             }
-            yield Line(" ".join([algorithm, *varied]), algorithm, points)
+            yield MemoryCurve(" ".join([algorithm, *varied]), algorithm, points)
 
 
 def memory_values(file: PaperFile) -> dict[tuple[str, str], dict[str, float]]:

@@ -83,7 +83,7 @@ def _traces(documents: Sequence[Document], runs: Path) -> Iterator[tuple[str, ..
                     document.figure,
                     cell.case,
                     cell.label,
-                    summary.words,
+                    summary.option_string,
                     summary.trace_sha256 if isinstance(summary.trace_sha256, str) else "",
                 )
 

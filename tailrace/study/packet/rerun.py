@@ -90,13 +90,13 @@ def open_run(folder: Path) -> FinishedRun:
     summary = read_summary(path)
     if summary.target != "virtual":
         raise FileError(path, "target", f"{summary.target}: only runs in virtual time can be repeated")
-    if summary.trace_sha256 is UNSET or not summary.words:
+    if summary.trace_sha256 is UNSET or not summary.option_string:
         raise FileError(
             path, "words", "missing, or trace_sha256 is: a run by this version of Tailrace has both"
         )
     rows = {row.id: row for row in read_rows(folder / FLOWS)}
     try:
-        planned = plan(read_option_string(summary.words), summary.target)
+        planned = plan(read_option_string(summary.option_string), summary.target)
     except FileError:
         raise
     except SpecError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finished runs by the words that they were made from.
+"""Filters of finished runs by their specs.
 
 scheme=flowcut                     whatever its options
 scheme=flowcut:variant=nic         with this option, whatever the others
@@ -19,7 +19,7 @@ from tailrace.spec.suggest import expected
 from tailrace.study.store.record import Record
 
 KEYS_OF = {"faults": "fault", "mtu_bytes": "mtu", "sample_ns": "sample"}
-"""Keys of experiment files, where lines have other names."""
+"""Keys of experiment files, where records have other names."""
 
 _FIELDS = {key: field for field, key in KEYS_OF.items()}
 _RANGE = re.compile(r"([0-9]{1,19})\.\.([0-9]{1,19})")
@@ -28,13 +28,13 @@ Test = Callable[[Record], bool]
 
 
 def tests(filters: Iterable[str]) -> list[Test]:
-    """What runs must pass.
+    """The tests of some filters.
 
     Args:
-        filters: each KEY=WORDS, with keys of experiment files.
+        filters: each KEY=SPEC, with keys of experiment files.
 
     Raises:
-        SpecError: no such key, or words that are none.
+        SpecError: no such key, or an invalid spec.
     """
     return [_test(text) for text in filters]
 
@@ -43,20 +43,20 @@ def _test(text: str) -> Test:
     key, equals, value = text.partition("=")
     if not equals or not value:
         raise SpecError(
-            f"results {text!r}: expected KEY=WORDS, such as scheme=flowcut or topology=fat-tree:k=8"
+            f"results {text!r}: expected KEY=SPEC, such as scheme=flowcut or topology=fat-tree:k=8"
         )
     if key not in KEYS:
         raise SpecError(f"results {text!r}: unknown key; {expected(key, KEYS)}")
     if key == "seed":
         return _seeds(text, value)
     if key == "fault" and value == NO_FAULT:
-        return lambda record: not record.words.get("faults")
+        return lambda record: not record.specs.get("faults")
     wanted = parse(value, key)
 
     def passes(record: Record) -> bool:
-        found = record.words.get(_FIELDS.get(key, key))
-        each = found if isinstance(found, list) else [] if found is None else [found]
-        return any(_says(str(one), wanted.name, wanted.options) for one in each)
+        value = record.specs.get(_FIELDS.get(key, key))
+        specs = value if isinstance(value, list) else [] if value is None else [value]
+        return any(_fits(str(spec), wanted.name, wanted.options) for spec in specs)
 
     return passes
 
@@ -69,10 +69,10 @@ def _seeds(text: str, value: str) -> Test:
     return lambda record: first <= record.summary.seed <= last
 
 
-def _says(text: str, name: str, options: Mapping[str, str]) -> bool:
-    """Whether words have a name and at least these options."""
+def _fits(text: str, name: str, options: Mapping[str, str]) -> bool:
+    """Whether a spec has a name and at least these options."""
     try:
-        found = parse(text)
+        spec = parse(text)
     except SpecError:
         return False
-    return found.name == name and options.items() <= found.options.items()
+    return spec.name == name and options.items() <= spec.options.items()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of finished runs: SCHEME.jsonl, a line a run (record.py), in the order of their words.
+"""The folder of finished runs: SCHEME.jsonl, a line a run (record.py), in the order of their specs.
 
-Who adds a run holds a lock on the folder, reads the file anew, and puts another one in its place: no line is
-torn, and two who write at once lose none. Other lines stay as they are, byte for byte, so that two branches
-that have added runs merge line by line. A run that both have added, with the same trace, counts once.
+A writer locks the folder, reads the file again and replaces it atomically: no line is torn, and concurrent
+writers lose none. Other lines stay the same byte for byte, so that two branches that have added runs merge
+line by line. A run that both have added, with the same trace, counts once.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ MOST_LINE_BYTES = 256 << 10
 """A line has some 4 KB, and with the gaps of a long run 30 KB."""
 
 MOST_LINES = 100_000
-"""Of a file. The largest has a few thousand; each that is none takes an error of its own."""
+"""Of a file. The largest has a few thousand; each invalid line takes an error."""
 
 SUFFIX = ".jsonl"
 _DECODER = msgspec.json.Decoder(Record)
 
 
 class _Formatted(msgspec.Struct):
-    """What tells the format of a line's summary."""
+    """The format of a line's summary."""
 
     summary: Formatted
 
@@ -46,25 +46,25 @@ class _Formatted(msgspec.Struct):
 _FORMATS = msgspec.json.Decoder(_Formatted)
 
 
-class Line(NamedTuple):
-    """A run, and its line as it stands in the file, without the end."""
+class StoredLine(NamedTuple):
+    """A run, and its line in the file without the line end."""
 
     record: Record
     text: bytes
 
 
-Lines = dict[str, Line]
+StoredLines = dict[str, StoredLine]
 """The lines of a file by the names of their runs."""
 
 
 def usual_folder() -> Path | None:
-    """Where a checkout keeps the runs of its pages; None: this is none."""
+    """The folder of a checkout with the runs of its pages; None: this is no checkout."""
     folder = ROOT / "docs" / "results"
     return folder if folder.is_dir() else None
 
 
-def read_lines(path: Path) -> tuple[Lines, list[FileError]]:
-    """The runs in a file, and an error for each line that is none; a file that is not there has neither.
+def read_lines(path: Path) -> tuple[StoredLines, list[FileError]]:
+    """The runs in a file, and an error for each invalid line; a missing file has neither.
 
     Raises:
         FileError: the file cannot be read, or has too many lines.
@@ -80,32 +80,32 @@ def read_lines(path: Path) -> tuple[Lines, list[FileError]]:
     count = max(map(content.count, (b"\n", b"\r")))
     if count > MOST_LINES:
         raise FileError(path, "", f"{count} lines, expected at most {MOST_LINES}")
-    found: Lines = {}
+    lines: StoredLines = {}
     numbers: dict[str, int] = {}
     bad = []
     for number, text in enumerate(content.splitlines(), start=1):
         try:
             record = _decoded(text, path)
-            other = found.get(record.run)
+            other = lines.get(record.run)
             if other is not None and other.record.summary.trace_sha256 != record.summary.trace_sha256:
-                raise ValueError(f"another result than line {numbers[record.run]} has of the same words")
+                raise ValueError(f"another result than line {numbers[record.run]} has of the same specs")
         except ValueError as error:
             bad.append(FileError(path, f"line {number}", str(error)))
             continue
         if other is None:
-            found[record.run], numbers[record.run] = Line(record, text), number
-    return found, bad
+            lines[record.run], numbers[record.run] = StoredLine(record, text), number
+    return lines, bad
 
 
 def _decoded(text: bytes, path: Path) -> Record:
-    """The run that a line holds; ValueError where it is none."""
+    """The run of a line; ValueError where it is invalid."""
     if len(text) > MOST_LINE_BYTES:
         raise ValueError(f"{len(text)} bytes, expected at most {MOST_LINE_BYTES}")
     try:
-        found = _FORMATS.decode(text).summary.format
-        if found != FORMAT:
+        version = _FORMATS.decode(text).summary.format
+        if version != FORMAT:
             raise ValueError(
-                f"summary.format: expected {FORMAT}, found {found}: delete the line, and run it again"
+                f"summary.format: expected {FORMAT}, found {version}: delete the line, and run it again"
             )
         record = _DECODER.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -119,7 +119,7 @@ def _file_name(scheme: str) -> str:
     return slug(scheme) + SUFFIX
 
 
-def _records(lines: Lines) -> dict[str, Record]:
+def _records(lines: StoredLines) -> dict[str, Record]:
     return {run: line.record for run, line in lines.items()}
 
 
@@ -135,7 +135,7 @@ class Store:
         """The runs of a scheme, by the names of runs.
 
         Raises:
-            FileError: the file cannot be read, or a line in it is none.
+            FileError: the file cannot be read, or a line in it is invalid.
         """
         name = _file_name(scheme)
         if name not in self._known:
@@ -143,7 +143,7 @@ class Store:
         return self._known[name]
 
     def every(self) -> tuple[list[Record], list[FileError]]:
-        """All runs, by file and in the order of the lines, and an error for each line that is none.
+        """All runs, by file and in the order of the lines, and an error for each invalid line.
 
         Raises:
             FileError: the folder or a file cannot be read.
@@ -154,30 +154,30 @@ class Store:
             paths = []
         except OSError as error:
             raise FileError(self.folder, "", error.strerror or str(error)) from error
-        found, bad = [], []
+        records, bad = [], []
         for path in paths:
-            lines, wrong = read_lines(path)
-            found += [line.record for line in lines.values()]
-            bad += wrong
-        return found, bad
+            lines, errors = read_lines(path)
+            records += [line.record for line in lines.values()]
+            bad += errors
+        return records, bad
 
     def add(self, record: Record, *, of_a_sample: bool = False) -> tuple[Record | None, Record]:
-        """Puts a run in, or puts it together with what is known of it.
+        """Adds a run, or joins it with its earlier record.
 
         Args:
             record: a run under one code.
             of_a_sample: as `joined` has it.
 
         Returns:
-            What was known of it before, and what is known now.
+            The earlier record and the present one.
 
         Raises:
-            FileError: the file cannot be read, or a line in it is none, which is left as it is.
+            FileError: the file cannot be read, or a line in it is invalid; it is left as it is.
             RunError: it cannot be written.
         """
         name = _file_name(record.scheme)
         try:
-            with self._alone():
+            with self._locked():
                 lines = self._read(name)
                 line = lines.get(record.run)
                 before = None if line is None else line.record
@@ -185,7 +185,7 @@ class Store:
                 text = msgspec.json.encode(now)
                 if len(text) > MOST_LINE_BYTES:
                     raise RunError(f"{self.folder / name}: a run of {len(text)} bytes, {MOST_LINE_BYTES} fit")
-                lines[record.run] = Line(now, text)
+                lines[record.run] = StoredLine(now, text)
                 ordered = sorted(lines.values(), key=lambda each: each.record.order)
                 self._sweep_up(name)
                 write_file(self.folder / name, "".join(f"{each.text.decode()}\n" for each in ordered))
@@ -194,15 +194,15 @@ class Store:
             raise RunError(f"{self.folder / name}: {error.strerror or error}; the run is not kept") from error
         return before, now
 
-    def _read(self, name: str) -> Lines:
+    def _read(self, name: str) -> StoredLines:
         lines, bad = read_lines(self.folder / name)
         if bad:
             raise bad[0]
         return lines
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Within the block nobody else adds a run. Not a file of its own, which would have to be ignored."""
+    def _locked(self) -> Iterator[None]:
+        """Locks the folder against other writers. A lock file would have to be ignored in the repository."""
         self.folder.mkdir(parents=True, exist_ok=True)
         opened = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -212,6 +212,6 @@ class Store:
             os.close(opened)
 
     def _sweep_up(self, name: str) -> None:
-        """Takes away what a process has left that was killed while it wrote; nobody else writes now."""
+        """Removes the temporary files of writers that were killed; the folder is locked."""
         for path in self.folder.glob(f".{name}.????????"):
             path.unlink(missing_ok=True)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which finished runs stand for tasks, and what must be run before others may.
+"""Decides which stored results are still valid.
 
-A run stands for a task of the same words that has the same key: the same code and compiled program. Where the
-code has changed since, what it gives may have changed or not. So of the runs of a kind - a scheme, with one
-program, by the same code - one in ten is run again, at least one, chosen by a hash of their words and the new
-code, so that another change chooses others. If all of these leave the traces and numbers that they left
-before, the rest stand for their tasks, too; if one does not, all of them are run again.
+A stored run is valid for a task with the same specs and the same key: the same code and compiled program.
+After a change of the code its result may have changed or not. So of the runs of a kind (a scheme with one
+program, by the same code) one in ten is run again, at least one, chosen by a hash of their specs and the new
+code, so that each change draws another sample. If all of these have the same traces and numbers as before,
+the rest is valid, too, and reused; if one has not, all of them are run again.
 
-Nothing is written about the rest: that they stand follows from the lines of those that were run again, which
-name both codes (record.py).
+Nothing is written about the rest: their validity follows from the records of the sample, which have the
+hashes of both codes (record.py).
 """
 
 from __future__ import annotations
@@ -21,38 +21,37 @@ from pathlib import Path
 
 from msgspec import UnsetType
 
-from tailrace.results.atomic_folder import refuse_links, staged
+from tailrace.results.atomic_folder import atomic_folder, refuse_links
 from tailrace.results.result import SUMMARY, Result, to_json
-from tailrace.study.pool import Ends, Settled, Where, run_all
+from tailrace.study.pool import OnResult, TaskOutcomes, Where, run_all
 from tailrace.study.progress import Display
 from tailrace.study.store.record import Record, differences, record_of
 from tailrace.study.store.store import Store
-from tailrace.study.task import Failed, Task, code_of, files_of, run_id, words_of
+from tailrace.study.task import Failed, Task, code_of, files_of, run_id, specs_of
 
 ONE_IN = 10
 
 Kind = tuple[str, str, str]
-"""Runs that stand or fall together: the scheme, the code that first made them (its name is one with that of
-the program), and the present code."""
+"""Runs that are valid together: the scheme, the code that first made them (its hash includes the program's),
+and the present code."""
 
-_TOLD = 3
-"""Names of what differs."""
+_MOST_NAMED = 3
+"""Names of metrics that differ in a message."""
 
 
 @dataclass(slots=True)
-class Survey:
-    """What a store says of some tasks.
+class Validity:
+    """The validity of stored runs for some tasks.
 
-    held: runs by the same code, by the keys of their tasks
-    kept: runs by earlier code that stand, because those of `sample` were run again with the same result
-    sample: how many those are, of all pages together
-    again: tasks that must be run again before it is known whether those of `waiting` have to be
-    missing: all other tasks, of which `changed` says how many have been run, by scheme, with another result
-    than now
+    current: runs by the same code, by the keys of their tasks
+    reused: valid runs by earlier code: those of `sample` were run again with the same result
+    sample: the number of these, of all pages together
+    again: tasks of the sample, which must be run before `waiting` is decided
+    missing: all other tasks; `changed` counts, by scheme, those with a stored run whose result has changed
     """
 
-    held: dict[str, Record] = field(default_factory=dict)
-    kept: dict[str, Record] = field(default_factory=dict)
+    current: dict[str, Record] = field(default_factory=dict)
+    reused: dict[str, Record] = field(default_factory=dict)
     sample: int = 0
     again: list[Task] = field(default_factory=list)
     waiting: list[Task] = field(default_factory=list)
@@ -60,51 +59,51 @@ class Survey:
     changed: dict[str, int] = field(default_factory=dict)
 
     @property
-    def standing(self) -> dict[str, Record]:
-        """The runs that stand for tasks, by key."""
-        return self.held | self.kept
+    def valid(self) -> dict[str, Record]:
+        """The valid runs, by the keys of their tasks."""
+        return self.current | self.reused
 
     def note(self) -> str:
-        """What a page says of runs that were kept; empty where none was."""
-        if not self.kept:
+        """The note of a page on reused runs; empty where there are none."""
+        if not self.reused:
             return ""
-        found = len(self.held) + len(self.kept)
+        total = len(self.current) + len(self.reused)
         return (
-            f"{len(self.kept)} of {found} runs were made by earlier code, and stand because {self.sample} of "
+            f"{len(self.reused)} of {total} runs were made by earlier code, and stand because {self.sample} of "
             "their kind, chosen by a hash, were run again by the present code and left the same traces and "
             "numbers."
         )
 
 
-def survey(
+def check_validity(
     store: Store,
     tasks: Iterable[Task],
     needs: Sequence[str] = (),
     failed: frozenset[str] = frozenset(),
-) -> Survey:
-    """What stands for tasks.
+) -> Validity:
+    """The validity of stored runs for tasks.
 
     Args:
         store: the finished runs.
         tasks: of those with one key one counts.
-        needs: metrics that a run must have been looked at for.
+        needs: metrics that must have been computed for a run.
         failed: keys of tasks that could not be run again.
 
     Raises:
-        FileError: a file of the store cannot be read, or a line in it is none.
+        FileError: a file of the store cannot be read, or a line in it is invalid.
     """
-    found = Survey()
+    validity = Validity()
     groups: dict[Kind, list[tuple[Task, Record]]] = defaultdict(list)
     for task in {task.key: task for task in tasks}.values():
         scheme = task.experiment.scheme.partition(":")[0]
-        record = store.of(scheme).get(run_id(words_of(task.experiment), files_of(task.experiment)))
+        record = store.of(scheme).get(run_id(specs_of(task.experiment), files_of(task.experiment)))
         if record is None or not record.knows(needs):
-            found.missing.append(task)
+            validity.missing.append(task)
         else:
             groups[scheme, record.code, code_of(task.experiment)].append((task, record))
     for (scheme, then, now), members in groups.items():
         every = store.of(scheme).values()
-        found.held |= {task.key: record for task, record in members if now in record.ran}
+        validity.current |= {task.key: record for task, record in members if now in record.ran}
         rest = [(task, record) for task, record in members if now not in record.ran]
         if not rest:
             continue
@@ -113,29 +112,29 @@ def survey(
         again = [task for task, record in rest if record.run in chosen]
         broken = any(now in record.ran and then in record.differs for record in every)
         if broken or any(task.key in failed for task in again):
-            found.missing += [task for task, _ in rest]
-            found.changed[scheme] = found.changed.get(scheme, 0) + len(rest)
+            validity.missing += [task for task, _ in rest]
+            validity.changed[scheme] = validity.changed.get(scheme, 0) + len(rest)
         elif again or not witnesses:
-            found.again += again
-            found.waiting += [task for task, record in rest if record.run not in chosen]
+            validity.again += again
+            validity.waiting += [task for task, record in rest if record.run not in chosen]
         else:
-            found.kept |= {task.key: record for task, record in rest}
-            found.sample += witnesses
-    return found
+            validity.reused |= {task.key: record for task, record in rest}
+            validity.sample += witnesses
+    return validity
 
 
 def _chosen(runs: Sequence[str], now: str, least: int) -> frozenset[str]:
-    """One in ten of some runs, at least so many, by a hash of their names and of the code."""
+    """One in ten of some runs, at least `least`, by a hash of their ids and of the code."""
     numbers = {run: int(hashlib.sha256(f"{run} {now}".encode()).hexdigest(), 16) for run in runs}
     ordered = sorted(numbers, key=lambda run: numbers[run])
-    found = [run for run in ordered if numbers[run] % ONE_IN == 0]
-    return frozenset(found or ordered[:least])
+    sample = [run for run in ordered if numbers[run] % ONE_IN == 0]
+    return frozenset(sample or ordered[:least])
 
 
-def keeper(store: Store, display: Display, sample: frozenset[str] = frozenset()) -> Settled:
-    """What puts each result into a store as it comes; `sample` are keys of tasks for whose kind it stands."""
+def store_writer(store: Store, display: Display, sample: frozenset[str] = frozenset()) -> OnResult:
+    """Returns a function that adds each result to a store; `sample`: the keys of the sample's tasks."""
 
-    def keep(task: Task, result: Result) -> None:
+    def write(task: Task, result: Result) -> None:
         if isinstance(result.summary.trace_sha256, UnsetType):
             return
         record = record_of(task, result)
@@ -143,13 +142,13 @@ def keeper(store: Store, display: Display, sample: frozenset[str] = frozenset())
         unlike = [] if before is None else differences(before, record)
         if before is None or not unlike:
             return
-        names = ", ".join(unlike[:_TOLD]) + (", …" if len(unlike) > _TOLD else "")
+        names = ", ".join(unlike[:_MOST_NAMED]) + (", …" if len(unlike) > _MOST_NAMED else "")
         if record.code in before.ran:
             display.warn(f"{task.label}: {names}: not as the stored run of the same code, which is replaced")
         elif task.key in sample:
             display.say(f"{task.label}: {names}: not as the stored run of earlier code")
 
-    return keep
+    return write
 
 
 def run_stored(
@@ -161,38 +160,40 @@ def run_stored(
     *,
     again: bool = False,
     needs: Sequence[str] = (),
-) -> tuple[Ends, Survey]:
-    """Run what no finished run stands for, add it to the store, and say what came of all.
+) -> tuple[TaskOutcomes, Validity]:
+    """Run the tasks without a valid stored run, and add their results to the store.
 
     Args:
-        tasks: what is wanted.
+        tasks: all tasks.
         store: the finished runs.
-        root: folders of what is run lie below it; of other runs it gets summary.json.
+        root: the folder of the runs' folders; reused runs have summary.json only.
         where: who runs tasks.
-        display: shows how far they are.
-        again: run everything, whatever stands for it.
-        needs: metrics that a run must have been looked at for.
+        display: shows the progress.
+        again: run all tasks, valid runs or not.
+        needs: metrics that must have been computed for a run.
 
     Returns:
-        What became of each task, and what the store says of them in the end.
+        The outcome of each task, and the validity of the stored runs in the end.
 
     Raises:
         SpecError: the store or the cluster cannot be used, or a result cannot be written.
         RunError: a line cannot be written.
     """
     refuse_links(root, (task.out for task in tasks if not (root / task.out / SUMMARY).exists()))
-    ends: Ends = {}
-    now = Survey(missing=list(tasks)) if again else survey(store, tasks, needs)
-    told = set[str]()
+    ends: TaskOutcomes = {}
+    now = Validity(missing=list(tasks)) if again else check_validity(store, tasks, needs)
+    reported = set[str]()
     while todo := [task for task in (*now.again, *now.missing) if task.key not in ends]:
         if not again:
-            _tell(now, told, display)
+            _report(now, reported, display)
         sample = frozenset(task.key for task in now.again)
-        ends |= run_all(todo, root, where, display, again=again, settled=keeper(store, display, sample))
+        ends |= run_all(
+            todo, root, where, display, again=again, on_result=store_writer(store, display, sample)
+        )
         failed = frozenset(key for key, end in ends.items() if isinstance(end, Failed))
-        now = survey(store, tasks, needs, failed)
+        now = check_validity(store, tasks, needs, failed)
     for task in tasks:
-        record = now.standing.get(task.key)
+        record = now.valid.get(task.key)
         if record is not None and not isinstance(ends.get(task.key), Result):
             if task.key not in ends:
                 _write_summary(record.result(task), root / task.out)
@@ -200,11 +201,11 @@ def run_stored(
     return {task.key: ends[task.key] for task in tasks}, now
 
 
-def _tell(now: Survey, told: set[str], display: Display) -> None:
-    """Says what is run again, and why."""
+def _report(now: Validity, reported: set[str], display: Display) -> None:
+    """Reports which tasks are run again, and why."""
     for scheme, count in now.changed.items():
-        if scheme not in told:
-            told.add(scheme)
+        if scheme not in reported:
+            reported.add(scheme)
             display.say(
                 f"{scheme}: the code has changed what runs give: all {count} that stood are run again"
             )
@@ -215,7 +216,7 @@ def _tell(now: Survey, told: set[str], display: Display) -> None:
 
 
 def _write_summary(result: Result, folder: Path) -> None:
-    """What is known of a run, where others have everything; nothing where it is there."""
+    """Writes the summary of a reused run, unless its folder has one."""
     if not (folder / SUMMARY).exists():
-        with staged(folder) as partial:
+        with atomic_folder(folder) as partial:
             (partial / SUMMARY).write_text(to_json(result.summary), "utf-8")

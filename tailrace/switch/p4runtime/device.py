@@ -39,7 +39,7 @@ from tailrace.switch.p4runtime.packetio import PacketIo
 from tailrace.switch.p4runtime.pipeline import ForwardingPipeline, Prepared, config_response
 from tailrace.switch.p4runtime.read_set import needs
 from tailrace.switch.p4runtime.reconcile import transfer
-from tailrace.switch.p4runtime.state import ForwardingState, Result, Results
+from tailrace.switch.p4runtime.state import ForwardingState, Result, UpdateResults
 from tailrace.switch.p4runtime.statistics import statistics
 from tailrace.switch.trace import TraceError
 from tailrace.switch.trace.coverage import EntryCoverage
@@ -352,7 +352,7 @@ class Device:
         self.authorize(request)
         return self.arbiter.term(request.role)
 
-    def write_steps(self, request: p4r.WriteRequest, results: Results, term: int | None = None) -> Work:
+    def write_steps(self, request: p4r.WriteRequest, results: UpdateResults, term: int | None = None) -> Work:
         """`write` in steps.
 
         Args:
@@ -393,7 +393,7 @@ class Device:
         if self.arbiter.term(role) > term:
             raise P4RtError(Code.PERMISSION_DENIED, "another client has become the primary of this role")
 
-    def _at_once(self, state: ForwardingState, request: p4r.WriteRequest, results: Results) -> Work:
+    def _at_once(self, state: ForwardingState, request: p4r.WriteRequest, results: UpdateResults) -> Work:
         """All updates or none, atomically for packets."""
         with state.context.switch.between_packets():
             work = sum(state.write_all_or_none(request.updates, results, request.role))
@@ -409,7 +409,9 @@ class Device:
         responses = [response for response in self.read_steps(request, results) if response is not None]
         return responses, results
 
-    def read_steps(self, request: p4r.ReadRequest, results: Results) -> Iterator[p4r.ReadResponse | None]:
+    def read_steps(
+        self, request: p4r.ReadRequest, results: UpdateResults
+    ) -> Iterator[p4r.ReadResponse | None]:
         """`read` in quanta; None for a quantum without entities.
 
         Args:

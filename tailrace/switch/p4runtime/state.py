@@ -54,7 +54,7 @@ Result = P4RtError | None
 """The result of one update or request: None is success."""
 
 
-class Results(Protocol):
+class UpdateResults(Protocol):
     """Collects results: a list, or the status of a batch (tailrace.p4rt.status)."""
 
     def append(self, result: Result, /) -> None: ...
@@ -192,7 +192,7 @@ class ForwardingState:
 
     # ---- Write ----
 
-    def write(self, updates: Iterable[p4r.Update], results: Results, role: str = "") -> Work:
+    def write(self, updates: Iterable[p4r.Update], results: UpdateResults, role: str = "") -> Work:
         """Applies each update on its own, in order (CONTINUE_ON_ERROR).
 
         Args:
@@ -211,7 +211,9 @@ class ForwardingState:
             results.append(result)  # before other calls run, which may end this Write
             yield work
 
-    def write_all_or_none(self, updates: Sequence[p4r.Update], results: Results, role: str = "") -> Work:
+    def write_all_or_none(
+        self, updates: Sequence[p4r.Update], results: UpdateResults, role: str = ""
+    ) -> Work:
         """Applies the updates in order; when one fails, the state is as before (ROLLBACK_ON_ERROR).
 
         It also rolls back when it is closed early. The other updates of a failed batch are ABORTED.
@@ -469,7 +471,7 @@ class ForwardingState:
     # ---- Read ----
 
     def read(
-        self, requests: Sequence[p4r.Entity], results: Results, role: str = ""
+        self, requests: Sequence[p4r.Entity], results: UpdateResults, role: str = ""
     ) -> Iterator[p4r.ReadResponse | None]:
         """Reads the entities of all valid requests, a quantum at a time.
 

@@ -42,9 +42,9 @@ def copies(record: Record, count: int) -> list[Record]:
     """Runs with other seeds, as if each had been run."""
     found = []
     for seed in range(count):
-        words = {**record.words, "seed": seed}
+        specs = {**record.specs, "seed": seed}
         summary = msgspec.structs.replace(record.summary, seed=seed)
-        found.append(msgspec.structs.replace(record, words=words, run=run_id(words, {}), summary=summary))
+        found.append(msgspec.structs.replace(record, specs=specs, run=run_id(specs, {}), summary=summary))
     return found
 
 
@@ -175,7 +175,7 @@ def test_too_many_lines_are_one_message(end: str, tmp_path: Path) -> None:
 
 
 def test_lines_that_contradict_each_other(ran: tuple[Task, Result], tmp_path: Path) -> None:
-    """The same run of two branches counts once; two results of the same words, or another scheme's, do not."""
+    """The same run of two branches counts once; two results of the same specs, or another scheme's, do not."""
     (one,) = copies(record_of(*ran), 1)
     slower = msgspec.structs.replace(one, summary=msgspec.structs.replace(one.summary, wall_s=99.0))
     other = msgspec.structs.replace(one, summary=msgspec.structs.replace(one.summary, trace_sha256="0" * 64))
@@ -184,7 +184,7 @@ def test_lines_that_contradict_each_other(ran: tuple[Task, Result], tmp_path: Pa
     found, bad = read_lines(path)
     assert [line.record for line in found.values()] == [one]
     assert [str(error) for error in bad] == [
-        f"{path}: line 3: another result than line 1 has of the same words"
+        f"{path}: line 3: another result than line 1 has of the same specs"
     ]
     (tmp_path / "spray.jsonl").write_bytes(msgspec.json.encode(one))
     with pytest.raises(FileError, match=r"line 1: a run of ecmp, expected in ecmp\.jsonl"):

@@ -18,7 +18,7 @@ from tailrace.study import task as tasks
 from tailrace.study.pool import Where
 from tailrace.study.progress import Display
 from tailrace.study.store.store import Store
-from tailrace.study.store.validity import Survey, run_stored, survey
+from tailrace.study.store.validity import Validity, check_validity, run_stored
 from tailrace.study.task import Failed, Task, make_task, run_task
 
 SEEDS = 25
@@ -80,7 +80,7 @@ class Laboratory:
         )
         return replace(self.pattern, summary=summary)
 
-    def run(self, found: list[Task], **more) -> tuple[dict[str, Result | Failed], Survey]:
+    def run(self, found: list[Task], **more) -> tuple[dict[str, Result | Failed], Validity]:
         """What becomes of tasks; `ran` has the labels of those that were run."""
         self.ran.clear()
         store, display = Store(self.folder / "store"), Display(self.said)
@@ -116,10 +116,8 @@ def test_a_change_that_changes_nothing(lab: Laboratory) -> None:
     again = set(lab.ran)
     assert {label.split()[0] for label in again} == {"ecmp", "spray"}
     assert 2 <= len(again) == found.sample <= SEEDS
-    assert len(found.kept) == 2 * SEEDS - len(again)
-    note = (
-        f"{len(found.kept)} of {2 * SEEDS} runs were made by earlier code, and stand because {len(again)} of"
-    )
+    assert len(found.reused) == 2 * SEEDS - len(again)
+    note = f"{len(found.reused)} of {2 * SEEDS} runs were made by earlier code, and stand because {len(again)} of"
     assert found.note().startswith(note)
     assert traces(ends) == [
         hashed(lab.trace(scheme, seed)) for scheme in ("ecmp", "spray") for seed in range(SEEDS)
@@ -166,7 +164,7 @@ def test_a_change_of_some_runs(lab: Laboratory, monkeypatch: pytest.MonkeyPatch)
     """Where one of the sample differs, those that would not have are run again, too, and then count as new."""
     lab.run(lab.tasks("ecmp"))
     lab.code = "second"
-    sample = {task.label for task in survey(Store(lab.folder / "store"), lab.tasks("ecmp")).again}
+    sample = {task.label for task in check_validity(Store(lab.folder / "store"), lab.tasks("ecmp")).again}
     changed = min(sample)
     real = lab.trace
     monkeypatch.setattr(
