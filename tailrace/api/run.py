@@ -273,14 +273,14 @@ def _named(
     if isinstance(schemes, Mapping):
         for label in schemes:
             check_label(label)
-        return {label: as_spec("scheme", one) for label, one in schemes.items()}
+        return {label: as_spec("scheme", scheme) for label, scheme in schemes.items()}
     if isinstance(schemes, str) or not schemes:
         raise SpecError(f"schemes: expected a list of schemes, found {schemes!r}")
-    found = [as_spec("scheme", one) for one in schemes]
-    for spec in found:
-        if found.count(spec) > 1:
+    specs = [as_spec("scheme", scheme) for scheme in schemes]
+    for spec in specs:
+        if specs.count(spec) > 1:
             raise SpecError(f"schemes: {spec!r} is given twice")
-    return dict(zip(labels(found), found, strict=True))
+    return dict(zip(labels(specs), specs, strict=True))
 
 
 def sweep(

@@ -14,7 +14,7 @@ from tailrace.cli.options import OutputFormat, View
 from tailrace.cli.output import TABLES, show
 from tailrace.cli.start.drawing import draw_alone
 from tailrace.experiments.plan.seeds import parse_seeds
-from tailrace.papers.claims.claims import headline, others, tally
+from tailrace.papers.claims.claims import headline, other_kinds, tally
 from tailrace.papers.document import Document
 from tailrace.papers.harness import check_scale, prepare, run_paper
 from tailrace.papers.model import names, paper_of, read_paper, select
@@ -61,8 +61,8 @@ def _check_page(page: Path, chosen: Sequence[str]) -> None:
     """Raises SpecError where what --page means could not be written once everything has run."""
     pages = [page] if _is_file(page) else [page / f"{paper_of(name)}.md" for name in chosen]
     try:
-        for one in pages:
-            check_place(one.with_suffix(""))
+        for path in pages:
+            check_place(path.with_suffix(""))
     except SpecError as error:
         raise SpecError(f"--page: {error}") from error
 
@@ -154,9 +154,9 @@ def _show(document: Document, view: View) -> None:
 
 
 def _conclude(documents: list[Document], display: Display) -> None:
-    found = tally(document.claims for document in documents)
-    display.say(headline(found) or "no number and no ranking of a paper")
-    if rest := others(found):
+    counts = tally(document.claims for document in documents)
+    display.say(headline(counts) or "no number and no ranking of a paper")
+    if rest := other_kinds(counts):
         display.say(f"beside them: {rest}")
     failed = [f"{document.name}: {text}" for document in documents for text in document.failed]
     if failed:

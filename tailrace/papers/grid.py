@@ -53,10 +53,10 @@ def schemes(file: PaperFile, size: Scale) -> Iterator[Scheme]:
     if file.grid is None:
         return
     for values in itertools.product(*(size.values[option] for option in file.grid.options)):
-        words = parse(file.grid.scheme, "scheme")
+        spec = parse(file.grid.scheme, "scheme")
         for option, value in zip(file.grid.options, values, strict=True):
-            words = words.setting(option, value)
-        yield Scheme(grid_label(file.grid.options, values), Settings(scheme=str(words)))
+            spec = spec.setting(option, value)
+        yield Scheme(grid_label(file.grid.options, values), Settings(scheme=str(spec)))
 
 
 def grid_label(options: list[str], values: tuple[str, ...]) -> str:
@@ -75,13 +75,13 @@ def _task(file: PaperFile, scale: str, case: Case, scheme: Scheme, value: str, s
         settings |= given(layer)
     where = " ".join(filter(None, (case.name, scheme.label)))
     try:
-        words = parse(settings["scheme"], "scheme")
+        spec = parse(settings["scheme"], "scheme")
         if scheme.tune is not None:
-            words = words.setting(scheme.tune.option, value)
+            spec = spec.setting(scheme.tune.option, value)
         for option, text in case.options.items():
             if scheme.takes is None or option in scheme.takes:
-                words = words.adding(option, text)
-        experiment = of_settings({**settings, "scheme": words, "seed": seed})
+                spec = spec.adding(option, text)
+        experiment = of_settings({**settings, "scheme": spec, "seed": seed})
     except KeyProblemError as error:
         raise KeyProblemError(f"{error.key} of {where}", error.problem) from error
     except SpecError as error:

@@ -65,7 +65,7 @@ def prepare(names: Sequence[str], scale: str, seeds: Sequence[int] = ()) -> list
     Raises:
         FileError: a file is not as it should be, or words in it cannot be used.
     """
-    found = []
+    results = []
     for name in names:
         file = read_paper(name)
         if seeds and file.kind == "runs":
@@ -73,10 +73,10 @@ def prepare(names: Sequence[str], scale: str, seeds: Sequence[int] = ()) -> list
         try:
             for each in file.metrics:
                 metric(each)
-            found.append((file, paper_grid(file, scale) if file.kind == "runs" else Grid({}, ())))
+            results.append((file, paper_grid(file, scale) if file.kind == "runs" else Grid({}, ())))
         except KeyProblemError as error:
             raise in_file(FOLDER / f"{name}.toml", error) from error
-    return found
+    return results
 
 
 def run_paper(
@@ -117,10 +117,10 @@ def _ends(
     *,
     again: bool,
 ) -> tuple[TaskOutcomes, str]:
-    """What became of the tasks, and what is to be said of runs that stand for some."""
+    """The outcomes of the tasks, and the note on reused runs."""
     if store is not None and not file.needs_flows:
-        ends, found = run_stored(tasks, store, out, where, display, again=again, needs=file.needs(scale))
-        return ends, found.note()
+        ends, validity = run_stored(tasks, store, out, where, display, again=again, needs=file.needs(scale))
+        return ends, validity.note()
     on_result = None if store is None else store_writer(store, display)
     return run_all(tasks, out, where, display, again=again, on_result=on_result) if tasks else {}, ""
 
@@ -133,17 +133,17 @@ def make_document(name: str, file: PaperFile, results: Results, scale: str, kept
         seen, curves = _with_curves(file, *_measured(results, tunes))
     else:
         seen, curves = _computed(file)
-    flows = flows_by_class([one.results for one in seen])
+    flows = flows_by_class([each.results for each in seen])
     metrics = tuple(dict.fromkeys(shown_metric(each, flows) for each in file.metrics))
     drawn = tuple(dict.fromkeys(shown_metric(each, flows) for each in file.drawn))
-    known = {(one.cell.case, one.cell.label): one.measures for one in seen}
+    known = {(each.cell.case, each.cell.label): each.measures for each in seen}
     base_of = file.bases
-    bases = [known.get((one.cell.case, base_of.get(one.cell.label, "")), {}) for one in seen]
-    cells = tuple(one.shown(metrics, drawn or metrics, base) for one, base in zip(seen, bases, strict=True))
+    bases = [known.get((each.cell.case, base_of.get(each.cell.label, "")), {}) for each in seen]
+    cells = tuple(each.shown(metrics, drawn or metrics, base) for each, base in zip(seen, bases, strict=True))
     cases = {case.name: case.title for case in file.cases(scale)}
     cases |= {panel.name: panel.title for panel in file.panel}
-    named = {(one.cell.case, one.cell.label): one.named(flows) for one in seen}
-    values = {key: {name: one.value for name, one in found.items()} for key, found in named.items()}
+    named = {(each.cell.case, each.cell.label): each.named(flows) for each in seen}
+    values = {key: {name: value.value for name, value in by_name.items()} for key, by_name in named.items()}
     seeds = size.each_seed if results.runs else ()
     return Document(
         name=name,
@@ -184,13 +184,13 @@ def make_document(name: str, file: PaperFile, results: Results, scale: str, kept
 
 
 def _cost(results: Sequence[Result]) -> Cost | None:
-    """What runs took; None where one does not tell."""
+    """The cost of runs; None where it is unknown of one."""
     summaries = [result.summary for result in results]
-    cpu_s = [one.cpu_s for one in summaries if not isinstance(one.cpu_s, UnsetType)]
+    cpu_s = [each.cpu_s for each in summaries if not isinstance(each.cpu_s, UnsetType)]
     if not summaries or len(cpu_s) < len(summaries):
         return None
-    memory = [one.memory_bytes for one in summaries if not isinstance(one.memory_bytes, UnsetType)]
-    machines = [one.machine for one in summaries if not isinstance(one.machine, UnsetType)]
+    memory = [each.memory_bytes for each in summaries if not isinstance(each.memory_bytes, UnsetType)]
+    machines = [each.machine for each in summaries if not isinstance(each.machine, UnsetType)]
     return Cost(len(summaries), sum(cpu_s), max(memory, default=0), tuple(dict.fromkeys(machines)))
 
 
@@ -205,12 +205,12 @@ def _notes(
     file: PaperFile, flows: Mapping[str, int], seeds: Sequence[int], curves: Sequence[Curve]
 ) -> Iterator[str]:
     """What a reader must know of all numbers."""
-    words = " ".join((*file.metrics, *(claim.value for claim in file.claim)))
+    expressions = " ".join((*file.metrics, *(claim.value for claim in file.claim)))
     for name in P99 if flows else ():
         for flow_class, count in flows.items():
-            whole = f"{name}{CLASS}{flow_class}" if flow_class else name
-            there = whole in words if flow_class else re.search(rf"{name}(?!{CLASS})", words)
-            if there and shown_metric(whole, flows) != whole:
+            full_name = f"{name}{CLASS}{flow_class}" if flow_class else name
+            used = full_name in expressions if flow_class else re.search(rf"{name}(?!{CLASS})", expressions)
+            if used and shown_metric(full_name, flows) != full_name:
                 of_class = f", {flow_class}" if flow_class else ""
                 yield f"{metric(name).title}{of_class}: {tail_note(count)}. So it is in claims."
     if file.chart == "sizes":
@@ -226,11 +226,11 @@ def _notes(
 def _setting(file: PaperFile, scale: str) -> dict[str, str]:
     """What all runs of a file have in common, and by `case: key` what a case changes."""
     common = given(file.experiment) | given(file.scale.of(scale).experiment)
-    found = {key: _text(value) for key, value in common.items()}
+    texts = {key: _text(value) for key, value in common.items()}
     for case in file.cases(scale):
         changes = given(case.experiment) | given(case.of(scale))
-        found |= {f"{case.name}: {key}": _text(value) for key, value in changes.items()}
-    return found
+        texts |= {f"{case.name}: {key}": _text(value) for key, value in changes.items()}
+    return texts
 
 
 def _text(value: object) -> str:
@@ -260,8 +260,8 @@ class _Seen:
         places = [(place, place) for place in range(len(self.results))]
         ratios: dict[str, tuple[float, ...]] = {}
         for name in drawn:
-            found = ratio(self.measures.get(name), base.get(name), places)
-            ratios |= {} if found is None else {name: (found.value, *(found.ends or ()))}
+            estimated = ratio(self.measures.get(name), base.get(name), places)
+            ratios |= {} if estimated is None else {name: (estimated.value, *(estimated.ends or ()))}
         values = {name: one.value for name, one in self.measures.items()}
         return msgspec.structs.replace(self.cell, metrics=values, intervals=intervals, ratios=ratios)
 
@@ -320,12 +320,12 @@ def _with_curves(
     """The same with what a chart of lines shows."""
     if file.chart not in LINES:
         return seen, searches
-    cells, runs = [one.cell for one in seen], [one.results for one in seen]
+    cells, runs = [each.cell for each in seen], [each.results for each in seen]
     if file.chart != "sizes":
         return seen, gap_curves(cells, runs)
-    found, curves = by_size(cells, runs)
-    more = [replace(one, measures={**one.measures, **sizes}) for one, sizes in zip(seen, found, strict=True)]
-    return more, curves
+    measures, curves = by_size(cells, runs)
+    pairs = zip(seen, measures, strict=True)
+    return [replace(each, measures={**each.measures, **sizes}) for each, sizes in pairs], curves
 
 
 def _computed(file: PaperFile) -> tuple[list[_Seen], tuple[Curve, ...]]:

@@ -229,8 +229,8 @@ class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def bases(self) -> dict[str, str]:
         """What each scheme is shown over, by label; none of those that are over nothing."""
-        found = {scheme.label: scheme.over or self.base for scheme in self.scheme}
-        return {label: base for label, base in found.items() if base}
+        bases = {scheme.label: scheme.over or self.base for scheme in self.scheme}
+        return {label: base for label, base in bases.items() if base}
 
     def cases(self, scale: str) -> list[Case]:
         """The cases that are there at one size."""
@@ -249,13 +249,13 @@ class PaperFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def claims(self, scale: str) -> list[Claim]:
         """The claims that are about something there at one size, each with the cases that are, and why."""
         names = {case.name for case in self.cases(scale)} | {panel.name for panel in self.panel}
-        found = []
+        claims = []
         for claim in self.claim:
             cases = [name for name in claim.cases if name in names]
             if claim.only in ("", scale) and (cases or not claim.cases):
                 why = claim.why or self.reasons.get(claim.reason, "")
-                found.append(msgspec.structs.replace(claim, cases=cases, why=why))
-        return found
+                claims.append(msgspec.structs.replace(claim, cases=cases, why=why))
+        return claims
 
 
 def names() -> list[str]:
@@ -285,12 +285,12 @@ def select(wanted: str) -> list[str]:
         SpecError: a word means none.
     """
     chosen = set[str]()
-    for word in wanted.split(","):
-        found = {name for name in names() if word in ("all", name, paper_of(name), name.partition("_")[2])}
-        if not found:
+    for item in wanted.split(","):
+        selected = {name for name in names() if item in ("all", name, paper_of(name), name.partition("_")[2])}
+        if not selected:
             papers = dict.fromkeys(map(paper_of, names()))
-            raise SpecError(f"paper {unknown(word, ('list', 'all', *papers, *names()))}")
-        chosen |= found
+            raise SpecError(f"paper {unknown(item, ('list', 'all', *papers, *names()))}")
+        chosen |= selected
     return [name for name in names() if name in chosen]
 
 

@@ -89,15 +89,15 @@ def _walk(folder: Path) -> list[Path]:
     def refuse(error: OSError) -> None:
         raise FileError(Path(error.filename or folder), "", error.strerror or str(error)) from error
 
-    found = []
+    folders = []
     try:
         for place, below, _ in os.walk(folder, onerror=refuse):
             below.sort()
-            found.append(Path(place))
-            refuse_above(f"report {folder}", "folders", len(found), MOST_FOLDERS)
+            folders.append(Path(place))
+            refuse_above(f"report {folder}", "folders", len(folders), MOST_FOLDERS)
     except RecursionError:
         raise SpecError(f"{folder}: folders are nested too deeply") from None
-    return found
+    return folders
 
 
 def _studies(folders: Sequence[Path]) -> Iterator[Path]:

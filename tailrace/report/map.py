@@ -95,9 +95,9 @@ def _levels(topology: Topology) -> dict[str, int]:
         neighbours[link.b].append(link.a)
     edge: Sequence[str] = topology.leaves
     while edge:
-        found = {other: near[name] + 1 for name in edge for other in neighbours[name] if other not in near}
-        near |= found
-        edge = list(found)
+        farther = {other: near[name] + 1 for name in edge for other in neighbours[name] if other not in near}
+        near |= farther
+        edge = list(farther)
     return {switch.name: near[switch.name] for switch in topology.switches}
 
 
@@ -123,7 +123,7 @@ def _on_circle(number: int, count: int, radius: float) -> Place:
 
 def _hosts(topology: Topology, places: Mapping[str, Place]) -> dict[str, Place]:
     """Hosts beside their switch: below it in a tree, further out in a ring."""
-    found = {}
+    positions = {}
     ring = topology.kind in _RINGS
     width = 0.8 / max(1, len(topology.leaves))
     for switch in topology.leaves:
@@ -132,8 +132,8 @@ def _hosts(topology: Topology, places: Mapping[str, Place]) -> dict[str, Place]:
         for number, host in enumerate(hosts):
             share = (number + 0.5) / len(hosts) - 0.5
             if ring:
-                turn, far = math.atan2(y, x) + 0.25 * share, math.hypot(x, y) + 0.35
-                found[host.name] = (far * math.cos(turn), far * math.sin(turn))
+                angle, radius = math.atan2(y, x) + 0.25 * share, math.hypot(x, y) + 0.35
+                positions[host.name] = (radius * math.cos(angle), radius * math.sin(angle))
             else:
-                found[host.name] = (x + share * width, y - 0.6)
-    return found
+                positions[host.name] = (x + share * width, y - 0.6)
+    return positions

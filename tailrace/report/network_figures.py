@@ -88,22 +88,22 @@ def _by_case(results: Sequence[Result], title: str, values: _Values, *, over_tim
     """A panel a case, a line a scheme: of an item an interval, or of the distribution of all items."""
     cases = list(dict.fromkeys(result.case for result in results))
     labels = list(dict.fromkeys(result.label for result in results))
-    found = [
+    runs = [
         (result, series, network(result.summary.topology))
         for result in results
         if (series := _series(result)) is not None
     ]
-    if not found:
+    if not runs:
         return None
-    unit_ns, unit = time_unit(max(series.times_ns[-1] for _, series, _ in found))
+    unit_ns, unit = time_unit(max(series.times_ns[-1] for _, series, _ in runs))
     with plot.style():
         figure, axes = plot.panels(len(cases))
-        for result, series, topology in found:
-            own = values(series, topology)
+        for result, series, topology in runs:
+            sampled = values(series, topology)
             if over_time:
-                x, y = [time_ns / unit_ns for time_ns in series.times_ns[1:]], list(own)
+                x, y = [time_ns / unit_ns for time_ns in series.times_ns[1:]], list(sampled)
             else:
-                x, y = cumulative(list(own), len(own))
+                x, y = cumulative(list(sampled), len(sampled))
                 step = len(x) // _MOST_POINTS + 1
                 x, y = [*x[::step], *x[-1:]], [*y[::step], *y[-1:]]
             number = labels.index(result.label)

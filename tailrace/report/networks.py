@@ -12,23 +12,23 @@ from tailrace.topology import Topology, parse_topology
 
 
 @cache
-def network(words: str) -> Topology:
-    """The network that words describe.
+def network(spec: str) -> Topology:
+    """The network of a spec.
 
     Raises:
         SpecError: they describe none, or the file is not here any more.
     """
-    return parse_topology(words)
+    return parse_topology(spec)
 
 
 def misfit(result: Result) -> str:
-    """Why nothing can be said of a run's network; empty where its words still describe it."""
-    words = result.summary.topology
+    """Why the network of a run is unknown; empty where its spec still describes it."""
+    spec = result.summary.topology
     try:
-        unlike = _unlike(result, network(words))
+        unlike = _unlike(result, network(spec))
     except SpecError as error:
         return str(error)
-    return f"{words}: another network than that of the run, which had {unlike}" if unlike else ""
+    return f"{spec}: another network than that of the run, which had {unlike}" if unlike else ""
 
 
 def _unlike(result: Result, topology: Topology) -> str:
@@ -38,8 +38,8 @@ def _unlike(result: Result, topology: Topology) -> str:
         return f"a host {name}"
     switches = {switch.name for switch in topology.switches}
     for table in (result.timelines.queues, result.timelines.paths):
-        found = {} if table is None else values_of(table)
-        seen = set(zip(*(found.get(name, ()) for name in ("switch", "port", "peer")), strict=True))
+        columns = {} if table is None else values_of(table)
+        seen = set(zip(*(columns.get(name, ()) for name in ("switch", "port", "peer")), strict=True))
         for switch, port, peer in sorted(seen):
             there = topology.ports_of(switch).get(port) if switch in switches else None
             if there is None or there.name != peer:

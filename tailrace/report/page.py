@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from msgspec import UnsetType
 
 from tailrace.experiments.faults.parse import parse_fault
-from tailrace.papers.claims.claims import Tally, headline, others, tally
+from tailrace.papers.claims.claims import Tally, headline, other_kinds, tally
 from tailrace.papers.claims.kinds import FAIR, GOOD, NOT_MEASURED
 from tailrace.papers.document import Document
 from tailrace.report.collect import Collected, Study
@@ -90,7 +90,7 @@ class PaperView:
     document: Document
     command: str
     numbers: str
-    others: str
+    other_kinds: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...]
@@ -115,10 +115,10 @@ def render(collected: Collected, title: str) -> str:
     )
     papers, groups = [], []
     for file, document in collected.documents:
-        with _told(file):
+        with _located(file):
             papers.append(_paper(document, numbers))
     for study in collected.studies:
-        with _told(study.folder):
+        with _located(study.folder):
             groups.append(_group(study, numbers))
     return environment.get_template(_TEMPLATE).render(
         title=title,
@@ -132,7 +132,7 @@ def render(collected: Collected, title: str) -> str:
 
 
 @contextmanager
-def _told(place: Path) -> Iterator[None]:
+def _located(place: Path) -> Iterator[None]:
     """Within the block whatever is wrong with results that can be read becomes a line that says where they
     are: files that others wrote can contradict each other in more ways than are looked for.
     """
@@ -146,11 +146,11 @@ def _told(place: Path) -> Iterator[None]:
 
 def _tallies(documents: Sequence[Document]) -> list[tuple[str, str, str]]:
     """Of each scale: its name, its numbers and rankings, its other claims."""
-    found = []
+    rows = []
     for scale in dict.fromkeys(document.scale for document in documents):
         counts: Tally = tally(document.claims for document in documents if document.scale == scale)
-        found.append((scale, headline(counts), others(counts)))
-    return found
+        rows.append((scale, headline(counts), other_kinds(counts)))
+    return rows
 
 
 def _badge(verdict: str) -> str:
@@ -183,7 +183,7 @@ def _pictures(figures: Sequence[tuple[Figure | None, str]], numbers: Iterator[in
 
 
 def _paper(document: Document, numbers: Iterator[int]) -> PaperView:
-    found = tally([document.claims])
+    counts = tally([document.claims])
     titles = []
     for name in document.metrics:
         unit = UNITS[metric(name).unit].name
@@ -199,8 +199,8 @@ def _paper(document: Document, numbers: Iterator[int]) -> PaperView:
         anchor=f"{document.scale}-{document.name}",
         document=document,
         command=_quoted(document.command),
-        numbers=headline(found),
-        others=others(found),
+        numbers=headline(counts),
+        other_kinds=other_kinds(counts),
         head=("case", "scheme", *titles),
         rows=tuple(rows),
         notes=(
@@ -247,7 +247,7 @@ def _group(study: Study, numbers: Iterator[int]) -> GroupView:
             name = f"{result.case}, {result.label}{of_seed}"
             figures.append((queue_figure(result), f"The longest queues: {name}"))
             figures.append((path_figure(result), f"Paths of watched flows: {name}"))
-            if any(result is one for one in fitting):
+            if any(result is each for each in fitting):
                 figures.append((flow_throughput_figure(result), f"Throughput of watched flows: {name}"))
         if fitting:
             figures.append((_map(fitting), f"The network: {fitting[0].summary.topology}"))
@@ -256,7 +256,7 @@ def _group(study: Study, numbers: Iterator[int]) -> GroupView:
         title=f"Results: {study.folder}",
         facts=facts,
         command=command,
-        head=tuple(one.title for one in columns),
+        head=tuple(column.title for column in columns),
         rows=tuple(zip(*map(_cells, columns), strict=True)),
         notes=(
             *table.caption,
@@ -284,7 +284,7 @@ def _map(results: Sequence[Result]) -> Figure:
 
 def _facts(results: Sequence[Result]) -> dict[str, str]:
     """What all runs have in common; where they differ, every value."""
-    found: dict[str, str] = {}
+    facts: dict[str, str] = {}
     for key in ("topology", "workload", "target", "seed", "transport", "window_bytes", "mtu_bytes", "flows"):
         values = [getattr(result.summary, key) for result in results]
         texts = dict.fromkeys(
@@ -292,22 +292,22 @@ def _facts(results: Sequence[Result]) -> dict[str, str]:
             for value in values
             if not isinstance(value, UnsetType)
         )
-        found[key.replace("_bytes", " (bytes)")] = ", ".join(texts)
-    found["faults"] = ", ".join(dict.fromkeys(words for result in results for words in result.summary.faults))
+        facts[key.replace("_bytes", " (bytes)")] = ", ".join(texts)
+    facts["faults"] = ", ".join(dict.fromkeys(fault for result in results for fault in result.summary.faults))
     for key in ("version", "p4_sha256", "trace_sha256"):
         values = [getattr(result.summary, key) for result in results]
         texts = dict.fromkeys(value[:_HASH_DIGITS] for value in values if isinstance(value, str))
-        found[key.replace("_", " ")] = ", ".join(texts)
-    return {key: text for key, text in found.items() if text}
+        facts[key.replace("_", " ")] = ", ".join(texts)
+    return {key: text for key, text in facts.items() if text}
 
 
 def _quoted(command: str) -> str:
     """A command of a file, so that a shell takes it for one command; empty if it is none of ours."""
     try:
-        words = shlex.split(command)
+        arguments = shlex.split(command)
     except ValueError:
         return ""
-    return printable(shlex.join(words)) if words[:1] == ["tailrace"] else ""
+    return printable(shlex.join(arguments)) if arguments[:1] == ["tailrace"] else ""
 
 
 def _command(results: Results) -> str:
@@ -318,9 +318,9 @@ def _command(results: Results) -> str:
 
 def _faulty(summary: Summary, topology: Topology) -> Iterator[frozenset[str]]:
     """The ends of the links that the faults of a run hit, drawn as the run has drawn them."""
-    for number, words in enumerate(summary.faults):
+    for number, fault in enumerate(summary.faults):
         try:
-            hits = parse_fault(words).resolve(topology, random.Random(f"fault {number} {summary.seed}"))
+            hits = parse_fault(fault).resolve(topology, random.Random(f"fault {number} {summary.seed}"))
         except SpecError:
             continue
         for hit in hits:

@@ -47,7 +47,7 @@ def slowdown_figure(results: Sequence[Result]) -> Figure:
     with plot.style():
         figure, axes = plot.panels(len(cases))
         for axis, case in zip(axes, cases, strict=True):
-            for group in comparison_groups(one for one in results if one.case == case):
+            for group in comparison_groups(result for result in results if result.case == case):
                 number = labels.index(group.label)
                 if len(edges) > 1:
                     _by_size(axis, group, edges, number, percent)
@@ -125,10 +125,10 @@ def queue_figure(result: Result) -> Figure | None:
     if table is None or not table.num_rows:
         return None
     lines: dict[tuple[str, int, str], list[tuple[int, int]]] = {}
-    found = values_of(table)
-    unit_ns, unit = time_unit(max(found["time_ns"]))
+    columns = values_of(table)
+    unit_ns, unit = time_unit(max(columns["time_ns"]))
     for *key, time_ns, size in zip(
-        *(found[name] for name in ("switch", "port", "peer", "time_ns", "queue_bytes")), strict=True
+        *(columns[name] for name in ("switch", "port", "peer", "time_ns", "queue_bytes")), strict=True
     ):
         switch, port, peer = key
         lines.setdefault((switch, port, peer), []).append((time_ns, size))
@@ -156,10 +156,10 @@ def path_figure(result: Result) -> Figure | None:
     table = result.timelines.paths
     if table is None or not table.num_rows:
         return None
-    found = values_of(table)
-    unit_ns, unit = time_unit(max(found["time_ns"]))
+    columns = values_of(table)
+    unit_ns, unit = time_unit(max(columns["time_ns"]))
     seen: dict[int, list[tuple[int, str]]] = {}
-    for flow, time_ns, switch in zip(found["flow"], found["time_ns"], found["switch"], strict=True):
+    for flow, time_ns, switch in zip(columns["flow"], columns["time_ns"], columns["switch"], strict=True):
         seen.setdefault(flow, []).append((time_ns, switch))
     flows = sorted(seen)[:_MOST_LINES]
     with plot.style():

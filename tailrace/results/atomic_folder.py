@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results appear whole or not at all: they are written beside their place and moved there by renaming."""
+"""Atomic directories of results: written beside their place and moved there by renaming."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 
 @contextmanager
 def atomic_folder(out: Path) -> Iterator[Path]:
-    """A fresh folder whose files replace those of the same name under `out` when the block ends well.
+    """A new folder whose files replace those of the same name under `out` when the block succeeds.
 
     Whatever else lies in `out` stays, but for the timelines and gaps of a run whose summary is replaced, and
     links that are in the way, which are replaced and never followed. When the block raises, the folder
     vanishes and `out` is as it was.
 
-    What an earlier process left there that was killed is taken away.
+    Remains of processes that were killed are removed.
 
     Raises:
         SpecError: `out` cannot be written, or is no folder.
@@ -58,7 +58,7 @@ def atomic_folder(out: Path) -> Iterator[Path]:
 
 
 def check_place(out: Path) -> None:
-    """Looks whether a folder can be written, or made, so that it is told before anything runs.
+    """Checks before anything runs that a folder can be written, or made.
 
     Raises:
         SpecError: it is no folder or below none, a link to nothing, or cannot be written.
@@ -107,7 +107,7 @@ def _prefix(out: Path) -> str:
 
 
 def _made(out: Path) -> tuple[Path, int | None]:
-    """A fresh folder beside `out` with its lock, which it has had since it has its name."""
+    """A new folder beside `out` with its lock, which it has had since it has its name."""
     name = fresh_digits()
     young = out.parent / f".{out.name}.making-{name}"
     young.mkdir()
@@ -130,7 +130,7 @@ def _locked(folder: Path) -> int | None:
 
 
 def _sweep_up(out: Path) -> None:
-    """Takes away the folders of processes that were killed: those that nobody holds locked."""
+    """Removes the folders of processes that were killed: those without a lock."""
     made = left_behind(out.parent, _prefix(out), 0.0)
     for path in made + left_behind(out.parent, f".{out.name}.making-", YOUNG_S):
         lock = _locked(path)

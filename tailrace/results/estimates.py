@@ -115,17 +115,17 @@ def estimate(statistic: Statistic, seeds: int) -> Estimate:
     # a ratio over nothing is no number, which is seen below
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(statistic(every))
-        found = None if why_none(seeds) else distributions()
-        if found is None:
+        scipy = None if why_none(seeds) else distributions()
+        if scipy is None:
             return Estimate(value)
-        without_one = np.array([np.delete(every, one) for one in every])
+        without_one = np.array([np.delete(every, index) for index in every])
         of_rest = np.broadcast_to(np.asarray(statistic(without_one), dtype=float), seeds)
     if not (np.isfinite(value) and np.isfinite(of_rest).all()):
         return Estimate(value)
     # equal values have no spread, whatever their mean is rounded to
     spread = float(((of_rest - of_rest.mean()) ** 2).sum()) if np.ptp(of_rest) else 0.0
     error = ((seeds - 1) / seeds * spread) ** 0.5
-    aside = error * float(found.stdtrit(seeds - 1, (1 + CONFIDENCE) / 2))
+    aside = error * float(scipy.stdtrit(seeds - 1, (1 + CONFIDENCE) / 2))
     return Estimate(value, value - aside, value + aside)
 
 
@@ -158,8 +158,8 @@ class SeedValues:
         """The mean with its interval, which does not reach below 0 where no value does."""
         if why_none(len(self.values)):
             return Estimate(self.value)
-        found = estimate(self.statistic, len(self.values))
-        return found if self.negative else found.not_negative()
+        estimated = estimate(self.statistic, len(self.values))
+        return estimated if self.negative else estimated.not_negative()
 
 
 def seed_values(runs: Sequence[Mapping[str, float]]) -> dict[str, SeedValues]:
@@ -222,10 +222,10 @@ class Group:
 
 def comparison_groups(results: Iterable[Result]) -> list[Group]:
     """Runs by case and label, in the order in which these first come."""
-    found: dict[tuple[str, str], list[Result]] = {}
+    groups: dict[tuple[str, str], list[Result]] = {}
     for result in results:
-        found.setdefault((result.case, result.label), []).append(result)
-    return [Group({CASE: case, SCHEME: label}, label, tuple(runs)) for (case, label), runs in found.items()]
+        groups.setdefault((result.case, result.label), []).append(result)
+    return [Group({CASE: case, SCHEME: label}, label, tuple(runs)) for (case, label), runs in groups.items()]
 
 
 def fewest_flows(groups: Sequence[Group]) -> int:
@@ -282,8 +282,8 @@ def ratio(
         return None
     if why_none(len(pairs)):
         return Estimate(ours.value / base.value)
-    found = estimate(ratio_of(ours.statistic, base.statistic), len(pairs))
-    return found if ours.negative or base.negative else found.not_negative()
+    estimated = estimate(ratio_of(ours.statistic, base.statistic), len(pairs))
+    return estimated if ours.negative or base.negative else estimated.not_negative()
 
 
 def _paired(
@@ -302,8 +302,8 @@ def _ratios(group: Group, base: Group, names: Sequence[str]) -> dict[str, Estima
     if group is base:
         return {name: Estimate(1.0) for name in names if name in group.measured}
     pairs = _pairs(group, base)
-    found = {name: ratio(group.measured.get(name), base.measured.get(name), pairs) for name in names}
-    return {name: value for name, value in found.items() if value is not None}
+    ratios = {name: ratio(group.measured.get(name), base.measured.get(name), pairs) for name in names}
+    return {name: value for name, value in ratios.items() if value is not None}
 
 
 def _best(group: Group, rivals: Sequence[Group]) -> tuple[str, ...]:
@@ -325,5 +325,5 @@ def _is_best(name: str, group: Group, rivals: Sequence[Group]) -> bool:
     if best is group or not pairs:
         return best is group
     ours, theirs = _paired(group.measured[name], best.measured[name], pairs)
-    found = estimate(difference_of(ours.statistic, theirs.statistic), len(pairs))
-    return found.ends is not None and sign * found.ends[better == "more"] <= 0
+    estimated = estimate(difference_of(ours.statistic, theirs.statistic), len(pairs))
+    return estimated.ends is not None and sign * estimated.ends[better == "more"] <= 0

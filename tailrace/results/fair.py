@@ -28,7 +28,7 @@ from tailrace.results.statistics import mean
 from tailrace.topology import Topology
 
 MOST_STEPS = 1 << 17
-"""The sum, over starts and ends of flows, of those under way then; of more it is not reckoned, for that would
+"""The sum, over starts and ends of flows, of those under way then; of more it is not computed, for that would
 take longer than half a second.
 """
 
@@ -65,7 +65,7 @@ def rates(flows: Mapping[int, Sequence[Part]], capacity: Mapping[Part, float]) -
     # a part's share only grows while others are filled, so an old one is looked at too early, never too late
     waiting = [(left[part] / count[part], part) for part in members]
     heapq.heapify(waiting)
-    found: dict[int, float] = {}
+    shares: dict[int, float] = {}
     while waiting:
         share, part = heapq.heappop(waiting)
         if not count[part]:
@@ -75,12 +75,12 @@ def rates(flows: Mapping[int, Sequence[Part]], capacity: Mapping[Part, float]) -
             heapq.heappush(waiting, (now, part))
             continue
         for number in members[part]:
-            if number not in found:
-                found[number] = now
+            if number not in shares:
+                shares[number] = now
                 for other in flows[number]:
                     left[other] -= now
                     count[other] -= 1
-    return found
+    return shares
 
 
 def ends_ns(flows: Sequence[Fluid], capacity_bps: Mapping[Part, int]) -> list[float] | None:
@@ -158,9 +158,9 @@ class FairSharing:
 
     def _capacities(self) -> dict[Part, int]:
         """In bit/s; of a full-duplex link each way."""
-        found: dict[Part, int] = {}
+        capacities: dict[Part, int] = {}
         for host in self._topology.hosts:
-            found["source", host.name] = found["destination", host.name] = host.rate_bps
+            capacities["source", host.name] = capacities["destination", host.name] = host.rate_bps
         for link in self._topology.links:
             for end, other in ((link.a, link.b), (link.b, link.a)):
                 groups = self._group_of(end), self._group_of(other)
@@ -168,8 +168,8 @@ class FairSharing:
                     if kind == "leaf" or groups[0] != groups[1]:
                         for way in ("out of", "into"):
                             part = f"{way} {kind}", name
-                            found[part] = found.get(part, 0) + link.rate_bps
-        return found
+                            capacities[part] = capacities.get(part, 0) + link.rate_bps
+        return capacities
 
     def _across(self, kind: str, place: Callable[[str], str], src: str, dst: str, end: int) -> Part | None:
         """The part that leads out of the source's place, or into the destination's; None within one place."""
@@ -200,14 +200,14 @@ class FairSharing:
     def _least_ns(self, start: str) -> dict[str, int]:
         """From the entry of a switch to the exit of each other one (Dijkstra)."""
         latency_ns = self._topology.latency_ns
-        found: dict[str, int] = {}
+        numbers: dict[str, int] = {}
         waiting = [(latency_ns, start)]
         while waiting:
             time_ns, name = heapq.heappop(waiting)
-            if name in found:
+            if name in numbers:
                 continue
-            found[name] = time_ns
+            numbers[name] = time_ns
             for peer in self._topology.ports_of(name).values():
-                if peer.kind == "switch" and peer.name not in found:
+                if peer.kind == "switch" and peer.name not in numbers:
                     heapq.heappush(waiting, (time_ns + peer.delay_ns + latency_ns, peer.name))
-        return found
+        return numbers

@@ -25,7 +25,7 @@ _SCHEMA = {"low_ns": INTEGER, "count": INTEGER}
 def write_gaps(gaps: Gaps | None, folder: Path) -> None:
     """Write gaps.parquet, if gaps were measured."""
     if gaps is not None:
-        values = {name: [one[number] for one in gaps.bins] for number, name in enumerate(_SCHEMA)}
+        values = {name: [pair[number] for pair in gaps.bins] for number, name in enumerate(_SCHEMA)}
         write_parquet(make_table(values, _SCHEMA), folder / GAPS)
 
 

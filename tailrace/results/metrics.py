@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, structs
 
-from tailrace.experiments.workloads.classes import CLASSES, PLAIN
+from tailrace.experiments.workloads.classes import CLASSES, NO_CLASS
 from tailrace.hosts.measured import RTTS
 from tailrace.results.measures import (
     Compute,
@@ -105,8 +105,8 @@ def _distribution(name: str, title: str, unit: str, what: str, column: str, sour
         ("p99", "p99", "99th percentile of the", percentile_of(column, 99)),
         ("max", "largest", "Largest", percentile_of(column, 100)),
     )
-    for end, word, begin, compute in statistics:
-        yield _flows(f"{name}_{end}", f"{word} {title}", unit, f"{begin} {what}.", compute, source, "less")
+    for end, kind, begin, compute in statistics:
+        yield _flows(f"{name}_{end}", f"{kind} {title}", unit, f"{begin} {what}.", compute, source, "less")
 
 
 _BUILT_IN: tuple[Metric, ...] = (
@@ -534,7 +534,7 @@ def _value(entry: Metric, result: Result) -> float | None:
 
 def _only(result: Result, flow_class: str) -> Result:
     """The result as if there were the flows of one class alone, and they counted."""
-    rows = tuple(replace(row, flow_class=PLAIN) for row in result.rows if row.flow_class == flow_class)
+    rows = tuple(replace(row, flow_class=NO_CLASS) for row in result.rows if row.flow_class == flow_class)
     completed = sum(row.end_ns is not None for row in rows)
     changed = structs.replace(
         result.summary, flows=len(rows), completed=completed, packets=packets(rows), metrics=UNSET

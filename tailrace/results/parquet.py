@@ -57,8 +57,8 @@ def _sound(content: bytes) -> bool:
     if start < 0:
         return True
     end = start + len(_SEAL) + hashlib.sha256().digest_size
-    found = hashlib.sha256(content[:start] + content[end:]).digest()
-    return end == _footer(content) and found == content[start + len(_SEAL) : end]
+    digest = hashlib.sha256(content[:start] + content[end:]).digest()
+    return end == _footer(content) and digest == content[start + len(_SEAL) : end]
 
 
 def _content(table: Table) -> bytes:

@@ -77,16 +77,18 @@ class Result:
         """What a reader must know before trusting the run: a deadlock, unfinished flows, an overloaded
         machine.
         """
-        found = []
+        problems = []
         if not isinstance(self.summary.deadlock, UnsetType):
-            found.append(f"{self.case}, {self.label}: deadlocked: {waits(self.summary.deadlock)}")
+            problems.append(f"{self.case}, {self.label}: deadlocked: {waits(self.summary.deadlock)}")
         if not self.complete:
             missing = self.summary.flows - self.summary.completed
-            found.append(f"{self.case}, {self.label}: {missing} of {self.summary.flows} flows did not finish")
+            problems.append(
+                f"{self.case}, {self.label}: {missing} of {self.summary.flows} flows did not finish"
+            )
         if self.summary.overloaded:
             reasons = "; ".join(self.summary.overload_reasons)
-            found.append(f"{self.case}, {self.label}: overloaded: {reasons}")
-        return tuple(found)
+            problems.append(f"{self.case}, {self.label}: overloaded: {reasons}")
+        return tuple(problems)
 
     def __repr__(self) -> str:
         """One line: what ran, and how it went."""
@@ -122,9 +124,9 @@ def open_result(folder: str | Path) -> Result:
     Raises:
         FileError: a file is missing, or is not what was written.
     """
-    found = read_result(Path(folder), case="", label="")
-    summary = found.summary
-    return replace(found, case=case_name(summary.faults), label=labels([summary.scheme])[0])
+    result = read_result(Path(folder), case="", label="")
+    summary = result.summary
+    return replace(result, case=case_name(summary.faults), label=labels([summary.scheme])[0])
 
 
 def read_result(folder: Path, *, case: str, label: str) -> Result:
@@ -135,8 +137,8 @@ def read_result(folder: Path, *, case: str, label: str) -> Result:
     """
     summary = read_summary(folder / SUMMARY)
     rows, timelines = read_rows(folder / FLOWS), read_timelines(folder)
-    followed = set() if timelines.paths is None else set(timelines.paths.column("flow").to_pylist())
-    if missing := sorted(followed - {row.id for row in rows}):
+    recorded = set() if timelines.paths is None else set(timelines.paths.column("flow").to_pylist())
+    if missing := sorted(recorded - {row.id for row in rows}):
         raise FileError(folder / PATHS, "", f"flow {missing[0]} is not in {FLOWS}")
     return Result(
         case,
@@ -155,9 +157,9 @@ def read_summary(path: Path) -> Summary:
     Raises:
         FileError: it cannot be read, is no summary, or of a version whose numbers mean something else.
     """
-    found = read_struct(path, Summary, "no summary of a run")
+    summary = read_struct(path, Summary, "no summary of a run")
     refuse_other_format(path, "format", read_struct(path, Formatted).format)
-    return found
+    return summary
 
 
 class Formatted(msgspec.Struct):

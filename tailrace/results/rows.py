@@ -10,7 +10,7 @@ from pathlib import Path
 from arro3.core import Table
 
 from tailrace.experiments.plan.size_estimate import MOST_FLOWS
-from tailrace.experiments.workloads.classes import PLAIN, measured
+from tailrace.experiments.workloads.classes import NO_CLASS, measured
 from tailrace.hosts.flows.flow import FlowRecord
 from tailrace.results.parquet import read_parquet, refuse_gaps, write_parquet
 from tailrace.spec.errors import FileError
@@ -67,7 +67,7 @@ class FlowRow:
     stretched: int = 0
     stretched_ns: int = 0
     natural: int = 0
-    flow_class: str = PLAIN
+    flow_class: str = NO_CLASS
 
 
 # Explicit, so that a run in which no flow finished writes the same columns.
@@ -117,7 +117,7 @@ _FIELDS = {"class": "flow_class"}
 
 
 def make_row(
-    record: FlowRecord, *, src: str, dst: str, ideal_fct_ns: int, flow_class: str = PLAIN
+    record: FlowRecord, *, src: str, dst: str, ideal_fct_ns: int, flow_class: str = NO_CLASS
 ) -> FlowRow:
     """The row of one flow's record; `src` and `dst` are the names of its hosts."""
     fct_ns = None if record.end_ns is None else record.end_ns - record.start_ns

@@ -114,12 +114,12 @@ class Series:
 
 def series_of(queues: Table) -> Series | None:
     """The samples of queues.parquet; None where nothing was ever sent, or looked at once only."""
-    found = values_of(queues)
+    columns = values_of(queues)
     places: dict[tuple[str, int], list[int]] = {}
-    for place, key in enumerate(zip(found["switch"], found["port"], strict=True)):
+    for place, key in enumerate(zip(columns["switch"], columns["port"], strict=True)):
         places.setdefault(key, []).append(place)
-    times = sorted(set(found["time_ns"]))
-    sending = {found["time_ns"][place] for place, sent in enumerate(found["tx_bytes"]) if sent}
+    times = sorted(set(columns["time_ns"]))
+    sending = {columns["time_ns"][place] for place, sent in enumerate(columns["tx_bytes"]) if sent}
     if len(times) < 2 or not sending:
         return None
     first, last = times.index(min(sending)) - 1, times.index(max(sending))
@@ -129,11 +129,11 @@ def series_of(queues: Table) -> Series | None:
     ports = []
     for (switch, number), own in places.items():
         inside = sorted(
-            (place for place in own if chosen[0] <= found["time_ns"][place] <= chosen[-1]),
-            key=found["time_ns"].__getitem__,
+            (place for place in own if chosen[0] <= columns["time_ns"][place] <= chosen[-1]),
+            key=columns["time_ns"].__getitem__,
         )
-        columns = ([found[name][place] for place in inside] for name in ("queue_bytes", "tx_bytes", "paused"))
-        ports.append(Port(switch, number, *columns))
+        cells = ([columns[name][place] for place in inside] for name in ("queue_bytes", "tx_bytes", "paused"))
+        ports.append(Port(switch, number, *cells))
     return Series(chosen, tuple(ports))
 
 
@@ -148,7 +148,7 @@ def throughput(series: Series, topology: Topology) -> list[float]:
 
 def utilisation(series: Series, topology: Topology) -> dict[tuple[str, int], list[float]]:
     """Of each port between switches, in each interval; those that never sent anything are there, too."""
-    found = {}
+    rates = {}
     seen = {(port.switch, port.number): port for port in series.ports}
     nothing = [0.0] * len(series.intervals)
     for switch in topology.switches:
@@ -156,7 +156,7 @@ def utilisation(series: Series, topology: Topology) -> dict[tuple[str, int], lis
             if peer.kind == HOST:
                 continue
             port = seen.get((switch.name, number))
-            found[switch.name, number] = (
+            rates[switch.name, number] = (
                 nothing
                 if port is None
                 else [
@@ -164,7 +164,7 @@ def utilisation(series: Series, topology: Topology) -> dict[tuple[str, int], lis
                     for k, took_ns in enumerate(series.intervals, start=1)
                 ]
             )
-    return found
+    return rates
 
 
 def imbalance(used: Mapping[tuple[str, int], Sequence[float]], topology: Topology) -> list[list[float]]:
@@ -212,7 +212,7 @@ def queue_lengths(series: Series) -> list[int]:
 def flow_throughput(
     timelines: Timelines, rows: Sequence[FlowRow], topology: Topology, mtu_bytes: int
 ) -> tuple[list[int], dict[int, list[float]]]:
-    """Payload of followed flows that arrives at the last switch before their destination, in bit/s.
+    """Payload of watched flows that arrives at the last switch before their destination, in bit/s.
 
     What is sent again counts again. A flow's last packet counts for what the flow's size leaves for it.
 
@@ -222,12 +222,12 @@ def flow_throughput(
     """
     if timelines.paths is None:
         return [], {}
-    found = values_of(timelines.paths)
+    columns = values_of(timelines.paths)
     last_switch = {row.id: topology.host(row.dst).switch for row in rows}
     sizes = {row.id: row.bytes for row in rows}
     arrivals: dict[int, list[tuple[int, int]]] = {}
     for flow, switch, time_ns, psn in zip(
-        *(found[name] for name in ("flow", "switch", "time_ns", "psn")), strict=True
+        *(columns[name] for name in ("flow", "switch", "time_ns", "psn")), strict=True
     ):
         if last_switch[flow] == switch:
             arrivals.setdefault(flow, []).append((time_ns, psn))

@@ -104,15 +104,15 @@ FORMAT = 4
 OF_THE_RUN_ITSELF = frozenset(
     {"wall_s", "traffic_s", "cpu_s", "memory_bytes", "machine", "packet_hops_per_s", "ranks", "by_rank"}
 )
-"""Keys of a summary that may differ when the same words run again."""
+"""Keys of a summary that may differ when the same specs run again."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """One run. `format` is FORMAT, and `words` are options by which `tailrace run` runs it again.
+    """One run. `format` is FORMAT, and `option_string` has the options by which `tailrace run` repeats it.
     `overload_reasons`, `faults` and `time_scale` tell how to read the rest. `queues` says what bounded the
     queues of switches (queues.py).
 
-    `task` is the key of the words that it was made from (tailrace/study/task.py), where it
+    `task` is the key of the specs that it was made from (tailrace/study/task.py), where it
     belongs to a sweep. `path_changes` (in the order of sending), `drains`, `drained_ns` and `timeouts` (of
     retransmission) are sums over the flows, as their receivers and senders saw them. `nics` says whether
     NICs ran `compiled` or `interpreted`, which changes nothing but `wall_s`. `not_applied` says what the
@@ -207,12 +207,13 @@ def slowdown(rows: Sequence[FlowRow]) -> Slowdown | UnsetType:
 
 def classes(rows: Sequence[FlowRow]) -> dict[str, Class] | UnsetType:
     """What became of each class; unset where no flow is of any."""
-    found = {}
+    by_class = {}
     for name in dict.fromkeys(row.flow_class for row in rows if row.flow_class):
-        own = [row for row in rows if row.flow_class == name]
-        done = sum(row.end_ns is not None for row in own)
-        found[name] = Class(len(own), done, completion(own), sum(row.retransmitted for row in own))
-    return found or UNSET
+        of_class = [row for row in rows if row.flow_class == name]
+        done = sum(row.end_ns is not None for row in of_class)
+        again = sum(row.retransmitted for row in of_class)
+        by_class[name] = Class(len(of_class), done, completion(of_class), again)
+    return by_class or UNSET
 
 
 def steering(rows: Sequence[FlowRow]) -> dict[str, int]:
@@ -277,11 +278,11 @@ def flowlets(
 
     Each switch has its own; `flowlets_at_leaves` are those of the switches that hosts are at (HF2T §4.2).
     """
-    found = counters(switches, (FLOWLETS,))
+    sums = counters(switches, (FLOWLETS,))
     at_leaves = counters({name: switches[name] for name in leaves if name in switches}, (FLOWLETS,))
-    if isinstance(found, UnsetType) or isinstance(at_leaves, UnsetType):
-        return found
-    return found | {FLOWLETS_AT_LEAVES: at_leaves["flowlets_created"]}
+    if isinstance(sums, UnsetType) or isinstance(at_leaves, UnsetType):
+        return sums
+    return sums | {FLOWLETS_AT_LEAVES: at_leaves["flowlets_created"]}
 
 
 def notifications(rows: Sequence[FlowRow]) -> dict[str, int]:
@@ -291,8 +292,8 @@ def notifications(rows: Sequence[FlowRow]) -> dict[str, int]:
 
 def recirculations(switches: Mapping[str, Mapping[str, int]], delivered: int) -> Recirculations | UnsetType:
     """How often packets went round; unset where no switch's program lets them."""
-    found = counters(switches, (RECIRCULATIONS,))
-    if isinstance(found, UnsetType) or not delivered:
+    sums = counters(switches, (RECIRCULATIONS,))
+    if isinstance(sums, UnsetType) or not delivered:
         return UNSET
-    total = found[RECIRCULATIONS]
-    return Recirculations(total, total / delivered, found[MOST_RECIRCULATIONS])
+    total = sums[RECIRCULATIONS]
+    return Recirculations(total, total / delivered, sums[MOST_RECIRCULATIONS])

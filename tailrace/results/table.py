@@ -97,7 +97,7 @@ def metric_column(name: str, rank: int = 0, *, data: bool = False) -> Column:
     if entry.unit == "us":
         of_flows = _FCT if name.startswith("fct_") else ""
         return Column(name, is_time=True, unit_of=of_flows, title=entry.title, rank=rank, data=data)
-    return Column(name, title=entry.titled, show=UNITS[entry.unit].plain, rank=rank, data=data)
+    return Column(name, title=entry.titled, show=UNITS[entry.unit].without_name, rank=rank, data=data)
 
 
 COLUMNS = (Column(CASE, key=True), Column(SCHEME, key=True), *map(metric_column, SHOWN))
@@ -185,12 +185,12 @@ def _metric_columns(names: Sequence[str], results: Sequence[Result], percent: in
 
 def _about(results: Sequence[Result]) -> set[str]:
     """The metrics that these runs are about."""
-    found: set[str] = set()
+    about: set[str] = set()
     for key, names in ABOUT.items():
         having = sum(not isinstance(getattr(result.summary, key), UnsetType) for result in results)
         if having and ABOUT_SHARE * having >= len(results):
-            found |= set(names)
-    return found
+            about |= set(names)
+    return about
 
 
 def _ratio_columns(first: str, percent: int) -> list[Column]:
@@ -204,14 +204,14 @@ def _ratio_columns(first: str, percent: int) -> list[Column]:
 def _with_ends(columns: Sequence[Column], rows: Sequence[Row]) -> tuple[Column, ...]:
     """The columns, each followed by those of its interval where rows have one."""
     seen = {name for row in rows for name in row}
-    found = []
+    extended = []
     for column in columns:
         ends = (f"{column.name}{_LOW}", f"{column.name}{_HIGH}")
         if ends[0] in seen:
-            found += [replace(column, ends=ends), *(Column(name, data=True) for name in ends)]
+            extended += [replace(column, ends=ends), *(Column(name, data=True) for name in ends)]
         else:
-            found.append(column)
-    return (*found, Column(_BEST, data=True)) if _BEST in seen else tuple(found)
+            extended.append(column)
+    return (*extended, Column(_BEST, data=True)) if _BEST in seen else tuple(extended)
 
 
 def flag(result: Result) -> str:
@@ -222,7 +222,7 @@ def flag(result: Result) -> str:
 def _title(groups: Sequence[Group]) -> str:
     """Network and traffic, where all runs have the same."""
     summaries = [result.summary for group in groups for result in group.results]
-    titles = {f"{one.topology}   {one.workload}" for one in summaries}
+    titles = {f"{summary.topology}   {summary.workload}" for summary in summaries}
     return titles.pop() if len(titles) == 1 else ""
 
 
@@ -245,9 +245,9 @@ def _about_runs(results: Sequence[Result]) -> list[str]:
     """Flows, target and seeds, where all runs have the same."""
     seeds = seeds_text(list(dict.fromkeys(result.summary.seed for result in results)))
     lines = {
-        f"{one.flows} flows a run, target {one.target}"
-        + (f", {one.time_scale:g} times slower than stated" if one.time_scale != 1 else "")
-        for one in (result.summary for result in results)
+        f"{summary.flows} flows a run, target {summary.target}"
+        + (f", {summary.time_scale:g} times slower than stated" if summary.time_scale != 1 else "")
+        for summary in (result.summary for result in results)
     }
     return [f"{lines.pop()}, seed {seeds}"] if len(lines) == 1 else []
 
@@ -265,12 +265,12 @@ def _about_seeds(groups: Sequence[Group]) -> list[str]:
 
 def _not_applied(results: Sequence[Result]) -> list[str]:
     """What a target did not apply as asked, a line each, with the runs where it is not all of them."""
-    found: dict[str, list[Result]] = {}
+    groups: dict[str, list[Result]] = {}
     for result in results:
         for text in result.summary.not_applied or ():
-            found.setdefault(f"not as asked on {result.summary.target}, {text}", []).append(result)
+            groups.setdefault(f"not as asked on {result.summary.target}, {text}", []).append(result)
     lines = []
-    for text, concerned in found.items():
+    for text, concerned in groups.items():
         names = dict.fromkeys(f"{result.case}, {result.label}" for result in concerned)
         lines.append(text if len(concerned) == len(results) else f"{text} ({'; '.join(names)})")
     return lines
@@ -278,24 +278,24 @@ def _not_applied(results: Sequence[Result]) -> list[str]:
 
 def _transports(results: Sequence[Result]) -> list[str]:
     """A line for each transport and who goes over it, where they differ."""
-    found: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     for result in results:
         name = result.summary.transport
-        found.setdefault("unknown" if isinstance(name, UnsetType) else name, []).append(result.label)
-    if len(found) < 2:
+        by_name.setdefault("unknown" if isinstance(name, UnsetType) else name, []).append(result.label)
+    if len(by_name) < 2:
         return []
-    most = max(found, key=lambda name: len(found[name]))
-    own = [f"{name}: {', '.join(dict.fromkeys(labels))}" for name, labels in found.items() if name != most]
-    return [f"transport {most}, but {'; '.join(own)}"]
+    most = max(by_name, key=lambda name: len(by_name[name]))
+    rest = [f"{name}: {', '.join(dict.fromkeys(labels))}" for name, labels in by_name.items() if name != most]
+    return [f"transport {most}, but {'; '.join(rest)}"]
 
 
 def markdown(listing: Listing) -> str:
     """The listing as a table in Markdown, its title and caption below."""
-    columns = [one for one in texts_of(listing) if set(one.cells) != {ABSENT}]
-    lines = [[one.title for one in columns], ["---"] * len(columns)]
+    columns = [column for column in texts_of(listing) if set(column.cells) != {ABSENT}]
+    lines = [[column.title for column in columns], ["---"] * len(columns)]
     for number in range(len(listing.rows)):
         lines.append(
-            [f"**{one.cells[number]}**" if one.strong[number] else one.cells[number] for one in columns]
+            [f"**{each.cells[number]}**" if each.strong[number] else each.cells[number] for each in columns]
         )
     text = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
     return text + "".join(f"\n{printable(line)}\n" for line in (listing.title, *listing.caption) if line)

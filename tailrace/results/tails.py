@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands for a 99th percentile where there are too few flows for one, over all seeds."""
+"""The tail that replaces a 99th percentile where there are too few flows for one, over all seeds."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ def flows_by_class(runs: Sequence[Sequence[Result]]) -> dict[str, int]:
     Args:
         runs: of each cell, one a seed.
     """
-    found: dict[str, list[int]] = {}
+    counts: dict[str, list[int]] = {}
     for results in runs:
         if results:
-            found.setdefault("", []).append(sum(result.summary.flows for result in results))
+            counts.setdefault("", []).append(sum(result.summary.flows for result in results))
         classes: Counter[str] = Counter()
         for result in results:
-            own = result.summary.classes
+            by_class = result.summary.classes
             classes.update(
-                {} if isinstance(own, UnsetType) else {name: one.flows for name, one in own.items()}
+                {} if isinstance(by_class, UnsetType) else {name: of.flows for name, of in by_class.items()}
             )
         for name, count in classes.items():
-            found.setdefault(name, []).append(count)
-    return {name: min(counts) for name, counts in found.items()}
+            counts.setdefault(name, []).append(count)
+    return {name: min(each) for name, each in counts.items()}
 
 
 def tails(name: str) -> tuple[str, ...]:
-    """A metric, and those that may stand for it."""
+    """A metric, and those that may replace it."""
     if split_class(name)[0] not in P99:
         return (name,)
     return tuple(name.replace("p99", tail_name(percent)) for percent in TAILS)

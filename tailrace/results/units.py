@@ -17,8 +17,8 @@ class Unit:
 
     def text(self, value: float, *, with_name: bool = True) -> str:
         """The value for people; thousands are separated, and 0 is just 0."""
-        plain = self.shown(value * self.factor)
-        return f"{plain} {self.name}".rstrip() if with_name else plain
+        number = self.shown(value * self.factor)
+        return f"{number} {self.name}".rstrip() if with_name else number
 
     def shown(self, value: float) -> str:
         """A value that is in the unit already, without the unit's name."""
@@ -26,7 +26,7 @@ class Unit:
         short = f"{value:.{self.digits}g}"
         return f"{value:,.0f}" if abs(float(short)) >= 10**self.digits else short
 
-    def plain(self, value: float) -> str:
+    def without_name(self, value: float) -> str:
         """The value without the unit's name, which stands at the head of its column."""
         return self.text(value, with_name=False)
 

@@ -15,7 +15,7 @@ from msgspec import UNSET, UnsetType, structs
 from tailrace.experiments.plan.plan import Plan
 from tailrace.experiments.plan.queues import queues_of
 from tailrace.experiments.plan.spec_list import case_name
-from tailrace.experiments.workloads.classes import PLAIN
+from tailrace.experiments.workloads.classes import NO_CLASS
 from tailrace.hosts.options.nic import ALGORITHMS, DCQCN, HERMES, STEERABLE
 from tailrace.p4rt.counters import trimmed
 from tailrace.results.fair import FairSharing
@@ -117,7 +117,7 @@ def _rows(planned: Plan, outcome: Outcome) -> tuple[FlowRow, ...]:
             src=host(flow.src).name,
             dst=host(flow.dst).name,
             ideal_fct_ns=ideal.fct_ns(flow),
-            flow_class=planned.classes.get(flow.id, PLAIN),
+            flow_class=planned.classes.get(flow.id, NO_CLASS),
         )
         for flow in planned.job.flows
     )

@@ -26,4 +26,4 @@ def test_text() -> None:
     """In the unit, with its name; 0 is just 0."""
     assert Unit("µs", 1e-3).text(999_600.0) == "1,000 µs"
     assert UNITS["%"].text(0.0) == "0 %"
-    assert UNITS["ns"].plain(12_345.4) == "12345"
+    assert UNITS["ns"].without_name(12_345.4) == "12345"

@@ -16,7 +16,7 @@ from tailrace.papers.claims.claims import (
     graded,
     headline,
     judge,
-    others,
+    other_kinds,
     tally,
 )
 from tailrace.papers.claims.expect import parse_expectation
@@ -141,8 +141,8 @@ def test_a_number_counts_once() -> None:
         "3 numbers: 1 within 1.5, 1 beyond, 1 not measured; 2 rankings: 1 holds, 1 tie"
     )
     assert headline(tally([figure[:1], figure[:1]])) == "2 numbers: 2 within 15 %"
-    assert others(tally([figure])) == "1 invariant: 1 holds"
-    assert headline(tally([])) == others(tally([])) == ""
+    assert other_kinds(tally([figure])) == "1 invariant: 1 holds"
+    assert headline(tally([])) == other_kinds(tally([])) == ""
 
 
 def test_what_counts_is_said_by_case() -> None:

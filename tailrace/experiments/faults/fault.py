@@ -41,7 +41,7 @@ class Fault:
         try:
             with blamed(f"fault {self.name}"):
                 hits = self.kind.resolve(topology, rng)
-            found: tuple[LinkFault, ...] = given_by(self.kind, hits, tuple[LinkFault, ...], "resolve")
-            return found
+            link_faults: tuple[LinkFault, ...] = given_by(self.kind, hits, tuple[LinkFault, ...], "resolve")
+            return link_faults
         except SpecError as error:
             raise SpecError(f"fault {self.name}: {error}") from error

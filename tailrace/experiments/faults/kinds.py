@@ -133,9 +133,9 @@ class Drops:
 
     def resolve(self, topology: Topology, rng: random.Random) -> Hits:
         chosen = some_switches(topology, self.where, self.switches, rng) if self.switches else [self.where]
-        found = [links_at(topology, where) for where in chosen]
+        sets = [links_at(topology, where) for where in chosen]
         times = self.times.at_ns, self.times.until_ns
-        return tuple(Loss(a, b, self.rate, *times, links.one_way) for links in found for a, b in links.links)
+        return tuple(Loss(a, b, self.rate, *times, links.one_way) for links in sets for a, b in links.links)
 
 
 @FAULTS.register(
@@ -169,9 +169,9 @@ class Blackholes:
     def resolve(self, topology: Topology, rng: random.Random) -> Hits:
         switch = one_switch(topology, self.where, rng)
         ips = [host.ip for host in topology.hosts]
-        others = len(ips) - 1
-        chosen = rng.sample(range(len(ips) * others), max(1, round(self.pairs * len(ips) * others)))
-        ends = (divmod(number, others) for number in chosen)
+        receivers = len(ips) - 1
+        chosen = rng.sample(range(len(ips) * receivers), max(1, round(self.pairs * len(ips) * receivers)))
+        ends = (divmod(number, receivers) for number in chosen)
         pairs = frozenset((ips[src], ips[dst + (dst >= src)]) for src, dst in ends)
         return (Blackhole(switch, pairs, self.times.at_ns, self.times.until_ns),)
 

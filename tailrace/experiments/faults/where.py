@@ -27,10 +27,10 @@ class LinkSet:
 
 def _fabric(topology: Topology) -> list[LinkEnds]:
     """All links between switches."""
-    found = list(dict.fromkeys((link.a, link.b) for link in topology.links))
-    if not found:
+    links = list(dict.fromkeys((link.a, link.b) for link in topology.links))
+    if not links:
         raise SpecError("the topology has no link between switches")
-    return found
+    return links
 
 
 def one_link(topology: Topology, text: str) -> LinkEnds:
@@ -85,10 +85,10 @@ def some_switches(topology: Topology, where: str, count: int, rng: random.Random
     Raises:
         SpecError: the topology has no such role, or not so many.
     """
-    found = _of_role(topology, where)
-    if count > len(found):
-        raise SpecError(f"the topology has {len(found)} switches that are {where}, found switches={count}")
-    return rng.sample(found, count)
+    switches = _of_role(topology, where)
+    if count > len(switches):
+        raise SpecError(f"the topology has {len(switches)} switches that are {where}, found switches={count}")
+    return rng.sample(switches, count)
 
 
 def _names(topology: Topology) -> list[str]:
@@ -96,9 +96,9 @@ def _names(topology: Topology) -> list[str]:
 
 
 def _of_role(topology: Topology, where: str) -> list[str]:
-    found = [switch.name for switch in topology.switches if where in (ALL, switch.role)]
-    if not found:
+    switches = [switch.name for switch in topology.switches if where in (ALL, switch.role)]
+    if not switches:
         first = _names(topology)[0]
         roles = ", ".join(dict.fromkeys(switch.role for switch in topology.switches))
         raise SpecError(f"the topology has no {where!r}; a switch is {first}, and roles are {roles}")
-    return found
+    return switches

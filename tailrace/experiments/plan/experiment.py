@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An experiment: everything that decides its result, as it was written and as what that means."""
+"""An experiment: everything that decides its result, as it was written and parsed."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 KEYS = Settings.__struct_fields__
-"""The keys of an experiment, in the order in which they are told."""
+"""The keys of an experiment, in the order of their listing."""
 
 FLAGS = frozenset(field.name for field in structs.fields(Settings) if bool in get_args(field.type))
 """Those whose option has no value."""
@@ -195,8 +195,8 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def written(self) -> dict[str, Any]:
-        """All but what it means."""
-        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "meant"}
+        """All fields as they were written."""
+        return {name: getattr(self, name) for name in self.__struct_fields__ if name != "parsed"}
 
 
 def _one_of(choices: tuple[str, ...]) -> Callable[[str], str]:
@@ -244,7 +244,7 @@ def _parsed_faults(items: Sequence[str]) -> tuple[Fault, ...]:
     return tuple(map(parse_fault, items))
 
 
-_PLAIN: Mapping[str, Callable[[Any], Any]] = {
+_SETTING_PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "target": _one_of(TARGETS),
     "time_scale": _time_scale,
     "mtu": _mtu,
@@ -253,7 +253,7 @@ _PLAIN: Mapping[str, Callable[[Any], Any]] = {
     "seed": parse_seeds,
     "fault": _fault_specs,
 }
-"""Settings that are no specs, and their parsers."""
+"""Parsers of settings that are no specs."""
 
 _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "scheme": scheme_of,
@@ -295,7 +295,7 @@ def of_settings(settings: Mapping[str, Any], base: Experiment | None = None) -> 
     for key, value in _complete(settings, base).items():
         name = _FIELDS.get(key, key)
         try:
-            written = _PLAIN[key](value) if key in _PLAIN else value
+            written = _SETTING_PARSERS[key](value) if key in _SETTING_PARSERS else value
             if key in _PARSERS:
                 parsed[name] = _PARSERS[key](written)
         except SpecError as error:
@@ -311,20 +311,20 @@ def _of_variant(settings: Mapping[str, Any], key: str) -> bool:
 
 
 def _complete(settings: Mapping[str, Any], base: Experiment | None) -> dict[str, Any]:
-    """The settings with what is an option of another spec put into it."""
-    found = dict(settings)
-    variant = found.pop("variant", None)
+    """The settings, with `variant` and `flows` put into the specs of scheme and workload."""
+    complete = dict(settings)
+    variant = complete.pop("variant", None)
     if variant is not None:
-        scheme = found["scheme"] if base is None or "scheme" in found else base.scheme
+        scheme = complete["scheme"] if base is None or "scheme" in complete else base.scheme
         try:
-            found["scheme"] = parse(scheme, "scheme").adding("variant", variant)
+            complete["scheme"] = parse(scheme, "scheme").adding("variant", variant)
         except SpecError as error:
             raise KeyProblemError("variant", str(error)) from error
-    flows = found.get("flows", base and base.flows)
-    workload = found.get("workload", base and base.workload)
-    if flows is not None and workload is not None and found.keys() & {"flows", "workload"}:
+    flows = complete.get("flows", base and base.flows)
+    workload = complete.get("workload", base and base.workload)
+    if flows is not None and workload is not None and complete.keys() & {"flows", "workload"}:
         try:
-            found["workload"] = parse(workload, "workload").setting("flows", str(flows))
+            complete["workload"] = parse(workload, "workload").setting("flows", str(flows))
         except SpecError as error:
             raise KeyProblemError("workload", str(error)) from error
-    return found
+    return complete

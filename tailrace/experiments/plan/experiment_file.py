@@ -124,18 +124,18 @@ def read_experiment(
     """
     if scale is not None and scale not in SCALES:
         raise SpecError(f"--scale: {unknown(scale, SCALES)}")
-    own = given(convert(options, Settings))
+    settings_given = given(convert(options, Settings))
     if path is None and scale is not None:
         raise SpecError("--scale needs an experiment file that knows it")
     if path is None:
-        return of_settings(own)
+        return of_settings(settings_given)
     try:
-        settings = _settings(path, scale, own)
-        if "scheme" in own:
+        settings = _settings(path, scale, settings_given)
+        if "scheme" in settings_given:
             settings.pop("variant", None)
-        return of_settings(settings | own)
+        return of_settings(settings | settings_given)
     except KeyProblemError as error:
-        if error.key in own:
+        if error.key in settings_given:
             raise
         raise in_file(path, error) from error
 
@@ -254,15 +254,15 @@ def _schemes(file: ExperimentFile, scale: str | None, *, but_first: bool = False
     for label in changes:
         if label not in file.schemes:
             raise KeyProblemError(f"scale.{scale}.schemes.{label}", "expected a label that is in schemes")
-    found = file.schemes | changes
-    for place, (label, spec) in enumerate(found.items()):
+    schemes = file.schemes | changes
+    for place, (label, spec) in enumerate(schemes.items()):
         check_label(label)
         try:
             if place or not but_first:
                 scheme_of(spec)
         except SpecError as error:
             raise KeyProblemError(f"schemes.{label}", str(error)) from error
-    return found
+    return schemes
 
 
 def check_label(label: str) -> None:

@@ -27,13 +27,13 @@ def pfc_of(given: Pfc | None, scheme: Resolved) -> Pfc | None:
     Raises:
         SpecError: they have two thresholds.
     """
-    own = scheme.pauses_at_bytes
-    if own is None:
+    xoff = scheme.pauses_at_bytes
+    if xoff is None:
         return given
     if given is None or given.xoff_bytes is None:
-        return replace(given or Pfc(), xoff_bytes=own)
-    if own != given.xoff_bytes:
-        raise SpecError(f"pfc: xoff is {given.xoff_bytes} bytes, expected those of the scheme, pfc={own}")
+        return replace(given or Pfc(), xoff_bytes=xoff)
+    if xoff != given.xoff_bytes:
+        raise SpecError(f"pfc: xoff is {given.xoff_bytes} bytes, expected those of the scheme, pfc={xoff}")
     return given
 
 

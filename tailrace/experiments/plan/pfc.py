@@ -89,10 +89,10 @@ class Pfc:
             return Thresholds(
                 xoff, xon, headroom, watchdog=watchdog, channels=channels, deadlock=self.deadlock
             )
-        own = PORT_FRAMES * frame_bytes
-        self._check_buffer(topology, self.buffer_bytes, max(1, channels) * headroom + own)
+        port_bytes = PORT_FRAMES * frame_bytes
+        self._check_buffer(topology, self.buffer_bytes, max(1, channels) * headroom + port_bytes)
         return Thresholds(
-            xoff, xon, headroom, self.buffer_bytes, self.alpha, own, watchdog, channels, self.deadlock
+            xoff, xon, headroom, self.buffer_bytes, self.alpha, port_bytes, watchdog, channels, self.deadlock
         )
 
     @staticmethod
@@ -142,10 +142,10 @@ def parse_pfc(text: str) -> Pfc:
             raise options.error("alpha", "a factor from 1/1024 to 1024 such as 1/8") from None
 
     def keyword(name: str, known: Sequence[str]) -> str:
-        found = options.text(name) if name in options else known[0]
-        if found not in known:
+        value = options.text(name) if name in options else known[0]
+        if value not in known:
             raise options.error(name, f"one of {', '.join(known)}")
-        return found
+        return value
 
     return Pfc(
         size("xoff"),

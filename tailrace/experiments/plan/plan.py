@@ -68,10 +68,10 @@ def on_target(experiment: Experiment, target: str) -> Experiment:
 
 @blamed("plan")
 def plan(experiment: Experiment, target: str) -> Plan:
-    """Everything that can be worked out before anything runs.
+    """Resolves an experiment into a job.
 
     Args:
-        experiment: what is to be.
+        experiment: its specs.
         target: bmv2, native or virtual.
 
     Raises:

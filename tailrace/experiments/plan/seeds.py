@@ -35,19 +35,19 @@ def parse_seeds(value: int | str | Sequence[int]) -> tuple[int, ...]:
         SpecError: it means none, too many, or one twice.
     """
     pieces = value.split(",") if isinstance(value, str) else [value] if isinstance(value, int) else value
-    found: list[int] = []
+    seeds: list[int] = []
     for piece in pieces:
         match = _NUMBERS.fullmatch(str(piece).strip())
         first, last = (0, -1) if match is None else (int(match[1]), int(match[2] or match[1]))
-        if not first <= last <= MOST_SEED or last - first >= MOST_SEEDS - len(found):
+        if not first <= last <= MOST_SEED or last - first >= MOST_SEEDS - len(seeds):
             raise SpecError(f"expected {EXPECTED}, found {_shown(value)}")
-        found += range(first, last + 1)
-    if not found:
+        seeds += range(first, last + 1)
+    if not seeds:
         raise SpecError(f"expected {EXPECTED}, found {_shown(value)}")
-    for seed in found:
-        if found.count(seed) > 1:
+    for seed in seeds:
+        if seeds.count(seed) > 1:
             raise SpecError(f"{seed} is given twice")
-    return tuple(found)
+    return tuple(seeds)
 
 
 def _shown(value: object) -> str:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much an experiment comes to, reckoned before it is built: flows, packets, entries, samples.
+"""Size estimates of an experiment before set-up: flows, packets, entries, samples.
 
-A pattern reckons its flows from its options and the topology before it draws any; what is drawn is counted
-all the same. The largest runs of the papers come to 24 thousand flows, 220 million packets and 100 thousand
-routes.
+A pattern estimates its flows from its options and the topology before it draws any; drawn flows are counted
+as well. The largest runs of the papers have 24 thousand flows, 220 million packets and 100 thousand routes.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ MOST_ROUTES = 2_000_000
 
 
 def check_flows(count: float) -> None:
-    """Refuses so many flows; `count` may be what is to be expected of random numbers.
+    """Refuses too many flows; `count` may be an expected value.
 
     Raises:
         PatternError: they are too many.

@@ -31,21 +31,21 @@ def split_specs(text: str, what: str) -> tuple[str, ...]:
     Raises:
         SpecError: an option without an item, no item at all, or one given twice.
     """
-    found: list[str] = []
+    specs: list[str] = []
     for piece in (piece.strip() for piece in text.split(",")):
         head = piece.partition("=")[0]
         if "=" not in piece or ":" in head:
-            found.append(piece)
-        elif not found:
+            specs.append(piece)
+        elif not specs:
             raise SpecError(f"{what}: expected a name before {piece!r}")
         else:
-            found[-1] += ("," if ":" in found[-1] else ":") + piece
-    if not all(found):
+            specs[-1] += ("," if ":" in specs[-1] else ":") + piece
+    if not all(specs):
         raise SpecError(f"{what}: expected names separated by commas, found {text!r}")
-    for spec in found:
-        if found.count(spec) > 1:
+    for spec in specs:
+        if specs.count(spec) > 1:
             raise SpecError(f"{what}: {spec!r} is given twice")
-    return tuple(found)
+    return tuple(specs)
 
 
 def slug(text: str) -> str:

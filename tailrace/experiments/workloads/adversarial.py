@@ -26,8 +26,8 @@ from tailrace.experiments.workloads.registry import DEFAULT_BYTES, JITTER, SIZE,
 from tailrace.experiments.workloads.transfer import PatternError, Transfer
 from tailrace.topology import Host, Topology
 
-_TRIES = 16
-"""Random orders that are tried for fewer routers left over."""
+_SEARCHES = 16
+"""Random orders, of which the one with the fewest routers left over counts."""
 
 Chain = tuple[str, str, str, str]
 
@@ -60,20 +60,18 @@ def _next_groups(topology: Topology) -> list[tuple[Host, Host]]:
     if len(groups) < 2:
         raise PatternError("all hosts are in one group")
     order = [groups[number] for number in sorted(groups)]
-    following = [*order[1:], order[0]]
-    return [
-        pair for own, others in zip(order, following, strict=True) for pair in zip(own, others, strict=True)
-    ]
+    receivers = [*order[1:], order[0]]
+    return [pair for a, b in zip(order, receivers, strict=True) for pair in zip(a, b, strict=True)]
 
 
 def _shared_links(topology: Topology, rng: random.Random) -> list[tuple[Host, Host]]:
-    found, left = chains(topology, rng)
-    ways = [way for a, x, y, b in found for way in ((a, y), (y, a), (x, b), (b, x))]
+    disjoint, left = chains(topology, rng)
+    router_pairs = [pair for a, x, y, b in disjoint for pair in ((a, y), (y, a), (x, b), (b, x))]
     if len(left) > 1:
-        ways += zip(left, [*left[1:], left[0]], strict=True)
+        router_pairs += zip(left, [*left[1:], left[0]], strict=True)
     return [
         pair
-        for sender, receiver in ways
+        for sender, receiver in router_pairs
         for pair in zip(topology.hosts_of(sender), topology.hosts_of(receiver), strict=True)
     ]
 
@@ -85,10 +83,10 @@ def chains(topology: Topology, rng: random.Random) -> tuple[list[Chain], list[st
         near[link.a].add(link.b)
         near[link.b].add(link.a)
     best: tuple[list[Chain], list[str]] = ([], list(near))
-    for _ in range(_TRIES):
-        found, free = _search(near, rng)
+    for _ in range(_SEARCHES):
+        disjoint, free = _search(near, rng)
         if len(free) < len(best[1]):
-            best = found, free
+            best = disjoint, free
     return best
 
 
@@ -96,21 +94,21 @@ def _search(near: dict[str, set[str]], rng: random.Random) -> tuple[list[Chain],
     order = list(near)
     rng.shuffle(order)
     free = dict.fromkeys(order)
-    found = []
+    disjoint = []
     for x in order:
         chain = _chain(near, free, x) if x in free else None
         if chain is not None:
-            found.append(chain)
+            disjoint.append(chain)
             for router in chain:
                 del free[router]
-    return found, list(free)
+    return disjoint, list(free)
 
 
 def _chain(near: dict[str, set[str]], free: dict[str, None], x: str) -> Chain | None:
     """A chain of free routers whose second is x; None where there is none."""
-    around = [router for router in free if router in near[x]]
-    for y in around:
-        before = [a for a in around if a != y and a not in near[y] and near[a] & near[y] == {x}]
+    neighbours = [router for router in free if router in near[x]]
+    for y in neighbours:
+        before = [a for a in neighbours if a != y and a not in near[y] and near[a] & near[y] == {x}]
         after = [b for b in free if b in near[y] and b not in near[x] and near[b] & near[x] == {y}]
         for a in before:
             for b in after:

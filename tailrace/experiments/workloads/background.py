@@ -38,7 +38,7 @@ def permutation_among(
     Raises:
         PatternError: there is none.
     """
-    found = pairs.permutation(hosts, pairs.groups_of(topology, hosts, apart), rng) if hosts else None
-    if found is None:
+    permuted = pairs.permutation(hosts, pairs.groups_of(topology, hosts, apart), rng) if hosts else None
+    if permuted is None:
         raise PatternError(f"there is no permutation of the {len(hosts)} hosts that are left")
-    return found
+    return permuted

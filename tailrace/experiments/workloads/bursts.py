@@ -45,7 +45,7 @@ class Bursts:
     degree: hosts that send to the receiver; they and it are drawn for each burst
     flows, size_bytes: what each of them sends at once
     near: all are of the receiver's own leaf, so that bursts do not cross the fabric, and only the paths of
-        others' flows to this receiver are paused (RLB Fig. 2); else of any switch
+        other flows to this receiver are paused (RLB Fig. 2); else of any switch
     spots: hot spots; None: receivers and senders are drawn for each burst, of all hosts
     long_bytes: of the long flow to each hot spot's receiver
     """
@@ -108,13 +108,13 @@ class Bursts:
             PatternError: the hosts are not enough for so many hot spots.
         """
         spots = self._spots(topology)
-        return frozenset(host.name for one in spots for host in (one.receiver, one.far, *one.servers))
+        return frozenset(host.name for spot in spots for host in (spot.receiver, spot.far, *spot.servers))
 
     def _spots(self, topology: Topology) -> list[_Spot]:
         if self.spots is None:
             return []
         leaves = topology.leaves
-        named = [topology.host(one.host) for one in topology.restricted]
+        named = [topology.host(restriction.host) for restriction in topology.restricted]
         if len(leaves) < 2:
             raise PatternError("spots: it takes two switches with hosts")
         if self.spots > (len(named) or len(leaves)):
@@ -122,7 +122,7 @@ class Bursts:
             raise PatternError(f"spots must be no more than the {what}")
         receivers = (named or [topology.hosts_of(leaf)[-1] for leaf in leaves])[: self.spots]
         free = {leaf: [host for host in topology.hosts_of(leaf) if host not in receivers] for leaf in leaves}
-        found = []
+        spots = []
         for receiver in receivers:
             after = leaves[(leaves.index(receiver.switch) + 1) % len(leaves)]
             # the last ones of their leaves
@@ -131,8 +131,8 @@ class Bursts:
             ]
             if len(servers) < self.degree or not free[after]:
                 raise PatternError(f"bursts: {receiver.switch} and {after} have too few hosts for a hot spot")
-            found.append(_Spot(receiver, tuple(servers), free[after].pop()))
-        return found
+            spots.append(_Spot(receiver, tuple(servers), free[after].pop()))
+        return spots
 
     def beside(
         self, transfers: Iterable[Transfer], duration_ns: int, topology: Topology, rng: random.Random
@@ -152,13 +152,13 @@ class Bursts:
                 yield from self._hot(spots, start_ns)
                 continue
             receiver = rng.choice(hosts)
-            around = topology.hosts_of(receiver.switch) if self.near == LEAF else hosts
-            others = [host for host in around if host != receiver]
-            if self.degree > len(others):
+            candidates = topology.hosts_of(receiver.switch) if self.near == LEAF else hosts
+            senders = [host for host in candidates if host != receiver]
+            if self.degree > len(senders):
                 raise PatternError(
-                    f"bursts must be no more than the hosts that can send to one, {len(others)}"
+                    f"bursts must be no more than the hosts that can send to one, {len(senders)}"
                 )
-            for sender in rng.sample(others, self.degree):
+            for sender in rng.sample(senders, self.degree):
                 for _ in range(flows):
                     yield Transfer(sender, receiver, size_bytes, start_ns, flow_class=BACKGROUND)
 

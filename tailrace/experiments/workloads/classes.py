@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-PLAIN = ""
+NO_CLASS = ""
 """All flows of a workload that makes no difference between them."""
 
 MONITORED = "monitored"

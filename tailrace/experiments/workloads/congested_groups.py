@@ -75,11 +75,11 @@ class CongestedGroups:
         groups = sorted({switch.group for switch in topology.switches})
         if len(groups) < self.free + 2:
             raise PatternError(f"free must leave a group for the source, at most {len(groups) - 2}")
-        start, end, *others = rng.sample(groups, len(groups))
+        start, end, *rest = rng.sample(groups, len(groups))
         source = _host_away_from(topology, start, gates(topology, start, end), rng)
         target = _host_away_from(topology, end, gates(topology, end, start), rng)
         yield Transfer(source, target, self.size_bytes, start_ns=self.ahead_ns, flow_class=MONITORED)
-        loaded = sorted([start, *others[self.free :]])
+        loaded = sorted([start, *rest[self.free :]])
         gate_of = {group: gates(topology, group, end) for group in loaded}
         steering = "" if self.path == SCHEME else ECMP
         for sender, receiver in self._load(topology, gate_of, source, rng):
@@ -140,11 +140,11 @@ def _host_away_from(topology: Topology, group: int, switches: frozenset[str], rn
     Raises:
         PatternError: there is none.
     """
-    found = [
+    candidates = [
         host
         for host in topology.hosts
         if topology.switch(host.switch).group == group and host.switch not in switches
     ]
-    if not found:
+    if not candidates:
         raise PatternError("every switch of a group has a link to the other group; expected more switches")
-    return rng.choice(found)
+    return rng.choice(candidates)

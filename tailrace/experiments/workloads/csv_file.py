@@ -105,13 +105,13 @@ def read_rows(path: Path) -> Rows:
 
 
 def _check_columns(path: Path, names: object) -> None:
-    found = list(names) if isinstance(names, list | tuple) else []
+    columns = list(names) if isinstance(names, list | tuple) else []
     expected = f"expected columns {','.join(_NEEDED)} and perhaps {','.join(_OPTIONAL)}"
     for name in _NEEDED:
-        if name not in found:
+        if name not in columns:
             raise FileError(path, "line 1", f"column {name!r} is missing; {expected}")
-    for name in found:
-        if name not in (*_NEEDED, *_OPTIONAL) or found.count(name) > 1:
+    for name in columns:
+        if name not in (*_NEEDED, *_OPTIONAL) or columns.count(name) > 1:
             raise FileError(path, "line 1", f"column {name!r} is unknown or there twice; {expected}")
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from tailrace.experiments.workloads import pairs
 from tailrace.experiments.workloads.background import permutation_among
-from tailrace.experiments.workloads.classes import BYSTANDER, INCAST, PLAIN
+from tailrace.experiments.workloads.classes import BYSTANDER, INCAST, NO_CLASS
 from tailrace.experiments.workloads.patterns import chosen, named
 from tailrace.experiments.workloads.registry import (
     DEFAULT_BYTES,
@@ -67,7 +67,7 @@ class Incast:
         hosts = chosen(topology, 0, rng)
         target = named(topology, self.receiver) if self.receiver else rng.choice(hosts)
         senders = self._senders(topology, target, rng)
-        flow_class = INCAST if self.bystanders else PLAIN
+        flow_class = INCAST if self.bystanders else NO_CLASS
         for sender in senders:
             yield Transfer(
                 sender, target, self._each_bytes, rng.randint(0, self.jitter_ns), flow_class=flow_class
@@ -77,8 +77,8 @@ class Incast:
         rest = [host for host in hosts if host != target and host not in senders]
         if self.bystanders > len(rest):
             raise PatternError(f"bystanders must be no more than the other hosts, {len(rest)}")
-        standing = [rest[index] for index in sorted(rng.sample(range(len(rest)), self.bystanders))]
-        for sender, receiver in permutation_among(topology, standing, rng, self.peers.apart):
+        bystanders = [rest[index] for index in sorted(rng.sample(range(len(rest)), self.bystanders))]
+        for sender, receiver in permutation_among(topology, bystanders, rng, self.peers.apart):
             yield Transfer(
                 sender, receiver, self._each_bytes, rng.randint(0, self.jitter_ns), flow_class=BYSTANDER
             )
@@ -86,15 +86,15 @@ class Incast:
     def _senders(self, topology: Topology, target: Host, rng: random.Random) -> list[Host]:
         hosts = list(topology.hosts)
         groups = pairs.groups_of(topology, hosts, self.peers.apart)
-        own = groups[hosts.index(target)]
-        others = [host for host, group in zip(hosts, groups, strict=True) if group != own]
-        if self.degree > len(others):
-            raise PatternError(f"degree must be no more than the hosts that can send to one, {len(others)}")
+        excluded = groups[hosts.index(target)]
+        able = [host for host, group in zip(hosts, groups, strict=True) if group != excluded]
+        if self.degree > len(able):
+            raise PatternError(f"degree must be no more than the hosts that can send to one, {len(able)}")
         if not self.first:
-            return rng.sample(others, self.degree)
+            return rng.sample(able, self.degree)
         begin = hosts.index(named(topology, self.first))
         senders = hosts[begin : begin + self.degree]
-        if len(senders) < self.degree or not set(senders) <= set(others):
+        if len(senders) < self.degree or not set(senders) <= set(able):
             raise PatternError(
                 f"the {self.degree} hosts from {self.first} on cannot all send to {target.name}"
             )

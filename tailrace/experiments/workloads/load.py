@@ -39,15 +39,15 @@ def host_load(topology: Topology, hosts: Sequence[Host], apart: str, load: float
     inside = Counter(groups)
     neighbours = Counter(host.switch for host in hosts)
     # hosts of one group are of one switch, or all hosts of their switch are in it
-    crossing_bps = 0.0
+    demand_bps = 0.0
     for host, group in zip(hosts, groups, strict=True):
         partners = len(hosts) - inside[group]
         near = max(0, neighbours[host.switch] - inside[group])
-        crossing_bps += host.rate_bps * (partners - near) / partners if partners else 0.0
+        demand_bps += host.rate_bps * (partners - near) / partners if partners else 0.0
     fabric_bps = sum(uplink_bps(topology, leaf) for leaf in topology.leaves)
-    if not crossing_bps or not fabric_bps:
+    if not demand_bps or not fabric_bps:
         raise PatternError("load of the fabric: no flow crosses it")
-    share = load * fabric_bps / crossing_bps
+    share = load * fabric_bps / demand_bps
     if share > 1:
         raise PatternError(f"load of the fabric: the links of hosts carry at most {load / share:.3g} of it")
     return share

@@ -71,7 +71,7 @@ class Paused:
         n = self.pairs_total
         sizes = self.sizes.distribution
         receiver = far[n]
-        if topology.restricted and receiver.name not in {one.host for one in topology.restricted}:
+        if topology.restricted and receiver.name not in {each.host for each in topology.restricted}:
             raise PatternError(f"the congested receiver is {receiver.name}; restricted= names another host")
         share = self.load * uplink_bps(topology, near[0].switch) / sum(host.rate_bps for host in near[:n])
         if share > 1:
@@ -80,14 +80,14 @@ class Paused:
         check_flows(self.bursts * self.servers * self.burst_flows + random_flows)
         yield Transfer(near[n], receiver, self.long_bytes, self.long_at_ns, flow_class=BACKGROUND)
         yield from self._bursts(far[n + 1 : n + 1 + self.servers], receiver)
-        found = [
+        flows = [
             (start_ns, number)
             for number, host in enumerate(near[:n])
             for start_ns in starts_ns(host, sizes.mean_bytes, share, self.duration_ns, rng)
         ]
-        if not found:
+        if not flows:
             raise PatternError("no flow begins in so short a duration; expected a longer one, or more load")
-        for start_ns, number in sorted(found):
+        for start_ns, number in sorted(flows):
             yield Transfer(near[number], far[number], sizes.draw(rng), start_ns, flow_class=MONITORED)
 
     def _bursts(self, servers: tuple[Host, ...], receiver: Host) -> Iterator[Transfer]:

@@ -40,16 +40,16 @@ def exponential(rng: random.Random) -> float:
     that no machine's logarithm decides what a seed gives: a run of falling numbers that begins with x is of
     odd length with probability e^-x; runs of even length count towards the whole part.
     """
-    whole = 0
+    integer = 0
     while True:
         first = last = rng.random()
         odd = True
-        while (following := rng.random()) < last:
-            last = following
+        while (drawn := rng.random()) < last:
+            last = drawn
             odd = not odd
         if odd:
-            return whole + first
-        whole += 1
+            return integer + first
+        integer += 1
 
 
 def expected_flows(hosts: Iterable[Host], mean_bytes: float, share: float, duration_ns: int) -> float:
@@ -133,8 +133,8 @@ class Poisson:
         return self.bursts.beside(self._arrivals(topology, rng), self.duration_ns, topology, rng)
 
     def _arrivals(self, topology: Topology, rng: random.Random) -> Iterator[Transfer]:
-        own = self.bursts.own_hosts(topology)
-        hosts = [host for host in chosen(topology, 0, rng) if host.name not in own]
+        burst_hosts = self.bursts.own_hosts(topology)
+        hosts = [host for host in chosen(topology, 0, rng) if host.name not in burst_hosts]
         apart, sizes = self.peers.apart, self.sizes.distribution
         partners = pairs.Partners(hosts, pairs.groups_of(topology, hosts, apart))
         share = self.load

@@ -15,7 +15,7 @@ MORE_PORTS = range(0x400, SOURCE_PORTS.start)
 _PREFERRED = tuple(SOURCE_PORTS)
 """The same numbers; flows that have a port in common share the object, too."""
 
-_TRIES = 64
+_MOST_DRAWS = 64
 """Draws before the ports that are left are listed: that many fail in a row only when few are left."""
 
 
@@ -43,7 +43,7 @@ class SourcePorts:
         left = self._left.get(pair)
         if left is None:
             port = self._rng.choice(_PREFERRED)
-            for _ in range(_TRIES):
+            for _ in range(_MOST_DRAWS):
                 if self._take(pair, port):
                     return port
                 port = self._rng.choice(_PREFERRED)

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from tailrace.experiments.workloads.classes import PLAIN
+from tailrace.experiments.workloads.classes import NO_CLASS
 from tailrace.spec import SpecError
 from tailrace.topology import Host, Topology
 
@@ -34,7 +34,7 @@ class Transfer(NamedTuple):
     start_ns: int = 0
     after: tuple[int, ...] = ()
     sport: int | None = None
-    flow_class: str = PLAIN
+    flow_class: str = NO_CLASS
     steering: str = ""
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tailrace.experiments.plan.size_estimate import counted
-from tailrace.experiments.workloads.classes import PLAIN
+from tailrace.experiments.workloads.classes import NO_CLASS
 from tailrace.experiments.workloads.csv_file import Rows, read_rows
 from tailrace.experiments.workloads.ports import SourcePorts
 from tailrace.experiments.workloads.registry import WORKLOADS, Seed
@@ -85,7 +85,7 @@ class Workload:
             sender, receiver, size_bytes, start_ns, after, sport, flow_class, steering = self._checked(
                 transfer
             )
-            if flow_class != PLAIN:
+            if flow_class != NO_CLASS:
                 classes[number] = flow_class
             if sport is None:
                 sport = ports.draw(sender, receiver)
@@ -118,8 +118,8 @@ class Workload:
         """
         ends = (getattr(item, "sender", None), getattr(item, "receiver", None))
         if all(isinstance(end, Host) for end in ends) and isinstance(item, Transfer):
-            found: Transfer = given_by(self.pattern, item, Transfer, "transfers")
-            return found
+            checked: Transfer = given_by(self.pattern, item, Transfer, "transfers")
+            return checked
         raise PatternError(f"expected Transfers between hosts, found {one_line(repr(item), 80)}")
 
 

@@ -68,11 +68,11 @@ def judge(
     Raises:
         SpecError: an expression that cannot be evaluated.
     """
-    found = []
+    verdicts = []
     for claim in claims:
         about = [""] if names_cases(claim.value) else claim.cases or list(cases)
-        found += [_verdict(claim, values, case, scale, of_seeds) for case in about]
-    return tuple(found)
+        verdicts += [_verdict(claim, values, case, scale, of_seeds) for case in about]
+    return tuple(verdicts)
 
 
 def _verdict(claim: Claim, values: Values, case: str, scale: str, of_seeds: OfSeeds | None) -> Verdict:
@@ -80,21 +80,21 @@ def _verdict(claim: Claim, values: Values, case: str, scale: str, of_seeds: OfSe
         ours = evaluate(claim.value, values, case)
     except NotMeasuredError as error:
         return _made(claim, case, None, "-", NOT_MEASURED, str(error))
-    found = Estimate(ours) if of_seeds is None else of_seeds.estimate(claim.value, case)
-    return graded(claim, case, Estimate(ours, found.low, found.high), scale)
+    interval = Estimate(ours) if of_seeds is None else of_seeds.estimate(claim.value, case)
+    return graded(claim, case, Estimate(ours, interval.low, interval.high), scale)
 
 
-def graded(claim: Claim, case: str, found: Estimate, scale: str) -> Verdict:
-    """The verdict on what a claim's expression came to in a case, of any claim."""
+def graded(claim: Claim, case: str, ours: Estimate, scale: str) -> Verdict:
+    """The verdict on the value of a claim's expression in a case."""
     unit = UNITS[claim.unit]
-    ends = None if found.ends is None else (found.ends[0] * unit.factor, found.ends[1] * unit.factor)
+    ends = None if ours.ends is None else (ours.ends[0] * unit.factor, ours.ends[1] * unit.factor)
     even = 1.0 if claim.unit == _RATIO else 0.0
-    verdict = grade(claim.kind, claim.expectation, found.value * unit.factor, ends, even)
-    shown = unit.text(found.value)
+    verdict = grade(claim.kind, claim.expectation, ours.value * unit.factor, ends, even)
+    shown = unit.text(ours.value)
     if ends is not None and ends[0] < ends[1]:
         shown = f"{shown} ({unit.shown(ends[0])}..{unit.shown(ends[1])})"
     why = "" if verdict in GOOD else claim.explanation(scale) or ("" if verdict in FAIR else UNEXPLAINED)
-    return _made(claim, case, found.value, shown, verdict, why)
+    return _made(claim, case, ours.value, shown, verdict, why)
 
 
 def _made(claim: Claim, case: str, ours: float | None, shown: str, verdict: str, why: str) -> Verdict:
@@ -119,32 +119,31 @@ Tally = dict[str, Counter[str]]
 
 
 def tally(documents: Iterable[Sequence[Verdict]]) -> Tally:
-    """What came of the claims of each figure; a number of the paper counts once in each."""
-    found: Tally = {kind: Counter() for kind in KINDS}
+    """The verdicts on the claims of each figure; a number of the paper counts once in each."""
+    counts: Tally = {kind: Counter() for kind in KINDS}
     for verdicts in documents:
         numbers: dict[tuple[str, ...], list[str]] = {}
-        for one in verdicts:
-            if not one.counts and one.kind in (NUMBER, RANKING):
+        for verdict in verdicts:
+            if not verdict.counts and verdict.kind in (NUMBER, RANKING):
                 continue
-            if one.kind == NUMBER:
-                numbers.setdefault((one.number,) if one.number else (one.text, one.paper), []).append(
-                    one.verdict
-                )
+            if verdict.kind == NUMBER:
+                key = (verdict.number,) if verdict.number else (verdict.text, verdict.paper)
+                numbers.setdefault(key, []).append(verdict.verdict)
             else:
-                found[one.kind][one.verdict] += 1
+                counts[verdict.kind][verdict.verdict] += 1
         for each in numbers.values():
-            found[NUMBER][worst(NUMBER, each)] += 1
-    return found
+            counts[NUMBER][worst(NUMBER, each)] += 1
+    return counts
 
 
-def headline(found: Tally) -> str:
+def headline(counts: Tally) -> str:
     """Numbers and rankings in one line; empty where there are none."""
-    return "; ".join(filter(None, (_told(kind, found[kind]) for kind in (NUMBER, RANKING))))
+    return "; ".join(filter(None, (_kind_text(kind, counts[kind]) for kind in (NUMBER, RANKING))))
 
 
-def others(found: Tally) -> str:
+def other_kinds(counts: Tally) -> str:
     """The other kinds in one line; empty where there are none."""
-    return "; ".join(filter(None, (_told(kind, found[kind]) for kind in KINDS[2:])))
+    return "; ".join(filter(None, (_kind_text(kind, counts[kind]) for kind in KINDS[2:])))
 
 
 _NAMES = {"ours": ("of ours", "of ours"), "arithmetic": ("of arithmetic", "of arithmetic")}
@@ -152,7 +151,7 @@ _VERBS = {HOLDS: ("holds", "hold"), DIFFERS: ("differs", "differ"), TIE: ("tie",
 """One of them, and several."""
 
 
-def _told(kind: str, seen: Counter[str]) -> str:
+def _kind_text(kind: str, seen: Counter[str]) -> str:
     """`12 numbers: 3 within 15 %, 9 beyond`."""
     count = sum(seen.values())
     if not count:

@@ -100,16 +100,16 @@ def evaluate(text: str, values: Values, case: str) -> Any:
     """
     tree = _checked(text)
     try:
-        found = _Evaluation(values, case).of(tree)
+        value = _Evaluation(values, case).of(tree)
     except ZeroDivisionError:
         raise NotMeasuredError(f"{text}: division by zero") from None
     except _DEEP:
         raise _too_deep(text) from None
-    if isinstance(found, list):
+    if isinstance(value, list):
         raise SpecError(f"{text!r} is a list; expected min, max or mean of it")
-    if type(found) is float and not math.isfinite(found):
+    if type(value) is float and not math.isfinite(value):
         raise NotMeasuredError(f"{text}: no finite number")
-    return found
+    return value
 
 
 def _checked(text: str) -> ast.expr:
@@ -192,14 +192,14 @@ class _Evaluation:
         if metric.endswith(BY_SIZE):
             return self._by_size(metric, where, label)
         keys = [key for key in self._values if fnmatchcase(key[0], where) and fnmatchcase(key[1], label)]
-        found = [self._values[key][metric] for key in keys if metric in self._values[key]]
-        if not found or len(found) < len(keys):
+        values = [self._values[key][metric] for key in keys if metric in self._values[key]]
+        if not values or len(values) < len(keys):
             raise NotMeasuredError(f"{metric}['{where}', '{label}'] was not measured")
-        return found if "*" in where + label else found[0]
+        return values if "*" in where + label else values[0]
 
     def _by_size(self, metric: str, case: str, label: str) -> list[Any]:
-        found = self._values.get((case, label), {})
-        values = [found[name] for name in found if name.startswith(f"{metric}_")]
+        metrics = self._values.get((case, label), {})
+        values = [metrics[name] for name in metrics if name.startswith(f"{metric}_")]
         if not values:
             raise NotMeasuredError(f"{metric}['{case}', '{label}'] was not measured")
         return values

@@ -85,4 +85,4 @@ def _ranking(expected: Expectation, ends: tuple[float, float] | None) -> str:
 def worst(kind: str, verdicts: Iterable[str]) -> str:
     """The worst of some verdicts on one kind; not measured only where none was."""
     grades = GRADES[kind]
-    return max((one for one in verdicts if one in grades), key=grades.index, default=NOT_MEASURED)
+    return max((verdict for verdict in verdicts if verdict in grades), key=grades.index, default=NOT_MEASURED)

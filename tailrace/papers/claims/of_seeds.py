@@ -28,11 +28,11 @@ class OfSeeds:
         """What an expression means for a case, with its interval over seeds."""
 
         def statistic(seeds: Any) -> Any:
-            chosen = {key: _Chosen(found, seeds) for key, found in self.measures.items()}
+            chosen = {key: _Chosen(estimated, seeds) for key, estimated in self.measures.items()}
             return evaluate(text, chosen, case)
 
-        found = estimate(statistic, self.seeds)
-        return found if subtracts(text) or found.value < 0 else found.not_negative()
+        estimated = estimate(statistic, self.seeds)
+        return estimated if subtracts(text) or estimated.value < 0 else estimated.not_negative()
 
 
 class _Chosen(Mapping[str, Any]):

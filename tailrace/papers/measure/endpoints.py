@@ -33,14 +33,14 @@ def endpoint_values(file: PaperFile) -> tuple[Found, tuple[Curve, ...]]:
     values: Found = {}
     curves: list[Curve] = []
     for panel in file.panel:
-        hosts, found = [], []
-        for words in panel.topologies:
-            network = topology_of(words)
+        hosts, counts = [], []
+        for spec in panel.topologies:
+            network = topology_of(spec)
             hosts.append(float(len(network.hosts)))
-            found.append({MEMORY: float(endpoint_bytes(network)), PATHS: float(max_list_length(network))})
-            values[panel.name, words] = found[-1]
+            counts.append({MEMORY: float(endpoint_bytes(network)), PATHS: float(max_list_length(network))})
+            values[panel.name, spec] = counts[-1]
         curves += [
-            Curve(metric, panel.title or panel.name, tuple(hosts), tuple(each[metric] for each in found))
+            Curve(metric, panel.title or panel.name, tuple(hosts), tuple(each[metric] for each in counts))
             for metric in (MEMORY, PATHS)
         ]
     return values, tuple(sorted(curves, key=lambda curve: curve.panel))
@@ -58,17 +58,17 @@ def path_values(file: PaperFile) -> Found:
 
 def _types(panel: Panel) -> dict[str, float]:
     """The latency in ns of each type, in the order of categories and latencies."""
-    found: dict[str, int] = {}
-    for words in panel.topologies:
-        network = topology_of(words)
+    longest_ps: dict[str, int] = {}
+    for spec in panel.topologies:
+        network = topology_of(spec)
         paths = BoundedPaths(network)
         for source in _sources(network):
             for target in network.leaves:
                 for path in paths.between(source, target):
                     label = f"{path.category} {path.local}+{path.global_}"
                     # a type whose paths differ would show its longest
-                    found[label] = max(path.latency_ps, found.get(label, 0))
-    ordered = sorted(found.items(), key=lambda item: (item[0].partition(" ")[0], item[1]))
+                    longest_ps[label] = max(path.latency_ps, longest_ps.get(label, 0))
+    ordered = sorted(longest_ps.items(), key=lambda item: (item[0].partition(" ")[0], item[1]))
     return {label: latency_ps / _PS_NS for label, latency_ps in ordered}
 
 

@@ -43,7 +43,7 @@ def gap_curves(cells: Sequence[Cell], runs: Sequence[Sequence[Result]]) -> tuple
 
 def _ranges(gaps: Gaps) -> dict[int, int]:
     """Gaps by range, ascending, with the empty ones in between; range n begins at 2 ** (n / PARTS) ns."""
-    found: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for low_ns, count in gaps.bins:
-        found[math.floor(PARTS * math.log2(max(low_ns, 1)))] += count
-    return {number: found[number] for number in range(min(found), max(found) + 1)}
+        counts[math.floor(PARTS * math.log2(max(low_ns, 1)))] += count
+    return {number: counts[number] for number in range(min(counts), max(counts) + 1)}

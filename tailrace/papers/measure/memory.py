@@ -95,8 +95,8 @@ def _tailrace_state_bytes() -> tuple[int, int]:
     Beside the entries these are the history of flows, what keeps untracked flows in order, and what keeps the
     order of flows that left a dead path.
     """
-    others = load("ecmp").register_bits()
-    registers = {name: of for name, of in load("flowcut").register_bits().items() if name not in others}
+    of_ecmp = load("ecmp").register_bits()
+    registers = {name: of for name, of in load("flowcut").register_bits().items() if name not in of_ecmp}
     entries, _ = registers["flow_key"]
     bits = sum(width for cells, width in registers.values() if cells == entries)
     return -(-bits // 8), sum(-(-cells * width // 8) for cells, width in registers.values())
@@ -158,7 +158,7 @@ def memory_values(file: PaperFile) -> dict[tuple[str, str], dict[str, float]]:
 
 def occupancy_values() -> dict[tuple[str, str], dict[str, float]]:
     """Table III, and what our own format needs."""
-    found = {}
+    occupancy = {}
     ours = {"tailrace ingress": tailrace_cost(1), "tailrace full": tailrace_cost(FAT_TREE_SWITCHES)}
     for label, cost in {**COSTS, **ours}.items():
         values = {
@@ -169,5 +169,5 @@ def occupancy_values() -> dict[tuple[str, str], dict[str, float]]:
             values["flow_bytes"] = float(cost.flow_bytes)
         if cost.state_bytes is not None:
             values["memory"] = float(cost.state_bytes)
-        found["", label] = values
-    return found
+        occupancy["", label] = values
+    return occupancy

@@ -77,7 +77,7 @@ def slowdowns(results: Sequence[Result], ends: Sequence[int], percent: int) -> t
     rows = [measured_rows(result.rows) for result in results]
     if any(row.slowdown is None for own in rows for row in own):
         return ()
-    found: list[PooledPercentile] = []
+    percentiles: list[PooledPercentile] = []
     below = 0
     for end in ends:
         factors = tuple(
@@ -86,14 +86,14 @@ def slowdowns(results: Sequence[Result], ends: Sequence[int], percent: int) -> t
         )
         if not any(factors):
             return ()
-        found.append(PooledPercentile.of(factors, percent))
+        percentiles.append(PooledPercentile.of(factors, percent))
         below = end
-    return tuple(found)
+    return tuple(percentiles)
 
 
 def _fewest(runs: Iterable[Sequence[Result]], ends: Sequence[int]) -> int:
     """The flows of the range and scheme that have the fewest."""
-    return min((sum(map(len, one.flows)) for own in runs for one in slowdowns(own, ends, 50)), default=0)
+    return min((sum(map(len, each.flows)) for cell in runs for each in slowdowns(cell, ends, 50)), default=0)
 
 
 def by_size(
@@ -113,10 +113,10 @@ def by_size(
         for percent in PERCENTS if results else ():
             shown = 50 if percent == 50 else tail_percent(_fewest(of_case, ends))
             factors = slowdowns(results, ends, shown)
-            measures |= {f"{NAMES[percent]}_{number}": one for number, one in enumerate(factors, start=1)}
+            measures |= {f"{NAMES[percent]}_{number}": each for number, each in enumerate(factors, start=1)}
             panel = ": ".join(filter(None, (cell.case, TITLES[shown])))
             if factors:
-                heights = tuple(one.value for one in factors)
+                heights = tuple(factor.value for factor in factors)
                 curves.append(Curve(panel, cell.label, tuple(map(float, ends)), heights))
         found.append(measures)
     return found, tuple(curves)

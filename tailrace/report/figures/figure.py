@@ -58,16 +58,16 @@ def _panels(results: Sequence[Result], cases: Sequence[str], labels: Sequence[st
     groups = comparison_groups(results)
     with plot.style():
         observed = {name for group in groups for name in group.measured}
-        own = [name for name in plugin_metrics() if name in observed][:MOST_METRICS]
+        of_plugins = [name for name in plugin_metrics() if name in observed][:MOST_METRICS]
         lossless = "pauses" in observed
-        count = len(cases) + 1 + lossless + len(own)
+        count = len(cases) + 1 + lossless + len(of_plugins)
         figure, axes = plot.panels(count, height=3.6, columns=count)
         for axis, case in zip(axes, cases, strict=False):
             completion(axis, case, [group for group in groups if group.case == case], labels)
         bars(axes[len(cases)], "out_of_order_share", groups, cases, labels, highest=1.0)
         if lossless:
             _pauses(axes[len(cases) + 1], groups, cases, labels)
-        for axis, name in zip(axes[count - len(own) :], own, strict=False):
+        for axis, name in zip(axes[count - len(of_plugins) :], of_plugins, strict=False):
             bars(axis, name, groups, cases, labels)
         plot.legend(figure, axes[0])
     return figure

@@ -91,8 +91,8 @@ def style(changes: Mapping[Any, Any] = MappingProxyType({})) -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            own = {key: value for key, value in mpl.rcParamsDefault.items() if key not in _OF_PROCESS}
-            with mpl.rc_context({**own, **_STYLE, **changes}):
+            defaults = {key: value for key, value in mpl.rcParamsDefault.items() if key not in _OF_PROCESS}
+            with mpl.rc_context({**defaults, **_STYLE, **changes}):
                 yield
     finally:
         if epoch is not None:

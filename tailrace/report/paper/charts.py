@@ -84,8 +84,8 @@ def _bars(document: Document) -> Figure:
     drawn = document.drawn or document.metrics
     figure, axes = plot.panels(len(drawn), width=width, columns=2 if width < _WIDE else 1)
     for axis, name in zip(axes, drawn, strict=True):
-        one = metric(name)
-        unit = UNITS[one.unit]
+        entry = metric(name)
+        unit = UNITS[entry.unit]
         share = 0.84 / len(labels)
         for cell in document.cells:
             if name not in cell.metrics:
@@ -106,7 +106,7 @@ def _bars(document: Document) -> Figure:
                 fontsize=7,
                 rotation=90 if len(cases) * len(labels) > 10 else 0,
             )
-        axis.set_title(one.title)
+        axis.set_title(entry.title)
         axis.set_ylabel(metric(name).titled)
         # a word a line, so that the names of neighbours keep apart
         names = [case.replace(" ", "\n") for case in cases] if len(cases) > 1 else [""]
@@ -212,8 +212,8 @@ def _endpoints(document: Document) -> Figure:
     names = list(dict.fromkeys(curve.panel for curve in document.curves))
     figure, axes = plot.panels(len(names), width=4.6, height=3.2, columns=2)
     for axis, name in zip(axes, names, strict=True):
-        one = metric(name)
-        unit = UNITS[one.unit]
+        entry = metric(name)
+        unit = UNITS[entry.unit]
         for number, curve in enumerate(curve for curve in document.curves if curve.panel == name):
             _line(axis, curve, number, 1.0, unit.factor)
         axis.set_xlabel("endpoints")

@@ -66,7 +66,7 @@ def _style(number: int) -> dict[str, Any]:
 def _panels(document: Document) -> dict[str, list[tuple[int, Curve]]]:
     """The curves of each panel, each with the number of its scheme."""
     labels = list(dict.fromkeys(cell.label for cell in document.cells))
-    found: dict[str, list[tuple[int, Curve]]] = {}
+    curves: dict[str, list[tuple[int, Curve]]] = {}
     for curve in document.curves:
-        found.setdefault(curve.panel, []).append((labels.index(curve.label), curve))
-    return found
+        curves.setdefault(curve.panel, []).append((labels.index(curve.label), curve))
+    return curves

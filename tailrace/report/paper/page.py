@@ -18,7 +18,7 @@ import jinja2
 import msgspec
 
 from tailrace.experiments.plan.seeds import seeds_text
-from tailrace.papers.claims.claims import headline, others, tally
+from tailrace.papers.claims.claims import headline, other_kinds, tally
 from tailrace.papers.claims.kinds import GOOD
 from tailrace.papers.document import Cell, Cost, Document, as_lines
 from tailrace.papers.model import paper_of, read_paper, select
@@ -132,12 +132,12 @@ def page_text(documents: Sequence[Document], folder: Path) -> str:
             found=tally(document.claims for document in documents),
             tally=lambda document: tally([document.claims]),
             headline=headline,
-            others=others,
+            other_kinds=other_kinds,
             good=GOOD,
             seeds=seeds_text,
             picture=lambda document: _picture(document, folder),
             settings=_settings,
-            words=lambda setting: ", ".join(f"`{key} = {value}`" for key, value in setting.items()),
+            setting_text=lambda setting: ", ".join(f"`{key} = {value}`" for key, value in setting.items()),
             header=_header,
             rows=_rows,
             notes=_notes,
@@ -157,8 +157,8 @@ def ratio_of(documents: Sequence[Document], figure: str, case: str, label: str) 
     Args:
         figure: its name, or what the paper calls it, if all documents are of one.
     """
-    found = _cell(documents, figure, case, label)
-    return ratio_text(found, next(iter(found.ratios)))
+    cell = _cell(documents, figure, case, label)
+    return ratio_text(cell, next(iter(cell.ratios)))
 
 
 def metric_of(documents: Sequence[Document], figure: str, case: str, label: str, name: str) -> str:
@@ -179,10 +179,10 @@ def _cell(documents: Sequence[Document], figure: str, case: str, label: str) -> 
 
 def cost_text(costs: Sequence[Cost]) -> str:
     """What runs took together; those of several figures count in each."""
-    hours = sum(one.cpu_s for one in costs) / _HOUR_S
-    memory = UNITS["MiB"].text(max(one.memory_bytes for one in costs))
-    machines = ", ".join(dict.fromkeys(name for one in costs for name in one.machines))
-    runs = sum(one.runs for one in costs)
+    hours = sum(cost.cpu_s for cost in costs) / _HOUR_S
+    memory = UNITS["MiB"].text(max(cost.memory_bytes for cost in costs))
+    machines = ", ".join(dict.fromkeys(name for cost in costs for name in cost.machines))
+    runs = sum(cost.runs for cost in costs)
     return f"{runs} runs, {hours:.2g} core-hours, {memory} at most a process ({machines})"
 
 

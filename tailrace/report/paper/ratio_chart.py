@@ -15,7 +15,7 @@ from tailrace.report.paper.table import ratio_names, ratio_title
 from tailrace.results.metrics import metric
 
 _MARKERS = "osD^vP"
-_ROW_INCHES, _CASE_INCHES, _AROUND_INCHES = 0.12, 0.09, 1.0
+_ROW_INCHES, _CASE_INCHES, _MARGIN_INCHES = 0.12, 0.09, 1.0
 _TICKS = (
     (1.5, (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.4, 1.5)),
     (4.0, (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1, 1.2, 1.5, 2, 2.5, 3, 4)),
@@ -34,7 +34,7 @@ def ratios_chart(document: Document) -> Figure:
     )
     cases = list(document.cases) or [""]
     names = ratio_names(document)
-    height = _AROUND_INCHES + len(labels) * (_ROW_INCHES + _CASE_INCHES * len(cases))
+    height = _MARGIN_INCHES + len(labels) * (_ROW_INCHES + _CASE_INCHES * len(cases))
     figure, axes = plot.panels(len(names), width=4.2, height=height, columns=3)
     for axis, name in zip(axes, names, strict=True):
         _panel(axis, document, name, labels, cases)

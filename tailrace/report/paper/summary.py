@@ -9,7 +9,7 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from tailrace.papers.claims.claims import headline, others, tally
+from tailrace.papers.claims.claims import headline, other_kinds, tally
 from tailrace.papers.claims.kinds import BEYOND, NUMBER, RANKING, REVERSED
 from tailrace.papers.document import Cost, Document, read_document
 from tailrace.papers.model import names, paper_of
@@ -61,7 +61,7 @@ class Page:
     stem: str
     paper: str
     headline: str
-    others: str
+    other_kinds: str
     costs: list[Cost]
 
 
@@ -103,16 +103,16 @@ def documents_in(folder: Path, scale: str) -> list[Document]:
         FileError: numbers of a figure cannot be read.
     """
     paths = [folder / paper_of(name) / (name + NUMBERS) for name in names()]
-    found = [read_document(path) for path in paths if path.exists()]
-    return [document for document in found if document.scale == scale]
+    documents = [read_document(path) for path in paths if path.exists()]
+    return [document for document in documents if document.scale == scale]
 
 
 def summary_text(documents: Sequence[Document]) -> str:
     """README.md, for which `shown_by` of each figure is enough; those of a paper together."""
     pages = []
     for stem, those in _by_paper(documents):
-        found = tally(document.claims for document in those)
-        pages.append(Page(stem, those[0].paper, headline(found), others(found), _costs(those)))
+        counts = tally(document.claims for document in those)
+        pages.append(Page(stem, those[0].paper, headline(counts), other_kinds(counts), _costs(those)))
     at_paper_scale = documents[0].scale == "paper"
     shown = {document.name for document in documents}
     values = {
@@ -141,10 +141,10 @@ def _costs(documents: Iterable[Document]) -> list[Cost]:
 
 def _causes(documents: Iterable[Document]) -> Iterator[Cause]:
     """Why numbers are beyond and rankings reversed, in the order of the figures, a cause once a paper."""
-    found: dict[tuple[str, str], list[str]] = {}
+    groups: dict[tuple[str, str], list[str]] = {}
     for document in documents:
         for claim in document.claims:
             if claim.counts and (claim.kind, claim.verdict) in ((NUMBER, BEYOND), (RANKING, REVERSED)):
-                found.setdefault((document.paper, claim.why), []).append(document.figure)
-    for (paper, why), figures in found.items():
+                groups.setdefault((document.paper, claim.why), []).append(document.figure)
+    for (paper, why), figures in groups.items():
         yield Cause(paper, why, list(dict.fromkeys(figures)), len(figures))

@@ -40,7 +40,7 @@ def measured_table(document: Document) -> Listing:
         Column(
             name,
             title=metric(name).titled,
-            show=UNITS[metric(name).unit].plain,
+            show=UNITS[metric(name).unit].without_name,
             rank=rank,
             ends=(f"{name}{_LOW}", f"{name}{_HIGH}"),
         )
@@ -67,8 +67,8 @@ def measured_table(document: Document) -> Listing:
         for name in over:
             places = (f"{name}{_OVER}{end}" for end in ("", _LOW, _HIGH))
             ends |= dict(zip(places, cell.ratios.get(name, ()), strict=False))
-        told = label + (" *" if cell.note else "")
-        rows.append({"case": cell.case, "scheme": told, **cell.metrics, **ends})
+        shown = label + (" *" if cell.note else "")
+        rows.append({"case": cell.case, "scheme": shown, **cell.metrics, **ends})
     notes = dict.fromkeys(cell.note for cell in document.cells if cell.note)
     return Listing(
         document.name,
@@ -110,8 +110,8 @@ def cell_text(cell: Cell, name: str) -> str:
     if name not in cell.metrics:
         return ABSENT
     unit = UNITS[metric(name).unit]
-    text = unit.plain(cell.metrics[name])
-    low, high = map(unit.plain, cell.intervals.get(name, (cell.metrics[name],) * 2))
+    text = unit.without_name(cell.metrics[name])
+    low, high = map(unit.without_name, cell.intervals.get(name, (cell.metrics[name],) * 2))
     return text if low == high == text else f"{text} ({low}..{high})"
 
 

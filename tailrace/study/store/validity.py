@@ -69,9 +69,9 @@ class Validity:
             return ""
         total = len(self.current) + len(self.reused)
         return (
-            f"{len(self.reused)} of {total} runs were made by earlier code, and stand because {self.sample} of "
-            "their kind, chosen by a hash, were run again by the present code and left the same traces and "
-            "numbers."
+            f"{len(self.reused)} of {total} runs were made by earlier code, and stand because {self.sample} "
+            "of their kind, chosen by a hash, were run again by the present code and left the same traces "
+            "and numbers."
         )
 
 
