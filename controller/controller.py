@@ -352,7 +352,7 @@ class Controller:
             self._links_changed()
 
     def links_discovered(self) -> None:
-        """Ends the wait for link discovery, before which entries of running switches are not changed."""
+        """Stops the wait for link discovery, before which entries of running switches are not changed."""
         self._links_discovered.set()
 
     async def _wait_links_discovered(self, session: Session) -> None:

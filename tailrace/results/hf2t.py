@@ -13,11 +13,11 @@ from tailrace.results.statistics import percentile
 _SUMS = ("stretched", "stretched_ns", "natural")
 
 
-def summary(rows: Sequence[FlowRow], found: Sequence[Learned]) -> dict[str, int]:
+def summary(rows: Sequence[FlowRow], nics: Sequence[Learned]) -> dict[str, int]:
     """Sums over the flows and NICs, and least, median and greatest T of the NICs that know it."""
-    said = {name: sum(getattr(row, name) for row in rows) for name in _SUMS}
-    said["trainings"] = sum(one.trainings for one in found)
-    known = sorted(one.t_ns for one in found if one.t_ns != UNKNOWN)
+    values = {name: sum(getattr(row, name) for row in rows) for name in _SUMS}
+    values["trainings"] = sum(nic.trainings for nic in nics)
+    known = sorted(nic.t_ns for nic in nics if nic.t_ns != UNKNOWN)
     if known:
-        said |= {"t_ns_least": known[0], "t_ns_median": percentile(known, 50), "t_ns_most": known[-1]}
-    return said
+        values |= {"t_ns_least": known[0], "t_ns_median": percentile(known, 50), "t_ns_most": known[-1]}
+    return values

@@ -79,9 +79,9 @@ class Metric:
         return f"{self.title} ({unit})" if unit else self.title
 
 
-_FCT, _SLOWDOWN, _DEGREE = "Dukkipati and McKeown 2006", "pFabric §5", "Flowcut §IV-C"
-_PFC, _RLB, _HF2T, _GAPS, _SPRITZ = "IEEE 802.1Qbb", "RLB §III", "HF2T §4", "HF2T Table 1", "Spritz §IV"
-_CONGA, _FAIR = "CONGA §5.2.3", "Bertsekas and Gallager 1992, §6.5.2"
+_FCT, _SLOWDOWN, _DEGREE = "Dukkipati and McKeown 2006", "pFabric", "Flowcut §IV-C"
+_PFC, _RLB, _HF2T, _GAPS, _SPRITZ = "IEEE 802.1Qbb", "RLB §III-B", "HF2T §4", "HF2T Table 1", "Spritz §IV"
+_CONGA, _FAIR = "CONGA", "Bertsekas and Gallager 1992"
 
 
 def _run(
@@ -218,16 +218,14 @@ _BUILT_IN: tuple[Metric, ...] = (
         _RLB,
         "less",
     ),
-    _run(
-        "cnps", "CNPs", "", "CNPs that senders received.", summary("dcqcn.cnps_received"), "DCQCN §3", "less"
-    ),
+    _run("cnps", "CNPs", "", "CNPs that senders received.", summary("dcqcn.cnps_received"), "DCQCN", "less"),
     _run(
         "flowlets",
         "flowlets",
         "",
         "Flowlets at switches with hosts.",
         summary(f"flowlets.{FLOWLETS_AT_LEAVES}"),
-        "HF2T §4.2",
+        "HF2T Table 2",
     ),
     _run("stretched", "gaps stretched", "", "Gaps that NICs stretched.", summary("hf2t.stretched"), _HF2T),
     _run("natural", "natural gaps", "", "Gaps beyond the threshold as sent.", summary("hf2t.natural"), _HF2T),
@@ -276,7 +274,7 @@ _BUILT_IN: tuple[Metric, ...] = (
         "",
         "Failures that switches detected.",
         summary("rlb.failures_found"),
-        _RLB,
+        "RLB §IV-B2",
     ),
     _flows(
         "overtaken",
@@ -284,7 +282,7 @@ _BUILT_IN: tuple[Metric, ...] = (
         "",
         "First transmissions that arrived after a later one of their flow.",
         sum_of("overtaken"),
-        "RFC 4737 §3",
+        "RFC 4737",
         "less",
     ),
     _flows(
@@ -296,7 +294,7 @@ _BUILT_IN: tuple[Metric, ...] = (
         "Flowcut Table IV",
         "less",
     ),
-    _flows("drains", "drains", "", "Times that flows drained.", sum_of("drains"), "Flowcut Table IV", "less"),
+    _flows("drains", "drains", "", "Times that flows drained.", sum_of("drains"), "Flowcut §II-B", "less"),
     _flows(
         "path_changes",
         "path changes",
@@ -386,8 +384,8 @@ _BUILT_IN: tuple[Metric, ...] = (
         "",
         "more",
     ),
-    Metric("gap", "flowlet gap", "us", "Flowlet gap that a search over runs chose.", "LetFlow §2"),
-    Metric("memory", "memory", "KiB", "State of a switch or NIC.", "Flowcut §III-A, Spritz §V", "less"),
+    Metric("gap", "flowlet gap", "us", "Flowlet gap that a search over runs chose.", "LetFlow"),
+    Metric("memory", "memory", "KiB", "State of a switch or NIC.", "Flowcut §III-A, Spritz Fig. 3", "less"),
     Metric(
         "packet_bytes", "extra bytes per packet", "B", "Bytes added to a packet.", "Flowcut §III-A1", "less"
     ),
@@ -397,7 +395,7 @@ _BUILT_IN: tuple[Metric, ...] = (
         "overhead at 1 KiB",
         "%",
         "Bytes added to a packet, over 1024.",
-        "Flowcut Table III",
+        "Flowcut §III-A1",
         "less",
     ),
     Metric(

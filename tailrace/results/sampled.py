@@ -214,7 +214,7 @@ def flow_throughput(
 ) -> tuple[list[int], dict[int, list[float]]]:
     """Payload of watched flows that arrives at the last switch before their destination, in bit/s.
 
-    What is sent again counts again. A flow's last packet counts for what the flow's size leaves for it.
+    Retransmissions count, too. A flow's last packet counts for what the flow's size leaves for it.
 
     Returns:
         the ends of intervals, in ns: those of the samples, or some of one length where there are none; and

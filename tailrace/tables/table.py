@@ -145,10 +145,10 @@ def _fitted(laid: Sequence[_Laid], width: int) -> list[_Laid]:
     """The columns that fit, each as wide as it may be."""
     kept = list(laid)
     while kept and sum(column.least + _GAP for column in kept) - _GAP > width:
-        able = [one for one in kept if one.texts.column.rank > 0 and not _tells_apart(one, kept)]
+        able = [each for each in kept if each.texts.column.rank > 0 and not _distinguishes(each, kept)]
         if not able:
             break
-        kept.remove(max(reversed(able), key=lambda one: one.texts.column.rank))
+        kept.remove(max(reversed(able), key=lambda each: each.texts.column.rank))
     room = width + _GAP - _GAP * len(kept)
     widths = [column.least for column in kept]
     while sum(widths) > max(room, len(widths)):
@@ -163,7 +163,7 @@ def _fitted(laid: Sequence[_Laid], width: int) -> list[_Laid]:
     return [replace(one, width=got) for one, got in zip(kept, widths, strict=True)]
 
 
-def _tells_apart(one: _Laid, columns: Sequence[_Laid]) -> bool:
+def _distinguishes(one: _Laid, columns: Sequence[_Laid]) -> bool:
     """Whether some rows differ in this key column, and in no other one."""
     keys = [other.texts for other in columns if other.texts.column.key and other is not one]
     if not one.texts.column.key:

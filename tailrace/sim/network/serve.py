@@ -63,7 +63,7 @@ class FabricService:
         self, endpoints: list[SwitchEndpoint], executor: ThreadPoolExecutor, freed: Callable[[], None]
     ) -> None:
         self._services: dict[int, P4RuntimeService] = {}
-        self._arriving = PendingRequests()
+        self._pending = PendingRequests()
         for endpoint in endpoints:
             plane = _CpuPlane(endpoint.cpu)
             service = P4RuntimeService(endpoint.device, plane, executor)
@@ -110,7 +110,7 @@ class FabricService:
     ) -> None:
         """A session with the device that its first message names (P4Runtime §5)."""
         try:
-            first = await self._arriving.first(anext(request_iterator))
+            first = await self._pending.first(anext(request_iterator))
         except StopAsyncIteration:
             return
         if first.WhichOneof("update") != "arbitration":

@@ -189,7 +189,7 @@ class _SwitchWatcher:
         self.tracked |= {(switch, arrival): packet for arrival, packet in tracker.packets.items()}
 
     def finish(self) -> None:
-        """Ends the traces of packets that are in a switch when the run ends."""
+        """Stops the traces of packets that are in a switch when the run ends."""
         for switch in list(self._active):
             self._end(switch)
 
