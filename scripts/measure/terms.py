@@ -3,6 +3,8 @@
 """Counts the private words of terms.toml in the product, and class names that stand in two modules or more.
 
 .venv/bin/python -m scripts.measure.terms [WORD]     with a word: the places of it, a line each
+
+The places of remainder.toml, where a word is the field's term, are counted apart.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ import keyword
 import re
 import sys
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 
 import msgspec
@@ -27,6 +30,9 @@ C_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/|[A-Za-z_]\w*', re.
 
 
 Token = tuple[int, str, str]
+
+Place = tuple[str, int, str]
+"""The file, line and text of a word."""
 
 
 def tokens(path: str, text: str) -> Iterator[Token]:
@@ -70,23 +76,60 @@ def doubled_classes(texts: dict[str, str]) -> dict[str, list[str]]:
     return {name: paths for name, paths in sorted(modules.items()) if len(set(paths)) > 1}
 
 
+class Remainder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Places of a word that stay: `files` are globs, `pattern` is found in the identifier or matched text."""
+
+    word: str
+    files: list[str]
+    pattern: str
+    reason: str
+
+    def covers(self, place: Place) -> bool:
+        """Whether a place of the word is one of these."""
+        path, _, text = place
+        return any(fnmatch(path, glob) for glob in self.files) and re.search(self.pattern, text) is not None
+
+
+def remaining(word: str, places: Sequence[Place], remainder: Sequence[Remainder]) -> list[Place]:
+    """The places of a word that are in no entry of the remainder.
+
+    Raises:
+        ValueError: an entry of the word matches no place.
+    """
+    entries = [entry for entry in remainder if entry.word == word]
+    for entry in entries:
+        if not any(map(entry.covers, places)):
+            raise ValueError(f"remainder.toml: {word}: {entry.pattern!r} in {entry.files} matches nothing")
+    return [place for place in places if not any(entry.covers(place) for entry in entries)]
+
+
+def read_toml(name: str) -> dict[str, list[dict[str, str]]]:
+    """A table beside this file."""
+    tables: dict[str, list[dict[str, str]]] = msgspec.toml.decode((Path(__file__).parent / name).read_bytes())
+    return tables
+
+
 def main() -> None:
-    """Prints the count of each word, the sum, and the doubled class names."""
-    terms = msgspec.toml.decode((Path(__file__).parent / "terms.toml").read_bytes())["term"]
+    """Prints the count and remainder of each word, the sums, and the number of doubled class names."""
+    terms = read_toml("terms.toml")["term"]
+    remainder = msgspec.convert(read_toml("remainder.toml")["remainder"], list[Remainder])
+    if unknown := {entry.word for entry in remainder} - {term["word"] for term in terms}:
+        raise ValueError(f"remainder.toml: no such word: {', '.join(sorted(unknown))}")
     # the tables that hold the words are no use of them
     texts = {path: text_of(path) for path in product() if not path.startswith("scripts/measure/")}
     read = {path: list(tokens(path, text)) for path, text in texts.items()}
-    total = 0
+    total = kept = 0
     for term in terms:
-        places = [(path, *place) for path, text in texts.items() for place in matches(term, text, read[path])]
-        total += len(places)
+        every = [(path, *place) for path, text in texts.items() for place in matches(term, text, read[path])]
+        places = remaining(term["word"], every, remainder)
+        total, kept = total + len(places), kept + len(every) - len(places)
         if len(sys.argv) == 1:
-            print(f"{term['word']:50}{len(places):7,}")
+            print(f"{term['word']:50}{len(places):7,}{len(every) - len(places):7,}")
         elif sys.argv[1] == term["word"]:
             print("\n".join(f"{path}:{number}: {text}" for path, number, text in places))
     if len(sys.argv) == 1:
         doubled = doubled_classes(texts)
-        print(f"{'sum':50}{total:7,}")
+        print(f"{'sum, and the remainder':50}{total:7,}{kept:7,}")
         print(f"{'class names in two modules or more':50}{len(doubled):7,}")
 
 
