@@ -57,7 +57,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc;
     (void)argv;
-    atexit(tell);
+    atexit(notify);
     uint32_t values[VALUES + TC_HEADERS_ROOM];
     const char *path = getenv("FUZZ_LAYOUT");
     FILE *f = path ? fopen(path, "rb") : NULL;
