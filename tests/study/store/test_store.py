@@ -115,7 +115,7 @@ BAD: list[tuple[Callable[[bytes], bytes], str]] = [
     (lambda _text: b'{"run": "\xff"}', "line 2: no finished run: "),
     (
         lambda text: text.replace(b'"seed":0', b'"seed":7', 1),
-        "line 2: no finished run: `run` is not the name",
+        "line 2: no finished run: `run` is not the id",
     ),
     (
         lambda text: text.replace(b',"scheme":"ecmp"', b',"scheme":"spray"'),
