@@ -58,7 +58,7 @@ NOT_LOADED: Mapping[str, str] = {
     "study/signals.py": "ends runs",
     "study/sweep.py": "makes tasks of words",
     "study/store/find.py": "looks for runs by words",
-    "study/store/validity.py": "says which stored runs stand for tasks",
+    "study/store/validity.py": "decides which stored runs are valid",
     "study/store/store.py": "reads and writes lines",
     "hosts/build.py": "compiles NICs, of the sources that count",
     "hosts/build_setup.py": "compiles NICs, of the sources that count",

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from arro3.core import Array, DataType, Field, Schema, Table
@@ -18,11 +18,21 @@ Columns = Mapping[str, DataType]
 """The types of a table's columns, by name; a value may be missing in any of them."""
 
 
+class RowTable(Table):
+    """An Arrow table that iterates over its rows as mappings, which `pandas.DataFrame` takes."""
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Each row, by the names of columns."""
+        columns = values_of(self)
+        return (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+
+
 def make_table(values: Mapping[str, list[Any]], columns: Columns) -> Table:
     """A table of those columns of which there are values, in the order of `columns`."""
     known = {name: kind for name, kind in columns.items() if name in values}
     schema = Schema([Field(name, kind, nullable=True) for name, kind in known.items()])
-    return Table.from_arrays([Array(values[name], kind) for name, kind in known.items()], schema=schema)
+    arrays = [Array(values[name], kind) for name, kind in known.items()]
+    return RowTable(Table.from_arrays(arrays, schema=schema))
 
 
 def values_of(table: Table) -> dict[str, list[Any]]:

@@ -101,9 +101,8 @@ class RowFilter:
         """The listing with only the rows that pass.
 
         Raises:
-            WhereError: a name that the listing does not have, or an operand that fits no value of the name
-                (an
-                invalid address that is none, say): without it a slip would look like an empty result.
+            RowFilterError: the listing has no such column, or the value is not of the column's type (such as
+                an invalid address): an empty result would hide such a mistake.
         """
         known = {column.name for column in listing.columns} | listing.names
         fits: dict[_Comparison, bool] = {}

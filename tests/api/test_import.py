@@ -25,7 +25,7 @@ NO_ERRORS = {
     "Interrupted",  # Ctrl-C
     "FailedError",  # the command line's own, which imports nothing
     "StreamEndedError",  # caught where it is raised
-    "_SeenError",  # likewise
+    "_ObservedError",  # likewise
     "_UnknownError",  # likewise
 }
 

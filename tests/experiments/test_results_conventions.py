@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users expect of folders, tables and labels of results, and do not get before results are rebuilt.
-
-Each test is expected to fail until then, and must be turned on when it passes.
-"""
+"""Conventions of folders, tables and labels of results."""
 
 from __future__ import annotations
 
@@ -34,10 +31,6 @@ KEYS: dict[str, Any] = {
     "workload": SMALL[5],
     "target": "virtual",
 }
-
-
-def later(reason: str) -> pytest.MarkDecorator:
-    return pytest.mark.xfail(strict=True, raises=AssertionError, reason=reason)
 
 
 def test_an_old_folder_is_not_mixed_with_a_new_run(tmp_path: Path) -> None:
@@ -101,7 +94,6 @@ def test_one_bad_file_does_not_keep_the_report_from_the_others(tmp_path: Path) -
     assert "spray" in page.read_text("utf-8")
 
 
-@later("flows become a table that pandas takes with the rebuilt results")
 def test_flows_are_what_a_data_frame_is_made_of() -> None:
     """`pandas.DataFrame` takes whatever can be iterated over for a list of rows, and rows that are mappings have columns.
 
