@@ -22,7 +22,7 @@ def test_beside_the_selector_alone(harness: Harness) -> None:
         TARGET="native", SCHEME="rlb:pfc=24KB,flows=8", VARIANT="presto", TOPO=TOPOLOGY, WORKLOAD=WORKLOAD
     )
     assert "recircu" in out
-    alone, with_rlb = (summary(harness, label) for label in ("presto", "rlb"))
+    alone, with_rlb = (summary(harness, label) for label in ("presto", "rlb-variant-presto"))
     for found in (alone, with_rlb):
         assert found["target"] == "native"
         assert found["completed"] == found["flows"] > 0
