@@ -26,6 +26,10 @@ class RowTable(Table):
         columns = values_of(self)
         return (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Workers hand results to the process that asked; a subclass would not be pickled otherwise."""
+        return RowTable, (Table.from_batches(self.to_batches(), schema=self.schema),)
+
 
 def make_table(values: Mapping[str, list[Any]], columns: Columns) -> Table:
     """A table of those columns of which there are values, in the order of `columns`."""
