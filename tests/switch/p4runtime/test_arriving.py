@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Any
 
@@ -76,23 +76,25 @@ def test_a_request_that_does_not_arrive(
 def test_requests_that_do_not_arrive_are_bounded(make_rig: RigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest call gives way: each may have a connection of its own, and others want that."""
     monkeypatch.setattr(request_deadline, "MAX_PENDING", 3)
+    first, arrived = request_deadline.PendingRequests.first, list[int]()
+
+    async def counted(pending: request_deadline.PendingRequests, message: Awaitable[bytes]) -> bytes:
+        arrived.append(len(arrived))
+        return await first(pending, message)
+
+    monkeypatch.setattr(request_deadline.PendingRequests, "first", counted)
     rig, given = make_rig("p4rt_all"), threading.Event()
+    calls: list[Any] = []
     with client(rig) as channel:
-        services = [(SERVICE, "Write"), STATISTICS, TRACE, (SERVICE, "Capabilities")]
-        calls = [
-            channel.stream_stream("/" + "/".join(one), bytes, bytes)(
-                later(given, CAPABILITIES), timeout=LONG_S
-            )
-            for one in services
-        ]
+        for service in ((SERVICE, "Write"), STATISTICS, TRACE, (SERVICE, "Capabilities")):
+            call = channel.stream_stream("/" + "/".join(service), bytes, bytes)
+            calls.append(call(later(given, CAPABILITIES), timeout=LONG_S))
+            # calls that begin together arrive in any order
+            assert eventually(lambda: len(arrived) == len(calls))
         message = "3 requests have not arrived; the limit is 3"
-        # calls that begin together arrive in any order
-        assert eventually(lambda: any(call.done() for call in calls))
-        (refused,) = [call for call in calls if call.done()]
-        assert outcome(refused) == (grpc.StatusCode.RESOURCE_EXHAUSTED, message)
+        assert outcome(calls[0]) == (grpc.StatusCode.RESOURCE_EXHAUSTED, message)
         given.set()
-        if refused is not calls[3]:
-            assert list(calls[3])
+        assert list(calls[3])
 
 
 def test_calls_of_a_connection_are_bounded(make_rig: RigMaker) -> None:
