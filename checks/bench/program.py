@@ -118,7 +118,7 @@ def load(address: str, case: ProgramCase, device_id: int = 0) -> None:
 
 def traced(switch: V1ModelSwitch, case: ProgramCase, packets: int) -> float:
     """Packets a second of this thread's CPU time, each tried and told step by step, one at a time."""
-    dry_run_packet(switch, case.port, case.frames[0])  # compiles what tells of it
+    dry_run_packet(switch, case.port, case.frames[0])  # compiles the tracing build
     began_ns = time.thread_time_ns()
     for number in range(packets):
         dry_run_packet(switch, case.port, case.frames[number % len(case.frames)])

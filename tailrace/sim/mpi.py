@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks that mpiexec has started, on one machine or many: `mpiexec -n 4 tailrace run … --ranks mpi`.
 
-Each of them reads the same specs and runs its part; the first writes and tells what there is to tell. MPI
+Each of them reads the same specs and runs its part; the first alone writes results and messages. MPI
 cannot end one rank and let the others tidy up, so a rank that fails says so in place of its next message.
 """
 

@@ -86,7 +86,7 @@ def run_grid(
 def report_removed(folder: Path, runs: int, display: Display) -> None:
     """Reports that runs of an earlier command were removed."""
     if runs:
-        display.say(f"{folder}: {runs} runs of an earlier command were replaced")
+        display.say(f"{folder}: replaced {runs} {'run' if runs == 1 else 'runs'} of an earlier command")
 
 
 def _ended(settings: Mapping[str, Setting], run: Task | Run, ends: TaskOutcomes) -> Run:

@@ -40,7 +40,7 @@ def test_an_old_folder_is_not_mixed_with_a_new_run(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "results.json").exists()
     done = command((*words, "3"), tmp_path)
     assert done.returncode == 0
-    assert "2 runs of an earlier command were replaced" in done.stderr
+    assert "replaced 2 runs of an earlier command" in done.stderr
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"summary.json", "flows.parquet"}
 
 

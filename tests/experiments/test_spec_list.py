@@ -50,7 +50,7 @@ def test_bad_scheme_lists(text: str, message: str) -> None:
 
 
 def test_labels_are_short_and_unique() -> None:
-    """The name and the variant, and what tells schemes of a name apart."""
+    """The name and the variant, and the options in which schemes of a name differ."""
     assert labels(["ecmp", "flowcut:variant=nic"]) == ("ecmp", "flowcut:variant=nic")
     assert labels(["flowcut:rtt=3.5", "letflow:gap=1us,hf2t=on"]) == ("flowcut", "letflow")
     assert labels(["flowcut:variant=nic", "flowcut:variant=full,rtt=3.5"]) == (
@@ -70,7 +70,7 @@ def test_labels_are_short_and_unique() -> None:
         "rlb:variant=drill",
         "rlb:variant=presto",
     )
-    # where nothing else tells them apart, the whole spec does
+    # schemes that differ in no shown option have their whole spec
     assert labels(["letflow:hf2t=on,train=300", "letflow:hf2t=on,train=400"]) == (
         "letflow:hf2t=on,train=300",
         "letflow:hf2t=on,train=400",

@@ -189,7 +189,8 @@ def nic_config(
     """The settings of every NIC, on a topology at its time scale.
 
     `reorder` None leaves it to the NIC when a packet counts as lost. `scale` is that of the topology, for the
-    the spec of the transport, which are at full speed. `switches` are what tells flowlets apart.
+    times in the transport's spec, which are at full speed. `switches` has the clock by which they detect
+    flowlets.
 
     Raises:
         SpecError: what scheme and transport ask for does not go together.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figure of a comparison of many schemes: a row a scheme, for nobody tells so many lines apart."""
+"""The figure of a comparison of many schemes: a row a scheme, since so many lines cannot be distinguished."""
 
 from __future__ import annotations
 

@@ -268,7 +268,7 @@ def _name_upper(enum: str) -> str:
 _HEAD = """\
 // SPDX-License-Identifier: Apache-2.0
 // What `tailrace trace --proto` writes: BMv2's packet traces, with its names and numbers, and from 16 on all
-// that this switch tells beside it. Written by `make docs` of tailrace/switch/trace/proto.py, and so are the
+// that this switch has beside it. Written by `make docs` of tailrace/switch/trace/proto.py, and so are the
 // meanings: its messages are the classes of events.py.
 """
 _TYPE_NAMES = {
