@@ -49,3 +49,27 @@ uint32_t shape_masks(const tr_switch *s, uint32_t table)
 {
     return s->tables[table].n_tuples;
 }
+
+/* The longest run of taken slots of the worst of so many seeds: keys count up in a table that is half full. */
+unsigned shape_worst_run(unsigned seeds, unsigned shift)
+{
+    enum { SLOTS = 8192 };
+    static uint8_t taken[SLOTS];
+    unsigned worst = 0;
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        memset(taken, 0, sizeof taken);
+        for (uint64_t i = 0; i < SLOTS / 2; i++) {
+            uint64_t key = i << shift;
+            uint64_t slot = tr_hash_words((const uint8_t *)&key, 1, NULL, seed * 0x9e3779b97f4a7c15ULL);
+            while (taken[slot % SLOTS])
+                slot++;
+            taken[slot % SLOTS] = 1;
+        }
+        unsigned run = 0;
+        for (unsigned i = 0; i < 2 * SLOTS; i++) {
+            run = taken[i % SLOTS] ? run + 1 : 0;
+            worst = run > worst ? run : worst;
+        }
+    }
+    return worst;
+}

@@ -89,6 +89,11 @@ def test_chosen_keys_do_not_collide(kind: str, keys: str) -> None:
         assert 0 < walks(switch) < FAR
 
 
+@pytest.mark.parametrize("shift", [0, 8, 32, 48])
+def test_keys_that_count_up_do_not_collide_for_any_seed(shift: int) -> None:
+    assert 0 < shapes().shape_worst_run(500, shift) < FAR
+
+
 def test_each_process_has_a_seed_of_its_own() -> None:
     script = """
 import ctypes

@@ -505,7 +505,8 @@ TR_INLINE void tr_count(tr_counter_cell *cells, uint64_t size, uint64_t index,
 
 /* Keyed by the seed, a secret of the process, so that no client can choose
  * keys that collide. The halves of a product folded, as wyhash does it: what a bit
- * of the key changes depends on the seed. */
+ * of the key changes depends on the seed. A second product mixes the first: alone,
+ * it leaves keys that count up side by side for one seed of eighty. */
 TR_INLINE uint64_t tr_hash_words(const uint8_t *key, unsigned words,
                                  const uint8_t *mask, uint64_t seed)
 {
@@ -518,7 +519,8 @@ TR_INLINE uint64_t tr_hash_words(const uint8_t *key, unsigned words,
         tr_u128 product = (tr_u128)(h ^ (w & m)) * (seed | 1);
         h = (uint64_t)product ^ (uint64_t)(product >> 64);
     }
-    return h;
+    h *= 0xff51afd7ed558ccdULL;
+    return h ^ h >> 32;
 }
 
 TR_INLINE int tr_words_equal(const uint8_t *a, const uint8_t *key,
