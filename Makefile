@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin: each target names a script or a module. `make help` lists them.
 #   OUT=DIR   where bench and conformance write their JSON      ASAN=1  sanitizer build of the switch in the tests
-#   make ptf takes PLUGIN=DIR, whose packet tests run instead of ours
+#   make ptf takes PLUGIN=DIR, whose packet tests run instead of ours, and SMOKE=1: one test a program and frame format
 #   make run takes TARGET=auto|bmv2|native|virtual SCHEME=… VARIANT=… TOPO=… WORKLOAD=… FLOWS=N SEED=1..10 FAULT=… OUT=DIR CLI=1
 #   PYTHON=…  interpreter for the environments                  PYTEST_ARGS='-k name'  passed on to pytest
 SHELL := /bin/bash
@@ -53,29 +53,31 @@ run: ## schemes beside their baselines -> table, figure, OUT/ (SCHEME=flowcut|sp
 	@$(BIN)/python -m tailrace.cli.make_run
 
 # The unit tests come last: their closing lines are the verdict that CI reads.
-test: setup ## check-p4, the packet tests, then the unit tests
+test: setup ## check-p4, packet tests, unit tests: what is quick, and one of each kind that is slow
 	@$(MAKE) --no-print-directory check-p4
-	@$(MAKE) --no-print-directory ptf
+	@$(MAKE) --no-print-directory ptf SMOKE=$(if $(filter all,$(TAILRACE_TESTS)),,1)
 	@for dir in $(P4_EXAMPLES); do $(MAKE) --no-print-directory ptf PLUGIN=$$dir || exit; done
 	@$(MAKE) --no-print-directory pytest
 
-# What `make test` has a part of only, tests/long.py says.
+# What `make test` leaves out, tests/conftest.py and tests/long.py say.
 test-all: export TAILRACE_TESTS = all
-test-all: test ## the same with what takes long: all traces, kinds, papers; twenty minutes of fuzzing, the VM
+test-all: ORDER = --random-order-bucket=module --random-order-seed=$(shell echo $$RANDOM)
+test-all: test ## all tests, in random order and with other seeds; twenty minutes of fuzzing, the VM
 	@TAILRACE_CHROOT=1 $(BIN)/pytest -q tests/test_provision.py
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=1200
 
-# Runs in real time have the machine to themselves; everything else shares its cores. With PYTEST_ARGS: just those.
+# Runs in real time have the machine to themselves; everything else shares its cores, with one process more than cores
+# of the smallest machine, for some tests wait. With PYTEST_ARGS: just those.
 pytest: setup ## the unit tests alone
 ifeq ($(PYTEST_ARGS),)
 	@$(SANITIZER_ENV) $(BIN)/pytest -q tests/mininet
-	@$(SANITIZER_ENV) $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --ignore tests/mininet
+	@$(SANITIZER_ENV) $(BIN)/pytest --numprocesses 3 --dist worksteal --ignore tests/mininet $(ORDER)
 else
 	@$(SANITIZER_ENV) $(BIN)/pytest $(PYTEST_ARGS)
 endif
 
 ptf: setup ## packet tests: TARGET=native|bmv2, else native, and BMv2 where it is on PATH
-	@TARGET="$(TARGET)" PLUGIN="$(PLUGIN)" scripts/ptf.sh
+	@TARGET="$(TARGET)" PLUGIN="$(PLUGIN)" SMOKE="$(SMOKE)" scripts/ptf.sh
 
 fuzz: setup ## frames, updates, programs, threads under sanitizers, guided by coverage, for FUZZ_SECONDS=120
 	@$(BIN)/python -m tests.switch.fuzz --seconds $(FUZZ_SECONDS) $(FUZZ_ARGS)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The packet tests on every switch that this machine can run: ours always, BMv2's where it is installed.
-# TARGET=native or bmv2 runs them on that one alone; PLUGIN=DIR runs those in DIR/ptf_tests, not ours.
+# TARGET=native or bmv2 runs them on that one alone; PLUGIN=DIR runs those in DIR/ptf_tests, not ours; SMOKE=1 runs
+# one test a program and frame format, those of ptf_tests/smoke.txt.
 # They make network namespaces, so they want root; without it they are skipped with a line that says so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,7 +23,9 @@ fi
 run() {
     local parts=1
     if [ "$1" = native ]; then parts=3; fi
-    .venv/bin/python scripts/run_ptf.py ${PLUGIN:+--plugin "$PLUGIN"} --target "$1" --parts=$parts
+    local tests=()
+    if [ -n "${SMOKE:-}" ] && [ -z "${PLUGIN:-}" ]; then mapfile -t tests < ptf_tests/smoke.txt; fi
+    .venv/bin/python scripts/run_ptf.py ${PLUGIN:+--plugin "$PLUGIN"} --target "$1" --parts=$parts "${tests[@]}"
 }
 
 case ${TARGET:-} in

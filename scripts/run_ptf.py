@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the PTF packet tests against BMv2 or the native switch, inside a network namespace made for the run.
 
-    run_ptf.py --target native|bmv2 [--plugin DIR] [--switch PROGRAM] [--ptf PROGRAM] [--parts N | TEST ...]
+    run_ptf.py --target native|bmv2 [--plugin DIR] [--switch PROGRAM] [--ptf PROGRAM] [--parts N] [TEST ...]
 
 Needs root (or CAP_NET_ADMIN and CAP_SYS_ADMIN). Makes a namespace with one veth pair a port, starts the
 switch in it, runs ptf in it, and takes all of it down again, by namespace and process handle. The last port
-is slow, so that tests can fill a queue. With --parts the files of tests are dealt out to N runs at the same
-time, each in a namespace of its own, for most tests wait for real time to pass. Exit codes: that of ptf; 2
+is slow, so that tests can fill a queue. With --parts the tests are dealt out to N runs at the same time, each
+in a namespace of its own, for most of them wait for real time to pass. Exit codes: that of ptf; 2
 where something needed is missing.
 """
 
@@ -22,7 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from types import FrameType
 
@@ -221,22 +221,21 @@ def run_tests(options: argparse.Namespace) -> int:
         return code
 
 
-def deal(files: Iterable[Path], number: int) -> list[list[str]]:
-    """Names of files in so many parts of about the same size in bytes, by which tests take about as long."""
-    parts: list[list[Path]] = [[] for _ in range(number)]
-    for path in sorted(sorted(files), key=size, reverse=True):
-        min(parts, key=lambda part: sum(map(size, part))).append(path)
-    return [sorted(path.stem for path in part) for part in parts if part]
-
-
-def size(path: Path) -> int:
-    """Bytes of a file."""
-    return path.stat().st_size
+def deal(weights: Mapping[str, int], number: int) -> list[list[str]]:
+    """Names in so many parts of about the same weight."""
+    parts: list[list[str]] = [[] for _ in range(number)]
+    for name in sorted(sorted(weights), key=weights.__getitem__, reverse=True):
+        min(parts, key=lambda part: sum(map(weights.__getitem__, part))).append(name)
+    return [sorted(part) for part in parts if part]
 
 
 def run_parts(options: argparse.Namespace) -> int:
-    """The files of tests to as many runs of this program; what each printed, one after the other."""
-    dealt = deal(tests_folder(options.plugin).glob("test_*.py"), options.parts)
+    """The tests to as many runs of this program; what each printed, one after the other.
+
+    The tests of a file take about as long as the file is large.
+    """
+    files = {path.stem: path.stat().st_size for path in tests_folder(options.plugin).glob("test_*.py")}
+    dealt = deal(dict.fromkeys(options.tests, 1) if options.tests else files, options.parts)
     given = {"plugin": options.plugin, "switch": options.switch, "ptf": options.ptf, "target": options.target}
     arguments = [f"--{name}={value}" for name, value in given.items() if value is not None]
     with contextlib.ExitStack() as stack:
@@ -267,14 +266,14 @@ def main() -> int:
     parser.add_argument("--plugin", type=Path, metavar="DIR", help="run the tests in DIR/ptf_tests, not ours")
     parser.add_argument("--switch", help="executable of the switch (default: that of the target)")
     parser.add_argument("--ptf", help="ptf executable (default: .venv-ptf/bin/ptf, else PATH)")
-    parser.add_argument("--parts", type=int, default=1, help="how many runs share the files of tests")
+    parser.add_argument("--parts", type=int, default=1, help="how many runs share the tests")
     parser.add_argument("tests", nargs="*", help="names of tests or groups (default: all)")
     options = parser.parse_args()
     if options.parts < 1:
         parser.error("--parts must be at least 1")
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        return run_parts(options) if options.parts > 1 and not options.tests else run_tests(options)
+        return run_parts(options) if options.parts > 1 else run_tests(options)
     except (PtfError, OSError) as error:
         print(f"run_ptf: {error}", file=sys.stderr)
         return 2

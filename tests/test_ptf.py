@@ -128,6 +128,16 @@ def test_parts_share_the_files_of_tests(run_ptf, tmp_path, capsys):
     script = tmp_path / "part.py"
     script.write_text("import sys; print(*sys.argv[4:]); raise SystemExit('test_b' in sys.argv)\n")
     run_ptf.__file__ = str(script)
-    options = argparse.Namespace(parts=2, plugin=tmp_path, switch=None, ptf="ptf", target="native")
+    options = argparse.Namespace(parts=2, plugin=tmp_path, switch=None, ptf="ptf", target="native", tests=[])
     assert run_ptf.run_parts(options) == 1
     assert capsys.readouterr().err == "test_b\ntest_a test_c\n"
+    options.tests = ["test_a.OneTest", "test_c.TwoTest", "test_a.OtherTest"]
+    assert run_ptf.run_parts(options) == 0
+    assert capsys.readouterr().err == "test_a.OneTest test_c.TwoTest\ntest_a.OtherTest\n"
+
+
+def test_smoke_tests_are_tests():
+    """One a line, each in its file."""
+    for name in (ROOT / "ptf_tests" / "smoke.txt").read_text("utf-8").splitlines():
+        module, _, test = name.partition(".")
+        assert f"\nclass {test}(" in (ROOT / "ptf_tests" / f"{module}.py").read_text("utf-8"), name

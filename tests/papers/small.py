@@ -13,7 +13,7 @@ from tailrace.cli.main import main
 from tailrace.papers.claims.kinds import NOT_MEASURED
 from tailrace.papers.document import Cell, Document, read_document
 from tailrace.papers.model import read_paper
-from tests.long import ALL, REASON
+from tests.long import ALL
 
 SLOW = ("spritz", "rlb", "hf2t", "common")
 """Papers all of whose figures `make test-all` alone runs."""
@@ -22,7 +22,7 @@ SLOW = ("spritz", "rlb", "hf2t", "common")
 def run_small(paper: str, figures: Sequence[str], out: Path) -> dict[str, Document]:
     """What `tailrace paper PAPER --scale small` writes, by figure; every picture can be read."""
     if paper in SLOW and not ALL:
-        pytest.skip(REASON)
+        pytest.skip("takes long: make test-all")
     assert main(["paper", paper, "--scale", "small", "--workers", "2", "--out", str(out)]) == 0
     for name in figures:
         if read_paper(name).chart != "none":

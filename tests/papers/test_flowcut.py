@@ -22,8 +22,8 @@ from tests.papers.small import check_everything_ran
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 TIMEOUT_S = 120
 
-SHORT = "flowcut_fig4_5,flowcut_fig8,flowcut_fig9,flowcut_incast,flowcut_table3,flowcut_table4"
-"""Arithmetic, flowlets of all gaps beside Flowcut, slow links, several workloads; `make test-all` has them all."""
+SHORT = "flowcut_fig4_5,flowcut_fig8,flowcut_fig9,flowcut_table3,flowcut_table4"
+"""Arithmetic, flowlets beside Flowcut, slow links; `make test-all` has them all."""
 FIGURES = select("flowcut" if ALL else SHORT)
 
 

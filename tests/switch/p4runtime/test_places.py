@@ -9,6 +9,7 @@ import pytest
 from tailrace.p4rt.status import Code
 from tailrace.switch.p4runtime import service
 from tailrace.switch.p4runtime.device import DeviceSettings
+from tests.eventually import eventually
 from tests.switch.p4runtime.conftest import Rig, RigMaker
 
 EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
@@ -73,7 +74,11 @@ def test_whoever_takes_the_id_of_the_primary_takes_no_place(rig: Rig) -> None:
 def test_who_says_nothing_takes_no_place(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of too many the oldest goes; where all places are taken it goes soon."""
     monkeypatch.setattr(service, "MAX_SILENT", 2)
-    silent = [rig.session() for _ in range(3)]
+    silent, streams = [], rig.server.service.streams
+    while len(silent) < 3:
+        silent.append(rig.session())
+        # streams that begin together arrive in any order
+        assert eventually(lambda: rig.in_server(lambda: len(streams)) >= min(len(silent), 2))
     assert silent[0].ended() == (EXHAUSTED, "2 streams have announced nothing; the limit is 2")
     for number, session in enumerate(silent[1:], 1):
         session.arbitrate(number)
