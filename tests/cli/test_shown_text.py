@@ -18,7 +18,7 @@ from tailrace.tables.table import TextTable, styled
 ANY = st.text(st.characters(), max_size=12)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(name=ANY, texts=st.lists(ANY, min_size=1, max_size=4))
 def test_every_form_shows_and_does_nothing(name: str, texts: list[str]) -> None:
     """In cells, in names within cells and in names of columns; JSON says the same."""

@@ -71,7 +71,7 @@ def run(network: VirtualNetwork, lengths: list[int], fate: Any) -> None:
     network.run()
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     changes=SETTINGS,
     lengths=st.lists(st.integers(1, 30_000), min_size=1, max_size=4),
@@ -175,7 +175,7 @@ def test_a_raw_packet_is_its_frame():
     assert (b"anything", 3) == frame
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(st.binary(max_size=100), st.integers(0, 3000))
 def test_noise_is_one_call_and_junk(frame, virtual_bytes):
     """Every frame makes exactly one call, and the reason is parse's."""

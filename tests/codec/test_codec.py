@@ -32,7 +32,7 @@ from tests.codec.oracle import ack_frame, data_frame, nic_ack_frame, restored, t
 from tests.hosts.trimming import trim
 from tests.sim.network.host_rig import Rig
 
-FULL = settings(max_examples=400, deadline=None, derandomize=True)
+FULL = settings(max_examples=400)
 bits = st.integers
 HERE = HostAddress("02:00:0a:00:00:01", "02:00:00:00:00:fe", "10.0.0.1", "10.0.1.2")
 
@@ -341,7 +341,7 @@ def test_every_kind_of_packet_is_read():
     assert [name for _, _, name in frames] == [what[2] if what[0] == "junk" else what[0] for what in told]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(data_packets().filter(lambda given: not tagged(given)))
 def test_long_virtual_payloads_count_as_zeros(given):
     """The ICRC over a virtual payload is that over as many real zeros."""

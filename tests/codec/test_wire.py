@@ -26,7 +26,7 @@ from tests.codec.oracle import restored
 from tests.hosts.trimming import TRIMMED_BYTES, trim
 
 HERE = HostAddress("02:00:0a:00:00:01", "02:00:00:00:00:fe", "10.0.0.1", "10.0.1.2")
-FULL = settings(max_examples=60, deadline=None, derandomize=True)
+FULL = settings(max_examples=60)
 bits = st.integers
 
 
@@ -291,14 +291,14 @@ def test_ethernet_padding_is_cut_off():
     assert parse(frame) == parse(frame + bytes(11))
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=400)
 @given(st.binary(max_size=120), bits(0, 3000))
 def test_no_frame_raises(frame, virtual_bytes):
     """Noise is junk."""
     assert isinstance(parse(frame, virtual_bytes), (Junk, Pause, Pfc))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 @given(data_fields(), bits(0, 200), st.binary(max_size=4), bits(0, 120), bits(0, 100))
 def test_no_cut_or_overwritten_frame_raises(fields, keep, noise, place, virtual_bytes):
     """Nor does any frame that begins like one of ours."""

@@ -93,7 +93,7 @@ def at_most_in_a_row(rounds: list[int], most: int) -> set[int]:
     return kept
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(seed=st.randoms(use_true_random=False), stalls=stalls)
 def test_late_links_stay_up(seed: object, stalls: dict[str, list[int]]) -> None:
     """However probes are delayed by less than the limit, and switches stand still for less than `silent`
@@ -109,7 +109,7 @@ def test_late_links_stay_up(seed: object, stalls: dict[str, list[int]]) -> None:
         assert watched.round() == []
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     link=st.sampled_from(TOPOLOGY.links),
     one_way=st.booleans(),
@@ -209,7 +209,6 @@ def test_old_answers() -> None:
         assert 0 <= index < INDICES
 
 
-@settings(derandomize=True, deadline=None)
 @given(number=st.integers(0, (1 << 32) - 1))
 def test_numbers_of_probes(number: int) -> None:
     """A frame tells its number, and is otherwise what it is without."""
@@ -219,7 +218,6 @@ def test_numbers_of_probes(number: int) -> None:
     assert lldp.number_of(lldp.encode("leaf1", 9)) is None
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.binary(max_size=80).map(lambda rest: lldp.encode("s1", 1)[:14] + rest))
 def test_numbers_of_other_frames(frame: bytes) -> None:
     """Frames of others have none, and are read without an error."""

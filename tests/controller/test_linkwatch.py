@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from finsy.proto import p4r
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.controller import lldp
@@ -24,7 +24,6 @@ MISSED = 3
 ROUND_NS = 1_000_000
 
 
-@settings(derandomize=True, deadline=None)
 @given(name=st.text(min_size=1, max_size=40), port=st.integers(0, 511))
 def test_lldp(name: str, port: int) -> None:
     """A frame tells what it was made from."""
@@ -33,7 +32,6 @@ def test_lldp(name: str, port: int) -> None:
     assert (name, port) == lldp.decode(frame)
 
 
-@settings(derandomize=True, deadline=None)
 @given(
     st.one_of(
         st.binary(max_size=80), st.binary(max_size=80).map(lambda rest: lldp.encode("s1", 1)[:14] + rest)

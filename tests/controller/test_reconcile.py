@@ -121,7 +121,7 @@ def wanted(number: int) -> dict[object, object]:
     return dict(canonical(entity) for entity in encode(FLOWCUT, INTENTS[number]))
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(
     foreign=st.lists(st.one_of(table_entries(), replications()), max_size=25),
     before=st.integers(0, 2),
@@ -143,7 +143,7 @@ def test_any_state(
     assert [] == run_at_once(differences(switch, FLOWCUT, INTENTS[after]))
 
 
-@settings(derandomize=True, deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(foreign=st.lists(table_entries(), max_size=15))
 def test_updates_are_minimal(switch: InProcess, foreign: list[p4r.Update]) -> None:
     """As many updates are written as there are entries that differ, and no more."""

@@ -64,7 +64,7 @@ def same(result: Result, other: Result) -> bool:
 # ---- stopping ----
 
 
-@settings(max_examples=12, derandomize=True, deadline=None, database=None)
+@settings(max_examples=12)
 @given(
     scheme=st.sampled_from(["ecmp", "spray", "flowcut:variant=full", "flowcut:variant=nic"]),
     times_ns=st.lists(st.integers(0, 120_000), min_size=1, max_size=4, unique=True),

@@ -82,7 +82,7 @@ def test_every_wait_is_needed(algorithm: str, count: int) -> None:
             assert not adds_up([*messages[:index], hasty, *messages[index + 1 :]], count)
 
 
-@settings(derandomize=True, max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sampled_from(COUNTS), st.integers(32, 5000))
 def test_bytes_on_the_way(case: tuple[str, int], size_bytes: int) -> None:
     """Ring and halving send 2(n-1) vectors in all, what is optimal; recursive doubling n log2 n."""

@@ -17,7 +17,7 @@ own = st.lists(st.sampled_from(PARTS), min_size=1, max_size=3, unique=True).map(
 capacities = st.fixed_dictionaries({part: st.integers(1, 20) for part in PARTS})
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(st.lists(own, min_size=1, max_size=8), capacities)
 def test_each_flow_has_a_bottleneck(flows: list[tuple[Part, ...]], capacity: dict[Part, int]) -> None:
     """No part passes more than it can; and each flow has a part that is full, in which none is faster: so it can
@@ -38,7 +38,7 @@ def test_each_flow_has_a_bottleneck(flows: list[tuple[Part, ...]], capacity: dic
         )
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 500)), min_size=1, max_size=8))
 def test_a_single_part_works_all_the_time(jobs: list[tuple[int, int]]) -> None:
     """Whoever shares it how, it is free again at one time; and none ends before it could alone."""

@@ -150,7 +150,7 @@ def test_links_between_the_same_switches_are_one() -> None:
     assert len(parse_fault("drop:rate=0.1").resolve(parallel, random.Random(1))) == 1
 
 
-@settings(derandomize=True, max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(share=st.floats(0.001, 1), seed=st.integers(0, 1 << 30))
 def test_blackhole(share: float, seed: int) -> None:
     """One switch of the role, and that share of all ordered pairs of different hosts, exactly."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
@@ -55,7 +55,6 @@ def measured() -> Result:
 histograms = st.lists(st.lists(st.integers(0, 1 << 40), max_size=60), max_size=4)
 
 
-@settings(derandomize=True, deadline=None)
 @given(histograms, st.integers(0, 1 << 40))
 def test_merged_histograms_are_that_of_all_gaps(parts: list[list[int]], threshold_ns: int) -> None:
     """Whoever counted them; and a share of long gaps is too small by those near the threshold at most."""
@@ -76,7 +75,6 @@ def test_merged_histograms_are_that_of_all_gaps(parts: list[list[int]], threshol
     assert merged.at_least(threshold_ns) == whole.at_least(threshold_ns)
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.lists(st.integers(0, 1 << 40), min_size=1, max_size=60), st.integers(1, 10_000))
 def test_quantiles_are_those_of_the_gaps(gaps_ns: list[int], permyriad: int) -> None:
     """By nearest rank, and the lower end of a bin, which is at most a 128th below."""

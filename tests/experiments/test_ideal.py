@@ -68,7 +68,7 @@ def test_wire_bytes() -> None:
     assert wire_bytes(5, 1024) == (8 + HEADER_BYTES + RETH_BYTES, 8 + HEADER_BYTES)
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(st.tuples(st.integers(10**6, 10**11), st.integers(0, 10**6)), min_size=2, max_size=7),
     st.integers(1, 40_000),

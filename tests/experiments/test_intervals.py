@@ -8,7 +8,7 @@ from statistics import stdev
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.papers.measure.sizes import PooledPercentile
@@ -35,7 +35,6 @@ from tailrace.results.statistics import (
 flows = st.lists(st.integers(0, 30).map(float), min_size=1, max_size=12)
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.lists(flows, min_size=1, max_size=4), st.integers(1, 100), st.data())
 def test_percentiles_of_choices(groups: list[list[float]], percent: int, data: st.DataObject) -> None:
     """The nearest rank of all values of the seeds of a choice."""
@@ -46,7 +45,6 @@ def test_percentiles_of_choices(groups: list[list[float]], percent: int, data: s
     assert found.tolist() == expected
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.lists(st.floats(1, 1e9), min_size=3, max_size=6), st.data())
 def test_means_of_choices(values: list[float], data: st.DataObject) -> None:
     draw = data.draw(st.lists(st.integers(0, len(values) - 1), min_size=4, max_size=4))
@@ -71,7 +69,6 @@ def test_of_a_mean_it_is_that_of_students_t() -> None:
     assert metric.ends == pytest.approx((max(0, mean(values) - aside), mean(values) + aside), rel=1e-4)
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.lists(st.floats(1, 1e3), min_size=3, max_size=6), st.floats(0.1, 10))
 def test_pairs(values: list[float], times: float) -> None:
     """However much seeds differ: what each has so many times is so many times, without a doubt."""

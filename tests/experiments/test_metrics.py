@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.results.statistics import cumulative, mean, percentile
@@ -21,7 +21,6 @@ def test_by_hand() -> None:
     assert mean(values) == 45
 
 
-@settings(derandomize=True, deadline=None)
 @given(NUMBERS, st.integers(1, 100))
 def test_percentile_is_the_smallest_that_enough_do_not_exceed(values: list[int], percent: int) -> None:
     """Its definition, for any values."""
@@ -32,7 +31,6 @@ def test_percentile_is_the_smallest_that_enough_do_not_exceed(values: list[int],
     assert found == min(enough)
 
 
-@settings(derandomize=True, deadline=None)
 @given(NUMBERS, st.integers(0, 10))
 def test_cumulative_ends_at_the_share_that_finished(values: list[int], unfinished: int) -> None:
     """Rising on both axes; the last share is that of the values among all."""

@@ -26,7 +26,7 @@ def flows(words: str, seed: int = 1) -> list[FlowSpec]:
     return parse_workload(words).flows(FABRIC, random.Random(seed))
 
 
-@settings(derandomize=True, max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(window=st.integers(1, 13), seed=st.integers(0, 1 << 30))
 def test_window_is_never_exceeded(window: int, seed: int) -> None:
     """However long each flow takes, no host has more flows under way than the window, and all are sent."""
@@ -39,7 +39,7 @@ def test_window_is_never_exceeded(window: int, seed: int) -> None:
         assert most == min(window, 11)
 
 
-@settings(derandomize=True, max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 1 << 30), jitter_us=st.integers(0, 50))
 def test_closed_loop(seed: int, jitter_us: int) -> None:
     """Every host sends its messages in turn: each begins at the very end of the one before it."""
@@ -76,7 +76,7 @@ def test_waits_are_for_own_and_earlier_flows(words: str) -> None:
     assert any(flow.after for flow in made)
 
 
-@settings(derandomize=True, max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(words=st.sampled_from((*WAITING, "permutation:flows=30")), seed=st.integers(0, 1 << 30))
 def test_bound_of_what_is_under_way(words: str, seed: int) -> None:
     """However long each flow takes, no more is under way at once than concurrent.py says."""

@@ -70,7 +70,7 @@ SOME = st.fixed_dictionaries(
     {"scheme": VALUES["scheme"], "target": VALUES["target"]},
     optional={key: value for key, value in VALUES.items() if key not in ("scheme", "target")},
 )
-QUIETLY = settings(deadline=None, suppress_health_check=list(HealthCheck), max_examples=times(300, 30))
+QUIETLY = settings(suppress_health_check=list(HealthCheck), max_examples=times(300, 30))
 
 
 def test_every_key_is_tried() -> None:

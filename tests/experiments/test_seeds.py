@@ -116,7 +116,7 @@ def test_a_hostile_range_is_one_line(capsys: pytest.CaptureFixture[str]) -> None
 # ---- the same traffic for every scheme ----
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     st.integers(0, MOST_SEED),
     st.sampled_from(TRAFFIC),

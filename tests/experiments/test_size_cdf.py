@@ -78,7 +78,7 @@ def curves(draw: st.DrawFn) -> SizeCdf:
     return SizeCdf(tuple(zip(sizes, [*below, 1.0], strict=True)))
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(curves(), st.lists(st.floats(0, 1), min_size=2, max_size=2).map(sorted))
 def test_quantile_of_any_curve(cdf: SizeCdf, at: list[float]) -> None:
     """Quantiles rise, stay within the curve, and no smaller a share of flows is as small as they are."""
@@ -90,7 +90,7 @@ def test_quantile_of_any_curve(cdf: SizeCdf, at: list[float]) -> None:
         assert cdf.share(high - 1) <= at[1] + 1e-6
 
 
-@settings(derandomize=True, max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(curves(), st.integers(0, 1 << 30))
 def test_drawn_sizes_can_be_sent(cdf: SizeCdf, seed: int) -> None:
     """Whole numbers from 1 to the largest size."""
@@ -125,7 +125,7 @@ def test_jump() -> None:
     assert cdf.mean_bytes == 0.25 * 10 + 0.25 * 55 + 0.25 * 100 + 0.25 * 150
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(curves(), st.integers(1, 1 << 31), st.floats(0, 1))
 def test_clipped(cdf: SizeCdf, most_bytes: int, at: float) -> None:
     """Every quantile is what it was, or `most` where that was larger."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.cli.make_run import command
@@ -77,7 +77,6 @@ def test_labels_are_short_and_unique() -> None:
     )
 
 
-@settings(derandomize=True, deadline=None)
 @given(
     st.lists(
         st.tuples(

@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tailrace.results.units import UNITS, Unit
 
 
-@settings(derandomize=True)
 @given(st.sampled_from(sorted(UNITS)), st.floats(0.001, 1e12))
 @example("us", 999.6)
 @example("ns", 99999.7)

@@ -19,10 +19,7 @@ from tests.flowcut.sources import Packet, Script, attach
 
 _SETTINGS = settings(
     max_examples=40,
-    derandomize=True,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
-    database=None,
 )
 _RESUME_BYTES = 3000
 

@@ -12,10 +12,7 @@ from tests.flowcut.scenario import Scenario, scenarios
 
 _SETTINGS = settings(
     max_examples=40,
-    derandomize=True,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
-    database=None,
 )
 
 

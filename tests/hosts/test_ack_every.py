@@ -26,7 +26,7 @@ from tests.hosts.steering.fabric import Paths
 from tests.hosts.trimming import trim
 
 MTU, DELAY_NS, WIRE_NS = 1000, 40_000, 2_000
-CHANCE = settings(max_examples=60, deadline=None, derandomize=True)
+CHANCE = settings(max_examples=60)
 
 
 def config(transport: str, every: int, **changes) -> NicConfig:

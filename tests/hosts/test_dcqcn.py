@@ -63,7 +63,7 @@ def sent_ns(network: VirtualNetwork, number: int = 1) -> list[int]:
 # ---- the pace ----
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80)
 @given(
     rate_bps=st.integers(1_000_000, 400_000_000_000),
     lengths=st.lists(st.integers(60, 9100), min_size=2, max_size=40),
@@ -252,7 +252,7 @@ def test_a_cnp_for_a_flow_that_is_complete_changes_nothing():
     assert nic.next_packet(network.now_ns + 2) is None
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(
     lengths=st.lists(st.integers(1, 40_000), min_size=1, max_size=3),
     loss=st.sampled_from([0.0, 0.05]),

@@ -230,7 +230,7 @@ EVENTS = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(line=st.sampled_from([10**9, 10 * 10**9, LINE, 400 * 10**9]), events=EVENTS)
 def test_it_is_what_the_oracle_says(line, events):
     """To a few bits per second, for each event costs at most half of one by rounding, and none adds up."""
@@ -280,7 +280,7 @@ def test_a_mark_at_the_very_end_makes_one_cnp():
     assert 100 == quiet.deadline_ns
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(st.lists(st.integers(0, 60), max_size=60))
 def test_no_two_cnps_within_the_time(gaps):
     """And every marked packet has one at its time or within the time after it."""

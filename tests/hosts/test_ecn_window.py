@@ -197,7 +197,7 @@ def test_the_round_trip_time_is_learnt_if_it_is_not_known():
     assert known.cwnd_bytes > 98_000
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     packets=st.integers(1, 50),
     mtu=st.sampled_from([1, 999, 4096]),

@@ -92,7 +92,7 @@ def run(settings_: NicConfig, paths, *flows, seed: int = 0) -> VirtualNetwork:
     return network
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     delays=st.lists(st.integers(0, 300 * US), min_size=1, max_size=6),
     jitter=st.sampled_from([0, 2 * US, 100 * US]),

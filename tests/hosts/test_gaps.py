@@ -48,7 +48,7 @@ def check(gaps: list[int]) -> None:
             )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(st.integers(0, MOST_GAP_NS))
 def test_bins_are_narrow_and_without_holes(gap):
     """A gap is in its bin, which is at most 1/128 as wide as it is long, and the next bin begins behind it."""
@@ -70,7 +70,7 @@ def test_the_first_bins_hold_one_gap_each_and_the_last_ends_where_gaps_end():
     assert MOST_GAP_NS + 1 == low_ns(MOST_BINS)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(st.lists(st.one_of(st.integers(0, 300), st.integers(0, 10**6), st.integers(0, 2**50)), min_size=1))
 def test_any_gaps(gaps):
     """The promise, for whatever gaps."""

@@ -100,7 +100,7 @@ def check_what_a_switch_sees(network: VirtualNetwork) -> None:
 # ---- with everything ----
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     st.sampled_from(sorted(KINDS)),
     st.sampled_from([0.0, 0.02]),
@@ -139,7 +139,7 @@ def test_flowlets_are_what_nics_meant_in_unruly_networks(kind, loss, dynamic, t_
     check_what_a_switch_sees(network)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(
     st.sampled_from(["gbn", "dcqcn", "tcp", "sr"]),
     st.integers(1, 3_000),

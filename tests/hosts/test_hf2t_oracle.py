@@ -128,7 +128,7 @@ PACKETS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(
     st.lists(PACKETS, min_size=1, max_size=6),
     st.integers(1, 2_000),
@@ -154,14 +154,14 @@ def test_drawn_gaps(flows, threshold_ns, min_thr, more, dynamic, t_ns, percentil
     check(flows, settings_, BYTE_A_NS_BPS)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(PACKETS, st.integers(1, 500), st.sampled_from([3_333_333_333, 25_000_000_000, 7_000_000_001]))
 def test_lengths_that_take_no_whole_ns(packets, threshold_ns, link_bps):
     """What is rounded is 2 ns at most, and never too little."""
     check([packets], config(threshold_ns=threshold_ns, t_ns=50), link_bps)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(st.integers(1, 2**40))
 def test_the_oracle_s_edges(gap):
     """Not less, and not 1/128 more."""
@@ -186,7 +186,7 @@ def worst_ns(settings_: Hf2tConfig, t_ns: int) -> Fraction:
     return most
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=80)
 @given(
     PACKETS,
     st.integers(1, 2_000),
@@ -233,7 +233,7 @@ def test_what_trained_gaps_cost(dynamic):
     assert shaper.stretched_ns <= shaper.stretched * (settings_.threshold_ns + 2)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(st.integers(100, 3_000), st.integers(1, 60), st.integers(0, 60), st.data())
 def test_even_gaps_below_t_cost_little(t_ns, min_thr, more, data):
     """A flow takes reach / (max_thr * T) longer at most, however long its gaps are (docs/hf2t.md)."""

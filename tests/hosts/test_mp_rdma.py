@@ -229,7 +229,7 @@ def paths(delays_ns: list[int], mark: dict[int, float], loss: float, seed: int):
     return path, fate, change
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(
     delays=st.lists(st.integers(500, 40_000), min_size=1, max_size=5),
     loss=st.sampled_from([0.0, 0.03, 0.2]),

@@ -81,7 +81,7 @@ def test_packets_left_are_told_to_switches():
     assert [min(127, 200 - number) for number in range(200)] == left
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(
     st.lists(
         st.one_of(st.binary(max_size=90), st.tuples(st.integers(0, 2000), st.integers(0, 255))), max_size=20
@@ -141,7 +141,7 @@ def test_acknowledgments_of_what_was_never_sent_change_nothing():
 
 
 @given(st.integers(1, 100_000), st.integers(1, 4000))
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50)
 def test_a_message_is_cut_without_gap_or_overlap(length, mtu):
     """The payloads in order are the message."""
     message = RdmaMessage(length, mtu, first_psn=2**24 - 1)

@@ -52,14 +52,14 @@ def arrivals(draw):
     return sequence
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=500)
 @given(arrivals())
 def test_counts_are_those_of_the_definition(sequence):
     """Expected is the smallest PSN that still comes as a first transmission (Flowcut §III-C2), losses aside."""
     assert by_definition(sequence) == observe(sequence)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(st.sets(st.integers(0, 40)), st.data())
 def test_losses_alone_are_no_reordering(lost, data):
     """Whatever is lost, and whenever it is sent again: packets in order are in order."""
@@ -119,7 +119,7 @@ def tagged(draw):
     return [(index, again, draw(st.integers(0, 2))) for index, again in sequence]
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=500)
 @given(tagged())
 def test_path_changes_are_in_the_order_of_sending(sequence):
     """Whatever overtakes what, is lost, or comes again."""

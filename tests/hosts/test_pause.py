@@ -46,7 +46,7 @@ def sending_times(joined: VirtualNetwork, kind: type = Data) -> list[int]:
     return [arrival.now_ns for arrival in joined.sent if isinstance(arrival.parsed, kind)]
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30)
 @given(st.integers(0, 70_000), st.integers(1, 400_000))
 def test_xoff_stops_a_flow_within_one_packet(off_ns, length_ns):
     """No packet begins after an XOFF until the XON; the one on the wire ends."""
@@ -63,7 +63,7 @@ def test_xoff_stops_a_flow_within_one_packet(off_ns, length_ns):
     assert 0 == record.retransmitted
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(st.integers(0, 12_000))
 def test_credit_is_kept_to_the_byte(credit_bytes):
     """A paused flow sends as many whole frames as fit into its credit, not a byte more."""
@@ -121,7 +121,7 @@ def test_a_pause_of_no_flow_is_counted():
     assert 0 == joined.records()[0].drains
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(st.integers(0, 0xFFFF), st.integers(1_000_000_000, 400_000_000_000), st.integers(0, 60_000))
 def test_pfc_pauses_its_priority_for_its_quanta(quanta, rate_bps, start_ns):
     """512 bit times of the link a quantum, to the ns; nothing begins meanwhile."""

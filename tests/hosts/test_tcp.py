@@ -116,7 +116,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(
     packets=st.integers(1, 120),
     initial=st.integers(1, 20),
@@ -313,7 +313,7 @@ def test_what_is_lost_ends_a_burst():
 # ---- the timer ----
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100)
 @given(st.lists(st.integers(1, 10**9), min_size=1, max_size=60))
 def test_the_timer_follows_rfc_6298(samples):
     """Within what integers cost: 1/8 ns a sample of SRTT, and 4 times 1 ns of RTTVAR's."""

@@ -127,7 +127,7 @@ def test_without_losses_nothing_goes_twice():
     assert record.end_ns < 1.2 * 3_000_000
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(
     sizes=st.lists(st.integers(1, 90_000), min_size=1, max_size=5),
     loss=st.sampled_from([0.0, 0.02, 0.2]),

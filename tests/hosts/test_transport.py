@@ -23,7 +23,7 @@ from tests.hosts.network import VirtualNetwork, flow, make_nic
 
 ALL = ("gbn", "sr", "mp-rdma", "dctcp", "dcqcn")
 TRANSPORTS = st.sampled_from(["gbn", "sr"])
-PROPERTY = settings(max_examples=40, deadline=None, derandomize=True)
+PROPERTY = settings(max_examples=40)
 
 
 def two_nics(config: NicConfig, fate=None) -> VirtualNetwork:

@@ -79,7 +79,6 @@ def routes(draw: st.DrawFn) -> P4Entity:
     return draw(st.sampled_from([entry, P4CloneSessionEntry(1, replicas=[1])]))
 
 
-@settings(derandomize=True, deadline=None)
 @given(found=st.lists(routes(), max_size=30))
 def test_what_differs_is_told_apart(found: list[P4Entity]) -> None:
     """Whatever was encoded before, an entity's message is its own."""
@@ -138,7 +137,7 @@ def table_entries(draw: st.DrawFn) -> p4r.Entity:
     return entity
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(entity=table_entries())
 def test_kept_keys_are_right(entity: p4r.Entity) -> None:
     """Key and value that are looked up are those of the entity itself, whatever message holds it."""

@@ -139,7 +139,7 @@ def test_bad_mac_addresses() -> None:
             Mac.parse(text)
 
 
-@settings(max_examples=100, derandomize=True)
+@settings(max_examples=100)
 @given(st.integers(0, (1 << 48) - 1))
 def test_mac_round_trip(number: int) -> None:
     assert Mac.parse(str(Mac(number))) == Mac(number)
@@ -159,7 +159,7 @@ values = st.one_of(
 )
 
 
-@settings(max_examples=200, derandomize=True)
+@settings(max_examples=200)
 @given(st.lists(values, max_size=6))
 def test_values_of_all_kinds_can_be_sorted(some: list[Value]) -> None:
     keys = [sort_key(value) for value in some]

@@ -56,7 +56,7 @@ def key(link: Link) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@settings(deadline=None, derandomize=True, max_examples=120)
+@settings(max_examples=120)
 @given(bytes_waiting, bytes_waiting, link_counts, link_counts, st.booleans())
 def test_ugal_l_rule(name, minimal_bytes, detour_bytes, minimal_links, detour_links, equal):
     """Minimal if q_min * h_min <= q_val * h_val, also where the products are equal or fill 40 bits."""
@@ -74,7 +74,7 @@ def test_ugal_l_rule(name, minimal_bytes, detour_bytes, minimal_links, detour_li
     assert path == (key(minimal) if takes_minimal else key(detour))
 
 
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(max_examples=25)
 @given(st.lists(st.integers(0, 5000), min_size=4, max_size=4))
 def test_ugal_l_of_many_paths(loads):
     """What it takes wins against some path of the other kind; nothing that loses against all of them is taken."""

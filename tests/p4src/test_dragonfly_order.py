@@ -32,10 +32,7 @@ TOPOLOGIES = (
 _SHARES = st.sampled_from([0.0, 0.0, 0.002, 0.02, 0.1])
 _SETTINGS = settings(
     max_examples=12,
-    derandomize=True,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
-    database=None,
 )
 
 

@@ -208,7 +208,7 @@ def broken(draw: st.DrawFn) -> tuple[str, str, list[Link]]:
     )
 
 
-@settings(deadline=None, derandomize=True, max_examples=25, database=None,
+@settings( max_examples=25,
           suppress_health_check=[HealthCheck.too_slow])  # fmt: skip
 @given(broken())
 def test_any_links_down(case: tuple[str, str, list[Link]]) -> None:

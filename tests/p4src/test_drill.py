@@ -28,7 +28,7 @@ def drill_rig() -> Rig:
     return rig
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.tuples(LOAD, LOAD, LOAD, LOAD), st.booleans()), min_size=1, max_size=20))
 def test_every_choice_is_one_of_the_models(steps):
     """Whatever waits, in a group of four and in one of two, where nothing is left to chance: the best of the samples

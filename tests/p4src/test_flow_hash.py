@@ -31,7 +31,7 @@ ends = {
 port_numbers = st.integers(0, 0xFFFF).filter(lambda port: port not in (4791, 4793))
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(max_examples=150)
 @given(
     **ends,
     content=st.one_of(

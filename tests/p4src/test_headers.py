@@ -121,7 +121,7 @@ def test_every_header_has_a_layer():
     assert set(headers()) == set(LAYERS) | NOT_ON_LINKS | OF_PFC
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(max_examples=40)
 @given(quanta=st.dictionaries(st.integers(0, 7), st.integers(0, 0xFFFF)))
 def test_pauses_are_as_scapy_has_them(quanta: dict[int, int]) -> None:
     """The classes that the frame speaks of, and their times; with the padding it is Ethernet's shortest."""
@@ -141,7 +141,7 @@ def test_pauses_are_as_scapy_has_them(quanta: dict[int, int]) -> None:
 
 
 @pytest.mark.parametrize("name", LAYERS)
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_scapy_reads_and_writes_what_p4_does(name, data):
     """Random bytes: both see the same number in each field; and Scapy, given the numbers, writes the bytes back."""
@@ -188,7 +188,7 @@ def transit() -> Iterator[Rig]:
         yield rig
 
 
-@settings(deadline=None, derandomize=True, max_examples=80)
+@settings(max_examples=80)
 @given(
     stamp_lists,
     st.integers(0, 15),
@@ -210,7 +210,7 @@ def test_data_with_a_shim(transit, stamps, hops, dst, sport, ttl, tag, payload):
     )
 
 
-@settings(deadline=None, derandomize=True, max_examples=80)
+@settings(max_examples=80)
 @given(
     stamp_lists,
     st.integers(0, 15),
@@ -240,7 +240,7 @@ def source() -> Iterator[Rig]:
         yield rig
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), ports, st.integers(1, 0xFFFF), st.integers(1, 2**32 - 1))
 def test_ack_where_it_is_read(source, ticks, sport, nbytes, credit):
     """Key, bytes, ticks, port and mark of an ACK mean the same here as in Scapy; so does the pause that follows."""

@@ -16,7 +16,7 @@ from tests.p4src.selectors import hermes
 FEW_REMOTE, FEW_GROUP, FEW_PORTS = "10.0.7.2", 9, (5, 3, 6)
 
 
-@settings(deadline=None, derandomize=True, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 0xFFFF), st.booleans(), st.booleans()), min_size=1, max_size=20))
 def test_every_packet_goes_where_the_model_says(order):
     """Any tag, in groups of three and four, from a host and from a switch."""

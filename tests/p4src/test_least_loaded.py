@@ -62,7 +62,7 @@ def hops(count: int) -> tuple[int, ...]:
 LOADS = st.lists(st.integers(0, 5).map(lambda steps: 1000 * steps), min_size=2, max_size=MOST)
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(max_examples=150)
 @given(LOADS)
 def test_nobody_is_less_loaded(loads: list[int]) -> None:
     """Where the flow knows nothing of its next hops, it takes one of the least loaded: among them its ECMP choice."""

@@ -23,8 +23,6 @@ SHARES_SLOT = 15714
 """Source port of a flow whose hash agrees with that of port 1 in 16 bits."""
 _SETTINGS = settings(
     max_examples=100,
-    derandomize=True,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
 

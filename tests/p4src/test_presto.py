@@ -53,7 +53,7 @@ def test_flows_take_turns():
     assert ports == [first, second, first, third, second, third, fourth, first]
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(ORDER, st.integers(0, 6000))
 def test_every_packet_goes_where_the_model_says(order, cell_bytes):
     """Any packets of several flows, groups and sizes, and cells of any size, also none."""

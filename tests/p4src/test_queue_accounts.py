@@ -134,7 +134,7 @@ def set_up(rig: Rig) -> None:
     rig.default("queue_config", limit_bytes=LIMIT_BYTES)
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(max_examples=40)
 @given(steps)
 def test_accounts_are_the_queues(script):
     """In a program that changes no packet's length: by egress port, to the byte, after every packet."""
@@ -144,7 +144,7 @@ def test_accounts_are_the_queues(script):
         expect_empty(rig)
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(max_examples=40)
 @given(steps, st.sampled_from(["FULL", "INGRESS"]), st.sampled_from([1, NEVER_TICKS]))
 def test_flowcut_leaks_nothing(script, mode, age_ticks):
     """With shims, ACKs by clone and recirculation, pauses, drains and a table of one bucket."""

@@ -77,7 +77,7 @@ class Least:
         return min(int(exact * ONE), MOST)
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(
     rates,
     st.lists(st.tuples(rtts, st.integers(1, HOP_COUNTS - 1), sizes), min_size=1, max_size=8),
@@ -97,7 +97,7 @@ def test_normalised_rtt_is_the_exact_ratio_rounded_down(source, ticks_per_byte, 
         assert source.rig.register("rtt_min_ticks", hops) == least.by_hops.get(hops, 0)
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(0, 256), st.lists(st.integers(100, 1 << 16), min_size=1, max_size=12))
 @example(256, [100, 12_700, 100, 12_700])
 @example(1, [100, 12_799, 100, 100, 12_799])
@@ -147,7 +147,7 @@ def test_hops_are_those_behind_this_switch(source, stamps):
     assert [source.rig.register("rtt_min_ticks", hops) for hops in range(5)] == [0, 0, 0, 500, 0]
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.integers(ONE, MOST),
     st.integers(100, 13_000),

@@ -66,7 +66,7 @@ packets = st.builds(
 
 
 @pytest.mark.parametrize("mode", MODES)
-@settings(deadline=None, derandomize=True, max_examples=times(40, 2))
+@settings(max_examples=times(40, 2))
 @given(st.builds(Lists, slots, slots, slots), st.lists(packets, min_size=1, max_size=12), st.booleans())
 def test_any_packet(mode, lists, sent, marks):
     """It takes one of the ways that the paper lets it, changed in nothing but TTL, path tag, VLAN tag, and marks that
@@ -128,7 +128,7 @@ bytes_waiting = st.one_of(st.integers(0, 20_000), st.integers(0, 2**32 - 1))
 link_counts = st.integers(1, 255)
 
 
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(max_examples=150)
 @given(
     loads=st.tuples(bytes_waiting, bytes_waiting),
     links=st.tuples(link_counts, link_counts),
@@ -151,7 +151,7 @@ def test_ugal_l_rule(loads, links, equal, goes_on, tag):
         assert way == Way(detour.port, vid("NONMINIMAL") if goes_on else None)
 
 
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(max_examples=25)
 @given(st.lists(st.integers(0, 5000), min_size=5, max_size=5))
 def test_ugal_l_of_many_links(loads):
     """Each packet compares the default port with one that it draws: detours are those that win, all of them."""

@@ -45,7 +45,7 @@ sizes = st.one_of(st.integers(0, 200), st.integers(0, 9000))
 loads = st.one_of(st.integers(0, 400), st.integers(0, 20_000), st.integers(MOST - 400, MOST))
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(
     load=loads,
     limit=loads,
@@ -156,7 +156,7 @@ def waiting(rig: SpritzRig, port: int) -> tuple[int, int]:
     return sum(packets for packets, _ in depths), sum(nbytes for _, nbytes in depths)
 
 
-@settings(deadline=None, derandomize=True, max_examples=50)
+@settings(max_examples=50)
 @given(st.sampled_from(MODES), st.booleans(), steps)
 def test_accounts_are_the_queues(mode, trims, script):
     """By egress port, after every packet, to the byte: of the traffic manager's but for tags, which a packet has or
@@ -206,7 +206,7 @@ def frame_of(kind: str, flow: int, size: int, dscp: int) -> tuple[int, Ether]:
     return HOST_PORT, sent.frame()
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(max_examples=40)
 @given(
     size=sizes,
     load=st.integers(0, 500),

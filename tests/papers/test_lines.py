@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.experiments.plan.experiment import make
@@ -55,7 +55,6 @@ def with_flows(some: Result, flows: list[tuple[int, float | None]]) -> Result:
 sized = st.lists(st.tuples(st.integers(1, 200), st.floats(1, 50)), min_size=1, max_size=80)
 
 
-@settings(derandomize=True, deadline=None)
 @given(flows=sized)
 def test_ranges_hold_equally_many_flows(some: Result, flows: list[tuple[int, float]]) -> None:
     """As far as sizes allow: a range more than the flows of one size has a tenth of all at most, rounded up."""
@@ -70,7 +69,6 @@ def test_ranges_hold_equally_many_flows(some: Result, flows: list[tuple[int, flo
         assert len([size for size in inside if size < end]) <= len(flows) / RANGES + 1
 
 
-@settings(derandomize=True, deadline=None)
 @given(flows=sized)
 def test_slowdowns_are_those_of_the_range(some: Result, flows: list[tuple[int, float]]) -> None:
     """A percentile is one of its flows' slowdowns, no less than half of them, or 99 of 100, have at most."""
@@ -126,7 +124,6 @@ def test_claims_take_lists_by_size(some: Result) -> None:
         evaluate(f"mean({MEDIAN}['nobody'])", values, "c")
 
 
-@settings(derandomize=True, deadline=None)
 @given(gaps_ns=st.lists(st.integers(0, 1 << 36), min_size=1, max_size=200))
 def test_gap_curves_are_shares(some: Result, gaps_ns: list[int]) -> None:
     """Of all gaps: in ranges of the same ratio, and at least as long as each begins, from all to some."""

@@ -144,7 +144,7 @@ def test_off_is_as_if_it_were_not_there() -> None:
         assert leaf.rig.register("pfc_all_issued") == 0
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=30)
 @given(
     gaps=st.lists(st.integers(0, 2 * FRAME_NS), min_size=10, max_size=120),
     name=st.sampled_from(("presto", "rlb_drill")),

@@ -169,7 +169,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50)
 @given(
     steps=STEPS,
     name=st.sampled_from(("presto", "rlb_drill")),

@@ -128,7 +128,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(steps=STEPS, name=st.sampled_from(("presto", "rlb_drill")))
 def test_any_pauses_at_any_time(steps: list[Step], name: str) -> None:
     """Nothing begins to leave while its port is closed, nothing is lost, nothing overtakes anything for its port."""

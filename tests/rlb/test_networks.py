@@ -13,10 +13,7 @@ from tests.rlb.scenario import TOPOLOGIES, Run, Scenario, counter, register, sce
 
 _SETTINGS = settings(
     max_examples=16,
-    derandomize=True,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
-    database=None,
 )
 _HARMLESS = {"pfc_frame", "multicast_original", "ingress_drop", "egress_drop"}
 """Why frames end in switches that are no losses: pauses obeyed, warnings consumed and copies of them."""

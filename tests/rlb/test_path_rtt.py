@@ -103,7 +103,7 @@ def test_rtt_is_without_the_wait(leaf, rtt, wait, seen):
     assert leaf.count("path_rtts_measured") > 0
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(

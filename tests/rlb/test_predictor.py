@@ -102,7 +102,7 @@ def run(rig: RlbRig, judge: Predictor, arrivals: list[Arrival]) -> tuple[Queue, 
 traces = st.lists(st.tuples(st.integers(0, 6), st.integers(1, 9)), min_size=1, max_size=40)
 
 
-@settings(deadline=None, derandomize=True, max_examples=30)
+@settings(max_examples=30)
 @given(
     traces,
     st.integers(1, 5000),
@@ -121,7 +121,7 @@ def test_program_and_model_say_the_same(leaf, arrivals, dt, warn, more, margin, 
     assert seen == queue.told
 
 
-@settings(deadline=None, derandomize=True, max_examples=8)
+@settings(max_examples=8)
 @given(st.integers(2, 9), st.integers(1, 4), st.integers(5, 20))
 def test_warning_comes_before_the_pause(leaf, length, gap, warn):
     """A queue that grows steadily is warned of before it is at Q_PFC, given margin for two samples."""
@@ -137,7 +137,7 @@ def test_warning_comes_before_the_pause(leaf, length, gap, warn):
         assert seen[0][1] == SEEN_VALID
 
 
-@settings(deadline=None, derandomize=True, max_examples=8)
+@settings(max_examples=8)
 @given(st.integers(40, 80), st.integers(1, 5), st.integers(1, 4000))
 def test_no_warning_begins_while_the_queue_drains(leaf, burst, gap, dt):
     """A queue far above Q_PFC that gets half of what leaves it is not warned of, however it is sampled."""

@@ -71,7 +71,7 @@ def finish(rig: RlbRig, after: int = 1 << 22) -> list[SentFrame]:
     return rig.switch.outputs()
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.integers(0, len(WIDE_UPLINKS) - 1),
     st.integers(FIRST_SPORT, FIRST_SPORT + 9999),
@@ -166,7 +166,7 @@ def test_no_room_no_recirculation(leaf):
     assert leaf.empty()
 
 
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 30), st.integers(0, 3), st.integers(0, 40))
 def test_dynamic_limit(shared, waits, inflow, room):
     """RLB*: by what is won (eq. 6) and by what still fits (eq. 4, 5)."""
@@ -310,7 +310,7 @@ def test_transit_packets_reroute_too(leaf):
     assert leaf.one(DOWNLINK, FRAME, leaf.clock).port == SECOND
 
 
-@settings(deadline=None, derandomize=True, max_examples=15)
+@settings(max_examples=15)
 @given(
     st.lists(
         st.tuples(

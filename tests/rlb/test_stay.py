@@ -88,7 +88,7 @@ def test_off(leaf):
     assert not any(leaf.cells("moved_flows"))
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.integers(FIRST_SPORT, FIRST_SPORT + 99),
     st.lists(

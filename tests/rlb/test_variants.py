@@ -44,7 +44,7 @@ def leaf(request: pytest.FixtureRequest) -> Iterator[VariantRig]:
         yield rig
 
 
-@settings(deadline=None, derandomize=True, max_examples=20)
+@settings(max_examples=20)
 @given(st.sets(st.sampled_from(UPLINKS)), st.lists(st.integers(49152, 49160), min_size=1, max_size=12))
 def test_no_packet_takes_a_warned_path_while_one_is_open(leaf, warned, sports):
     """Whatever the selector draws: an open path, or any where none is."""

@@ -213,7 +213,7 @@ def test_roles() -> None:
             assert expected in roles[port]
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.data())
 def test_failures_move_only_dead_slots(data: st.DataObject) -> None:
     """A group keeps its number and size, and its slots keep the ports that they can still lead by."""
@@ -233,7 +233,7 @@ def test_failures_move_only_dead_slots(data: st.DataObject) -> None:
                 assert all(a == b for a, b in pairs if a in group.ports)
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.data())
 def test_detours_after_failures(data: st.DataObject) -> None:
     """No list leads through a group from which packets would come back, and blocks to leave out are where they are

@@ -84,7 +84,7 @@ def test_dead_links_are_not_tried() -> None:
     assert failures.reuse(HOLD + 1) == [ONE]
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(st.integers(0, 5000), st.sampled_from([ONE, OTHER]), st.booleans()), max_size=30))
 def test_against_a_list_of_what_happened(steps: list[tuple[int, tuple[str, int], bool]]) -> None:
     """Whatever happens when: out exactly from an alert until the first look after the hold time."""

@@ -21,7 +21,6 @@ def failures(draw: st.DrawFn) -> tuple[tuple[int, ...], frozenset[int], int]:
     return ports, frozenset(live), draw(st.sampled_from(sorted(live)))
 
 
-@settings(derandomize=True, deadline=None)
 @given(failures())
 def test_only_dead_slots_move(case: tuple[tuple[int, ...], frozenset[int], int]) -> None:
     """When one more port dies, exactly its slots move, to ports that live; when it returns, they return."""
@@ -33,7 +32,6 @@ def test_only_dead_slots_move(case: tuple[tuple[int, ...], frozenset[int], int])
     assert before == slot_table(ports, live)
 
 
-@settings(derandomize=True, deadline=None)
 @given(members)
 def test_even_share(ports: tuple[int, ...]) -> None:
     """Without a fault each port has the same number of slots; after one fault the others differ by one at
@@ -115,7 +113,7 @@ def switches(
     return usual, current, own_down
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(switches())
 def test_any_fault(
     case: tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]], frozenset[int]],
@@ -132,7 +130,6 @@ def test_any_fault(
     assert set(groups.groups) == set(groups.of_leaf.values())
 
 
-@settings(derandomize=True, deadline=None)
 @given(members, st.integers(0, 2**32 - 1))
 def test_short_groups_send_alike(ports: tuple[int, ...], value: int) -> None:
     """Without a dead port a slot a port is enough: a value modulo their number finds the port that it would

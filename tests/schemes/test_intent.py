@@ -63,7 +63,7 @@ def test_every_pair(words: str) -> None:
                 assert length <= max_switches_on_path(topology)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.data())
 def test_every_pair_with_faults(data: st.DataObject) -> None:
     """With any links down, a host is reached wherever there is a path, and packets for others are dropped at

@@ -123,9 +123,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "time": parse_time_ns,
     "size": parse_bytes,
 }
-often = settings(
-    derandomize=True, deadline=None, max_examples=times(300, 3), suppress_health_check=[HealthCheck.too_slow]
-)
+often = settings(max_examples=times(300, 3), suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.fixture(autouse=True)

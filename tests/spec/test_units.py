@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.spec import SpecError, UnitError
@@ -66,7 +66,6 @@ def test_case_matters_where_it_means_something() -> None:
     ("format_text", "parse"),
     [(format_rate, parse_rate_bps), (format_time, parse_time_ns), (format_bytes, parse_bytes)],
 )
-@settings(derandomize=True, deadline=None)
 @given(value=st.integers(0, 1 << 50))
 def test_format_is_near(format_text: Callable[[int], str], parse: Callable[[str], int], value: int) -> None:
     """The text for a value is that of a value no further away than half of the last of three decimals."""

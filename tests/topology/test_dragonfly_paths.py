@@ -91,7 +91,7 @@ def test_families(words: str) -> None:
     )
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.data())
 def test_faults(data: st.DataObject) -> None:
     """Any links may be down; where they leave no minimal path, next hops are those of shortest ones."""

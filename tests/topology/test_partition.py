@@ -23,7 +23,7 @@ TOPOLOGIES = (
 )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
+@settings(max_examples=60)
 @given(words=st.sampled_from(TOPOLOGIES), data=st.data())
 def test_all_switches_and_hosts_are_in_one_part(words: str, data: st.DataObject) -> None:
     """And hosts are with their switch."""

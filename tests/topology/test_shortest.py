@@ -96,7 +96,7 @@ def networks(draw: st.DrawFn) -> tuple[Topology, Down]:
     return Topology("test", "test", switches, tuple(hosts), tuple(links)), down
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(networks())
 def test_any_network(case: tuple[Topology, Down]) -> None:
     """In any network, with any links down, the next hops are those of all shortest paths."""
@@ -113,7 +113,7 @@ def test_tiers(words: str, tiers: bool) -> None:
     assert tiers == has_tiers(topology) == tiered(topology)
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.data())
 def test_no_circle_whatever_each_switch_knows(data: st.DataObject) -> None:
     """Where there are tiers, packets do not circle though each switch takes other links for dead."""

@@ -194,14 +194,14 @@ NUMBERS = Listing(
 )
 
 
-@settings(max_examples=200, derandomize=True, deadline=None)
+@settings(max_examples=200)
 @given(expressions)
 def test_it_means_what_python_means(expression: Expression) -> None:
     text, decides = expression
     assert list(RowFilter(text).apply(NUMBERS).rows) == [row for row in NUMBERS.rows if decides(row)]
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(
         st.sampled_from(

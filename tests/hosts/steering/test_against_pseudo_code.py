@@ -42,7 +42,7 @@ events = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     spray=st.booleans(),
     paths=paths,

@@ -138,7 +138,7 @@ def test_a_meter_shows_a_steady_rate():
     assert 0 == meter.read(10**12)
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.integers(0, 100_000), st.integers(1, 9000)), max_size=40))
 def test_reading_a_meter_changes_nothing(steps):
     """However often it is read."""

@@ -47,7 +47,7 @@ def shares(paths: Paths, network: VirtualNetwork, since_ns: int = 0, until_ns: i
     )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(
     algorithm=st.sampled_from([name for name, needed in ALGORITHMS.items() if needed == "dctcp"]),
     delays=st.lists(st.integers(500, 40_000), min_size=1, max_size=6),

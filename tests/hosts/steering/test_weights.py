@@ -20,7 +20,7 @@ changes = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150)
 @given(
     first=st.one_of(
         st.lists(st.integers(0, 8), max_size=4), st.lists(st.integers(0, 8), min_size=12, max_size=40)

@@ -109,7 +109,7 @@ def moves(held: dict[str, list[PausedQueue]]) -> set[Stuck]:
         del left[free[0]]
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=300)
 @given(networks())
 def test_what_cannot_move_is_found(network: tuple[int, dict[str, list[PausedQueue]]]) -> None:
     """There is a circle just where something is left, it is of what is left, and each waits for the next one."""

@@ -19,7 +19,7 @@ from tailrace.codec.layers.nic_shim import ACK_PORT, NicAck
 from tailrace.sim.network import FrameMatch, Wire, WireEvent
 from tests.sim.network.l3 import Frame, attach_all, network, topology
 
-_SETTINGS = settings(max_examples=150, derandomize=True, deadline=None, database=None)
+_SETTINGS = settings(max_examples=150)
 
 _IP = IP(src="10.0.0.1", dst="10.0.0.2") / UDP(sport=5000, dport=4791) / Raw(bytes(30))
 _STACK = [Stamp(ticks=1, in_port=2), Stamp(ticks=3, in_port=4)]

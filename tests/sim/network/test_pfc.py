@@ -72,7 +72,7 @@ def _incast(topo: Topology, pfc: PfcConfig, frames: int, frame_bytes: int, room:
         )
 
 
-@settings(max_examples=40, derandomize=True, deadline=None)
+@settings(max_examples=40)
 @given(
     degree=st.integers(2, 24),
     switches=st.integers(1, 2),

@@ -21,10 +21,7 @@ from tests.sim.network.rank_threads import run_ranks
 
 _SETTINGS = settings(
     max_examples=40,
-    derandomize=True,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
-    database=None,
 )
 RING_BYTES = 1 << 18
 """tv_shared.c"""

@@ -17,7 +17,7 @@ from tailrace.topology import GATEWAY_MAC
 from tests.sim.network.chain import arrivals_ps, chain
 from tests.sim.network.l3 import OVERHEAD_BYTES, Frame, attach_all, network, packet
 
-_SETTINGS = settings(max_examples=60, derandomize=True, deadline=None, database=None)
+_SETTINGS = settings(max_examples=60)
 _GBPS = 10**9
 _EXACT_BPS = [rate * _GBPS for rate in (40, 100, 200, 400)]
 """Rates at which a byte takes a whole number of picoseconds."""

@@ -12,10 +12,7 @@ from tests.sim.network.random_runs import SPAN_NS, RandomRun
 
 _SETTINGS = settings(
     max_examples=120,
-    derandomize=True,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
-    database=None,
 )
 
 

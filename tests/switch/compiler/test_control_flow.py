@@ -183,7 +183,7 @@ def gotos(text: str) -> dict[str, set[str]]:
     return graph
 
 
-@settings(derandomize=True, max_examples=40)
+@settings(max_examples=40)
 @given(st.data())
 def test_a_program_is_taken_if_and_only_if_it_has_no_circle(data: st.DataObject) -> None:
     """The C text of what is taken has none either: whatever a node decides, a packet comes to its end."""
@@ -195,7 +195,7 @@ def test_a_program_is_taken_if_and_only_if_it_has_no_circle(data: st.DataObject)
     assert found and not is_circular(found)
 
 
-@settings(derandomize=True, max_examples=8)
+@settings(max_examples=8)
 @given(st.data())
 def test_a_frame_gets_through_what_is_taken(data: st.DataObject) -> None:
     program = mutant(data, [name for name, path in PROGRAMS.items() if path.stat().st_size < SMALL])

@@ -201,7 +201,7 @@ def test_each_byte_alone(byte: int) -> None:
     check(program, f"?{chr(byte)}/")
 
 
-@settings(max_examples=times(60, 3), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=times(60, 3), suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(max_size=60))
 def test_any_text_changes_no_token(attack: str) -> None:
     check(BUILD / "registers.json", attack)

@@ -59,7 +59,7 @@ def test_all_old_forms_at_once(path: Path) -> None:
     assert meaning(json.dumps(old).encode()) == meaning_of(path)
 
 
-@settings(max_examples=times(60, 3), deadline=None)
+@settings(max_examples=times(60, 3))
 @given(st.sampled_from(PROGRAMS), st.sets(st.sampled_from(range(len(REWRITES)))))
 def test_any_of_the_old_forms(path: Path, chosen: set[int]) -> None:
     """Each form stands on its own: a program may have some of them and not the others."""

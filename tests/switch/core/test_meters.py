@@ -87,7 +87,7 @@ def some_rates(draw: st.DrawFn) -> MeterRates:
 
 
 @given(unit=st.sampled_from(["packets", "bytes"]), rates=some_rates(), frames=FRAMES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_colours_and_counts_equal_a_model(
     unit: str, rates: MeterRates, frames: list[tuple[int, int]]
 ) -> None:
@@ -119,7 +119,7 @@ def test_an_excess_burst_is_filled_by_what_the_committed_one_has_no_room_for() -
 
 
 @given(cir=NUMBERS, cburst=NUMBERS, frames=FRAMES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_two_colours_are_two_rates_that_are_equal(
     cir: int, cburst: int, frames: list[tuple[int, int]]
 ) -> None:

@@ -210,7 +210,7 @@ def test_programs_that_copy_and_circle_leave_no_byte_behind(name: str) -> None:
         assert switch.account().balanced
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
+@settings(max_examples=60)
 @given(
     limits=st.tuples(st.integers(0, 3000), st.integers(0, 3000), st.integers(0, 2000)),
     size=st.sampled_from([None, 3000, 6000, 20_000]),

@@ -92,7 +92,7 @@ def packed(values: tuple[int, int]) -> bytes:
 
 @pytest.mark.parametrize("timeouts", [False, True])
 @pytest.mark.parametrize("kind", ["exact", "lpm", "ternary", "range"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_lookups_equal_the_naive_model(kind: str, timeouts: bool, data: st.DataObject) -> None:
     """Inserts, duplicate inserts, changes, deletes and lookups in any order."""

@@ -199,7 +199,7 @@ def held_share(switch: V1ModelSwitch, stop_ns: int, go_ns: int, end_ns: int) -> 
     return switch.pfc_stats(2, CLASS, end_ns).paused_ns / end_ns
 
 
-@settings(max_examples=40, derandomize=True, deadline=None)
+@settings(max_examples=40)
 @given(stop=st.integers(1, 80), go=st.integers(1, 400), share=st.sampled_from([0.02, 0.05, 0.25]))
 def test_no_pattern_holds_a_queue_for_more_than_its_share(stop: int, go: int, share: float) -> None:
     """And what it may hold it, it may: who stays below it never meets the watchdog."""
@@ -381,7 +381,7 @@ STEP = st.one_of(
 )
 
 
-@settings(max_examples=150, derandomize=True, deadline=None)
+@settings(max_examples=150)
 @given(
     steps=st.lists(st.tuples(st.sampled_from([0, 700, 9000, 60_000]), STEP), min_size=5, max_size=60),
     share=st.sampled_from([0.05, 0.5, 1.0]),

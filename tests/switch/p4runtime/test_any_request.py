@@ -159,7 +159,7 @@ def request_of(rng: random.Random, rig: Rig, kind: type[Message]) -> Message:
     return message
 
 
-@settings(deadline=None, max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 1 << 40), raw=st.booleans(), name=st.sampled_from(sorted(CALLS)))
 def test_every_call_is_answered(
     rig: Rig, caplog: pytest.LogCaptureFixture, seed: int, raw: bool, name: str

@@ -30,7 +30,7 @@ requests = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=times(300, 3))
+@settings(max_examples=times(300, 3))
 @given(requests)
 def test_claims(asked: list[tuple[frozenset[str], frozenset[str], int, str]]) -> None:
     alone: Counter[str] = Counter()

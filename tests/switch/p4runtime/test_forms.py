@@ -119,7 +119,7 @@ def check(batches: list[tuple[bool, list[p4r.Update]]], shared: Schema) -> None:
             state.context.switch.close()
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(batches=st.lists(st.tuples(st.booleans(), st.lists(updates, max_size=12)), max_size=4))
 def test_as_on_a_switch_alone(batches: list[tuple[bool, list[p4r.Update]]]) -> None:
     """Same answers, errors and entries; the shared pipeline has seen all examples before this one."""

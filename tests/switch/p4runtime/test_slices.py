@@ -180,7 +180,7 @@ def test_a_read_has_a_budget() -> None:
         state.context.switch.close()
 
 
-@settings(deadline=None, max_examples=times(30, 2))
+@settings(max_examples=times(30, 2))
 @given(seed=st.integers(0, 1 << 30))
 def test_a_sliced_read_among_writers(seed: int) -> None:
     """What is there all the time is answered once; what comes or goes may be there or not."""
@@ -243,7 +243,7 @@ def test_a_batch_to_be_taken_back_is_bounded(state: ForwardingState) -> None:
     assert not state.tables[id_of("tables", "mac")].entries
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     octets=st.binary(max_size=300), sizes=st.lists(st.integers(0, 3000), max_size=40), cut=st.integers(0, 99)
 )

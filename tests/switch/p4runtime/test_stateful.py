@@ -201,4 +201,4 @@ class ServerStateMachine(RuleBasedStateMachine):
 
 
 TestServerState = ServerStateMachine.TestCase
-TestServerState.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestServerState.settings = settings(max_examples=25, stateful_step_count=25)

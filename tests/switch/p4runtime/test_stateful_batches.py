@@ -235,5 +235,5 @@ def multicast(kind: int, number: int, ports: set[int]) -> p4r.Update:
 
 TestServerAgainstModel = ServerAgainstModel.TestCase
 TestServerAgainstModel.settings = settings(
-    max_examples=60, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=60, stateful_step_count=20, suppress_health_check=list(HealthCheck)
 )
