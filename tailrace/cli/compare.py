@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -27,7 +27,6 @@ def compare(
     values: dict[str, Any],
     experiment: File = None,
     scheme: Schemes = None,
-    schemes: Annotated[str | None, typer.Option(hidden=True)] = None,
     scale: Scale = None,
     out: Out = DEFAULT_OUT,
     pcap: Pcap = False,
@@ -47,12 +46,8 @@ def compare(
     """
     from tailrace.cli.experiment_command import ResultOutput, run_several
     from tailrace.experiments.plan.spec_list import split_schemes
-    from tailrace.spec.renamed import warn_renamed
 
-    if schemes is not None:
-        warn_renamed("option", "--schemes", "--scheme")
-    chosen = [*(scheme or ()), *([] if schemes is None else [schemes])]
-    names = split_schemes(",".join(chosen)) if chosen else None
+    names = split_schemes(",".join(scheme)) if scheme else None
     output = ResultOutput(out, view, pcap)
     run_several(experiment, names, output, values=values, scale=scale, workers=workers, again=again)
 

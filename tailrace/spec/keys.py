@@ -30,7 +30,6 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 import msgspec
 
 from tailrace.spec.errors import SpecError, UnitError
-from tailrace.spec.renamed import warn_renamed
 from tailrace.spec.spec_string import Spec, SpecOptions
 from tailrace.spec.units import MOST_COUNT, format_bytes, format_rate, format_time
 
@@ -53,7 +52,6 @@ class Key:
     show: a value for people
     absent: what stands for a default that is no value by itself, such as None
     section: of the paper that it is from
-    was: the name that it had; it goes on working for one release
     least, most: of a number; None: no bound
     above: it must be more than `least`
     default: the field's
@@ -66,7 +64,6 @@ class Key:
     show: Callable[[Any], str] = str
     absent: str = ""
     section: str = ""
-    was: str = ""
     least: float | None = None
     most: float | None = None
     above: bool = False
@@ -274,23 +271,7 @@ def read(spec: Spec, struct: type[T], also: Sequence[type] = ()) -> T:
             the key.
     """
     keys = keys_of(*dict.fromkeys((struct, *also)))
-    return _read(SpecOptions(current(spec, keys), [key.name for key in keys]), struct)
-
-
-def current(spec: Spec, keys: Sequence[Key]) -> Spec:
-    """The spec with the current names of keys; warns on standard error of each former name."""
-    names = {key.was: key.name for key in keys if key.was}
-    if not names.keys() & spec.options.keys():
-        return spec
-    options: dict[str, str] = {}
-    for key, value in spec.options.items():
-        name = names.get(key, key)
-        if name in spec.options and name != key:
-            raise SpecError(f"{spec.title}: key {name!r} is given twice, once as {key!r}")
-        if name != key:
-            warn_renamed(f"{spec.title}: key", key, name)
-        options[name] = value
-    return replace(spec, options=options)
+    return _read(SpecOptions(spec, [key.name for key in keys]), struct)
 
 
 def _read(options: SpecOptions, struct: type[T]) -> T:

@@ -20,14 +20,13 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from tailrace.spec import plugins
 from tailrace.spec.errors import SpecError
-from tailrace.spec.keys import Key, current, has_fields, keys_of, read, write
-from tailrace.spec.renamed import warn_renamed
+from tailrace.spec.keys import Key, has_fields, keys_of, read, write
 from tailrace.spec.spec_string import Spec, parse
 from tailrace.spec.suggest import unknown
 
@@ -78,15 +77,13 @@ class Registry(Generic[T]):
         self._also = tuple(also)
         self._files = files
         self._entries: dict[str, Registration[T]] = {}
-        self._former: dict[str, str] = {}
 
-    def register(self, name: str, help: str, *, was: str = "") -> Callable[[Registered], Registered]:  # noqa: A002
+    def register(self, name: str, help: str) -> Callable[[Registered], Registered]:  # noqa: A002
         """Register a struct; the function is a decorator of it.
 
         Args:
             name: its name in specs.
             help: one line about it.
-            was: the name that it had; it goes on working for one release.
 
         Raises:
             SpecError: it is no name, or something else has it, or the struct is none of this kind.
@@ -102,8 +99,6 @@ class Registry(Generic[T]):
                 )
             self._check(name, struct)
             self._entries[name] = Registration(name, struct, help)
-            if was:
-                self._former[was] = name
             return struct
 
         return add
@@ -140,16 +135,13 @@ class Registry(Generic[T]):
         return tuple(sorted(self._entries))
 
     def entry(self, name: str) -> Registration[T]:
-        """What has a name, or had it before.
+        """What has a name.
 
         Raises:
             SpecError: nothing has.
         """
         plugins.load()
-        new = self._former.get(name)
-        if new is not None:
-            warn_renamed(self._what, name, new)
-        entry = self._entries.get(new or name)
+        entry = self._entries.get(name)
         if entry is None:
             raise SpecError(f"{self._what} {unknown(name, self.names, self._files)}")
         return entry
@@ -159,7 +151,7 @@ class Registry(Generic[T]):
         return keys_of(self.entry(name).struct, *self._also)
 
     def parse(self, text: str | Spec) -> tuple[Spec, T]:
-        """The spec, with current names, and the struct of its keys.
+        """The spec, and the struct of its keys.
 
         Raises:
             SpecError: an unknown name, or a bad option; one line says which.
@@ -168,9 +160,7 @@ class Registry(Generic[T]):
 
     def read(self, spec: Spec) -> tuple[Spec, T]:
         """The same for a spec that is split already."""
-        entry = self.entry(spec.name)
-        spec = current(replace(spec, name=entry.name), self.keys(entry.name))
-        return spec, read(spec, entry.struct, self._also)
+        return spec, read(spec, self.entry(spec.name).struct, self._also)
 
     def spec_of(self, thing: object) -> str:
         """The spec string of a registered struct; a text is returned as it is.

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 
 from tailrace.p4rt.values import Value
 from tailrace.spec import SpecError
-from tailrace.spec.renamed import warn_renamed
 from tailrace.spec.suggest import expected
 from tailrace.tables.compare import MisfitError, passes, truth
 from tailrace.tables.listing import Listing, Row
@@ -39,8 +38,6 @@ _COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "~"})
 _SLIPS = {"=": "use ==", "!": "use 'not' or !=", "&": "use 'and'", "|": "use 'or'"}
 _MAX_DEPTH = 100
 """Of parentheses and nots: far more than users write, far less than Python's stack."""
-
-_RENAMED = {"out": "suppressed", "out_left_ns": "suppressed_left_ns"}
 
 
 class RowFilterError(SpecError):
@@ -116,10 +113,6 @@ class RowFilter:
         return listing.replace_rows(rows)
 
     def _check_name(self, test: _Comparison, known: set[str]) -> None:
-        now = _RENAMED.get(test.name)
-        if test.name not in known and now in known:
-            warn_renamed("field", test.name, now)
-            return
         if any(name == test.name or name.endswith("." + test.name) for name in known):
             return
         inner = test.name.partition(".")[2]
@@ -164,8 +157,6 @@ def _tests(node: _Node) -> Iterator[_Comparison]:
 
 def _lookup(row: Row, name: str) -> Iterator[Value]:
     """The values of a name in a row: of the column, else of every cell that has such a name inside."""
-    if name not in row and _RENAMED.get(name) in row:
-        name = _RENAMED[name]
     if name in row:
         yield row[name]
         return

@@ -15,8 +15,6 @@ from tailrace.experiments.plan.experiment_file import PRESETS, check_label, read
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.spec_list import case_name, folder_name, labels, split_schemes
 from tailrace.spec import SpecError
-from tailrace.spec.errors import FileError
-from tailrace.spec.renamed import warn_renamed
 
 
 @pytest.mark.parametrize(
@@ -244,17 +242,3 @@ def test_no_fault_takes_a_preset_s_away() -> None:
     base = read_experiment(Path("basic"))
     assert base.faults
     assert make({"fault": "none"}, base).faults == ()
-
-
-def test_a_former_key_goes_on_working(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`watch` is `follow` now, at the top and within a scale; one line says so."""
-    warn_renamed.cache_clear()
-    path = tmp_path / "it.toml"
-    path.write_text('scheme = "ecmp"\nwatch = [2]\n[scale.small]\nwatch = [3]\n')
-    assert read_experiment(path).follow == (2,)
-    assert read_experiment(path, "small").follow == (3,)
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"tailrace: {path}: key 'watch' is called 'follow' now")
-    path.write_text('scheme = "ecmp"\nwatch = [2]\nfollow = [3]\n')
-    with pytest.raises(FileError, match="key 'watch'"):
-        read_experiment(path)

@@ -16,7 +16,6 @@ from tailrace.experiments.workloads.congested_groups import gates
 from tailrace.experiments.workloads.workload import Traffic, parse_workload
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.spec import SpecError
-from tailrace.spec.renamed import warn_renamed
 from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.shortest import next_hops
 
@@ -115,7 +114,7 @@ def test_adversarial_needs_a_low_diameter() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("free", [0, 2, 7])
-def test_motivating(free: int, seed: int) -> None:
+def test_congested_groups(free: int, seed: int) -> None:
     """One flow between groups; load within all others but the free ones, on the gate to the destination."""
     found = traffic(f"congested-groups:size=1MiB,free={free},background=8MiB,flows=3", seed=seed)
     groups = by_class(found)
@@ -143,7 +142,7 @@ def test_motivating(free: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_motivating_from_all_groups(seed: int) -> None:
+def test_congested_groups_from_all_groups(seed: int) -> None:
     """Every host of a congested group sends to one on a gate, each of which hears from about as many."""
     groups = by_class(traffic("congested-groups:free=2,flows=3,from=all", seed=seed))
     (monitored,), background = groups[MONITORED], groups[BACKGROUND]
@@ -167,7 +166,7 @@ def test_motivating_from_all_groups(seed: int) -> None:
         assert target.switch in gates(DRAGONFLY, group_of(DRAGONFLY, flow.dst), end)
 
 
-def test_motivating_ahead_and_path() -> None:
+def test_congested_groups_ahead_and_path() -> None:
     """The load comes first and steers as it is told; who sends to whom stays the same."""
     plain, other = (
         traffic(f"congested-groups:free=2,flows=2{more}") for more in ("", ",ahead=5us,path=scheme")
@@ -296,14 +295,3 @@ def test_seed_decides(words: str) -> None:
     """The same seed gives the same traffic, with its classes; another one other ports at least."""
     assert traffic(words, seed=3) == traffic(words, seed=3)
     assert traffic(words, seed=3) != traffic(words, seed=4)
-
-
-def test_the_former_name_goes_on_working(capsys: pytest.CaptureFixture[str]) -> None:
-    """For one release; standard error is told the new one."""
-    warn_renamed.cache_clear()
-    former, now = parse_workload("motivating:free=1"), parse_workload("congested-groups:free=1")
-    assert former == now
-    assert capsys.readouterr().err == (
-        "tailrace: workload 'motivating' is called 'congested-groups' now; "
-        "the old name ends with the next release\n"
-    )

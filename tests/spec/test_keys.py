@@ -25,7 +25,7 @@ class Links:
 class Ring:
     switches: Annotated[int, keys.integer("switches", "how many", least=3, most=9)]
     colour: Annotated[str, keys.choice("colour", "of them", ("red", "blue"))] = "red"
-    share: Annotated[float, keys.number("share", "a part", above=0, most=1, was="part")] = 1.0
+    share: Annotated[float, keys.number("share", "a part", above=0, most=1)] = 1.0
     links: Links = Links()
     scratch: int = 7
 
@@ -56,7 +56,6 @@ def test_words_become_a_struct_with_its_groups() -> None:
         ("ring:switches=3,share=0", "thing ring: share must be more than 0, found '0'"),
         ("ring:switches=3,colour=blue", "thing ring: three cannot be blue"),
         ("ring:switches=3,scratch=1", "expected switches, colour, share, rate, delay"),
-        ("ring:switches=3,part=0.5,share=0.5", "'share' is given twice, once as 'part'"),
     ],
 )
 def test_bad_words_are_refused_by_name(text: str, problem: str) -> None:
@@ -93,20 +92,6 @@ def test_inherited_keys_come_after_a_struct_s_own() -> None:
         "delay_ns": None,
         "spokes": 3,
     }
-
-
-def test_a_former_name_works_and_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """Of a key and of a thing; the words that come back have the new ones."""
-    things: Registry[Ring] = Registry("thing")
-    things.register("ring", "a ring", was="hoop")(Ring)
-    for _ in range(2):
-        words, found = things.parse("hoop:switches=5,part=0.25")
-        assert (str(words), found.share) == ("ring:switches=5,share=0.25", 0.25)
-    lines = capsys.readouterr().err.splitlines()
-    assert [line.partition(";")[0] for line in lines] == [
-        "tailrace: thing 'hoop' is called 'ring' now",
-        "tailrace: thing ring: key 'part' is called 'share' now",
-    ]
 
 
 def test_a_registry_refuses_what_is_taken_or_no_name() -> None:

@@ -38,7 +38,6 @@ from tailrace.experiments.plan.known import scheme_of
 from tailrace.experiments.plan.seeds import parse_seeds
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
-from tailrace.spec.renamed import warn_renamed
 from tailrace.spec.schema import KeyProblemError, convert, given, in_file, read_toml
 from tailrace.spec.spec_string import check_text
 from tailrace.spec.suggest import expected, unknown
@@ -52,9 +51,6 @@ PRESETS = Path(__file__).resolve().parents[1] / "presets"
 SCALES = ("small", "paper")
 """Sizes that a file may know: seconds on a laptop, and the size of the paper."""
 
-
-FORMER = {"watch": "follow"}
-"""Keys by the names that they had before; they go on working for one release."""
 
 PLUGIN = "plugin"
 """The option that loads plug-ins; no key of an experiment."""
@@ -186,15 +182,8 @@ def read_options(arguments: Sequence[str], also: Sequence[str] = ()) -> dict[str
 
 
 def _file(path: Path) -> ExperimentFile:
-    """What a file holds, by the names that keys have now."""
-    values = read_toml(found(path))
-    scales = values.get("scale")
-    for table in (values, values.get("elsewhere"), *(scales.values() if isinstance(scales, dict) else ())):
-        for old, new in FORMER.items():
-            if isinstance(table, dict) and old in table and new not in table:
-                warn_renamed(f"{path}: key", old, new)
-                table[new] = table.pop(old)
-    file = convert(values, ExperimentFile)
+    """What a file holds."""
+    file = convert(read_toml(found(path)), ExperimentFile)
     for name in SCALES:
         _check_seed(file.scale.of(name), f"scale.{name}.seed")
     _check_seed(file.elsewhere, "elsewhere.seed")

@@ -49,7 +49,7 @@ PATHS = (HASH, SCHEME)
 """What chooses the paths of the load."""
 
 
-@register("congested-groups", "one flow in a Dragonfly most of whose groups are congested", was="motivating")
+@register("congested-groups", "one flow in a Dragonfly most of whose groups are congested")
 @dataclass(frozen=True, slots=True)
 class CongestedGroups:
     """One flow of `size_bytes`; `free` groups without traffic besides that of its destination."""

@@ -167,12 +167,12 @@ class Tcp(CoalescingTransport, frozen=True, kw_only=True):
     about: ClassVar[str] = "a TCP-like sender in RDMA's packets, in bursts"
     windowless: ClassVar[bool] = True
     tcp: TcpConfig = field(default_factory=TcpConfig)
-    ack_every: Annotated[
-        int, keys.integer("ack_every", _ACK_EVERY, least=1, most=_MOST_GATHERED, was="ack")
-    ] = _MODERATION_PACKETS
-    ack_delay_ns: Annotated[
-        int | None, keys.time("ack_delay", _ACK_DELAY, least=1, most=_MOST_DELAY_NS, was="delay")
-    ] = _MODERATION_NS
+    ack_every: Annotated[int, keys.integer("ack_every", _ACK_EVERY, least=1, most=_MOST_GATHERED)] = (
+        _MODERATION_PACKETS
+    )
+    ack_delay_ns: Annotated[int | None, keys.time("ack_delay", _ACK_DELAY, least=1, most=_MOST_DELAY_NS)] = (
+        _MODERATION_NS
+    )
     rto_ns: Annotated[
         int | None, keys.time("rto", "least timeout", least=1, most=_MOST_RTO_NS, absent="of all transports")
     ] = None

@@ -44,7 +44,6 @@ RESTRICTED = keys.parsed(
     show=lambda hosts: _BETWEEN.join(f"{each.host}/{each.paths}" for each in hosts),
     absent="none",
     section="RLB §II-B",
-    was="narrow",
 )
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from tailrace.p4rt.values import Interval, Mac, Masked, SwitchPort
 from tailrace.spec import SpecError
-from tailrace.spec.renamed import warn_renamed
 from tailrace.tables.listing import Column, Listing, Row
 from tailrace.tables.row_filter import RowFilter, RowFilterError
 
@@ -234,22 +233,3 @@ def test_any_text_either_filters_or_fails_with_a_column(words: list[str]) -> Non
         RowFilter(" ".join(words)).apply(NUMBERS)
     except RowFilterError as error:
         assert 0 <= error.position <= len(" ".join(words))
-
-
-def test_a_former_name_of_a_column_works_for_a_release(capsys: pytest.CaptureFixture[str]) -> None:
-    """With one line that says the new one; beside a column of that very name nothing is renamed."""
-    columns = (Column("suppressed"), Column("suppressed_left_ns"))
-    rows: tuple[Row, ...] = tuple(
-        {"suppressed": why, "suppressed_left_ns": 9} for why in (None, "failure alert")
-    )
-    warn_renamed.cache_clear()
-    for text in ("out", "suppressed", "out == 'failure alert' and out_left_ns < 10"):
-        assert RowFilter(text).apply(Listing("paths", columns, rows)).rows == rows[1:]
-    lines = capsys.readouterr().err.splitlines()
-    assert [line.split(";")[0] for line in lines] == [
-        "tailrace: field 'out' is called 'suppressed' now",
-        "tailrace: field 'out_left_ns' is called 'suppressed_left_ns' now",
-    ]
-    own: tuple[Row, ...] = ({"out": 1, "suppressed": 2},)
-    assert RowFilter("out == 1").apply(Listing("own", (Column("out"), *columns), own)).rows == own
-    assert not capsys.readouterr().err
