@@ -6,8 +6,8 @@
 
 A *stay* is a run of functions of one room (rooms.toml) in that order, a *change* leads from one stay to the
 next, and a *return* is a stay in a room that was visited before. The standard library and packages are left
-out, and so are modules as they are imported and what runs in other processes. `write` is one Write of one
-table entry in `tailrace_switch_grpc`. Every function of the walk is printed, then the sums.
+out, and so are what the import of a module calls and what runs in other processes. `write` is one Write of
+one table entry in `tailrace_switch_grpc`. Every function of the walk is printed, then the sums.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from scripts.measure.rooms import ROOT, room_of
 
 NETWORK = "--topology leaf-spine:leaves=2,spines=2,hosts=2 --workload permutation:size=64KiB --target virtual"
 COMMANDS = {
-    "paper": "paper flowcut_table4 --scale small",
+    "paper": "paper flowcut_table4 --scale small --out {folder}/out",
     "compare": f"compare --scheme ecmp,flowcut {NETWORK} --out {{folder}}/out",
     "sweep": "sweep basic --target virtual --set seed=1,2 --out {folder}/out",
 }
@@ -36,6 +36,15 @@ START_S = 60.0
 """How long the switch may take to listen."""
 
 PROGRAM = "tests/programs/build/basic_l3"
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Whether a call is part of the import of a module."""
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") != "__main__":
+            return True
+        frame = frame.f_back
+    return False
 
 
 class Walk:
@@ -53,6 +62,8 @@ class Walk:
             return
         path = os.path.relpath(os.path.realpath(code.co_filename), ROOT)
         if path.startswith((".", "scripts/")) or not path.endswith(".py"):
+            return
+        if _imports(frame):
             return
         self._seen.add(code)
         self.functions.append((path, getattr(code, "co_qualname", code.co_name)))
