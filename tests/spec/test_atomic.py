@@ -27,6 +27,13 @@ def _counts(path: Path) -> None:
         write_statistics(path, switch, range(1, 100), 0)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _compiled() -> None:
+    """No compiler writes its files while there is no room for them."""
+    with V1ModelSwitch(load_program(PROGRAM.read_bytes())):
+        pass
+
+
 @pytest.mark.parametrize("fill", [lambda path: write_file(path, "x" * 10_000), _coverage, _counts])
 def test_full_disk(fill: Callable[[Path], None], tmp_path: Path) -> None:
     """What was there stays, nothing lies beside it, and the error names it."""
