@@ -109,6 +109,7 @@ def test_for_real_beside_a_controller(tailrace: Command, fabric: Fabric) -> None
     ],
 )
 def test_bad_words_for_real(tailrace: Command, fabric: Fabric, words: list[str], said: str) -> None:
+    fabric.switches["leaf1"].plane.take()
     found = tailrace("trace", *words)
     assert found.status in (1, 2)
     assert said in found.err
