@@ -29,11 +29,12 @@ from tailrace.results.parquet import write_parquet
 from tailrace.results.result import RUN_FILES, SUMMARY, Result, read_result, read_struct, to_json
 from tailrace.results.rows import SCHEMA
 from tailrace.results.summary import Summary
-from tailrace.results.table import make_table, markdown
+from tailrace.results.table import make_table
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
 from tailrace.tables.arrow import INTEGER, NUMBER, TEXT, values_of
 from tailrace.tables.arrow import make_table as make_arrow_table
+from tailrace.tables.markdown import markdown
 
 if TYPE_CHECKING:
     from arro3.core import DataType, Table

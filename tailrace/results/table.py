@@ -16,7 +16,7 @@ from msgspec import UnsetType
 from tailrace.experiments.plan.queues import queue_lines
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.workloads.classes import CLASSES
-from tailrace.p4rt.values import ABSENT, Value
+from tailrace.p4rt.values import Value
 from tailrace.results.estimates import (
     CASE,
     CONFIDENCE,
@@ -32,8 +32,6 @@ from tailrace.results.estimates import (
 from tailrace.results.metrics import BUILT_IN, CLASS, METRICS, metric, metrics
 from tailrace.results.statistics import TAILS, tail_note, tail_percent
 from tailrace.results.units import UNITS
-from tailrace.spec.text import printable
-from tailrace.tables.cell_text import texts_of
 from tailrace.tables.listing import Column, Listing, Row
 
 if TYPE_CHECKING:
@@ -287,15 +285,3 @@ def _transports(results: Sequence[Result]) -> list[str]:
     most = max(by_name, key=lambda name: len(by_name[name]))
     rest = [f"{name}: {', '.join(dict.fromkeys(labels))}" for name, labels in by_name.items() if name != most]
     return [f"transport {most}, but {'; '.join(rest)}"]
-
-
-def markdown(listing: Listing) -> str:
-    """The listing as a table in Markdown, its title and caption below."""
-    columns = [column for column in texts_of(listing) if set(column.cells) != {ABSENT}]
-    lines = [[column.title for column in columns], ["---"] * len(columns)]
-    for number in range(len(listing.rows)):
-        lines.append(
-            [f"**{each.cells[number]}**" if each.strong[number] else each.cells[number] for each in columns]
-        )
-    text = "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
-    return text + "".join(f"\n{printable(line)}\n" for line in (listing.title, *listing.caption) if line)
