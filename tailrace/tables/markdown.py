@@ -15,7 +15,7 @@ _LIVE = re.compile(
     r"""
     \[(?P<inner>[^\[\]]*)\](?=[^(\[:])   # a pair of brackets that begins no link
     | [\\`\[\]|~$]              # escapes, code, links, cells, struck out text, formulas
-    | (?<![^\W_])\*             # emphasis; the star of RLB* begins none
+    | (?<![^\W_])(?<!\s(?=\*\s))\*   # emphasis, which those of "a * b" and "RLB*" do not begin
     | \*(?![\s:,.;)]|$)
     | (?<![^\W_])_ | _(?![^\W_])
     | <(?![\s=\d]) | &(?!\s)    # HTML and its entities; "<= 1" is neither

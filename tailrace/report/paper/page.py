@@ -10,31 +10,36 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+import math
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-import jinja2
 import msgspec
+from markupsafe import Markup
 
 from tailrace.experiments.plan.seeds import seeds_text
+from tailrace.p4rt.values import Value
 from tailrace.papers.claims.claims import headline, other_kinds, tally
 from tailrace.papers.claims.kinds import GOOD
 from tailrace.papers.document import Cell, Cost, Document, as_lines
 from tailrace.papers.model import paper_of, read_paper, select
 from tailrace.report.paper.table import (
+    cell_notes,
     cell_text,
     explanations,
-    ratio_names,
+    measured_table,
     ratio_text,
-    ratio_title,
     reran,
 )
-from tailrace.results.metrics import metric
+from tailrace.report.render import code, inline, templates
 from tailrace.results.result import SUMMARY, read_summary
 from tailrace.results.units import UNITS
 from tailrace.spec.atomic import write_file
 from tailrace.spec.errors import FileError
+from tailrace.spec.text import printable
+from tailrace.study.command import PROGRAM
 
 PICTURE = ".svg"
 NUMBERS = ".json"
@@ -101,53 +106,29 @@ def shown_by(document: Document) -> Document:
     return msgspec.structs.replace(document, cells=cells)
 
 
-def templates() -> jinja2.Environment:
-    """The templates of pages."""
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("tailrace.report.paper", ""),
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        autoescape=jinja2.select_autoescape(),
-    )
-
-
 def page_text(documents: Sequence[Document], folder: Path) -> str:
     """The page, for which `shown_by` of each figure is enough; `folder` is where the pictures are."""
     shown = [document.name for document in documents]
     paper = paper_of(documents[0].name)
     every = select(paper)
     # a page of its own has its own words before the figures
-    return (
-        templates()
-        .select_template([f"{paper}.md.j2", "page.md.j2"])
-        .render(
-            wanted=paper if set(shown) == set(every) else ",".join(shown),
-            missing=[read_paper(name).figure for name in every if name not in shown],
-            documents=documents,
-            folder=folder.name,
-            traces=TRACES,
-            scale=documents[0].scale,
-            paper=documents[0].paper,
-            found=tally(document.claims for document in documents),
-            tally=lambda document: tally([document.claims]),
-            headline=headline,
-            other_kinds=other_kinds,
-            good=GOOD,
-            seeds=seeds_text,
-            picture=lambda document: _picture(document, folder),
-            settings=_settings,
-            setting_text=lambda setting: ", ".join(f"`{key} = {value}`" for key, value in setting.items()),
-            header=_header,
-            rows=_rows,
-            notes=_notes,
-            explanations=explanations,
-            reran=reran,
-            shared=_shared(documents),
-            ratio=partial(ratio_of, documents),
-            cost=cost_text,
-            costs=[document.cost for document in documents if document.cost],
-        )
+    template = templates(FUNCTIONS).select_template([f"paper/{paper}.md.j2", "paper/page.md.j2"])
+    return template.render(
+        wanted=paper if set(shown) == set(every) else ",".join(shown),
+        missing=[read_paper(name).figure for name in every if name not in shown],
+        documents=documents,
+        folder=folder.name,
+        traces=TRACES,
+        scale=documents[0].scale,
+        paper=documents[0].paper,
+        found=tally(document.claims for document in documents),
+        pictures=lambda document: _pictures(document, folder),
+        shared=_shared(documents),
+        verdict=_verdict,
+        right="",
+        most_rows=math.inf,
+        ratio=partial(ratio_of, documents),
+        costs=[document.cost for document in documents if document.cost],
     )
 
 
@@ -186,9 +167,20 @@ def cost_text(costs: Sequence[Cost]) -> str:
     return f"{runs} runs, {hours:.2g} core-hours, {memory} at most a process ({machines})"
 
 
-def _picture(document: Document, folder: Path) -> str:
+def quoted(command: str) -> str:
+    """A command of a file, so that a shell takes it for one command; empty if it is none of ours."""
+    try:
+        arguments = shlex.split(command)
+    except ValueError:
+        return ""
+    return printable(shlex.join(arguments)) if arguments[:1] == [PROGRAM] else ""
+
+
+def _pictures(document: Document, folder: Path) -> list[tuple[str, str]]:
+    """The caption and the place of its picture, if there is one."""
     name = document.name + PICTURE
-    return name if (folder / name).exists() else ""
+    caption = f"{document.figure}: {document.title}"
+    return [(caption, f"{folder.name}/{name}")] if (folder / name).exists() else []
 
 
 def _settings(document: Document) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
@@ -209,21 +201,33 @@ def _shared(documents: Sequence[Document]) -> list[str]:
     return [text for text in dict.fromkeys(every) if every.count(text) > 1]
 
 
-def _header(document: Document) -> list[str]:
-    ratios = [ratio_title(document, name) for name in ratio_names(document)]
-    titles = [metric(name).titled for name in document.metrics]
-    return (["case"] if len(document.cases) > 1 else []) + ["scheme", *ratios, *titles]
+def _verdict(text: str) -> str:
+    return text if text in GOOD else Markup("**{}**").format(inline(text))
 
 
-def _rows(document: Document) -> Iterator[list[str]]:
-    """The cells of a figure; a heat map's are in its picture and in result.json."""
-    for cell in document.cells:
-        label = f"{cell.label} ({cell.value})" if cell.value else cell.label
-        values = [ratio_text(cell, name) for name in ratio_names(document)]
-        values += [cell_text(cell, name) for name in document.metrics]
-        star = " \\*" if cell.note else ""
-        yield ([cell.case] if len(document.cases) > 1 else []) + [label + star, *values]
+def _setting_text(setting: Mapping[str, str]) -> Markup:
+    return Markup(", ").join(code(f"{key} = {value}") for key, value in setting.items())
 
 
-def _notes(document: Document) -> list[str]:
-    return list(dict.fromkeys(cell.note for cell in document.cells if cell.note))
+def _measured(document: Document) -> list[list[Value]]:
+    """The titles of what was measured, and a row a case and scheme."""
+    table = measured_table(document)
+    rows = [[row.get(column.name) for column in table.columns] for row in table.rows]
+    return [[column.title for column in table.columns], *rows]
+
+
+FUNCTIONS: Mapping[str, Callable[..., object]] = {
+    "cost": cost_text,
+    "explanations": explanations,
+    "headline": headline,
+    "measured": _measured,
+    "notes": cell_notes,
+    "other_kinds": other_kinds,
+    "quoted": quoted,
+    "reran": reran,
+    "seeds": seeds_text,
+    "setting_text": _setting_text,
+    "settings": _settings,
+    "tally": lambda documents: tally(document.claims for document in documents),
+}
+"""What templates call."""

@@ -19,9 +19,9 @@ from tailrace.report.paper.page import (
     cost_text,
     metric_of,
     ratio_of,
-    templates,
     write_page,
 )
+from tailrace.report.render import templates
 from tailrace.spec.atomic import write_file
 from tailrace.spec.errors import FileError
 
@@ -127,7 +127,7 @@ def summary_text(documents: Sequence[Document]) -> str:
         "metric": partial(metric_of, documents),
         "claim": partial(claim_of, documents),
     }
-    return templates().get_template("summary.md.j2").render(values)
+    return templates().get_template("paper/summary.md.j2").render(values)
 
 
 def _by_paper(documents: Iterable[Document]) -> Iterator[tuple[str, list[Document]]]:

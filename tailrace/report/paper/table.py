@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 from tailrace.experiments.plan.seeds import seeds_text
-from tailrace.p4rt.values import ABSENT
+from tailrace.p4rt.values import ABSENT, Value
 from tailrace.papers.claims.kinds import FAIR, GOOD, GRADES
 from tailrace.papers.document import Cell, Document
 from tailrace.results.metrics import metric
 from tailrace.results.units import UNITS
-from tailrace.tables.listing import Column, Listing, Row
+from tailrace.tables.listing import Column, Listing
 
-_LOW, _HIGH = "_low", "_high"
-_OVER = "_over_base"
 _STYLES = {
     verdict.partition(" ")[0]: "green" if verdict in GOOD else "" if verdict in FAIR else "yellow"
     for verdict in dict.fromkeys(each for grades in GRADES.values() for each in grades)
@@ -32,44 +30,27 @@ _CLAIMS = (
 
 
 def measured_table(document: Document) -> Listing:
-    """A row a case and scheme, a column a metric; where there is little room the last ones go first."""
+    """A row a case and scheme; ratios, then a column a metric, of which a narrow terminal drops the last."""
     seeds = f", seeds {seeds_text(document.seeds)}" if document.seeds else ""
-    columns = [Column("case", key=True, grouped=True)] if len(document.cases) > 1 else []
-    columns.append(Column("scheme", key=True))
+    several = len(document.cases) > 1
+    ratios = ratio_names(document)
+    columns = [Column("case", key=True, grouped=True, title="case")] if several else []
+    columns.append(Column("scheme", key=True, title="scheme"))
+    # `show` aligns what is text already as numbers are
+    columns += [Column(f"{name}/", title=ratio_title(document, name), show=str) for name in ratios]
     columns += [
-        Column(
-            name,
-            title=metric(name).titled,
-            show=UNITS[metric(name).unit].without_name,
-            rank=rank,
-            ends=(f"{name}{_LOW}", f"{name}{_HIGH}"),
-        )
+        Column(name, title=metric(name).titled, show=str, rank=rank)
         for rank, name in enumerate(document.metrics)
     ]
-    over = ratio_names(document)
-    columns += [
-        Column(
-            f"{name}{_OVER}",
-            title=ratio_title(document, name),
-            show="{:.2f}".format,
-            ends=(f"{name}{_OVER}{_LOW}", f"{name}{_OVER}{_HIGH}"),
-        )
-        for name in over
-    ]
-    rows: list[Row] = []
+    rows = []
     for cell in document.cells:
         label = f"{cell.label} ({cell.value})" if cell.value else cell.label
-        ends = {
-            f"{name}{end}": value
-            for name, both in cell.intervals.items()
-            for end, value in zip((_LOW, _HIGH), both, strict=True)
-        }
-        for name in over:
-            places = (f"{name}{_OVER}{end}" for end in ("", _LOW, _HIGH))
-            ends |= dict(zip(places, cell.ratios.get(name, ()), strict=False))
-        shown = label + (" *" if cell.note else "")
-        rows.append({"case": cell.case, "scheme": shown, **cell.metrics, **ends})
-    notes = dict.fromkeys(cell.note for cell in document.cells if cell.note)
+        row: dict[str, Value] = {"case": cell.case} if several else {}
+        row["scheme"] = f"{label} *" if cell.note else label
+        row |= {f"{name}/": ratio_text(cell, name) for name in ratios if name in cell.ratios}
+        row |= {name: cell_text(cell, name) for name in document.metrics if name in cell.metrics}
+        rows.append(row)
+    notes = cell_notes(document)
     return Listing(
         document.name,
         tuple(columns),
@@ -77,6 +58,11 @@ def measured_table(document: Document) -> Listing:
         title=f"{document.paper} {document.figure}: {document.title} ({document.scale} scale{seeds})",
         caption=(*document.notes, *(("* " + "; ".join(notes),) if notes else ())),
     )
+
+
+def cell_notes(document: Document) -> list[str]:
+    """The notes of cells, once each; a star marks the schemes that have one."""
+    return list(dict.fromkeys(cell.note for cell in document.cells if cell.note))
 
 
 def claims_table(document: Document) -> Listing:

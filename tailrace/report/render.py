@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages are Markdown, from templates; the page of a report is that Markdown as HTML.
+
+What templates are given was written by others: it is text and never markup, unless a filter says otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+from types import MappingProxyType
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
+from markdown_it.renderer import RendererHTML
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+from markupsafe import Markup
+
+from tailrace.p4rt.values import ABSENT
+from tailrace.study.machine import machine
+from tailrace.study.run import installed_version
+from tailrace.tables.markdown import escape, table_row
+
+_SHELL = "page.html.j2"
+_BLOCK = re.compile(r"^ ?(?:(?=[#>=]|[-+*](?:\W|$))|\d{1,9}(?=[.)](?:\s|$)))")
+"""Where a text would begin a heading, a quotation, a rule or a list, were it at the beginning of a line."""
+
+_CODE = re.compile(r"(?<!`)(`[^`|\\]+`)(?!`)")
+_NO_ANCHOR = re.compile(r"[^\w.-]+")
+_RULES = ("backticks", "code", "emphasis", "escape", "heading", "image", "link", "list", "newline", "table")
+_TAGS = re.compile(r'<a id="([\w.-]+)"></a>|(<details><summary>[\w ]+</summary>|</details>)')
+"""The HTML that our templates have: each on a line of its own."""
+
+
+def templates(functions: Mapping[str, Callable[..., object]] = MappingProxyType({})) -> Environment:
+    """The templates of pages and their parts, and the functions that these call."""
+    environment = Environment(
+        loader=PackageLoader("tailrace.report", ""),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        # marks what is Markdown already; `finalize` sees a value first, so nothing is escaped for HTML here
+        autoescape=True,
+        finalize=_text,
+    )
+    environment.globals.update(functions)
+    environment.filters |= {
+        "anchor": anchor,
+        "cells": _cells,
+        "code": code,
+        "inline": inline,
+        "prose": _prose,
+        "verbatim": _verbatim,
+    }
+    return environment
+
+
+def _text(value: object) -> Markup:
+    """A value as text that may begin a line."""
+    return value if isinstance(value, Markup) else Markup(_BLOCK.sub(r"\g<0>\\", escape(str(value))))  # noqa: S704
+
+
+def inline(value: object) -> Markup:
+    """A value as text that begins no line."""
+    return value if isinstance(value, Markup) else Markup(escape(str(value)))  # noqa: S704
+
+
+def _prose(text: str) -> Markup:
+    """Sentences of a paper's file: they keep the ends of their lines, and the names that are set as code."""
+    lines = (_CODE.split(line) for line in text.splitlines() if line.strip())
+    return Markup("\n").join(
+        Markup("").join(Markup(part) if number % 2 else _text(part) for number, part in enumerate(parts))  # noqa: S704
+        for parts in lines
+    )
+
+
+def code(text: str) -> Markup:
+    """A text as code, unless it would end the code or a cell."""
+    return Markup(f"`{text}`") if text.strip() and not set(text) & set("`|\n") else _text(text)  # noqa: S704
+
+
+def _verbatim(text: str) -> Markup:
+    """Lines as a block of code."""
+    return Markup("\n".join(f"    {line}" for line in text.splitlines()))  # noqa: S704
+
+
+def anchor(text: str) -> Markup:
+    """A name as a link to it has it."""
+    return Markup(_NO_ANCHOR.sub("-", text))  # noqa: S704
+
+
+def _cells(values: Iterable[object]) -> Markup:
+    """A row of a table."""
+    return Markup(table_row(ABSENT if value is None else inline(value) for value in values))  # noqa: S704
+
+
+def html_page(markdown: str, title: str, pictures: Mapping[str, str]) -> str:
+    """Our Markdown as a page of HTML with everything in it.
+
+    Args:
+        markdown: where it has an image it names one of the pictures, or a class of the style sheet.
+        title: of the page.
+        pictures: SVG elements by their names.
+    """
+    # everything that our templates do not use stays text
+    parser = MarkdownIt("zero", {"html": False}).enable(list(_RULES))
+    parser.block.ruler.before("paragraph", "tags", _tags)
+    parser.core.ruler.push("figures", _figures)
+    parser.add_render_rule("image", _image)
+    body = Markup(parser.render(markdown, {"pictures": pictures}))  # noqa: S704 - it has escaped all text
+    shell = templates().overlay(finalize=None).get_template(_SHELL)
+    version = installed_version() or "not installed"
+    return shell.render(title=title, body=body, version=version, machine=machine())
+
+
+def _tags(state: StateBlock, start: int, _: int, silent: bool) -> bool:
+    """Anchors begin sections, and details are what they are in HTML."""
+    line = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
+    match = None if state.is_code_block(start) else _TAGS.fullmatch(line)
+    if match is None or silent:
+        return match is not None
+    state.line = start + 1
+    token = state.push("html_block", "", 0)
+    token.content = match[2] or f'</section>\n<section id="{match[1]}">\n'
+    return True
+
+
+def _figures(state: StateCore) -> None:
+    """Paragraphs of pictures alone are rows of figures, which HTML has in no paragraph."""
+    for token, inline in pairwise(state.tokens):
+        if token.type == "paragraph_open" and all(
+            child.type in ("image", "softbreak") for child in inline.children or ()
+        ):
+            token.tag = state.tokens[state.tokens.index(inline) + 1].tag = "div"
+            token.attrSet("class", "pictures")
+
+
+def _image(
+    self: RendererHTML, tokens: Sequence[Token], number: int, options: OptionsDict, env: EnvType
+) -> str:
+    """A picture with its caption, or a badge."""
+    token = tokens[number]
+    text = escapeHtml(self.renderInlineAsText(token.children, options, env))
+    name = str(token.attrs["src"])
+    if name in env["pictures"]:
+        return f"<figure>{env['pictures'][name]}<figcaption>{text}</figcaption></figure>"
+    return f'<span class="badge {escapeHtml(name)}">{text}</span>'
