@@ -24,12 +24,9 @@ from markupsafe import Markup
 from tailrace.p4rt.values import ABSENT
 from tailrace.study.machine import machine
 from tailrace.study.run import installed_version
-from tailrace.tables.markdown import escape, table_row
+from tailrace.tables.markdown import escape, escape_line, table_row
 
 _SHELL = "page.html.j2"
-_BLOCK = re.compile(r"^ ?(?:(?=[#>=]|[-+*](?:\W|$))|\d{1,9}(?=[.)](?:\s|$)))")
-"""Where a text would begin a heading, a quotation, a rule or a list, were it at the beginning of a line."""
-
 _CODE = re.compile(r"(?<!`)(`[^`|\\]+`)(?!`)")
 _NO_ANCHOR = re.compile(r"[^\w.-]+")
 _RULES = ("backticks", "code", "emphasis", "escape", "heading", "image", "link", "list", "newline", "table")
@@ -62,7 +59,7 @@ def templates(functions: Mapping[str, Callable[..., object]] = MappingProxyType(
 
 def _text(value: object) -> Markup:
     """A value as text that may begin a line."""
-    return value if isinstance(value, Markup) else Markup(_BLOCK.sub(r"\g<0>\\", escape(str(value))))  # noqa: S704
+    return value if isinstance(value, Markup) else Markup(escape_line(str(value)))  # noqa: S704
 
 
 def inline(value: object) -> Markup:

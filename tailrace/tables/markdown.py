@@ -24,15 +24,29 @@ _LIVE = re.compile(
     re.VERBOSE,
 )
 
+_BLOCK = re.compile(r"^ ?(?:(?=[#>=]|[-+*](?:\W|$))|\d{1,9}(?=[.)](?:\s|$)))")
+"""Where a text begins a heading, a quotation, a rule or a list."""
+
 
 def escape(text: str) -> str:
-    """The text on one line; within a line of Markdown all of it is text."""
+    """The text on one line, as text within a line of Markdown that is not bold."""
     return _LIVE.sub(_escaped, printable(re.sub(r"\s+", " ", text)))
 
 
 def _escaped(match: re.Match[str]) -> str:
     inner = match["inner"]
     return f"\\{match[0]}" if inner is None else f"[{_LIVE.sub(_escaped, inner)}]"
+
+
+def escape_line(text: str) -> str:
+    """The text as a line of its own."""
+    return _BLOCK.sub(r"\g<0>\\", escape(text))
+
+
+def bold(text: str) -> str:
+    """The text in bold type, which no star of its own ends."""
+    inner = re.sub(r"(?<!\\)\*", r"\*", escape(text))
+    return f"**{inner}**"
 
 
 def table_row(texts: Iterable[str]) -> str:
@@ -46,7 +60,8 @@ def markdown(listing: Listing) -> str:
     lines = [[escape(column.title) for column in columns]]
     lines.append(["---:" if column.right else "---" for column in columns])
     for number in range(len(listing.rows)):
-        texts = [(escape(column.cells[number]), column.strong[number]) for column in columns]
-        lines.append([f"**{text}**" if strong else text for text, strong in texts])
+        lines.append(
+            [(bold if column.strong[number] else escape)(column.cells[number]) for column in columns]
+        )
     text = "".join(f"{table_row(cells)}\n" for cells in lines)
-    return text + "".join(f"\n{escape(line)}\n" for line in (listing.title, *listing.caption) if line)
+    return text + "".join(f"\n{escape_line(line)}\n" for line in (listing.title, *listing.caption) if line)

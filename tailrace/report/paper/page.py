@@ -33,13 +33,14 @@ from tailrace.report.paper.table import (
     ratio_text,
     reran,
 )
-from tailrace.report.render import code, inline, templates
+from tailrace.report.render import code, templates
 from tailrace.results.result import SUMMARY, read_summary
 from tailrace.results.units import UNITS
 from tailrace.spec.atomic import write_file
 from tailrace.spec.errors import FileError
 from tailrace.spec.text import printable
 from tailrace.study.command import PROGRAM
+from tailrace.tables.markdown import bold
 
 PICTURE = ".svg"
 NUMBERS = ".json"
@@ -202,7 +203,7 @@ def _shared(documents: Sequence[Document]) -> list[str]:
 
 
 def _verdict(text: str) -> str:
-    return text if text in GOOD else Markup("**{}**").format(inline(text))
+    return text if text in GOOD else Markup(bold(text))  # noqa: S704
 
 
 def _setting_text(setting: Mapping[str, str]) -> Markup:
