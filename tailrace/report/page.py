@@ -15,26 +15,14 @@ from msgspec import UnsetType
 from tailrace.experiments.faults.parse import parse_fault
 from tailrace.papers.claims.kinds import FAIR, GOOD, NOT_MEASURED
 from tailrace.papers.document import Document
+from tailrace.report import network_figures, run_figures
 from tailrace.report.collect import Collected, Study
 from tailrace.report.figures.plot import inline_svg
 from tailrace.report.map import topology_figure
-from tailrace.report.network_figures import (
-    flow_throughput_figure,
-    imbalance_figure,
-    queue_cdf_figure,
-    throughput_figure,
-)
 from tailrace.report.networks import misfit, network
 from tailrace.report.paper.charts import document_figure, search_figure
 from tailrace.report.paper.page import FUNCTIONS
 from tailrace.report.render import anchor, html_page, inline, templates
-from tailrace.report.run_figures import (
-    completion_figure,
-    order_figure,
-    path_figure,
-    queue_figure,
-    slowdown_figure,
-)
 from tailrace.results.result import Result
 from tailrace.results.results import Results
 from tailrace.results.summary import Summary
@@ -44,6 +32,10 @@ from tailrace.spec.errors import FileError
 from tailrace.study.command import PROGRAM, RUN, checked
 from tailrace.topology import Topology
 
+_FACTS = (
+    *("topology", "workload", "target", "seed", "transport", "window_bytes", "mtu_bytes", "flows", "faults"),
+    *("version", "p4_sha256", "trace_sha256"),
+)
 _HASH_DIGITS = 12
 _MOST_ROWS = 24
 """Of a table that is not folded."""
@@ -136,20 +128,26 @@ def _study_figures(study: Study, misfits: Sequence[str]) -> _Figures:
     if not results:
         return
     fitting = [result for result, problem in zip(results, misfits, strict=True) if not problem]
-    yield completion_figure(results), "Flow completion times"
-    yield slowdown_figure(results), "Slowdown: completion time over that of the flow alone in the network"
-    yield order_figure(results), "First transmissions that arrived out of order"
-    yield throughput_figure(fitting), "Throughput: what switches send to hosts"
-    yield imbalance_figure(fitting), "Imbalance of a switch's uplinks in an interval between samples"
-    yield queue_cdf_figure(fitting), "Queues, over all ports that sent, and all samples"
+    yield run_figures.completion_figure(results), "Flow completion times"
+    yield (
+        run_figures.slowdown_figure(results),
+        "Slowdown: completion time over that of the flow alone in the network",
+    )
+    yield run_figures.order_figure(results), "First transmissions that arrived out of order"
+    yield network_figures.throughput_figure(fitting), "Throughput: what switches send to hosts"
+    yield (
+        network_figures.imbalance_figure(fitting),
+        "Imbalance of a switch's uplinks in an interval between samples",
+    )
+    yield network_figures.queue_cdf_figure(fitting), "Queues, over all ports that sent, and all samples"
     for group in study.results.groups:
         result = group.results[0]
         of_seed = f", seed {result.summary.seed}" if len(group.results) > 1 else ""
         name = f"{result.case}, {result.label}{of_seed}"
-        yield queue_figure(result), f"The longest queues: {name}"
-        yield path_figure(result), f"Paths of watched flows: {name}"
+        yield run_figures.queue_figure(result), f"The longest queues: {name}"
+        yield run_figures.path_figure(result), f"Paths of watched flows: {name}"
         if any(result is each for each in fitting):
-            yield flow_throughput_figure(result), f"Throughput of watched flows: {name}"
+            yield network_figures.flow_throughput_figure(result), f"Throughput of watched flows: {name}"
     if fitting:
         yield _map(fitting), f"The network: {fitting[0].summary.topology}"
 
@@ -163,26 +161,23 @@ def _map(results: Sequence[Result]) -> Figure:
 
 def _facts(results: Sequence[Result]) -> dict[str, str]:
     """What all runs have in common; where they differ, every value."""
-    summaries = [result.summary for result in results]
-    facts: dict[str, str] = {}
-    for key in ("topology", "workload", "target", "seed", "transport", "window_bytes", "mtu_bytes", "flows"):
-        values = [getattr(summary, key) for summary in summaries]
-        facts[key.replace("_bytes", " (bytes)")] = _joined(
-            f"{value:,}" if key.endswith("bytes") else str(value)
-            for value in values
-            if not isinstance(value, UnsetType)
-        )
-    facts["faults"] = _joined(fault for summary in summaries for fault in summary.faults)
-    for key in ("version", "p4_sha256", "trace_sha256"):
-        values = [getattr(summary, key) for summary in summaries]
-        facts[key.replace("_", " ")] = _joined(
-            value[:_HASH_DIGITS] for value in values if isinstance(value, str)
-        )
-    return {key: text for key, text in facts.items() if text}
+    facts = {}
+    for name in _FACTS:
+        values = [getattr(result.summary, name) for result in results]
+        texts = dict.fromkeys(text for value in values for text in _texts(name, value))
+        facts[name.replace("_bytes", " (bytes)").replace("_", " ")] = ", ".join(texts)
+    return {name: text for name, text in facts.items() if text}
 
 
-def _joined(texts: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(texts))
+def _texts(name: str, value: object) -> Sequence[str]:
+    """The texts of a value of a summary; none where it has none."""
+    if isinstance(value, tuple):
+        return value
+    if value is None or isinstance(value, UnsetType):
+        return ()
+    if isinstance(value, int) and name.endswith("bytes"):
+        return (f"{value:,}",)
+    return (str(value)[:_HASH_DIGITS] if name.endswith("sha256") else str(value),)
 
 
 def _command(results: Results) -> str:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
-from types import MappingProxyType
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
@@ -26,15 +24,13 @@ from tailrace.study.machine import machine
 from tailrace.study.run import installed_version
 from tailrace.tables.markdown import escape, escape_line, table_row
 
-_SHELL = "page.html.j2"
 _CODE = re.compile(r"(?<!`)(`[^`|\\]+`)(?!`)")
-_NO_ANCHOR = re.compile(r"[^\w.-]+")
 _RULES = ("backticks", "code", "emphasis", "escape", "heading", "image", "link", "list", "newline", "table")
 _TAGS = re.compile(r'<a id="([\w.-]+)"></a>|(<details><summary>[\w ]+</summary>|</details>)')
 """The HTML that our templates have: each on a line of its own."""
 
 
-def templates(functions: Mapping[str, Callable[..., object]] = MappingProxyType({})) -> Environment:
+def templates(functions: Mapping[str, Callable[..., object]]) -> Environment:
     """The templates of pages and their parts, and the functions that these call."""
     environment = Environment(
         loader=PackageLoader("tailrace.report", ""),
@@ -46,14 +42,8 @@ def templates(functions: Mapping[str, Callable[..., object]] = MappingProxyType(
         finalize=_text,
     )
     environment.globals.update(functions)
-    environment.filters |= {
-        "anchor": anchor,
-        "cells": _cells,
-        "code": code,
-        "inline": inline,
-        "prose": _prose,
-        "verbatim": _verbatim,
-    }
+    filters = {"cells": _cells, "code": code, "inline": inline, "prose": _prose, "verbatim": _verbatim}
+    environment.filters.update(filters, anchor=anchor)
     return environment
 
 
@@ -69,16 +59,18 @@ def inline(value: object) -> Markup:
 
 def _prose(text: str) -> Markup:
     """Sentences of a paper's file: they keep the ends of their lines, and the names that are set as code."""
-    lines = (_CODE.split(line) for line in text.splitlines() if line.strip())
-    return Markup("\n").join(
-        Markup("").join(Markup(part) if number % 2 else _text(part) for number, part in enumerate(parts))  # noqa: S704
-        for parts in lines
-    )
+    lines = [
+        "".join(part if number % 2 else escape_line(part) for number, part in enumerate(_CODE.split(line)))
+        for line in text.splitlines()
+        if line.strip()
+    ]
+    return Markup("\n".join(lines))  # noqa: S704
 
 
 def code(text: str) -> Markup:
     """A text as code, unless it would end the code or a cell."""
-    return Markup(f"`{text}`") if text.strip() and not set(text) & set("`|\n") else _text(text)  # noqa: S704
+    plain = text.strip() and text.isprintable() and not set(text) & set("`|")
+    return Markup(f"`{text}`") if plain else _text(text)  # noqa: S704
 
 
 def _verbatim(text: str) -> Markup:
@@ -88,7 +80,7 @@ def _verbatim(text: str) -> Markup:
 
 def anchor(text: str) -> Markup:
     """A name as a link to it has it."""
-    return Markup(_NO_ANCHOR.sub("-", text))  # noqa: S704
+    return Markup(re.sub(r"[^\w.-]+", "-", text))  # noqa: S704
 
 
 def _cells(values: Iterable[object]) -> Markup:
@@ -110,7 +102,7 @@ def html_page(markdown: str, title: str, pictures: Mapping[str, str]) -> str:
     parser.core.ruler.push("figures", _figures)
     parser.add_render_rule("image", _image)
     body = Markup(parser.render(markdown, {"pictures": pictures}))  # noqa: S704 - it has escaped all text
-    shell = templates().overlay(finalize=None).get_template(_SHELL)
+    shell = templates({}).overlay(finalize=None).get_template("page.html.j2")
     version = installed_version() or "not installed"
     return shell.render(title=title, body=body, version=version, machine=machine())
 
@@ -129,12 +121,11 @@ def _tags(state: StateBlock, start: int, _: int, silent: bool) -> bool:
 
 def _figures(state: StateCore) -> None:
     """Paragraphs of pictures alone are rows of figures, which HTML has in no paragraph."""
-    for token, inline in pairwise(state.tokens):
-        if token.type == "paragraph_open" and all(
-            child.type in ("image", "softbreak") for child in inline.children or ()
-        ):
-            token.tag = state.tokens[state.tokens.index(inline) + 1].tag = "div"
-            token.attrSet("class", "pictures")
+    for start, line, end in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
+        kinds = {child.type for child in line.children or ()}
+        if start.type == "paragraph_open" and kinds <= {"image", "softbreak"}:
+            start.tag = end.tag = "div"
+            start.attrSet("class", "pictures")
 
 
 def _image(

@@ -12,7 +12,7 @@ import csv
 import io
 import math
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -23,16 +23,9 @@ from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.p4rt.values import Value
 from tailrace.papers.claims.claims import headline, other_kinds, tally
 from tailrace.papers.claims.kinds import GOOD
-from tailrace.papers.document import Cell, Cost, Document, as_lines
+from tailrace.papers.document import Cell, Document, as_lines
 from tailrace.papers.model import paper_of, read_paper, select
-from tailrace.report.paper.table import (
-    cell_notes,
-    cell_text,
-    explanations,
-    measured_table,
-    ratio_text,
-    reran,
-)
+from tailrace.report.paper import table
 from tailrace.report.render import code, templates
 from tailrace.results.result import SUMMARY, read_summary
 from tailrace.results.units import UNITS
@@ -129,7 +122,6 @@ def page_text(documents: Sequence[Document], folder: Path) -> str:
         right="",
         most_rows=math.inf,
         ratio=partial(ratio_of, documents),
-        costs=[document.cost for document in documents if document.cost],
     )
 
 
@@ -140,12 +132,12 @@ def ratio_of(documents: Sequence[Document], figure: str, case: str, label: str) 
         figure: its name, or what the paper calls it, if all documents are of one.
     """
     cell = _cell(documents, figure, case, label)
-    return ratio_text(cell, next(iter(cell.ratios)))
+    return table.ratio_text(cell, next(iter(cell.ratios)))
 
 
 def metric_of(documents: Sequence[Document], figure: str, case: str, label: str, name: str) -> str:
     """A metric of a cell in its unit, without it, as a page's own words have it; the rest as for ratios."""
-    return cell_text(_cell(documents, figure, case, label), name)
+    return table.cell_text(_cell(documents, figure, case, label), name)
 
 
 def claim_of(documents: Sequence[Document], figure: str, text: str, case: str) -> str:
@@ -159,8 +151,11 @@ def _cell(documents: Sequence[Document], figure: str, case: str, label: str) -> 
     return next(cell for cell in cells if (cell.case, cell.label) == (case, label))
 
 
-def cost_text(costs: Sequence[Cost]) -> str:
-    """What runs took together; those of several figures count in each."""
+def _cost(documents: Iterable[Document]) -> str:
+    """What runs took together, where it is known; those of several figures count in each."""
+    costs = [document.cost for document in documents if document.cost]
+    if not costs:
+        return ""
     hours = sum(cost.cpu_s for cost in costs) / _HOUR_S
     memory = UNITS["MiB"].text(max(cost.memory_bytes for cost in costs))
     machines = ", ".join(dict.fromkeys(name for cost in costs for name in cost.machines))
@@ -212,20 +207,23 @@ def _setting_text(setting: Mapping[str, str]) -> Markup:
 
 def _measured(document: Document) -> list[list[Value]]:
     """The titles of what was measured, and a row a case and scheme."""
-    table = measured_table(document)
-    rows = [[row.get(column.name) for column in table.columns] for row in table.rows]
-    return [[column.title for column in table.columns], *rows]
+    listing = table.measured_table(document)
+    names = [column.name for column in listing.columns]
+    return [
+        [column.title for column in listing.columns],
+        *(list(map(row.get, names)) for row in listing.rows),
+    ]
 
 
 FUNCTIONS: Mapping[str, Callable[..., object]] = {
-    "cost": cost_text,
-    "explanations": explanations,
+    "cost": _cost,
+    "explanations": table.explanations,
     "headline": headline,
     "measured": _measured,
-    "notes": cell_notes,
+    "notes": table.cell_notes,
     "other_kinds": other_kinds,
     "quoted": quoted,
-    "reran": reran,
+    "reran": table.reran,
     "seeds": seeds_text,
     "setting_text": _setting_text,
     "settings": _settings,

@@ -4,23 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from tailrace.papers.claims.claims import headline, other_kinds, tally
 from tailrace.papers.claims.kinds import BEYOND, NUMBER, RANKING, REVERSED
-from tailrace.papers.document import Cost, Document, read_document
+from tailrace.papers.document import Document, read_document
 from tailrace.papers.model import names, paper_of
-from tailrace.report.paper.page import (
-    NUMBERS,
-    claim_of,
-    cost_text,
-    metric_of,
-    ratio_of,
-    write_page,
-)
+from tailrace.report.paper.page import FUNCTIONS, NUMBERS, claim_of, metric_of, ratio_of, write_page
 from tailrace.report.render import templates
 from tailrace.spec.atomic import write_file
 from tailrace.spec.errors import FileError
@@ -52,27 +43,6 @@ _CITED = (
     "spritz_fig9",
 )
 """The figures of which conclusions speak; without one of them there are none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """What is told of the page of a paper."""
-
-    stem: str
-    paper: str
-    headline: str
-    other_kinds: str
-    costs: list[Cost]
-
-
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """Why `claims` claims of a paper's figures differ."""
-
-    paper: str
-    why: str
-    figures: list[str]
-    claims: int
 
 
 def write_pages(documents: Sequence[Document], out: Path, folder: Path) -> None:
@@ -109,25 +79,20 @@ def documents_in(folder: Path, scale: str) -> list[Document]:
 
 def summary_text(documents: Sequence[Document]) -> str:
     """README.md, for which `shown_by` of each figure is enough; those of a paper together."""
-    pages = []
-    for stem, those in _by_paper(documents):
-        counts = tally(document.claims for document in those)
-        pages.append(Page(stem, those[0].paper, headline(counts), other_kinds(counts), _costs(those)))
     at_paper_scale = documents[0].scale == "paper"
     shown = {document.name for document in documents}
     values = {
         "scale": documents[0].scale,
-        "pages": pages,
+        "documents": documents,
+        "pages": list(_by_paper(documents)),
         "before": BEFORE if at_paper_scale else {},
-        "causes": list(_causes(documents)),
-        "cost": cost_text,
-        "costs": _costs(documents),
+        "causes": _causes(documents),
         "conclusions": at_paper_scale and shown.issuperset(_CITED),
         "ratio": partial(ratio_of, documents),
         "metric": partial(metric_of, documents),
         "claim": partial(claim_of, documents),
     }
-    return templates().get_template("paper/summary.md.j2").render(values)
+    return templates(FUNCTIONS).get_template("paper/summary.md.j2").render(values)
 
 
 def _by_paper(documents: Iterable[Document]) -> Iterator[tuple[str, list[Document]]]:
@@ -135,16 +100,13 @@ def _by_paper(documents: Iterable[Document]) -> Iterator[tuple[str, list[Documen
         yield stem, list(those)
 
 
-def _costs(documents: Iterable[Document]) -> list[Cost]:
-    return [document.cost for document in documents if document.cost]
-
-
-def _causes(documents: Iterable[Document]) -> Iterator[Cause]:
-    """Why numbers are beyond and rankings reversed, in the order of the figures, a cause once a paper."""
+def _causes(documents: Iterable[Document]) -> list[tuple[str, list[str], int, str]]:
+    """The paper, figures and number of claims that are beyond or reversed for one cause, and the cause."""
     groups: dict[tuple[str, str], list[str]] = {}
     for document in documents:
         for claim in document.claims:
             if claim.counts and (claim.kind, claim.verdict) in ((NUMBER, BEYOND), (RANKING, REVERSED)):
                 groups.setdefault((document.paper, claim.why), []).append(document.figure)
-    for (paper, why), figures in groups.items():
-        yield Cause(paper, why, list(dict.fromkeys(figures)), len(figures))
+    return [
+        (paper, list(dict.fromkeys(figures)), len(figures), why) for (paper, why), figures in groups.items()
+    ]

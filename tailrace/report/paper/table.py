@@ -69,10 +69,8 @@ def claims_table(document: Document) -> Listing:
     """A row a claim and case."""
     notes = explanations(document)
     columns = tuple(column for column in _CLAIMS if column.name != "rerun" or reran(document))
-    rows = []
-    for claim in document.claims:
-        verdict = f"{claim.verdict} ({notes.index(claim.why) + 1})" if claim.why else claim.verdict
-        texts = {
+    rows = tuple(
+        {
             "claim": claim.text,
             "case": claim.case,
             "paper": claim.paper,
@@ -80,10 +78,11 @@ def claims_table(document: Document) -> Listing:
             "ours": claim.shown,
             "expected": claim.expect,
             "kind": claim.kind,
-            "verdict": verdict,
+            "verdict": f"{claim.verdict} ({notes.index(claim.why) + 1})" if claim.why else claim.verdict,
         }
-        rows.append({column.name: texts[column.name] for column in columns})
-    return Listing("claims", columns, tuple(rows))
+        for claim in document.claims
+    )
+    return Listing("claims", columns, rows)
 
 
 def reran(document: Document) -> bool:
