@@ -86,6 +86,8 @@ def render(collected: Collected, title: str) -> str:
                 facts=_facts(study.results.results),
                 table=Markup(study.results.markdown()),  # noqa: S704 - it is escaped
                 misfits=[text for text in dict.fromkeys(misfits) if text],
+                # the table has them below it
+                left_out=() if study.results.results else study.results.left_out,
                 pictures=draw(_study_figures(study, misfits)),
                 command=_command(study.results),
             )

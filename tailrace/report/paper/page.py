@@ -115,7 +115,7 @@ def page_text(documents: Sequence[Document], folder: Path) -> str:
         traces=TRACES,
         scale=documents[0].scale,
         paper=documents[0].paper,
-        found=tally(document.claims for document in documents),
+        counts=tally(document.claims for document in documents),
         pictures=lambda document: _pictures(document, folder),
         shared=_shared(documents),
         verdict=_verdict,
@@ -188,7 +188,7 @@ def _settings(document: Document) -> tuple[dict[str, str], dict[str, dict[str, s
             by_case[case][key] = value
         else:
             common[key] = value
-    return common, {case: own for case, own in by_case.items() if own}
+    return common, {case: setting for case, setting in by_case.items() if setting}
 
 
 def _shared(documents: Sequence[Document]) -> list[str]:
