@@ -42,7 +42,7 @@ def templates(functions: Mapping[str, Callable[..., object]]) -> Environment:
         finalize=_text,
     )
     environment.globals.update(functions)
-    filters = {"cells": _cells, "code": code, "inline": inline, "prose": _prose, "verbatim": _verbatim}
+    filters = {"cells": _cells, "code": _code, "inline": inline, "prose": _prose, "verbatim": _verbatim}
     environment.filters.update(filters, anchor=anchor)
     return environment
 
@@ -60,14 +60,17 @@ def inline(value: object) -> Markup:
 def _prose(text: str) -> Markup:
     """Sentences of a paper's file: they keep the ends of their lines, and the names that are set as code."""
     lines = [
-        "".join(part if number % 2 else escape_line(part) for number, part in enumerate(_CODE.split(line)))
+        "".join(
+            part if number % 2 and part.isprintable() else escape_line(part)
+            for number, part in enumerate(_CODE.split(line))
+        )
         for line in text.splitlines()
         if line.strip()
     ]
     return Markup("\n".join(lines))  # noqa: S704
 
 
-def code(text: str) -> Markup:
+def _code(text: str) -> Markup:
     """A text as code, unless it would end the code or a cell."""
     plain = text.strip() and text.isprintable() and not set(text) & set("`|")
     return Markup(f"`{text}`") if plain else _text(text)  # noqa: S704

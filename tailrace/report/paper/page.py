@@ -26,7 +26,7 @@ from tailrace.papers.claims.kinds import GOOD
 from tailrace.papers.document import Cell, Document, as_lines
 from tailrace.papers.model import paper_of, read_paper, select
 from tailrace.report.paper import table
-from tailrace.report.render import code, templates
+from tailrace.report.render import templates
 from tailrace.results.result import SUMMARY, read_summary
 from tailrace.results.units import UNITS
 from tailrace.spec.atomic import write_file
@@ -201,10 +201,6 @@ def _verdict(text: str) -> str:
     return text if text in GOOD else Markup(bold(text))  # noqa: S704
 
 
-def _setting_text(setting: Mapping[str, str]) -> Markup:
-    return Markup(", ").join(code(f"{key} = {value}") for key, value in setting.items())
-
-
 def _measured(document: Document) -> list[list[Value]]:
     """The titles of what was measured, and a row a case and scheme."""
     listing = table.measured_table(document)
@@ -225,7 +221,6 @@ FUNCTIONS: Mapping[str, Callable[..., object]] = {
     "quoted": quoted,
     "reran": table.reran,
     "seeds": seeds_text,
-    "setting_text": _setting_text,
     "settings": _settings,
     "tally": lambda documents: tally(document.claims for document in documents),
 }
