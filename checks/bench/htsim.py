@@ -99,7 +99,7 @@ def connection_matrix(size: Size) -> str:
 
 def finished_us(text: str) -> list[float]:
     """When flows ended, in microseconds, from what htsim prints."""
-    return [float(found) for found in _FINISHED.findall(text)]
+    return [float(time_us) for time_us in _FINISHED.findall(text)]
 
 
 def _children_s() -> float:
@@ -160,9 +160,9 @@ def run_htsim(size: Size, executable: str, matrix: Path) -> CommandTimes:
 SET_UP = ", set-up"
 
 
-def _parts(found: Mapping[str, Sequence[Round[CommandTimes]]], name: str) -> dict[str, tuple[float, ...]]:
+def _parts(rounds: Mapping[str, Sequence[Round[CommandTimes]]], name: str) -> dict[str, tuple[float, ...]]:
     """CPU times of all rounds by part of the run."""
-    total, set_up = (tuple(each.value.cpu_s for each in found[key]) for key in (name, name + SET_UP))
+    total, set_up = (tuple(each.value.cpu_s for each in rounds[key]) for key in (name, name + SET_UP))
     return {
         "": total,
         ", set-up": set_up,
@@ -170,13 +170,15 @@ def _parts(found: Mapping[str, Sequence[Round[CommandTimes]]], name: str) -> dic
     }
 
 
-def results(size: Size, scheme: str, found: Mapping[str, Sequence[Round[CommandTimes]]]) -> list[BenchResult]:
+def results(
+    size: Size, scheme: str, rounds: Mapping[str, Sequence[Round[CommandTimes]]]
+) -> list[BenchResult]:
     """The rows of one scheme: the whole, set-up, traffic, each beside htsim's where there are such rounds."""
-    ours, theirs = _parts(found, scheme), _parts(found, HTSIM) if HTSIM in found else None
-    noise = tuple(each.noise for each in found[scheme])
+    ours, theirs = _parts(rounds, scheme), _parts(rounds, HTSIM) if HTSIM in rounds else None
+    noise = tuple(each.noise for each in rounds[scheme])
     rows = []
     for part, runs in ours.items():
-        note = f"{statistics.median(each.value.wall_s for each in found[scheme]):.1f} s on the clock"
+        note = f"{statistics.median(each.value.wall_s for each in rounds[scheme]):.1f} s on the clock"
         if theirs is None:
             beside = Beside(f"{HTSIM} is not on PATH")
         else:

@@ -55,7 +55,7 @@ def processor_s(stat: str) -> tuple[float, float]:
     return (ticks[_USER] + ticks[_NICE] + ticks[_SYSTEM]) / _TICKS_PER_S, ticks[_STEAL] / _TICKS_PER_S
 
 
-def _own_s() -> float:
+def _used_s() -> float:
     """CPU time of this process and of its children that have ended."""
     return sum(os.times()[:4])
 
@@ -63,12 +63,12 @@ def _own_s() -> float:
 @contextmanager
 def watch() -> Iterator[Callable[[], Noise]]:
     """Watches the machine; what it yields tells the noise after the block, in which all children must end."""
-    began_s, own_s, (all_s, stolen_s) = time.monotonic(), _own_s(), processor_s(_STAT.read_text("ascii"))
+    began_s, used_s, (all_s, stolen_s) = time.monotonic(), _used_s(), processor_s(_STAT.read_text("ascii"))
     noises: list[Noise] = []
     yield lambda: noises[0]
     elapsed_s = max(time.monotonic() - began_s, 1 / _TICKS_PER_S)
     all_after_s, stolen_after_s = processor_s(_STAT.read_text("ascii"))
-    other_s = max(all_after_s - all_s - (_own_s() - own_s), 0.0)
+    other_s = max(all_after_s - all_s - (_used_s() - used_s), 0.0)
     # a tick at either end may belong to another process
     other_s = max(other_s - 2 / _TICKS_PER_S, 0.0)
     noises.append(Noise(other_s / elapsed_s, (stolen_after_s - stolen_s) / elapsed_s, os.getloadavg()[0]))

@@ -39,10 +39,10 @@ def run(quick: bool) -> list[BenchResult]:
     with one_core():
         for length_bytes in LENGTHS_BYTES:
             for count in ROUTES:
-                found, share = _measure(program, count, length_bytes, packets)
+                measured_rates, share = _measure(program, count, length_bytes, packets)
                 name = f"{length_bytes} B, {count} route{'s' if count > 1 else ''}"
                 note = f"{share:.0%} forwarded"
-                rate = statistics.median(found)
+                rate = statistics.median(measured_rates)
                 results.append(
                     BenchResult(
                         GROUP,
@@ -51,7 +51,7 @@ def run(quick: bool) -> list[BenchResult]:
                         "packets/s",
                         goal=GOAL_PACKETS_PER_S,
                         note=note,
-                        runs=found,
+                        runs=measured_rates,
                     )
                 )
     return results

@@ -131,7 +131,7 @@ def run(case: ProgramCase, quick: bool) -> list[BenchResult]:
     try:
         load_s, write_s = configure(switch, case)
         with one_core():
-            found, share = rates(
+            measured_rates, share = rates(
                 InjectionLoop(switch, case.frames, case.port), 10_000 if quick else PACKETS, RUNS
             )
             traced_rates = tuple(traced(switch, case, 20 if quick else TRACED) for _ in range(RUNS))
@@ -145,11 +145,11 @@ def run(case: ProgramCase, quick: bool) -> list[BenchResult]:
         BenchResult(
             GROUP,
             name,
-            statistics.median(found),
+            statistics.median(measured_rates),
             "packets/s",
             GOAL_PACKETS_PER_S,
             note=note,
-            runs=found,
+            runs=measured_rates,
         ),
         BenchResult(
             GROUP, f"{name}: traced", statistics.median(traced_rates), "packets/s", runs=traced_rates

@@ -86,16 +86,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("--workers must be at least 1")
     try:
         if options.scenario is not None:
-            return _one(_scenario(options.scenario), shrinks=options.shrink)
+            return _run_scenario(_scenario(options.scenario), shrinks=options.shrink)
         if options.seed is not None:
-            return _one(draw(options.seed), shrinks=options.shrink)
+            return _run_scenario(draw(options.seed), shrinks=options.shrink)
         return _many(_seeds(options.seeds), options.workers, options.record, shrinks=options.shrink)
     except (OSError, UnicodeError, SpecError) as error:
         print(f"soak: {one_line(str(error))}", file=sys.stderr)
         return 2
 
 
-def _one(scenario: Scenario, *, shrinks: bool) -> int:
+def _run_scenario(scenario: Scenario, *, shrinks: bool) -> int:
     result = run(scenario)
     print(msgspec.json.encode(scenario).decode())
     for problem in result.problems:
@@ -117,10 +117,10 @@ def _commit() -> str:
 def _many(seeds: range, workers: int, record: Path | None, *, shrinks: bool) -> int:
     began_s, commit = time.monotonic(), _commit()
     failed: dict[int, list[str]] = {}
-    for seed, found in _all(seeds, workers):
-        if found.problems:
-            failed[seed] = found.problems
-            print(f"python -m checks.soak --seed {seed}  # {found.problems[0][:200]}", flush=True)
+    for seed, result in _all(seeds, workers):
+        if result.problems:
+            failed[seed] = result.problems
+            print(f"python -m checks.soak --seed {seed}  # {result.problems[0][:200]}", flush=True)
     took_s = time.monotonic() - began_s
     for seed in list(failed)[: MOST_SHRUNK if shrinks else 0]:
         smaller = shrink(draw(seed))

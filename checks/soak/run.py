@@ -120,7 +120,7 @@ def _limited() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _run(scenario: Scenario, found: ScenarioResult) -> None:
+def _run(scenario: Scenario, outcome: ScenarioResult) -> None:
     planned = _with_late_flows(scenario.plan(), scenario)
     controls: list[Disturbed] = []
 
@@ -129,12 +129,12 @@ def _run(scenario: Scenario, found: ScenarioResult) -> None:
         return controls[0]
 
     def afterwards(network: Network) -> None:
-        found.problems += _when_it_is_quiet(network, controls[0], scenario)
+        outcome.problems += _when_it_is_quiet(network, controls[0], scenario)
 
     backend = VirtualBackend(control=make_control, afterwards=afterwards)
     result = run_plan(planned, backend, _nothing, label="soak")
-    found.trace = str(result.summary.trace_sha256)
-    found.problems += _of_the_run(result, scenario, controls[0])
+    outcome.trace = str(result.summary.trace_sha256)
+    outcome.problems += _of_the_run(result, scenario, controls[0])
 
 
 def _with_late_flows(planned: Plan, scenario: Scenario) -> Plan:
