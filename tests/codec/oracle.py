@@ -114,20 +114,20 @@ def restored(shimmed: bytes) -> bytes:
 
 # ---- reading ----
 
-Told = tuple[object, ...]
+Call = tuple[object, ...]
 
 
-def told(frame: bytes, virtual_bytes: int, now_ns: int, address: str) -> Told:
+def call_of(frame: bytes, virtual_bytes: int, now_ns: int, address: str) -> Call:
     """The call that a NIC with this address gets: its name without on_, the time, and its numbers."""
-    name, *rest = _told(frame, virtual_bytes, ip_number(address))
+    name, *rest = _call_of(frame, virtual_bytes, ip_number(address))
     return name, now_ns, *rest
 
 
-def _junk(reason: str) -> Told:
+def _junk(reason: str) -> Call:
     return "junk", reason
 
 
-def _told(frame: bytes, virtual_bytes: int, address: int) -> Told:
+def _call_of(frame: bytes, virtual_bytes: int, address: int) -> Call:
     if len(frame) < ETHER:
         return _junk("malformed")
     ether_type = int.from_bytes(frame[ETHER - 2 : ETHER], "big")  # Scapy takes a low one for a length
@@ -138,7 +138,7 @@ def _told(frame: bytes, virtual_bytes: int, address: int) -> Told:
     return _mac_control(frame) if ether_type == 0x8808 else _junk("other")
 
 
-def _local(frame: bytes) -> Told:
+def _local(frame: bytes) -> Call:
     body = ETHER + len(LocalHeader())
     if len(frame) < body + len(FlowPause()):
         return _junk("malformed")
@@ -151,7 +151,7 @@ def _local(frame: bytes) -> Told:
     return "flow_pause", *ends, pause.protocol, pause.op, pause.credit_bytes
 
 
-def _mac_control(frame: bytes) -> Told:
+def _mac_control(frame: bytes) -> Call:
     if len(frame) < ETHER + PFC_BYTES:
         return _junk("malformed")
     pfc = MACControlClassBasedFlowControl(frame[ETHER:])
@@ -164,7 +164,7 @@ def _mac_control(frame: bytes) -> Told:
     return "pfc", tuple(quanta)
 
 
-def _ipv4(frame: bytes, virtual_bytes: int, address: int) -> Told:
+def _ipv4(frame: bytes, virtual_bytes: int, address: int) -> Call:
     if len(frame) < HEADERS:
         return _junk("malformed")
     ip, udp = IP(frame[ETHER : ETHER + IPV4]), UDP(frame[ETHER + IPV4 : HEADERS])
@@ -190,7 +190,7 @@ def _ipv4(frame: bytes, virtual_bytes: int, address: int) -> Told:
     return said if said[0] == "junk" or ip_number(ip.dst) == address else _junk("not_ours")
 
 
-def _nic_ack(frame: bytes, ip: Packet) -> Told:
+def _nic_ack(frame: bytes, ip: Packet) -> Call:
     if len(frame) != HEADERS + len(NicAck()):
         return _junk("malformed")
     ack = NicAck(frame[HEADERS:])
@@ -212,7 +212,7 @@ def _icrc(ip: Packet, udp: Packet, bth: Packet, body: bytes) -> int:
     return crc32(b"\xff" * 8 + bytes(ip) + bytes(udp) + bytes(bth)[:BTH_BYTES] + body)
 
 
-def _roce(frame: bytes, ip: Packet, udp: Packet, virtual_bytes: int) -> Told:
+def _roce(frame: bytes, ip: Packet, udp: Packet, virtual_bytes: int) -> Call:
     shim, plain_ip, plain_udp = None, ip.copy(), udp.copy()
     at = HEADERS
     if udp.dport == SHIM:
@@ -244,7 +244,7 @@ def _roce(frame: bytes, ip: Packet, udp: Packet, virtual_bytes: int) -> Told:
     return "data", peer, psn_fields, data_fields, -1 if shim is None else shim.ticks
 
 
-def _trimmed(frame: bytes, ip: Packet, udp: Packet, virtual_bytes: int) -> Told:
+def _trimmed(frame: bytes, ip: Packet, udp: Packet, virtual_bytes: int) -> Call:
     if virtual_bytes or len(frame) != HEADERS + BTH_BYTES:
         return _junk("malformed")
     bth = _bth(frame[HEADERS:])

@@ -37,7 +37,7 @@ SETTINGS = st.fixed_dictionaries(
             [None, FlowcutNicConfig(rtt_threshold=1.2, min_left=0, age_ns=3_000_000, ns_per_byte=1.0)]
         ),
     }
-).filter(lambda one: one["transport"] != "mp-rdma" or (one["flowcut_nic"] is None and one["ack_every"] == 1))
+).filter(lambda nic: nic["transport"] != "mp-rdma" or (nic["flowcut_nic"] is None and nic["ack_every"] == 1))
 
 
 class PacketNetwork(VirtualNetwork):
@@ -59,7 +59,10 @@ def unruly(seed: int, loss: float, jitter_ns: int):
 
 
 def story(network: VirtualNetwork) -> list[tuple[int, str, bytes, int]]:
-    return [(one.now_ns, one.nic.ip, one.frame.data, one.frame.virtual_bytes) for one in network.sent]
+    return [
+        (sending.now_ns, sending.nic.ip, sending.frame.data, sending.frame.virtual_bytes)
+        for sending in network.sent
+    ]
 
 
 def run(network: VirtualNetwork, lengths: list[int], fate: Any) -> None:
@@ -92,7 +95,7 @@ def test_numbers_and_frames_are_the_same(changes, lengths, loss, jitter, seed, p
         by_packets.at(time_ns, lambda: None)
     run(by_packets, lengths, unruly(seed, loss, jitter))
     assert story(by_frames) == story(by_packets)
-    assert by_frames.records() == Nic.merge(*[one.nic for one in wrapped])
+    assert by_frames.records() == Nic.merge(*[wrapper.nic for wrapper in wrapped])
     assert all(nic.idle for nic in wrapped)
 
 

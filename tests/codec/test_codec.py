@@ -28,7 +28,7 @@ from tailrace.codec.layout import HeaderLayout
 from tailrace.codec.templates import HostAddress, ack_headers, data_headers, ip_number, nic_ack_headers, reth
 from tests.codec.frames import Frame, build
 from tests.codec.oracle import DATA as DATA_OPCODES
-from tests.codec.oracle import ack_frame, data_frame, nic_ack_frame, restored, told
+from tests.codec.oracle import ack_frame, call_of, data_frame, nic_ack_frame, restored
 from tests.hosts.trimming import trim
 from tests.sim.network.host_rig import Rig
 
@@ -43,33 +43,33 @@ class PacketNic:
 
     packets: list[Packet] = field(default_factory=list)
     templates: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
-    told: list[tuple[object, ...]] = field(default_factory=list)
+    received: list[tuple[object, ...]] = field(default_factory=list)
     address: int = ip_number(HERE.dst)
     idle: bool = True
 
     def on_data(self, now_ns: int, peer: int, psn_fields: int, data_fields: int, ticks: int) -> None:
-        self.told.append(("data", now_ns, peer, psn_fields, data_fields, ticks))
+        self.received.append(("data", now_ns, peer, psn_fields, data_fields, ticks))
 
     def on_trimmed(self, now_ns: int, peer: int, psn_fields: int, data_fields: int) -> None:
-        self.told.append(("trimmed", now_ns, peer, psn_fields, data_fields))
+        self.received.append(("trimmed", now_ns, peer, psn_fields, data_fields))
 
     def on_ack(self, now_ns: int, peer: int, psn_fields: int, aeth: int) -> None:
-        self.told.append(("ack", now_ns, peer, psn_fields, aeth))
+        self.received.append(("ack", now_ns, peer, psn_fields, aeth))
 
     def on_cnp(self, now_ns: int, peer: int) -> None:
-        self.told.append(("cnp", now_ns, peer))
+        self.received.append(("cnp", now_ns, peer))
 
     def on_nic_ack(self, now_ns: int, flow: int, count: int, ticks: int) -> None:
-        self.told.append(("nic_ack", now_ns, flow, count, ticks))
+        self.received.append(("nic_ack", now_ns, flow, count, ticks))
 
     def on_flow_pause(self, now_ns: int, *numbers: int) -> None:
-        self.told.append(("flow_pause", now_ns, *numbers))
+        self.received.append(("flow_pause", now_ns, *numbers))
 
     def on_pfc(self, now_ns: int, quanta: Sequence[int]) -> None:
-        self.told.append(("pfc", now_ns, tuple(quanta)))
+        self.received.append(("pfc", now_ns, tuple(quanta)))
 
     def on_discard(self, now_ns: int, reason: int) -> None:
-        self.told.append(("junk", now_ns, calls.DISCARD_REASONS[reason]))
+        self.received.append(("junk", now_ns, calls.DISCARD_REASONS[reason]))
 
     def next_packet(self, now_ns: int) -> Packet | int | None:
         return self.packets.pop(0) if self.packets else None
@@ -78,18 +78,18 @@ class PacketNic:
         return self.templates[template_id >> KIND_BITS]
 
 
-def told_in_c(frame: bytes, virtual_bytes: int, now_ns: int) -> tuple[object, ...]:
-    """What a NIC is told of a frame by the host port."""
+def call_in_c(frame: bytes, virtual_bytes: int, now_ns: int) -> tuple[object, ...]:
+    """The call of a NIC that the host port makes for a frame."""
     nic = PacketNic()
     host = Rig(nic)
     host.arrive(now_ns * 1000 + 999, frame, virtual_bytes)
     host.run()
-    (told,) = nic.told
-    return told
+    (call,) = nic.received
+    return call
 
 
-def told_by_scapy(frame: bytes, virtual_bytes: int, now_ns: int) -> tuple[object, ...]:
-    return told(frame, virtual_bytes, now_ns, HERE.dst)
+def call_by_scapy(frame: bytes, virtual_bytes: int, now_ns: int) -> tuple[object, ...]:
+    return call_of(frame, virtual_bytes, now_ns, HERE.dst)
 
 
 @dataclass(frozen=True)
@@ -225,8 +225,8 @@ def test_packets_are_built_as_by_scapy(given):
 def test_frames_are_read_as_by_scapy(given):
     """What our own NICs send."""
     frame = given.build()
-    told = told_in_c(frame.data, frame.virtual_bytes, given.now_ns)
-    assert told_by_scapy(frame.data, frame.virtual_bytes, given.now_ns) == told
+    call = call_in_c(frame.data, frame.virtual_bytes, given.now_ns)
+    assert call_by_scapy(frame.data, frame.virtual_bytes, given.now_ns) == call
 
 
 @FULL
@@ -251,7 +251,7 @@ def test_frames_are_read_as_switches_leave_them(given, data):
         )
         changed[place + shim] = data.draw(bits(0, 255))
     padded = bytes(changed) + bytes(data.draw(bits(0, 9)))
-    assert told_by_scapy(padded, frame.virtual_bytes, 7) == told_in_c(padded, frame.virtual_bytes, 7)
+    assert call_by_scapy(padded, frame.virtual_bytes, 7) == call_in_c(padded, frame.virtual_bytes, 7)
 
 
 @FULL
@@ -262,7 +262,7 @@ def test_broken_frames_are_read_as_by_scapy(given, data):
     broken = data.draw(mutated(frame.data))
     lengths = st.just(frame.virtual_bytes) | bits(0, 8) | bits(0, 1 << 17)
     virtual_bytes = data.draw(lengths)
-    assert told_by_scapy(broken, virtual_bytes, 7) == told_in_c(broken, virtual_bytes, 7)
+    assert call_by_scapy(broken, virtual_bytes, 7) == call_in_c(broken, virtual_bytes, 7)
 
 
 @FULL
@@ -271,7 +271,7 @@ def test_trimmed_packets_are_read_as_by_scapy(given, steered, data):
     """Whole, and with anything changed, cut off or added, a virtual payload too."""
     frame = trim(given.build().data, steered=steered)
     for changed, virtual_bytes in ((frame, 0), (data.draw(mutated(frame)), data.draw(bits(0, 8)))):
-        assert told_by_scapy(changed, virtual_bytes, 7) == told_in_c(changed, virtual_bytes, 7)
+        assert call_by_scapy(changed, virtual_bytes, 7) == call_in_c(changed, virtual_bytes, 7)
 
 
 @FULL
@@ -279,7 +279,7 @@ def test_trimmed_packets_are_read_as_by_scapy(given, steered, data):
 def test_control_frames_are_read_as_by_scapy(frame, data):
     """Pauses, PFC, CNPs, and what comes near them."""
     for changed in (frame, data.draw(mutated(frame))):
-        assert told_by_scapy(changed, 0, 3) == told_in_c(changed, 0, 3)
+        assert call_by_scapy(changed, 0, 3) == call_in_c(changed, 0, 3)
 
 
 @FULL
@@ -287,7 +287,7 @@ def test_control_frames_are_read_as_by_scapy(frame, data):
 def test_noise_is_read_as_by_scapy(noise, ether_type, virtual_bytes):
     """Any bytes behind an Ethernet header, or fewer."""
     frame = noise[:12] + bytes.fromhex(ether_type) + noise[12:] if len(noise) > 20 else noise
-    assert told_by_scapy(frame, virtual_bytes, 0) == told_in_c(frame, virtual_bytes, 0)
+    assert call_by_scapy(frame, virtual_bytes, 0) == call_in_c(frame, virtual_bytes, 0)
 
 
 def test_every_kind_of_packet_is_read():
@@ -337,8 +337,8 @@ def test_every_kind_of_packet_is_read():
         (ack.data[:-1] + bytes([ack.data[-1] ^ 1]), 0, "bad_icrc"),
         (bytes(14), 0, "other"),
     ]
-    told = [told_in_c(frame, virtual_bytes, 1) for frame, virtual_bytes, _ in frames]
-    assert [name for _, _, name in frames] == [what[2] if what[0] == "junk" else what[0] for what in told]
+    results = [call_in_c(frame, virtual_bytes, 1) for frame, virtual_bytes, _ in frames]
+    assert [name for _, _, name in frames] == [what[2] if what[0] == "junk" else what[0] for what in results]
 
 
 @settings(max_examples=60)
@@ -348,7 +348,7 @@ def test_long_virtual_payloads_count_as_zeros(given):
     frame = given.build()
     at = len(frame.data) - 4
     real = frame.data[:at] + bytes(frame.virtual_bytes) + frame.data[at:]
-    assert told_in_c(frame.data, frame.virtual_bytes, 1) == told_in_c(real, 0, 1)
+    assert call_in_c(frame.data, frame.virtual_bytes, 1) == call_in_c(real, 0, 1)
 
 
 def test_raw_frames_are_sent_as_they_are():
@@ -365,7 +365,7 @@ def test_a_time_instead_of_a_packet():
 
     class Later(PacketNic):
         def next_packet(self, now_ns: int) -> Packet | int | None:
-            self.told.append(("asked", now_ns))
+            self.received.append(("asked", now_ns))
             return 40 if now_ns < 40 else None
 
     nic = Later()
@@ -374,7 +374,7 @@ def test_a_time_instead_of_a_packet():
     host.run()
     host.arrive(90_500, bytes(14))
     host.run()
-    assert [("asked", 0), ("asked", 40), ("junk", 90, "other"), ("asked", 90)] == nic.told
+    assert [("asked", 0), ("asked", 40), ("junk", 90, "other"), ("asked", 90)] == nic.received
 
 
 PLAIN_HEADERS = data_headers(HERE, sport=1, qpn=2, ecn=False, shimmed=False)

@@ -15,9 +15,9 @@ COMMON = Path(__file__).parents[2] / "p4src" / "common"
 def p4_enum(name: str) -> dict[str, int]:
     """The members of an enum of common/types.p4."""
     text = re.sub(r"//.*", "", (COMMON / "types.p4").read_text())
-    found = re.search(rf"enum bit<\d+> {name} \{{([^}}]*)\}}", text)
-    assert found is not None, f"there is no {name}"
-    return {key: int(value, 0) for key, value in re.findall(r"(\w+)\s*=\s*(\w+)", found[1])}
+    matched = re.search(rf"enum bit<\d+> {name} \{{([^}}]*)\}}", text)
+    assert matched is not None, f"there is no {name}"
+    return {key: int(value, 0) for key, value in re.findall(r"(\w+)\s*=\s*(\w+)", matched[1])}
 
 
 def test_classes_are_those_of_the_p4_source():
@@ -27,9 +27,9 @@ def test_classes_are_those_of_the_p4_source():
 
 def test_the_ether_type_of_vlan_tags_is_that_of_the_p4_source():
     """802.1Q."""
-    found = re.search(r"ETHERTYPE_VLAN\s*=\s*(0x\w+);", (COMMON / "headers.p4").read_text())
-    assert found is not None
-    assert vlan.ETHER_TYPE == int(found[1], 0)
+    matched = re.search(r"ETHERTYPE_VLAN\s*=\s*(0x\w+);", (COMMON / "headers.p4").read_text())
+    assert matched is not None
+    assert vlan.ETHER_TYPE == int(matched[1], 0)
 
 
 def test_trimmed_classes_are_those_named_so():

@@ -225,5 +225,5 @@ def kinds() -> list[Kind]:
     carried = [kind for kind in opcodes if kind.name.endswith(("-short", "-long"))]
     marks = list(_marks())
     cut = [kind for kind in marks if "cut" in kind.name]
-    found = [*_ports(), *opcodes, *marks, *_tags(carried + cut[:2]), *_subtypes(carried)]
-    return [*found, *_ether_types(carried[0])]
+    collected = [*_ports(), *opcodes, *marks, *_tags(carried + cut[:2]), *_subtypes(carried)]
+    return [*collected, *_ether_types(carried[0])]

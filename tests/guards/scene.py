@@ -194,12 +194,12 @@ class Scene:
         What a victim gets depends on paths, too, which are drawn or follow the load: a kind that seems to win has
         to do so again, beside plain data of the same moment.
         """
-        found = {}
+        gains = {}
         for kind in kinds:
             due, arrived = self.due(kind), self.arrived(kind)
             assert due > LEAST_DUE, "the victim gets its share beside plain data"
             if arrived < LEAST_SHARE * due:
                 due, arrived = self._measure_due(self._frame_bytes(kind)), max(arrived, self.arrived(kind))
             if arrived < LEAST_SHARE * due:
-                found[kind.name] = (arrived, due)
-        return found
+                gains[kind.name] = (arrived, due)
+        return gains

@@ -86,29 +86,29 @@ def _arrived(
 def _due(scheme: str, topology: Topology = TOPOLOGY) -> int:
     """The same beside plain data of the attacker."""
     frames = END_NS * RATE_BPS // (8 * SIZE * 10**9)
-    found, drops = _arrived(scheme, [(0, _data(ATTACKER, SENDER))] * frames, topology)
+    arrived, drops = _arrived(scheme, [(0, _data(ATTACKER, SENDER))] * frames, topology)
     assert "pfc_storm" not in drops
-    assert found > 500, "the victim gets its share beside plain data"
-    return found
+    assert arrived > 500, "the victim gets its share beside plain data"
+    return arrived
 
 
 @pytest.mark.parametrize("scheme", some(SCHEMES, 2))
 def test_pauses_take_no_more_than_plain_data(scheme: str) -> None:
     """Each of the patterns that hold a queue the longest."""
     for name in WORST:
-        found, drops = _arrived(scheme, ATTACKS[name])
-        assert found >= LEAST_SHARE * _due(scheme), name
+        arrived, drops = _arrived(scheme, ATTACKS[name])
+        assert arrived >= LEAST_SHARE * _due(scheme), name
         assert drops["pfc_storm"] > 0, name
 
 
 @pytest.mark.parametrize("name", [*ATTACKS, *HARMLESS])
 def test_every_pattern(name: str) -> None:
     """Under one scheme all of them."""
-    found, _ = _arrived("ecmp", (ATTACKS | HARMLESS)[name], ONE_WAY)
-    assert found >= LEAST_SHARE * _due("ecmp", ONE_WAY)
+    arrived, _ = _arrived("ecmp", (ATTACKS | HARMLESS)[name], ONE_WAY)
+    assert arrived >= LEAST_SHARE * _due("ecmp", ONE_WAY)
 
 
 def test_the_comparison_sees_what_is_there() -> None:
     """Without a watchdog one frame is enough."""
-    found, _ = _arrived("ecmp", ATTACKS["once"], ONE_WAY, replace(PFC, watchdog=NO_WATCHDOG))
-    assert found < 0.5 * _due("ecmp", ONE_WAY)
+    arrived, _ = _arrived("ecmp", ATTACKS["once"], ONE_WAY, replace(PFC, watchdog=NO_WATCHDOG))
+    assert arrived < 0.5 * _due("ecmp", ONE_WAY)

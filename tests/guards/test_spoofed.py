@@ -74,13 +74,13 @@ def drops(network: Network, switch: str, scheme: str) -> dict[str, int]:
     program = load(resolve(parse_scheme(scheme), network.topology).program)
     (counter,) = (c for c in program.p4info.counters if c.preamble.alias == "drops")
     request = p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=counter.preamble.id))
-    found = {}
+    dropped = {}
     for response in network.p4rt(switch).read(p4r.ReadRequest(entities=[request])):
         for entity in response.entities:
             entry = entity.counter_entry
             if entry.data.packet_count:
-                found[program.enum_name("DropReason_t", entry.index.index)] = entry.data.packet_count
-    return found
+                dropped[program.enum_name("DropReason_t", entry.index.index)] = entry.data.packet_count
+    return dropped
 
 
 CASES = [(LAST_LINK, scheme) for scheme in (*SELECTORS, *FLOWCUT, *RLB)]
@@ -102,11 +102,11 @@ def test_nobody_speaks_for_others(place: Place, scheme: str) -> None:
         network.run()
         assert sink.arrived == []
         assert drops(network, attacker.switch, scheme) == {"SPOOFED_SOURCE": FRAMES}
-        own = [kind.make(attacker, victim) for kind in forgeries(None)]
-        source.frames = list(own)
+        honest = [kind.make(attacker, victim) for kind in forgeries(None)]
+        source.frames = list(honest)
         network.attach(attacker.name, source)
         network.run()
-        assert len(sink.arrived) == len(own)
+        assert len(sink.arrived) == len(honest)
         assert drops(network, attacker.switch, scheme) == {"SPOOFED_SOURCE": FRAMES}
 
 

@@ -90,17 +90,17 @@ class PfcRig:
 
     def sent(self, port: int) -> list[tuple[int, int]]:
         """Data that left a port: when its first bit did, and its number."""
-        found = []
+        departures = []
         for output in self.outputs:
             if output.port == port and (frame := Ether(output.data)).type != ETHER_TYPE:
                 began = output.time_ns - len(output.data) * 8 * 10**9 // RATE_BPS
-                found.append((began, int(frame[BTH].psn)))
-        return found
+                departures.append((began, int(frame[BTH].psn)))
+        return departures
 
     def asked(self, port: int) -> list[tuple[int, int]]:
         """Pause frames that left a port: when its last bit had, and quanta."""
-        found = [output for output in self.outputs if output.port == port]
-        frames = [(output.time_ns, Ether(output.data)) for output in found]
+        port_outputs = [output for output in self.outputs if output.port == port]
+        frames = [(output.time_ns, Ether(output.data)) for output in port_outputs]
         return [(at, int(frame.c0_pause_time)) for at, frame in frames if frame.type == ETHER_TYPE]
 
     def is_empty(self) -> bool:

@@ -38,7 +38,7 @@ def test_one_pause_above_xoff_and_one_resume_at_xon(name: str) -> None:
         began = {number: at for at, number in leaf.sent(HOST_PORT)}
         assert began[5] <= resumed_at < began[5] + MADE_NS
         assert leaf.asked(OTHER) == []
-        (frame, _) = [one.data for one in leaf.outputs if one.port == FROM]
+        (frame, _) = [output.data for output in leaf.outputs if output.port == FROM]
         assert frame == bytes(pfc_frame(STATION, {0: QUANTA}))
         counts = [leaf.rig.count(name, FROM) for name in ("pfc_sent", "pfc_pauses_sent")]
         assert counts == [2, 1]
@@ -57,7 +57,7 @@ def test_a_pause_that_holds_is_asked_for_again() -> None:
         times = [at for at, quanta in leaf.asked(FROM) if quanta == QUANTA]
         assert len(times) == len(leaf.asked(FROM)) >= 8
         apart = [later - earlier for earlier, later in pairwise(times)]
-        assert all(REFRESH <= one < REFRESH + MADE_NS for one in apart)
+        assert all(REFRESH <= gap < REFRESH + MADE_NS for gap in apart)
         leaf.pause(HOST_PORT, 0, end)
         leaf.run(end + 20 * MS)
         assert leaf.asked(FROM)[-1][1] == 0
@@ -77,10 +77,10 @@ def test_warnings_and_pauses_do_not_hide_each_other() -> None:
         leaf.run(20 * MS)
         assert [quanta for _, quanta in leaf.asked(FROM)] == [QUANTA, 0]
         paused_at, resumed_at = (at for at, _ in leaf.asked(FROM))
-        told = [(at, message.valid_ticks) for at, message in cnms(leaf.outputs, FROM)]
-        assert told[-1][1] == 0, "withdrawn in the end"
-        assert any(at < paused_at and valid for at, valid in told)
-        assert told[-1][0] > resumed_at
+        warnings = [(at, message.valid_ticks) for at, message in cnms(leaf.outputs, FROM)]
+        assert warnings[-1][1] == 0, "withdrawn in the end"
+        assert any(at < paused_at and valid for at, valid in warnings)
+        assert warnings[-1][0] > resumed_at
         assert [number for _, number in leaf.sent(HOST_PORT)] == list(range(10))
         assert leaf.is_empty()
 

@@ -25,7 +25,7 @@ def storm_of(leaf: PfcRig, port: int = HOST_PORT) -> int:
     return leaf.rig.register("pfc_storm", port)
 
 
-def told(leaf: PfcRig) -> list[tuple[str, int]]:
+def storm_digests(leaf: PfcRig) -> list[tuple[str, int]]:
     """The digests that were sent: name, port."""
     records = leaf.rig.switch.digests()
     names = [digest.name for digest in leaf.rig.model.digests]
@@ -45,7 +45,7 @@ def test_a_pause_that_does_not_end(name: str) -> None:
         leaf.run(MS + DETECT_NS + ROUND_NS)
         assert (storm_of(leaf), leaf.rig.drops()) == (DROP, {"PFC_STORM": 10})
         assert leaf.is_empty()
-        assert told(leaf) == [("pfc_storm_t", HOST_PORT)]
+        assert storm_digests(leaf) == [("pfc_storm_t", HOST_PORT)]
         leaf.inject(FROM, data(10), 10 * MS)
         leaf.inject(FROM, control(11), 10 * MS)
         leaf.inject(FROM, data(12, dst=OTHER_HOST), 10 * MS)
@@ -58,11 +58,11 @@ def test_a_pause_that_does_not_end(name: str) -> None:
         # 65,535 quanta from 0 on
         over_ns = LONG * QUANTUM_NS + RESTORE_NS
         leaf.inject(FROM, data(13), over_ns - 1)
-        assert told(leaf) == []
+        assert storm_digests(leaf) == []
         leaf.inject(FROM, data(14), over_ns)
         leaf.run(over_ns + MS)
         assert [number for _, number in leaf.sent(HOST_PORT)] == [11, 14]
-        assert told(leaf) == [("pfc_restored_t", HOST_PORT)]
+        assert storm_digests(leaf) == [("pfc_restored_t", HOST_PORT)]
         assert leaf.rig.drops() == {"PFC_STORM": 12}
         assert leaf.is_empty()
 
@@ -202,4 +202,4 @@ def test_any_pauses_at_any_time(steps: list[Step], name: str, share: float, acti
         assert action == "drop" or gone == 0
         assert leaf.is_empty()
         begun = sum(leaf.rig.count("pfc_storms", port) for _, port in HOSTS)
-        assert len([name for name, _ in told(leaf) if name == "pfc_storm_t"]) == begun
+        assert len([name for name, _ in storm_digests(leaf) if name == "pfc_storm_t"]) == begun
