@@ -52,12 +52,12 @@ def in_a_loop(body: Body) -> None:
 def without_one(body: Body) -> None:
     opened: list[GrpcConnection] = []
 
-    async def open_one(address: SwitchAddress) -> Client:
+    async def open_client(address: SwitchAddress) -> Client:
         opened.append(GrpcConnection("s1", address.address, address.device_id))
         return opened[-1].client
 
     try:
-        run_at_once(body(open_one))
+        run_at_once(body(open_client))
     finally:
         for connection in opened:
             connection.close()
@@ -68,7 +68,7 @@ def in_memory(body: Body) -> None:
         memory = InMemoryGrpc()
         async with AsyncExitStack() as stack:
 
-            async def open_one(address: SwitchAddress) -> Client:
+            async def open_client(address: SwitchAddress) -> Client:
                 switch = SWITCHES.get(address)
                 if switch is not None and address.address not in memory.servers:
                     service = P4RuntimeService(switch.device, switch.plane, None)
@@ -76,7 +76,7 @@ def in_memory(body: Body) -> None:
                     memory.serve(address.address, [rpc_handler(service), statistics])
                 return await stack.enter_async_context(connect("s1", address, calls=memory))
 
-            await body(open_one)
+            await body(open_client)
 
     asyncio.run(run())
 
@@ -105,8 +105,8 @@ def address_of(switch: ServedSwitch) -> SwitchAddress:
 def test_one_is_primary(run: Callable[[Body], None], switch: ServedSwitch) -> None:
     """Nobody else while it is; afterwards with the id that the switch remembers, however low it begins."""
 
-    async def body(open_one: Open) -> None:
-        first, second = await open_one(address_of(switch)), await open_one(address_of(switch))
+    async def body(open_client: Open) -> None:
+        first, second = await open_client(address_of(switch)), await open_client(address_of(switch))
         await first.become_primary(1 << 100)
         with pytest.raises(ElectionError, match="another client has the election id"):
             await second.become_primary(1 << 100)
@@ -128,8 +128,8 @@ def test_one_is_primary(run: Callable[[Body], None], switch: ServedSwitch) -> No
 def test_what_is_refused(run: Callable[[Body], None], switch: ServedSwitch) -> None:
     """Each refusal has the switch's code and reason; of a batch, by index."""
 
-    async def body(open_one: Open) -> None:
-        client, program = await open_one(address_of(switch)), programs.load("ecmp")
+    async def body(open_client: Open) -> None:
+        client, program = await open_client(address_of(switch)), programs.load("ecmp")
         assert await client.cookie() is None
         with pytest.raises(NotOfferedError, match="no program is loaded"):
             await client.p4info()
@@ -146,17 +146,17 @@ def test_what_is_refused(run: Callable[[Body], None], switch: ServedSwitch) -> N
         with pytest.raises(WriteError, match=r"write was refused: NOT_FOUND: .*\(and 1 more\)") as write:
             await client.write(updates)
         assert (set(write.value.failures), write.value.code) == ({0, 2}, "NOT_FOUND")
-        found = await client.statistics()
-        assert found is not None
-        assert "ports" in found
+        statistics = await client.statistics()
+        assert statistics is not None
+        assert "ports" in statistics
 
     run(body)
 
 
 @each
 def test_nobody_there(run: Callable[[Body], None]) -> None:
-    async def body(open_one: Open) -> None:
-        client = await open_one(NOWHERE)
+    async def body(open_client: Open) -> None:
+        client = await open_client(NOWHERE)
         for call in (client.cookie, client.p4info, client.statistics, lambda: client.become_primary(1)):
             with pytest.raises(
                 UnreachableError, match=r"^s1: no P4Runtime server answers at 127\.0\.0\.1:1$"
@@ -170,9 +170,9 @@ def test_nobody_there(run: Callable[[Body], None]) -> None:
 def test_a_server_that_goes_away(run: Callable[[Body], None]) -> None:
     """Who waits for a message, or sends one, learns of it."""
 
-    async def body(open_one: Open) -> None:
+    async def body(open_client: Open) -> None:
         with served() as (switch,):
-            client = await open_one(address_of(switch))
+            client = await open_client(address_of(switch))
             await client.become_primary(1)
         with pytest.raises(UnreachableError):
             await client.receive()

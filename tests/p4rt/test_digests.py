@@ -31,8 +31,8 @@ LEARNING = Path(__file__).resolve().parents[1] / "programs" / "build"
 
 def _id_of(program: P4Program) -> int:
     """Of RLB's alert, or of the only digest."""
-    found = {d.preamble.name: d.preamble.id for d in program.p4info.digests}
-    return found.get(DIGEST, next(iter(found.values())))
+    ids = {d.preamble.name: d.preamble.id for d in program.p4info.digests}
+    return ids.get(DIGEST, next(iter(ids.values())))
 
 
 def alerts(program: P4Program, *numbers: int) -> p4r.DigestList:
@@ -47,9 +47,9 @@ def test_fields_by_name() -> None:
     """Numbers of any width the server pads them to, under the names of the P4 source."""
     program = programs.load("rlb_drill")
     message = alerts(program, 300, 1 << 20, 0, 77)
-    (found,) = digests.decode(program, "leaf1", message)
+    (decoded,) = digests.decode(program, "leaf1", message)
     fields = {"port": 300, "sum": 1 << 20, "packets": 0, "delay_ticks": 77}
-    assert found == DigestMessage("leaf1", DIGEST, fields, 99)
+    assert decoded == DigestMessage("leaf1", DIGEST, fields, 99)
     ack = digests.acknowledgement(message)
     assert (ack.digest_id, ack.list_id) == (message.digest_id, 7)
 
@@ -58,8 +58,8 @@ def test_any_program() -> None:
     """Another program's digests are decoded alike; those that a program does not have are none."""
     program = read_program(LEARNING, "digests")
     entry, *_ = digests.entries(program)
-    (found,) = digests.decode(program, "s1", alerts(program, 5, 7))
-    assert list(found.fields.values()) == [5, 7]
+    (decoded,) = digests.decode(program, "s1", alerts(program, 5, 7))
+    assert list(decoded.fields.values()) == [5, 7]
     foreign = alerts(program, 1, 2)
     foreign.digest_id = 1
     assert digests.decode(program, "s1", foreign) == []
@@ -69,9 +69,9 @@ def test_any_program() -> None:
 @pytest.mark.parametrize("scheme", ["rlb", "ecmp"])
 def test_part_of_what_a_switch_must_hold(scheme: str) -> None:
     """Every switch of a program with digests must have them enabled; others need nothing."""
-    for found in intent(TOPOLOGY, parse_scheme(scheme), target("virtual")).values():
-        program = programs.load(found.program)
-        kinds = [entity.WhichOneof("entity") for entity in encode(program, found.entities)]
+    for desired in intent(TOPOLOGY, parse_scheme(scheme), target("virtual")).values():
+        program = programs.load(desired.program)
+        kinds = [entity.WhichOneof("entity") for entity in encode(program, desired.entities)]
         assert kinds.count("digest_entry") == len(program.p4info.digests)
 
 
@@ -82,22 +82,22 @@ class LikeBmv2(InProcess):
         wanted = [request for request in requests if request.HasField("digest_entry")]
         if any(request.digest_entry.digest_id == 0 for request in wanted):
             raise ReadError(self.name, "wildcards are not supported", "UNIMPLEMENTED")
-        found = await super().read(requests)
-        if wanted and not any(entity.HasField("digest_entry") for entity in found):
+        entities = await super().read(requests)
+        if wanted and not any(entity.HasField("digest_entry") for entity in entities):
             raise ReadError(self.name, "not configured", "NOT_FOUND")
-        return found
+        return entities
 
 
 @pytest.mark.parametrize("endpoint", [InProcess, LikeBmv2])
 def test_reconciled_as_everything_else(endpoint: type[InProcess]) -> None:
     """Enabled once, found again, repaired where somebody turned it off or changed it, and removed."""
-    found = intent(TOPOLOGY, parse_scheme("rlb"), target("virtual"))["leaf1"]
-    program = programs.load(found.program)
+    desired = intent(TOPOLOGY, parse_scheme("rlb"), target("virtual"))["leaf1"]
+    program = programs.load(desired.program)
     with Network(TOPOLOGY) as network:
         switch = endpoint(network.p4rt("leaf1"))
         run_at_once(switch.push(program))
-        run_at_once(reconcile(switch, program, found.entities))
-        assert run_at_once(reconcile(switch, program, found.entities)).writes == 0
+        run_at_once(reconcile(switch, program, desired.entities))
+        assert run_at_once(reconcile(switch, program, desired.entities)).writes == 0
         entries = list(digests.entries(program))
         (entry, *_) = encode(program, entries)
         for kind in (p4r.Update.DELETE, p4r.Update.MODIFY):
@@ -105,11 +105,11 @@ def test_reconciled_as_everything_else(endpoint: type[InProcess]) -> None:
             spoilt.CopyFrom(entry)
             spoilt.digest_entry.config.max_list_size = 9
             run_at_once(switch.write([p4r.Update(type=kind, entity=spoilt)]))
-            (change,) = run_at_once(differences(switch, program, found.entities))
+            (change,) = run_at_once(differences(switch, program, desired.entities))
             assert (change.before is None) == (kind == p4r.Update.DELETE)
             assert change.after == entry
-            assert run_at_once(reconcile(switch, program, found.entities)).writes == 1
-        without = [e for e in found.entities if e not in entries]
+            assert run_at_once(reconcile(switch, program, desired.entities)).writes == 1
+        without = [e for e in desired.entities if e not in entries]
         assert run_at_once(reconcile(switch, program, without)).deleted == len(entries)
         assert run_at_once(differences(switch, program, without)) == []
 
@@ -123,10 +123,10 @@ def test_other_refusals_are_errors() -> None:
                 raise ReadError(self.name, "out of order", "INTERNAL")
             return await super().read(requests)
 
-    found = intent(TOPOLOGY, parse_scheme("rlb"), target("virtual"))["leaf1"]
-    program = programs.load(found.program)
+    desired = intent(TOPOLOGY, parse_scheme("rlb"), target("virtual"))["leaf1"]
+    program = programs.load(desired.program)
     with Network(TOPOLOGY) as network:
         switch = Broken(network.p4rt("leaf1"))
         run_at_once(switch.push(program))
         with pytest.raises(ReadError, match="leaf1: out of order"):
-            run_at_once(reconcile(switch, program, found.entities))
+            run_at_once(reconcile(switch, program, desired.entities))

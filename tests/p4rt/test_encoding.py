@@ -46,9 +46,9 @@ def test_as_finsy(scheme: str, topology: str) -> None:
     network = parse_topology(topology)
     link = network.links[0]
     for down in (frozenset(), frozenset({(link.a, link.a_port)})):
-        found = intent(network, parse_scheme(scheme), target("virtual"), down)
+        desired = intent(network, parse_scheme(scheme), target("virtual"), down)
         for _ in range(2):
-            for switch in found.values():
+            for switch in desired.values():
                 program = programs.load(switch.program)
                 wanted = [entity.encode(program.schema) for entity in switch.entities]
                 assert wanted == encode(program, switch.entities)
@@ -79,10 +79,10 @@ def routes(draw: st.DrawFn) -> P4Entity:
     return draw(st.sampled_from([entry, P4CloneSessionEntry(1, replicas=[1])]))
 
 
-@given(found=st.lists(routes(), max_size=30))
-def test_what_differs_is_told_apart(found: list[P4Entity]) -> None:
+@given(entities=st.lists(routes(), max_size=30))
+def test_what_differs_is_told_apart(entities: list[P4Entity]) -> None:
     """Whatever was encoded before, an entity's message is its own."""
-    assert [entity.encode(ECMP.schema) for entity in found] == encode(ECMP, found)
+    assert [entity.encode(ECMP.schema) for entity in entities] == encode(ECMP, entities)
 
 
 def test_a_changed_entity() -> None:
@@ -155,12 +155,12 @@ def test_halves_are_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of n keys with m actions finsy encodes n + m - 1, and each of the n * m messages is as it makes it."""
     program = programs.load("ecmp")
     asked = 0
-    own = P4TableEntry.encode
+    original = P4TableEntry.encode
 
     def counted(self: P4TableEntry, schema: Any) -> p4r.Entity:
         nonlocal asked
         asked += 1
-        return own(self, schema)
+        return original(self, schema)
 
     for size in (3, 6):
         asked = 0
@@ -168,8 +168,8 @@ def test_halves_are_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
         pairs = [_route(f"10.{size}.{i}.0/24", j) for i in range(size) for j in range(1, size)]
         with monkeypatch.context() as patched:
             patched.setattr(P4TableEntry, "encode", counted)
-            found = encode(program, pairs)
-        assert [entity.encode(program.schema) for entity in pairs] == found
+            messages = encode(program, pairs)
+        assert [entity.encode(program.schema) for entity in pairs] == messages
         assert size + (size - 1) - 1 == asked
 
 
@@ -198,8 +198,8 @@ def test_names_that_end_alike(tmp_path: Path) -> None:
         priority=5,
         meter_config=P4MeterConfig(cir=1, cburst=2, pir=3, pburst=4),
     )
-    (found,) = encode(program, [entry])
-    table_entry = found.table_entry
+    (message,) = encode(program, [entry])
+    table_entry = message.table_entry
     assert (table_entry.table_id, table_entry.priority, table_entry.meter_config.pburst) == (33554433, 5, 4)
     exact, ternary = table_entry.match
     assert (exact.exact.value, ternary.ternary.value) == (b"\2\0\0\0\0\1", b"\x0a\0\0\0")

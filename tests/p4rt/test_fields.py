@@ -75,10 +75,10 @@ def test_an_enum_shows_names_and_unknown_numbers() -> None:
 
 
 def match(kind: str, **values: object) -> p4r.FieldMatch:
-    found = p4r.FieldMatch(field_id=1)
+    field_match = p4r.FieldMatch(field_id=1)
     for name, value in values.items():
-        setattr(getattr(found, kind), name, value)
-    return found
+        setattr(getattr(field_match, kind), name, value)
+    return field_match
 
 
 @pytest.mark.parametrize(
@@ -101,16 +101,16 @@ def match(kind: str, **values: object) -> p4r.FieldMatch:
     ],
 )  # fmt: skip
 def test_matches(name: str, width: int, given_match: p4r.FieldMatch, value: Value, text: str) -> None:
-    found = make_field(name, width).from_match(given_match, nobody)
-    assert found == value
-    assert type(found) is type(value)
-    assert text_of(found) == text
+    converted = make_field(name, width).from_match(given_match, nobody)
+    assert converted == value
+    assert type(converted) is type(value)
+    assert text_of(converted) == text
 
 
 def test_ports_show_their_neighbour() -> None:
-    found = make_field("port", 9).value(3, {3: "spine1"}.get)
-    assert text_of(found) == "3:spine1"
-    assert json_of(found) == {"port": 3, "peer": "spine1"}
+    converted = make_field("port", 9).value(3, {3: "spine1"}.get)
+    assert text_of(converted) == "3:spine1"
+    assert json_of(converted) == {"port": 3, "peer": "spine1"}
 
 
 def test_json_keeps_numbers_and_nests() -> None:

@@ -100,8 +100,8 @@ class Bench:
 async def code_of(call: Awaitable[Any]) -> grpc.StatusCode:
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await call
-    found: grpc.StatusCode = caught.value.code()
-    return found
+    code: grpc.StatusCode = caught.value.code()
+    return code
 
 
 def test_delays_count_both_ways() -> None:

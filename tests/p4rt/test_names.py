@@ -26,7 +26,7 @@ def fields(*names: str) -> NameIndex[p4i.MatchField]:
 
 
 def test_full_names_aliases_and_ends() -> None:
-    found = named(("ingress.a.acl", "a.acl"), ("ingress.b.acl", "b.acl"), ("ingress.route", "route"))
+    names = named(("ingress.a.acl", "a.acl"), ("ingress.b.acl", "b.acl"), ("ingress.route", "route"))
     for text, number in (
         ("ingress.a.acl", 1),
         ("a.acl", 1),
@@ -34,49 +34,49 @@ def test_full_names_aliases_and_ends() -> None:
         ("route", 3),
         ("ingress.route", 3),
     ):
-        assert found.id_of(text) == number
+        assert names.id_of(text) == number
     with pytest.raises(
         SpecError, match=r"^table 'acl' means 2: ingress.a.acl, ingress.b.acl; give the full name$"
     ):
-        found.id_of("acl")
+        names.id_of("acl")
     with pytest.raises(SpecError, match=r"^no table named 'rout'; did you mean route\?$"):
-        found.id_of("rout")
+        names.id_of("rout")
     with pytest.raises(SpecError, match="no table named ''"):
-        found.id_of("")
+        names.id_of("")
 
 
 def test_an_alias_of_two_means_none_of_them() -> None:
-    found = named(("in.t", "t"), ("out.t", "t"))
-    assert [found.id_of("in.t"), found.id_of("out.t")] == [1, 2]
-    assert [found.shown(1), found.shown(2)] == ["in.t", "out.t"]
+    names = named(("in.t", "t"), ("out.t", "t"))
+    assert [names.id_of("in.t"), names.id_of("out.t")] == [1, 2]
+    assert [names.shown(1), names.shown(2)] == ["in.t", "out.t"]
     with pytest.raises(SpecError, match="means 2"):
-        found.id_of("t")
+        names.id_of("t")
 
 
 def test_a_full_name_wins_over_an_alias() -> None:
     """`t` is the whole name of one table, and the alias of another one."""
-    found = named(("t", "t"), ("x.t", "t"))
-    assert [found.id_of("t"), found.id_of("x.t")] == [1, 2]
-    assert [found.shown(1), found.shown(2)] == ["t", "x.t"]
+    names = named(("t", "t"), ("x.t", "t"))
+    assert [names.id_of("t"), names.id_of("x.t")] == [1, 2]
+    assert [names.shown(1), names.shown(2)] == ["t", "x.t"]
 
 
 def test_objects_without_alias() -> None:
-    found = named(("a.t", ""), ("b.u", ""))
-    assert [found.id_of("t"), found.id_of("b.u")] == [1, 2]
-    assert found.shown(1) == "a.t"
+    names = named(("a.t", ""), ("b.u", ""))
+    assert [names.id_of("t"), names.id_of("b.u")] == [1, 2]
+    assert names.shown(1) == "a.t"
 
 
 def test_fields_with_one_last_name() -> None:
-    found = fields("hdr.eth.src", "hdr.ip.src", "hdr.ip.dst")
+    names = fields("hdr.eth.src", "hdr.ip.src", "hdr.ip.dst")
     for text, number in (("hdr.eth.src", 1), ("eth.src", 1), ("hdr.ip.src", 2), ("dst", 3)):
-        assert found.id_of(text) == number
-    assert [found.shown(number) for number in (1, 2, 3)] == ["hdr.eth.src", "hdr.ip.src", "dst"]
+        assert names.id_of(text) == number
+    assert [names.shown(number) for number in (1, 2, 3)] == ["hdr.eth.src", "hdr.ip.src", "dst"]
     with pytest.raises(SpecError, match=r"'src' means 2: hdr\.eth\.src, hdr\.ip\.src"):
-        found.id_of("src")
+        names.id_of("src")
 
 
 def test_names_with_brackets_and_validity() -> None:
-    found = fields(
+    names = fields(
         "hdr.srcRoutes[0].port", "hdr.srcRoutes[1].port", "hdr.ip.$valid$", "hdr.eth.isValid()", ""
     )
     for text, number in (
@@ -88,12 +88,12 @@ def test_names_with_brackets_and_validity() -> None:
         ("hdr.eth.$valid$", 4),
         ("5", 5),
     ):
-        assert found.id_of(text) == number
+        assert names.id_of(text) == number
     with pytest.raises(SpecError, match="means 2"):
-        found.id_of("port")
+        names.id_of("port")
 
 
 def test_a_name_of_many_dots_is_no_work() -> None:
     """Ends of names are compared, not made in advance: a name of a million parts costs no more than its text."""
-    found = named(("." * 1_000_000, "x"), ("a.t", "t"))
-    assert found.id_of("t") == 2
+    names = named(("." * 1_000_000, "x"), ("a.t", "t"))
+    assert names.id_of("t") == 2

@@ -161,10 +161,10 @@ def test_an_enums_members_by_name() -> None:
 def test_matches(kind: Any, width: int, value: Any, text: str) -> None:
     info = p4i.MatchField(id=3, name="dst" if width == 32 else "f", bitwidth=width, match_type=kind)
     field = fields_of([info], p4t.P4TypeInfo())[3]
-    found = parse.match(field, info, value)
-    assert (text == "None") is (found is None)
-    if found is not None:
-        assert (found.field_id, str(field.from_match(found, lambda _: None))) == (3, text)
+    parsed = parse.match(field, info, value)
+    assert (text == "None") is (parsed is None)
+    if parsed is not None:
+        assert (parsed.field_id, str(field.from_match(parsed, lambda _: None))) == (3, text)
 
 
 @pytest.mark.parametrize(

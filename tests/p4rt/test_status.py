@@ -22,14 +22,14 @@ def status_of(batch: Iterable[P4RtError | None], most_bytes: int | None = None) 
 
 
 @given(st.lists(st.none() | FAILURES, max_size=20), st.lists(st.tuples(st.text(), st.binary() | st.text())))
-def test_there_and_back(batch: list[P4RtError | None], others: list[tuple[str, str | bytes]]) -> None:
+def test_there_and_back(batch: list[P4RtError | None], trailers: list[tuple[str, str | bytes]]) -> None:
     """Which elements failed, with code and message, whatever else is in the trailers."""
-    others = [(key, value) for key, value in others if key != DETAILS]
+    trailers = [(key, value) for key, value in trailers if key != DETAILS]
     packed = status_of(batch).packed("failed")
     assert packed is not None
-    found = refusals([*others, (DETAILS, packed), *others])
+    decoded = refusals([*trailers, (DETAILS, packed), *trailers])
     expected = {i: (error.code, error.message) for i, error in enumerate(batch) if error is not None}
-    assert {i: (error.code, error.message) for i, error in found.items()} == expected
+    assert {i: (error.code, error.message) for i, error in decoded.items()} == expected
 
 
 @given(st.binary(max_size=200))
