@@ -34,7 +34,8 @@ def remix(value: int) -> int:
 
 
 class DragonflyRig(Rig):
-    """The switch, with the paths that a test gives it. Of the list of detours, `own` lead to REMOTE's group."""
+    """The switch, with the paths that a test gives it. Detours in `destination_slots` of the list lead to
+    REMOTE's group."""
 
     def __init__(
         self,
@@ -42,11 +43,12 @@ class DragonflyRig(Rig):
         minimal: list[Link],
         detours: list[Link],
         *,
-        own: range = range(0),
+        destination_slots: range = range(0),
         seed: int = 1,
     ) -> None:
         super().__init__(name, seed=seed)
-        self.minimal, self.detours = minimal, [link for i, link in enumerate(detours) if i not in own]
+        self.minimal = minimal
+        self.detours = [link for slot, link in enumerate(detours) if slot not in destination_slots]
         for slot, link in enumerate(minimal):
             self.insert("minimal_paths", (UPLINK_GROUP, slot), "minimal", port=link.port, links=link.links)
         for slot, link in enumerate(detours):
@@ -57,8 +59,8 @@ class DragonflyRig(Rig):
             "far",
             paths=len(minimal),
             list=LIST,
-            first=own.start,
-            count=len(own),
+            first=destination_slots.start,
+            count=len(destination_slots),
             detours=len(self.detours),
         )
 

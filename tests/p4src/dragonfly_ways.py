@@ -33,12 +33,12 @@ class Way:
 
     def groups(self, topology: Topology) -> list[int]:
         """The groups that it goes through, each once a visit."""
-        found: list[int] = []
+        visited: list[int] = []
         for name in self.switches:
             group = topology.switch(name).group
-            if not found or found[-1] != group:
-                found.append(group)
-        return found
+            if not visited or visited[-1] != group:
+                visited.append(group)
+        return visited
 
     def links(self, topology: Topology) -> tuple[int, int]:
         """Links within groups, and between groups."""
@@ -61,12 +61,12 @@ class Ways:
         if event is not WireEvent.RECEIVED:
             return
         detour, bare = peel(frame)
-        found: Parsed = parse(bare, virtual_bytes)
+        parsed: Parsed = parse(bare, virtual_bytes)
         if detour:
-            self.headers[f"{wire.source.node}:{wire.target.node}"].add(found.kind.value)
-        if found.kind is not Kind.DATA:
+            self.headers[f"{wire.source.node}:{wire.target.node}"].add(parsed.kind.value)
+        if parsed.kind is not Kind.DATA:
             return
-        way = self.of[found.key, found.packet]
+        way = self.of[parsed.key, parsed.packet]
         if wire.target.node in self._hosts:
             way.host = wire.target.node
         else:

@@ -42,7 +42,7 @@ def stamp(ticks: int, rest: int) -> Stamp:
 
 def shimmed(frame: Packet, hops: int, stamps: Stamps) -> Packet:
     """A data frame between switches."""
-    stack = [stamp(*one) for one in stamps]
+    stack = [stamp(*values) for values in stamps]
     shim = LocalHeader() / DataShim(hops=hops, stack=stack)
     return Ether(src=frame.src, dst=frame.dst) / shim / frame[IP].copy()
 
@@ -56,7 +56,7 @@ def detoured(frame: Packet, group: int) -> Packet:
 
 def ack_of(frame: Packet, hops: int, stamps: Stamps, **forged: int) -> Packet:
     """The ACK of a data frame as its host sent it; `forged` overrides fields."""
-    stack = [stamp(*one) for one in stamps]
+    stack = [stamp(*values) for values in stamps]
     key = {"src": frame[IP].src, "dst": frame[IP].dst, "sport": frame[UDP].sport, "dport": frame[UDP].dport}
     fields = {"bytes": len(frame), "hops": hops, "stack": stack, "protocol": 17, **key, **forged}
     return Ether(src=frame.dst, dst=frame.src) / LocalHeader() / FlowcutAck(**fields)

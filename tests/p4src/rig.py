@@ -73,9 +73,9 @@ def enum(name: str, member: str) -> int:
 
 def enum_of(program_name: str, name: str, member: str) -> int:
     """A value of an enum of one program."""
-    for found in p4info(program_name).type_info.serializable_enums[name].members:
-        if found.name == member:
-            return int.from_bytes(found.value, "big")
+    for enum_member in p4info(program_name).type_info.serializable_enums[name].members:
+        if enum_member.name == member:
+            return int.from_bytes(enum_member.value, "big")
     raise KeyError(member)
 
 
@@ -125,10 +125,10 @@ class Rig:
         """Index of a table, and the call of one of its actions; of its only one where none is named."""
         info = next(t for t in self.model.tables if t.name.rsplit(".", 1)[-1] == table)
         for index in info.actions:
-            found = self.model.actions[index]
-            if found.name.rsplit(".", 1)[-1] == action or (action is None and len(info.actions) == 1):
-                names = [param.name for param in found.params]
-                assert sorted(arguments) == sorted(names), f"{found.name} takes {names}"
+            candidate = self.model.actions[index]
+            if candidate.name.rsplit(".", 1)[-1] == action or (action is None and len(info.actions) == 1):
+                names = [param.name for param in candidate.params]
+                assert sorted(arguments) == sorted(names), f"{candidate.name} takes {names}"
                 return info.index, ActionCall(index, tuple(arguments[name] for name in names))
         raise KeyError(f"{table}: {action}")
 
@@ -234,8 +234,8 @@ class Rig:
         self.switch.run(at_ns)
         return self.switch.outputs()
 
-    def one(self, port: int, frame: Packet | bytes, at_ns: int, *, virtual_bytes: int = 0) -> SentFrame:
-        """The same for a frame that makes exactly one frame."""
+    def forward(self, port: int, frame: Packet | bytes, at_ns: int, *, virtual_bytes: int = 0) -> SentFrame:
+        """Sends a frame that makes exactly one frame, and returns that."""
         (output,) = self.send(port, frame, at_ns, virtual_bytes=virtual_bytes)
         return output
 
@@ -264,8 +264,8 @@ class Rig:
 
     def count(self, counter: str, index: int = 0) -> int:
         """Packets of a counter's cell."""
-        found = next(c for c in self.model.counters if c.name.rsplit(".", 1)[-1] == counter)
-        return self.switch.counter_read(found.index, index)[1]
+        info = next(c for c in self.model.counters if c.name.rsplit(".", 1)[-1] == counter)
+        return self.switch.counter_read(info.index, index)[1]
 
     def drops(self) -> dict[str, int]:
         """Packets dropped so far by the program, by reason."""

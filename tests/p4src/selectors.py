@@ -47,12 +47,12 @@ def drill(loads_bytes: Sequence[int], remembered: int | None) -> dict[int, Fract
     """
     size = len(loads_bytes)
     pairs = list(permutations(range(size), 2)) if size > 1 else [(0, 0)]
-    found: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for first, other in pairs:
         memory = remembered if remembered is not None and remembered < size else first
         # min() takes the earliest of equals
-        found[min((memory, first, other), key=lambda slot: loads_bytes[slot])] += 1
-    return {slot: Fraction(count, len(pairs)) for slot, count in found.items()}
+        counts[min((memory, first, other), key=lambda slot: loads_bytes[slot])] += 1
+    return {slot: Fraction(count, len(pairs)) for slot, count in counts.items()}
 
 
 def hermes(sport: int, flow_hash: int, size: int, *, from_host: bool) -> int:

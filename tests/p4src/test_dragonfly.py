@@ -69,7 +69,7 @@ def test_ugal_l_rule(name, minimal_bytes, detour_bytes, minimal_links, detour_li
             rig.flowcut(first_path="LEAST_LOADED")
         rig.set_load(A, minimal_bytes)
         rig.set_load(B, detour_bytes)
-        path = path_of(rig.one(HOST_PORT, roce(), 1))
+        path = path_of(rig.forward(HOST_PORT, roce(), 1))
     takes_minimal = minimal_bytes * minimal_links <= detour_bytes * detour_links
     assert path == (key(minimal) if takes_minimal else key(detour))
 
@@ -83,7 +83,7 @@ def test_ugal_l_of_many_paths(loads):
         load = dict(zip(UPLINKS, loads, strict=True))
         for port, nbytes in load.items():
             rig.set_load(port, nbytes)
-        taken = {path_of(rig.one(HOST_PORT, roce(), now)) for now in range(60)}
+        taken = {path_of(rig.forward(HOST_PORT, roce(), now)) for now in range(60)}
     wins = {key(m) for m in MINIMAL for d in DETOURS if load[m.port] * m.links <= load[d.port] * d.links}
     wins |= {key(d) for m in MINIMAL for d in DETOURS if load[m.port] * m.links > load[d.port] * d.links}
     assert taken <= wins
@@ -95,9 +95,9 @@ def test_detours_through_the_destination_are_left_out(own):
     """Wherever they are in the list; all others are equally likely."""
     detours = [Link(10 + slot, 4, 20 + slot) for slot in range(5)]
     packets = 600
-    with DragonflyRig("dragonfly", MINIMAL, detours, own=own) as rig:
+    with DragonflyRig("dragonfly", MINIMAL, detours, destination_slots=own) as rig:
         rig.paths("VALIANT")
-        shares = Counter(path_of(rig.one(HOST_PORT, roce(), now)) for now in range(packets))
+        shares = Counter(path_of(rig.forward(HOST_PORT, roce(), now)) for now in range(packets))
     assert set(shares) == {key(link) for slot, link in enumerate(detours) if slot not in own}
     mean = packets / len(shares)
     assert max(abs(share - mean) for share in shares.values()) < 5 * mean**0.5
@@ -107,7 +107,7 @@ def test_minimal_packets_take_all_links_alike():
     packets = 800
     with DragonflyRig("dragonfly", [Link(port, 2) for port in UPLINKS], DETOURS) as rig:
         rig.paths("MINIMAL")
-        shares = Counter(path_of(rig.one(HOST_PORT, roce(), now)) for now in range(packets))
+        shares = Counter(path_of(rig.forward(HOST_PORT, roce(), now)) for now in range(packets))
     assert set(shares) == {(port, 0) for port in UPLINKS}
     mean = packets / len(UPLINKS)
     assert max(abs(share - mean) for share in shares.values()) < 5 * mean**0.5
@@ -124,7 +124,7 @@ def test_flows_by_hash(rule):
             _, detour, coin = rig.drawn_by(value)
             away = rule == "VALIANT" or (rule == "MIXED" and coin >= 100)
             expected = key(detour) if away else (UPLINKS[value % len(UPLINKS)], 0)
-            assert {path_of(rig.one(HOST_PORT, frame, now)) for now in range(2)} == {expected}
+            assert {path_of(rig.forward(HOST_PORT, frame, now)) for now in range(2)} == {expected}
 
 
 @pytest.mark.parametrize(("share", "kinds"), [(0, {True}), (256, {False}), (128, {True, False})])
@@ -133,7 +133,7 @@ def test_share_of_minimal_paths(share, kinds):
     flows = 1000
     with DragonflyRig("dragonfly", MINIMAL, DETOURS) as rig:
         rig.paths("MIXED", "FLOW", minimal_share=share)
-        away = [path_of(rig.one(HOST_PORT, roce(sport), 0))[1] != 0 for sport in range(flows)]
+        away = [path_of(rig.forward(HOST_PORT, roce(sport), 0))[1] != 0 for sport in range(flows)]
     assert set(away) == kinds
     assert abs(sum(away) - flows * (256 - share) / 256) < 5 * (flows / 4) ** 0.5
 
@@ -158,10 +158,10 @@ def test_flowlets_keep_their_path_whatever_the_queues_do():
             rig.set_load(A, 0)
             rig.set_load(B, 0)
             rig.set_load(loaded, 5000)
-            assert path_of(rig.one(HOST_PORT, roce(), now)) == key(expected)
+            assert path_of(rig.forward(HOST_PORT, roce(), now)) == key(expected)
             rig.set_load(A, 9000 * (loaded == B))
             rig.set_load(B, 9000 * (loaded == A))
-            assert path_of(rig.one(HOST_PORT, roce(), now + 100)) == key(expected)
+            assert path_of(rig.forward(HOST_PORT, roce(), now + 100)) == key(expected)
         assert rig.count("flowlets_created") == 3
 
 
@@ -174,14 +174,14 @@ def test_only_data_of_hosts_for_other_groups_is_detoured(name):
         if name != "dragonfly":
             rig.flowcut("INGRESS", first_path="LEAST_LOADED")
         rig.group("10.0.3.2", 7, (A,))
-        assert path_of(rig.one(HOST_PORT, roce(), 1))[1] != 0
+        assert path_of(rig.forward(HOST_PORT, roce(), 1))[1] != 0
         for port, frame in (
             (HOST_PORT, ack),
             (B, roce(5)),
             (DOWNLINK, roce(6)),
             (HOST_PORT, roce(dst="10.0.3.2")),
         ):
-            assert path_of(rig.one(port, frame, 2))[1] == 0
+            assert path_of(rig.forward(port, frame, 2))[1] == 0
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -191,10 +191,10 @@ def test_transit_within_the_group(name):
         rig.onward(UPLINK_GROUP, (A,))
         rig.onward(THIRD_GROUP, (C,), ONWARD_GROUP + 1)
         for sport in range(20):
-            assert path_of(rig.one(DOWNLINK, roce(sport), 1)) == (A, 0)
-            assert path_of(rig.one(DOWNLINK, detoured(roce(sport), THIRD_GROUP), 1)) == (C, THIRD_GROUP)
+            assert path_of(rig.forward(DOWNLINK, roce(sport), 1)) == (A, 0)
+            assert path_of(rig.forward(DOWNLINK, detoured(roce(sport), THIRD_GROUP), 1)) == (C, THIRD_GROUP)
         expected = detoured(roce(7, ttl=63, resv6=C), THIRD_GROUP)
-        assert rig.one(DOWNLINK, detoured(roce(7), THIRD_GROUP), 1).data.hex() == bytes(expected).hex()
+        assert rig.forward(DOWNLINK, detoured(roce(7), THIRD_GROUP), 1).data.hex() == bytes(expected).hex()
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -205,7 +205,7 @@ def test_link_to_another_group_ends_a_detour(name):
         rig.onward(THIRD_GROUP, (C,))
         for group in (UPLINK_GROUP, THIRD_GROUP, 77, 0):
             frame = roce(group + 1)
-            output = rig.one(A, detoured(frame, group), 1)
+            output = rig.forward(A, detoured(frame, group), 1)
             port = UPLINKS[flow_hash(frame) % len(UPLINKS)]
             assert output.data.hex() == bytes(roce(group + 1, ttl=63, resv6=port)).hex()
             assert output.port == port
@@ -215,7 +215,7 @@ def test_link_to_another_group_ends_a_detour(name):
 def test_detour_that_no_link_is_known_for(name):
     """It is given up: the packet goes by its route."""
     with DragonflyRig(name, MINIMAL, DETOURS) as rig:
-        assert path_of(rig.one(DOWNLINK, detoured(roce(), 40), 1)) == (UPLINKS[flow_hash(roce()) % 4], 0)
+        assert path_of(rig.forward(DOWNLINK, detoured(roce(), 40), 1)) == (UPLINKS[flow_hash(roce()) % 4], 0)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -226,7 +226,7 @@ def test_hosts_neither_see_nor_send_detours(name):
         expected = roce(src=REMOTE, dst=OTHER_HOST, ttl=63)
         expected.dst = "00:00:00:00:00:02"
         for port in (DOWNLINK, A):
-            output = rig.one(port, detoured(frame, THIRD_GROUP), 1)
+            output = rig.forward(port, detoured(frame, THIRD_GROUP), 1)
             assert output.data.hex() == bytes(expected).hex()
         assert rig.send(HOST_PORT, detoured(roce(), THIRD_GROUP), 2) == []
         assert rig.drops() == {"CONTROL_FROM_HOST": 1}
@@ -270,15 +270,15 @@ def test_flowcut_stays_on_its_detour_until_nothing_is_in_flight():
     """Then it follows the queues: back to the minimal path."""
     with flowcut_rig() as rig:
         rig.set_load(A, 5000)
-        first = rig.one(HOST_PORT, roce(), 10)
+        first = rig.forward(HOST_PORT, roce(), 10)
         rig.set_load(A, 0)
         rig.set_load(B, 90_000)
-        second = rig.one(HOST_PORT, roce(), 20)
+        second = rig.forward(HOST_PORT, roce(), 20)
         assert path_of(first) == path_of(second) == (B, THIRD_GROUP)
         for ticks in (10, 20):
             rig.send(B, ack_of(roce(), 3, [(ticks, HOST_PORT)]), 30)
         assert rig.count("flowcut_deleted") == 1
-        assert path_of(rig.one(HOST_PORT, roce(), 40)) == (A, 0)
+        assert path_of(rig.forward(HOST_PORT, roce(), 40)) == (A, 0)
         assert rig.count("flowcut_rerouted") == 1
 
 
@@ -286,10 +286,10 @@ def test_flowcut_that_was_congested_changes_the_kind_of_its_path():
     """Whatever the queues say: they know nothing of a link further on."""
     with flowcut_rig() as rig:
         rig.drain(rtt_threshold=0)
-        rig.one(HOST_PORT, roce(), 10)
+        rig.forward(HOST_PORT, roce(), 10)
         rig.send(A, ack_of(roce(), 3, [(10, HOST_PORT)]), 30)
         rig.set_load(B, 90_000)
-        assert path_of(rig.one(HOST_PORT, roce(), 40)) == (B, THIRD_GROUP)
+        assert path_of(rig.forward(HOST_PORT, roce(), 40)) == (B, THIRD_GROUP)
 
 
 def test_first_packets_take_the_ecmp_path():
@@ -297,7 +297,7 @@ def test_first_packets_take_the_ecmp_path():
     with flowcut_rig() as rig:
         rig.flowcut(first_path="ECMP")
         rig.set_load(A, 5000)
-        assert path_of(rig.one(HOST_PORT, roce(), 10)) == (UPLINKS[flow_hash(roce()) % 4], 0)
+        assert path_of(rig.forward(HOST_PORT, roce(), 10)) == (UPLINKS[flow_hash(roce()) % 4], 0)
 
 
 def test_withdrawn_detour():
@@ -305,7 +305,7 @@ def test_withdrawn_detour():
     with DragonflyRig("flowcut_dragonfly", [Link(A, 2)], [Link(B, 4, THIRD_GROUP)]) as rig:
         rig.paths("VALIANT", "FLOW")
         rig.flowcut(first_path="LEAST_LOADED", age_ticks=NEVER_TICKS)
-        assert path_of(rig.one(HOST_PORT, roce(), 10)) == (B, THIRD_GROUP)
+        assert path_of(rig.forward(HOST_PORT, roce(), 10)) == (B, THIRD_GROUP)
         assert rig.send(HOST_PORT, roce(), 20) == []  # the rig has no next_hop_ports for the third group
         assert rig.drops() == {"PATH_WITHDRAWN": 1}
 
@@ -318,13 +318,13 @@ def test_transit_follows_a_flow_that_its_source_moved(tracked):
         rig.onward(FOURTH_GROUP, (D,), ONWARD_GROUP + 1)
         if not tracked:
             for sport in range(4):
-                rig.one(HOST_PORT, roce(500 + sport), 1)
+                rig.forward(HOST_PORT, roce(500 + sport), 1)
             assert rig.count("flowcut_created") == 4
         for now, (group, port) in enumerate([(THIRD_GROUP, C), (FOURTH_GROUP, D), (THIRD_GROUP, C)], 10):
             frame = detoured(shimmed(roce(), 1, [(now, HOST_PORT)]), group)
-            assert path_of(rig.one(DOWNLINK, frame, now)) == (port, group)
+            assert path_of(rig.forward(DOWNLINK, frame, now)) == (port, group)
         frame = shimmed(roce(), 2, [(20, HOST_PORT), (19, HOST_PORT)])
-        assert path_of(rig.one(A, frame, 20)) == (UPLINKS[flow_hash(roce()) % 4], 0)
+        assert path_of(rig.forward(A, frame, 20)) == (UPLINKS[flow_hash(roce()) % 4], 0)
         assert rig.drops() == {}
 
 
@@ -333,14 +333,14 @@ def test_transit_keeps_a_flow_in_flight_on_its_port():
     with flowcut_rig() as rig:
         rig.onward(THIRD_GROUP, (C, D), ONWARD_GROUP)
         frame = detoured(shimmed(roce(), 1, [(1, HOST_PORT)]), THIRD_GROUP)
-        port = rig.one(DOWNLINK, frame, 10).port
+        port = rig.forward(DOWNLINK, frame, 10).port
         other = C + D - port
         for slot in range(2):
             rig.move_slot(slot, other)
-        assert path_of(rig.one(DOWNLINK, frame, 20)) == (port, THIRD_GROUP)
+        assert path_of(rig.forward(DOWNLINK, frame, 20)) == (port, THIRD_GROUP)
         rig.send(port, ack_of(roce(), 4, [(20, DOWNLINK), (1, HOST_PORT)]), 30)
         rig.send(port, ack_of(roce(), 4, [(10, DOWNLINK), (1, HOST_PORT)]), 30)
-        assert path_of(rig.one(DOWNLINK, frame, 40)) == (other, THIRD_GROUP)
+        assert path_of(rig.forward(DOWNLINK, frame, 40)) == (other, THIRD_GROUP)
 
 
 def test_transit_keeps_a_flow_whose_detour_the_controller_took_away():
@@ -348,26 +348,26 @@ def test_transit_keeps_a_flow_whose_detour_the_controller_took_away():
     with flowcut_rig() as rig:
         frame = detoured(shimmed(roce(), 1, [(1, HOST_PORT)]), THIRD_GROUP)
         entry = rig.onward(THIRD_GROUP, (C,), ONWARD_GROUP)
-        assert rig.one(DOWNLINK, frame, 10).port == C
+        assert rig.forward(DOWNLINK, frame, 10).port == C
         rig.delete("onward_groups", entry)
-        assert path_of(rig.one(DOWNLINK, frame, 20)) == (C, 0)
+        assert path_of(rig.forward(DOWNLINK, frame, 20)) == (C, 0)
         for ticks in (10, 20):
             rig.send(C, ack_of(roce(), 4, [(ticks, DOWNLINK), (1, HOST_PORT)]), 30)
-        assert path_of(rig.one(DOWNLINK, frame, 40)) == (UPLINKS[flow_hash(roce()) % 4], 0)
+        assert path_of(rig.forward(DOWNLINK, frame, 40)) == (UPLINKS[flow_hash(roce()) % 4], 0)
 
 
 def test_shim_and_detour_together():
     """The detour is in front; both are written and read in one go."""
     with flowcut_rig() as rig:
         rig.paths("VALIANT", "FLOW")
-        output = rig.one(HOST_PORT, roce(payload=b"12345"), 77)
+        output = rig.forward(HOST_PORT, roce(payload=b"12345"), 77)
         expected = detoured(
             shimmed(roce(payload=b"12345", ttl=63, resv6=B), 1, [(77, HOST_PORT)]), THIRD_GROUP
         )
         assert (output.port, output.data.hex()) == (B, bytes(expected).hex())
         assert rig.register("flow_in_flight_bytes", 0) == len(roce(payload=b"12345"))
         rig.onward(THIRD_GROUP, (C,))
-        transit = rig.one(DOWNLINK, output.data, 90)
+        transit = rig.forward(DOWNLINK, output.data, 90)
         again = detoured(
             shimmed(
                 roce(payload=b"12345", ttl=62, resv6=(B * 13 + C) % 64),

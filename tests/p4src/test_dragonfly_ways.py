@@ -61,12 +61,14 @@ def run(words: str, scheme: str, seed: int = 1) -> tuple[Ways, dict[str, int]]:
 
 def drops(network: Network) -> dict[str, int]:
     """Packets that programs dropped, by switch."""
-    found = {}
+    dropped = {}
     for switch in network.topology.switches:
         core = network.switch(switch.name)
         counter = core.model.counter("drops")
-        found[switch.name] = sum(core.counter_read(counter.index, index)[1] for index in range(counter.size))
-    return {name: count for name, count in found.items() if count}
+        dropped[switch.name] = sum(
+            core.counter_read(counter.index, index)[1] for index in range(counter.size)
+        )
+    return {name: count for name, count in dropped.items() if count}
 
 
 def check_arrivals(ways: Ways) -> None:
@@ -111,12 +113,12 @@ def test_every_pair(words: str, scheme: str) -> None:
 def crossings(ways: Ways) -> Counter[int]:
     """Packets between groups, by the number of links between groups that they took."""
     topology = ways.topology
-    found: Counter[int] = Counter()
+    packets: Counter[int] = Counter()
     for way in ways.of.values():
         groups = way.groups(topology)
         if groups[0] != groups[-1]:
-            found[len(groups) - 1] += 1
-    return found
+            packets[len(groups) - 1] += 1
+    return packets
 
 
 @pytest.mark.parametrize("scheme", ["minimal", "minimal:per=packet", "flowcut:path=minimal,left=0,rtt=1"])
@@ -229,7 +231,7 @@ def test_any_links_down(case: tuple[str, str, list[Link]]) -> None:
     longest = 2 + max(4, max_switches_on_path(topology, down))
     for script, key in zip(scripts, keys, strict=True):
         ends = {reachable[topology.host(name).switch] for name in (script.src, script.dst)}
-        got = [way for (found, _), way in ways.of.items() if found == key and way.host]
+        got = [way for (way_key, _), way in ways.of.items() if way_key == key and way.host]
         assert len(got) == (2 if len(ends) == 1 else 0)
         for way in got:
             assert len(set(way.switches)) == len(way.switches) <= longest
@@ -237,9 +239,9 @@ def test_any_links_down(case: tuple[str, str, list[Link]]) -> None:
 
 def components(topology: Topology, down: frozenset[tuple[str, int]]) -> dict[str, str]:
     """Each switch with the first switch that it is connected to."""
-    found = {switch.name: switch.name for switch in topology.switches}
+    first_of = {switch.name: switch.name for switch in topology.switches}
     for _ in topology.switches:
         for link in topology.links:
             if (link.a, link.a_port) not in down:
-                found[link.a] = found[link.b] = min(found[link.a], found[link.b])
-    return found
+                first_of[link.a] = first_of[link.b] = min(first_of[link.a], first_of[link.b])
+    return first_of

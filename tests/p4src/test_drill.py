@@ -43,7 +43,7 @@ def test_every_choice_is_one_of_the_models(steps):
             group, ports, dst = (
                 (PAIR_GROUP, PAIR, PAIR_REMOTE) if in_pair else (UPLINK_GROUP, UPLINKS, "10.0.2.2")
             )
-            slot = ports.index(rig.one(HOST_PORT, roce(dst=dst), at).port)
+            slot = ports.index(rig.forward(HOST_PORT, roce(dst=dst), at).port)
             odds = drill([by_port[port] for port in ports], remembered.get(group))
             assert slot in odds
             remembered[group] = slot
@@ -58,27 +58,27 @@ def test_samples_are_fair(remembered):
     with drill_rig() as rig:
         for port, load_bytes in zip(UPLINKS, loads, strict=True):
             rig.set_load(port, load_bytes)
-        found: Counter[int] = Counter()
+        counts: Counter[int] = Counter()
         for at in range(DRAWS):
             rig.set_register("drill_memory", UPLINK_GROUP, 0 if remembered is None else remembered + 1)
-            found[UPLINKS.index(rig.one(HOST_PORT, roce(), at).port)] += 1
-    assert set(found) == set(odds)
+            counts[UPLINKS.index(rig.forward(HOST_PORT, roce(), at).port)] += 1
+    assert set(counts) == set(odds)
     for slot, share in odds.items():
         mean = float(share) * DRAWS
-        assert abs(found[slot] - mean) <= 5 * (mean * (1 - float(share))) ** 0.5
+        assert abs(counts[slot] - mean) <= 5 * (mean * (1 - float(share))) ** 0.5
 
 
 def test_nothing_remembered_and_nothing_waits():
     """Without memory and without queues the first sample is taken, and all are alike; afterwards it is remembered."""
     with drill_rig() as rig:
-        found: Counter[int] = Counter()
+        counts: Counter[int] = Counter()
         for at in range(DRAWS):
             rig.set_register("drill_memory", UPLINK_GROUP, 0)
-            found[rig.one(HOST_PORT, roce(at + 1), at).port] += 1
+            counts[rig.forward(HOST_PORT, roce(at + 1), at).port] += 1
         mean = DRAWS / len(UPLINKS)
-        assert max(abs(found[port] - mean) for port in UPLINKS) < 5 * mean**0.5
-        kept = rig.one(HOST_PORT, roce(), DRAWS).port
-        assert {rig.one(HOST_PORT, roce(sport), DRAWS + sport).port for sport in range(1, 40)} == {kept}
+        assert max(abs(counts[port] - mean) for port in UPLINKS) < 5 * mean**0.5
+        kept = rig.forward(HOST_PORT, roce(), DRAWS).port
+        assert {rig.forward(HOST_PORT, roce(sport), DRAWS + sport).port for sport in range(1, 40)} == {kept}
 
 
 def test_a_packet_evades_the_one_before_it():
@@ -98,7 +98,7 @@ def test_slots_that_are_gone():
     with drill_rig() as rig:
         rig.set_register("drill_memory", PAIR_GROUP, len(PAIR) + 1)
         rig.set_load(PAIR[0], 500)
-        assert rig.one(HOST_PORT, roce(dst=PAIR_REMOTE), 0).port == PAIR[1]
+        assert rig.forward(HOST_PORT, roce(dst=PAIR_REMOTE), 0).port == PAIR[1]
         rig.route(PAIR_REMOTE, 32, "to_group", group=77, size=2)
         assert rig.send(HOST_PORT, roce(dst=PAIR_REMOTE), 1) == []
         assert rig.drops() == {"NO_ROUTE": 1}
@@ -108,7 +108,7 @@ def test_a_group_of_one():
     """There is nothing to choose, however much waits."""
     with drill_rig() as rig:
         rig.set_load(ALONE[0], 1 << 31)
-        assert {rig.one(HOST_PORT, roce(dst=ALONE_REMOTE), at).port for at in range(9)} == set(ALONE)
+        assert {rig.forward(HOST_PORT, roce(dst=ALONE_REMOTE), at).port for at in range(9)} == set(ALONE)
 
 
 def test_what_is_not_data_takes_its_ecmp_path():
@@ -117,5 +117,5 @@ def test_what_is_not_data_takes_its_ecmp_path():
     with drill_rig() as rig:
         usual = UPLINKS[flow_hash(ack) % len(UPLINKS)]
         rig.set_load(usual, 5000)
-        assert {rig.one(HOST_PORT, ack, at).port for at in range(9)} == {usual}
+        assert {rig.forward(HOST_PORT, ack, at).port for at in range(9)} == {usual}
         assert rig.register("drill_memory", UPLINK_GROUP) == 0

@@ -46,14 +46,14 @@ def test_path_is_the_hash_of_the_5_tuple(rig, src, dst, content, seed, switch_id
     """Of UDP and TCP the ports count, of all else they are zero; seed and number of the switch go in by XOR."""
     rig.default("switch_config", switch_id=switch_id, hash_seed=seed)
     frame = Ether() / IP(src=src, dst=dst) / content / Raw(bytes(24))
-    assert rig.one(HOST_PORT, frame, 0).port == UPLINKS[flow_hash(frame, seed, switch_id) % len(UPLINKS)]
+    assert rig.forward(HOST_PORT, frame, 0).port == UPLINKS[flow_hash(frame, seed, switch_id) % len(UPLINKS)]
 
 
 @pytest.mark.parametrize("bit", range(32))
 def test_each_bit_is_fair(bit):
     """Every bit of the hash is one for half of the flows: the slot, bucket and history take different bits."""
-    ones = sum(value >> bit & 1 for value in sample())
-    assert abs(ones - FLOWS / 2) < 5 * (FLOWS / 4) ** 0.5
+    set_bits = sum(value >> bit & 1 for value in sample())
+    assert abs(set_bits - FLOWS / 2) < 5 * (FLOWS / 4) ** 0.5
 
 
 @pytest.mark.parametrize("size", range(2, 17))
@@ -68,9 +68,9 @@ def test_slots_of_any_group_size_are_fair(size):
 def test_tiers_do_not_agree():
     """Flows that one switch sends the same way part evenly at the next one (polarisation; CRC alone would not do)."""
     first, second = sample(switch_id=1), sample(switch_id=2)
-    together = [other for one, other in zip(first, second, strict=True) if one % 2 == 0]
-    one_way = sum(value % 2 for value in together)
-    assert abs(one_way - len(together) / 2) < 5 * (len(together) / 4) ** 0.5
+    together = [other for at_first, other in zip(first, second, strict=True) if at_first % 2 == 0]
+    odd = sum(value % 2 for value in together)
+    assert abs(odd - len(together) / 2) < 5 * (len(together) / 4) ** 0.5
 
 
 def sample(switch_id: int = 0) -> list[int]:

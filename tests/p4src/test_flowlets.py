@@ -26,11 +26,11 @@ def test_a_flowlet_ends_after_more_than_the_gap(gap_ticks, offsets, start):
     """A pause as long as the gap is none yet; the first packet, also at time 0, begins a flowlet."""
     with flowlet_rig(gap_ticks) as rig:
         now, flowlets = start, 1
-        port = rig.one(HOST_PORT, roce(), now).port
+        port = rig.forward(HOST_PORT, roce(), now).port
         for offset in offsets:
             pause = max(gap_ticks + offset, 0)
             now += pause
-            before, port = port, rig.one(HOST_PORT, roce(), now).port
+            before, port = port, rig.forward(HOST_PORT, roce(), now).port
             flowlets += pause > gap_ticks
             assert port == before or pause > gap_ticks
             assert rig.count("flowlets_created") == flowlets
@@ -40,7 +40,7 @@ def test_flowlets_take_all_paths_alike():
     """The paths of a flow's flowlets are random and fair, and a flow alone is no exception."""
     flowlets = 800
     with flowlet_rig(10) as rig:
-        shares = Counter(rig.one(HOST_PORT, roce(), 11 * (i + 1)).port for i in range(flowlets))
+        shares = Counter(rig.forward(HOST_PORT, roce(), 11 * (i + 1)).port for i in range(flowlets))
     mean = flowlets / len(UPLINKS)
     assert set(shares) == set(UPLINKS)
     assert max(abs(share - mean) for share in shares.values()) < 5 * mean**0.5
@@ -56,11 +56,11 @@ def test_flows_in_one_slot_look_like_one_flow():
         slots[slot] = sport
     first, second = roce(slots[slot]), roce(sport)
     with flowlet_rig(100) as rig:
-        rig.one(HOST_PORT, first, 1000)
-        rig.one(HOST_PORT, second, 1100)
+        rig.forward(HOST_PORT, first, 1000)
+        rig.forward(HOST_PORT, second, 1100)
         assert rig.count("flowlets_created") == 1
-        rig.one(HOST_PORT, first, 1200)
-        rig.one(HOST_PORT, second, 1301)
+        rig.forward(HOST_PORT, first, 1200)
+        rig.forward(HOST_PORT, second, 1301)
         assert rig.count("flowlets_created") == 2
 
 
@@ -68,10 +68,10 @@ def test_what_is_not_data_makes_no_flowlet():
     """An ACK of a flow neither begins a flowlet nor keeps one alive."""
     ack = roce(opcode=int(Opcode.ACK), payload=bytes(4))
     with flowlet_rig(100) as rig:
-        rig.one(HOST_PORT, roce(), 1000)
+        rig.forward(HOST_PORT, roce(), 1000)
         for now in (1050, 1100):
-            rig.one(HOST_PORT, ack, now)
-        rig.one(HOST_PORT, roce(), 1101)
+            rig.forward(HOST_PORT, ack, now)
+        rig.forward(HOST_PORT, roce(), 1101)
         assert rig.count("flowlets_created") == 2
 
 
@@ -82,7 +82,7 @@ def test_no_flowlets_where_a_switch_is_to_find_none():
         taken = {}
         for sport in range(50_000, 50_032):
             frame = roce(sport)
-            taken[sport] = {rig.one(HOST_PORT, frame, 1000 * i + sport).port for i in range(1, 4)}
+            taken[sport] = {rig.forward(HOST_PORT, frame, 1000 * i + sport).port for i in range(1, 4)}
             assert taken[sport] == {UPLINKS[flow_hash(frame) % len(UPLINKS)]}
         assert rig.count("flowlets_created") == 0
     assert len(set.union(*taken.values())) > 1

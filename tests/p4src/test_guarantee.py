@@ -55,7 +55,7 @@ class Bed:
     )  # flow: (port, size, stamp)
 
     def data(self, flow: int, size: int) -> None:
-        output = self.rig.one(HOST_PORT, DATA[flow, size], self.now)
+        output = self.rig.forward(HOST_PORT, DATA[flow, size], self.now)
         before = self.in_flight.setdefault(flow, [])
         assert {port for port, _, _ in before} <= {output.port}, f"flow {flow} changed its path in flight"
         before.append((output.port, size, newest_stamp(output.data)))
@@ -131,7 +131,7 @@ def test_early_resume_overtakes_no_more_than_its_bound(seed):
                 bed.play(step)
                 continue
             bed.now += 1
-            output = rig.one(HOST_PORT, DATA[flow, size], bed.now)
+            output = rig.forward(HOST_PORT, DATA[flow, size], bed.now)
             before = bed.in_flight.setdefault(flow, [])
             if before and before[-1][0] != output.port:
                 overtaken.append(sum(len(DATA[flow, earlier]) for _, earlier, _ in before))

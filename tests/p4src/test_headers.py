@@ -131,12 +131,12 @@ def test_pauses_are_as_scapy_has_them(quanta: dict[int, int]) -> None:
     frame = bytes(pfc_frame("02:00:00:00:00:01", quanta))
     fields = split(kinds["pfc_t"], frame[ether_bytes : ether_bytes + lengths[0]])
     assert ether_bytes + sum(lengths) == len(frame)
-    others = sum(quanta.get(priority, 0) << 16 * (7 - priority) for priority in range(1, 8))
+    other_quanta = sum(quanta.get(priority, 0) << 16 * (7 - priority) for priority in range(1, 8))
     assert fields == {
         "opcode": OP_CODE,
         "classes": sum(1 << priority for priority in quanta),
         "quanta_of_data": quanta.get(0, 0),
-        "quanta_of_others": others,
+        "quanta_of_others": other_quanta,
     }
 
 
@@ -201,7 +201,7 @@ def transit() -> Iterator[Rig]:
 def test_data_with_a_shim(transit, stamps, hops, dst, sport, ttl, tag, payload):
     """The parser finds IPv4, UDP and BTH behind any number of stamps; the deparser puts all of it back."""
     frame = roce(sport, src=HOST, dst=dst, payload=payload, ttl=ttl, resv6=tag)
-    output = transit.one(DOWNLINK, shimmed(frame, hops, stamps), 1)
+    output = transit.forward(DOWNLINK, shimmed(frame, hops, stamps), 1)
     port = UPLINKS[flow_hash(frame) % len(UPLINKS)]
     expected = roce(sport, src=HOST, dst=dst, payload=payload, ttl=ttl - 1, resv6=(tag * 13 + port) % 64)
     assert (output.port, output.data.hex()) == (
@@ -226,7 +226,7 @@ def test_ack_on_its_route(transit, stamps, more_hops, src, sport, nbytes, hops_b
     hops = min(len(stamps) + more_hops, 15)
     frame = roce(sport, src=src, dst=HOST)
     fields = {"bytes": nbytes, "congested": congested, "reserved": reserved}
-    output = transit.one(DOWNLINK, ack_of(frame, hops, stamps, hops_back=hops_back, **fields), 1)
+    output = transit.forward(DOWNLINK, ack_of(frame, hops, stamps, hops_back=hops_back, **fields), 1)
     port = UPLINKS[flow_hash(frame) % len(UPLINKS)]
     expected = ack_of(frame, hops, stamps, hops_back=hops_back + 1, **fields)
     assert (output.port, output.data.hex()) == (port, bytes(expected).hex())
@@ -248,16 +248,22 @@ def test_ack_where_it_is_read(source, ticks, sport, nbytes, credit):
     source.drain()
     source.credit(credit)
     now, frame = 1 << 33, roce(sport)
-    sent = source.one(OTHER_HOST_PORT, frame, now, virtual_bytes=0xFFFF)
+    sent = source.forward(OTHER_HOST_PORT, frame, now, virtual_bytes=0xFFFF)
     (stamp,) = shim_of(sent.data).stack
     assert (stamp.ticks, stamp.in_port) == (now % 2**32, OTHER_HOST_PORT)
     ack = ack_of(frame, 2, [(ticks, OTHER_HOST_PORT)], bytes=nbytes, congested=1)
-    pause = source.one(sent.port, ack, now)
+    pause = source.forward(sent.port, ack, now)
     in_flight = sum(source.register("flow_in_flight_bytes", way) for way in range(4))
     assert in_flight == len(frame) + 0xFFFF - nbytes
     assert source.register("rtt_min_ticks", 2) == max((now - ticks) % 2**32, 1)
     assert pause.port == OTHER_HOST_PORT
-    found = Ether(pause.data)[FlowPause]
-    assert (found.src, found.dst, found.sport, found.dport, found.protocol) == (HOST, REMOTE, sport, 4791, 17)
-    assert (found.op, found.credit_bytes) == (PauseOp.XOFF_CREDIT, credit)
-    assert bytes(FlowPause(**found.fields)) == bytes(found)
+    header = Ether(pause.data)[FlowPause]
+    assert (header.src, header.dst, header.sport, header.dport, header.protocol) == (
+        HOST,
+        REMOTE,
+        sport,
+        4791,
+        17,
+    )
+    assert (header.op, header.credit_bytes) == (PauseOp.XOFF_CREDIT, credit)
+    assert bytes(FlowPause(**header.fields)) == bytes(header)

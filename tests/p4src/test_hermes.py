@@ -26,15 +26,15 @@ def test_every_packet_goes_where_the_model_says(order):
             ports, dst = (FEW_PORTS, FEW_REMOTE) if in_few else (UPLINKS, "10.0.2.2")
             frame = roce(sport, dst=dst)
             slot = hermes(sport, flow_hash(frame), len(ports), from_host=from_host)
-            assert rig.one(HOST_PORT if from_host else DOWNLINK, frame, at).port == ports[slot]
+            assert rig.forward(HOST_PORT if from_host else DOWNLINK, frame, at).port == ports[slot]
 
 
 def test_one_tag_does_not_bundle_flows_further_on():
     """Flows whose tags are alike at the first switch take all next hops of the next one."""
     tags = range(0, 100 * len(UPLINKS), len(UPLINKS))
     with Rig("hermes") as rig:
-        assert {rig.one(HOST_PORT, roce(tag), at).port for at, tag in enumerate(tags)} == {UPLINKS[0]}
-        spread = {rig.one(DOWNLINK, roce(tag), 1000 + at).port for at, tag in enumerate(tags)}
+        assert {rig.forward(HOST_PORT, roce(tag), at).port for at, tag in enumerate(tags)} == {UPLINKS[0]}
+        spread = {rig.forward(DOWNLINK, roce(tag), 1000 + at).port for at, tag in enumerate(tags)}
     assert spread == set(UPLINKS)
 
 
@@ -49,4 +49,4 @@ def test_what_has_no_tag_takes_its_ecmp_path():
             ack["UDP"].sport = sport
             segment = tcp / TCP(sport=sport, dport=80)
             for frame in (ack, segment):
-                assert rig.one(HOST_PORT, frame, at).port == UPLINKS[flow_hash(frame) % len(UPLINKS)]
+                assert rig.forward(HOST_PORT, frame, at).port == UPLINKS[flow_hash(frame) % len(UPLINKS)]

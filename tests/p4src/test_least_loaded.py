@@ -43,7 +43,7 @@ class Bed:
     def data(self) -> tuple[int, tuple[int, int]]:
         """A packet of the flow: the port by which it leaves, and its stamp."""
         self.now += 1
-        output = self.rig.one(HOST_PORT, FRAME, self.now)
+        output = self.rig.forward(HOST_PORT, FRAME, self.now)
         return output.port, newest_stamp(output.data)
 
     def flowcut(self, *, congested: bool = False) -> int:
@@ -72,9 +72,9 @@ def test_nobody_is_less_loaded(loads: list[int]) -> None:
         by_port = dict(zip(bed.ports, loads, strict=True))
         for port, load_bytes in by_port.items():
             bed.rig.set_load(port, load_bytes)
-        found, _ = bed.data()
-        assert by_port[found] == min(loads)
-        assert found == ecmp or by_port[ecmp] > min(loads)
+        out_port, _ = bed.data()
+        assert by_port[out_port] == min(loads)
+        assert out_port == ecmp or by_port[ecmp] > min(loads)
 
 
 @pytest.mark.parametrize("count", [2, 8, 16, 17, 18, 31, MOST])

@@ -26,14 +26,14 @@ def test_tag_is_13_times_the_tag_and_the_port(port):
         for slot in rig.slots:
             rig.move_slot(slot, port)
         for tag in range(64):
-            output = rig.one(HOST_PORT, roce(resv6=tag), 0)
+            output = rig.forward(HOST_PORT, roce(resv6=tag), 0)
             assert (output.port, Ether(output.data)[BTH].resv6) == (port, mixed(tag, port))
 
 
 def test_last_hop_leaves_the_tag_alone():
     """What arrives is the tag of the path between switches."""
     with Rig("ecmp") as rig:
-        output = rig.one(DOWNLINK, roce(src="10.0.2.2", dst="10.0.1.2", resv6=41), 0)
+        output = rig.forward(DOWNLINK, roce(src="10.0.2.2", dst="10.0.1.2", resv6=41), 0)
         assert Ether(output.data)[BTH].resv6 == 41
 
 

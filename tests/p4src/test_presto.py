@@ -37,7 +37,7 @@ def test_cells_of_64_kb_go_round_the_next_hops():
     per_cell = CELL_BYTES // (len(frame) + PAYLOAD_BYTES)
     with presto_rig() as rig:
         ports = [
-            rig.one(HOST_PORT, frame, at, virtual_bytes=PAYLOAD_BYTES).port for at in range(9 * per_cell)
+            rig.forward(HOST_PORT, frame, at, virtual_bytes=PAYLOAD_BYTES).port for at in range(9 * per_cell)
         ]
         assert rig.count("flowcells_created") == 9
     expected = [UPLINKS[cell % len(UPLINKS)] for cell in range(9) for _ in range(per_cell)]
@@ -48,7 +48,7 @@ def test_flows_take_turns():
     """Flows to one group share the turn, cell by cell: no two cells in a row go the same way."""
     frame = roce()
     with presto_rig(2 * len(frame)) as rig:
-        ports = [rig.one(HOST_PORT, roce(1000 + flow), flow).port for flow in (0, 1, 0, 2, 1, 2, 0, 2)]
+        ports = [rig.forward(HOST_PORT, roce(1000 + flow), flow).port for flow in (0, 1, 0, 2, 1, 2, 0, 2)]
     first, second, third, fourth = UPLINKS
     assert ports == [first, second, first, third, second, third, fourth, first]
 
@@ -64,7 +64,7 @@ def test_every_packet_goes_where_the_model_says(order, cell_bytes):
             frame = roce(flow, dst=dst, payload=bytes(size))
             group, ports = (FEW_GROUP, FEW_PORTS) if dst == FEW_REMOTE else (UPLINK_GROUP, UPLINKS)
             slot = model.slot(flow_hash(frame), len(frame), group, len(ports))
-            assert rig.one(HOST_PORT, frame, at).port == ports[slot]
+            assert rig.forward(HOST_PORT, frame, at).port == ports[slot]
             assert rig.count("flowcells_created") == model.created
 
 
@@ -73,10 +73,10 @@ def test_a_group_that_shrank_is_no_trap():
     with presto_rig() as rig:
         last = len(UPLINKS) - 1
         rig.set_register("flowcell_turn", UPLINK_GROUP, last)
-        assert rig.one(HOST_PORT, roce(), 0).port == UPLINKS[last]
+        assert rig.forward(HOST_PORT, roce(), 0).port == UPLINKS[last]
         rig.route("10.0.2.2", 32, "to_group", group=UPLINK_GROUP, size=last)
         rig.set_register("flowcell_turn", UPLINK_GROUP, last)
-        assert rig.one(HOST_PORT, roce(), 1).port == UPLINKS[0]
+        assert rig.forward(HOST_PORT, roce(), 1).port == UPLINKS[0]
         assert rig.register("flowcell_turn", UPLINK_GROUP) == 1
 
 
@@ -85,9 +85,9 @@ def test_what_is_not_data_fills_no_cell():
     ack = roce(opcode=int(Opcode.ACK), payload=bytes(4))
     with presto_rig(2 * len(roce())) as rig:
         usual = UPLINKS[flow_hash(ack) % len(UPLINKS)]
-        first = rig.one(HOST_PORT, roce(), 0).port
-        assert {rig.one(HOST_PORT, ack, at).port for at in range(1, 9)} == {usual}
-        assert rig.one(HOST_PORT, roce(), 9).port == first
+        first = rig.forward(HOST_PORT, roce(), 0).port
+        assert {rig.forward(HOST_PORT, ack, at).port for at in range(1, 9)} == {usual}
+        assert rig.forward(HOST_PORT, roce(), 9).port == first
         assert rig.count("flowcells_created") == 1
 
 

@@ -29,10 +29,10 @@ def marks(rig: Rig, load_bytes: int, packets: int = PACKETS, ecn: int = ECT0) ->
     for port in UPLINKS:
         rig.set_load(port, load_bytes)
     frame = bytes(roce(tos=ecn))
-    sent = Counter(rig.one(HOST_PORT, frame, 0).data for _ in range(packets))
-    found = {Ether(data)[IP].tos: count for data, count in sent.items()}
-    assert set(found) <= {ecn, CE}
-    return found.get(CE, 0)
+    sent = Counter(rig.forward(HOST_PORT, frame, 0).data for _ in range(packets))
+    by_tos = {Ether(data)[IP].tos: count for data, count in sent.items()}
+    assert set(by_tos) <= {ecn, CE}
+    return by_tos.get(CE, 0)
 
 
 @pytest.mark.parametrize(

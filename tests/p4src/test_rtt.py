@@ -36,7 +36,7 @@ class Source:
         """No history: no flow, no smallest RTT."""
         self.rig.reset()
         self.frame = roce()
-        self.rig.one(HOST_PORT, self.frame, NOW)
+        self.rig.forward(HOST_PORT, self.frame, NOW)
         self.entry = next(i for i in range(4) if self.rig.register("flow_in_flight_bytes", i))
         self.rig.set_register("flow_in_flight_bytes", self.entry, PLENTY_BYTES)
 

@@ -74,7 +74,7 @@ def test_any_packet(mode, lists, sent, marks):
     """
     with SpritzRig(lists, mode, marks=marks) as rig:
         for packet in sent:
-            output = rig.one(packet.in_port, packet.on_wire(), 1)
+            output = rig.forward(packet.in_port, packet.on_wire(), 1)
             way = rig.way_of(output)
             assert way in rig.ways(packet)
             expected = replace(packet, dscp=rig.dscp(packet)).frame(ttl=63, path_tag=way.port % 64)
@@ -97,8 +97,8 @@ def test_every_byte_of_both_roles(size):
         first, second = bytes(Sent().on_wire()), bytes(Sent(DOWNLINK, NEAR).on_wire())
         for value in range(256):
             other = value * 37 % 256
-            assert rig.one(HOST_PORT, with_ev(first, value << 8 | other), 1).port == ports[value % size]
-            assert rig.one(DOWNLINK, with_ev(second, other << 8 | value), 1).port == ports[value % size]
+            assert rig.forward(HOST_PORT, with_ev(first, value << 8 | other), 1).port == ports[value % size]
+            assert rig.forward(DOWNLINK, with_ev(second, other << 8 | value), 1).port == ports[value % size]
 
 
 def test_widest_list():
@@ -106,7 +106,7 @@ def test_widest_list():
     slots = tuple(Slot(2 + slot % 500) for slot in range(512))
     with SpritzRig(Lists(slots, (), ())) as rig:
         frame = bytes(Sent().on_wire())
-        ports = {rig.one(HOST_PORT, with_ev(frame, value << 8 | 1), 1).port for value in range(256)}
+        ports = {rig.forward(HOST_PORT, with_ev(frame, value << 8 | 1), 1).port for value in range(256)}
     assert ports == {slot.port for slot in slots[:256]}
 
 
@@ -115,7 +115,7 @@ def test_draws_are_uniform():
     with SpritzRig(LISTS, "RANDOM", seed=3) as rig:
         for packet in (Sent(), Sent(DOWNLINK, NEAR, ev=5)):
             count, frame = 2000, bytes(packet.on_wire())
-            shares = Counter(Way(rig.one(packet.in_port, frame, now).port) for now in range(count))
+            shares = Counter(Way(rig.forward(packet.in_port, frame, now).port) for now in range(count))
             assert set(shares) == rig.ways(packet)
             # The default is one of the slots, and stands for the one that leads back.
             weight = {Way(FAR_DEFAULT): 2} if packet.in_port == DOWNLINK else {}
@@ -144,7 +144,7 @@ def test_ugal_l_rule(loads, links, equal, goes_on, tag):
     with SpritzRig(Lists((detour,), (), (), minimal_links=links[0]), "UGAL_L") as rig:
         rig.set_load(FAR_DEFAULT, loads[0])
         rig.set_load(detour.port, loads[1])
-        way = rig.way_of(rig.one(HOST_PORT, Sent(tag=tag).on_wire(), 1))
+        way = rig.way_of(rig.forward(HOST_PORT, Sent(tag=tag).on_wire(), 1))
     if loads[0] * links[0] <= loads[1] * links[1]:
         assert way == Way(FAR_DEFAULT)
     else:
@@ -160,7 +160,7 @@ def test_ugal_l_of_many_links(loads):
         for port, nbytes in load.items():
             rig.set_load(port, nbytes)
         frame = bytes(Sent().on_wire())
-        taken = {rig.way_of(rig.one(HOST_PORT, frame, now)) for now in range(DRAWS)}
+        taken = {rig.way_of(rig.forward(HOST_PORT, frame, now)) for now in range(DRAWS)}
     worst = load[FAR_DEFAULT] * LISTS.minimal_links
     wins = {slot for slot in LISTS.first_far if worst > load[slot.port] * slot.links}
     detours = {Way(slot.port, vid("NONMINIMAL") if slot.goes_on else None) for slot in wins}
@@ -173,7 +173,7 @@ def test_ugal_l_in_the_own_group():
     with SpritzRig(LISTS, "UGAL_L") as rig:
         rig.set_load(NEAR_DEFAULT, 6)
         rig.set_load(UPLINKS[0], 1)
-        ways = {rig.way_of(rig.one(HOST_PORT, Sent(dst=NEAR).on_wire(), now)) for now in range(DRAWS)}
+        ways = {rig.way_of(rig.forward(HOST_PORT, Sent(dst=NEAR).on_wire(), now)) for now in range(DRAWS)}
     assert ways == {Way(NEAR_DEFAULT), Way(UPLINKS[0])}  # 6 * 1 > 1 * 5, and against itself it wins
 
 
@@ -197,7 +197,7 @@ def test_only_roce_is_steered(mode):
     with SpritzRig(LISTS, mode) as rig:
         for content in OTHERS:
             for frame in (bare(content), classed(bare(content), vid("NONMINIMAL"))):
-                assert rig.way_of(rig.one(HOST_PORT, frame, 1)) == Way(FAR_DEFAULT)
+                assert rig.way_of(rig.forward(HOST_PORT, frame, 1)) == Way(FAR_DEFAULT)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -207,7 +207,7 @@ def test_answers_take_the_ways_of_data(mode, opcode):
     with SpritzRig(LISTS, mode) as rig:
         for ev in range(1, 0x0800, 0x0101):
             frame = roce(ev, opcode=int(opcode))
-            assert rig.way_of(rig.one(HOST_PORT, frame, 1)) in rig.ways(Sent(ev=ev))
+            assert rig.way_of(rig.forward(HOST_PORT, frame, 1)) in rig.ways(Sent(ev=ev))
         rig.switch.port_config(FAR_DEFAULT, rate_bps=8)
         rig.default("spritz_config", mode=0, host_marks=1)
         for _ in range(2):
@@ -221,7 +221,7 @@ def test_tags_never_reach_hosts(mode):
     with SpritzRig(LISTS, mode) as rig:
         for port, src in ((HOST_PORT, HOST), (DOWNLINK, NEAR), (UPLINKS[0], REMOTE)):
             frame = roce(1, src=src, dst=OTHER_HOST)
-            output = rig.one(port, classed(frame, vid("NONMINIMAL")), 1)
+            output = rig.forward(port, classed(frame, vid("NONMINIMAL")), 1)
             assert (output.port, len(output.data)) == (OTHER_HOST_PORT, len(frame))
         assert rig.load(OTHER_HOST_PORT) == 0
 

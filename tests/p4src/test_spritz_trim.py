@@ -99,22 +99,22 @@ def test_what_is_left_is_honest():
         rig.default("queue_config", "set_queue_trim", limit_bytes=TRIMMED_BYTES)
         frame = roce(1, payload=bytes(1000))
         frame[UDP].chksum = 0xBEEF
-        data = rig.one(HOST_PORT, frame, 1, virtual_bytes=3000).data
-    found = Ether(data)
-    assert (len(data), found[IP].len, found[UDP].len, found[UDP].chksum) == (TRIMMED_BYTES, 40, 20, 0)
-    fresh = found[IP].copy()
+        data = rig.forward(HOST_PORT, frame, 1, virtual_bytes=3000).data
+    packet = Ether(data)
+    assert (len(data), packet[IP].len, packet[UDP].len, packet[UDP].chksum) == (TRIMMED_BYTES, 40, 20, 0)
+    fresh = packet[IP].copy()
     del fresh.chksum
-    assert IP(bytes(fresh)).chksum == found[IP].chksum
-    assert found[IP].tos >> 2 == Dscp.TRIMMED
+    assert IP(bytes(fresh)).chksum == packet[IP].chksum
+    assert packet[IP].tos >> 2 == Dscp.TRIMMED
 
 
 def test_a_cut_packet_is_never_cut_again():
     """It is urgent at every switch behind, at any load; the same with a payload is data."""
     with SpritzRig(LISTS, "MINIMAL") as rig:
         rig.default("queue_config", "set_queue_trim", limit_bytes=TRIMMED_BYTES)
-        once = rig.one(HOST_PORT, roce(1), 1)
+        once = rig.forward(HOST_PORT, roce(1), 1)
         rig.set_load(FAR_DEFAULT, 10**9)
-        twice = rig.one(UPLINKS[0], once.data, 2)
+        twice = rig.forward(UPLINKS[0], once.data, 2)
         assert len(twice.data) == TRIMMED_BYTES
         assert rig.count("trims") == 1
         for dscp in (Dscp.TRIMMED, Dscp.TRIMMED_STEERED):
@@ -222,6 +222,6 @@ def test_the_limit_counts_what_leaves(size, load, goes_on, tag):
         for room, fits in ((leaves, True), (leaves - 1, False)):
             rig.set_load(way.port, load)
             rig.default("queue_config", "set_queue_trim", limit_bytes=load + room)
-            data = rig.one(HOST_PORT, sent.on_wire(), 1).data
+            data = rig.forward(HOST_PORT, sent.on_wire(), 1).data
             assert (Dot1Q in Ether(data)) == bool(way.tag)
             assert len(data) == (leaves if fits else TRIMMED_BYTES + (TAG_BYTES if way.tag else 0))

@@ -130,9 +130,9 @@ def test_switches_choose_among_the_same_paths(words: str, scheme: str) -> None:
             continue
         widest = max(len(table.first_far) for table in tables.values())
         followed = {
-            found.switches
+            path.switches
             for ev1, ev2 in product(range(widest), repeat=2)
-            if (found := paths.follow(src, dst, ev1 << 8 | ev2)) is not None
+            if (path := paths.follow(src, dst, ev1 << 8 | ev2)) is not None
         }
         default = default_way(paths, topology, src, dst)
         assert tuple(way.switches) in followed | {default}

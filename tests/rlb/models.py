@@ -172,9 +172,9 @@ class Algorithm2:
     def _reached(self, number: int) -> list[int]:
         """Ports in the order in which they came to a number of recirculations."""
         seen: dict[int, int] = defaultdict(int)
-        found = []
+        reached = []
         for port in self.ports:
             seen[port] += 1
             if seen[port] == number:
-                found.append(port)
-        return found
+                reached.append(port)
+        return reached

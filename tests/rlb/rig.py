@@ -47,11 +47,14 @@ class RlbRig(Rig):
         for port in WIDE_UPLINKS:
             self.insert("port_role", (port,), self.role(port))
         self.group(WIDE, WIDE_GROUP, WIDE_UPLINKS)
-        for address, found, group in ((REMOTE, REMOTE_LEAF, UPLINK_GROUP), (WIDE, WIDE_LEAF, WIDE_GROUP)):
-            self.leaf_at(address, found, group)
-        for ports, found in ((UPLINKS, REMOTE_LEAF), (WIDE_UPLINKS, WIDE_LEAF)):
+        for address, leaf_number, group in (
+            (REMOTE, REMOTE_LEAF, UPLINK_GROUP),
+            (WIDE, WIDE_LEAF, WIDE_GROUP),
+        ):
+            self.leaf_at(address, leaf_number, group)
+        for ports, leaf_number in ((UPLINKS, REMOTE_LEAF), (WIDE_UPLINKS, WIDE_LEAF)):
             for port in ports:
-                self.switch.mcast_set(FIRST_RELAY + port, [Replica(self.mirror, found + 1)])
+                self.switch.mcast_set(FIRST_RELAY + port, [Replica(self.mirror, leaf_number + 1)])
         self.probes(0)
 
     def members(self, group: int, ports: tuple[int, ...]) -> None:
@@ -130,8 +133,8 @@ class RlbRig(Rig):
 
     def total(self, counter: str) -> int:
         """Packets of all cells of a counter."""
-        found = next(c for c in self.model.counters if c.name.rsplit(".", 1)[-1] == counter)
-        return sum(packets for _, packets in self.switch.counter_read_all(found.index))
+        info = next(c for c in self.model.counters if c.name.rsplit(".", 1)[-1] == counter)
+        return sum(packets for _, packets in self.switch.counter_read_all(info.index))
 
     def empty(self) -> bool:
         """Whether no byte is left in any account, and nothing is on its way round."""
@@ -153,8 +156,8 @@ def cnm(valid: int, *, leaf: int = REMOTE_LEAF, port: int = 7, hops: int = 0) ->
 
 def cnms(outputs: list[SentFrame], port: int) -> list[tuple[int, Cnm]]:
     """The warnings that left by a port, with their times."""
-    found = [(output.time_ns, Ether(output.data)) for output in outputs if output.port == port]
-    return [(time, frame[Cnm]) for time, frame in found if Cnm in frame]
+    frames = [(output.time_ns, Ether(output.data)) for output in outputs if output.port == port]
+    return [(time, frame[Cnm]) for time, frame in frames if Cnm in frame]
 
 
 __all__ = [

@@ -71,9 +71,9 @@ class Scenario:
         words = (
             f"rlb:variant={self.variant},limit={self.limit}{most},queue=0,pfc=20KB,qth=4KB,flows=4,dt=500ns"
         )
-        found = parse_scheme(f"{words},stay={self.stay_ns}ns")
-        assert isinstance(found, RlbConfig)
-        return found
+        config = parse_scheme(f"{words},stay={self.stay_ns}ns")
+        assert isinstance(config, RlbConfig)
+        return config
 
     @property
     def most_allowed(self) -> int:
@@ -126,8 +126,8 @@ class Run:
         if self.scenario.shared:
             # and the recirculation port
             ports = 1 + max(len(self.topology.ports_of(switch.name)) for switch in self.topology.switches)
-            own = ports * (limits.headroom_bytes + _PORT_BYTES)
-            buffer = BufferConfig(own + _SHARED_BYTES, Fraction(1, 2), _PORT_BYTES)
+            reserved_bytes = ports * (limits.headroom_bytes + _PORT_BYTES)
+            buffer = BufferConfig(reserved_bytes + _SHARED_BYTES, Fraction(1, 2), _PORT_BYTES)
         rate_bps = max(link.rate_bps for link in self.topology.links)
         return replace(SWITCH_CONFIG, pfc=pfc, buffer=buffer, recirc_rate_bps=rate_bps)
 
@@ -212,11 +212,11 @@ class Run:
 
 def register(switch: V1ModelSwitch, name: str) -> list[int]:
     """All cells of a register."""
-    found = next(r for r in switch.model.registers if r.name.rsplit(".", 1)[-1] == name)
-    return switch.register_read_all(found.index)
+    info = next(r for r in switch.model.registers if r.name.rsplit(".", 1)[-1] == name)
+    return switch.register_read_all(info.index)
 
 
 def counter(switch: V1ModelSwitch, name: str) -> list[int]:
     """Packets of all cells of a counter."""
-    found = next(c for c in switch.model.counters if c.name.rsplit(".", 1)[-1] == name)
-    return [packets for _, packets in switch.counter_read_all(found.index)]
+    info = next(c for c in switch.model.counters if c.name.rsplit(".", 1)[-1] == name)
+    return [packets for _, packets in switch.counter_read_all(info.index)]

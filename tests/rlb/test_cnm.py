@@ -64,7 +64,7 @@ def tell(rig: RlbRig, port: int, message: Packet | bytes, now: int) -> list[Sent
 def path(rig: RlbRig, now: int, slot: int = 0, dst: str = "10.0.2.2", group: int = UPLINK_GROUP) -> int:
     """By which port a packet leaves that wants to take a slot."""
     rig.next_slot(slot, group)
-    return rig.one(HOST_PORT, roce(dst=dst), rig.clock + now).port
+    return rig.forward(HOST_PORT, roce(dst=dst), rig.clock + now).port
 
 
 def beside(port: int, dst: str = "10.0.2.2", ports: tuple[int, ...] = UPLINKS) -> int:
@@ -154,12 +154,12 @@ def test_spine_passes_on_when_no_next_hop_is_left(spine):
     for port in UPLINKS[:-1]:
         assert tell(spine, port, cnm(500, port=9), 1) == []
     last = UPLINKS[-1]
-    found = copies(tell(spine, last, cnm(500, port=9), 1))
-    assert set(found) == set(FABRIC) - {last}
-    for message in found.values():
+    relayed = copies(tell(spine, last, cnm(500, port=9), 1))
+    assert set(relayed) == set(FABRIC) - {last}
+    for message in relayed.values():
         assert bytes(message) == bytes(cnm(500, port=9, hops=1)[Cnm])
-    found = copies(tell(spine, last, cnm(0, port=9), 2))
-    assert set(found) == set(FABRIC) - {last}
+    relayed = copies(tell(spine, last, cnm(0, port=9), 2))
+    assert set(relayed) == set(FABRIC) - {last}
     assert spine.empty()
 
 
@@ -177,8 +177,8 @@ def test_spine_says_how_long_no_next_hop_is_left(spine):
     """Until the first of all warnings ends."""
     for port, valid in zip(UPLINKS[:-1], (700, 300, 600), strict=True):
         tell(spine, port, cnm(valid), 1)
-    found = copies(tell(spine, UPLINKS[-1], cnm(500), 11))
-    assert {message.valid_ticks for message in found.values()} == {290}
+    relayed = copies(tell(spine, UPLINKS[-1], cnm(500), 11))
+    assert {message.valid_ticks for message in relayed.values()} == {290}
 
 
 def test_warning_of_all_leaves_is_passed_on_leaf_by_leaf(spine):
@@ -187,13 +187,13 @@ def test_warning_of_all_leaves_is_passed_on_leaf_by_leaf(spine):
     """
     for port in UPLINKS[1:]:
         assert tell(spine, port, cnm(800), 1) == []
-    found = copies(tell(spine, UPLINKS[0], cnm(500, leaf=LEAF_ALL, port=9), 2))
-    assert set(found) == set(FABRIC) - {UPLINKS[0]}
-    for message in found.values():
+    relayed = copies(tell(spine, UPLINKS[0], cnm(500, leaf=LEAF_ALL, port=9), 2))
+    assert set(relayed) == set(FABRIC) - {UPLINKS[0]}
+    for message in relayed.values():
         assert bytes(message) == bytes(cnm(500, port=9, hops=1)[Cnm])
-    found = copies(tell(spine, UPLINKS[0], cnm(0, leaf=LEAF_ALL), 3))
-    assert {message.valid_ticks for message in found.values()} == {0}
-    assert len(found) == len(FABRIC) - 1
+    relayed = copies(tell(spine, UPLINKS[0], cnm(0, leaf=LEAF_ALL), 3))
+    assert {message.valid_ticks for message in relayed.values()} == {0}
+    assert len(relayed) == len(FABRIC) - 1
     assert spine.empty()
 
 
@@ -209,11 +209,11 @@ def test_withdrawal_ends_here_while_all_next_hops_are_warned(spine):
 def test_spine_with_forty_next_hops(spine):
     """All of them are looked at, whichever is the last one to be warned of."""
     before = spine.drops()
-    first, *others = reversed(WIDE_UPLINKS)
-    for port in others:
+    first, *remaining = reversed(WIDE_UPLINKS)
+    for port in remaining:
         assert tell(spine, port, cnm(500, leaf=WIDE_LEAF), 1) == []
     assert set(copies(tell(spine, first, cnm(500, leaf=WIDE_LEAF), 1))) == set(FABRIC)
-    assert set(copies(tell(spine, others[3], cnm(0, leaf=WIDE_LEAF), 2))) == set(FABRIC)
+    assert set(copies(tell(spine, remaining[3], cnm(0, leaf=WIDE_LEAF), 2))) == set(FABRIC)
     assert spine.drops() == before
 
 

@@ -76,16 +76,16 @@ def test_against_the_lines_of_the_paper(leaf, packets):
 
 def test_second_interval_in_a_row_alerts_once(leaf):
     """One bad interval is none, the second is an alert, more of them are no more alerts."""
-    one = (150, 2, 9)
-    assert run(leaf, [one] * 2)[0] == []
-    assert run(leaf, [one] * 3)[0] == [UPLINKS[2]]
-    assert run(leaf, [one] * 9)[0] == [UPLINKS[2]]
+    bad = (150, 2, 9)
+    assert run(leaf, [bad] * 2)[0] == []
+    assert run(leaf, [bad] * 3)[0] == [UPLINKS[2]]
+    assert run(leaf, [bad] * 9)[0] == [UPLINKS[2]]
 
 
 def test_a_quiet_interval_forgives(leaf):
     """After it a port begins anew; then it can be found a second time."""
-    one, quiet = (150, 2, 9), (250, 2, 9)
-    assert run(leaf, [one, one, quiet, one])[0] == [UPLINKS[2]]
+    bad, quiet = (150, 2, 9), (250, 2, 9)
+    assert run(leaf, [bad, bad, quiet, bad])[0] == [UPLINKS[2]]
     assert run(leaf, [quiet] * 6)[0] == []
 
 

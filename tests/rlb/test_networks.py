@@ -31,8 +31,8 @@ def check_accounts(run: Run) -> None:
         buffer = switch.buffer()
         assert (buffer.shared_bytes, buffer.headroom_bytes, buffer.held_bytes) == (0, 0, 0), name
         for port in run.topology.ports_of(name):
-            found = switch.pfc_stats(port, 0, run.network.now_ns)
-            assert found.bytes == 0, (name, port)
+            stats = switch.pfc_stats(port, 0, run.network.now_ns)
+            assert stats.bytes == 0, (name, port)
 
 
 def check_nothing_lost(run: Run) -> None:
@@ -82,10 +82,10 @@ def test_leaves_hear_of_queues_in_the_middle():
     """In a fat tree: cores are told of queues in pods, pass it on, and edges get it leaf by leaf."""
     with Run(Scenario(TOPOLOGIES[3], 2, "presto", "fixed", 5, 8, 3, "gbn", "none")) as run:
         assert run.go()
-        told: Counter[tuple[str, str]] = Counter()
+        counts: Counter[tuple[str, str]] = Counter()
         for switch in run.topology.switches:
             for name in ("warnings_passed_on", "warnings_received"):
-                told[switch.role, name] += sum(counter(run.network.switch(switch.name), name))
-    assert min(told["agg", "warnings_passed_on"], told["core", "warnings_passed_on"]) > 0
-    assert told["edge", "warnings_received"] > 0
-    assert told["edge", "warnings_passed_on"] == 0
+                counts[switch.role, name] += sum(counter(run.network.switch(switch.name), name))
+    assert min(counts["agg", "warnings_passed_on"], counts["core", "warnings_passed_on"]) > 0
+    assert counts["edge", "warnings_received"] > 0
+    assert counts["edge", "warnings_passed_on"] == 0

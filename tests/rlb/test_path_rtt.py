@@ -45,7 +45,7 @@ def leaf(shared: RlbRig) -> RlbRig:
 def send(rig: RlbRig, now: int, slot: int = 0, frame: Packet | None = None) -> Packet:
     """What leaves of a packet from a host that wants to take a slot."""
     rig.next_slot(slot)
-    return Ether(rig.one(HOST_PORT, frame or roce(), rig.clock + now).data)
+    return Ether(rig.forward(HOST_PORT, frame or roce(), rig.clock + now).data)
 
 
 def probed(frame: Packet, **fields: int) -> Packet:
@@ -87,8 +87,8 @@ def test_control_packets_are_not_stamped(leaf):
 def test_hosts_never_see_it(leaf):
     """The frame at the host is that without a probe, byte by byte."""
     frame = roce(src=REMOTE, dst=HOST)
-    plain = leaf.one(UPLINKS[0], frame, leaf.clock)
-    probe = leaf.one(UPLINKS[0], probed(frame, stamped=1, path=3, ticks=5), leaf.clock + 1)
+    plain = leaf.forward(UPLINKS[0], frame, leaf.clock)
+    probe = leaf.forward(UPLINKS[0], probed(frame, stamped=1, path=3, ticks=5), leaf.clock + 1)
     assert (probe.port, probe.data.hex()) == (HOST_PORT, plain.data.hex())
     assert leaf.empty()
 
@@ -137,7 +137,7 @@ def test_rtt_counts_as_much_as_its_oldest_stamp_is_old(shared, steps):
         now += gap
         if step == "stamp":
             shared.next_slot(0)
-            if PathProbe in Ether(shared.one(HOST_PORT, roce(), now).data):
+            if PathProbe in Ether(shared.forward(HOST_PORT, roce(), now).data):
                 stamps.append(now)
                 model.waiting.append(now)
         elif step == "answer" and stamps:
@@ -163,7 +163,7 @@ def test_there_and_back_between_two_leaves(leaf):
         frame[IP].src, frame[IP].dst = REMOTE, HOST
         del frame[IP].chksum
         other.send(UPLINKS[0], frame, leaf.clock + 1 + there)
-        answer = Ether(other.one(HOST_PORT, roce(), leaf.clock + 1 + there + wait).data)
+        answer = Ether(other.forward(HOST_PORT, roce(), leaf.clock + 1 + there + wait).data)
     answer[IP].src, answer[IP].dst = REMOTE, HOST
     del answer[IP].chksum
     leaf.send(UPLINKS[1], answer, leaf.clock + 1 + there + wait + back)
@@ -174,15 +174,15 @@ def test_numbers_that_there_is_no_room_for(leaf):
     """A leaf or a path too large changes nothing, and the packet goes on."""
     frame = roce(src=REMOTE, dst=HOST)
     for fields in ({"stamped": 1, "leaf": LEAVES}, {"echoes": 1, "echo_path": 256}):
-        assert leaf.one(UPLINKS[0], probed(frame, **fields), leaf.clock).port == HOST_PORT
+        assert leaf.forward(UPLINKS[0], probed(frame, **fields), leaf.clock).port == HOST_PORT
     assert PathProbe not in send(leaf, 1, frame=roce(opcode=int(Opcode.ACK)))
 
 
 def test_switches_between_leave_it_alone(leaf):
     """A probe that is not for a host of this switch travels on as it came."""
     frame = probed(roce(), stamped=1, path=3, ticks=5)
-    found = Ether(leaf.one(UPLINKS[0], frame, leaf.clock).data)
-    assert bytes(found[PathProbe])[:21] == bytes(frame[PathProbe])[:21]
+    passed_on = Ether(leaf.forward(UPLINKS[0], frame, leaf.clock).data)
+    assert bytes(passed_on[PathProbe])[:21] == bytes(frame[PathProbe])[:21]
 
 
 def test_period_zero_measures_nothing(leaf):

@@ -32,7 +32,7 @@ class Queue:
     now: int = 0
     free_at: int = 0
     waiting: list[tuple[int, int]] = field(default_factory=list)  # when it leaves the queue, bytes
-    told: list[tuple[int, int]] = field(default_factory=list)  # time, valid ticks
+    warnings: list[tuple[int, int]] = field(default_factory=list)  # time, valid ticks
     levels: list[tuple[int, int]] = field(default_factory=list)  # time, bytes
 
     def level(self) -> int:
@@ -44,7 +44,7 @@ class Queue:
             self.levels.append((at, self.level()))
             change = self.judge.departure(at, self.level())
             if change:
-                self.told.append((at, SEEN_VALID if change == "warn" else 0))
+                self.warnings.append((at, SEEN_VALID if change == "warn" else 0))
 
     def arrive(self, now: int, size: int) -> None:
         self.leave_until(now)
@@ -53,7 +53,7 @@ class Queue:
         self.waiting.append((leaves, size))
         self.levels.append((now, self.level()))
         if self.judge.arrival(now, self.level()):
-            self.told.append((now, SEEN_VALID))
+            self.warnings.append((now, SEEN_VALID))
         self.leave_until(now)
 
 
@@ -93,10 +93,10 @@ def run(rig: RlbRig, judge: Predictor, arrivals: list[Arrival]) -> tuple[Queue, 
     outputs += rig.switch.outputs()
     rig.clock = end
     assert rig.empty()
-    found = cnms(outputs, FROM)
-    for _, message in found:
+    warnings = cnms(outputs, FROM)
+    for _, message in warnings:
         assert (message.port, message.leaf, message.hops, message.priority) == (FROM, OWN_LEAF, 0, 0)
-    return queue, [(time, message.valid_ticks) for time, message in found]
+    return queue, [(time, message.valid_ticks) for time, message in warnings]
 
 
 traces = st.lists(st.tuples(st.integers(0, 6), st.integers(1, 9)), min_size=1, max_size=40)
@@ -118,7 +118,7 @@ def test_program_and_model_say_the_same(leaf, arrivals, dt, warn, more, margin, 
     """Every warning and withdrawal, at the same nanosecond; by growth, and by Q_th alone."""
     judge = Predictor(dt, warn * STEP, (warn + more) * STEP, margin, refresh, alone)
     queue, seen = run(leaf, judge, arrivals)
-    assert seen == queue.told
+    assert seen == queue.warnings
 
 
 @settings(max_examples=8)

@@ -206,7 +206,7 @@ def test_old_delay_is_not_trusted(leaf):
     leaf.limits(most=1, trust_ticks=1000)
     leaf.set_register("recirculation_ticks", 0, 2 * SLOW)
     leaf.set_register("recirculation_seen_ticks", 0, leaf.clock)
-    assert leaf.one(HOST_PORT, FRAME, leaf.clock).port == SECOND
+    assert leaf.forward(HOST_PORT, FRAME, leaf.clock).port == SECOND
     leaf.next_slot(0)
     assert leaf.send(HOST_PORT, FRAME, leaf.clock + 1001) == []
     assert len(finish(leaf)) == 1
@@ -281,7 +281,7 @@ def test_old_rtt_is_none(leaf):
     leaf.limits(most=1)
     assert leaf.send(HOST_PORT, FRAME, leaf.clock + keep) == []
     leaf.next_slot(0)
-    assert leaf.one(HOST_PORT, FRAME, leaf.clock + keep + 1).port == SECOND
+    assert leaf.forward(HOST_PORT, FRAME, leaf.clock + keep + 1).port == SECOND
     assert len(finish(leaf)) == 1
     leaf.probes(0)
 
@@ -307,7 +307,7 @@ def test_transit_packets_reroute_too(leaf):
     leaf.limits(most=255)
     leaf.warn(UPLINKS[0], 1 << 47)
     leaf.next_slot(0)
-    assert leaf.one(DOWNLINK, FRAME, leaf.clock).port == SECOND
+    assert leaf.forward(DOWNLINK, FRAME, leaf.clock).port == SECOND
 
 
 @settings(max_examples=15)

@@ -41,7 +41,7 @@ def leaf(shared: RlbRig) -> RlbRig:
 def path(rig: RlbRig, now: int, slot: int = 0, sport: int = FIRST_SPORT) -> int:
     """By which port a packet of a flow leaves whose selector says a slot."""
     rig.next_slot(slot)
-    return rig.one(HOST_PORT, roce(sport), rig.clock + now).port
+    return rig.forward(HOST_PORT, roce(sport), rig.clock + now).port
 
 
 def test_moved_flow_does_not_go_back(leaf):

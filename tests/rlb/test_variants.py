@@ -54,7 +54,7 @@ def test_no_packet_takes_a_warned_path_while_one_is_open(leaf, warned, sports):
     allowed = set(UPLINKS) - warned or set(UPLINKS)
     for sport in sports:
         leaf.clock += STEP
-        assert leaf.one(HOST_PORT, roce(sport, dst=REMOTE), leaf.clock).port in allowed
+        assert leaf.forward(HOST_PORT, roce(sport, dst=REMOTE), leaf.clock).port in allowed
     assert leaf.empty()
 
 
@@ -66,9 +66,9 @@ def test_hermes_goes_where_the_sender_says():
         rig.warnings()
         rig.limits()
         wanted = {sport: UPLINKS[sport % len(UPLINKS)] for sport in SPORTS}
-        assert {sport: rig.one(HOST_PORT, roce(sport), sport).port for sport in SPORTS} == wanted
+        assert {sport: rig.forward(HOST_PORT, roce(sport), sport).port for sport in SPORTS} == wanted
         rig.warn(UPLINKS[1], 1 << 47)
-        moved = {sport: rig.one(HOST_PORT, roce(sport), sport + STEP).port for sport in SPORTS}
+        moved = {sport: rig.forward(HOST_PORT, roce(sport), sport + STEP).port for sport in SPORTS}
         for sport, port in wanted.items():
             assert moved[sport] == (other_path(roce(sport), port) if port == UPLINKS[1] else port)
 
@@ -90,7 +90,7 @@ def test_flows_of_a_warned_slot_spread_over_all_others(variant):
                 if variant == PRESTO:
                     rig.next_slot(slot)
                 rig.clock += STEP
-                ports.append(rig.one(HOST_PORT, frame, rig.clock).port)
+                ports.append(rig.forward(HOST_PORT, frame, rig.clock).port)
             return ports
 
         assert taken() == [closed] * FLOWS
@@ -108,10 +108,10 @@ def test_drill_remembers_what_was_used():
         rig.limits()
         for port in UPLINKS[1:]:
             rig.set_load(port, 1 << 20)
-        taken = [rig.one(HOST_PORT, roce(), STEP + i).port for i in range(60)]
+        taken = [rig.forward(HOST_PORT, roce(), STEP + i).port for i in range(60)]
         assert taken[-30:] == [UPLINKS[0]] * 30
         rig.warn(UPLINKS[0], 1 << 47)
-        assert UPLINKS[0] not in [rig.one(HOST_PORT, roce(), 2 * STEP + i).port for i in range(30)]
+        assert UPLINKS[0] not in [rig.forward(HOST_PORT, roce(), 2 * STEP + i).port for i in range(30)]
         assert rig.register("drill_memory", UPLINK_GROUP) != 1
 
 
@@ -130,7 +130,7 @@ def test_drill_spreads_evenly_over_what_is_open(warned):
             rig.warn(ports[slot], 1 << 47, 8)
         packets = Counter(dict.fromkeys(ports, 0))
         for i in range(SENT):
-            port = rig.one(HOST_PORT, roce(dst="10.0.8.2"), STEP + i).port
+            port = rig.forward(HOST_PORT, roce(dst="10.0.8.2"), STEP + i).port
             packets[port] += 1
             rig.set_load(port, packets[port] * STEP)
     assert {port for port in ports if not packets[port]} == {ports[slot] for slot in warned}
