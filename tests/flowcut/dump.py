@@ -71,8 +71,8 @@ def decode(bucket: int, payload: bytes) -> Dump:
 @functools.cache
 def _metadata(header: str) -> dict[str, p4i.ControllerPacketMetadata.Metadata]:
     info = programs.load("flowcut").p4info
-    found = next(m for m in info.controller_packet_metadata if m.preamble.name == header)
-    return {field.name: field for field in found.metadata}
+    header_info = next(m for m in info.controller_packet_metadata if m.preamble.name == header)
+    return {field.name: field for field in header_info.metadata}
 
 
 def ask(endpoint: SwitchEndpoint, op: str, bucket: int) -> Dump:

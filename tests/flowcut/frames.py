@@ -99,10 +99,10 @@ def parse(frame: bytes, virtual_bytes: int = 0) -> Parsed:
     subtype = frame[_ETHERNET_BYTES]
     if subtype == SHIM:
         hops, stamps = frame[at] >> 4, frame[at] & 15
-        found = _stamps(frame, at + _SHIM_BYTES, stamps)
+        stamp_values = _stamps(frame, at + _SHIM_BYTES, stamps)
         assert int.from_bytes(frame[at + 1 : at + 3], "big") == ETHERTYPE_IPV4
         start = at + _SHIM_BYTES + stamps * _STAMP.size
-        return _parse_ipv4(frame, start, virtual_bytes, True, hops, found)
+        return _parse_ipv4(frame, start, virtual_bytes, True, hops, stamp_values)
     key = _key(_KEY.unpack_from(frame, at))
     at += _KEY.size
     if subtype == ACK:
@@ -112,10 +112,10 @@ def parse(frame: bytes, virtual_bytes: int = 0) -> Parsed:
         end = at + 5 + stamps * _STAMP.size
         assert len(frame) == end, "an ACK ends with its stamps"
         assert virtual_bytes == 0
-        found = _stamps(frame, at + 5, stamps)
+        stamp_values = _stamps(frame, at + 5, stamps)
         congested, back = bool(flags & 1), flags >> 1 & 15
         return Parsed(
-            Kind.ACK, wire, key, False, hops, found, -1, 0, nbytes, congested, back, wire_bytes=wire
+            Kind.ACK, wire, key, False, hops, stamp_values, -1, 0, nbytes, congested, back, wire_bytes=wire
         )
     if subtype == PAUSE:
         op, credit = struct.unpack_from(">BI", frame, at)

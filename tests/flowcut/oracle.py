@@ -123,7 +123,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Told:
+class Reaction:
     """What follows from an ACK: a pause operation for the source (0: none) with its credit, or the quanta of a
     pause of its class, and whether the ACK that goes on is marked."""
 
@@ -213,11 +213,11 @@ class Oracle:
             return Mark()
         way = self._way(now, bucket, key)
         kept = self._kept_by(now, bucket, key) if way is None else None
-        own = kept is not None and kept.key == key
-        if (way is None and not own) or (way is not None and not self._may_choose(key)):
+        is_kept = kept is not None and kept.key == key
+        if (way is None and not is_kept) or (way is not None and not self._may_choose(key)):
             self._ecmp.setdefault((key, candidates), out_port)
         if way is None:
-            if own or kept is None:
+            if is_kept or kept is None:
                 self._kept[self._kept_slot(key)] = Kept(key, out_port, now)
             bucket.untracked = self._untracked(now, bucket) + nbytes
             bucket.untracked_last = now
@@ -240,7 +240,7 @@ class Oracle:
         congested: bool,
         at_source: bool,
         untracked: bool,
-    ) -> Told:
+    ) -> Reaction:
         """An ACK for a packet that this switch stamped `rtt` ticks ago, `hops` links before its egress switch."""
         bucket = self._bucket(key)
         entry = _find(bucket, key)
@@ -248,7 +248,7 @@ class Oracle:
             bucket.untracked = max(0, self._untracked(now, bucket) - nbytes)
         if untracked or entry is None or now - rtt < entry.since:
             self.counts.acks_unknown += 1
-            return Told(congested=congested)
+            return Reaction(congested=congested)
         entry.in_flight = max(0, entry.in_flight - nbytes)
         entry.rtt.add(self._least.normalise(rtt, hops, nbytes, self.config.ticks_per_byte))
         op = 0
@@ -270,19 +270,19 @@ class Oracle:
             op = XOFF_CREDIT if self.config.credit_bytes else XOFF
         if at_source and (op or holds) and (self.config.by_class or (not op and self._disobeyed(entry))):
             self.counts.class_pauses_sent += 1
-            return Told(quanta=0 if op == XON else self.config.quanta)
-        return self._told(op, congested, at_source)
+            return Reaction(quanta=0 if op == XON else self.config.quanta)
+        return self._reaction(op, congested, at_source)
 
     def _disobeyed(self, entry: Entry) -> bool:
         """The source was asked to stop the flow, and has sent more of it since than whoever obeys could."""
         return entry.after_stop > self.config.obey_bytes
 
-    def _told(self, op: int, congested: bool, at_source: bool) -> Told:
+    def _reaction(self, op: int, congested: bool, at_source: bool) -> Reaction:
         if not at_source:
-            return Told(congested=congested)
+            return Reaction(congested=congested)
         self.counts.xoff_sent += op in (XOFF, XOFF_CREDIT)
         self.counts.xon_sent += op == XON
-        return Told(op, self.config.credit_bytes if op == XOFF_CREDIT else 0)
+        return Reaction(op, self.config.credit_bytes if op == XOFF_CREDIT else 0)
 
     def _worth_a_drain(self, entry: Entry, congested: bool) -> bool:
         c = self.config
@@ -363,4 +363,4 @@ def _stay(port: int, candidates: tuple[int, ...]) -> Choice:
     return Choice((port,) if port in candidates else ())
 
 
-__all__ = ["ONE", "WAYS", "Choice", "MismatchError", "Oracle", "OracleConfig", "State", "Told"]
+__all__ = ["ONE", "WAYS", "Choice", "MismatchError", "Oracle", "OracleConfig", "Reaction", "State"]

@@ -20,8 +20,8 @@ Identify = Callable[[bytes, int], "tuple[object, object, int] | None"]
 
 def scripted(frame: bytes, virtual_bytes: int) -> tuple[Key, int, int] | None:
     """Packets of tests.flowcut.sources."""
-    found = parse(frame, virtual_bytes)
-    return (found.key, found.packet, found.nbytes) if found.kind is Kind.DATA else None
+    parsed = parse(frame, virtual_bytes)
+    return (parsed.key, parsed.packet, parsed.nbytes) if parsed.kind is Kind.DATA else None
 
 
 @dataclass
@@ -45,10 +45,10 @@ class OrderCheck:
         receives = event is WireEvent.RECEIVED and wire.target.node in self._hosts
         if not (sends or receives):
             return
-        found = self._identify(frame, virtual_bytes)
-        if found is None:
+        identity = self._identify(frame, virtual_bytes)
+        if identity is None:
             return
-        key, packet, nbytes = found
+        key, packet, nbytes = identity
         flow = self.flows[key]
         if sends:
             flow.sent.append(packet)

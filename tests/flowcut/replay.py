@@ -164,10 +164,10 @@ class Replay:
         stamps, hops = before.stamps, before.hops + 1
         if self._full or not before.shim:
             mark = self._marks[frame.packet]
-            own = Stamp(
+            new_stamp = Stamp(
                 arrival.now & _TICKS_MASK, arrival.port, untracked=mark.untracked, drained=mark.drained
             )
-            stamps = (own, *stamps)
+            stamps = (new_stamp, *stamps)
         self._expect(frame.shim, "no shim between switches")
         self._expect((frame.stamps, frame.hops) == (stamps, hops), f"not stamped {stamps}, {hops} hops")
 
@@ -180,20 +180,20 @@ class Replay:
             passed = _ack(frame.acked_bytes, frame.hops, frame.stamps, frame.congested, back)
             self._wait_for(_ANY_PORT, Kind.ACK, frame.key, passed)
             return
-        own, *rest = frame.stamps
+        newest, *rest = frame.stamps
         self._expect(at_source == (not rest), "the source's switch is the one that stamped first")
-        rtt = (event.now - own.ticks) & _TICKS_MASK
+        rtt = (event.now - newest.ticks) & _TICKS_MASK
         hops = frame.hops - len(rest)
-        told = self._oracle.acknowledged(
-            event.now, frame.key, frame.acked_bytes, rtt, hops, frame.congested, at_source, own.untracked
+        reaction = self._oracle.acknowledged(
+            event.now, frame.key, frame.acked_bytes, rtt, hops, frame.congested, at_source, newest.untracked
         )
         if rest:
-            onward = _ack(frame.acked_bytes, frame.hops, tuple(rest), told.congested, frame.hops_back)
-            self._wait_for(own.in_port, Kind.ACK, frame.key, onward)
-        elif told.quanta is not None:
-            self._wait_for(own.in_port, Kind.PFC, Parsed(Kind.PFC, 0).key, (told.quanta,))
-        elif told.op:
-            self._wait_for(own.in_port, Kind.PAUSE, frame.key, (told.op, told.credit_bytes))
+            onward = _ack(frame.acked_bytes, frame.hops, tuple(rest), reaction.congested, frame.hops_back)
+            self._wait_for(newest.in_port, Kind.ACK, frame.key, onward)
+        elif reaction.quanta is not None:
+            self._wait_for(newest.in_port, Kind.PFC, Parsed(Kind.PFC, 0).key, (reaction.quanta,))
+        elif reaction.op:
+            self._wait_for(newest.in_port, Kind.PAUSE, frame.key, (reaction.op, reaction.credit_bytes))
 
     def _wait_for(self, port: int, kind: Kind, key: Key, content: Control) -> None:
         self._expected[port, kind, key].append(content)
@@ -219,11 +219,11 @@ class Replay:
     def _compare(self, dump: Dump) -> None:
         bucket = self._oracle.buckets.get(dump.bucket) or Bucket()
         self._expect(dump.untracked == bucket.untracked, f"model has {bucket.untracked} untracked bytes")
-        for found, entry in zip(dump.ways, bucket.ways, strict=True):
+        for way, entry in zip(dump.ways, bucket.ways, strict=True):
             if entry is None:
-                self._expect(found.in_flight == 0, f"model knows nothing of {found}")
+                self._expect(way.in_flight == 0, f"model knows nothing of {way}")
                 continue
-            self._expect(_shown(entry) == found, f"model has {_shown(entry)}")
+            self._expect(_shown(entry) == way, f"model has {_shown(entry)}")
 
     # ---- parts ----
 

@@ -84,11 +84,11 @@ class Run:
 
     def oracle(self, switch: str) -> Oracle:
         """The model with the parameters that the controller wrote into the switch."""
-        table, drain, pause, own = (
+        table, drain, pause, hashing = (
             self._written(switch, n)
             for n in ("flowcut_config", "drain_config", "pause_config", "switch_config")
         )
-        seed = own["hash_seed"] ^ own["switch_id"]
+        seed = hashing["hash_seed"] ^ hashing["switch_id"]
         config = OracleConfig(
             bucket_mask=table["bucket_mask"],
             age=table["age_ticks"],

@@ -94,17 +94,17 @@ class ScriptNic(FrameNic):
         return OutFrame(make(flow.key, flow.script.packets[number].nbytes, flow.ids[number], left))
 
     def on_frame(self, now_ns: int, frame: bytes, virtual_bytes: int = 0) -> None:
-        found = parse(frame, virtual_bytes)
-        if found.kind is Kind.PFC:
+        parsed = parse(frame, virtual_bytes)
+        if parsed.kind is Kind.PFC:
             self.class_pauses += 1
-            self.closed_until_ns = now_ns + -(-found.quanta * 512 * 10**9 // self.rate_bps)
-        if found.kind is not Kind.PAUSE:
+            self.closed_until_ns = now_ns + -(-parsed.quanta * 512 * 10**9 // self.rate_bps)
+        if parsed.kind is not Kind.PAUSE:
             return
         self.pauses += 1
         for flow in self.flows:
-            if flow.key == found.key and flow.script.pause_timeout_ns:
+            if flow.key == parsed.key and flow.script.pause_timeout_ns:
                 until_ns = now_ns + flow.script.pause_timeout_ns
-                flow.paused_until_ns = 0 if found.op == XON else until_ns
+                flow.paused_until_ns = 0 if parsed.op == XON else until_ns
 
 
 def attach(network: Network, scripts: list[Script]) -> dict[Key, range]:

@@ -95,13 +95,13 @@ def total(outcomes: Sequence[Outcome], count: str) -> int:
 def test_nothing_overtakes_at_scale(variant: str) -> None:
     """All flows complete, and none of their packets is overtaken, however paths change."""
     scheme = SCHEME.format(variant=variant)
-    found = [outcome_of(scheme, draw(seed, rerouted=variant == "full"), seed) for seed in (1, 2)]
-    for outcome in found:
+    outcomes = [outcome_of(scheme, draw(seed, rerouted=variant == "full"), seed) for seed in (1, 2)]
+    for outcome in outcomes:
         assert [record.id for record in outcome.records if record.end_ns is None] == []
         assert len(outcome.records) == HOSTS
         assert [record for record in outcome.records if record.overtaken] == []
-    assert total(found, "drains") > HOSTS and total(found, "path_changes") > HOSTS
-    assert total(found, "retransmitted") > HOSTS
+    assert total(outcomes, "drains") > HOSTS and total(outcomes, "path_changes") > HOSTS
+    assert total(outcomes, "retransmitted") > HOSTS
 
 
 def test_the_count_sees_packets_that_overtake() -> None:

@@ -49,13 +49,13 @@ class Moving:
         self.network.tap(self._tap, [w for w in self.network.wires if {w.source.node, w.target.node} & hosts])
 
     def _tap(self, wire: Wire, event: WireEvent, now_ns: int, frame: bytes, virtual_bytes: int) -> None:
-        found = parse(frame, virtual_bytes)
-        if found.kind is not Kind.DATA:
+        parsed = parse(frame, virtual_bytes)
+        if parsed.kind is not Kind.DATA:
             return
         if event is WireEvent.SENT and wire.source.node in self._hosts:
-            self.sent[found.key, found.packet] = now_ns
+            self.sent[parsed.key, parsed.packet] = now_ns
         elif event is WireEvent.RECEIVED and wire.target.node in self._hosts:
-            self.arrived[found.key, found.packet] = now_ns
+            self.arrived[parsed.key, parsed.packet] = now_ns
 
     def slowest_ns(self, since_ns: int) -> int:
         """The longest time from `since_ns` until a flow that went on sending was heard of again."""
@@ -74,14 +74,14 @@ class Moving:
 
 def scripts(topology: Topology, rng: random.Random) -> list[Script]:
     """Steady flows between hosts of different switches, none of which waits for anybody."""
-    found = []
+    drawn = []
     for number in range(FLOWS):
         src, dst = rng.sample(topology.hosts, 2)
         while src.switch == dst.switch:
             src, dst = rng.sample(topology.hosts, 2)
         packets = tuple(Packet(rng.randrange(GAP_NS, 2 * GAP_NS) * 8, SIZE) for _ in range(PACKETS // 8))
-        found.append(Script(src.name, dst.name, 1000 + number, ROCE, UDP, number * 100, packets))
-    return found
+        drawn.append(Script(src.name, dst.name, 1000 + number, ROCE, UDP, number * 100, packets))
+    return drawn
 
 
 CASES = [

@@ -67,10 +67,10 @@ def nic_config(topology: Topology, scheme: FlowcutConfig, hosts: Hosts) -> NicCo
     config = resolve(scheme, topology)
     assert isinstance(config, ResolvedFlowcut)
     age_ns = config.age_ns
-    own = None
+    flowcut_nic = None
     if config.variant == "nic":
         growth = config.growth_threshold
-        own = FlowcutNicConfig(
+        flowcut_nic = FlowcutNicConfig(
             rtt_threshold=config.rtt_threshold,
             growth_threshold=None if growth >= GROWTH_OFF else growth,
             alpha=config.alpha,
@@ -85,7 +85,7 @@ def nic_config(topology: Topology, scheme: FlowcutConfig, hosts: Hosts) -> NicCo
         rto_ns=_RTO_NS,
         rto_backoff=2,
         pause_timeout_ns=_RTO_NS // 2,
-        flowcut_nic=own,
+        flowcut_nic=flowcut_nic,
     )
 
 
@@ -106,9 +106,9 @@ def attach_nics(hosts: Hosts, nics: list[Nic], network: Network, scenario: Scena
     config = nic_config(topology, scheme, hosts)
     by_ip = {}
     for host in topology.hosts:
-        own = replace(config, link_rate_bps=host.rate_bps)
+        host_config = replace(config, link_rate_bps=host.rate_bps)
         rng = random.Random(f"nic {host.id} {scenario.seed}")
-        nic = Nic(ip=host.ip, mac=host.mac, gateway_mac=GATEWAY_MAC, config=own, rng=rng)
+        nic = Nic(ip=host.ip, mac=host.mac, gateway_mac=GATEWAY_MAC, config=host_config, rng=rng)
         by_ip[host.ip] = nic
         network.attach(host.name, nic)
     flows = flow_specs(topology, scenario, hosts.most_bytes)
