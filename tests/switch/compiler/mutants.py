@@ -46,12 +46,12 @@ def copied(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-def removed(rng: random.Random, owner: Any, at: Any, others: list[Any]) -> str:
+def removed(rng: random.Random, owner: Any, at: Any, values: list[Any]) -> str:
     del owner[at]
     return "removed"
 
 
-def doubled(rng: random.Random, owner: Any, at: Any, others: list[Any]) -> str:
+def doubled(rng: random.Random, owner: Any, at: Any, values: list[Any]) -> str:
     """Something in a list, or in the list that stands there."""
     if not isinstance(owner, list):
         owner = owner[at]
@@ -62,34 +62,34 @@ def doubled(rng: random.Random, owner: Any, at: Any, others: list[Any]) -> str:
     return "doubled"
 
 
-def exchanged(rng: random.Random, owner: Any, at: Any, others: list[Any]) -> str:
+def exchanged(rng: random.Random, owner: Any, at: Any, values: list[Any]) -> str:
     other = rng.choice(list(owner) if isinstance(owner, dict) else range(len(owner)))
     owner[at], owner[other] = owner[other], owner[at]
     return f"exchanged with {other}"
 
 
-def taken(rng: random.Random, owner: Any, at: Any, others: list[Any]) -> str:
-    owner[at] = copied(rng.choice(others))
+def taken(rng: random.Random, owner: Any, at: Any, values: list[Any]) -> str:
+    owner[at] = copied(rng.choice(values))
     return "from elsewhere"
 
 
-def number(rng: random.Random, owner: Any, at: Any, others: list[Any]) -> str:
+def number(rng: random.Random, owner: Any, at: Any, values: list[Any]) -> str:
     chosen = rng.choice(NUMBERS)
     owner[at] = hex(int(chosen)) if isinstance(owner[at], str) else chosen
     return f"{chosen!s:.20}"
 
 
-def hostile(rng: random.Random, owner: Any, at: Any, others: list[Any]) -> str:
+def hostile(rng: random.Random, owner: Any, at: Any, values: list[Any]) -> str:
     owner[at] = rng.choice(HOSTILE)
     return f"{owner[at]!r:.20}"
 
 
-def other_type(rng: random.Random, owner: Any, at: Any, others: list[Any]) -> str:
+def other_type(rng: random.Random, owner: Any, at: Any, values: list[Any]) -> str:
     owner[at] = rng.choice((None, True, [], {}, [owner[at]], {"type": "field", "value": owner[at]}, str(at)))
     return "of another type"
 
 
-def nested(rng: random.Random, owner: Any, at: Any, others: list[Any]) -> str:
+def nested(rng: random.Random, owner: Any, at: Any, values: list[Any]) -> str:
     for _ in range(rng.choice((1, NESTED))):
         owner[at] = {"type": "expression", "value": {"op": "~", "left": None, "right": owner[at]}}
     return "nested"
@@ -116,22 +116,22 @@ class Mutants:
     def __init__(self, text: bytes) -> None:
         self._text = text
 
-    def one(self, rng: random.Random) -> tuple[str, bytes]:
-        """What was done to the program, and what it is now."""
+    def mutant(self, rng: random.Random) -> tuple[str, bytes]:
+        """A mutant: what was done to the program, and its text."""
         program = json.loads(self._text)
         done = []
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
-            places = found(program)
+            places = places_by_key(program)
             # lists of equal things are long; every key gets its turn
             key = rng.choice(list(places))
             owner, at = rng.choice(places[key])
-            others = [one[index] for one, index in places[key]]
-            done.append(f"{key}: {rng.choice(CHANGES)(rng, owner, at, others)}")
+            values = [container[index] for container, index in places[key]]
+            done.append(f"{key}: {rng.choice(CHANGES)(rng, owner, at, values)}")
         return "; ".join(done), json.dumps(program).encode()
 
 
-def found(program: Any) -> dict[str, list[Place]]:
-    """All places by their key, "[]" those in lists."""
+def places_by_key(program: Any) -> dict[str, list[Place]]:
+    """All places by their key; those in lists have the key "[]"."""
     places: dict[str, list[Place]] = {}
     waiting = [program]
     while waiting:

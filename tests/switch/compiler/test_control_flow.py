@@ -39,8 +39,8 @@ def three() -> Json:
 
 
 def table(program: Json, name: str) -> Json:
-    found: Json = next(t for t in program["pipelines"][0]["tables"] if t["name"] == name)
-    return found
+    definition: Json = next(t for t in program["pipelines"][0]["tables"] if t["name"] == name)
+    return definition
 
 
 def add_condition(program: Json, **more: str | None) -> None:
@@ -166,8 +166,8 @@ def mutant(data: st.DataObject, names: list[str]) -> Json:
     """A program of which one to three nodes are followed by others of their pipeline, or by none."""
     program: Json = json.loads(text_of(data.draw(st.sampled_from(names))))
     pipeline = data.draw(st.sampled_from([p for p in program["pipelines"] if nodes(p)]))
-    found = [place for node in nodes(pipeline) for place in places(node)]
-    for owner, at in data.draw(st.lists(st.sampled_from(found), min_size=1, max_size=3)):
+    edges = [place for node in nodes(pipeline) for place in places(node)]
+    for owner, at in data.draw(st.lists(st.sampled_from(edges), min_size=1, max_size=3)):
         owner[at] = data.draw(st.sampled_from([None, *(node["name"] for node in nodes(pipeline))]))
     return program
 
@@ -191,8 +191,8 @@ def test_a_program_is_taken_if_and_only_if_it_has_no_circle(data: st.DataObject)
     if any(map(has_circle, program["pipelines"])):
         assert "in a circle" in refusal(program)
         return
-    found = gotos(emit(read_bmv2_json(json.dumps(program).encode())))
-    assert found and not is_circular(found)
+    edges = gotos(emit(read_bmv2_json(json.dumps(program).encode())))
+    assert edges and not is_circular(edges)
 
 
 @settings(max_examples=8)

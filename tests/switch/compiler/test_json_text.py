@@ -127,12 +127,12 @@ JSON_VALUES = st.recursive(
 
 def _places(value: object) -> list[tuple[object, object]]:
     """Every container with every key or index in it."""
-    found: list[tuple[object, object]] = []
+    places: list[tuple[object, object]] = []
     steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in steps:
-        found.append((value, key))
-        found += _places(item)
-    return found
+        places.append((value, key))
+        places += _places(item)
+    return places
 
 
 @given(st.data())

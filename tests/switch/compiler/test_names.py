@@ -41,15 +41,15 @@ _TYPED_VALUES = {"hexstr", "bool", "expression", "local", "runtime_data", "looka
 
 def standard_names(program: dict[str, Any]) -> set[str]:
     """What the runtime knows of standard_metadata, and the names of core.p4's errors."""
-    found = set(KNOWN)
+    names = set(KNOWN)
     for kind in program["header_types"]:
         if kind["name"].startswith("standard_metadata"):
-            found |= {kind["name"], *(f[0] for f in kind["fields"])}
+            names |= {kind["name"], *(f[0] for f in kind["fields"])}
     for name, _ in program.get("errors", ()):
-        found.add(name)
+        names.add(name)
     for alias, target in program.get("field_aliases", ()):
-        found |= {alias, *target}
-    return found
+        names |= {alias, *target}
+    return names
 
 
 def renamed(value: Any, name_of: Callable[[str], str], known: set[str], key: str = "") -> Any:
@@ -106,19 +106,19 @@ def tokens(text: str) -> list[tuple[str, str]]:
     """Kind and text of every token; anything that is none fails. Trigraphs and spliced lines are none."""
     assert text.isascii()
     assert "\\\n" not in text and "??" not in text
-    found, at = [], 0
+    pairs, at = [], 0
     while at < len(text):
         match = _TOKEN.match(text, at)
         assert match is not None, text[at : at + 60]
-        found.append((match.lastgroup or "", match.group()))
+        pairs.append((match.lastgroup or "", match.group()))
         at = match.end()
-    return [token for token in found if token[0] != "space"]
+    return [token for token in pairs if token[0] != "space"]
 
 
-def shape(found: list[tuple[str, str]]) -> list[str]:
+def shape(c_tokens: list[tuple[str, str]]) -> list[str]:
     """What is left of a C text's tokens when names and literals are left out."""
     out = []
-    for kind, part in found:
+    for kind, part in c_tokens:
         if kind == "word" and (
             tail := re.match(r"(action_\d+|node_\d+|state_\d+|h\d+|ht\d+|f\d+|s\d+|us\d+|u\d+|ut\d+)_", part)
         ):

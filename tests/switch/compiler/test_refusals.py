@@ -65,8 +65,10 @@ Change = Callable[[dict[str, Any]], object]
 
 
 def header(program: dict[str, Any], name: str) -> dict[str, Any]:
-    found: dict[str, Any] = next(one for one in program["headers"] if one["name"] == name)
-    return found
+    instance: dict[str, Any] = next(
+        candidate for candidate in program["headers"] if candidate["name"] == name
+    )
+    return instance
 
 
 def stack(program: dict[str, Any], kind: str, members: list[str]) -> None:
@@ -272,8 +274,8 @@ def test_a_program_that_was_read_comes_from_the_cache(
     other = Builder([("a", 8)])
     other.run([assign(field("in", "a"), const(8))])
     load_program(other.text(), cache_dir=tmp_path)
-    (others,) = set(tmp_path.glob("model-*")) - {kept}
-    others.write_bytes(kept.read_bytes())
+    (other_model,) = set(tmp_path.glob("model-*")) - {kept}
+    other_model.write_bytes(kept.read_bytes())
     assert load_program(other.text(), cache_dir=tmp_path).model != first.model
 
 

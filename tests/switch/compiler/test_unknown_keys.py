@@ -47,17 +47,17 @@ def test_one_in_any_kind_of_object_is_named(name: str) -> None:
     (path,) = (path for path in PROGRAMS if path.stem == name)
     program = json.loads(path.read_text())
     code = emit(read(program))
-    places = {(home, *sorted(found)): (home, found) for home, found in objects(program)}
+    places = {(home, *sorted(json_object)): (home, json_object) for home, json_object in objects(program)}
     tried = 0
-    for home, found in places.values():
+    for home, json_object in places.values():
         if home in BY_NAME or home in ("source_info", "pragmas"):
             continue
-        found["odd key"] = {"inner": 1}
+        json_object["odd key"] = {"inner": 1}
         model = read(program)
         assert "keys that the switch does not know were not read: " in model.unread, home
         assert model.unread.endswith("odd key")
         assert code == emit(model), home
-        del found["odd key"]
+        del json_object["odd key"]
         tried += 1
     assert tried > 20
     assert "" == read(program).unread

@@ -28,11 +28,11 @@ def switch_of(buffer: BufferConfig | None = None) -> V1ModelSwitch:
 
 def paused(switch: V1ModelSwitch) -> dict[int, set[int]]:
     """By port, the classes that pause frames named."""
-    found: dict[int, set[int]] = {}
+    classes: dict[int, set[int]] = {}
     for out in switch.outputs():
         if out.data[12:14] == b"\x88\x08":
-            found.setdefault(out.port, set()).add(int.from_bytes(out.data[16:18], "big"))
-    return found
+            classes.setdefault(out.port, set()).add(int.from_bytes(out.data[16:18], "big"))
+    return classes
 
 
 @pytest.mark.parametrize("priority", [1, 2, 3])

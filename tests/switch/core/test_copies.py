@@ -37,10 +37,10 @@ def multicasting(packet_bytes: int = 0) -> V1ModelSwitch:
 
 def taken(switch: V1ModelSwitch, until_ns: int = 0) -> list[SentFrame]:
     """All that leaves; the core stops for its caller before that takes much memory."""
-    found: list[SentFrame] = []
+    frames: list[SentFrame] = []
     while load().tr_run(switch.handle, 1_000 * until_ns) <= 1_000 * until_ns:
-        found += switch.outputs()
-    return found + switch.outputs()
+        frames += switch.outputs()
+    return frames + switch.outputs()
 
 
 @pytest.mark.parametrize("length", [64, 2_000, 9_000, C.TR_MAX_FRAME])

@@ -163,8 +163,8 @@ def replicating(body: list[dict[str, Any]]) -> V1ModelSwitch:
     return V1ModelSwitch(load_program(b.text()))
 
 
-def seen(found: list[tuple[int, bytes]]) -> list[tuple[int, int, int]]:
-    return [(port, int.from_bytes(data[1:3], "big"), data[3]) for port, data in found]
+def seen(outputs: list[tuple[int, bytes]]) -> list[tuple[int, int, int]]:
+    return [(port, int.from_bytes(data[1:3], "big"), data[3]) for port, data in outputs]
 
 
 def test_multicast_makes_a_copy_for_every_replica() -> None:
@@ -186,9 +186,9 @@ def test_clones_go_to_their_session_and_the_packet_goes_on() -> None:
         switch.clone_set(0, [Replica(4, 1)])
         switch.clone_set(9, [Replica(5, 2), Replica(6, 3)], truncate_bytes=3)
         assert [(0, 0, 0), (4, 1, 1)] == sorted(seen(outputs_of(switch, b"\0\0\0\0")))
-        found = dict(outputs_of(switch, b"\x09\0\0\0payload"))
-        assert b"\x09\0\0\0payload" == found[0]
-        assert (b"\x09\0\x02", b"\x09\0\x03") == (found[5], found[6])
+        frame_by_port = dict(outputs_of(switch, b"\x09\0\0\0payload"))
+        assert b"\x09\0\0\0payload" == frame_by_port[0]
+        assert (b"\x09\0\x02", b"\x09\0\x03") == (frame_by_port[5], frame_by_port[6])
         assert [(0, 0, 0)] == seen(outputs_of(switch, b"\x0a\0\0\0"))
 
 
@@ -196,14 +196,14 @@ def selecting() -> tuple[V1ModelSwitch, int]:
     """A table whose entries name members or groups of a selector over field a."""
     b = Builder([("key", 8), ("a", 8)], [("id", 8)])
     param = {"type": "runtime_data", "value": 0}
-    found = b.action("found", [call("assign", field("out", "id"), param)], [("id", 8)])
-    b.table("t", [("exact", "in", "key")], "exact", [found], type="indirect_ws", action_profile="p")
+    action = b.action("found", [call("assign", field("out", "id"), param)], [("id", 8)])
+    b.table("t", [("exact", "in", "key")], "exact", [action], type="indirect_ws", action_profile="p")
     program = b.json()
     selector = {"algo": "identity", "input": [{"type": "field", "value": ["in", "a"]}]}
     program["pipelines"][0]["action_profiles"] = [
         {"name": "p", "id": 0, "max_size": 16, "selector": selector}
     ]
-    return V1ModelSwitch(load_program(json.dumps(program).encode())), found
+    return V1ModelSwitch(load_program(json.dumps(program).encode())), action
 
 
 def test_a_selector_chooses_by_hash_and_a_member_is_shared() -> None:

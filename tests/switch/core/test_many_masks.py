@@ -26,9 +26,9 @@ def program(kind: str) -> SwitchProgram:
     """Like that of test_tables, with room for two blocks of vectors."""
     b = Builder(INPUTS, OUTPUTS)
     param = {"type": "runtime_data", "value": 0}
-    found = b.action("found", [{"op": "assign", "parameters": [field("out", "id"), param]}], [("id", 16)])
+    action = b.action("found", [{"op": "assign", "parameters": [field("out", "id"), param]}], [("id", 16)])
     keys = [("ternary", "in", "a"), (kind, "in", "b")]
-    b.table("t", keys, kind, [found], default=(found, [hex(MISS)]), max_size=MOST)
+    b.table("t", keys, kind, [action], default=(action, [hex(MISS)]), max_size=MOST)
     return load_program(b.text())
 
 
@@ -89,8 +89,8 @@ def test_lookups_equal_a_scan(kind: str, mask: Mask, seed: int) -> None:
                 frame = pack(INPUTS, [a, b])
                 switch.inject(0, frame + pack(OUTPUTS, [0]), number * LOOKUPS + at)
                 (out,) = switch.outputs()
-                found = unpack(OUTPUTS, out.data[len(frame) :])
-                assert found == [lookup(kind, list(entries.values()), a, b)]
+                result = unpack(OUTPUTS, out.data[len(frame) :])
+                assert result == [lookup(kind, list(entries.values()), a, b)]
 
 
 def _insert(switch: V1ModelSwitch, entries: dict[int, Entry], e: Entry, action: int) -> None:

@@ -51,6 +51,6 @@ def test_no_switch_with_such_settings(config: SwitchConfig) -> None:
 
 def test_fields_are_in_ns() -> None:
     raw = ffi.new("tr_pfc_stats *", {"bytes": 7, "paused_ps": 5 * C.TR_PS_PER_NS + 1})
-    found = fields(raw)
-    assert (7, 5) == (found["bytes"], found["paused_ns"])
-    assert "paused_ps" not in found
+    stats = fields(raw)
+    assert (7, 5) == (stats["bytes"], stats["paused_ns"])
+    assert "paused_ps" not in stats

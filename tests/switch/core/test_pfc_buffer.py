@@ -215,7 +215,7 @@ def test_programs_that_copy_and_circle_leave_no_byte_behind(name: str) -> None:
     limits=st.tuples(st.integers(0, 3000), st.integers(0, 3000), st.integers(0, 2000)),
     size=st.sampled_from([None, 3000, 6000, 20_000]),
     alpha=st.sampled_from([None, Fraction(1, 8), Fraction(2)]),
-    own=st.sampled_from([0, 1000]),
+    port_bytes=st.sampled_from([0, 1000]),
     steps=st.lists(
         st.tuples(
             st.integers(0, 2), st.sampled_from([CLASS, LOSSY]), st.integers(16, 900), st.integers(0, 400)
@@ -229,7 +229,7 @@ def test_whatever_waits_is_on_one_account_and_leaves_it(
     limits: tuple[int, int, int],
     size: int | None,
     alpha: Fraction | None,
-    own: int,
+    port_bytes: int,
     steps: list[tuple[int, int, int, int]],
     again: int | None,
 ) -> None:
@@ -238,7 +238,7 @@ def test_whatever_waits_is_on_one_account_and_leaves_it(
     """
     xoff, xon, headroom = limits
     pfc = PfcConfig((CLASS,), max(xoff, xon), xon, headroom, quanta=50)
-    buffer = None if size is None else BufferConfig(size, alpha, port_bytes=own)
+    buffer = None if size is None else BufferConfig(size, alpha, port_bytes=port_bytes)
     config = SwitchConfig(
         priority_queues=8, queue_depth_packets=0, port_rate_bps=8_000_000_000, pfc=pfc, buffer=buffer
     )

@@ -41,13 +41,13 @@ def data(priority: int = CLASS) -> bytes:
 
 def asked(switch: V1ModelSwitch, port: int = 1) -> list[tuple[int, int]]:
     """Times at which pause frames had left a port, and their quanta."""
-    found = []
+    pauses = []
     for out in switch.outputs():
         if out.port == port:
             assert (out.data[:6].hex(), out.data[12:18].hex()) == ("0180c2000001", "880801010008")
             assert not any(out.data[18 : 18 + 2 * CLASS]) and not any(out.data[20 + 2 * CLASS :])
-            found.append((out.time_ns, int.from_bytes(out.data[18 + 2 * CLASS : 20 + 2 * CLASS], "big")))
-    return found
+            pauses.append((out.time_ns, int.from_bytes(out.data[18 + 2 * CLASS : 20 + 2 * CLASS], "big")))
+    return pauses
 
 
 def test_when_a_sender_is_paused_and_resumed() -> None:

@@ -59,5 +59,5 @@ def test_a_program_without_the_digests_tells_nothing() -> None:
             switch.run(turn * 1_000_000 + DETECT_NS)
             switch.inject(2, GO, turn * 1_000_000 + 100_000)
             switch.run(turn * 1_000_000 + 900_000)
-            told = [record.digest for record in switch.digests()]
-            assert told == [1] * (len(runs.model.digests) == 2)
+            digests = [record.digest for record in switch.digests()]
+            assert digests == [1] * (len(runs.model.digests) == 2)

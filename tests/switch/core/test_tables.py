@@ -26,14 +26,14 @@ def program(kind: str, *, timeouts: bool = False) -> SwitchProgram:
     """
     b = Builder(INPUTS, OUTPUTS)
     param = {"type": "runtime_data", "value": 0}
-    found = b.action("found", [{"op": "assign", "parameters": [field("out", "id"), param]}], [("id", 16)])
+    action = b.action("found", [{"op": "assign", "parameters": [field("out", "id"), param]}], [("id", 16)])
     first = {"exact": "exact", "lpm": "exact", "ternary": "ternary", "range": "ternary"}[kind]
     b.table(
         "t",
         [(first, "in", "a"), (kind, "in", "b")],
         kind,
-        [found],
-        default=(found, ["0xffff"]),
+        [action],
+        default=(action, ["0xffff"]),
         max_size=64,
         support_timeout=timeouts,
     )

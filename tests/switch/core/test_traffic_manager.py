@@ -284,12 +284,12 @@ def test_a_resume_ends_a_pause_early() -> None:
 def circling(kind: str) -> SwitchProgram:
     """Every packet is resubmitted, or recirculated, for ever."""
     b = Builder(INPUTS, OUTPUTS)
-    one = {"type": "hexstr", "value": "0x1"}
+    field_list = {"type": "hexstr", "value": "0x1"}
     b.extra["field_lists"] = [{"id": 1, "name": "fl", "elements": []}]
     if kind == "resubmit":
-        b.run([call("resubmit", one)])
+        b.run([call("resubmit", field_list)])
     else:
-        body = b.action("again", [call("recirculate", one)])
+        body = b.action("again", [call("recirculate", field_list)])
         b.table("e", [], "exact", [body], default=(body, []), const_default=True, egress=True)
     return load_program(b.text())
 
@@ -323,9 +323,10 @@ def test_a_program_that_only_looks_a_time_up_is_told_it(name: str, wanted: int) 
     """The clock is not read for programs that ask for no time: a key asks, too."""
     b = Builder(INPUTS, OUTPUTS)
     b.run([call("assign", field("standard_metadata", "egress_spec"), field("in", "port"))])
-    none, found = b.action("none", []), b.action("found", [call("assign", field("out", "qdepth"), const(1))])
+    none = b.action("none", [])
+    set_qdepth = b.action("found", [call("assign", field("out", "qdepth"), const(1))])
     key = [("exact", "standard_metadata", name)]
-    b.table("e", key, "exact", [none, found], default=(none, []), const_default=True, egress=True)
+    b.table("e", key, "exact", [none, set_qdepth], default=(none, []), const_default=True, egress=True)
     bits = dict(STANDARD)[name]
     # 100 B at 8 Gbit/s: the second packet waits for 100 ns
     with V1ModelSwitch(
@@ -333,7 +334,7 @@ def test_a_program_that_only_looks_a_time_up_is_told_it(name: str, wanted: int) 
     ) as switch:
         table = switch.model.table("e").index
         switch.table_insert(
-            table, wanted.to_bytes(bits // 8, "big"), b"\xff" * (bits // 8), target=ActionCall(found, ())
+            table, wanted.to_bytes(bits // 8, "big"), b"\xff" * (bits // 8), target=ActionCall(set_qdepth, ())
         )
         for _ in range(2):
             switch.inject(1, frame(2), 500)

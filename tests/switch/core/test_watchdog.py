@@ -206,8 +206,8 @@ def test_no_pattern_holds_a_queue_for_more_than_its_share(stop: int, go: int, sh
     watchdog = Watchdog(DETECT_NS, RESTORE_NS, share)
     end_ns = 3_000_000
     with switch_of(watchdog, xoff=1_000_000) as switch:
-        found = held_share(switch, stop * 1000, go * 1000, end_ns)
-        assert found <= share + DETECT_NS / end_ns + 0.001
+        held = held_share(switch, stop * 1000, go * 1000, end_ns)
+        assert held <= share + DETECT_NS / end_ns + 0.001
         if stop * 1000 < DETECT_NS * (1 - share) and stop / (stop + go) < share:
             assert switch.pfc_stats(2, CLASS).storms == 0
         if stop / (stop + go) > share + 0.1:

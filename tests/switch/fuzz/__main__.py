@@ -49,8 +49,8 @@ def noted(rows: list[Row], path: Path = RECORD) -> None:
     path.write_text(text, "utf-8")
 
 
-def told(rows: Iterator[Row]) -> Iterator[Row]:
-    """The rows, each shown when it is there."""
+def shown(rows: Iterator[Row]) -> Iterator[Row]:
+    """Yields the rows; prints each one as soon as it comes."""
     for row in rows:
         speed = next(
             (row[key] for key in ("frames", "updates", "inputs", "programs") if row.get(key)), 0
@@ -84,7 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
         rng = random.Random(f"{seed} {kind}")
         try:
             # what was done before a fault was done, too
-            for row in told(run(WORK, seconds, rng, set(given.name or ()))):
+            for row in shown(run(WORK, seconds, rng, set(given.name or ()))):
                 if given.record:
                     noted([row])
         except kinds.CannotError as error:

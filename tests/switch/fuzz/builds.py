@@ -45,8 +45,8 @@ def libfuzzer() -> str | None:
     if clang is None:
         return None
     asked = subprocess.run([clang, "--print-runtime-dir"], capture_output=True, text=True, check=False)
-    found = any(Path(asked.stdout.strip()).parent.rglob("libclang_rt.fuzzer*.a"))
-    return clang if found else None
+    has_library = any(Path(asked.stdout.strip()).parent.rglob("libclang_rt.fuzzer*.a"))
+    return clang if has_library else None
 
 
 CLANG = libfuzzer()

@@ -58,9 +58,9 @@ class CannotError(Exception):
 
 def chosen(names: Sequence[str], only: set[str], rng: random.Random) -> list[str]:
     """In an order at random, so that short runs get to all of them in time."""
-    found = [name for name in names if not only or name in only]
-    rng.shuffle(found)
-    return found
+    selected = [name for name in names if not only or name in only]
+    rng.shuffle(selected)
+    return selected
 
 
 def seed_of(rng: random.Random) -> int:
@@ -242,9 +242,9 @@ def mutants(folder: Path, seconds: float, rng: random.Random, only: set[str]) ->
         if begun >= end:
             return
         until = begun + (end - begun) / (len(names) - number)
-        found, seen, made, ran = Mutants(builds.PROGRAMS[name].read_bytes()), {builds.c_text(name)}, 0, 0
+        mutator, seen, made, ran = Mutants(builds.PROGRAMS[name].read_bytes()), {builds.c_text(name)}, 0, 0
         while made == 0 or time.monotonic() < until:
-            what, text = found.one(rng)
+            what, text = mutator.mutant(rng)
             made += 1
             compiled = compiled_mutant(name, what, text)
             if compiled is not None and compiled not in seen:

@@ -66,10 +66,10 @@ class Recorder:
         loaded: int = self._functions.tr_switch_load(handle, entry)
         return loaded
 
-    def tr_switch_exchange(self, one: Any, other: Any) -> None:
-        found = [self.filled.pop(address(handle), []) for handle in (one, other)]
-        self.filled[address(other)], self.filled[address(one)] = found
-        self._functions.tr_switch_exchange(one, other)
+    def tr_switch_exchange(self, switch: Any, other: Any) -> None:
+        records = [self.filled.pop(address(handle), []) for handle in (switch, other)]
+        self.filled[address(other)], self.filled[address(switch)] = records
+        self._functions.tr_switch_exchange(switch, other)
 
     @staticmethod
     def _tr_table_insert(
@@ -186,12 +186,12 @@ def thinned(calls: list[Record]) -> list[Record]:
 def main() -> None:
     """Writes all stories."""
     CORPUS.mkdir(exist_ok=True)
-    found: dict[str, list[Record]] = {}
+    recorded: dict[str, list[Record]] = {}
     for program, keys in runs():
-        if program not in found and program in PROGRAMS:
-            found[program] = of_run(keys)
+        if program not in recorded and program in PROGRAMS:
+            recorded[program] = of_run(keys)
     for name, path in PROGRAMS.items():
-        records = found.get(name) or of_program(path)
+        records = recorded.get(name) or of_program(path)
         data = b"".join(struct.pack("<BH", kind, len(octets)) + octets for kind, octets in records)
         (CORPUS / f"{name}.story").write_bytes(data)
         print(f"{name}: {len(records)} records, {len(data)} bytes", flush=True)
