@@ -362,8 +362,8 @@ def test_the_log_has_what_internal_errors_name(words: list[str], where: str | No
         finally:
             process.terminate()
             out, err = process.communicate(timeout=LONG_S)
-    found = {"stdout": out, "stderr": err} | {path.name: path.read_text() for path in tmp_path.iterdir()}
-    assert [name for name, text in found.items() if "RuntimeError: what nobody thought of" in text] == (
+    texts = {"stdout": out, "stderr": err} | {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert [name for name, text in texts.items() if "RuntimeError: what nobody thought of" in text] == (
         [] if where is None else [where]
     )
 

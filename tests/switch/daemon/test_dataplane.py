@@ -99,8 +99,8 @@ def plane() -> Iterator[Plane]:
     """A switch that sends each packet to the port that its destination ends in."""
     config = SwitchConfig(DEVICE_ID, cpu_port=CPU_PORT)
     program = load_program((BUILD / "packet_io.json").read_bytes())
-    with V1ModelSwitch(program, config) as switch, served(switch) as found:
-        yield found
+    with V1ModelSwitch(program, config) as switch, served(switch) as served_plane:
+        yield served_plane
 
 
 def frame(port: int, payload: bytes = b"") -> bytes:
@@ -122,10 +122,10 @@ def test_packets_cause_what_they_cause_one_by_one(name: str, seed: int) -> None:
         expected = alone.window(packets)
         with served(together.switch) as plane:
             client = Dataplane(plane.address, DEVICE_ID, LONG_S)
-            found = client.window([(packet.port, packet.data) for packet in packets])
+            answers = client.window([(packet.port, packet.data) for packet in packets])
             client.close()
     assert sum(map(len, expected)) > 5
-    assert [sorted(one) for one in found] == [sorted(one) for one in expected]
+    assert [sorted(outputs) for outputs in answers] == [sorted(outputs) for outputs in expected]
 
 
 def test_dozens_of_thousands_of_packets_and_none_is_lost() -> None:
@@ -136,8 +136,8 @@ def test_dozens_of_thousands_of_packets_and_none_is_lost() -> None:
         packet = next(stream)
         expected = native.window([packet])
         with served(native.switch) as plane:
-            found = plane.client.window([(packet.port, packet.data)] * (8 * MOST_WAITING))
-    assert found == expected * len(found)
+            answers = plane.client.window([(packet.port, packet.data)] * (8 * MOST_WAITING))
+    assert answers == expected * len(answers)
 
 
 def test_an_id_is_never_anothers() -> None:
@@ -145,8 +145,8 @@ def test_an_id_is_never_anothers() -> None:
     ids = PacketIds()
     origins = [ids.origin(number) for number in range(1, KEPT_IDS + 3)]
     assert 0 not in origins and len(set(origins)) == len(origins)
-    found = [ids.id(origin) for origin in origins]
-    assert found == [0, 0, *range(3, KEPT_IDS + 3)]
+    packet_ids = [ids.id(origin) for origin in origins]
+    assert packet_ids == [0, 0, *range(3, KEPT_IDS + 3)]
     assert ids.id(0) == 0
     ids.forget()
     assert not any(map(ids.id, origins))
@@ -176,9 +176,9 @@ def packet(port: int, data: bytes, number: int = 1, device_id: int = DEVICE_ID) 
 
 
 def sent_by(call: Iterator[bytes]) -> tuple[int, bytes, int]:
-    found = Packet.FromString(next(call))
-    assert found.device_id == DEVICE_ID
-    return found.port, found.packet, found.id
+    message = Packet.FromString(next(call))
+    assert message.device_id == DEVICE_ID
+    return message.port, message.packet, message.id
 
 
 @pytest.mark.parametrize(
@@ -296,11 +296,11 @@ def test_what_an_earlier_client_has_left_inside_has_no_id(plane: Plane) -> None:
 def _answers(plane: Plane) -> bool:
     """Whether a new client gets its own, and nothing else; False: the one before is not gone yet."""
     try:
-        found = plane.client.window([(1, frame(6))])
+        answers = plane.client.window([(1, frame(6))])
     except DataplaneError as error:
         assert "another client" in str(error)
         return False
-    assert found == [[(6, frame(6))]]
+    assert answers == [[(6, frame(6))]]
     return True
 
 
@@ -335,9 +335,9 @@ def test_the_option(tmp_path: Path) -> None:
         "interfaces, as with BMv2"
     ]
     counts = json.loads((tmp_path / "counts.json").read_text())
-    one, two = counts["ports"].pop("1"), counts["ports"].pop("2")
-    assert (one["rx_packets"], two["tx_packets"]) == (10, 10)
-    assert one["pfc"]["0"]["xoff_sent"] > 0
+    first, second = counts["ports"].pop("1"), counts["ports"].pop("2")
+    assert (first["rx_packets"], second["tx_packets"]) == (10, 10)
+    assert first["pfc"]["0"]["xoff_sent"] > 0
     assert counts["ports"] == {}
 
 

@@ -70,9 +70,9 @@ def test_what_is_said_of_a_port_is_added_to_what_is_said_of_all() -> None:
         "2:3:xoff=7,xon=7,headroom=2,quanta=8",
         "3:xoff=6,xon=4,headroom=3",
     )
-    found = pfc_configs([parse_pfc(text) for text in words])
+    configs = pfc_configs([parse_pfc(text) for text in words])
     common = {0: PfcLimits(9, 5, 1), 3: PfcLimits(6, 4, 3)}
-    assert found == {
+    assert configs == {
         None: PfcConfig((0, 3), 6, 4, 3, 0xFFFF, common),
         2: PfcConfig((0, 3), 7, 7, 2, 8, {**common, 3: PfcLimits(7, 7, 2)}),
     }
@@ -88,12 +88,12 @@ def test_counts_are_a_file_that_is_never_half_written(tmp_path: Path) -> None:
         switch.inject(1, pause, 0)
         switch.inject(1, pause[:20], 0)
         write_statistics(path, switch, (1, 2), 70)
-    found = json.loads(path.read_text())
-    assert (found["time_ns"], found["drops"]) == (70, {"pfc_frame": 1, "mac_control": 1})
-    assert (found["ports"]["1"]["pfc_received"], found["ports"]["1"]["pfc_ignored"]) == (1, 1)
-    assert found["ports"]["1"]["pfc"].keys() == {"0"}
-    assert found["ports"]["1"]["pfc"]["0"]["paused_ns"] == 70
-    assert (found["ports"]["2"]["pfc"], found["buffer"]["held_bytes"]) == ({}, 0)
+    statistics = json.loads(path.read_text())
+    assert (statistics["time_ns"], statistics["drops"]) == (70, {"pfc_frame": 1, "mac_control": 1})
+    assert (statistics["ports"]["1"]["pfc_received"], statistics["ports"]["1"]["pfc_ignored"]) == (1, 1)
+    assert statistics["ports"]["1"]["pfc"].keys() == {"0"}
+    assert statistics["ports"]["1"]["pfc"]["0"]["paused_ns"] == 70
+    assert (statistics["ports"]["2"]["pfc"], statistics["buffer"]["held_bytes"]) == ({}, 0)
     assert [file.name for file in tmp_path.iterdir()] == ["x.json"]
 
 
@@ -123,12 +123,12 @@ def test_a_switch_writes_its_counts_when_asked_and_at_its_end(tmp_path: Path) ->
 
 def test_watchdogs_as_words() -> None:
     """What is left out is as it is without any; and back."""
-    found = parse_watchdog("detect=2ms,restore=10us,share=5%,action=ignore")
-    assert found == Watchdog(2_000_000, 10_000, 0.05, "ignore")
+    parsed = parse_watchdog("detect=2ms,restore=10us,share=5%,action=ignore")
+    assert parsed == Watchdog(2_000_000, 10_000, 0.05, "ignore")
     assert parse_watchdog("detect=2ms") == Watchdog(2_000_000)
     assert parse_watchdog("off") == NO_WATCHDOG
-    for one in (found, Watchdog(), NO_WATCHDOG, Watchdog(7, 9, 1e-6), of_host(10**10, 65_536)):
-        assert parse_watchdog(one.spec()) == one
+    for watchdog in (parsed, Watchdog(), NO_WATCHDOG, Watchdog(7, 9, 1e-6), of_host(10**10, 65_536)):
+        assert parse_watchdog(watchdog.spec()) == watchdog
     assert parse_port_watchdog("1,2:host,action=ignore") == WatchdogSpec(
         (1, 2), Watchdog(action="ignore"), host=True
     )
@@ -154,8 +154,8 @@ def test_a_watchdog_belongs_to_its_ports() -> None:
     specs = [parse_pfc(text) for text in ("0:xoff=50KB,xon=9,headroom=1", "2:0:xoff=100KB,xon=9,headroom=1")]
     words = ("detect=1s", "1,2:host", "3:off", "2,4:host,action=ignore", "2:host")
     rates = {1: 10**10, 2: 10**10, 3: 0, 4: 0}
-    found = pfc_configs(specs, [parse_port_watchdog(text) for text in words], rates)
-    detected = {port: config.watchdog for port, config in found.items()}
+    configs = pfc_configs(specs, [parse_port_watchdog(text) for text in words], rates)
+    detected = {port: config.watchdog for port, config in configs.items()}
     assert detected == {
         None: None,
         1: of_host(10**10, 50_000),

@@ -19,13 +19,13 @@ _WORD = re.compile(r'\s*("[^"]*"|[^\s"():,]+|[():,])')
 
 
 def _words(line: str) -> list[str]:
-    found, at = [], 0
+    words, at = [], 0
     while at < len(line):
         match = _WORD.match(line, at)
         assert match, line[at:]
-        found.append(match[1].strip('"'))
+        words.append(match[1].strip('"'))
         at = match.end()
-    return found
+    return words
 
 
 class Test:

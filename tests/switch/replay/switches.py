@@ -162,20 +162,20 @@ class Source:
             self.write(p4r.Update.INSERT, table_entry=entry)
 
     def _match(self, field: p4i.MatchField, value: int, entry: p4r.TableEntry) -> None:
-        match, raw, ones = entry.match.add(field_id=field.id), octets(value), (1 << field.bitwidth) - 1
+        match, raw, full_mask = entry.match.add(field_id=field.id), octets(value), (1 << field.bitwidth) - 1
         if field.match_type == p4i.MatchField.EXACT:
             match.exact.value = raw
         elif field.match_type == p4i.MatchField.OPTIONAL:
             match.optional.value = raw
         elif field.match_type == p4i.MatchField.LPM:
             bits = self.chooser.randint(1, field.bitwidth)
-            mask = ones ^ (ones >> bits)
+            mask = full_mask ^ (full_mask >> bits)
             match.lpm.value, match.lpm.prefix_len = octets(value & mask), bits
         elif field.match_type == p4i.MatchField.TERNARY:
-            mask = self.chooser.choice((ones, ones - 1 or 1, 1 << (field.bitwidth - 1)))
+            mask = self.chooser.choice((full_mask, full_mask - 1 or 1, 1 << (field.bitwidth - 1)))
             match.ternary.value, match.ternary.mask = octets(value & mask), octets(mask)
         else:
-            match.range.low, match.range.high = octets(max(0, value - 1)), octets(min(ones, value + 1))
+            match.range.low, match.range.high = octets(max(0, value - 1)), octets(min(full_mask, value + 1))
         if field.match_type not in (p4i.MatchField.EXACT, p4i.MatchField.LPM):
             entry.priority = entry.priority or self.chooser.randint(1, 9)
 

@@ -55,8 +55,8 @@ def test_a_saved_trace_is_repeated(name: str, tmp_path: Path) -> None:
         saved = document.read(path)
         assert saved.document == made
         assert made.expected == outcome(trace)
-        found = outcome(runner.run(saved))
-        assert list(runner.differences(made.expected, found, reasons=True)) == []
+        repeated = outcome(runner.run(saved))
+        assert list(runner.differences(made.expected, repeated, reasons=True)) == []
 
 
 def test_every_kind_of_entity_is_needed() -> None:
@@ -99,13 +99,13 @@ def test_a_group_that_has_chosen_several_members(seed: int) -> None:
             (pair, source.device.needs([*pair[0].events, *pair[1].events], NOW_NS))
             for pair in itertools.combinations(hits, 2)
         )
-        pair, needs = next(found for found in pairs if len(found[1].choices) == 2)
+        pair, needs = next(candidate for candidate in pairs if len(candidate[1].choices) == 2)
         assert sorted(needs.choices) == [0, 1]
         for tried, choice in zip(pair, needs.choices, strict=True):
-            own = msgspec.structs.replace(needs, choices=(choice,))
-            made = document.saved(tried.trace, own, source.config)
-            found = outcome(runner.run(SavedTrace(made)))
-            assert list(runner.differences(outcome(tried.trace), found, reasons=True)) == []
+            narrowed = msgspec.structs.replace(needs, choices=(choice,))
+            made = document.saved(tried.trace, narrowed, source.config)
+            repeated = outcome(runner.run(SavedTrace(made)))
+            assert list(runner.differences(outcome(tried.trace), repeated, reasons=True)) == []
 
 
 @pytest.mark.skipif(not available(), reason="simple_switch_grpc is not on PATH")
@@ -115,11 +115,11 @@ def test_bmv2_repeats_it(name: str) -> None:
     done = 0
     for _, made in list(traces(name))[::-1]:
         try:
-            found = on_bmv2.run(SavedTrace(made))
+            repeated = on_bmv2.run(SavedTrace(made))
         except SpecError as error:
             assert "63 bits" in str(error) or "write was refused" in str(error)  # clones are truncated
             continue
-        assert list(runner.differences(made.expected, found, reasons=False)) == []
+        assert list(runner.differences(made.expected, repeated, reasons=False)) == []
         done += 1
         if done == 2:
             return
@@ -147,11 +147,11 @@ def test_stf(name: str) -> None:
 
 
 def test_what_stf_cannot_say() -> None:
-    found = set()
+    reasons = set()
     for name in ("action_profiles", "value_sets"):
         for _, made in traces(name, 20):
             try:
                 stf.test(SavedTrace(made))
             except SpecError as error:
-                found.add(str(error).partition(": ")[2])
-    assert found >= {"STF cannot say it: an action profile", "STF cannot say it: a value set"}
+                reasons.add(str(error).partition(": ")[2])
+    assert reasons >= {"STF cannot say it: an action profile", "STF cannot say it: a value set"}

@@ -37,7 +37,7 @@ def good() -> list[dict[str, Any]]:
     """Documents with most kinds of entities."""
     names = ("action_profiles", "cloning", "match_kinds", "registers")
     made = [max((m for _, m in traces(name, 20)), key=lambda m: len(m.entities)) for name in names]
-    return [json.loads(document.as_json(one)) for one in made]
+    return [json.loads(document.as_json(saved)) for saved in made]
 
 
 Change = Callable[[dict[str, Any]], object]
@@ -108,7 +108,7 @@ def test_one_line_that_names_the_key(
 def test_mutants(good: list[dict[str, Any]], tmp_path: Path) -> None:
     """What is taken runs, is exported, or is refused in a line."""
     rng, taken, path = random.Random(5), 0, tmp_path / "trace.json"
-    examples = [json.dumps(one).encode() for one in good]
+    examples = [json.dumps(made).encode() for made in good]
     for number in range(times(20_000, 50)):
         path.write_bytes(mutant(rng, examples) if number % 2 else _other_entities(rng, rng.choice(examples)))
         try:

@@ -107,8 +107,8 @@ def test_initial_entries_that_are_not_constant(listed: bool) -> None:
     """What is gone on a switch that lists them is gone in the copy; BMv2 does not list them, and keeps them."""
     with closing(Source("const_entries", seed=2)) as source:
         pattern = p4r.Entity(table_entry=p4r.TableEntry(table_id=table_id(source, "initial")))
-        first, *others = Reads(source).read([pattern])
-        assert others
+        first, *remaining = Reads(source).read([pattern])
+        assert remaining
         assert source.write(p4r.Update.DELETE, table_entry=first.table_entry)
         with copied(Reads(source, () if listed else ["table_entry"])) as copy:
             kept = [
@@ -116,7 +116,7 @@ def test_initial_entries_that_are_not_constant(listed: bool) -> None:
                 for e in initial_entries(copy._device)
                 if e.table_entry.table_id == pattern.table_entry.table_id
             ]
-            assert len(others) + (not listed) == len(kept)
+            assert len(remaining) + (not listed) == len(kept)
             assert listed == (not copy.unread)
 
 
@@ -147,7 +147,9 @@ def test_bmv2_is_copied(name: str) -> None:
                 for port, frame in packets:
                     (sent,) = dataplane.window([(port, frame)])
                     (trace,) = copy.traces(port, frame, every=False)
-                    frames_sent = sorted((one.port, one.data) for one in outcome(trace).sent)
+                    frames_sent = sorted(
+                        (sent_frame.port, sent_frame.data) for sent_frame in outcome(trace).sent
+                    )
                     assert sorted(sent) == frames_sent
             dataplane.close()
             connection.close()

@@ -51,9 +51,9 @@ def test_counts_are_those_of_the_traces(name: str) -> None:
                 switch.run(now_ns)
                 switch.outputs()
             twins.enter(trace)
-        (found,) = watch.coverage()
+        (coverage,) = watch.coverage()
     counted: Counter[tuple[str, str, str]] = Counter()
-    for use in found.uses:
+    for use in coverage.uses:
         if use.kind in ("state", "action", "condition") or (use.kind == "table" and use.what != "applied"):
             counted[use.kind, use.name, use.what] += use.count
     assert +counted == +said
@@ -80,13 +80,13 @@ def test_several_programs_and_entries() -> None:
                 target=ActionCall(forward, (5, 2)),
             )
         switch.inject(1, frame, 2000)
-        found = watch.coverage(
+        coverages = watch.coverage(
             lambda _, was_hit: [
                 EntryCoverage("route", str(handle), was_hit(route.index, handle)) for handle in (0, 1)
             ]
         )
-    by_name = {one.program: one for one in found}
-    assert len(by_name) == len(found) == 2
+    by_name = {coverage.program: coverage for coverage in coverages}
+    assert len(by_name) == len(coverages) == 2
     misses, hits = (
         next(
             u.count
@@ -105,9 +105,9 @@ def test_several_programs_and_entries() -> None:
 def test_files_add_up(tmp_path: Path) -> None:
     loaded = program("basic_l3")
     n = len(CoveragePoints(loaded.model).all)
-    one = coverage_of(loaded, range(n), [EntryCoverage("t", "a", False), EntryCoverage("t", "b", False)])
+    first = coverage_of(loaded, range(n), [EntryCoverage("t", "a", False), EntryCoverage("t", "b", False)])
     other = coverage_of(loaded, [1] * n, [EntryCoverage("t", "a", True)])
-    write([one], tmp_path / "one.json")
+    write([first], tmp_path / "one.json")
     write([other], tmp_path / "other.json")
     (both,) = merged([*read(tmp_path / "one.json"), *read(tmp_path / "other.json")])
     assert [use.count for use in both.uses] == [count + 1 for count in range(n)]
@@ -132,8 +132,8 @@ def test_lcov() -> None:
     loaded = program("basic_l3")
     with V1ModelSwitch(loaded) as switch, LiveTracer(switch, None, pytest.fail) as watch:
         switch.inject(1, frame, 0)
-        found: list[Coverage] = watch.coverage()
-    lines = list(lcov(found))
+        coverages: list[Coverage] = watch.coverage()
+    lines = list(lcov(coverages))
     files = [line.removeprefix("SF:") for line in lines if line.startswith("SF:")]
     assert any(file.endswith("basic_l3.p4") for file in files)
     counts = {

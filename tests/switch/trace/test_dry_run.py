@@ -138,16 +138,16 @@ class Twins:
 
     def _group(self, table: Table) -> list[MemberRef | GroupRef]:
         assert table.profile is not None
-        found: list[MemberRef | GroupRef] = []
+        targets: list[MemberRef | GroupRef] = []
         calls = [call(self.program, self.chooser, table) for _ in range(3)]
         for switch in (self.tried, self.other):
             members = [switch.member_add(table.profile, c) for c in calls]
-            found = [MemberRef(members[0])]
+            targets = [MemberRef(members[0])]
             if self.program.model.profiles[table.profile].with_selector:
                 group = switch.group_add(table.profile)
                 switch.group_set(table.profile, group, members)
-                found.append(GroupRef(group))
-        return found
+                targets.append(GroupRef(group))
+        return targets
 
     def enter(self, trace: Trace, *, timeout_ns: int = 0) -> None:
         """Of some lookups of a trace, entries that the next such packet hits."""

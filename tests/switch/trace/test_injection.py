@@ -36,8 +36,8 @@ def test_what_is_told_is_what_a_try_says(name: str) -> None:
     for number in range(30):
         port, frame, now_ns = twins.chooser.choice(PORTS), next(packets), 1000 * number
         # every other one alone, so that a try before says the same
-        others = [] if number % 2 else [(PORT, next(packets)), (PORT, next(packets))]
-        arrivals = [*others[:1], (port, frame), *others[1:]]
+        other_arrivals = [] if number % 2 else [(PORT, next(packets)), (PORT, next(packets))]
+        arrivals = [*other_arrivals[:1], (port, frame), *other_arrivals[1:]]
 
         come = partial(arrive, arrivals=arrivals, now_ns=now_ns)
         trace = dry_run_packet(twins.tried, port, frame, at_ns=now_ns)
@@ -46,9 +46,9 @@ def test_what_is_told_is_what_a_try_says(name: str) -> None:
         assert twins.state(twins.tried) == twins.state(twins.other)
         assert (sent.cut, sent.inside) == (False, 0)
         assert sent.steps[0] == events.EnterEvent(port=port, frame=frame.hex())
-        if not others:
-            told, said = ([plain(step) for step in steps_of(each.steps)] for each in (sent, trace))
-            assert told == said
+        if not other_arrivals:
+            reported, said = ([plain(step) for step in steps_of(each.steps)] for each in (sent, trace))
+            assert reported == said
         twins.enter(trace)
 
 
@@ -88,9 +88,9 @@ def slow() -> Iterator[tuple[V1ModelSwitch, bytes]]:
         yield switch, ipv4(1, 1000)
 
 
-def behind(others: int, switch: V1ModelSwitch, frame: bytes, now_ns: int = 0) -> None:
+def behind(count: int, switch: V1ModelSwitch, frame: bytes, now_ns: int = 0) -> None:
     """A frame comes after so many others."""
-    for _ in range(others):
+    for _ in range(count):
         switch.inject(0, frame[:-1], now_ns)
     switch.inject(0, frame, now_ns)
 

@@ -23,10 +23,12 @@ def test_what_is_told_is_what_a_try_says(name: str) -> None:
     state is that of a switch that nobody watches.
     """
     twins = Twins(program(name), seed=2 + len(name))
-    told: dict[int, list[events.Event]] = defaultdict(list)
+    steps_by_packet: dict[int, list[events.Event]] = defaultdict(list)
     said: list[str] = []
     packets = frames(twins.chooser)
-    with LiveTracer(twins.tried, lambda _, number, step: told[number].append(step), said.append) as watch:
+    with LiveTracer(
+        twins.tried, lambda _, number, step: steps_by_packet[number].append(step), said.append
+    ) as watch:
         watch.poll()
         for number in range(60):
             port, frame, now_ns = twins.chooser.choice(PORTS), next(packets), 1000 * number
@@ -37,12 +39,12 @@ def test_what_is_told_is_what_a_try_says(name: str) -> None:
                 switch.outputs()
             watch.poll()
             assert twins.state(twins.tried) == twins.state(twins.other)
-            first = min(told)
+            first = min(steps_by_packet)
             expected = [plain(step) for step in trace.steps]
-            assert [plain(step) for step in told.pop(first)] == expected
+            assert [plain(step) for step in steps_by_packet.pop(first)] == expected
             copies = [s for s in steps_of(trace.steps) if isinstance(s, events.CopyEvent)]
-            assert len(told) == sum(bool(copy.steps) for copy in copies)
-            told.clear()
+            assert len(steps_by_packet) == sum(bool(copy.steps) for copy in copies)
+            steps_by_packet.clear()
             twins.enter(trace)
     assert not said
 
@@ -58,11 +60,11 @@ def plain(step: events.Event) -> object:
 
 def test_other_programs_are_watched_too() -> None:
     """After another program is loaded its packets are told; after the end nobody is, and nothing is slower."""
-    told: list[str] = []
+    sources: list[str] = []
 
     def tell(loaded: SwitchProgram, _: int, step: events.Event) -> None:
         if isinstance(step, events.EnterEvent):
-            told.append(loaded.source)
+            sources.append(loaded.source)
 
     first, second = program("basic_l3"), program("registers")
     frame = next(frames(random.Random(1)))
@@ -74,19 +76,19 @@ def test_other_programs_are_watched_too() -> None:
             watch.poll()
             switch.inject(1, frame, 1000)
             watch.poll()
-            assert told == ["basic_l3", "registers"]
+            assert sources == ["basic_l3", "registers"]
         switch.inject(1, frame, 2000)
-        assert told == ["basic_l3", "registers"]
+        assert sources == ["basic_l3", "registers"]
 
 
 def test_too_many_packets_are_counted() -> None:
     """More packets between two looks than there is room for: some are told as a whole, of the others how many."""
-    told: dict[int, list[events.Event]] = defaultdict(list)
+    steps_by_packet: dict[int, list[events.Event]] = defaultdict(list)
     said: list[str] = []
     frame = next(frames(random.Random(1)))
     sent = 20_000
     with V1ModelSwitch(program("loops")) as switch:
-        watch = LiveTracer(switch, lambda _, number, step: told[number].append(step), said.append)
+        watch = LiveTracer(switch, lambda _, number, step: steps_by_packet[number].append(step), said.append)
         watch.poll()
         with watch._polling:
             for number in range(sent):
@@ -96,9 +98,9 @@ def test_too_many_packets_are_counted() -> None:
         watch.close()
     (line,) = said
     untold = int(line.split()[0])
-    assert untold + len(told) == sent
-    assert len(told) > 10
-    for steps in told.values():
+    assert untold + len(steps_by_packet) == sent
+    assert len(steps_by_packet) > 10
+    for steps in steps_by_packet.values():
         assert isinstance(steps[0], events.EnterEvent)
         assert isinstance(steps[-1], events.SentEvent | events.DropEvent)
 

@@ -70,21 +70,21 @@ def test_a_reader_of_bmv2s_traces_reads_them(name: str) -> None:
     """It finds the port, the stages in their order, each with its end, and how the packet ends."""
     reader = bmv2s_reader()
     for trace in traces(name, 10):
-        found = reader.FromString(message_of(trace).SerializeToString())
+        parsed = reader.FromString(message_of(trace).SerializeToString())
         enter = trace.steps[0]
         assert isinstance(enter, events.EnterEvent)
-        assert (found.input.packet_id, found.input.ingress_port) == (1, enter.port)
-        stages = [e.pipeline_stage for e in found.root.events if e.HasField("pipeline_stage")]
+        assert (parsed.input.packet_id, parsed.input.ingress_port) == (1, enter.port)
+        stages = [e.pipeline_stage for e in parsed.root.events if e.HasField("pipeline_stage")]
         begun = [step.stage for step in trace.steps if isinstance(step, events.BeginEvent)]
         assert [(s.stage_name, s.direction) for s in stages] == [
             (stage, direction) for stage in begun for direction in (1, 2)
         ]
         sent = [step for step in trace.steps if isinstance(step, events.SentEvent)]
-        assert found.root.HasField("transmit") == bool(sent)
-        assert found.root.HasField("drop") == any(isinstance(step, events.DropEvent) for step in trace.steps)
+        assert parsed.root.HasField("transmit") == bool(sent)
+        assert parsed.root.HasField("drop") == any(isinstance(step, events.DropEvent) for step in trace.steps)
         if sent:
-            assert found.root.transmit.egress_port == sent[0].port
-            assert found.root.transmit.packet_size == len(sent[0].frame) // 2
+            assert parsed.root.transmit.egress_port == sent[0].port
+            assert parsed.root.transmit.packet_size == len(sent[0].frame) // 2
 
 
 def counted(steps: tuple[events.Event, ...]) -> int:
@@ -103,11 +103,11 @@ def events_in(tree: Any) -> int:
 def test_nothing_is_left_out(name: str) -> None:
     """As many events as there are steps; wide numbers keep their value."""
     for trace in traces(name, 10):
-        found: Any = message_of(trace)
-        assert events_in(found.root) == counted(trace.steps)
+        message: Any = message_of(trace)
+        assert events_in(message.root) == counted(trace.steps)
         changes = [c for s in trace.steps if isinstance(s, events.StatementEvent) for c in s.changes]
-        told = [c for e in found.root.events if e.HasField("statement") for c in e.statement.changes]
-        assert [(c.field, int.from_bytes(c.after, "big")) for c in told] == [
+        reported = [c for e in message.root.events if e.HasField("statement") for c in e.statement.changes]
+        assert [(c.field, int.from_bytes(c.after, "big")) for c in reported] == [
             (c.field, c.after) for c in changes
         ]
     assert text_of(trace).startswith("# proto-file: packet_trace.proto\n")

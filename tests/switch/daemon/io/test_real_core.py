@@ -127,10 +127,10 @@ def test_a_program_can_be_replaced_while_frames_wait(net: Net, wait: Wait) -> No
     net.veth("p0", "h0", mtu=9000)
     net.veth("p1", "h1", mtu=9000)
     h0, h1 = net.wire("h0"), net.wire("h1")
-    others = [program(name) for name in ("arithmetic_wide", "checksums", "cloning")]
+    programs = [program(name) for name in ("arithmetic_wide", "checksums", "cloning")]
     first = program("basic_l3")
     with router({0: "p0", 1: "p1"}, SwitchConfig(port_delay_ns=200_000_000)) as (sw, loop):
-        for turn, other in enumerate(others, start=1):
+        for turn, other in enumerate(programs, start=1):
             for i in range(60):
                 # What a small buffer just takes: with the headers of another program it would not fit.
                 h0.send(ipv4(i, 2048 - 34))

@@ -141,7 +141,7 @@ def test_without_a_loop_times_are_those_that_the_caller_gives(net: Net) -> None:
     net.veth("p0", "h0")
     net.veth("p1", "h1")
 
-    def told(sw: V1ModelSwitch, at_ns: int) -> list[Stamps]:
+    def stamps_of(sw: V1ModelSwitch, at_ns: int) -> list[Stamps]:
         sw.inject(0, frame(), at_ns)
         sw.inject(0, frame(), at_ns + 10)
         sw.run(at_ns + 10_000)
@@ -149,10 +149,10 @@ def test_without_a_loop_times_are_those_that_the_caller_gives(net: Net) -> None:
 
     config = SwitchConfig(tick_ns=1, port_rate_bps=8_000_000_000)
     with V1ModelSwitch(stamping(), config) as sw:
-        assert told(sw, 500) == [Stamps(500, 500, 500, 0), Stamps(510, 510, 600, 90)]
+        assert stamps_of(sw, 500) == [Stamps(500, 500, 500, 0), Stamps(510, 510, 600, 90)]
         with IoLoop(sw, {0: "p0", 1: "p1"}, library=io_library(SANITIZE)):
-            for s in told(sw, 100_000):
+            for s in stamps_of(sw, 100_000):
                 in_order(s)
                 assert s.ingress not in (100_000, 100_010)
         late = 1 << 40
-        assert told(sw, late)[0] == Stamps(late, late % 2**32, late, 0)
+        assert stamps_of(sw, late)[0] == Stamps(late, late % 2**32, late, 0)
