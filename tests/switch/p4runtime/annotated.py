@@ -13,11 +13,11 @@ ENTRY, ACTION = "@entry_restriction", "@action_restriction"
 def find(info: p4i.P4Info, path: str):
     """An object of P4Info: `tables/mac`, or `tables/mac/dst`, `actions/send/port`, one of its parts."""
     kind, alias, *part = path.split("/")
-    found = next(one for one in getattr(info, kind) if one.preamble.alias == alias)
+    entity = next(candidate for candidate in getattr(info, kind) if candidate.preamble.alias == alias)
     if not part:
-        return found.preamble
-    inner = found.match_fields if kind == "tables" else found.params
-    return next(one for one in inner if one.name == part[0])
+        return entity.preamble
+    inner = entity.match_fields if kind == "tables" else entity.params
+    return next(candidate for candidate in inner if candidate.name == part[0])
 
 
 def annotate(info: p4i.P4Info, annotations: dict[str, str | list[str]]) -> None:
@@ -51,4 +51,4 @@ def message_of(rig, *updates: p4r.Update, **more) -> str:
 
     with pytest.raises(grpc.RpcError) as caught:
         rig.stub.Write(rig.write_request(*updates, **more), timeout=60)
-    return next(one.message for one in details_of(caught.value) if one.canonical_code)
+    return next(error.message for error in details_of(caught.value) if error.canonical_code)

@@ -47,7 +47,8 @@ class InProcess:
 
     def write(self, batch: Sequence[p4r.Update], *, whole: bool) -> list[Code]:
         return [
-            Code.OK if one is None else one.code for one in states.written(self.state, batch, whole=whole)
+            Code.OK if error is None else error.code
+            for error in states.written(self.state, batch, whole=whole)
         ]
 
     def read(self, requests: Sequence[p4r.Entity]) -> list[p4r.Entity]:
@@ -130,7 +131,7 @@ class Fuzzed:
             self.accepted += code == Code.OK
             assert code in (expected or {Code.OK}), (
                 f"{name or 'a right update'} was answered with {code.name}, "
-                f"expected {sorted(one.name for one in expected) or 'OK'}:\n{update}"
+                f"expected {sorted(expected_code.name for expected_code in expected) or 'OK'}:\n{update}"
             )
 
     def _requests(self, cells: Iterable[Key]) -> list[p4r.Entity]:
@@ -165,16 +166,17 @@ class Fuzzed:
             AssertionError: it is something else.
         """
         cells = [key for key in self.oracle.entities if key[0] in _ARRAYS and self._is_large(key)]
-        expected, found = self.oracle.held(), dict[Key, bytes]()
+        expected, actual = self.oracle.held(), dict[Key, bytes]()
         for entity in self.target.read(self._requests(cells)):
             key = self.oracle.key(entity)
-            assert key not in found, f"read twice: {entity}"
-            found[key] = entity.SerializeToString(deterministic=True)
-        for key in expected.keys() | found.keys():
-            if expected.get(key) != found.get(key):
-                there = p4r.Entity.FromString(found.get(key, b""))
+            assert key not in actual, f"read twice: {entity}"
+            actual[key] = entity.SerializeToString(deterministic=True)
+        for key in expected.keys() | actual.keys():
+            if expected.get(key) != actual.get(key):
+                there = p4r.Entity.FromString(actual.get(key, b""))
                 raise AssertionError(
-                    f"{key}:\nexpected {self.oracle.entities.get(key)}\nread {there}\n{expected.get(key)!r}\n{found.get(key)!r}"
+                    f"{key}:\nexpected {self.oracle.entities.get(key)}\nread {there}\n"
+                    f"{expected.get(key)!r}\n{actual.get(key)!r}"
                 )
 
     def _is_large(self, key: Key) -> bool:

@@ -47,13 +47,17 @@ class Facts:
 
     def __post_init__(self) -> None:
         info = self.info
-        self.tables.update((one.preamble.id, one) for one in info.tables)
-        self.actions.update((one.preamble.id, one) for one in info.actions)
-        self.profiles.update((one.preamble.id, one) for one in info.action_profiles if one.table_ids)
+        self.tables.update((table.preamble.id, table) for table in info.tables)
+        self.actions.update((action.preamble.id, action) for action in info.actions)
+        self.profiles.update(
+            (profile.preamble.id, profile) for profile in info.action_profiles if profile.table_ids
+        )
         for kind in ("counters", "meters", "registers"):
-            self.arrays[kind] = {one.preamble.id: one.size for one in getattr(info, kind)}
+            self.arrays[kind] = {array.preamble.id: array.size for array in getattr(info, kind)}
         for kind in ("direct_counters", "direct_meters"):
-            self.of_tables[kind] = {one.direct_table_id: one.preamble.id for one in getattr(info, kind)}
+            self.of_tables[kind] = {
+                resource.direct_table_id: resource.preamble.id for resource in getattr(info, kind)
+            }
 
     def direct(self, table: p4i.Table, kind: str) -> int:
         """The id of a table's direct counter or meter; 0: it has none."""
@@ -121,10 +125,10 @@ class Holdings:
     def _put(self, key: Key, entity: p4r.Entity | None) -> None:
         before = self.entities.get(key)
         self.journal.append((key, before))
-        for sign, one in ((-1, before), (1, entity)):
-            if one is not None:
+        for sign, held in ((-1, before), (1, entity)):
+            if held is not None:
                 self.counts[key[:2]] = self.counts.get(key[:2], 0) + sign
-                for used in self._uses(one):
+                for used in self._uses(held):
                     self._users[used] = self._users.get(used, 0) + sign
         if entity is None:
             del self.entities[key]
@@ -184,7 +188,9 @@ class Holdings:
         if which == "action_profile_member":
             out.action_profile_member.action.CopyFrom(canonical_action(entity.action_profile_member.action))
         elif which == "action_profile_group":
-            given = sorted(entity.action_profile_group.members, key=lambda one: one.member_id)
+            given = sorted(
+                entity.action_profile_group.members, key=lambda given_member: given_member.member_id
+            )
             del out.action_profile_group.members[:]
             for member in given:
                 copy_member(member, out.action_profile_group.members.add(member_id=member.member_id))
@@ -197,9 +203,9 @@ class Holdings:
             owner.replicas.extend(replicas)
         elif which == "value_set_entry":
             value_set = next(
-                one
-                for one in self.facts.info.value_sets
-                if one.preamble.id == out.value_set_entry.value_set_id
+                candidate
+                for candidate in self.facts.info.value_sets
+                if candidate.preamble.id == out.value_set_entry.value_set_id
             )
             for item in out.value_set_entry.members:
                 match = canonical_match(value_set, item.match)
@@ -249,8 +255,8 @@ class Holdings:
             new.SetInParent()
             new.action_selection_mode, new.size_semantics = shot.action_selection_mode, shot.size_semantics
             for item in shot.action_profile_actions:
-                one = new.action_profile_actions.add(action=canonical_action(item.action))
-                copy_member(item, one)
+                added = new.action_profile_actions.add(action=canonical_action(item.action))
+                copy_member(item, added)
         else:
             setattr(out, str(kind), getattr(given, str(kind)))
 
@@ -288,8 +294,8 @@ class Holdings:
             (message.index.index,) if message.HasField("index") else range(self.facts.arrays[owner][number_])
         )
         for index in indices:
-            one = p4r.Entity()
-            one.CopyFrom(out)
-            getattr(one, which).index.SetInParent()
-            getattr(one, which).index.index = index
-            self._put(self.key(one), one)
+            written = p4r.Entity()
+            written.CopyFrom(out)
+            getattr(written, which).index.SetInParent()
+            getattr(written, which).index.index = index
+            self._put(self.key(written), written)

@@ -42,7 +42,9 @@ def large_counter(rig: Rig) -> None:
     """Sets the pipeline with more cells of by_port."""
     request = rig.config_request("p4rt_all")
     program = json.loads(request.config.p4_device_config)
-    (array,) = (one for one in program["counter_arrays"] if one["name"] == "AllIngress.by_port")
+    (array,) = (
+        candidate for candidate in program["counter_arrays"] if candidate["name"] == "AllIngress.by_port"
+    )
     array["size"] = request.config.p4info.counters[0].size = CELLS
     request.config.p4_device_config = json.dumps(program).encode()
     rig.stub.SetForwardingPipelineConfig(request, timeout=60)

@@ -33,25 +33,25 @@ def mutation(change: Mutation) -> Mutation:
 def actions_of(update: p4r.Update) -> list[p4r.Action]:
     """All actions in an update."""
     entry, shot = update.entity.table_entry, update.entity.table_entry.action.action_profile_action_set
-    found = [item.action for item in shot.action_profile_actions]
+    actions = [item.action for item in shot.action_profile_actions]
     if entry.action.HasField("action"):
-        found.append(entry.action.action)
+        actions.append(entry.action.action)
     if update.entity.action_profile_member.HasField("action"):
-        found.append(update.entity.action_profile_member.action)
-    return found
+        actions.append(update.entity.action_profile_member.action)
+    return actions
 
 
 def any_action(rng: random.Random, update: p4r.Update) -> p4r.Action | None:
     """One of them."""
-    found = actions_of(update)
-    return rng.choice(found) if found else None
+    actions = actions_of(update)
+    return rng.choice(actions) if actions else None
 
 
 def any_match(rng: random.Random, update: p4r.Update) -> p4r.FieldMatch | None:
     """One of the matches of an entry or of a value set's member."""
-    found = list(update.entity.table_entry.match)
-    found += [match for member in update.entity.value_set_entry.members for match in member.match]
-    return rng.choice(found) if found else None
+    matches = list(update.entity.table_entry.match)
+    matches += [match for member in update.entity.value_set_entry.members for match in member.match]
+    return rng.choice(matches) if matches else None
 
 
 def table_of(update: p4r.Update, drawer: Drawer) -> p4i.Table | None:
@@ -228,14 +228,16 @@ def wrong_value_length(rng: random.Random, update: p4r.Update, drawer: Drawer) -
     match = any_match(rng, update)
     if match is None:
         return False
-    found = getattr(match, match.WhichOneof("field_match_type"))
+    message = getattr(match, match.WhichOneof("field_match_type"))
     name = rng.choice(
-        [field.name for field, _ in found.ListFields() if field.type == field.TYPE_BYTES] or [""]
+        [field.name for field, _ in message.ListFields() if field.type == field.TYPE_BYTES] or [""]
     )
     if not name:
         return False
-    value = getattr(found, name)
-    setattr(found, name, rng.choice((b"", b"\0" + value, bytes(30) + value, b"\1" + bytes(16), b"\xff" * 40)))
+    value = getattr(message, name)
+    setattr(
+        message, name, rng.choice((b"", b"\0" + value, bytes(30) + value, b"\1" + bytes(16), b"\xff" * 40))
+    )
     return True
 
 
@@ -261,7 +263,9 @@ def dont_care_match(rng: random.Random, update: p4r.Update, drawer: Drawer) -> b
     """Matches that every value passes must be left out."""
     table = table_of(update, drawer)
     fields = (
-        [] if table is None else [one for one in table.match_fields if kind_of(one) in ("range", "ternary")]
+        []
+        if table is None
+        else [declared for declared in table.match_fields if kind_of(declared) in ("range", "ternary")]
     )
     if not fields:
         return False
@@ -407,12 +411,12 @@ def wrong_selection(rng: random.Random, update: p4r.Update, drawer: Drawer) -> b
 
 @mutation
 def duplicate_replica(rng: random.Random, update: p4r.Update, drawer: Drawer) -> bool:
-    engine, found = update.entity.packet_replication_engine_entry, replicas_of(update)
-    if not found:
+    engine, replicas = update.entity.packet_replication_engine_entry, replicas_of(update)
+    if not replicas:
         return False
     which = engine.WhichOneof("type")
     other = getattr(engine, str(which)).replicas.add()
-    other.CopyFrom(rng.choice(found))
+    other.CopyFrom(rng.choice(replicas))
     if rng.randrange(2):
         other.instance = rng.choice((1, 65536, 2**32 - 1))
     elif rng.randrange(2):

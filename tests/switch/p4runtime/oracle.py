@@ -158,7 +158,7 @@ class Oracle(Holdings):
     def spec(self, meter: int) -> int:
         """The type of a meter."""
         every = (*self.facts.info.meters, *self.facts.info.direct_meters)
-        return next(int(one.spec.type) for one in every if one.preamble.id == meter)
+        return next(int(info.spec.type) for info in every if info.preamble.id == meter)
 
     def _action(
         self, action: p4r.Action, scopes: Mapping[int, int], owner: int, *, default: bool = False
@@ -171,11 +171,13 @@ class Oracle(Holdings):
         denied = p4i.ActionRef.TABLE_ONLY if default else p4i.ActionRef.DEFAULT_ONLY
         if scopes[action.action_id] == denied:
             codes.add(Code.PERMISSION_DENIED)
-        bits = {one.id: one.bitwidth for one in self.facts.actions[action.action_id].params}
-        given = [one.param_id for one in action.params]
+        bits = {param.id: param.bitwidth for param in self.facts.actions[action.action_id].params}
+        given = [param.param_id for param in action.params]
         if sorted(given) != sorted(bits):
             codes.add(Code.INVALID_ARGUMENT)
-        if any(one.param_id in bits and not fits(one.value, bits[one.param_id]) for one in action.params):
+        if any(
+            param.param_id in bits and not fits(param.value, bits[param.param_id]) for param in action.params
+        ):
             codes.add(Code.OUT_OF_RANGE)
         return codes
 
@@ -279,7 +281,7 @@ class Oracle(Holdings):
         ids = [member.member_id for member in group.members]
         if len(set(ids)) < len(ids):
             codes.add(Code.INVALID_ARGUMENT)
-        if any(("member", number_, one) not in self.entities for one in ids):
+        if any(("member", number_, member_id) not in self.entities for member_id in ids):
             codes.add(Code.NOT_FOUND)
         for member in group.members:
             codes |= wrong_member(member, profile)
@@ -319,7 +321,7 @@ class Oracle(Holdings):
     def _digest(self, kind: int, digest: p4r.DigestEntry) -> Codes:
         if digest.digest_id in self.facts.absent:
             return {Code.UNIMPLEMENTED}
-        if digest.digest_id not in {one.preamble.id for one in self.facts.info.digests}:
+        if digest.digest_id not in {info.preamble.id for info in self.facts.info.digests}:
             return {Code.NOT_FOUND}
         codes = self._exists(kind, ("digest", digest.digest_id))
         config = digest.config
@@ -347,7 +349,7 @@ class Oracle(Holdings):
                 codes.add(Code.INVALID_ARGUMENT)
             codes |= wrong_rates(cell.config, self.spec(number_))
         if isinstance(cell, p4r.RegisterEntry):
-            spec = next(one.type_spec for one in self.facts.info.registers if one.preamble.id == number_)
+            spec = next(info.type_spec for info in self.facts.info.registers if info.preamble.id == number_)
             if cell.data.WhichOneof("data") != "bitstring":
                 codes.add(Code.INVALID_ARGUMENT)
             elif not fits(cell.data.bitstring, spec.bitstring.bit.bitwidth):
@@ -388,18 +390,18 @@ class Oracle(Holdings):
     def _value_set(self, given: p4r.ValueSetEntry) -> Codes:
         if given.value_set_id in self.facts.absent:
             return {Code.UNIMPLEMENTED}
-        found = [one for one in self.facts.info.value_sets if one.preamble.id == given.value_set_id]
-        if not found:
+        declared = [info for info in self.facts.info.value_sets if info.preamble.id == given.value_set_id]
+        if not declared:
             return {Code.NOT_FOUND}
         codes: Codes = set()
         members = []
         for member in given.members:
-            wrong = wrong_match(found[0], member.match)
+            wrong = wrong_match(declared[0], member.match)
             codes |= wrong
             if not wrong:
-                members.append(match_key(found[0], member.match))
+                members.append(match_key(declared[0], member.match))
         if len(set(members)) < len(members):
             codes.add(Code.ALREADY_EXISTS)
-        if len(given.members) > found[0].size:
+        if len(given.members) > declared[0].size:
             codes.add(Code.RESOURCE_EXHAUSTED)
         return codes

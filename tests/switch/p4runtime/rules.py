@@ -56,7 +56,7 @@ def kind_of(field: p4i.MatchField) -> str:
 def wrong_match(owner: Matched, given: Iterable[p4r.FieldMatch]) -> Codes:
     """What is wrong with a key (9.1.1)."""
     codes: Codes = set()
-    fields = {one.id: one for one in fields_of(owner)}
+    fields = {declared.id: declared for declared in fields_of(owner)}
     seen = set()
     for match in given:
         field = fields.get(match.field_id)
@@ -65,7 +65,10 @@ def wrong_match(owner: Matched, given: Iterable[p4r.FieldMatch]) -> Codes:
         if field is not None and match.WhichOneof("field_match_type") == kind_of(field):
             codes |= _wrong_value(field, match)
         seen.add(match.field_id)
-    if any(one.match_type == p4i.MatchField.EXACT and one.id not in seen for one in fields.values()):
+    if any(
+        declared.match_type == p4i.MatchField.EXACT and declared.id not in seen
+        for declared in fields.values()
+    ):
         codes.add(Code.INVALID_ARGUMENT)
     return codes
 
@@ -98,14 +101,14 @@ def _wrong_value(field: p4i.MatchField, match: p4r.FieldMatch) -> Codes:
 
 def wrong_priority(table: p4i.Table, priority: int) -> Codes:
     """Tables with don't-care matches want a priority above 0, others none (9.1)."""
-    wanted = any(one.match_type in WITH_PRIORITY for one in table.match_fields)
+    wanted = any(field.match_type in WITH_PRIORITY for field in table.match_fields)
     return set() if (priority > 0 if wanted else priority == 0) else {Code.INVALID_ARGUMENT}
 
 
 def canonical_match(owner: Matched, given: Iterable[p4r.FieldMatch]) -> list[p4r.FieldMatch]:
     """A key that is right, as it is read back: in P4Info's order, values as short as can be."""
     by_id = {match.field_id: match for match in given}
-    found = []
+    matches = []
     for field in fields_of(owner):
         match = by_id.get(field.id)
         if match is None:
@@ -120,8 +123,8 @@ def canonical_match(owner: Matched, given: Iterable[p4r.FieldMatch]) -> list[p4r
             out.range.low, out.range.high = values
         else:
             getattr(out, kind).value = values[0]
-        found.append(out)
-    return found
+        matches.append(out)
+    return matches
 
 
 def match_key(owner: Matched, given: Iterable[p4r.FieldMatch]) -> MatchValue:
@@ -132,7 +135,7 @@ def match_key(owner: Matched, given: Iterable[p4r.FieldMatch]) -> MatchValue:
 def canonical_action(action: p4r.Action) -> p4r.Action:
     """An action that is right, as it is read back; P4Info counts parameters from 1."""
     out = p4r.Action(action_id=action.action_id)
-    for param in sorted(action.params, key=lambda one: one.param_id):
+    for param in sorted(action.params, key=lambda given: given.param_id):
         out.params.add(param_id=param.param_id, value=shortest(param.value))
     return out
 
@@ -234,15 +237,15 @@ def wrong_replicas(replicas: Collection[p4r.Replica]) -> Codes:
         elif number(port) > MAX_PORT or instance > MAX_INSTANCE:
             codes.add(Code.INVALID_ARGUMENT)
     for replica in replicas:
-        first, *others = (number(port) for port, _ in places_of(replica))
-        if first in others:
+        first, *backups = (number(port) for port, _ in places_of(replica))
+        if first in backups:
             codes.add(Code.INVALID_ARGUMENT)
     return codes
 
 
 def canonical_replicas(given: Iterable[p4r.Replica]) -> list[p4r.Replica]:
     """Replicas as they are read back."""
-    found = []
+    canonical = []
     for replica in given:
         out = p4r.Replica()
         out.CopyFrom(replica)
@@ -251,5 +254,5 @@ def canonical_replicas(given: Iterable[p4r.Replica]) -> list[p4r.Replica]:
             out.port = shortest(out.port)
         for backup in out.backup_replicas:
             backup.port = shortest(backup.port)
-        found.append(out)
-    return found
+        canonical.append(out)
+    return canonical

@@ -64,12 +64,12 @@ def test_a_request_that_does_not_arrive(
     with client(rig) as channel:
         call = channel.stream_stream(f"/{'/'.join(method)}", bytes, bytes)
         never.set()
-        found = outcome(call(later(never, None), timeout=LONG_S))
-        assert found == (grpc.StatusCode.INVALID_ARGUMENT, "the call has no request")
+        result = outcome(call(later(never, None), timeout=LONG_S))
+        assert result == (grpc.StatusCode.INVALID_ARGUMENT, "the call has no request")
         never.clear()
         monkeypatch.setattr(request_deadline, "ARRIVAL_S", 0.2)
-        found = outcome(call(later(never, None), timeout=LONG_S))
-        assert found == (grpc.StatusCode.DEADLINE_EXCEEDED, "the request has not arrived within 0.2 s")
+        result = outcome(call(later(never, None), timeout=LONG_S))
+        assert result == (grpc.StatusCode.DEADLINE_EXCEEDED, "the request has not arrived within 0.2 s")
         never.set()
 
 
@@ -102,14 +102,14 @@ def test_calls_of_a_connection_are_bounded(make_rig: RigMaker) -> None:
     rig, given = make_rig("p4rt_all"), threading.Event()
     with client(rig) as full, client(rig) as other:
         ask = f"/{SERVICE}/Capabilities"
-        begin, one = full.stream_unary(ask, bytes, bytes), full.unary_unary(ask, bytes, bytes)
+        begin, unary = full.stream_unary(ask, bytes, bytes), full.unary_unary(ask, bytes, bytes)
         calls = [begin.future(later(given, CAPABILITIES), timeout=LONG_S) for _ in range(server.MAX_CALLS)]
         with pytest.raises(grpc.RpcError) as late:
-            one(CAPABILITIES, timeout=2)
+            unary(CAPABILITIES, timeout=2)
         assert late.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
         answer = other.unary_unary(ask, bytes, bytes)(CAPABILITIES, timeout=LONG_S)
         calls.pop().cancel()
-        assert one(CAPABILITIES, timeout=LONG_S) == answer
+        assert unary(CAPABILITIES, timeout=LONG_S) == answer
         given.set()
         assert {call.result(LONG_S) for call in calls} == {answer}
 
@@ -146,8 +146,8 @@ def test_connections_without_a_call_make_room(make_rig: RigMaker, monkeypatch: p
     rig = make_rig("p4rt_all")
     with ExitStack() as silent:
         for number in range(2 * server.MAX_CONNECTIONS):
-            one = closing(socket.create_connection(("127.0.0.1", rig.port), NOT_OTHERWISE_S))
-            attempt = silent.enter_context(one)
+            connection = closing(socket.create_connection(("127.0.0.1", rig.port), NOT_OTHERWISE_S))
+            attempt = silent.enter_context(connection)
             if number % 2:
                 with suppress(ConnectionError):
                     attempt.sendall(PREFACE)

@@ -161,8 +161,8 @@ def test_role_config(make_rig, settings):
     message.arbitration.role.config.value = b"\x0a\x01x"
     stream.send(message)
     if settings.bmv2_compat:
-        told = stream.next().arbitration
-        assert told.status.code == OK and not told.role.HasField("config")
+        update = stream.next().arbitration
+        assert update.status.code == OK and not update.role.HasField("config")
     else:
         assert stream.ended()[0] == grpc.StatusCode.INVALID_ARGUMENT
 
@@ -322,7 +322,7 @@ def test_a_name_that_breaks_a_line_is_escaped(make_rig):
 # ---- arbitration ----
 
 
-def told(session):
+def arbitration_of(session):
     update = session.next().arbitration
     return update.status.code, update.election_id.low
 
@@ -332,18 +332,18 @@ def test_the_next_backup_is_promoted(make_rig):
     rig = pushed(make_rig, COMPAT)
     (high,), low = list(rig.sessions), rig.session()
     high.arbitrate(9)
-    assert told(high) == (OK, 9)
+    assert arbitration_of(high) == (OK, 9)
     low.arbitrate(1)
-    assert told(low) == (Code.ALREADY_EXISTS, 9)
+    assert arbitration_of(low) == (Code.ALREADY_EXISTS, 9)
     middle = rig.session()
     middle.arbitrate(4)
-    assert told(middle) == (Code.ALREADY_EXISTS, 9)
+    assert arbitration_of(middle) == (Code.ALREADY_EXISTS, 9)
     high.close()
-    assert (told(low), told(middle)) == ((Code.ALREADY_EXISTS, 4), (OK, 4))
+    assert (arbitration_of(low), arbitration_of(middle)) == ((Code.ALREADY_EXISTS, 4), (OK, 4))
     rig.election_id = 4
     assert rig.write(member(rig, 1)) == [OK]
     middle.close()
-    assert told(low) == (OK, 1)
+    assert arbitration_of(low) == (OK, 1)
     low.close()
     rig.primary(1)
     assert rig.write(member(rig, 2)) == [OK]
@@ -353,12 +353,12 @@ def test_a_primary_that_lowers_its_id_below_a_backups_is_followed_by_it(make_rig
     rig = make_rig(settings=COMPAT)
     first, second = rig.primary(9), rig.session()
     second.arbitrate(4)
-    assert told(second) == (Code.ALREADY_EXISTS, 9)
+    assert arbitration_of(second) == (Code.ALREADY_EXISTS, 9)
     first.arbitrate(5)
-    assert told(first) == (OK, 5)
-    assert told(second) == (Code.ALREADY_EXISTS, 5)
+    assert arbitration_of(first) == (OK, 5)
+    assert arbitration_of(second) == (Code.ALREADY_EXISTS, 5)
     first.arbitrate(3)
-    assert (told(first), told(second)) == ((Code.ALREADY_EXISTS, 4), (OK, 4))
+    assert (arbitration_of(first), arbitration_of(second)) == ((Code.ALREADY_EXISTS, 4), (OK, 4))
 
 
 def test_no_election_id_is_0(make_rig):

@@ -57,8 +57,8 @@ def test_a_role_is_kept_while_it_has_a_stream() -> None:
     arbiter.update(first, arbitration("r", 7))
     arbiter.update(second, arbitration("r", 3))
     arbiter.disconnect(first)
-    ((_, told),) = arbiter.update(second, arbitration("r", 4))
-    assert (told.election_id.low, told.status.code) == (7, Code.NOT_FOUND)
+    ((_, response),) = arbiter.update(second, arbitration("r", 4))
+    assert (response.election_id.low, response.status.code) == (7, Code.NOT_FOUND)
 
 
 def test_a_long_role_ends_the_stream(make_rig: RigMaker) -> None:
@@ -78,43 +78,43 @@ def test_a_long_role_ends_the_stream(make_rig: RigMaker) -> None:
 
 def test_digests_that_nobody_acknowledges() -> None:
     """They are remembered up to a number, and counted beyond; those remembered are not sent again."""
-    found = new_state(*program()).digests
+    digests = new_state(*program()).digests
     entry = p4r.DigestEntry(digest_id=next(iter(program()[1].digests)))
     entry.config.ack_timeout_ns = 1 << 60
     entry.config.max_list_size = 100_000
     entry.config.max_timeout_ns = 10 * MS
-    found.write(INSERT, entry, None)
-    (enabled,) = found._enabled.values()
+    digests.write(INSERT, entry, None)
+    (enabled,) = digests._enabled.values()
     count = len(enabled.plan.type.widths)
     most = 0
     for number in range(4 * MAX_UNACKNOWLEDGED):
-        message = found.record(DigestRecord(enabled.plan.index, 0, (number,) * count), number)
+        message = digests.record(DigestRecord(enabled.plan.index, 0, (number,) * count), number)
         assert message is None or len(message.data) <= MAX_LIST
         most = max(most, len(enabled.cache) + len(enabled.buffer))
         assert sum(len(records) for _, records in enabled.sent.values()) == len(enabled.cache)
     assert MAX_UNACKNOWLEDGED <= most <= MAX_UNACKNOWLEDGED + MAX_LIST
-    assert found.forgotten() >= 2 * MAX_UNACKNOWLEDGED
+    assert digests.forgotten() >= 2 * MAX_UNACKNOWLEDGED
     again = next(iter(enabled.cache))
-    assert found.record(DigestRecord(enabled.plan.index, 0, again), 0) is None
+    assert digests.record(DigestRecord(enabled.plan.index, 0, again), 0) is None
     assert again not in enabled.buffer
 
 
 def test_acknowledgements_of_what_is_forgotten_do_no_harm() -> None:
     """Nor do those of lists that never were."""
-    found = new_state(*program()).digests
+    digests = new_state(*program()).digests
     digest_id = next(iter(program()[1].digests))
     entry = p4r.DigestEntry(digest_id=digest_id)
     entry.config.ack_timeout_ns = 5
-    found.write(INSERT, entry, None)
-    (enabled,) = found._enabled.values()
+    digests.write(INSERT, entry, None)
+    (enabled,) = digests._enabled.values()
     values = (1,) * len(enabled.plan.type.widths)
-    message = found.record(DigestRecord(enabled.plan.index, 0, values), 0)
+    message = digests.record(DigestRecord(enabled.plan.index, 0, values), 0)
     assert message is not None
-    assert found.record(DigestRecord(enabled.plan.index, 0, values), 1) is None
-    found.due(5)
+    assert digests.record(DigestRecord(enabled.plan.index, 0, values), 1) is None
+    digests.due(5)
     assert not enabled.cache and not enabled.sent
     for list_id in (message.list_id, 12345):
-        found.acknowledge(p4r.DigestListAck(digest_id=digest_id, list_id=list_id))
+        digests.acknowledge(p4r.DigestListAck(digest_id=digest_id, list_id=list_id))
 
 
 def test_a_slow_client_loses_packets_and_is_cut_off() -> None:
@@ -210,10 +210,10 @@ def test_elements_of_requests_count_as_bytes() -> None:
     with under_way.admit(100) as elements:
         elements(2 * many)
         elements(many // 2)
-        with under_way.admit(100) as others:
-            others(many // 4)
+        with under_way.admit(100) as other_elements:
+            other_elements(many // 4)
             with pytest.raises(P4RtError, match=f"the limit is {admission.MAX_REQUEST_BYTES}"):
-                others(many)
+                other_elements(many)
     with under_way.admit(admission.MAX_REQUEST_BYTES):
         pass
 

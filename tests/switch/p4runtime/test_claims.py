@@ -84,21 +84,21 @@ def test_who_has_a_part_hears_that_others_wait() -> None:
     """Once, also where that was before it asked; of who shares the part it hears nothing."""
 
     async def run() -> None:
-        claims, told = LockManager(), list[str]()
+        claims, notices = LockManager(), list[str]()
 
         async def wait(*, alone: bool) -> None:
             async with claims.acquire("a" if alone else (), () if alone else "a"):
                 pass
 
         async with claims.acquire(shared="a") as claim:
-            claim.when_contended(lambda: told.append("first"))
+            claim.when_contended(lambda: notices.append("first"))
             await asyncio.create_task(wait(alone=False))
-            assert told == []
+            assert notices == []
             waiting = [asyncio.create_task(wait(alone=True)) for _ in range(3)]
             await asyncio.sleep(0)
-            assert told == ["first"]
-            claim.when_contended(lambda: told.append("late"))
-            assert told == ["first", "late"]
+            assert notices == ["first"]
+            claim.when_contended(lambda: notices.append("late"))
+            assert notices == ["first", "late"]
         await asyncio.gather(*waiting)
 
     asyncio.run(run())
@@ -122,8 +122,8 @@ def test_the_parts_of_a_pipeline() -> None:
         assert mac < everything
         for plan in schema.tables.values():
             if plan.profile is not None:
-                one = p4r.ActionProfileMember(action_profile_id=plan.profile.id)
-                assert of(action_profile_member=one) == of(table_entry=p4r.TableEntry(table_id=plan.id))
+                member = p4r.ActionProfileMember(action_profile_id=plan.profile.id)
+                assert of(action_profile_member=member) == of(table_entry=p4r.TableEntry(table_id=plan.id))
         number = next(iter(schema.counters))
         counter = of(counter_entry=p4r.CounterEntry(counter_id=number))
         assert counter == {number}

@@ -53,7 +53,7 @@ VALUES = [
 
 
 def holds(text: str, values=VALUES) -> bool:
-    return all(one.holds(values) for one in parse(text, SCOPE, "table 't', @entry_restriction"))
+    return all(constraint.holds(values) for constraint in parse(text, SCOPE, "table 't', @entry_restriction"))
 
 
 @pytest.mark.parametrize(
@@ -230,8 +230,8 @@ def _comparisons(draw) -> _Case:
     return f"{_NAMES[left]} {sign} {text}", lambda v: compare(v[left], right % 256)
 
 
-def _joined(sign: str, one: _Case, other: _Case) -> _Case:
-    (left, of_left), (right, of_right) = one, other
+def _joined(sign: str, first: _Case, other: _Case) -> _Case:
+    (left, of_left), (right, of_right) = first, other
     if sign == "->":
         return f"(({left}) -> ({right}))", lambda v: not of_left(v) or of_right(v)
     if sign == "||":
@@ -245,8 +245,8 @@ _EXPRESSIONS = st.recursive(
     st.one_of(_comparisons(), st.sampled_from([("true", lambda _: True), ("false", lambda _: False)])),
     lambda inner: st.one_of(
         st.builds(_joined, st.sampled_from(["->", "||", "&&", ";", "!="]), inner, inner),
-        inner.map(lambda one: (f"!({one[0]})", lambda v: not one[1](v))),
-        inner.map(lambda one: (f"/* {len(one[0])} */ ({one[0]}) // x\n", one[1])),
+        inner.map(lambda case: (f"!({case[0]})", lambda v: not case[1](v))),
+        inner.map(lambda case: (f"/* {len(case[0])} */ ({case[0]}) // x\n", case[1])),
     ),
     max_leaves=25,
 )

@@ -34,8 +34,10 @@ def program() -> tuple[SwitchProgram, Schema, p4i.P4Info]:
 
 
 def id_of(kind: str, alias: str) -> int:
-    found: int = next(one.preamble.id for one in getattr(program()[2], kind) if one.preamble.alias == alias)
-    return found
+    object_id: int = next(
+        item.preamble.id for item in getattr(program()[2], kind) if item.preamble.alias == alias
+    )
+    return object_id
 
 
 @pytest.fixture
@@ -60,19 +62,19 @@ def one_shot(kind: int, number: int, weight: int = WEIGHT) -> p4r.Update:
 
 def member(kind: int, value: int) -> p4r.Update:
     update = p4r.Update(type=p4r.Update.Type.ValueType(kind))
-    one = update.entity.action_profile_member
-    one.action_profile_id, one.member_id = id_of("action_profiles", "next_hops"), 1
-    one.action.action_id = id_of("actions", "set_port")
-    one.action.params.add(param_id=1, value=bytes([value]))
+    entity = update.entity.action_profile_member
+    entity.action_profile_id, entity.member_id = id_of("action_profiles", "next_hops"), 1
+    entity.action.action_id = id_of("actions", "set_port")
+    entity.action.params.add(param_id=1, value=bytes([value]))
     return update
 
 
 def group(kind: int, number: int, weight: int = WEIGHT) -> p4r.Update:
     update = p4r.Update(type=p4r.Update.Type.ValueType(kind))
-    one = update.entity.action_profile_group
-    one.action_profile_id, one.group_id = id_of("action_profiles", "next_hops"), number
+    entity = update.entity.action_profile_group
+    entity.action_profile_id, entity.group_id = id_of("action_profiles", "next_hops"), number
     if kind != DELETE:
-        one.members.add(member_id=1, weight=weight)
+        entity.members.add(member_id=1, weight=weight)
     return update
 
 
@@ -128,14 +130,14 @@ def test_a_batch_of_all_or_none_has_a_budget(state: ForwardingState, way: str) -
     }[way]
     asked = p4r.Entity()
     asked.table_entry.SetInParent()
-    told = p4r.Entity()
-    told.action_profile_member.SetInParent()
-    found = states.answered(state, [asked, told])[0]
+    members = p4r.Entity()
+    members.action_profile_member.SetInParent()
+    entities = states.answered(state, [asked, members])[0]
     memory = state.context.memory._used
     results = states.written(state, batch, whole=True)
     failed = next(result for result in results if result is not None and result.code != Code.ABORTED)
     assert failed.code == Code.RESOURCE_EXHAUSTED
     assert f"{Undo.MOST_COPIES} copies" in failed.message
-    assert states.answered(state, [asked, told])[0] == found
+    assert states.answered(state, [asked, members])[0] == entities
     assert state.context.memory._used == memory
     assert states.written(state, batch[:2], whole=True) == [None] * 2

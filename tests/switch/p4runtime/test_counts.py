@@ -31,13 +31,13 @@ def asked(rig: Rig) -> list[p4r.Entity]:
     return requests
 
 
-def told(rig: Rig) -> list[tuple[int, int]]:
+def counts_of(rig: Rig) -> list[tuple[int, int]]:
     """(bytes, packets) of the counter, the direct counter twice, and the green of meter and direct meter twice."""
     cell, meter, entry, direct, direct_meter = rig.read(*asked(rig))
-    found = [cell.counter_entry.data, entry.table_entry.counter_data, direct.direct_counter_entry.data]
-    found += [meter.meter_entry.counter_data.green, entry.table_entry.meter_counter_data.green]
-    found.append(direct_meter.direct_meter_entry.counter_data.green)
-    return [(data.byte_count, data.packet_count) for data in found]
+    counters = [cell.counter_entry.data, entry.table_entry.counter_data, direct.direct_counter_entry.data]
+    counters += [meter.meter_entry.counter_data.green, entry.table_entry.meter_counter_data.green]
+    counters.append(direct_meter.direct_meter_entry.counter_data.green)
+    return [(data.byte_count, data.packet_count) for data in counters]
 
 
 def test_counters_pass_the_largest_number_of_a_message(rig: Rig) -> None:
@@ -60,20 +60,20 @@ def test_counters_pass_the_largest_number_of_a_message(rig: Rig) -> None:
         rig.switch.entry_colours_set(plan.index, 0, near)
 
     rig.in_server(pretend)
-    assert told(rig) == [(MOST - 59, MOST)] * 6
+    assert counts_of(rig) == [(MOST - 59, MOST)] * 6
     rig.receive(PORT, FRAME)
     rig.in_server(lambda: rig.switch.colours_store(meter, CELL, (MOST + 1, MOST + 1, 0, 0, 0, 0)))
-    assert told(rig) == [(0, 0)] * 6
+    assert counts_of(rig) == [(0, 0)] * 6
     rig.receive(PORT, FRAME)
     assert rig.read(
         *everything_of("counter_entry", "direct_counter_entry", "meter_entry", "direct_meter_entry")
     )
-    now = told(rig)
+    now = counts_of(rig)
     assert now[:3] == [(60, 1)] * 3 and now[4:] == [(60, 1)] * 2
     rig.push("p4rt_all", 5)
-    assert told(rig) == now
+    assert counts_of(rig) == now
     cell = rig.switch.model.counter("AllIngress.by_port").index
     rig.in_server(lambda: rig.switch.counter_store(cell, PORT, (2**64 - 60, 2**64 - 1)))
-    assert told(rig)[0] == (MOST - 59, MOST)
+    assert counts_of(rig)[0] == (MOST - 59, MOST)
     rig.receive(PORT, FRAME)
-    assert told(rig)[0] == (0, 0)
+    assert counts_of(rig)[0] == (0, 0)

@@ -25,8 +25,8 @@ def described_route(rig: Rig, spoil: p4i.P4Info) -> str:
         entry.action.action.params.add(param_id=param.id, value=b"\1")
     update = p4r.Update(type=p4r.Update.INSERT, entity=p4r.Entity(table_entry=entry))
     assert rig.write(update) == [Code.OK]
-    (found,) = rig.in_server(lambda: list(rig.device.entries_hit(lambda *_: False)))
-    return found.written
+    (hit,) = rig.in_server(lambda: list(rig.device.entries_hit(lambda *_: False)))
+    return hit.written
 
 
 def test_of_a_profile_that_no_table_has(make_rig: RigMaker) -> None:

@@ -22,18 +22,18 @@ SECOND = 1_000 * MS
 def enabled(start_ns: int, ack_timeout_ns: int, *, lenient: bool) -> tuple[Digests, DigestPlan]:
     """The only digest of the program, each message in a list of its own, as configured at `start_ns`."""
     compiled, schema = program()
-    found = new_state(compiled, schema, start_ns, lenient=lenient).digests
+    digests = new_state(compiled, schema, start_ns, lenient=lenient).digests
     ((digest_id, plan),) = schema.digests.items()
     entry = p4r.DigestEntry(digest_id=digest_id)
     entry.config.ack_timeout_ns = ack_timeout_ns
-    found.write(INSERT, entry, None)
-    return found, plan
+    digests.write(INSERT, entry, None)
+    return digests, plan
 
 
-def learned(found: Digests, plan: DigestPlan, value: int, now_ns: int) -> int:
+def learned(digests: Digests, plan: DigestPlan, value: int, now_ns: int) -> int:
     """One message of the data plane at `now_ns`; the number of the list that is sent, 0 for none."""
-    found.due(now_ns)
-    message = found.record(DigestRecord(plan.index, now_ns, (value,) * len(plan.type.widths)), now_ns)
+    digests.due(now_ns)
+    message = digests.record(DigestRecord(plan.index, now_ns, (value,) * len(plan.type.widths)), now_ns)
     return 0 if message is None else message.list_id
 
 
@@ -43,16 +43,16 @@ def learned(found: Digests, plan: DigestPlan, value: int, now_ns: int) -> int:
 def test_the_second_of_two(after_ms: int, strict: int, lenient: int) -> None:
     """ack_timeout_ns is 1 s, the first comes 0.2 s after the configuration."""
     for kind, expected in ((False, strict), (True, lenient)):
-        found, plan = enabled(5 * SECOND, SECOND, lenient=kind)
+        digests, plan = enabled(5 * SECOND, SECOND, lenient=kind)
         first = 5 * SECOND + 200 * MS
-        assert learned(found, plan, 7, first) == 1
-        assert learned(found, plan, 7, first + after_ms * MS) == expected
+        assert learned(digests, plan, 7, first) == 1
+        assert learned(digests, plan, 7, first + after_ms * MS) == expected
 
 
 @pytest.mark.parametrize("lenient", [False, True], ids=["strict", "compat"])
 def test_without_a_timeout_nothing_is_held_back(lenient: bool) -> None:
-    found, plan = enabled(0, 0, lenient=lenient)
-    assert [learned(found, plan, 7, now_ns) for now_ns in (0, 0, 1)] == [1, 2, 3]
+    digests, plan = enabled(0, 0, lenient=lenient)
+    assert [learned(digests, plan, 7, now_ns) for now_ns in (0, 0, 1)] == [1, 2, 3]
 
 
 class Sweeper:
@@ -79,16 +79,16 @@ steps = st.lists(
 @given(start_ns=st.integers(0, 1 << 62), timeout_ns=st.integers(1, 2 * SECOND), steps=steps)
 def test_like_a_sweeper(start_ns: int, timeout_ns: int, steps: list[tuple[int, int, int | None]]) -> None:
     """Whenever messages and acknowledgements come, leniently just what the sweeper holds is not sent."""
-    found, plan = enabled(start_ns, timeout_ns, lenient=True)
+    digests, plan = enabled(start_ns, timeout_ns, lenient=True)
     model = Sweeper(start_ns, max(timeout_ns, MIN_SWEEP_NS))
     now_ns = start_ns
     for delay_ns, value, acknowledged in steps:
         now_ns += delay_ns
         model.until(now_ns)
         if acknowledged is not None:
-            found.acknowledge(p4r.DigestListAck(digest_id=plan.id, list_id=acknowledged))
+            digests.acknowledge(p4r.DigestListAck(digest_id=plan.id, list_id=acknowledged))
             model.lists.pop(acknowledged, None)
-        number = learned(found, plan, value, now_ns)
+        number = learned(digests, plan, value, now_ns)
         assert (number == 0) == model.holds(value)
         if number:
             model.lists[number] = (value, False)

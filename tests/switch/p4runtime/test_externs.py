@@ -53,18 +53,18 @@ def test_indirect_counters(rig):
 
 def test_indirect_meters(rig):
     """Row 24: configure one or all, default configuration has no config."""
-    one = p4r.Entity()
-    one.meter_entry.meter_id = rig.names.id("meters", "by_class")
-    one.meter_entry.index.index = 2
-    one.meter_entry.config.pir = 8
+    cell = p4r.Entity()
+    cell.meter_entry.meter_id = rig.names.id("meters", "by_class")
+    cell.meter_entry.index.index = 2
+    cell.meter_entry.config.pir = 8
     everything = p4r.Entity()
     everything.meter_entry.SetInParent()
-    assert rig.write(modify(one)) == [OK]
+    assert rig.write(modify(cell)) == [OK]
     assert [e.meter_entry.HasField("config") for e in rig.read(everything)] == [False, False, True, False]
-    assert rig.read(one) == [one]
+    assert rig.read(cell) == [cell]
     reset = p4r.Entity()
-    reset.meter_entry.meter_id = one.meter_entry.meter_id
-    assert rig.write(modify(reset), modify(one, INSERT)) == [OK, INVALID]
+    reset.meter_entry.meter_id = cell.meter_entry.meter_id
+    assert rig.write(modify(reset), modify(cell, INSERT)) == [OK, INVALID]
     assert not any(e.meter_entry.HasField("config") for e in rig.read(everything))
 
 
@@ -164,8 +164,8 @@ def test_a_range_is_its_prefixes(data, bits):
     plan = match.key_plan("t", [field])
     packed = match.PackedKey(low.to_bytes(field.nbytes, "big"), high.to_bytes(field.nbytes, "big"), 0)
     masked = [tuple(int.from_bytes(part, "big") for part in parts) for parts in plan.masked(packed)]
-    found = [n for n in range(1 << bits) for key, mask in masked if n & mask == key]
-    assert found == list(range(low, high + 1))
+    matched = [n for n in range(1 << bits) for key, mask in masked if n & mask == key]
+    assert matched == list(range(low, high + 1))
     assert len(masked) <= max(1, 2 * bits - 2)
 
 

@@ -19,7 +19,7 @@ from tests.switch.p4runtime.test_stateful_batches import id_of, program
 
 INSERT, MODIFY, DELETE = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
 
-Told = list[tuple[int, str] | None]
+Codes = list[tuple[int, str] | None]
 """What became of updates: code and message, or None."""
 
 
@@ -86,7 +86,7 @@ updates = st.builds(
 )
 
 
-def written(state: ForwardingState, batch: list[p4r.Update], *, whole: bool) -> Told:
+def written(state: ForwardingState, batch: list[p4r.Update], *, whole: bool) -> Codes:
     results = states.written(state, batch, whole=whole)
     return [None if result is None else (result.code, result.message) for result in results]
 

@@ -104,7 +104,7 @@ def test_no_frame_of_a_call_is_left_in_a_cycle(make_rig: RigMaker, call: Callabl
         assert eventually(lambda: rig.in_server(lambda: len(rig.server.service.streams)) == 1)
         rig.stub.Capabilities(p4r.CapabilitiesRequest(), timeout=TIMEOUT_S)
         gc.collect()
-        frames = [found for found in gc.garbage if isinstance(found, FrameType)]
+        frames = [item for item in gc.garbage if isinstance(item, FrameType)]
         assert not [frame for frame in frames if "/tailrace/" in frame.f_code.co_filename]
     finally:
         gc.set_debug(0)

@@ -110,7 +110,9 @@ def numbers(data: p4r.MeterCounterData) -> tuple[int, ...]:
     """Bytes and packets of the three colours, all of which must be set."""
     assert all(data.HasField(colour) for colour in ("green", "yellow", "red"))
     return tuple(
-        number for one in (data.green, data.yellow, data.red) for number in (one.byte_count, one.packet_count)
+        number
+        for count in (data.green, data.yellow, data.red)
+        for number in (count.byte_count, count.packet_count)
     )
 
 
@@ -121,14 +123,14 @@ def by_flow(rig: Rig, index: int = 5) -> tuple[int, ...]:
 
 def of_entry(rig: Rig, entry: p4r.TableEntry) -> tuple[int, ...]:
     """What an entry's meter has counted, which both ways of asking must tell alike."""
-    (one,) = rig.read(direct(entry, counter_data=p4r.MeterCounterData()))
+    (answer,) = rig.read(direct(entry, counter_data=p4r.MeterCounterData()))
     asked = p4r.TableEntry(
         table_id=entry.table_id, match=entry.match, is_default_action=entry.is_default_action
     )
     asked.meter_counter_data.SetInParent()
     (other,) = rig.read(p4r.Entity(table_entry=asked))
-    assert one.direct_meter_entry.counter_data == other.table_entry.meter_counter_data
-    return numbers(one.direct_meter_entry.counter_data)
+    assert answer.direct_meter_entry.counter_data == other.table_entry.meter_counter_data
+    return numbers(answer.direct_meter_entry.counter_data)
 
 
 def message_of(rig: Rig, update: p4r.Update) -> tuple[Code, str]:
@@ -147,8 +149,8 @@ def test_packets_and_bytes_are_counted_by_colour(metered: Rig) -> None:
     """Of cells and entries, with the frame's whole length; cells of other flows count nothing."""
     entry = flow(metered, 5).entity.table_entry
     config = p4r.MeterConfig(cir=0, cburst=2, pir=0, pburst=3)
-    one = cell(metered, "flow_meter", 5, config=config)
-    assert metered.write(modify(one), modify(direct(entry, config=config))) == [OK, OK]
+    meter_cell = cell(metered, "flow_meter", 5, config=config)
+    assert metered.write(modify(meter_cell), modify(direct(entry, config=config))) == [OK, OK]
     sizes = (60, 70, 80, 90, 100)
     seen = [colours(metered, size=size) for size in sizes]
     assert [(c, GREEN, c) for c in (GREEN, GREEN, YELLOW, RED, RED)] == seen
@@ -294,9 +296,9 @@ def test_an_excess_burst_makes_three_colours_of_one_rate(make_rig: RigMaker, tmp
     three = p4i.MeterSpec.SINGLE_RATE_THREE_COLOR
     rig.push("meters", build=of({"flow_meter": three, "entry_meter": three}, tmp_path))
     config = p4r.MeterConfig(cir=1, cburst=2, pir=1, pburst=2, eburst=1)
-    one = cell(rig, "flow_meter", 5, config=config)
-    assert rig.write(modify(one), flow(rig, 5, meter_config=config)) == [OK, OK]
-    assert rig.read(one) == [one]
+    meter_cell = cell(rig, "flow_meter", 5, config=config)
+    assert rig.write(modify(meter_cell), flow(rig, 5, meter_config=config)) == [OK, OK]
+    assert rig.read(meter_cell) == [meter_cell]
     (got,) = rig.read(direct(flow(rig, 5).entity.table_entry))
     assert got.direct_meter_entry.config == config
     expected = [GREEN, GREEN, YELLOW, RED]
@@ -306,7 +308,7 @@ def test_an_excess_burst_makes_three_colours_of_one_rate(make_rig: RigMaker, tmp
     rig.advance(3 * 10**9)
     assert [(c, GREEN, c) for c in expected] == [colours(rig) for _ in expected]
     rig.push("meters", RECONCILE, build=tmp_path)
-    assert rig.read(one) == [one]
+    assert rig.read(meter_cell) == [meter_cell]
 
 
 @pytest.mark.parametrize(
@@ -453,6 +455,6 @@ def test_misses_of_indirect_tables_are_not_counted(make_rig: RigMaker, tmp_path:
         rig.read(written)
     assert [Code.UNIMPLEMENTED] == [Code(detail.canonical_code) for detail in details_of(caught.value)]
     asked = p4r.Entity(table_entry=p4r.TableEntry(is_default_action=True, counter_data=p4r.CounterData()))
-    found = {e.table_entry.table_id: e.table_entry.HasField("counter_data") for e in rig.read(asked)}
-    assert not found[mark.preamble.id] and found[rig.names.id("tables", "mac")]
+    has_counts = {e.table_entry.table_id: e.table_entry.HasField("counter_data") for e in rig.read(asked)}
+    assert not has_counts[mark.preamble.id] and has_counts[rig.names.id("tables", "mac")]
     assert rig.write(modify(p4r.Entity(table_entry=entry))) == [OK]

@@ -83,9 +83,9 @@ def test_who_says_nothing_takes_no_place(rig: Rig, monkeypatch: pytest.MonkeyPat
     for number, session in enumerate(silent[1:], 1):
         session.arbitrate(number)
         assert session.status() == Code.OK
-    others = [announced(rig, number, "r")[0] for number in (1, 2)]
+    sessions = [announced(rig, number, "r")[0] for number in (1, 2)]
     assert rig.session().ended() == FULL
-    assert all(session.nothing_waits() for session in others[1:])
+    assert all(session.nothing_waits() for session in sessions[1:])
 
 
 def test_who_says_nothing_for_long(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,8 +60,8 @@ def multicast(group_id: int, *replicas: tuple[bytes | int, int], kind: int = INS
 
 def counts(rig) -> dict[Reference, list[int]]:
     """The index of the live pipeline."""
-    found: dict[Reference, list[int]] = rig.device._live.context.references._counts
-    return {one: list(each) for one, each in found.items()}
+    index: dict[Reference, list[int]] = rig.device._live.context.references._counts
+    return {reference: list(each) for reference, each in index.items()}
 
 
 def test_what_is_referred_to_has_to_be_there(rig):
@@ -175,12 +175,12 @@ def test_replicas_refer_to_tables(make_rig):
     assert counts(rig) == {}
 
 
-def exact(rig, one: int, other: int, kind: int = INSERT) -> p4r.Update:
+def exact(rig, first: int, other: int, kind: int = INSERT) -> p4r.Update:
     """An entry of a table with three exact fields, of which one is always 1."""
     update = p4r.Update(type=p4r.Update.Type.ValueType(kind))
     entry = update.entity.table_entry
     entry.table_id = rig.names.id("tables", "exact_match")
-    for number, value in enumerate((one, other, 1), 1):
+    for number, value in enumerate((first, other, 1), 1):
         entry.match.add(field_id=number).exact.value = bytes([value])
     entry.action.action.CopyFrom(rig.names.action("set_exact", 9))
     return update
@@ -236,8 +236,8 @@ def test_a_field_that_is_referred_to_twice(rig):
             "actions/rewrite/port": "@refers_to(mac, dst)",
         },
     )
-    own = {entry.match[0].exact.value for entry in read(rig, "initial")}
-    port = int.from_bytes(min(own), "big")
+    initial = {entry.match[0].exact.value for entry in read(rig, "initial")}
+    port = int.from_bytes(min(initial), "big")
     assert rig.write(mac(rig, port), rewrite(rig, port), mac(rig, 1), rewrite(rig, port)) == [
         OK,
         INVALID,
@@ -335,7 +335,7 @@ def test_any_updates_leave_nothing_dangling(rig):
     small = range(1, 4)
 
     def fits(key: int | None, value: int) -> bool:
-        return any(other == value and key in (None, one) for one, other in targets)
+        return any(other == value and key in (None, target_key) for target_key, other in targets)
 
     for _ in range(400):
         kind = rng.choice((INSERT, MODIFY, DELETE))
@@ -407,9 +407,11 @@ def test_too_many_references(rig):
 
 def test_a_structured_annotation(rig):
     request = rig.config_request("p4rt_all")
-    one = find(request.config.p4info, "actions/rewrite/dst").structured_annotations.add(name="refers_to")
+    annotation = find(request.config.p4info, "actions/rewrite/dst").structured_annotations.add(
+        name="refers_to"
+    )
     for key, value in (("field", "dst"), ("table", "AllIngress.mac")):
-        one.kv_pair_list.kv_pairs.add(key=key).value.string_value = value
+        annotation.kv_pair_list.kv_pairs.add(key=key).value.string_value = value
     rig.stub.SetForwardingPipelineConfig(request, timeout=60)
     rig.names = type(rig.names)(request.config.p4info)
     assert rig.write(rewrite(rig, 5), mac(rig, 5), rewrite(rig, 5)) == [INVALID, OK, OK]
@@ -421,9 +423,11 @@ def test_a_structured_annotation(rig):
 )
 def test_structured_annotations_with_other_keys_are_refused(rig, keys):
     request = rig.config_request("p4rt_all")
-    one = find(request.config.p4info, "actions/rewrite/dst").structured_annotations.add(name="refers_to")
+    annotation = find(request.config.p4info, "actions/rewrite/dst").structured_annotations.add(
+        name="refers_to"
+    )
     for key, value in zip(keys, ("mac", "dst", "dst"), strict=False):
-        one.kv_pair_list.kv_pairs.add(key=key).value.string_value = value
+        annotation.kv_pair_list.kv_pairs.add(key=key).value.string_value = value
     with pytest.raises(grpc.RpcError) as caught:
         rig.stub.SetForwardingPipelineConfig(request, timeout=60)
     assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT

@@ -55,7 +55,7 @@ def test_every_row_is_whole() -> None:
         if "compat" in row:
             assert row["compat"]["held"] in SCRIPT.STATES and row["compat"]["why"] and row["compat"]["tests"]
             assert row["compat"]["held"] != row.get("held", "yes"), row["id"]
-    theirs = [one for row in ROWS for one in row.get("fourward", [])]
+    theirs = [requirement for row in ROWS for requirement in row.get("fourward", [])]
     assert sorted(theirs) == sorted(DATA["fourward"]["status"])
 
 
@@ -67,7 +67,7 @@ def test_every_test_is_there() -> None:
             file, _, name = test.partition("::")
             if file not in functions:
                 body = ast.parse((HERE / file).read_text("utf-8")).body
-                functions[file] = {one.name for one in body if isinstance(one, ast.FunctionDef)}
+                functions[file] = {node.name for node in body if isinstance(node, ast.FunctionDef)}
             assert name in functions[file], (row["id"], test)
 
 

@@ -63,9 +63,9 @@ def test_entries_that_satisfy_and_that_violate(rig):
 def test_modify_is_checked_and_delete_is_not(rig):
     """A pipeline's own entries were never asked, so that they may violate it; they can be deleted."""
     push(rig, {"tables/initial": '@entry_restriction("src_port == 7")'})
-    own = read(rig, "initial")
-    assert own
-    for entry in own:
+    initial = read(rig, "initial")
+    assert initial
+    for entry in initial:
         again = p4r.Update(type=p4r.Update.MODIFY)
         again.entity.table_entry.CopyFrom(entry)
         assert rig.write(again) == [INVALID]
@@ -157,8 +157,10 @@ def test_how_p4c_writes_it(rig, annotation):
 
 def test_structured_annotations_and_several(rig):
     request = rig.config_request("p4rt_all")
-    one = find(request.config.p4info, "tables/mac").structured_annotations.add(name="entry_restriction")
-    one.expression_list.expressions.add(string_value="dst != 1")
+    annotation = find(request.config.p4info, "tables/mac").structured_annotations.add(
+        name="entry_restriction"
+    )
+    annotation.expression_list.expressions.add(string_value="dst != 1")
     annotate(
         request.config.p4info, {"tables/mac": ['@entry_restriction("dst != 2")', "@entry_restrictions(1)"]}
     )

@@ -94,17 +94,18 @@ def test_a_role_reads_what_it_has(rig):
     """A request for one object of another is refused; of what is asked for in general it gets its own."""
     assert rig.write(mac(rig, 1), route(rig, b"\x0a\0\0\0", 8), member(rig, 1)) == [OK] * 3
     ids = {name: rig.names.id("tables", name) for name in ("mac", "route")}
-    for role, found in (("sdn", {ids["mac"]}), ("other", {ids["route"]}), ("nobody", set())):
+    for role, table_ids in (("sdn", {ids["mac"]}), ("other", {ids["route"]}), ("nobody", set())):
         entities = read(rig, all_of("table_entry"), role)
-        assert {one.table_entry.table_id for one in entities} == found
+        assert {entity.table_entry.table_id for entity in entities} == table_ids
         assert len(read(rig, all_of("action_profile_member"), role)) == (role == "sdn")
         counters = read(rig, all_of("direct_counter_entry"), role)
-        assert {one.direct_counter_entry.table_entry.table_id for one in counters} == found & {ids["mac"]}
-    assert len({one.table_entry.table_id for one in read(rig, all_of("table_entry"), "")}) > 2
-    one = p4r.Entity(table_entry=p4r.TableEntry(table_id=ids["mac"]))
-    assert len(read(rig, one, "sdn")) == 1
+        counted = {entity.direct_counter_entry.table_entry.table_id for entity in counters}
+        assert counted == table_ids & {ids["mac"]}
+    assert len({entity.table_entry.table_id for entity in read(rig, all_of("table_entry"), "")}) > 2
+    pattern = p4r.Entity(table_entry=p4r.TableEntry(table_id=ids["mac"]))
+    assert len(read(rig, pattern, "sdn")) == 1
     with pytest.raises(grpc.RpcError) as caught:
-        read(rig, one, "other")
+        read(rig, pattern, "other")
     assert caught.value.code() == grpc.StatusCode.UNKNOWN
 
 
@@ -130,8 +131,8 @@ def test_simple_switch_knows_no_roles(make_rig):
     push(rig, PROGRAM)
     sdn, other = client(rig, "sdn"), client(rig, "other")
     assert rig.write(mac(rig, 1), route(rig, b"\x0a\0\0\0", 8), role="sdn") == [OK, OK]
-    found = {entity.table_entry.table_id for entity in read(rig, all_of("table_entry"), "other")}
-    assert {rig.names.id("tables", name) for name in ("mac", "route")} <= found
+    table_ids = {entity.table_entry.table_id for entity in read(rig, all_of("table_entry"), "other")}
+    assert {rig.names.id("tables", name) for name in ("mac", "route")} <= table_ids
     assert rig.write(idle_entry(rig, 100 * MS)) == [OK]
     rig.advance(200 * MS)
     for session in (rig.sessions[0], sdn, other):

@@ -91,17 +91,17 @@ def torn(rig: Rig, atomicity: int, longest_s: float) -> bool:
     thread.start()
     end = time.monotonic() + longest_s
     seen: set[int] = set()
-    found = False
-    while len(seen) < 30 or (not found and time.monotonic() < end):
+    is_torn = False
+    while len(seen) < 30 or (not is_torn and time.monotonic() < end):
         first, last = (entity.counter_entry.data.packet_count for entity in rig.read(*ends))
         assert first == last
         seen.add(first)
         with rig.switch.between_packets():
             packets = [rig.switch.counter_cells(index, at, 1)[0][1] for at in (0, CELLS - 1)]
-        found = found or packets[0] != packets[1]
+        is_torn = is_torn or packets[0] != packets[1]
     stop.set()
     thread.join()
-    return found
+    return is_torn
 
 
 def test_batches_of_two_clients_do_not_mix(rig: Rig) -> None:
@@ -143,17 +143,17 @@ def test_writes_and_reads_come_one_after_the_other(rig: Rig, atomicity: int) -> 
     for thread in threads:
         thread.start()
     try:
-        found = []
+        reads = []
         for _ in range(30):
             ports = {entry.action.SerializeToString() for entry in read(rig, "mac")}
-            found.append(ports)
+            reads.append(ports)
     finally:
         stop.set()
         for thread in threads:
             thread.join()
     assert not refused
-    assert all(len(ports) == 1 for ports in found)
-    assert len(set.union(*found)) > 1
+    assert all(len(ports) == 1 for ports in reads)
+    assert len(set.union(*reads)) > 1
 
 
 @pytest.mark.parametrize(

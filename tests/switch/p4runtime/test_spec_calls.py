@@ -155,8 +155,8 @@ def test_several_kinds_in_one_read(rig: Rig) -> None:
     requests = everything_of(
         "extern_entry", "action_profile_member", "packet_replication_engine_entry", "counter_entry"
     )
-    found = rig.read(*requests, requests[1])
-    kinds = [entity.WhichOneof("entity") for entity in found]
+    entities = rig.read(*requests, requests[1])
+    kinds = [entity.WhichOneof("entity") for entity in entities]
     assert kinds.count("action_profile_member") == 2
     assert kinds.count("packet_replication_engine_entry") == 1 and kinds.count("counter_entry") == 8
 

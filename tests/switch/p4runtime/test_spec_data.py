@@ -98,13 +98,13 @@ def typed(kind: str) -> tuple[p4t.P4DataTypeSpec, p4t.P4TypeInfo, str]:
     """A type of 129, 7 and 1 bits, as P4Info says it, and how the values 5, 0x7D and 1 look."""
     spec, info = p4t.P4DataTypeSpec(), p4t.P4TypeInfo()
     bits = [p4t.P4DataTypeSpec(), p4t.P4DataTypeSpec(), p4t.P4DataTypeSpec()]
-    for one, width in zip(bits, (129, 7, 1), strict=True):
-        one.bitstring.bit.bitwidth = width
+    for part, width in zip(bits, (129, 7, 1), strict=True):
+        part.bitstring.bit.bitwidth = width
     values = ["bitstring: '\\005'", "bitstring: '}'", "bitstring: '\\001'"]
     if kind == "header":
         spec.header.name = "t"
-        for one in bits:
-            info.headers["t"].members.add(name="x", type_spec=one.bitstring)
+        for part in bits:
+            info.headers["t"].members.add(name="x", type_spec=part.bitstring)
         return spec, info, "header { is_valid: true bitstrings: '\\005' bitstrings: '}' bitstrings: '\\001' }"
     if kind == "signed":
         bits[1].bitstring.int.bitwidth = 7
@@ -121,11 +121,11 @@ def typed(kind: str) -> tuple[p4t.P4DataTypeSpec, p4t.P4TypeInfo, str]:
         info.new_types["n"].original_type.bitstring.bit.bitwidth = 7
     members = " ".join(f"members {{ {value} }}" for value in values)
     if kind == "tuple":
-        spec.tuple.members.extend(p4t.P4DataTypeSpec(bitstring=one.bitstring) for one in bits)
+        spec.tuple.members.extend(p4t.P4DataTypeSpec(bitstring=part.bitstring) for part in bits)
         return spec, info, f"tuple {{ {members} }}"
     spec.struct.name = "t"
-    for one in bits:
-        info.structs["t"].members.add(name="x", type_spec=one)
+    for part in bits:
+        info.structs["t"].members.add(name="x", type_spec=part)
     return spec, info, f"struct {{ {members} }}"
 
 
@@ -136,7 +136,7 @@ def test_data_of_every_type(make_rig: RigMaker, kind: str) -> None:
     stream = rig.primary()
     request = rig.config_request("digests")
     spec, info, expected = typed(kind)
-    wide = next(one for one in request.config.p4info.digests if one.preamble.alias == "wide_learn_t")
+    wide = next(digest for digest in request.config.p4info.digests if digest.preamble.alias == "wide_learn_t")
     wide.type_spec.CopyFrom(spec)
     request.config.p4info.type_info.MergeFrom(info)
     rig.stub.SetForwardingPipelineConfig(request, timeout=60)
@@ -146,8 +146,8 @@ def test_data_of_every_type(make_rig: RigMaker, kind: str) -> None:
     header = (5 << 7 | 0x7D).to_bytes(17, "big")
     rig.receive(1, bytes(5) + b"\x01" + bytes(6) + b"\x88\xb5" + header + bytes(40))
     (data,) = stream.next().digest.data
-    found = text_format.Parse(expected, type(data)())
-    assert data == found
+    parsed = text_format.Parse(expected, type(data)())
+    assert data == parsed
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_registers_of_every_type(make_rig: RigMaker, kind: str, good: str, bad: 
     rig.primary()
     request = rig.config_request("p4rt_all")
     info = request.config.p4info
-    words = next(one for one in info.registers if one.preamble.alias == "words")
+    words = next(declared for declared in info.registers if declared.preamble.alias == "words")
     half = p4t.P4DataTypeSpec()
     half.bitstring.bit.bitwidth = 16
     words.type_spec.Clear()
@@ -204,7 +204,9 @@ def rig_with(rig: Rig, info: p4i.P4Info) -> Rig:
 def test_types_that_no_array_or_digest_has_here(rig: Rig, kind: str) -> None:
     """The pipeline is refused, with the name of the type's kind."""
     request = rig.config_request("p4rt_all")
-    words = next(one for one in request.config.p4info.registers if one.preamble.alias == "words")
+    words = next(
+        declared for declared in request.config.p4info.registers if declared.preamble.alias == "words"
+    )
     words.type_spec.Clear()
     if kind == "varbit":
         words.type_spec.bitstring.varbit.max_bitwidth = 32
@@ -285,9 +287,9 @@ def test_idle_timeouts_that_come_together(rig: Rig) -> None:
     assert rig.write(*(idle_entry(rig, 10, number) for number in (1, 2, 3))) == [OK] * 3
     before = time.time_ns()
     rig.advance(10)
-    told = stream.next().idle_timeout_notification
-    assert before <= told.timestamp <= time.time_ns()
-    assert sorted(entry.match[0].exact.value for entry in told.table_entry) == [b"\1", b"\2", b"\3"]
+    notification = stream.next().idle_timeout_notification
+    assert before <= notification.timestamp <= time.time_ns()
+    assert sorted(entry.match[0].exact.value for entry in notification.table_entry) == [b"\1", b"\2", b"\3"]
     rig.advance(9)
     barrier(stream)
 
@@ -311,8 +313,8 @@ def test_an_index_of_a_translated_type(rig: Rig) -> None:
     rig.receive(3, bytes(60))
     entity = p4r.Entity()
     entity.counter_entry.counter_id, entity.counter_entry.index.index = info.counters[0].preamble.id, 3
-    (found,) = rig.read(entity)
-    assert found.counter_entry.data.packet_count == 1
+    (counted,) = rig.read(entity)
+    assert counted.counter_entry.data.packet_count == 1
     meter = p4r.Entity()
     meter.meter_entry.meter_id, meter.meter_entry.index.index = info.meters[0].preamble.id, 3
     meter.meter_entry.config.pir = 5
@@ -365,9 +367,9 @@ def test_ports_of_replicas_are_strings_where_those_of_packets_are(rig: Rig) -> N
     batch = [modify(named, INSERT), modify(session, INSERT), member(rig, 1, 1), members]
     assert rig.write(*batch) == [OK] * len(batch)
     assert rig.read(named, session) == [named, session]
-    (found,) = rig.read(p4r.Entity(action_profile_group=p4r.ActionProfileGroup(
+    (answer,) = rig.read(p4r.Entity(action_profile_group=p4r.ActionProfileGroup(
         action_profile_id=members.entity.action_profile_group.action_profile_id)))  # fmt: skip
-    assert found.action_profile_group.members[0].watch_port == b"7"
+    assert answer.action_profile_group.members[0].watch_port == b"7"
     assert flood(rig, 1) == [1, 7]  # a string that is no number has the lowest that is free
     with_ports(rig, None, RECONCILE)
     assert rig.read(named, session) == [named, session]

@@ -60,7 +60,7 @@ def changed(rig: Rig, change: Callable[[p4i.P4Info], object]) -> None:
 
 
 def selector(info: p4i.P4Info) -> p4i.ActionProfile:
-    return next(one for one in info.action_profiles if one.preamble.alias == "hops")
+    return next(profile for profile in info.action_profiles if profile.preamble.alias == "hops")
 
 
 # ---- 8: values ----
@@ -225,9 +225,9 @@ def test_limits_of_idle_timeouts(rig: Rig) -> None:
     written.entity.table_entry.time_since_last_hit.SetInParent()
     assert rig.write(written) == [INVALID]
     rig.advance(5 * MS)
-    found = read(rig, "mac", time_since_last_hit=True)
-    assert [entry.time_since_last_hit.elapsed_ns for entry in found] == [5 * MS] * 2
-    assert sorted(entry.idle_timeout_ns for entry in found) == [0, 1]
+    entries = read(rig, "mac", time_since_last_hit=True)
+    assert [entry.time_since_last_hit.elapsed_ns for entry in entries] == [5 * MS] * 2
+    assert sorted(entry.idle_timeout_ns for entry in entries) == [0, 1]
     assert not any(entry.HasField("time_since_last_hit") for entry in read(rig, "mac"))
     for request in (default(rig, "mac").entity, default(rig, "route").entity):
         request.table_entry.time_since_last_hit.SetInParent()
@@ -294,7 +294,7 @@ def test_an_empty_group_does_nothing(rig: Rig) -> None:
     assert rig.write(group(rig, 1), hop(rig, group_id=1), member(rig, 1, 3), member(rig, 2, 4)) == [OK] * 4
     assert set(ports_used(rig, 5)) == {0}
     for members, ports in (((1, 2), {3, 4}), ((2,), {4}), ((), {0})):
-        assert rig.write(group(rig, 1, *((one, 1) for one in members), kind=MODIFY)) == [OK]
+        assert rig.write(group(rig, 1, *((member_id, 1) for member_id in members), kind=MODIFY)) == [OK]
         assert set(ports_used(rig, 40)) == ports
 
 
@@ -362,11 +362,11 @@ def test_sizes_by_members(rig: Rig) -> None:
     request = p4r.Entity(table_entry=p4r.TableEntry(table_id=rig.names.id("tables", "hop")))
     assert rig.read(request) == [shots[0].entity]
     # an action set may say itself what its size is
-    own = hop(rig, one_shot=[(1, 2, 0)], prefix=10)
-    action_set = own.entity.table_entry.action.action_profile_action_set
+    sized = hop(rig, one_shot=[(1, 2, 0)], prefix=10)
+    action_set = sized.entity.table_entry.action.action_profile_action_set
     action_set.size_semantics = p4r.ActionProfileActionSet.SUM_OF_WEIGHTS
     action_set.action_profile_actions[0].weight = 3
-    assert rig.write(own) == [INVALID]
+    assert rig.write(sized) == [INVALID]
 
 
 def test_weights_that_are_disallowed(rig: Rig) -> None:
@@ -407,11 +407,11 @@ def test_indexes_of_meters(rig: Rig) -> None:
     """Negative is INVALID_ARGUMENT, behind the end OUT_OF_RANGE, in writes and reads, as of all arrays."""
     for make in (lambda index: counter(rig, index, 1), lambda index: register(rig, "words", index, b"\1")):
         assert [read_code(rig, make(index)) for index in (-1, 99)] == [INVALID, Code.OUT_OF_RANGE]
-    one = p4r.Entity()
-    one.meter_entry.meter_id = rig.names.id("meters", "by_class")
+    cell = p4r.Entity()
+    cell.meter_entry.meter_id = rig.names.id("meters", "by_class")
     for index, code in ((-1, INVALID), (4, Code.OUT_OF_RANGE), (3, OK)):
-        one.meter_entry.index.index = index
-        assert (rig.write(modify(one)), read_code(rig, one)) == ([code], code)
+        cell.meter_entry.index.index = index
+        assert (rig.write(modify(cell)), read_code(rig, cell)) == ([code], code)
 
 
 def test_registers_begin_with_zero(rig: Rig) -> None:

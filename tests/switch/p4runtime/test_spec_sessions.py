@@ -60,11 +60,11 @@ def test_a_takeover(make_rig: RigMaker) -> None:
     rig.push("p4rt_all")
     new = rig.session()
     new.arbitrate(7)
-    told = new.next().arbitration
-    assert (told.device_id, told.election_id.low, told.status.code) == (1, 7, OK)
-    assert not told.HasField("role")
-    told = old.next().arbitration
-    assert (told.device_id, told.election_id.low, told.status.code) == (1, 7, Code.ALREADY_EXISTS)
+    update = new.next().arbitration
+    assert (update.device_id, update.election_id.low, update.status.code) == (1, 7, OK)
+    assert not update.HasField("role")
+    update = old.next().arbitration
+    assert (update.device_id, update.election_id.low, update.status.code) == (1, 7, Code.ALREADY_EXISTS)
     assert [write_code(rig, election_id) for election_id in (5, 7)] == [DENIED, OK]
     assert (
         code_of(rig.stub.SetForwardingPipelineConfig, rig.config_request("p4rt_all"))[0] == DENIED
@@ -146,7 +146,7 @@ def test_a_write_under_way_is_finished_when_its_primary_goes(
     primary = rig.primary(5)
     batch = long_write(rig)
     if atomicity:  # no more cells than can be taken back
-        batch = [*batch[:25], *(one for one in batch[25:] if one.entity.HasField("table_entry"))]
+        batch = [*batch[:25], *(update for update in batch[25:] if update.entity.HasField("table_entry"))]
     if role:
         primary = rig.session()
         primary.arbitrate(5, role=role)

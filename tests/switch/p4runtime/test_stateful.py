@@ -191,10 +191,10 @@ class ServerStateMachine(RuleBasedStateMachine):
             )
             for e in self.rig.read(members)
         }
-        found = [e.packet_replication_engine_entry.multicast_group_entry for e in self.rig.read(groups)]
+        entries = [e.packet_replication_engine_entry.multicast_group_entry for e in self.rig.read(groups)]
         assert self.groups == {
             e.multicast_group_id: {(int.from_bytes(r.port, "big"), r.instance) for r in e.replicas}
-            for e in found
+            for e in entries
         }
         clones = [e.packet_replication_engine_entry.clone_session_entry for e in self.rig.read(sessions)]
         assert self.sessions == {e.session_id: int.from_bytes(e.replicas[0].port, "big") for e in clones}

@@ -106,7 +106,7 @@ def test_every_kind_of_entity_keeps_its_strings(make_rig: RigMaker) -> None:
     watched.entity.action_profile_group.members[0].watch_port = b"watched"
     assert rig.write(multicast, clone, member(rig, 1), watched) == [Code.OK] * 4
     names = (b"replica", b"backup", b"mirror", b"watched")
-    numbers = rig.in_server(lambda: [state_of(rig).context.port_names.known(one) for one in names])
+    numbers = rig.in_server(lambda: [state_of(rig).context.port_names.known(name) for name in names])
     assert None not in numbers
     other = p4r.Update(type=MODIFY)
     other.CopyFrom(watched)
@@ -117,4 +117,4 @@ def test_every_kind_of_entity_keeps_its_strings(make_rig: RigMaker) -> None:
         assert rig.write(other) == [Code.OK]
         other.type = p4r.Update.DELETE
         assert rig.write(other) == [Code.OK]
-    assert numbers == rig.in_server(lambda: [state_of(rig).context.port_names.known(one) for one in names])
+    assert numbers == rig.in_server(lambda: [state_of(rig).context.port_names.known(name) for name in names])

@@ -164,7 +164,7 @@ def test_no_packet_sees_a_part_of_an_atomic_batch(make_rig):
     finally:
         stop.set()
         thread.join()
-    values = [found[:1] for found in seen]
+    values = [frame_octets[:1] for frame_octets in seen]
     assert seen == [v + b"\xee" + 5 * v for v in values]
     assert len(set(values)) > 10
 

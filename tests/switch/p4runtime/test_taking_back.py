@@ -33,8 +33,8 @@ def all_deleted(rig: Rig) -> list[p4r.Update]:
     requests = [p4r.Entity() for _ in KINDS]
     for request, kind in zip(requests, KINDS, strict=True):
         getattr(request, kind).SetInParent()
-    found = [entity for entity in rig.read(*requests) if not entity.table_entry.is_const]
-    return [p4r.Update(type=DELETE, entity=entity) for entity in found]
+    entities = [entity for entity in rig.read(*requests) if not entity.table_entry.is_const]
+    return [p4r.Update(type=DELETE, entity=entity) for entity in entities]
 
 
 def large_route(rig: Rig, number: int) -> p4r.Update:
@@ -78,7 +78,8 @@ def test_what_others_take_meanwhile_is_no_hindrance(rig: Rig) -> None:
     # nobody takes more until there is room again
     assert rig.in_server(lambda: memory.used) > memory.limit
     assert rig.write(mac(rig, 999)) == [Code.RESOURCE_EXHAUSTED]
-    assert rig.write(*(p4r.Update(type=DELETE, entity=one.entity) for one in taken)) == [OK] * len(taken)
+    deletions = [p4r.Update(type=DELETE, entity=insertion.entity) for insertion in taken]
+    assert rig.write(*deletions) == [OK] * len(deletions)
     assert rig.in_server(lambda: memory.used) == used
     assert everything(rig) == before
 

@@ -69,11 +69,11 @@ def test_a_client_that_takes_no_trace(rig: Rig, monkeypatch: pytest.MonkeyPatch)
 
 def test_memory_of_traces_is_given_back(rig: Rig) -> None:
     """A trace of many copies has some 10 MB, of a request that has hardly any."""
-    told = threading.Event()
-    rig.in_server(lambda: setattr(rig.server._traces, "_freed", told.set))
+    freed = threading.Event()
+    rig.in_server(lambda: setattr(rig.server._traces, "_freed", freed.set))
     with client(rig) as ask:
         assert list(ask(ONE, timeout=LONG_S))
-    assert told.wait(LONG_S)
+    assert freed.wait(LONG_S)
 
 
 def test_traces_under_way_are_counted(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +82,7 @@ def test_traces_under_way_are_counted(rig: Rig, monkeypatch: pytest.MonkeyPatch)
     with ExitStack() as clients:
         slow = [clients.enter_context(client(rig)) for _ in range(2)]
         other = clients.enter_context(client(rig))
-        calls = [one(EVERY) for one in slow]
+        calls = [client_call(EVERY) for client_call in slow]
         assert eventually(lambda: under_way(rig) == 2)
         refused = "2 requests for traces are under way; the limit is 2"
         asked = code_of(lambda octets, timeout: list(other(octets, timeout=timeout)), ONE)
@@ -105,8 +105,8 @@ def test_packets_that_are_sent_hold_up_no_traces(rig: Rig, monkeypatch: pytest.M
     monkeypatch.setattr(trace_service, "send_packet", follow)
     rig.in_server(lambda: rig.server.takes(lambda port, data: None))
     sent = msgspec.json.encode(TraceRequest(1, 1, FRAME.hex(), send=True, election_id=1))
-    with client(rig) as one, client(rig) as other:
-        calls = [one(sent, timeout=LONG_S) for _ in range(trace_service.MAX_SENT)]
+    with client(rig) as first, client(rig) as other:
+        calls = [first(sent, timeout=LONG_S) for _ in range(trace_service.MAX_SENT)]
         assert begun.wait(LONG_S)
         assert eventually(lambda: rig.in_server(lambda: rig.server._traces._sent) == trace_service.MAX_SENT)
         assert len(list(other(EVERY, timeout=LONG_S))) == MEMBERS

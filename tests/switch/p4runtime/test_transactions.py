@@ -95,13 +95,13 @@ def everything(rig: Rig) -> list[bytes]:
         getattr(request, kind).SetInParent()
     requests[0].table_entry.meter_config.SetInParent()
     # the frame below counts itself, where it comes in and in the first register
-    found = [
+    entities = [
         entity
         for entity in rig.read(*requests)
         if entity.counter_entry.index.index != FRAME_PORT
         and not (entity.HasField("register_entry") and entity.register_entry.index.index == 0)
     ]
-    read = sorted(entity.SerializeToString(deterministic=True) for entity in found)
+    read = sorted(entity.SerializeToString(deterministic=True) for entity in entities)
     config = rig.stub.GetForwardingPipelineConfig(
         p4r.GetForwardingPipelineConfigRequest(device_id=1), timeout=TIMEOUT_S
     )

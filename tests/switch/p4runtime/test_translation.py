@@ -238,22 +238,22 @@ def test_what_comes_to_nothing_takes_no_number(strings):
 
 def test_strings_that_others_may_have_used_stay():
     """A batch that is taken back leaves them where somebody else has written in the meantime."""
-    found = types("t", None)
-    sdn = found.sdn("t", 9)
+    translations = types("t", None)
+    sdn = translations.sdn("t", 9)
     assert sdn is not None and sdn.names is not None
     names = sdn.names
-    batch = found.begin()
-    found.begin()
+    batch = translations.begin()
+    translations.begin()
     names.to_wire(b"of the batch", "x")
-    found.begin()  # somebody else's
+    translations.begin()  # somebody else's
     names.to_wire(b"somebody else's", "x")
-    found.begin()
-    assert not found.roll_back(batch, within=2)
+    translations.begin()
+    assert not translations.roll_back(batch, within=2)
     assert names.count == 2
-    batch = found.begin()
-    found.begin()
+    batch = translations.begin()
+    translations.begin()
     names.to_wire(b"another", "x")
-    assert found.roll_back(batch, within=1)
+    assert translations.roll_back(batch, within=1)
     assert names.count == 2
     assert names.to_wire(b"one more", "x") == 3
 
@@ -306,23 +306,23 @@ def test_strings_have_no_prefixes(make_rig):
 def test_strings_and_numbers_are_one_to_one(given_names):
     """Whatever comes in whatever order; decimal numbers keep their own where they come first."""
     names = SdnStrings("t", 5)
-    found: dict[bytes, int] = {}
+    numbers: dict[bytes, int] = {}
     for name in given_names:
         try:
             number = names.to_wire(name, "x")
         except P4RtError as error:
             if error.code == Code.RESOURCE_EXHAUSTED:
-                assert len(found) == 32
-                assert name not in found
+                assert len(numbers) == 32
+                assert name not in numbers
             else:
                 assert error.code == Code.INVALID_ARGUMENT
                 with pytest.raises(UnicodeDecodeError):
                     name.decode()
             continue
         assert 0 <= number < 32
-        assert found.setdefault(name, number) == number
+        assert numbers.setdefault(name, number) == number
         assert names.to_sdn(number) == name
-    assert len(set(found.values())) == len(found)
+    assert len(set(numbers.values())) == len(numbers)
 
 
 def test_the_longest_string():
@@ -352,10 +352,10 @@ def test_strings_do_not_stand_for_very_wide_numbers():
 
 
 def test_one_type_has_one_width_in_the_program():
-    found = types("t", None)
-    assert found.sdn("t", 9) is not None
+    translations = types("t", None)
+    assert translations.sdn("t", 9) is not None
     with pytest.raises(P4RtError, match="has 9 and 10 bits"):
-        found.sdn("t", 10)
+        translations.sdn("t", 10)
 
 
 @pytest.mark.parametrize(("sdn", "wire", "expected"), [(32, 9, 9), (7, 9, 7), (9, 9, 9)])

@@ -33,24 +33,24 @@ def fuzzed(name: str, seed: int, updates: int) -> Fuzzed:
     program, schema = pipeline(name)
     target = InProcess(program, schema)
     try:
-        found = Fuzzed(target, facts_of(schema), seed)
-        found.run(updates)
+        fuzzer = Fuzzed(target, facts_of(schema), seed)
+        fuzzer.run(updates)
     finally:
         target.close()
-    return found
+    return fuzzer
 
 
 @pytest.mark.parametrize("name", SOME)
 def test_each_update_is_refused_or_read_back(name: str) -> None:
     """And what is refused changes nothing, alone or in a batch that is taken back."""
     assert name in PROGRAMS
-    found = fuzzed(name, seed=1, updates=2000)
-    assert 0.3 < found.accepted / found.updates < 0.95
+    fuzzer = fuzzed(name, seed=1, updates=2000)
+    assert 0.3 < fuzzer.accepted / fuzzer.updates < 0.95
 
 
 def test_all_mutations_are_used() -> None:
     programs = ("p4rt_all", "counters", "action_profiles", "match_kinds")
-    used = {one for name in programs for one in fuzzed(name, seed=2, updates=2500).mutations}
+    used = {mutation for name in programs for mutation in fuzzed(name, seed=2, updates=2500).mutations}
     assert used == {*MUTATIONS, ""}
 
 

@@ -33,13 +33,15 @@ class Drawer:
         self.rng = rng
         facts, info = oracle.facts, oracle.facts.info
         absent = facts.absent
-        self.tables = [one for one in info.tables if one.preamble.id not in absent]
-        self.profiles = [one for one in facts.profiles.values() if one.preamble.id not in absent]
+        self.tables = [table for table in info.tables if table.preamble.id not in absent]
+        self.profiles = [profile for profile in facts.profiles.values() if profile.preamble.id not in absent]
         # a profile has members and groups or one-shots, never both (9.2.4)
-        self._one_shots = {one.preamble.id for one in self.profiles if one.with_selector and rng.randrange(2)}
-        by_members = [one for one in self.profiles if one.preamble.id not in self._one_shots]
+        self._one_shots = {
+            profile.preamble.id for profile in self.profiles if profile.with_selector and rng.randrange(2)
+        }
+        by_members = [profile for profile in self.profiles if profile.preamble.id not in self._one_shots]
         self._kinds: list[Callable[[], p4r.Update]] = [self.multicast, self.session]
-        tables = [one for one in self.tables if one.match_fields and not one.is_const_table]
+        tables = [table for table in self.tables if table.match_fields and not table.is_const_table]
         if tables:
             self._kinds += [lambda: self.entry(rng.choice(tables))] * 8
         if self.tables:
@@ -47,14 +49,17 @@ class Drawer:
         if by_members:
             self._kinds += [lambda: self.member(rng.choice(by_members))] * 2
             self._kinds += [lambda: self.group(rng.choice(by_members))] * 2
-        for found, draw in (
+        for described, draw in (
             (info.digests, self.digest),
             (info.value_sets, self.value_set),
-            ([one for one in info.registers if one.type_spec.bitstring.bit.bitwidth], self.register),
+            (
+                [register for register in info.registers if register.type_spec.bitstring.bit.bitwidth],
+                self.register,
+            ),
             (info.counters, self.counter),
             (info.meters, self.meter),
         ):
-            ids = [one.preamble.id for one in found if one.preamble.id not in absent]
+            ids = [item.preamble.id for item in described if item.preamble.id not in absent]
             if ids:
                 self._kinds.append(lambda draw=draw, ids=ids: draw(rng.choice(ids)))
         self._keys: dict[Key, list[Key]] = {}
@@ -76,9 +81,9 @@ class Drawer:
         keys = self._keys.get(kind, [])
         while keys:
             at = self.rng.randrange(len(keys))
-            found = self.oracle.entities.get(keys[at])
-            if found is not None:
-                return found
+            entity = self.oracle.entities.get(keys[at])
+            if entity is not None:
+                return entity
             keys[at] = keys[-1]
             keys.pop()
         return None
@@ -119,17 +124,17 @@ class Drawer:
 
     def key(self, owner: p4i.Table | p4i.ValueSet) -> list[p4r.FieldMatch]:
         """A key of a table or value set."""
-        found = []
+        matches = []
         for field in fields_of(owner):
             if kind_of(field) == "exact" or self.rng.randrange(3):
                 match = p4r.FieldMatch()
                 self.match(field, match)
-                found.append(match)
-        return found
+                matches.append(match)
+        return matches
 
     def action(self, owner: int, ids: list[int], out: p4r.Action) -> bool:
         """One of the actions, where the program has any of them."""
-        present = [one for one in ids if (owner, one) not in self.oracle.facts.absent]
+        present = [action_id for action_id in ids if (owner, action_id) not in self.oracle.facts.absent]
         if not present:
             return False
         out.action_id = self.rng.choice(present)
@@ -296,11 +301,11 @@ class Drawer:
             group.max_size = profile.max_group_size or self.rng.choice((0, 8))
         del group.members[:]
         for _ in range(self.rng.randrange(4)):
-            found = self.any_held(("member", number))
+            chosen = self.any_held(("member", number))
             ids = [member.member_id for member in group.members]
-            if found is not None and found.action_profile_member.member_id not in ids:
+            if chosen is not None and chosen.action_profile_member.member_id not in ids:
                 weight = 0 if profile.weights_disallowed else self.rng.randint(1, 2)
-                self.watch(group.members.add(member_id=found.action_profile_member.member_id, weight=weight))
+                self.watch(group.members.add(member_id=chosen.action_profile_member.member_id, weight=weight))
         return update
 
     def watch(self, member: p4r.ActionProfileGroup.Member | p4r.ActionProfileAction) -> None:
@@ -365,7 +370,9 @@ class Drawer:
 
     def value_set(self, number: int) -> p4r.Update:
         """The members of a value set."""
-        owner = next(one for one in self.oracle.facts.info.value_sets if one.preamble.id == number)
+        owner = next(
+            candidate for candidate in self.oracle.facts.info.value_sets if candidate.preamble.id == number
+        )
         update = p4r.Update(type=MODIFY)
         value_set = update.entity.value_set_entry
         value_set.value_set_id = number
@@ -401,7 +408,7 @@ class Drawer:
     def register(self, number: int) -> p4r.Update:
         """One cell of a register, or all."""
         info = self.oracle.facts.info
-        spec = next(one.type_spec for one in info.registers if one.preamble.id == number)
+        spec = next(candidate.type_spec for candidate in info.registers if candidate.preamble.id == number)
         update = p4r.Update(type=MODIFY)
         entry = update.entity.register_entry
         entry.register_id = number
