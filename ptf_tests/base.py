@@ -134,7 +134,7 @@ class P4RuntimeTest(BaseTest):
     def read(self, **entity: object) -> list[p4runtime_pb2.Entity]:
         """All entities that the switch gives for one read entity."""
         answers = self.client.read_one(p4runtime_pb2.Entity(**entity))
-        return [found for answer in answers for found in answer.entities]
+        return [item for answer in answers for item in answer.entities]
 
     def add_entry(self, table: str, keys: Keys, action: p4runtime_pb2.Action, *, priority: int = 0) -> None:
         """Insert an entry with a direct action."""

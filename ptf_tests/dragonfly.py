@@ -64,9 +64,14 @@ class DragonflyTest(FabricTest):
         self.set_default("path_config", action)
 
     def add_paths(
-        self, minimal: list[Link], detours: list[Link], group: int = UPLINK_GROUP, own: range = range(0)
+        self,
+        minimal: list[Link],
+        detours: list[Link],
+        group: int = UPLINK_GROUP,
+        destination_slots: range = range(0),
     ) -> None:
-        """Paths of a group of next hops that lead to another group; of the detours, `own` lead there too."""
+        """Adds paths from a group of next hops to another group. Detours in `destination_slots` of the list
+        lead there, too."""
         for slot, link in enumerate(minimal):
             action = self.action("minimal", port=link.port, links=link.links)
             self.add_entry("minimal_paths", {"toward": group, "slot": slot}, action)
@@ -77,9 +82,9 @@ class DragonflyTest(FabricTest):
             "far",
             paths=len(minimal),
             list=DETOUR_LIST,
-            first=own.start,
-            count=len(own),
-            detours=len(detours) - len(own),
+            first=destination_slots.start,
+            count=len(destination_slots),
+            detours=len(detours) - len(destination_slots),
         )
         self.add_entry("far_groups", {"toward": group}, action)
 

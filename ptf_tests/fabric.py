@@ -65,9 +65,9 @@ class FabricTest(P4RuntimeTest):
 
     def enum(self, name: str, member: str) -> int:
         """A value of an enum of the P4 source."""
-        for found in self.p4info.type_info.serializable_enums[name].members:
-            if found.name == member:
-                return int.from_bytes(found.value, "big")
+        for enum_member in self.p4info.type_info.serializable_enums[name].members:
+            if enum_member.name == member:
+                return int.from_bytes(enum_member.value, "big")
         raise KeyError(f"{self.program}: no {name}.{member}")
 
     def number(self, key: str) -> int:
@@ -121,11 +121,11 @@ class FabricTest(P4RuntimeTest):
 
     def receive(self, port: int | None = None) -> tuple[int, bytes]:
         """Port and bytes of the next frame that left, by any port or by one; fails when none comes."""
-        found = testutils.dp_poll(self, port_number=port, timeout=TIMEOUT_S)
+        polled = testutils.dp_poll(self, port_number=port, timeout=TIMEOUT_S)
         self.assertIsInstance(
-            found, ptf.dataplane.DataPlane.PollSuccess, f"nothing left port {port or 'any'}"
+            polled, ptf.dataplane.DataPlane.PollSuccess, f"nothing left port {port or 'any'}"
         )
-        return int(found.port), bytes(found.packet)
+        return int(polled.port), bytes(polled.packet)
 
     def expect(self, port: int, frame: Any) -> None:
         """The next frame by this port is exactly this one."""
@@ -148,8 +148,8 @@ class FabricTest(P4RuntimeTest):
         """Packets in a cell of a counter."""
         entry = p4runtime_pb2.CounterEntry(counter_id=self.named("counters", counter).preamble.id)
         entry.index.index = index
-        (found,) = self.read(counter_entry=entry)
-        return int(found.counter_entry.data.packet_count)
+        (entity,) = self.read(counter_entry=entry)
+        return int(entity.counter_entry.data.packet_count)
 
     def expect_count(self, counter: str, packets: int, index: int = 0) -> None:
         """A counter comes to a number of packets."""
@@ -185,16 +185,16 @@ class FabricTest(P4RuntimeTest):
         return values["index"], bytes(packet.payload)
 
     def _metadata(self, header: str) -> Any:
-        for found in self.p4info.controller_packet_metadata:
-            if found.preamble.name == header:
-                return found.metadata
+        for header_info in self.p4info.controller_packet_metadata:
+            if header_info.preamble.name == header:
+                return header_info.metadata
         raise KeyError(f"{self.program}: no controller header {header}")
 
     def asked(self, op: str, index: int, reason: str, header: str) -> dict[str, int]:
         """What the program answers to an operation of PacketOutOp_t: a header of the P4 source."""
         self.packet_out(op, index)
-        found, payload = self.packet_in(reason)
-        self.assertEqual(index, found)
+        answered_index, payload = self.packet_in(reason)
+        self.assertEqual(index, answered_index)
         fields, rest = self.decode(header, payload)
         self.assertEqual(b"", rest)
         return fields

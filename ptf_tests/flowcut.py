@@ -139,13 +139,13 @@ class FlowcutTest(FabricTest):
         and flags."""
         frame = roce(flow, **fields)
         self.send(in_port, frame)
-        port, found = self.receive()
-        (stamp,) = Ether(found)[DataShim].stack
+        port, received = self.receive()
+        (stamp,) = Ether(received)[DataShim].stack
         flags = stamp.moved * MOVED | stamp.untracked * UNTRACKED | stamp.drained * DRAINED
         stamps = ((int(stamp.ticks), in_port | flags),)
         tag = tagged(0, port) if flow.dport == ROCE_PORT else 0  # only RoCEv2 has a place for it
         expected = roce(flow, ttl=63, tag=tag, **fields)
-        self.assertEqual(bytes(shimmed(expected, 1, list(stamps))).hex(), found.hex())
+        self.assertEqual(bytes(shimmed(expected, 1, list(stamps))).hex(), received.hex())
         return Sent(flow, port, len(frame), 1, stamps)
 
     def send_ack(self, sent: Sent, **forged: Any) -> None:
@@ -156,8 +156,8 @@ class FlowcutTest(FabricTest):
 
     def finish(self, *sent: Sent) -> None:
         """All of these are acknowledged; nothing of them is left in flight."""
-        for one in sent:
-            self.send_ack(one)
+        for packet in sent:
+            self.send_ack(packet)
         self.expect_flows({})
 
     def make_known(self, flow: Flow = FLOW) -> int:
@@ -175,8 +175,8 @@ class FlowcutTest(FabricTest):
     def bucket(self, index: int = 0, op: str = "READ_FLOWS") -> tuple[dict[str, int], list[dict[str, int]]]:
         """A bucket and its ways as the switch tells them."""
         self.packet_out(op, index)
-        found, payload = self.packet_in("FLOWS")
-        self.assertEqual(index, found)
+        answered_index, payload = self.packet_in("FLOWS")
+        self.assertEqual(index, answered_index)
         bucket, payload = self.decode("bucket_t", payload)
         ways = []
         for _ in range(WAYS):

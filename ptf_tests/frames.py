@@ -106,7 +106,7 @@ def stamp(ticks: int, rest: int) -> Stamp:
 
 def shimmed(frame: Packet, hops: int, stamps: list[tuple[int, int]]) -> Packet:
     """A data frame as it travels between switches, with stamps (see `stamp`), the newest first."""
-    stack = [stamp(*one) for one in stamps]
+    stack = [stamp(*values) for values in stamps]
     ether = Ether(src=frame[Ether].src, dst=frame[Ether].dst)
     return ether / LocalHeader() / DataShim(hops=hops, stack=stack) / frame[Ether].payload.copy()
 
@@ -121,7 +121,7 @@ def flowcut_ack(
     **forged: int,
 ) -> Packet:
     """The ACK of a data frame, as the egress switch sends it. `forged` overrides fields of the ACK."""
-    stack = [stamp(*one) for one in stamps]
+    stack = [stamp(*values) for values in stamps]
     fields = {
         "bytes": frame_bytes,
         "hops": hops,

@@ -53,7 +53,7 @@ class SlowPortTest(FabricTest):
             self.send(OTHER_HOST_PORT, FILLER)
         self.expect_count("port_rx", before + FILLERS, OTHER_HOST_PORT)
 
-    def behind_others(self, port: int, frame: Any) -> list[bytes]:
+    def behind_fillers(self, port: int, frame: Any) -> list[bytes]:
         """A frame that goes to the slow port comes in by `port` while at least one filler waits.
 
         Returns:

@@ -35,14 +35,14 @@ class DragonflyTest(SlowPortTest):
     def farther_goes_first(self, filler: bytes) -> None:
         """Each link passed is a priority more than that of what waits from a host."""
         for passed in range(1, LAST + 1):
-            frames = self.behind_others(UPLINKS[0], roce(FROM_SWITCH, ttl=FIRST_TTL - passed))
+            frames = self.behind_fillers(UPLINKS[0], roce(FROM_SWITCH, ttl=FIRST_TTL - passed))
             self.assertEqual(filler, frames[-1])
-        frames = self.behind_others(UPLINKS[0], roce(FROM_SWITCH, ttl=FIRST_TTL))
+        frames = self.behind_fillers(UPLINKS[0], roce(FROM_SWITCH, ttl=FIRST_TTL))
         self.assertEqual([filler] * FILLERS, frames[:-1])
 
     def hosts_begin_anew(self, filler: bytes) -> None:
         """Whatever TTL a host says, it gets that of the first channel."""
-        frames = self.behind_others(HOST_PORT, roce(FROM_HOST, ttl=FOREIGN_TTL))
+        frames = self.behind_fillers(HOST_PORT, roce(FROM_HOST, ttl=FOREIGN_TTL))
         sent = roce(FROM_HOST, ttl=FIRST_TTL - 1, tag=tagged(0, self.slow_port))
         self.assertEqual([*[filler] * FILLERS, bytes(sent)], frames)
 
@@ -91,5 +91,5 @@ class OffTest(SlowPortTest):
 
     def runTest(self) -> None:
         filler = bytes(roce(FILLER_FLOW, ttl=FIRST_TTL - 1, tag=tagged(0, self.slow_port)))
-        frames = self.behind_others(UPLINKS[0], roce(FROM_SWITCH, ttl=FOREIGN_TTL))
+        frames = self.behind_fillers(UPLINKS[0], roce(FROM_SWITCH, ttl=FOREIGN_TTL))
         self.assertEqual([filler] * FILLERS, frames[:-1])

@@ -60,16 +60,16 @@ def cnp(flow: Flow, frame_bytes: int) -> Packet:
 
 def dishonest(flow: Flow) -> list[Packet]:
     """Long frames that say they are short, and short ones whose lengths contradict each other."""
-    found = []
+    frames = []
     for total, udp in ((48, 28), (48, 1366), (1386, 28), (40, 20), (9000, 8980)):
         frame = ack(flow, 1400)
         frame[IP].len, frame[UDP].len = total, udp
-        found.append(frame)
+        frames.append(frame)
     for total, udp in ((48, 27), (48, 29), (48, 0), (49, 29), (0, 65516)):
         frame = ack(flow)
         frame[IP].len, frame[UDP].len = total, udp
-        found.append(frame)
-    return found
+        frames.append(frame)
+    return frames
 
 
 class PoliceTest(FabricTest):
@@ -101,11 +101,11 @@ class PoliceTest(FabricTest):
 
     def dscps(self, frames: list[Packet], in_port: int, out_port: int) -> list[int]:
         """The DSCPs with which frames leave, one after the other."""
-        found = []
+        values = []
         for frame in frames:
             self.send(in_port, frame)
-            found.append(int(Ether(self.receive(out_port)[1])[IP].tos) >> DSCP_SHIFT)
-        return found
+            values.append(int(Ether(self.receive(out_port)[1])[IP].tos) >> DSCP_SHIFT)
+        return values
 
 
 @group("limits")
@@ -187,7 +187,7 @@ class BehindDataTest(SlowPortTest, PoliceTest):
 
         def place(port: int, frame: Packet) -> int:
             """How many fillers leave behind the frame."""
-            left = [Ether(found)[BTH].opcode for found in self.behind_others(port, frame)]
+            left = [Ether(sent_frame)[BTH].opcode for sent_frame in self.behind_fillers(port, frame)]
             self.assertEqual(1, left.count(Opcode.ACK))
             return FILLERS - left.index(Opcode.ACK)
 

@@ -25,8 +25,8 @@ class CountersTest(P4RuntimeTest):
         """(packets, bytes) of one cell."""
         entry = p4runtime_pb2.CounterEntry(counter_id=self.named("counters", counter).preamble.id)
         entry.index.index = index
-        (found,) = self.read(counter_entry=entry)
-        return found.counter_entry.data.packet_count, found.counter_entry.data.byte_count
+        (entity,) = self.read(counter_entry=entry)
+        return entity.counter_entry.data.packet_count, entity.counter_entry.data.byte_count
 
 
 @group("counters")
@@ -49,8 +49,8 @@ class CountTest(CountersTest):
         self.assertEqual(280, self.cell("bytes_by_index", INDEX)[1])
         self.assertEqual((4, 280), self.cell("egress_port_count", PORT))
         direct = p4runtime_pb2.DirectCounterEntry(table_entry=self.entry("by_group", {"group": GROUP}))
-        (found,) = self.read(direct_counter_entry=direct)
-        data = found.direct_counter_entry.data
+        (entity,) = self.read(direct_counter_entry=direct)
+        data = entity.direct_counter_entry.data
         self.assertEqual((4, 280), (data.packet_count, data.byte_count))
 
 
@@ -63,8 +63,8 @@ class DirectCountTest(CountersTest):
     def hits(self, group_number: int) -> int:
         """Packets of an entry."""
         entry = self.entry("by_group", {"group": group_number})
-        (found,) = self.read(direct_counter_entry=p4runtime_pb2.DirectCounterEntry(table_entry=entry))
-        return int(found.direct_counter_entry.data.packet_count)
+        (entity,) = self.read(direct_counter_entry=p4runtime_pb2.DirectCounterEntry(table_entry=entry))
+        return int(entity.direct_counter_entry.data.packet_count)
 
     def runTest(self) -> None:
         self.add_entry("by_group", {"group": 0}, self.action("forward", port=PORT))

@@ -86,13 +86,13 @@ class OwnGroupLeftOutTest(DragonflyTest):
     def runTest(self) -> None:
         self.set_paths("VALIANT")
         detours = [Link(A, 4, THIRD_GROUP), Link(B, 4, UPLINK_GROUP), Link(C, 4, FOURTH_GROUP)]
-        self.add_paths([Link(A, 2)], detours, own=range(1, 2))
+        self.add_paths([Link(A, 2)], detours, destination_slots=range(1, 2))
         seen = set()
         for _ in range(40):
             self.send(HOST_PORT, roce(FLOW))
             port, frame = self.receive()
-            found = {A: THIRD_GROUP, C: FOURTH_GROUP}[port]
-            self.assertEqual(bytes(detoured(after(FLOW, port), found)).hex(), frame.hex())
+            third_group = {A: THIRD_GROUP, C: FOURTH_GROUP}[port]
+            self.assertEqual(bytes(detoured(after(FLOW, port), third_group)).hex(), frame.hex())
             seen.add(port)
         self.assertEqual({A, C}, seen)
 

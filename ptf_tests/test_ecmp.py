@@ -59,9 +59,9 @@ class SeedTest(EcmpTest):
                 "switch_config", self.action("set_switch", switch_id=switch_id, hash_seed=hash_seed)
             )
             spreads.append(self.paths())
-        for i, one in enumerate(spreads):
+        for i, spread in enumerate(spreads):
             for other in spreads[:i]:
-                moved = sum(a != b for a, b in zip(one, other, strict=True))
+                moved = sum(a != b for a, b in zip(spread, other, strict=True))
                 self.assertGreater(moved, FLOWS // 4)
         # Flows that meet on a link of this switch part again behind it (no polarisation).
         together = [b for a, b in zip(spreads[0], spreads[1], strict=True) if a == UPLINKS[0]]

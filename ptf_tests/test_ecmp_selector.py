@@ -42,9 +42,9 @@ class SpreadTest(P4RuntimeTest):
         """The port by which a flow leaves."""
         packet = testutils.simple_udp_packet(ip_dst="10.0.0.1", udp_sport=source_port, udp_dport=80)
         testutils.send_packet(self, 0, packet)
-        found = testutils.dp_poll(self, timeout=TIMEOUT_S)
-        self.assertIsInstance(found, ptf.dataplane.DataPlane.PollSuccess)
-        return int(found.port)
+        polled = testutils.dp_poll(self, timeout=TIMEOUT_S)
+        self.assertIsInstance(polled, ptf.dataplane.DataPlane.PollSuccess)
+        return int(polled.port)
 
     def runTest(self) -> None:
         ports = [self.port_of(source) for source in range(1000, 1000 + FLOWS)]
@@ -84,8 +84,8 @@ class ProfilesTest(P4RuntimeTest):
         self.member("rewrites", 1, self.action("set_id", value=0x4321))
         self.to_member("rewrite", {"protocol": 17}, 1)
         shot = self.entry("uplink", {"src_low": (0x0A, 0xFF)}, priority=1)
-        one = shot.action.action_profile_action_set.action_profile_actions.add(weight=1)
-        one.action.CopyFrom(self.action("set_tos", value=0x2C))
+        profile_action = shot.action.action_profile_action_set.action_profile_actions.add(weight=1)
+        profile_action.action.CopyFrom(self.action("set_tos", value=0x2C))
         self.write(table_entry=shot)
         sent = testutils.simple_udp_packet(ip_dst="10.1.0.1")
         testutils.send_packet(self, 0, sent)

@@ -30,10 +30,10 @@ class EcnTest(SlowPortTest):
 
     def mark_of(self, ecn: int) -> int:
         """ECN of a packet that had fillers before it; everything else of it must be as it should."""
-        frames = self.behind_others(HOST_PORT, roce(SLOW_FLOW, ecn=ecn))
-        (found,) = [frame for frame in frames if Ether(frame)[IP].src == HOST]
-        mark = int(Ether(found)[IP].tos)
-        self.assertEqual(bytes(roce(SLOW_FLOW, ttl=63, ecn=mark, tag=tagged(0, self.slow_port))), found)
+        frames = self.behind_fillers(HOST_PORT, roce(SLOW_FLOW, ecn=ecn))
+        (marked,) = [frame for frame in frames if Ether(frame)[IP].src == HOST]
+        mark = int(Ether(marked)[IP].tos)
+        self.assertEqual(bytes(roce(SLOW_FLOW, ttl=63, ecn=mark, tag=tagged(0, self.slow_port))), marked)
         return mark
 
 

@@ -24,7 +24,7 @@ class SweepTest(FlowcutTest):
 
     def runTest(self) -> None:
         sent = [self.send_data(flow) for flow in FLOWS]
-        tracked = {one.flow.sport: one.frame_bytes for one in sent[:WAYS]}
+        tracked = {packet.flow.sport: packet.frame_bytes for packet in sent[:WAYS]}
         self.bucket(op="SWEEP")
         self.assertEqual(tracked, self.in_flight())
         self.assertEqual(sent[-1].frame_bytes, self.untracked_bytes())

@@ -41,11 +41,11 @@ class FlowcutDragonflyTest(DragonflyTest, FlowcutTest):
         """A data packet from a host leaves by B with detour and shim, right in every byte but its ticks."""
         frame = roce(FLOW)
         self.send(HOST_PORT, frame)
-        found = self.receive(B)[1]
-        (stamp,) = Ether(found)[DataShim].stack
+        received = self.receive(B)[1]
+        (stamp,) = Ether(received)[DataShim].stack
         stamps = ((int(stamp.ticks), HOST_PORT),)
         expected = shimmed(roce(FLOW, ttl=63, tag=tagged(0, B)), 1, list(stamps))
-        self.assertEqual(bytes(detoured(expected, THIRD_GROUP)).hex(), found.hex())
+        self.assertEqual(bytes(detoured(expected, THIRD_GROUP)).hex(), received.hex())
         return Sent(FLOW, B, len(frame), 1, stamps)
 
 
@@ -58,7 +58,7 @@ class KeepsDetourTest(FlowcutDragonflyTest):
         sent = [self.send_detoured()]
         self.set_paths("MINIMAL", "FLOW")
         sent.append(self.send_detoured())
-        self.expect_flows({FLOW.sport: sum(one.frame_bytes for one in sent)})
+        self.expect_flows({FLOW.sport: sum(packet.frame_bytes for packet in sent)})
         self.finish(*sent)
         self.assertEqual(A, self.send_data().port)
         self.expect_count("flowcut_rerouted", 1)
@@ -98,15 +98,15 @@ class MovedBySourceTest(FlowcutDragonflyTest):
         ):
             arriving = shimmed(roce(FLOW, ttl=63), 1, [(1, HOST_PORT)])
             self.send(DOWNLINK, detoured(arriving, number))
-            found = self.receive(port)[1]
-            first, second = Ether(found)[DataShim].stack
+            received = self.receive(port)[1]
+            first, second = Ether(received)[DataShim].stack
             expected = shimmed(
                 roce(FLOW, ttl=62, tag=tagged(0, port)),
                 2,
                 [(int(first.ticks), DOWNLINK | moved), (1, HOST_PORT)],
             )
             self.assertEqual(1, int(second.ticks))
-            self.assertEqual(bytes(detoured(expected, number)).hex(), found.hex())
+            self.assertEqual(bytes(detoured(expected, number)).hex(), received.hex())
         self.expect_count("flowcut_expired", 2)
         self.expect_drops()
 
@@ -140,8 +140,9 @@ class LearntPathTest(SlowPortTest, FlowcutDragonflyTest):
         """Packets that have left by either port."""
         return self.count("port_tx", self.slow_port) + self.count("port_tx", B)
 
-    def try_behind_others(self) -> tuple[Sent, bool]:
-        """A flowcut begins while others wait for the minimal port; and whether they did long enough."""
+    def try_behind_fillers(self) -> tuple[Sent, bool]:
+        """A flowcut begins while fillers wait for the minimal port; returns its packet, and whether they
+        waited long enough."""
         before, received, detours = self.left(), self.count("port_rx", HOST_PORT), self.count("port_tx", B)
         self.fill()
         self.send(HOST_PORT, roce(FLOW))
@@ -156,10 +157,10 @@ class LearntPathTest(SlowPortTest, FlowcutDragonflyTest):
         port = B if detoured_now else self.slow_port
         return Sent(FLOW, port, len(roce(FLOW)), 1, ((int(stamp.ticks), HOST_PORT),)), was_loaded
 
-    def end_behind_others(self, port: int) -> None:
-        """A flowcut that begins while others wait for the minimal port takes this one, and ends well."""
+    def end_behind_fillers(self, port: int) -> None:
+        """A flowcut that begins while fillers wait for the minimal port takes this port, and ends well."""
         for _ in range(ATTEMPTS):
-            sent, was_loaded = self.try_behind_others()
+            sent, was_loaded = self.try_behind_fillers()
             self.end(sent, congested=False)
             if was_loaded:
                 self.assertEqual(port, sent.port)
@@ -167,11 +168,11 @@ class LearntPathTest(SlowPortTest, FlowcutDragonflyTest):
         raise AssertionError("the machine is too slow: the slow port was never loaded at the right time")
 
     def runTest(self) -> None:
-        self.end_behind_others(B)
+        self.end_behind_fillers(B)
         self.end(self.minimal(), congested=True)
         # nothing waits anywhere, and yet
         self.end(self.send_detoured(), congested=True)
         self.end(self.minimal(DRAINED), congested=False)
         # of the two, the detour was congested last
-        self.end_behind_others(self.slow_port)
+        self.end_behind_fillers(self.slow_port)
         self.nothing_else()

@@ -321,8 +321,8 @@ class OthersGoOnTest(DrainTest):
         self.expect_pause(PauseOp.XOFF)
         self.assertEqual("TRACKED", self.state_of(other))
         self.send_ack(sent)
-        for one in self.sent[1:]:
-            self.send_ack(one)
+        for packet in self.sent[1:]:
+            self.send_ack(packet)
         self.expect_pause(PauseOp.XON)
         self.expect_flows({})
         self.nothing_else()

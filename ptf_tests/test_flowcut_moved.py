@@ -47,7 +47,7 @@ class MovedTest(MovedFlowTest):
 
     def runTest(self) -> None:
         before = [self.send_data(), self.send_data()]
-        self.assertEqual([0, 0], [self.flags(one) for one in before])
+        self.assertEqual([0, 0], [self.flags(packet) for packet in before])
         port = self.withdraw(before[0].port)
         first, second = self.send_data(), self.send_data()
         self.assertEqual([port] * 2, [first.port, second.port])
@@ -119,13 +119,13 @@ class MovedUntrackedTest(MovedFlowTest):
         self.assertEqual(UNTRACKED, self.flags(before))
         port = self.withdraw(before.port)
         after = [self.send_data(flows[WAYS]) for _ in range(2)]
-        self.assertEqual([port] * 2, [one.port for one in after])
-        self.assertEqual([MOVED | UNTRACKED] * 2, [self.flags(one) for one in after])
+        self.assertEqual([port] * 2, [packet.port for packet in after])
+        self.assertEqual([MOVED | UNTRACKED] * 2, [self.flags(packet) for packet in after])
         self.assertEqual(3 * before.frame_bytes, self.untracked_bytes())
-        for one in (before, *after):
-            self.send_ack(one)
+        for packet in (before, *after):
+            self.send_ack(packet)
         self.assertEqual(0, self.untracked_bytes())
-        self.expect_flows({one.flow.sport: one.frame_bytes for one in tracked})
+        self.expect_flows({packet.flow.sport: packet.frame_bytes for packet in tracked})
 
 
 @group("flowcut")

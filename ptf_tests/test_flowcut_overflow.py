@@ -28,7 +28,7 @@ class FullBucketTest(FlowcutTest):
 
     def expect_in_flight(self, *sent: Sent) -> None:
         """The table comes to hold exactly these, one frame of each flow."""
-        self.expect_flows({one.flow.sport: one.frame_bytes for one in sent})
+        self.expect_flows({packet.flow.sport: packet.frame_bytes for packet in sent})
 
 
 @group("flowcut")
@@ -67,8 +67,8 @@ class StaysUntrackedTest(FullBucketTest):
         self.expect_in_flight(*self.tracked[1:])
         self.expect_count("flowcut_overflow", 3)
         # One byte short of all is not all.
-        for one in (untracked, again):
-            self.send_ack(one)
+        for packet in (untracked, again):
+            self.send_ack(packet)
         self.assertEqual(other.frame_bytes, self.untracked_bytes())
         self.send_data(UNTRACKED_FLOW)
         self.expect_in_flight(*self.tracked[1:])
@@ -104,8 +104,8 @@ class MovedSlotTest(FullBucketTest):
         # Another flow was not in flight, so it goes by the slot as it is now.
         other = self.send_data(LATER_FLOW)
         self.assertEqual(other_port, other.port)
-        for one in (first, second, other):
-            self.send_ack(one)
+        for packet in (first, second, other):
+            self.send_ack(packet)
         self.assertEqual(0, self.untracked_bytes())
         self.assertEqual(other_port, self.send_data(UNTRACKED_FLOW).port)
 
@@ -135,8 +135,8 @@ class NeverDrainedTest(FullBucketTest):
     def runTest(self) -> None:
         self.configure_drain(rtt_threshold=0)
         sent = [self.send_data(UNTRACKED_FLOW) for _ in range(3)]
-        for one in sent:
-            self.send_ack(one, congested=True)
+        for packet in sent:
+            self.send_ack(packet, congested=True)
         self.assertEqual(0, self.untracked_bytes())
         self.expect_count("xoff_sent", 0)
         self.nothing_else()

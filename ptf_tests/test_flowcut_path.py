@@ -184,10 +184,10 @@ class DrainedElsewhereTest(FlowcutTest):
         frame = roce(FLOW, ttl=63)
         below = (1, HOST_PORT | flags)
         self.send(DOWNLINK, shimmed(frame, 1, [below]))
-        port, found = self.receive()
-        own = Ether(found)[DataShim].stack[0]
-        self.assertEqual((DOWNLINK, 0), (own.in_port, own.drained))
-        return Sent(FLOW, port, len(frame), 2, ((int(own.ticks), DOWNLINK), below))
+        port, received = self.receive()
+        stamp = Ether(received)[DataShim].stack[0]
+        self.assertEqual((DOWNLINK, 0), (stamp.in_port, stamp.drained))
+        return Sent(FLOW, port, len(frame), 2, ((int(stamp.ticks), DOWNLINK), below))
 
     def runTest(self) -> None:
         first = self.flowcut(DRAINED)  # an unknown flow has no port to leave

@@ -29,8 +29,8 @@ class ReversePathTest(FlowcutTest):
         """Data from the switch below passes; the result's stamps are this switch's and that one's."""
         frame = roce(flow)
         self.send(in_port, shimmed(frame, 1, [BELOW]))
-        port, found = self.receive()
-        shim = Ether(found)[DataShim]
+        port, received = self.receive()
+        shim = Ether(received)[DataShim]
         stamps = tuple(struct.unpack(">IH", bytes(stamp)) for stamp in shim.stack)
         return Sent(flow, port, len(frame), int(shim.hops), stamps)
 
@@ -183,6 +183,6 @@ class AckPriorityTest(SlowPortTest, RoutedAckTest):
 
     def runTest(self) -> None:
         ack = self.ack(Flow(SLOW_REMOTE, HOST))
-        frames = self.behind_others(DOWNLINK, ack)
+        frames = self.behind_fillers(DOWNLINK, ack)
         (place,) = [i for i, frame in enumerate(frames) if len(frame) == len(ack)]
         self.assertLess(place, len(frames) - 1)

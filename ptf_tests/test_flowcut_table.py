@@ -19,13 +19,13 @@ class LifeTest(FlowcutTest):
 
     def runTest(self) -> None:
         sent = [self.send_data(payload=bytes(100)), self.send_data(payload=bytes(1000)), self.send_data()]
-        self.assertEqual(1, len({one.port for one in sent}))
-        total = sum(one.frame_bytes for one in sent)
+        self.assertEqual(1, len({packet.port for packet in sent}))
+        total = sum(packet.frame_bytes for packet in sent)
         self.expect_flows({FLOW.sport: total})
         self.expect_count("flowcut_created", 1)
-        for one in sent[:-1]:
-            self.send_ack(one)
-            total -= one.frame_bytes
+        for packet in sent[:-1]:
+            self.send_ack(packet)
+            total -= packet.frame_bytes
             self.expect_flows({FLOW.sport: total})
         self.expect_count("flowcut_deleted", 0)
         self.finish(sent[-1])
@@ -84,14 +84,14 @@ class KeyTest(FlowcutTest):
         ]
         ports = [HOST_PORT, HOST_PORT, HOST_PORT, OTHER_HOST_PORT]
         sent = [self.send_data(flow, in_port=port) for flow, port in zip(flows, ports, strict=True)]
-        self.expect_flows({flow.sport: one.frame_bytes for flow, one in zip(flows, sent, strict=True)})
+        self.expect_flows({flow.sport: packet.frame_bytes for flow, packet in zip(flows, sent, strict=True)})
         self.assertEqual(ports, [self.entries()[flow.sport]["in_port"] for flow in flows])
         self.send_ack(sent[2])
-        self.expect_flows({one.flow.sport: one.frame_bytes for one in sent if one is not sent[2]})
+        self.expect_flows({packet.flow.sport: packet.frame_bytes for packet in sent if packet is not sent[2]})
         # An ACK with a key of no flow here takes nothing off anyone.
         self.send_ack(sent[0], protocol=6)
         self.send_ack(sent[0], src=OTHER_HOST)
-        self.expect_flows({one.flow.sport: one.frame_bytes for one in sent if one is not sent[2]})
+        self.expect_flows({packet.flow.sport: packet.frame_bytes for packet in sent if packet is not sent[2]})
         self.expect_count("acks_unknown", 2)
 
 
@@ -104,11 +104,11 @@ class BucketsTest(FlowcutTest):
         self.configure(bucket_mask=buckets - 1)
         for sport in range(flows):
             self.send_data(Flow(HOST, REMOTE, sport=2000 + sport))
-        found = [way for index in range(buckets) for way in self.bucket(index)[1] if way["in_flight_bytes"]]
+        ways = [way for index in range(buckets) for way in self.bucket(index)[1] if way["in_flight_bytes"]]
         overflow = self.count("flowcut_overflow")
-        self.assertEqual(flows, len(found) + overflow)
-        self.assertEqual(len(found), len({way["sport"] for way in found}))
-        self.assertGreater(len(found), flows // 2)
+        self.assertEqual(flows, len(ways) + overflow)
+        self.assertEqual(len(ways), len({way["sport"] for way in ways}))
+        self.assertGreater(len(ways), flows // 2)
         self.assertEqual([], [way for way in self.bucket(buckets)[1] if way["in_flight_bytes"]])
 
 

@@ -32,8 +32,8 @@ class ReplicaTest(P4RuntimeTest):
         self.add_multicast_group(9, replicas)
         testutils.send_packet(self, 0, order(9))
         # The order of replicas is not specified, so all are collected first.
-        found = [testutils.dp_poll(self, timeout=TIMEOUT_S) for _ in replicas]
-        received = sorted((poll.port, bytes(poll.packet)) for poll in found)
+        polls = [testutils.dp_poll(self, timeout=TIMEOUT_S) for _ in replicas]
+        received = sorted((poll.port, bytes(poll.packet)) for poll in polls)
         expected = [(port, order(9 + rid, 0, REPLICATION, rid, port)) for port, rid in replicas]
         self.assertEqual(expected, received)
         testutils.send_packet(self, 0, order(33))

@@ -20,9 +20,9 @@ class PacketIoTest(P4RuntimeTest):
 
     def metadata_ids(self, header: str) -> dict[str, int]:
         """Ids of the fields of a controller header by name."""
-        for found in self.p4info.controller_packet_metadata:
-            if found.preamble.name == header:
-                return {field.name: field.id for field in found.metadata}
+        for header_info in self.p4info.controller_packet_metadata:
+            if header_info.preamble.name == header:
+                return {field.name: field.id for field in header_info.metadata}
         raise KeyError(header)
 
     def packet_out(self, payload: bytes, **fields: int) -> None:

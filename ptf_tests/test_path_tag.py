@@ -51,8 +51,8 @@ class CongestionBitsTest(FabricTest):
             frame = roce(FLOW, tag=63)
             frame["BTH"].fecn, frame["BTH"].becn = fecn, becn
             self.send(HOST_PORT, frame)
-            port, found = self.receive()
-            bth = Ether(found)["BTH"]
+            port, received = self.receive()
+            bth = Ether(received)["BTH"]
             self.assertEqual((fecn, becn, tagged(63, port)), (bth.fecn, bth.becn, bth.resv6))
 
 
@@ -67,8 +67,8 @@ class NicShimTest(FabricTest):
 
     def runTest(self) -> None:
         self.send(HOST_PORT, self.frame(7, 64))
-        port, found = self.receive()
-        self.assertEqual(bytes(self.frame(tagged(7, port), 63)).hex(), found.hex())
+        port, received = self.receive()
+        self.assertEqual(bytes(self.frame(tagged(7, port), 63)).hex(), received.hex())
 
 
 @group("path_tag")

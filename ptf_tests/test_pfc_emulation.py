@@ -231,8 +231,8 @@ class AskAgainTest(EmulationTest):
         self.pause(self.slow_port, 0)
         self.assertEqual(list(range(FILLERS)), self.numbers(self.slow_port, FILLERS))
         # While the queue drained it may have been asked for some more.
-        while (found := self.receive(OTHER_HOST_PORT)[1]) != resume:
-            self.assertEqual(pause.hex(), found.hex())
+        while (received := self.receive(OTHER_HOST_PORT)[1]) != resume:
+            self.assertEqual(pause.hex(), received.hex())
             pauses += 1
         self.assertEqual(pauses, self.count("pfc_pauses_sent", OTHER_HOST_PORT))
         self.assertEqual(pauses + 1, self.count("pfc_sent", OTHER_HOST_PORT))
@@ -284,8 +284,8 @@ class StormTest(EmulationTest):
         """The id of a digest by its name."""
         return int(self.named("digests", name).preamble.id)
 
-    def told(self) -> tuple[int, int, int]:
-        """Id, port and priority of the next digest."""
+    def next_digest(self) -> tuple[int, int, int]:
+        """Receives a digest; returns its id, port and priority."""
         message = self.receive_message("digest")
         port, priority = message.data[0].struct.members
         numbers = [int.from_bytes(member.bitstring, "big") for member in (port, priority)]
@@ -296,7 +296,7 @@ class StormTest(EmulationTest):
         began_s = time.monotonic()
         self.pause(HOST_PORT, LONG)
         self.send_all(UPLINKS[0], [numbered(TO_HOST, number) for number in range(count)])
-        self.assertEqual((self.digest_id("pfc_storm_t"), HOST_PORT, DATA), self.told())
+        self.assertEqual((self.digest_id("pfc_storm_t"), HOST_PORT, DATA), self.next_digest())
         self.assertGreaterEqual(time.monotonic() - began_s, self.detect_s)
         storm = self.enum("DropReason_t", "PFC_STORM")
         self.expect_count("drops", count, storm)
@@ -312,7 +312,7 @@ class StormTest(EmulationTest):
         time.sleep(2 * self.restore_s)
         self.send(UPLINKS[0], numbered(TO_HOST, count + 1))
         self.assertEqual([count + 1], self.numbers(HOST_PORT, 1))
-        self.assertEqual((self.digest_id("pfc_restored_t"), HOST_PORT, DATA), self.told())
+        self.assertEqual((self.digest_id("pfc_restored_t"), HOST_PORT, DATA), self.next_digest())
         self.assertEqual(1, self.count("pfc_storms", HOST_PORT))
         self.assertEqual(count + 1, self.count("pfc_storm_drops", HOST_PORT))
         self.assertEqual((0, 0), self.port_queues(HOST_PORT))

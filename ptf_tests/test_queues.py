@@ -59,10 +59,10 @@ class PriorityTest(SlowPortTest):
     def runTest(self) -> None:
         filler = bytes(roce(FILLER_FLOW, ttl=63, tag=tagged(0, self.slow_port)))
         for packet in control_packets(SLOW_FLOW):
-            frames = self.behind_others(HOST_PORT, packet)
+            frames = self.behind_fillers(HOST_PORT, packet)
             self.assertEqual(FILLERS, frames.count(filler))
             self.assertEqual(filler, frames[-1])
-        frames = self.behind_others(HOST_PORT, roce(SLOW_FLOW))
+        frames = self.behind_fillers(HOST_PORT, roce(SLOW_FLOW))
         self.assertEqual([filler] * FILLERS, frames[:-1])
 
 

@@ -205,7 +205,7 @@ class AlertTest(RlbTest):
         self.tell(FAST, cnm(FOREVER))
         self.limits(most=255)
         self.failures(INTERVAL, 0)
-        self.eventually(1, self.found_after_a_round)
+        self.eventually(1, self.alerts_after_a_round)
         digests = self.receive_message("digest")
         port, total, packets, _ = digests.data[0].struct.members
         numbers = [int.from_bytes(member.bitstring, "big") for member in (port, total, packets)]
@@ -214,8 +214,8 @@ class AlertTest(RlbTest):
         self.assertGreaterEqual(numbers[1], numbers[2])
         self.nothing_else()
 
-    def found_after_a_round(self) -> int:
-        """Alerts so far, once more packets have waited."""
+    def alerts_after_a_round(self) -> int:
+        """Sends a round of packets that wait; returns the number of alerts so far."""
         self.assertEqual(list(UPLINKS), self.round_of_packets())
         return self.count("failures_found")
 
@@ -230,15 +230,15 @@ class PredictTest(PredictingTest):
         self.drain(FILLERS)
         self.assertEqual(0, self.count("warnings_sent", DOWNLINK))
         self.until_warned()
-        told = []
+        warned_ticks = []
         for _ in range(self.count("warnings_sent", DOWNLINK) + self.count("warnings_withdrawn", DOWNLINK)):
             _, frame = self.receive(DOWNLINK)
             message = Ether(frame)[Cnm]
             self.assertEqual((DOWNLINK, OWN_LEAF, 0), (message.port, message.leaf, message.hops))
             self.assertEqual(len(cnm(0)), len(frame))
-            told.append(int(message.valid_ticks))
-        self.assertEqual([SHORT, 0] * (len(told) // 2), told)
-        self.assertTrue(told)
+            warned_ticks.append(int(message.valid_ticks))
+        self.assertEqual([SHORT, 0] * (len(warned_ticks) // 2), warned_ticks)
+        self.assertTrue(warned_ticks)
         self.nothing_else()
 
 
@@ -282,10 +282,12 @@ class WarnAgainTest(PredictingTest, AnswerTest):
         if not any(self.warned_again() for _ in range(ATTEMPTS)):
             raise AssertionError("nobody was warned again, or the slow port was never loaded long enough")
         sent, withdrawn = self.sent(), self.count("warnings_withdrawn", DOWNLINK)
-        told = []
+        warned_ticks = []
         for _ in range(sent + withdrawn):
             message = Ether(self.receive(DOWNLINK)[1])[Cnm]
             self.assertEqual((DOWNLINK, OWN_LEAF, 0), (message.port, message.leaf, message.hops))
-            told.append(int(message.valid_ticks))
-        self.assertEqual((sent, withdrawn, 0), (told.count(YEAR_LIKE), told.count(0), told[-1]))
+            warned_ticks.append(int(message.valid_ticks))
+        self.assertEqual(
+            (sent, withdrawn, 0), (warned_ticks.count(YEAR_LIKE), warned_ticks.count(0), warned_ticks[-1])
+        )
         self.nothing_else()

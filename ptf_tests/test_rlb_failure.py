@@ -28,7 +28,7 @@ class IntervalTest(AnswerTest):
         self.measure({FAST: YEAR_LIKE // 2, OTHER: YEAR_LIKE, LAST: YEAR_LIKE})
         self.tell(FAST, cnm(FOREVER))
         self.set_length(YEAR_LIKE // 4, 0)
-        self.began = self.one_waits()
+        self.began = self.hold_packet()
 
     def set_length(self, ticks: int, most: int) -> None:
         """Set how long an interval is, and which average it may have."""
@@ -40,8 +40,8 @@ class IntervalTest(AnswerTest):
         """The switch's time."""
         return self.port(HOST_PORT)["now_ticks"]
 
-    def one_waits(self) -> tuple[int, int]:
-        """One packet waits, at a time between these."""
+    def hold_packet(self) -> tuple[int, int]:
+        """Makes one packet wait; returns the ticks before and after it came in."""
         waited, before = self.recirculations(), self.now()
         self.assertEqual(list(UPLINKS), self.round_of_packets())
         after = self.now()
@@ -55,7 +55,7 @@ class IntervalTest(AnswerTest):
             pass
         self.length = now - latest - 1
         self.set_length(self.length, most)
-        self.began = self.one_waits()
+        self.began = self.hold_packet()
         return self.began[1] - earliest <= 2 * self.length
 
     def intervals(self, *allowed: int) -> None:
@@ -64,7 +64,7 @@ class IntervalTest(AnswerTest):
             if all(self.interval(most) for most in allowed):
                 return
             self.set_length(1, MOST)
-            self.began = self.one_waits()
+            self.began = self.hold_packet()
         raise AssertionError("the machine is too slow: an interval was never over at the right time")
 
     def alert(self) -> tuple[int, int, int, int]:

@@ -54,18 +54,18 @@ class PathAnswerTest(AnswerTest):
             self.assertEqual(0, other["warned_until_ticks"])
         self.tell(FAST, cnm(FOREVER, leaf=LEAF_ALL))
         for leaf in (REMOTE_LEAF, REMOTE_LEAF + 1):
-            found = self.path(FAST, leaf)
-            self.assertGreater(found["port_warned_until_ticks"], found["now_ticks"])
+            answer = self.path(FAST, leaf)
+            self.assertGreater(answer["port_warned_until_ticks"], answer["now_ticks"])
         self.tell(FAST, cnm(0))
-        found = self.path(FAST)
-        self.assertLessEqual(found["warned_until_ticks"], found["now_ticks"])
+        answer = self.path(FAST)
+        self.assertLessEqual(answer["warned_until_ticks"], answer["now_ticks"])
         self.tell(FAST, cnm(0, leaf=LEAF_ALL))
         self.measure({FAST: YEAR_LIKE, OTHER: 2 * YEAR_LIKE, LAST: YEAR_LIKE})
         fast, other = self.path(FAST), self.path(OTHER)
         self.assertGreaterEqual(fast["rtt_ticks"], YEAR_LIKE)
         self.assertGreater(other["rtt_ticks"], fast["rtt_ticks"])
-        for found in (fast, other):
-            self.assertTrue(0 < found["rtt_seen_ticks"] <= found["now_ticks"])
+        for answer in (fast, other):
+            self.assertTrue(0 < answer["rtt_seen_ticks"] <= answer["now_ticks"])
         self.nothing_else()
 
 
@@ -85,9 +85,9 @@ class ValidTest(AnswerTest):
         ):
             before = self.path(FAST)["now_ticks"]
             self.tell(FAST, cnm(said))
-            found = self.path(FAST)
-            came = found["warned_until_ticks"] - believed
-            self.assertTrue(before <= came <= found["now_ticks"])
+            answer = self.path(FAST)
+            came = answer["warned_until_ticks"] - believed
+            self.assertTrue(before <= came <= answer["now_ticks"])
         self.nothing_else()
 
 
@@ -110,10 +110,10 @@ class ShortRttTest(AnswerTest):
                 pass
             self.send(UPLINKS[0], frame)
             self.receive(HOST_PORT)
-            found = self.path(FAST)
-            came = found["rtt_seen_ticks"]
+            answer = self.path(FAST)
+            came = answer["rtt_seen_ticks"]
             expected = (came - stamp) % (1 << 32)
-            self.assertEqual(expected or 1, found["rtt_ticks"])
+            self.assertEqual(expected or 1, answer["rtt_ticks"])
             if expected == 0:
                 return
             offsets.append(came - leaves)
@@ -162,9 +162,9 @@ class OwnWarningTest(AnswerTest, PredictingTest):
         self.until_warned()
         warned, withdrawn = (self.count(name, DOWNLINK) for name in ("warnings_sent", "warnings_withdrawn"))
         self.assertTrue(warned)
-        found = self.port(DOWNLINK)
-        self.assertEqual(warned > withdrawn, found["own_warning_ticks"] > 0)
-        self.assertLessEqual(found["own_warning_ticks"], found["now_ticks"])
+        answer = self.port(DOWNLINK)
+        self.assertEqual(warned > withdrawn, answer["own_warning_ticks"] > 0)
+        self.assertLessEqual(answer["own_warning_ticks"], answer["now_ticks"])
         for port in (*UPLINKS, HOST_PORT):
             self.assertEqual(0, self.port(port)["own_warning_ticks"])
 

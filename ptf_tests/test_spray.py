@@ -25,11 +25,11 @@ class SprayTest(FabricTest):
 
     def ports(self, frame: object) -> Counter[int]:
         """How many of a flow's packets each port sent."""
-        found: Counter[int] = Counter()
+        counts: Counter[int] = Counter()
         for _ in range(PACKETS):
             self.send(HOST_PORT, frame)
-            found[self.receive()[0]] += 1
-        return found
+            counts[self.receive()[0]] += 1
+        return counts
 
     def runTest(self) -> None:
         # An uplink with less than 11 of 96 would be 4.6 standard deviations off.
@@ -38,7 +38,7 @@ class SprayTest(FabricTest):
         )
         ack = roce(FLOW, opcode=Opcode.ACK, payload=bytes(AETH(msn=1)))
         cnp = roce(FLOW, opcode=Opcode.CNP, payload=bytes(16))
-        one_way = self.ports(ack)
-        self.assertEqual(1, len(one_way))
-        self.assertEqual(one_way, self.ports(cnp))
+        ack_ports = self.ports(ack)
+        self.assertEqual(1, len(ack_ports))
+        self.assertEqual(ack_ports, self.ports(cnp))
         self.expect_drops()

@@ -111,7 +111,7 @@ class ControlPacketsTest(SpritzTest):
         self.expect_drops()
 
 
-def others(flow: Flow, ttl: int) -> list[Packet]:
+def not_roce(flow: Flow, ttl: int) -> list[Packet]:
     """What is not RoCE: other UDP, TCP, ICMP, a fragment."""
     header = {"src": flow.src, "dst": flow.dst, "ttl": ttl, "id": 0}
     contents = [
@@ -131,7 +131,7 @@ class OtherPacketsTest(SpritzTest):
         for ev in (0x0000, 0x0101, 0x0201, 0x0300):
             for in_port, src in ((HOST_PORT, HOST), (LOCALS[0], NEAR), (GLOBALS[0], NEAR)):
                 flow = steered(ev, src)
-                for packet, left in zip(others(flow, 64), others(flow, 63), strict=True):
+                for packet, left in zip(not_roce(flow, 64), not_roce(flow, 63), strict=True):
                     self.send(in_port, packet)
                     self.expect(FAR_DEFAULT, left)
         self.expect_drops()

@@ -217,10 +217,10 @@ class GoFirstTest(SlowPortTest, TrimTest):
     def runTest(self) -> None:
         filler = bytes(after(FILLER_FLOW, self.slow_port))
         packet = cut(roce(Flow(HOST, SLOW_REMOTE), dscp=Dscp.TRIMMED))
-        frames = self.behind_others(GLOBALS[0], packet)
+        frames = self.behind_fillers(GLOBALS[0], packet)
         self.assertEqual(FILLERS, frames.count(filler))
         self.assertEqual(filler, frames[-1])
-        frames = self.behind_others(HOST_PORT, packet)
+        frames = self.behind_fillers(HOST_PORT, packet)
         self.assertEqual([filler] * FILLERS, frames[:-1])
 
 
@@ -233,8 +233,8 @@ class FullQueueTest(SlowPortTest, TrimTest):
 
     def cut_behind_fillers(self) -> bool:
         """A packet comes in behind fillers; whether it was cut and overtook one of them."""
-        mine, others = Flow(HOST, SLOW_REMOTE), FILLER_FLOW
-        whole, headers = bytes(after(others, self.slow_port)), trimmed(others, self.slow_port)
+        mine, filler = Flow(HOST, SLOW_REMOTE), FILLER_FLOW
+        whole, headers = bytes(after(filler, self.slow_port)), trimmed(filler, self.slow_port)
         my_headers = trimmed(mine, self.slow_port)
         before, received = self.count("trims"), self.count("port_rx", HOST_PORT)
         self.fill()
