@@ -39,13 +39,13 @@ class Bottleneck:
         if not isinstance(parsed, Data):
             return self._delay_ns
         left_ns = now_ns + frame.length_bytes
-        own_ns = frame.length_bytes * _NS_BITS // self._rate_bps
+        frame_ns = frame.length_bytes * _NS_BITS // self._rate_bps
         waits_ns = max(0, self._free_ns - left_ns)
         queue_bytes = waits_ns * self._rate_bps // _NS_BITS
         self.most_bytes = max(self.most_bytes, queue_bytes)
         if self._marks(queue_bytes):
             self._marked.add(id(frame))
-        self._free_ns = left_ns + waits_ns + own_ns
+        self._free_ns = left_ns + waits_ns + frame_ns
         self._passed.append((self._free_ns, parsed.qpn, frame.length_bytes))
         return self._free_ns - left_ns + self._delay_ns
 
@@ -63,8 +63,8 @@ class Bottleneck:
 
     def carried(self, since_ns: int, until_ns: int) -> Counter[int]:
         """Bytes of each queue pair that have passed between two times."""
-        found: Counter[int] = Counter()
+        lengths: Counter[int] = Counter()
         for time_ns, qpn, length in self._passed:
             if since_ns < time_ns <= until_ns:
-                found[qpn] += length
-        return found
+                lengths[qpn] += length
+        return lengths

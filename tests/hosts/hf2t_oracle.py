@@ -55,16 +55,16 @@ class OracleLearner:
         if len(self.gaps) % config.train_gaps:
             return
         window = self.gaps[-config.train_gaps :]
-        found = percentile(window, config.percentile)
+        trained_ns = percentile(window, config.percentile)
         if self.t_ns is None:
-            self.t_ns, self.trainings = found, 1
+            self.t_ns, self.trainings = trained_ns, 1
             return
         share = Fraction(sum(gap >= self.t_ns for gap in window), len(window))
         rest = 1 - Fraction(config.percentile, 10_000)
-        shorter = Fraction(self.t_ns - found, self.t_ns) > Fraction(1, 16)
+        shorter = Fraction(self.t_ns - trained_ns, self.t_ns) > Fraction(1, 16)
         disagrees = share > 2 * rest or (share < rest / 2 and shorter)
         if disagrees and self.disagreed and config.retrain:
-            self.t_ns, self.disagreed = found, False
+            self.t_ns, self.disagreed = trained_ns, False
             self.trainings += 1
         else:
             self.disagreed = disagrees

@@ -84,9 +84,9 @@ class VirtualNetwork:
 
     def add(self, *flows: FlowSpec) -> None:
         """Adds flows at both their ends."""
-        for one in flows:
-            self._by_ip[ip_number(one.src)].add_flow(one)
-            self._by_ip[ip_number(one.dst)].expect_flow(one)
+        for spec in flows:
+            self._by_ip[ip_number(spec.src)].add_flow(spec)
+            self._by_ip[ip_number(spec.dst)].expect_flow(spec)
 
     def at(self, time_ns: int, action: Callable[[], None]) -> None:
         self._number += 1

@@ -123,12 +123,12 @@ def run(kind: str, loss: float) -> dict[str, Any]:
 
 
 def main() -> None:
-    found = {
+    report = {
         "implementation": hosts.IMPLEMENTATION,
         "file": Path(tailrace.hosts.nic.nic.__file__).name,
         "runs": [run(kind, loss) for kind, loss in CASES],
     }
-    sys.stdout.write(json.dumps(found))
+    sys.stdout.write(json.dumps(report))
 
 
 if __name__ == "__main__":

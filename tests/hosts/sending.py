@@ -6,10 +6,10 @@ from __future__ import annotations
 from tailrace.hosts.transport.base import NOTHING, Sender
 
 
-def send_all(one: Sender, now_ns: int = 0) -> list[int]:
-    """Sends as much as may be sent; the packets."""
+def send_all(sender: Sender, now_ns: int = 0) -> list[int]:
+    """Sends all packets that may be sent; returns their indices."""
     sent = []
-    while (index := one.peek()) != NOTHING:
-        one.on_sent(now_ns, index)
+    while (index := sender.peek()) != NOTHING:
+        sender.on_sent(now_ns, index)
         sent.append(index)
     return sent

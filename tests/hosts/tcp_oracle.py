@@ -21,7 +21,7 @@ class WindowOracle:
     ssthresh: int = MANY
     credit: int = 0
 
-    def acked_one(self) -> None:
+    def packet_acked(self) -> None:
         if self.cwnd < min(self.ssthresh, self.most):
             self.cwnd += 1
             return
@@ -84,11 +84,11 @@ class SenderOracle:
 
     def pipe(self) -> int:
         """RFC 6675 §4, SetPipe."""
-        found = 0
+        packets = 0
         for index in range(self.acked, self.fresh):
             if index not in self.sacked:
-                found += (not self.is_lost(index)) + (index in self.resent)
-        return found
+                packets += (not self.is_lost(index)) + (index in self.resent)
+        return packets
 
     def next_to_send(self) -> int | None:
         """RFC 6675 §4, NextSeg, its first two rules."""
@@ -116,7 +116,7 @@ class SenderOracle:
             self.silent_timeouts = 0
             for _ in range(self.acked, expected):
                 if not in_recovery:
-                    self.window.acked_one()
+                    self.window.packet_acked()
             self.acked = expected
             if self.recovery_point is not None and expected >= self.recovery_point:
                 self.recovery_point, self.after_timeout, self.first_of_recovery = None, False, False

@@ -54,7 +54,7 @@ def beyond(network: VirtualNetwork) -> int:
 
 
 def asked(network: VirtualNetwork) -> int:
-    return sum(isinstance(one.parsed, Data) and one.parsed.ackreq for one in network.arrivals)
+    return sum(isinstance(arrival.parsed, Data) and arrival.parsed.ackreq for arrival in network.arrivals)
 
 
 @CHANCE
@@ -75,9 +75,9 @@ def test_no_more_acks_than_packets_ask_for(transport, every, packets, window, ji
     )
     network.add(flow(1, packets * MTU))
     network.run()
-    acks = [one for one in network.arrivals if isinstance(one.parsed, Ack)]
-    data = [one.now_ns for one in network.arrivals if isinstance(one.parsed, Data)]
-    late = sum(one.now_ns - WIRE_NS not in {at + 62 for at in data} for one in acks)
+    acks = [arrival for arrival in network.arrivals if isinstance(arrival.parsed, Ack)]
+    data = [arrival.now_ns for arrival in network.arrivals if isinstance(arrival.parsed, Data)]
+    late = sum(arrival.now_ns - WIRE_NS not in {at + 62 for at in data} for arrival in acks)
     assert len(acks) <= -(-packets // every) + beyond(network) + asked(network) + late + 1
     assert not network.senders()[0].timeouts
     assert packets * MTU == network.receivers()[0].bytes
@@ -105,7 +105,7 @@ def test_dctcp_counts_every_packet_and_mark_once():
         (sender,) = senders
         assert isinstance(sender.transport, DctcpSender)
         windows[every] = sender.transport.window.cwnd_bytes
-        acks = sum(isinstance(one.parsed, Ack) for one in network.arrivals)
+        acks = sum(isinstance(arrival.parsed, Ack) for arrival in network.arrivals)
         assert acks == 64 if every == 1 else acks < 50
     assert {windows[1]} == set(windows.values())
     # 16 marks took half a packet each; 48 packets gave much less
@@ -120,8 +120,12 @@ def test_a_packet_with_another_mark_releases_the_ack():
     )
     network.add(flow(1, 16 * MTU))
     network.run()
-    told = [(one.parsed.psn, one.parsed.becn) for one in network.arrivals if isinstance(one.parsed, Ack)]
-    assert [(2, False), (4, True), (12, False), (15, False)] == told
+    acked = [
+        (arrival.parsed.psn, arrival.parsed.becn)
+        for arrival in network.arrivals
+        if isinstance(arrival.parsed, Ack)
+    ]
+    assert [(2, False), (4, True), (12, False), (15, False)] == acked
 
 
 def test_a_trimmed_packet_releases_the_ack():
@@ -140,8 +144,8 @@ def test_a_trimmed_packet_releases_the_ack():
     network.run()
     assert 1 == network.senders()[0].nacks
     # 0 and 1 before the NACK; 3 beyond it; 2, which ends the flow
-    told = [one.parsed.psn for one in network.arrivals if isinstance(one.parsed, Ack)]
-    assert 4 == len(told) and [1, 1] == told[:2] and 3 == told[-1]
+    acked = [arrival.parsed.psn for arrival in network.arrivals if isinstance(arrival.parsed, Ack)]
+    assert 4 == len(acked) and [1, 1] == acked[:2] and 3 == acked[-1]
     assert not network.senders()[0].timeouts
 
 
@@ -166,16 +170,16 @@ def test_steering_hears_of_the_last_packet_of_each_ack(name):
         network.add(flow(1, 400 * MTU))
         network.run()
         ports = {data.psn: data.wire_sport for data in network.data_sent()}
-        for one in network.arrivals:
-            if isinstance(one.parsed, Ack):
-                assert ports[one.parsed.psn] == one.parsed.sport
+        for arrival in network.arrivals:
+            if isinstance(arrival.parsed, Ack):
+                assert ports[arrival.parsed.psn] == arrival.parsed.sport
         reused[every] = network.senders()[0].reused
     assert reused[4] < reused[1] if name == "spray" else reused[4] > 0
 
 
 def nic_config(every: int, **changes) -> NicConfig:
-    own = FlowcutNicConfig(rtt_threshold=1.3, min_left=0, age_ns=3_000_000, ns_per_byte=1.0)
-    return config("gbn", every, flowcut_nic=own, window_bytes=16_000, **changes)
+    flowcut_config = FlowcutNicConfig(rtt_threshold=1.3, min_left=0, age_ns=3_000_000, ns_per_byte=1.0)
+    return config("gbn", every, flowcut_nic=flowcut_config, window_bytes=16_000, **changes)
 
 
 @CHANCE
@@ -191,9 +195,9 @@ def test_nic_acks_take_off_every_byte_once_and_in_time(every, sizes, hops, gaps,
     config_ = nic_config(every)
     control: deque = deque()
     acks = NicAcks(config_, 5 << KIND_BITS | NIC_ACK, control)
-    own = config_.flowcut_nic
-    assert own is not None
-    sender = FlowcutSender(own, MinRtt(1.0), 10**9, 77, random.Random(1), held_ns=DELAY_NS)
+    flowcut_config = config_.flowcut_nic
+    assert flowcut_config is not None
+    sender = FlowcutSender(flowcut_config, MinRtt(1.0), 10**9, 77, random.Random(1), held_ns=DELAY_NS)
     now_ns = 1_000
     for number, size in enumerate(sizes):
         sender.on_sent(now_ns, size)
@@ -242,7 +246,7 @@ def test_flowcut_nic_acks_are_fewer_and_drains_end():
         )
         network.add(flow(1, 200 * MTU))
         network.run()
-        counts[every] = sum(isinstance(one.parsed, NicAcked) for one in network.arrivals)
+        counts[every] = sum(isinstance(arrival.parsed, NicAcked) for arrival in network.arrivals)
         sender, record = network.senders()[0], network.records()[0]
         assert sender.drains and sender.reroutes == sender.drains and not sender.pause_timeouts
         assert record.drained_ns < sender.drains * (90_000 + 16_000 + 2 * WIRE_NS + DELAY_NS)
@@ -276,27 +280,31 @@ def test_a_held_ack_is_no_timeout(transport):
     network.run()
     assert 0 == network.senders()[0].timeouts
     assert 20 == network.senders()[0].packets
-    assert sum(isinstance(one.parsed, Ack) for one in network.arrivals) < 10
+    assert sum(isinstance(arrival.parsed, Ack) for arrival in network.arrivals) < 10
 
 
 @pytest.mark.parametrize("transport", ["sr", "tcp"])
 def test_what_fills_a_gap_is_acknowledged_at_once(transport):
     """RFC 5681 §4.2: the sender waits for it."""
     receiver = make_receiver(9, config(transport, 8))
-    told = [receiver.on_data(0, index, False) for index in (0, 2, 1, 3, 5, 6, 4, 7)]
-    assert [True, False, False, True, False, False, False, True] == [one == SILENCE for one in told]
+    answers = [receiver.on_data(0, index, False) for index in (0, 2, 1, 3, 5, 6, 4, 7)]
+    assert [True, False, False, True, False, False, False, True] == [answer == SILENCE for answer in answers]
     assert (8, DELAY_NS) == (receiver.expected, receiver.deadline_ns)
 
 
 def test_tcp_gathers_behind_the_nic():
     """Of ACKs between NICs there is one for each packet (Flowcut §III-A1), and marks release no ACK of tcp."""
-    own = FlowcutNicConfig(ns_per_byte=1.0)
-    network = two(config("tcp", 4, flowcut_nic=own, window_bytes=0, ack_delay_ns=900_000))
+    flowcut_config = FlowcutNicConfig(ns_per_byte=1.0)
+    network = two(config("tcp", 4, flowcut_nic=flowcut_config, window_bytes=0, ack_delay_ns=900_000))
     network.change = lambda frame, parsed: (
         marked(frame) if isinstance(parsed, Data) and parsed.psn == 9 else frame
     )
     network.add(flow(1, 40 * MTU))
     network.run()
-    assert 40 == sum(isinstance(one.parsed, NicAcked) for one in network.arrivals)
-    told = [(one.parsed.psn, one.parsed.becn) for one in network.arrivals if isinstance(one.parsed, Ack)]
-    assert [(3, False), (7, False), (11, True), (15, False)] == told[:4]
+    assert 40 == sum(isinstance(arrival.parsed, NicAcked) for arrival in network.arrivals)
+    acked = [
+        (arrival.parsed.psn, arrival.parsed.becn)
+        for arrival in network.arrivals
+        if isinstance(arrival.parsed, Ack)
+    ]
+    assert [(3, False), (7, False), (11, True), (15, False)] == acked[:4]

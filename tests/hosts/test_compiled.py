@@ -21,9 +21,9 @@ from tests.hosts.same_story import CASES
 def test_what_is_compiled_is_compiled_whole():
     """A new algorithm is not forgotten: Python would look for it in the set, and nowhere else."""
     for folder in compiled.FOLDERS:
-        found = sorted((PACKAGE / "hosts" / folder).rglob("*.py"))
-        assert found
-        assert set(found) <= set(compiled.sources())
+        modules = sorted((PACKAGE / "hosts" / folder).rglob("*.py"))
+        assert modules
+        assert set(modules) <= set(compiled.sources())
     tops = {path.relative_to(PACKAGE / "hosts").parts[0] for path in compiled.sources()}
     assert tops == set(compiled.FOLDERS)
 
@@ -112,12 +112,12 @@ def test_a_set_that_is_damaged_or_of_others_is_not_loaded(monkeypatch, tmp_path)
     monkeypatch.setenv("TAILRACE_CACHE", str(tmp_path))
     monkeypatch.delenv("TAILRACE_HOSTS", raising=False)
     seal_set(tmp_path)
-    found = compiled.folder(tmp_path)
-    assert found == compiled.find()
-    assert Path(compiled.pinned(found)).samefile(found)
-    (found / "nic.so").write_text("evil")
+    sealed = compiled.folder(tmp_path)
+    assert sealed == compiled.find()
+    assert Path(compiled.pinned(sealed)).samefile(sealed)
+    (sealed / "nic.so").write_text("evil")
     assert compiled.find() is None
-    (found / "nic.so").unlink()
+    (sealed / "nic.so").unlink()
     tmp_path.chmod(0o777)
     assert compiled.find() is None
     monkeypatch.setenv("TAILRACE_HOSTS", "compiled")

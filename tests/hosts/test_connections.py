@@ -51,11 +51,11 @@ def late(joined: VirtualNetwork, frame: bytes, virtual_bytes: int) -> list[Frame
     before = len(joined.sent)
     joined.hand_in(joined.nics[1], frame, virtual_bytes)
     joined.run()
-    return [one.frame for one in joined.sent[before:] if one.nic is joined.nics[1]]
+    return [arrival.frame for arrival in joined.sent[before:] if arrival.nic is joined.nics[1]]
 
 
 def last_data(joined: VirtualNetwork) -> Frame:
-    return next(one.frame for one in reversed(joined.sent) if isinstance(one.parsed, Data))
+    return next(arrival.frame for arrival in reversed(joined.sent) if isinstance(arrival.parsed, Data))
 
 
 def test_nothing_is_there_before_a_flow_starts():
@@ -64,7 +64,9 @@ def test_nothing_is_there_before_a_flow_starts():
     joined.add(*(flow(number, 5 * MTU, start_ns=100_000) for number in range(1, 50)))
     joined.nics[0].next_packet(99_999)
     assert [0, 0] == connections(joined)
-    assert all((0, 0, None) == (one.packets, one.received, one.end_ns) for one in joined.records())
+    assert all(
+        (0, 0, None) == (record.packets, record.received, record.end_ns) for record in joined.records()
+    )
     joined.nics[0].next_packet(100_000)
     assert [49, 0] == connections(joined)
 
@@ -92,7 +94,7 @@ def test_a_packet_that_comes_after_the_end_gets_the_same_answer(transport):
     joined.add(flow(1, 4 * MTU))
     joined.run()
     ended = joined.records()[0]
-    acknowledged = [one.frame for one in joined.sent if isinstance(one.parsed, Ack)][-1]
+    acknowledged = [arrival.frame for arrival in joined.sent if isinstance(arrival.parsed, Ack)][-1]
     copy = last_data(joined)
     for copies in range(1, 4):
         assert [acknowledged] == late(joined, *copy)
@@ -107,8 +109,8 @@ def test_a_trimmed_packet_after_the_end(transport, answers):
     joined = network(**TRANSPORTS[transport])
     joined.add(flow(1, 4 * MTU))
     joined.run()
-    found = late(joined, trim(last_data(joined).data), 0)
-    assert answers == len(found)
+    frames = late(joined, trim(last_data(joined).data), 0)
+    assert answers == len(frames)
     assert (1, 0) == (joined.records()[0].trimmed, joined.records()[0].nacks)
     assert [0, 0] == connections(joined)
 
@@ -156,11 +158,11 @@ def test_answers_that_wait_are_those_of_their_flows():
     joined.add(*(flow(number, MTU, start_ns=1_000 * number) for number in range(1, 9)))
     joined.run(until_ns=100_000)
     assert [8, 0] == connections(joined)
-    assert not [one for one in joined.sent if isinstance(one.parsed, Ack)]
+    assert not [arrival for arrival in joined.sent if isinstance(arrival.parsed, Ack)]
     joined.run()
-    answers = [one.parsed for one in joined.sent if isinstance(one.parsed, Ack)]
-    assert {number + 100 for number in range(1, 9)} == {one.qpn for one in answers}
-    assert all(one.sport == one.qpn + 1900 for one in answers)
+    answers = [arrival.parsed for arrival in joined.sent if isinstance(arrival.parsed, Ack)]
+    assert {number + 100 for number in range(1, 9)} == {ack.qpn for ack in answers}
+    assert all(ack.sport == ack.qpn + 1900 for ack in answers)
     assert [0, 0] == connections(joined)
     # the places are free now, and the next ones have templates of their own
     joined.add(*(flow(number, MTU, start_ns=joined.now_ns) for number in range(9, 12)))
@@ -178,9 +180,9 @@ def test_a_flow_of_a_place_that_others_had_sends_its_own_headers():
         )
     )
     joined.run()
-    sent = [one for one in joined.data_sent() if not one.retransmission]
+    sent = [packet for packet in joined.data_sent() if not packet.retransmission]
     assert [(100 + number, 2000 + number) for number in range(1, 20) for _ in range(2)] == [
-        (one.qpn, one.sport) for one in sent
+        (packet.qpn, packet.sport) for packet in sent
     ]
 
 
@@ -193,7 +195,7 @@ def end(handle: int) -> FlowReceiver:
 @settings(max_examples=100)
 @given(st.lists(st.integers(0, 5), max_size=60))
 def test_no_two_ends_ever_have_one_handle(steps):
-    """Whoever comes, leaves, or goes when its last answers have been sent; an old handle finds nobody."""
+    """Ends are put, are dropped, or leave after their last answers; the handle of a gone end gives None."""
     ends, answers = QueuePairs(), 0
     here: list[FlowReceiver] = []
     gone: list[FlowReceiver] = []
@@ -211,17 +213,20 @@ def test_no_two_ends_ever_have_one_handle(steps):
             ends.leave(leaving[-1][1], answers)
         else:
             ends.on_responses_sent(answers - 1)
-            gone += [one for number, one in leaving if number < answers]
-            leaving = [(number, one) for number, one in leaving if number >= answers]
+            gone += [receiver for number, receiver in leaving if number < answers]
+            leaving = [(number, receiver) for number, receiver in leaving if number >= answers]
         assert len(here) == len(ends)
-        assert all(ends.get(one.handle) is one for one in (*here, *(one for _, one in leaving)))
-        assert all(ends.get(one.handle) is None for one in gone)
-    handles = [one.handle for one in (*here, *gone, *(one for _, one in leaving))]
+        assert all(
+            ends.get(receiver.handle) is receiver
+            for receiver in (*here, *(receiver for _, receiver in leaving))
+        )
+        assert all(ends.get(receiver.handle) is None for receiver in gone)
+    handles = [receiver.handle for receiver in (*here, *gone, *(receiver for _, receiver in leaving))]
     assert len(handles) == len(set(handles))
 
 
 def test_letting_go_changes_nothing():
-    """All kinds of NICs where frames are lost and come again late: frame by frame what NICs do that keep all."""
+    """With losses and late frames NICs of all kinds send the same frames as NICs that let go of nothing."""
     run = subprocess.run(
         [sys.executable, "-m", "tests.hosts.late_story"],
         cwd=ROOT,
@@ -232,8 +237,8 @@ def test_letting_go_changes_nothing():
     )
     for story in json.loads(run.stdout):
         let_go, kept = story["let_go"], story["kept"]
-        told = (story["kind"], story["seed"])
-        assert (told, kept["frames"]) == (told, let_go["frames"])
-        assert (told, kept["records"]) == (told, let_go["records"])
-        assert (told, 0) == (told, let_go["left"])
+        case = (story["kind"], story["seed"])
+        assert (case, kept["frames"]) == (case, let_go["frames"])
+        assert (case, kept["records"]) == (case, let_go["records"])
+        assert (case, 0) == (case, let_go["left"])
         assert let_go["most"] < kept["most"]

@@ -57,7 +57,11 @@ def two_nics(**changes: Any) -> VirtualNetwork:
 
 def sent_ns(network: VirtualNetwork, number: int = 1) -> list[int]:
     ip = network.nics[number - 1].ip
-    return [one.now_ns for one in network.sent if one.nic.ip == ip and isinstance(one.parsed, Data)]
+    return [
+        arrival.now_ns
+        for arrival in network.sent
+        if arrival.nic.ip == ip and isinstance(arrival.parsed, Data)
+    ]
 
 
 # ---- the pace ----
@@ -182,7 +186,7 @@ def test_two_flows_of_a_nic_take_turns_at_line_rate():
     network = two_nics()
     network.add(flow(1, 30 * MTU), flow(2, 30 * MTU))
     network.run()
-    turns = [one.qpn for one in network.data_sent()]
+    turns = [packet.qpn for packet in network.data_sent()]
     assert [101, 102] * 30 == turns
     assert 2 * RETH + 59 * FRAME == sent_ns(network)[-1]
 
@@ -220,7 +224,7 @@ def test_marked_packets_make_cnps():
     network = paths.network(config())
     network.add(flow(1, 200 * MTU))
     network.run()
-    cnps = [one.now_ns for one in network.sent if isinstance(one.parsed, Cnp)]
+    cnps = [arrival.now_ns for arrival in network.sent if isinstance(arrival.parsed, Cnp)]
     first_ns = network.arrivals[0].now_ns
     assert first_ns == cnps[0]
     assert all(later - earlier >= 50_000 for earlier, later in itertools.pairwise(cnps))
@@ -238,7 +242,7 @@ def test_other_transports_send_none():
     network = Paths([1000], marks={0: 1.0}).network(NicConfig(mtu_bytes=MTU))
     network.add(flow(1, 20 * MTU))
     network.run()
-    assert [] == [one for one in network.sent if isinstance(one.parsed, Cnp)]
+    assert [] == [arrival for arrival in network.sent if isinstance(arrival.parsed, Cnp)]
 
 
 def test_a_cnp_for_a_flow_that_is_complete_changes_nothing():

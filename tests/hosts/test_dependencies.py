@@ -58,8 +58,8 @@ def test_a_flow_starts_when_the_flow_before_it_has_arrived():
     """It is received where the other one is sent; so a chain goes round a ring."""
     flows = [flow(1, 5_000), after(flow(2, 5_000, src=2, dst=3), 1), after(flow(3, 5_000, src=3, dst=1), 2)]
     network = run(flows)
-    one, two, three = network.records()
-    assert (one.end_ns, two.end_ns) == (two.start_ns, three.start_ns)
+    first, second, third = network.records()
+    assert (first.end_ns, second.end_ns) == (second.start_ns, third.start_ns)
 
 
 def test_the_start_time_is_the_earliest_all_the_same():
@@ -95,7 +95,7 @@ def runs(draw):
         spec = flow(
             number, draw(st.integers(1, 3_000)), src=src, dst=dst, start_ns=draw(st.integers(0, 9_000))
         )
-        visible = [one.id for one in flows if spec.src in (one.src, one.dst)]
+        visible = [earlier.id for earlier in flows if spec.src in (earlier.src, earlier.dst)]
         numbers = draw(st.lists(st.sampled_from(visible), max_size=4)) if visible else []
         flows.append(after(spec, *numbers))
     return draw(st.permutations(flows))

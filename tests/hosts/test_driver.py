@@ -38,14 +38,14 @@ class Namespace:
     """A network namespace without a name: gone with the last descriptor."""
 
     def __init__(self) -> None:
-        own = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+        namespace = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
         try:
             if LIBC.unshare(CLONE_NEWNET) != 0:
                 pytest.skip("network namespaces are not available here (root is needed)")
             self.descriptor = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-            LIBC.setns(own, CLONE_NEWNET)
+            LIBC.setns(namespace, CLONE_NEWNET)
         finally:
-            os.close(own)
+            os.close(namespace)
 
     @property
     def path(self) -> str:
@@ -205,9 +205,9 @@ def test_hosts_steer_by_their_path_lists(pair, tmp_path):
         said = [parse(frame) for frame in iter(tap.receive, None)]
     result = json.loads((tmp_path / "result.json").read_text())
     assert all(record["end_ns"] is not None for record in result["flows"])
-    assert {257, 258} == {one.sport for one in said if isinstance(one, Data)}
+    assert {257, 258} == {packet.sport for packet in said if isinstance(packet, Data)}
     # h1's answers echo what h2 has drawn
-    assert {513, 514} == {one.sport for one in said if isinstance(one, Ack)}
+    assert {513, 514} == {packet.sport for packet in said if isinstance(packet, Ack)}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -136,7 +136,9 @@ def test_no_packet_overtakes_another(
     assert all(nic.idle for nic in network.nics)
     assert [0, 0, 0] == [seen.overtaken for seen in network.receivers()]
     assert [0, 0, 0] == [record.out_of_order for record in network.records()]
-    assert {one.id: one.bytes for one in flows} == {seen.flow.id: seen.bytes for seen in network.receivers()}
+    assert {spec.id: spec.bytes for spec in flows} == {
+        seen.flow.id: seen.bytes for seen in network.receivers()
+    }
 
 
 UNEQUAL = [1 * US, 90 * US, 20 * US, 160 * US]

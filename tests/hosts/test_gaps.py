@@ -20,7 +20,7 @@ def least_kept(gaps: list[int], permyriad: int) -> int:
     """The least number that no more than the rest of the gaps reach: what a quantile is, by its definition."""
     rest = Fraction(len(gaps) * (PERMYRIAD - permyriad), PERMYRIAD)
     candidates: list[int] = sorted({0, *(gap + 1 for gap in gaps), *gaps})
-    return next(one for one in candidates if sum(gap >= one for gap in gaps) <= rest)
+    return next(candidate for candidate in candidates if sum(gap >= candidate for gap in gaps) <= rest)
 
 
 def histogram(gaps: list[int]) -> GapHistogram:
@@ -35,16 +35,16 @@ def check(gaps: list[int]) -> None:
     made = histogram(gaps)
     assert len(gaps) == made.count == sum(count for _, count in made.bins())
     for permyriad in PERCENTILES:
-        exact, found = least_kept(gaps, permyriad), made.quantile_ns(permyriad)
-        assert exact <= found <= Fraction(exact) * (1 + ERROR)
-        assert exact == found or found > 256
+        exact, quantile_ns = least_kept(gaps, permyriad), made.quantile_ns(permyriad)
+        assert exact <= quantile_ns <= Fraction(exact) * (1 + ERROR)
+        assert exact == quantile_ns or quantile_ns > 256
         # whatever the error, the share is kept
-        assert sum(gap >= found for gap in gaps) * PERMYRIAD <= len(gaps) * (PERMYRIAD - permyriad)
+        assert sum(gap >= quantile_ns for gap in gaps) * PERMYRIAD <= len(gaps) * (PERMYRIAD - permyriad)
     for gap in gaps[:20]:
         for near in (gap - 1, gap, gap + 1):
             counted = made.at_least(max(0, near))
             assert (
-                sum(one >= near * (1 + ERROR) for one in gaps) <= counted <= sum(one >= near for one in gaps)
+                sum(gap >= near * (1 + ERROR) for gap in gaps) <= counted <= sum(gap >= near for gap in gaps)
             )
 
 

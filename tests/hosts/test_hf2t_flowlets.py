@@ -41,9 +41,9 @@ def measure(
 
 
 def counted(result: Result, name: str) -> int:
-    found = getattr(result.summary, name)
-    assert isinstance(found, Mapping)
-    return int(found["flowlets_at_leaves"] if name == "flowlets" else found["stretched"])
+    numbers = getattr(result.summary, name)
+    assert isinstance(numbers, Mapping)
+    return int(numbers["flowlets_at_leaves"] if name == "flowlets" else numbers["stretched"])
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -91,10 +91,10 @@ def test_at_another_time_scale_the_same():
 
 def test_the_same_run_twice():
     """Bit by bit; and HF2T changes what is sent, of course."""
-    one = measure("letflow:hf2t=on,train=200")
+    first = measure("letflow:hf2t=on,train=200")
     measure.cache_clear()
     other = measure("letflow:hf2t=on,train=200")
-    assert one.summary.trace_sha256 == other.summary.trace_sha256 != measure("letflow").summary.trace_sha256
+    assert first.summary.trace_sha256 == other.summary.trace_sha256 != measure("letflow").summary.trace_sha256
 
 
 @pytest.mark.parametrize(

@@ -66,11 +66,11 @@ def tell(network: VirtualNetwork, time_ns: int, frame: bytes, nic: Nic) -> None:
 
 def departures(network: VirtualNetwork) -> dict[int, list[Arrival]]:
     """The data packets of each flow, by its queue pair, as they leave."""
-    found: dict[int, list[Arrival]] = {}
-    for one in network.sent:
-        if isinstance(one.parsed, Data):
-            found.setdefault(one.parsed.qpn, []).append(one)
-    return found
+    by_queue_pair: dict[int, list[Arrival]] = {}
+    for arrival in network.sent:
+        if isinstance(arrival.parsed, Data):
+            by_queue_pair.setdefault(arrival.parsed.qpn, []).append(arrival)
+    return by_queue_pair
 
 
 def pairs(packets: list[Arrival]) -> Iterator[tuple[Arrival, Arrival]]:
@@ -151,7 +151,7 @@ def test_the_order_stays(kind, t_ns, lengths):
     network.run()
     assert all(nic.idle for nic in network.nics)
     for packets in departures(network).values():
-        numbers = [one.parsed.psn for one in packets if isinstance(one.parsed, Data)]
+        numbers = [arrival.parsed.psn for arrival in packets if isinstance(arrival.parsed, Data)]
         assert numbers == list(range(len(packets)))
     check_what_a_switch_sees(network)
 
@@ -171,10 +171,14 @@ def test_a_held_flow_does_not_block_others():
     assert held, "the large one is stretched"
     assert 0 == network.records()[0].stretched
     first, last = packets[101][0], packets[101][-1]
-    everything = [one for one in network.sent if isinstance(one.parsed, Data) and one.now_ns <= last.now_ns]
+    everything = [
+        arrival
+        for arrival in network.sent
+        if isinstance(arrival.parsed, Data) and arrival.now_ns <= last.now_ns
+    ]
     assert (
         last.now_ns - first.now_ns
-        == sum(one.frame.length_bytes for one in everything) - last.frame.length_bytes
+        == sum(arrival.frame.length_bytes for arrival in everything) - last.frame.length_bytes
     )
 
 
@@ -277,7 +281,7 @@ def test_a_gap_stays_open_when_what_was_held_need_not_be_sent():
 
     network.fate = fate
     network.run()
-    assert [0, 1, 2, 2] == [one.psn for one in network.data_sent()]
+    assert [0, 1, 2, 2] == [packet.psn for packet in network.data_sent()]
     record = network.records()[0]
     assert (1, 0, 1) == (record.timeouts, record.stretched, record.natural)
 
@@ -287,7 +291,7 @@ def test_a_gap_stays_open_when_what_was_held_need_not_be_sent():
 
 def story(network: VirtualNetwork) -> list[tuple[int, str, bytes]]:
     network.run()
-    return [(one.now_ns, one.nic.ip, one.frame.data) for one in network.sent]
+    return [(arrival.now_ns, arrival.nic.ip, arrival.frame.data) for arrival in network.sent]
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

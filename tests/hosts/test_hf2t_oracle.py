@@ -47,8 +47,8 @@ def config(**settings_: Any) -> Hf2tConfig:
 
 
 def sent(packets: list[Packet], shaper: Shaper) -> list[Packet]:
-    """What the shaper makes of packets: the same with what became of them, told by its counters."""
-    found = []
+    """Packets as they leave the shaper; its counters say whether each was stretched or natural."""
+    shaped = []
     last_ns = -1
     for number, packet in enumerate(packets):
         now_ns = last_ns + packet.gap_ns if number else 0
@@ -63,9 +63,9 @@ def sent(packets: list[Packet], shaper: Shaper) -> list[Packet]:
             assert GO == shaper.hold_ns(now_ns, last_ns, packet.frame_bytes)
         assert shaper.stretched_ns - before[2] == now_ns - could_ns
         stretched, natural = shaper.stretched > before[0], shaper.natural > before[1]
-        found.append(dataclasses.replace(packet, left_ns=now_ns, stretched=stretched, natural=natural))
+        shaped.append(dataclasses.replace(packet, left_ns=now_ns, stretched=stretched, natural=natural))
         last_ns = now_ns
-    return found
+    return shaped
 
 
 def check(flows: list[list[Packet]], settings_: Hf2tConfig, link_bps: int) -> int:
@@ -74,12 +74,12 @@ def check(flows: list[list[Packet]], settings_: Hf2tConfig, link_bps: int) -> in
     stretched = 0
     for packets in flows:
         shaper = Shaper(settings_, learner, link_bps)
-        found = sent(packets, shaper)
+        shaped = sent(packets, shaper)
         expected = [dataclasses.replace(packet) for packet in packets]
         shape(expected, settings_, link_bps, oracle)
-        assert expected == found
+        assert expected == shaped
         assert ((oracle.t_ns or 0), oracle.trainings) == (learner.t_ns, learner.trainings)
-        check_promises(packets, found, settings_, link_bps)
+        check_promises(packets, shaped, settings_, link_bps)
         stretched += shaper.stretched
     return stretched
 
@@ -222,8 +222,8 @@ def test_what_trained_gaps_cost(dynamic):
     ]
     learner = Learner(settings_)
     shaper = Shaper(settings_, learner, TRACE_BPS)
-    found = sent([Packet(gap, 1082) for gap in gaps], shaper)
-    share = Fraction(shaper.stretched, len(found))
+    shaped = sent([Packet(gap, 1082) for gap in gaps], shaper)
+    share = Fraction(shaper.stretched, len(shaped))
     rest = Fraction(25, 1_000)
     if dynamic:
         assert share <= 2 * (rest + Fraction(1, settings_.max_thr))

@@ -57,10 +57,10 @@ def test_every_scheme_has_it(scheme: str) -> None:
 
 def test_all_words() -> None:
     """Each key has its field."""
-    found = parse_scheme(
+    scheme = parse_scheme(
         "rlb:hf2t=97.5,min_thr=5,max_thr=6,dynamic=off,stretch=9us,train=300,spare=10KB,retrain=no"
     )
-    assert found.hf2t == Hf2tSpec(
+    assert scheme.hf2t == Hf2tSpec(
         percentile=97.5,
         min_thr=5,
         max_thr=6,
@@ -149,14 +149,14 @@ def test_gaps_are_stretched_to_the_scheme_s_own(words: str, topology, gap_ns: in
     """That of its flowlets, else a base RTT; or to what the words say."""
     joint = "," if ":" in words else ":"
     for more, expected in (("", gap_ns), (",stretch=3us", 3_000)):
-        found = hf2t_config(
+        hf2t = hf2t_config(
             topology, resolve(parse_scheme(f"{words}{joint}hf2t=on{more}"), topology), target("virtual")
         )
-        assert found is not None
-        assert expected == found.threshold_ns
+        assert hf2t is not None
+        assert expected == hf2t.threshold_ns
 
 
-def told(words: str, switches: Target, scale: float = 1) -> Hf2tConfig | None:
+def hf2t_of(words: str, switches: Target, scale: float = 1) -> Hf2tConfig | None:
     scheme: SchemeConfig = scaled(parse_scheme(words), scale)
     topology = scaled(TOPOLOGY, scale)
     return hf2t_config(topology, resolve(scheme, topology), switches)
@@ -175,22 +175,22 @@ def test_nics_are_told_everything() -> None:
         spare_bytes=10_000,
         retrain=False,
     )
-    assert expected == told(words, target("virtual"))
-    assert replace(expected, threshold_ns=900_000) == told(words, target("virtual"), 100)
-    given = told("letflow:hf2t=on,t=2us,gap=9us", target("virtual"), 10)
+    assert expected == hf2t_of(words, target("virtual"))
+    assert replace(expected, threshold_ns=900_000) == hf2t_of(words, target("virtual"), 100)
+    given = hf2t_of("letflow:hf2t=on,t=2us,gap=9us", target("virtual"), 10)
     assert given is not None
     assert (20_000, 90_000, train_gaps(9_900)) == (given.t_ns, given.threshold_ns, given.train_gaps)
-    assert told("letflow", target("virtual")) is None
+    assert hf2t_of("letflow", target("virtual")) is None
 
 
 @pytest.mark.parametrize(("gap", "ticks"), [("9us", 9), ("9001ns", 10), ("1ns", 1)])
 def test_the_threshold_is_that_of_a_switch_with_slow_ticks(gap: str, ticks: int) -> None:
     """As it stands in the switch: whole ticks."""
     for name in ("bmv2", "native"):
-        found = told(f"letflow:hf2t=on,gap={gap}", target(name))
-        assert found is not None
-        assert (ticks * 1_000, 1_000) == (found.threshold_ns, found.tick_ns)
-        assert REAL_TIME_MARGIN_NS == found.margin_ns
+        hf2t = hf2t_of(f"letflow:hf2t=on,gap={gap}", target(name))
+        assert hf2t is not None
+        assert (ticks * 1_000, 1_000) == (hf2t.threshold_ns, hf2t.tick_ns)
+        assert REAL_TIME_MARGIN_NS == hf2t.margin_ns
 
 
 @pytest.mark.parametrize(
@@ -198,9 +198,9 @@ def test_the_threshold_is_that_of_a_switch_with_slow_ticks(gap: str, ticks: int)
 )
 def test_the_margin_of_real_time_grows_with_the_threshold(gap: str, margin_ns: int) -> None:
     """A twentieth of it, and no less than a little, and no more than a process waits."""
-    found = told(f"letflow:hf2t=on,gap={gap}", target("native"))
-    assert found is not None
-    assert margin_ns == found.margin_ns
+    hf2t = hf2t_of(f"letflow:hf2t=on,gap={gap}", target("native"))
+    assert hf2t is not None
+    assert margin_ns == hf2t.margin_ns
 
 
 @pytest.mark.parametrize(
@@ -218,9 +218,9 @@ def test_runs_of_all_kinds_of_nics_have_it(words: str, topology: str, name: str)
     """Also where switches steer; and the switches are not told."""
     values = {"topology": topology, "workload": "permutation:size=64KiB", "time_scale": 100}
     planned = plan(make({"scheme": words, **values}), name)
-    found = planned.job.nic.hf2t
-    assert found is not None
-    assert (9_750, target(name).tick_ns) == (found.percentile, found.tick_ns)
+    hf2t = planned.job.nic.hf2t
+    assert hf2t is not None
+    assert (9_750, target(name).tick_ns) == (hf2t.percentile, hf2t.tick_ns)
     without = plan(make({"scheme": words.replace("hf2t=97.5", "hf2t=off"), **values}), name)
     assert without.job.nic == replace(planned.job.nic, hf2t=None)
 

@@ -32,7 +32,7 @@ def test_many_flows_between_many_nics():
     network.add(*flows)
     network.run()
     assert all(nic.idle and not nic.counters for nic in network.nics)
-    assert [one.id for one in flows] == [record.id for record in network.records()]
+    assert [spec.id for spec in flows] == [record.id for record in network.records()]
     assert [12] * 5 == [nic.arrived_flows for nic in network.nics]
     assert all(record.end_ns for record in network.records())
 

@@ -107,7 +107,7 @@ def path_changes_by_definition(arrivals: list[tuple[int, bool, int]]) -> int:
     """The same with the future known: first transmissions in the order of sending."""
     sent = {index: tag for index, again, tag in arrivals if not again}
     tags = [sent[index] for index in sorted(sent)]
-    return sum(one != other for one, other in itertools.pairwise(tags))
+    return sum(previous != other for previous, other in itertools.pairwise(tags))
 
 
 @st.composite

@@ -110,9 +110,9 @@ def test_it_survives_losses(loss):
     network.add(flow(1, 700_000), flow(2, 300_000))
     network.run()
     assert complete(network)
-    (one, two) = network.records()
-    assert 0 == one.overtaken == two.overtaken
-    assert one.retransmitted + two.retransmitted >= lost > 0
+    (first, second) = network.records()
+    assert 0 == first.overtaken == second.overtaken
+    assert first.retransmitted + second.retransmitted >= lost > 0
 
 
 def test_without_losses_nothing_goes_twice():

@@ -80,7 +80,9 @@ def test_every_flow_completes_with_exactly_its_bytes(
 
     assert all(nic.idle for nic in network.nics)
     assert all(not nic.counters for nic in network.nics)
-    assert {one.id: one.bytes for one in flows} == {seen.flow.id: seen.bytes for seen in network.receivers()}
+    assert {spec.id: spec.bytes for spec in flows} == {
+        seen.flow.id: seen.bytes for seen in network.receivers()
+    }
     assert all(seen.done for seen in network.senders())
     for record in network.records():
         assert record.end_ns is not None and record.end_ns >= record.start_ns
@@ -317,7 +319,7 @@ def test_every_flow_completes_whatever_is_repeated(nak_every_ns, loss, jitter, n
     network.run()
     (record,) = network.records()
     assert record.bytes == 40_000
-    answered = [one.parsed for one in network.sent if isinstance(one.parsed, Ack)]
+    answered = [arrival.parsed for arrival in network.sent if isinstance(arrival.parsed, Ack)]
     naks = sum(ack.syndrome == Syndrome.NAK_SEQUENCE for ack in answered)
     assert record.cnps_sent == (naks if nak_cnp else 0)
 
@@ -327,15 +329,15 @@ def test_an_answer_that_is_not_given_leaves_the_mark_for_the_next_one():
     receiver_nic = make_nic(2, NicConfig(mtu_bytes=1000))
     receiver_nic.expect_flow(flow(1, 9_000))
     peer = receiver_nic.address - 1 << 24 | 101
-    told = []
+    marks = []
     # packets 1 and 2 before 0; 2, which is marked, is not answered
     for psn, marked in ((1, 0), (2, 1), (0, 0), (1, 0)):
         opcode = 0x06 if psn == 0 else 0x07
         receiver_nic.on_data(0, peer, psn | 7 << 24, 1000 | opcode << 16 | marked << 38 | 1 << 40, -1)
         packet = receiver_nic.next_packet(0)
         psn_fields = packet[1] if isinstance(packet, tuple) else None
-        told.append(psn_fields >> 40 if isinstance(psn_fields, int) else None)
-    assert [0, None, 1, 0] == told
+        marks.append(psn_fields >> 40 if isinstance(psn_fields, int) else None)
+    assert [0, None, 1, 0] == marks
 
 
 def test_records_count_timeouts_and_overtaking():

@@ -135,13 +135,13 @@ def test_bad_words(text: str) -> None:
 def test_marks_of_dcqcn_grow_with_the_rate(scale: float) -> None:
     """Those of the paper's deployment at its 40 Gb/s; slower networks of real time keep them, as all sizes."""
     words = {"scheme": "ecmp", "workload": WORKLOAD, "transport": "dcqcn", "time_scale": scale}
-    found = {}
+    thresholds = {}
     for rate in ("40Gbps", "100Gbps"):
         fabric = f"leaf-spine:leaves=3,spines=4,hosts=2,rate={rate},delay=1us"
         red = plan(make({**words, "topology": fabric}), "virtual").job.scheme.red
         assert red is not None
-        found[rate] = (red.kmin_bytes, red.kmax_bytes)
-    assert found == {"40Gbps": (5_000, 200_000), "100Gbps": (12_500, 500_000)}
+        thresholds[rate] = (red.kmin_bytes, red.kmax_bytes)
+    assert thresholds == {"40Gbps": (5_000, 200_000), "100Gbps": (12_500, 500_000)}
 
 
 def test_dcqcn_has_no_window_and_marks_by_default() -> None:
@@ -152,8 +152,8 @@ def test_dcqcn_has_no_window_and_marks_by_default() -> None:
     red = job.scheme.red
     assert red is not None
     assert (1_250, 50_000, 10) == (red.kmin_bytes, red.kmax_bytes, red.pmax_permille)
-    own = plan(make({"scheme": "ecmp:kmax=30KB"}, experiment), "virtual").job
-    assert parse_scheme("ecmp:kmax=30KB").red == own.scheme.red
+    explicit = plan(make({"scheme": "ecmp:kmax=30KB"}, experiment), "virtual").job
+    assert parse_scheme("ecmp:kmax=30KB").red == explicit.scheme.red
     assert 4096 == planned(transport="dcqcn", window="4KiB").window_bytes
 
 
@@ -165,8 +165,8 @@ def test_tcp_finds_its_window_in_a_bounded_queue(scale: float) -> None:
     assert ("tcp", NO_WINDOW, False) == (job.nic.transport, job.nic.window_bytes, job.nic.ecn)
     assert (32, 16_000 * scale) == (job.nic.ack_every, job.nic.ack_delay_ns)
     assert 2 * 65_536 == job.scheme.queue_limit_bytes
-    own = plan(make({**words, "scheme": "ecmp:queue=9KB", "transport": "tcp:rto=1ms"}), "virtual").job
-    assert (9000, 1_000_000) == (own.scheme.queue_limit_bytes, own.nic.rto_ns)
+    explicit = plan(make({**words, "scheme": "ecmp:queue=9KB", "transport": "tcp:rto=1ms"}), "virtual").job
+    assert (9000, 1_000_000) == (explicit.scheme.queue_limit_bytes, explicit.nic.rto_ns)
     lossless = plan(make({**words, "pfc": "default"}), "virtual").job
     room = lossless.scheme.queue_limit_bytes
     assert room is not None
@@ -235,10 +235,10 @@ def test_hermes_brings_its_transport_and_its_settings() -> None:
     transport = transport_of(None, scheme, network)
     assert Dcqcn() == transport
     context = SchemeContext(mtu_bytes=1024, window_bytes=NO_WINDOW, transport=transport.name)
-    found = resolve(scheme, network, context)
-    assert isinstance(found.paths(network), TagTable)
+    resolved = resolve(scheme, network, context)
+    assert isinstance(resolved.paths(network), TagTable)
     assert resolve(parse_scheme("ecmp"), network).paths(network) is None
-    nic = nic_config(network, found, context, transport, reorder=None, switches=target("virtual"))
+    nic = nic_config(network, resolved, context, transport, reorder=None, switches=target("virtual"))
     assert nic.steering is not None
     assert "hermes" == nic.steering.algorithm
     expected = HermesNicConfig(base_rtt_ns=base_rtt_ns(network, full_frame_bytes(1024)), hop_ns=160_000)

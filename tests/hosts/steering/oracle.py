@@ -88,7 +88,7 @@ class Oracle:
         if feedback == ACK and len(self.buffer_paths) < self.size and ev not in self.buffer_paths:  # 2, 3
             self.buffer_paths.append(ev)  # 4
             # sorting is stable: of equal ones the earlier one stays in front
-            self.buffer_paths.sort(key=lambda one: self.latencies[self.paths.index(one)])
+            self.buffer_paths.sort(key=lambda path: self.latencies[self.paths.index(path)])
         if feedback == ACK_ECN:  # 7
             self.ecn_counts[i] = self.ecn_counts[i] + 1
             if self.ecn_counts[i] > self.ecn_threshold:  # 9
@@ -109,7 +109,7 @@ class Oracle:
             self.block(now, i)  # 8
 
     def remove(self, ev: int) -> None:
-        self.buffer_paths = [one for one in self.buffer_paths if one != ev]
+        self.buffer_paths = [path for path in self.buffer_paths if path != ev]
 
     def block(self, now: int, i: int) -> None:
         self.w[i] = 0

@@ -52,7 +52,7 @@ events = st.lists(
     timer=st.sampled_from([1, 60, 10_000]),
     bias=st.sampled_from([0, 1, 32]),
     gain=st.sampled_from([1 / 16, 0.5, 1.0]),
-    numbers=st.lists(st.integers(0, 2**20 - 1).map(lambda one: one / 2**20), min_size=1, max_size=30),
+    numbers=st.lists(st.integers(0, 2**20 - 1).map(lambda number: number / 2**20), min_size=1, max_size=30),
     events=events,
 )
 def test_every_choice_is_that_of_the_pseudo_code(

@@ -31,7 +31,7 @@ def config(algorithm: str | None = "scout", **changes: Any) -> NicConfig:
     return NicConfig(transport="dctcp", steering=steering)
 
 
-def steerings(one: NicConfig) -> tuple[SteeringFactory, list[str]]:
+def steerings(nic: NicConfig) -> tuple[SteeringFactory, list[str]]:
     """And the hosts that its endpoint table was asked for."""
     asked: list[str] = []
 
@@ -39,7 +39,7 @@ def steerings(one: NicConfig) -> tuple[SteeringFactory, list[str]]:
         asked.append(host)
         return PATHS
 
-    return SteeringFactory(one, paths, random.Random(1)), asked
+    return SteeringFactory(nic, paths, random.Random(1)), asked
 
 
 def steered(number: int = 1, algorithm: str = "", dst: int = 2) -> FlowSpec:
@@ -49,71 +49,71 @@ def steered(number: int = 1, algorithm: str = "", dst: int = 2) -> FlowSpec:
 @pytest.mark.parametrize(("algorithm", "kind"), [("scout", Scout), ("spray", Spray), ("ops", Ops)])
 def test_a_flow_is_steered_as_its_nic_says(algorithm, kind):
     """The endpoint table is asked for its destination."""
-    one, asked = steerings(config(algorithm))
-    assert type(one.start(0, steered(), 7)) is kind
+    factory, asked = steerings(config(algorithm))
+    assert type(factory.start(0, steered(), 7)) is kind
     assert ["10.0.0.2"] == asked
 
 
 def test_a_flow_may_have_an_algorithm_of_its_own():
     """Also where the NIC has none."""
-    for own in ("scout", None):
-        one, _ = steerings(config(own))
-        assert type(one.start(0, steered(1, "ecmp"), 7)) is FlowEcmp
-        assert "ecmp" == one.algorithm(steered(1, "ecmp"))
+    for algorithm in ("scout", None):
+        factory, _ = steerings(config(algorithm))
+        assert type(factory.start(0, steered(1, "ecmp"), 7)) is FlowEcmp
+        assert "ecmp" == factory.algorithm(steered(1, "ecmp"))
 
 
 def test_no_algorithm_no_steering():
     """And nothing is asked."""
-    one, asked = steerings(config(None))
-    assert one.start(0, steered(), 7) is None
-    assert "" == one.algorithm(steered())
+    factory, asked = steerings(config(None))
+    assert factory.start(0, steered(), 7) is None
+    assert "" == factory.algorithm(steered())
     assert not asked
 
 
 @pytest.mark.parametrize("algorithm", ["scout", "spray"])
 def test_the_next_flow_to_a_host_goes_on_where_the_last_one_ended(algorithm):
     """If it starts within keep_ns; with counts of its own."""
-    one, asked = steerings(config(algorithm, keep_ns=50))
-    first = one.start(0, steered(), 7)
+    factory, asked = steerings(config(algorithm, keep_ns=50))
+    first = factory.start(0, steered(), 7)
     assert first is not None
     first.on_feedback(0, ACK, 502)
     first.on_feedback(0, ACK, 502)
     first.next_ev(0)
-    one.finish(10, steered(), first)
-    assert one.start(20, steered(2, dst=3), 7) is not first
-    again = one.start(60, steered(3), 7)
+    factory.finish(10, steered(), first)
+    assert factory.start(20, steered(2, dst=3), 7) is not first
+    again = factory.start(60, steered(3), 7)
     assert again is first
     assert (0, 0, 0) == (first.explored, first.reused, first.blocked)
-    other = one.start(60, steered(4), 7)
+    other = factory.start(60, steered(4), 7)
     assert other is not first  # it is in use
-    one.finish(70, steered(3), first)
-    assert one.start(121, steered(5), 7) is not first
+    factory.finish(70, steered(3), first)
+    assert factory.start(121, steered(5), 7) is not first
     assert ["10.0.0.2", "10.0.0.3", "10.0.0.2", "10.0.0.2"] == asked
 
 
 def test_what_is_stale_is_forgotten():
     """So that a NIC with many peers does not fill the memory."""
-    one, asked = steerings(config(keep_ns=50))
+    factory, asked = steerings(config(keep_ns=50))
     flows = [steered(number, dst=number) for number in (2, 3, 4)]
-    kept = [one.start(0, each, 7) for each in flows]
+    kept = [factory.start(0, each, 7) for each in flows]
     for time_ns, each, steering in zip((0, 40, 80), flows, kept, strict=True):
         assert steering is not None
-        one.finish(time_ns, each, steering)
+        factory.finish(time_ns, each, steering)
     # at 80 the first was stale, so that it is not there even for one who comes back in time
     assert [False, True, True] == [
-        one.start(50, each, 7) is steering for each, steering in zip(flows, kept, strict=True)
+        factory.start(50, each, 7) is steering for each, steering in zip(flows, kept, strict=True)
     ]
     assert 4 == len(asked)
 
 
-@pytest.mark.parametrize(("own", "keep_ns"), [("scout", 0), ("ops", 50), ("ecmp", 50), ("flicr", 50)])
-def test_otherwise_every_flow_begins_anew(own, keep_ns):
+@pytest.mark.parametrize(("algorithm", "keep_ns"), [("scout", 0), ("ops", 50), ("ecmp", 50), ("flicr", 50)])
+def test_otherwise_every_flow_begins_anew(algorithm, keep_ns):
     """Without keep_ns, and where there is nothing to be learnt."""
-    one, asked = steerings(config(own, keep_ns=keep_ns))
-    first = one.start(0, steered(), 7)
+    factory, asked = steerings(config(algorithm, keep_ns=keep_ns))
+    first = factory.start(0, steered(), 7)
     assert first is not None
-    one.finish(0, steered(), first)
-    assert one.start(0, steered(2), 7) is not first
+    factory.finish(0, steered(), first)
+    assert factory.start(0, steered(2), 7) is not first
     assert 2 == len(asked)
 
 

@@ -110,13 +110,13 @@ def test_a_small_flow_stays():
 def test_it_moves_only_to_a_notably_better_path():
     """By more than one hop's delay and by more than 5 % of marks; a good one comes before a grey one."""
     for rtt_ns, better in ((BASE_NS + 1, False), (BASE_NS, True)):
-        one = known()
-        one.on_rtt(0, 0, BASE_NS + HOP_NS + 1)
-        one.on_mark(0, 0, True)  # 1/16 of all, and more than 5 %
-        one.on_rtt(0, 1, rtt_ns)
-        assert better == one.notably_better(0, 1, 0)
-        one.on_mark(0, 1, True)
-        assert not one.notably_better(0, 1, 0)
+        hermes = known()
+        hermes.on_rtt(0, 0, BASE_NS + HOP_NS + 1)
+        hermes.on_mark(0, 0, True)  # 1/16 of all, and more than 5 %
+        hermes.on_rtt(0, 1, rtt_ns)
+        assert better == hermes.notably_better(0, 1, 0)
+        hermes.on_mark(0, 1, True)
+        assert not hermes.notably_better(0, 1, 0)
     present = congested_story().paths.rtt_ns(0, 0)
     # averages in whole ns end up to 7 of them below what comes
     for rtt_ns, share, expected in (

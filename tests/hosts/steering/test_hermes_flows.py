@@ -34,9 +34,9 @@ def spec(number: int, dst: str) -> FlowSpec:
 @pytest.mark.parametrize(("place", "shared"), [("leaf2", True), ("", False)])
 def test_flows_to_one_place_share_what_they_sense(place, shared):
     """Also to different hosts, if the path list says so; always to the same one."""
-    one = steerings(place)
+    factory = steerings(place)
     first, second, other = (
-        one.start(0, spec(number, dst), 0)
+        factory.start(0, spec(number, dst), 0)
         for number, dst in ((1, "10.0.0.2"), (2, "10.0.0.2"), (3, "10.0.0.3"))
     )
     assert isinstance(first, Hermes)
@@ -98,7 +98,7 @@ def test_a_flow_leaves_a_congested_path_for_a_better_one():
         network = Paths([40_000, 2000], marks={0: 1.0}, seed=seed).network(nic_config(base_rtt_ns=5000))
         network.add(flow(1, 200_000))
         network.run()
-        ports = [one.wire_sport - FIRST for one in network.data_sent()]
+        ports = [packet.wire_sport - FIRST for packet in network.data_sent()]
         begun.add(ports[0])
         if ports[0] == 1:
             assert {1} == set(ports)
@@ -116,7 +116,11 @@ def test_a_black_hole_is_found_and_avoided():
         network.add(flow(number, 30_000, start_ns=number * 400_000))
     network.run()
     assert all(seen.done for seen in network.senders())
-    lost = [one.now_ns for one in network.sent if isinstance(one.parsed, Data) and paths.of(one.frame) == 1]
+    lost = [
+        arrival.now_ns
+        for arrival in network.sent
+        if isinstance(arrival.parsed, Data) and paths.of(arrival.frame) == 1
+    ]
     assert lost
     assert 1 <= sum(seen.blocked for seen in network.senders()) <= 2
     assert max(lost) < 11 * 400_000

@@ -41,9 +41,9 @@ def config(algorithm: str | None, window: int = 32, rto_ns: int = RTO_NS, **chan
 def shares(paths: Paths, network: VirtualNetwork, since_ns: int = 0, until_ns: int = 1 << 60) -> Counter[int]:
     """Data packets sent on each path between two times."""
     return Counter(
-        paths.of(one.frame)
-        for one in network.sent
-        if isinstance(one.parsed, Data) and since_ns <= one.now_ns < until_ns
+        paths.of(arrival.frame)
+        for arrival in network.sent
+        if isinstance(arrival.parsed, Data) and since_ns <= arrival.now_ns < until_ns
     )
 
 
@@ -64,19 +64,19 @@ def test_every_flow_completes_with_exactly_its_bytes(
     algorithm, delays, loss, marks, trims, window, bitmap, first_psn, rtt, seed
 ):
     """On any paths, and the records say what happened."""
-    one = dataclasses.replace(
+    nic_config = dataclasses.replace(
         config(algorithm, window), bitmap_packets=bitmap, first_psn=first_psn, dctcp=DctcpConfig(rtt_ns=rtt)
     )
     paths = Paths(delays, {0: marks}, {1: trims, 0: trims / 2}, loss, seed=seed)
-    network = paths.network(one)
+    network = paths.network(nic_config)
     network.add(flow(1, 60_500), flow(2, 999, src=2, dst=1))
     network.run()
     assert all(nic.idle and not nic.counters for nic in network.nics)
     assert {1: 60_500, 2: 999} == {seen.flow.id: seen.bytes for seen in network.receivers()}
     cut = Counter(
-        one.parsed.qpn - 100
-        for one in network.arrivals
-        if isinstance(one.parsed, Data) and len(one.frame.data) == TRIMMED_BYTES
+        arrival.parsed.qpn - 100
+        for arrival in network.arrivals
+        if isinstance(arrival.parsed, Data) and len(arrival.frame.data) == TRIMMED_BYTES
     )
     for record in network.records():
         assert cut[record.id] == record.trimmed
@@ -97,9 +97,11 @@ def test_answers_take_the_path_of_their_packets():
     network.add(flow(1, 50_000))
     network.run()
     data = [
-        (one.parsed.psn, one.parsed.wire_sport) for one in network.arrivals if isinstance(one.parsed, Data)
+        (arrival.parsed.psn, arrival.parsed.wire_sport)
+        for arrival in network.arrivals
+        if isinstance(arrival.parsed, Data)
     ]
-    acks = [one.parsed for one in network.sent if isinstance(one.parsed, Ack)]
+    acks = [arrival.parsed for arrival in network.sent if isinstance(arrival.parsed, Ack)]
     assert data == [(ack.msn, ack.sport) for ack in acks]
     assert {0x1F, 0x7F} == {ack.syndrome for ack in acks}
 
@@ -144,8 +146,8 @@ def test_a_failed_path_is_left_within_a_timeout_and_used_again_later(algorithm):
     """The first timeout blocks it, both directions being dead; after the timer it carries packets again."""
     down_ns, up_ns, timer_ns = 300_000, 1_500_000, 1_600_000
     paths = Paths([2000, 4000, 4000, 4000], down={0: (down_ns, up_ns)})
-    one = config(algorithm, rto_ns=50_000, timer_ns=timer_ns, explore_threshold=20)
-    network = paths.network(one)
+    nic_config = config(algorithm, rto_ns=50_000, timer_ns=timer_ns, explore_threshold=20)
+    network = paths.network(nic_config)
     network.add(flow(1, 3_500_000))
     network.run()
     assert all(nic.idle for nic in network.nics)
@@ -185,11 +187,11 @@ def test_steps_of_a_collective_go_on_with_what_the_last_one_learnt():
     assert {0: 4, 1_000_000: 0} == explored
 
 
-@pytest.mark.parametrize("own", ["scout", None])
-def test_background_flows_are_steered_by_ecmp_and_say_so(own):
+@pytest.mark.parametrize("algorithm", ["scout", None])
+def test_background_flows_are_steered_by_ecmp_and_say_so(algorithm):
     """DSCP STEERED in their packets and in the answers; not so in those of the NIC's own flows."""
     paths = Paths([2000, 3000, 4000])
-    network = paths.network(config(own))
+    network = paths.network(config(algorithm))
     network.add(flow(1, 9_000), structs.replace(flow(2, 9_000), steering="ecmp"))
     network.run()
     marks: dict[tuple[str, int], set[int]] = {}
@@ -205,8 +207,8 @@ def test_coarse_classes_are_tags_of_the_data():
     """The VLAN ID that the path list gives for the EV; answers have none."""
     fine = path_list(1, 1, 1)
     listed = PathList(fine.evs, fine.latencies_ps, fine.weights, vlans=(2, 3, 3))
-    one = dataclasses.replace(config("ops"), virtual_payload=False)
-    sender = make_nic(1, one, paths=lambda host: listed)
+    nic_config = dataclasses.replace(config("ops"), virtual_payload=False)
+    sender = make_nic(1, nic_config, paths=lambda host: listed)
     sender.add_flow(flow(1, 30_000))
     its_port = port(sender)
     seen = set()

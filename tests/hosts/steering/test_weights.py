@@ -30,7 +30,7 @@ changes = st.lists(
 )
 def test_an_index_is_where_the_sum_passes_the_number(first, changes, number):
     """As a search from one end would find it."""
-    weights, plain = Weights(tuple(map(float, first))), [UNIT // 8 * one for one in first]
+    weights, plain = Weights(tuple(map(float, first))), [UNIT // 8 * weight for weight in first]
     begun = list(plain)
     for kind, value in changes:
         i = value * 5 % len(first)
