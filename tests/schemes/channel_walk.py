@@ -34,23 +34,23 @@ class Step(NamedTuple):
 class Dragonfly:
     """One switch with the program `dragonfly` or `flowcut_dragonfly`."""
 
-    def __init__(self, found: SwitchIntent) -> None:
-        self._tables = Tables(found)
-        roles = rows(found, "port_role")
+    def __init__(self, intended: SwitchIntent) -> None:
+        self._tables = Tables(intended)
+        roles = rows(intended, "port_role")
         self._within = {int(match["ingress_port"]) for match, action, _ in roles if action == "group_port"}
-        onward = rows(found, "onward_groups")
+        onward = rows(intended, "onward_groups")
         self._onward = {int(key["toward"]): (int(to["group"]), int(to["size"])) for key, _, to in onward}
-        far = rows(found, "far_groups")
+        far = rows(intended, "far_groups")
         self._far = {int(key["toward"]): {name: int(n) for name, n in to.items()} for key, _, to in far}
-        minimal = rows(found, "minimal_paths")
+        minimal = rows(intended, "minimal_paths")
         self._minimal = {(int(key["toward"]), int(key["slot"])): int(to["port"]) for key, _, to in minimal}
-        detours = rows(found, "detours")
+        detours = rows(intended, "detours")
         self._detours = {
             (int(key["list"]), int(key["slot"])): (int(to["port"]), int(to["group"]))
             for key, _, to in detours
         }
-        rule = programs.load(found.program).enum("PathRule_t", "MINIMAL")
-        self._may_detour = default(found, "path_config")[1]["rule"] != rule
+        rule = programs.load(intended.program).enum("PathRule_t", "MINIMAL")
+        self._may_detour = default(intended, "path_config")[1]["rule"] != rule
 
     def choices(self, step: Step, src: Host, dst: Host) -> Iterator[tuple[int, int]]:
         """Ports by which a packet may leave to another switch, each with the detour that it is on then."""
@@ -68,8 +68,8 @@ class Dragonfly:
         if not step.links and far is not None:
             yield from ((self._minimal[group, slot], 0) for slot in range(far["paths"]))
             for slot in range(far["detours"] if self._may_detour else 0):
-                own = slot + far["count"] if slot >= far["first"] else slot
-                yield self._detours[far["list"], own]
+                place = slot + far["count"] if slot >= far["first"] else slot
+                yield self._detours[far["list"], place]
 
     def _slots(self, group: int, size: int) -> Iterator[int]:
         return (self._tables.members[group, slot] for slot in range(size))
@@ -78,13 +78,13 @@ class Dragonfly:
 class Spritz:
     """One switch with the program `spritz`."""
 
-    def __init__(self, found: SwitchIntent) -> None:
-        self._tables = planned_tables(found)
-        destinations = rows(found, "destinations")
+    def __init__(self, intended: SwitchIntent) -> None:
+        self._tables = planned_tables(intended)
+        destinations = rows(intended, "destinations")
         self._defaults = {IPv4Network(str(key["dst"])): int(to["port"]) for key, _, to in destinations}
-        slots = [int(key["slot"]) for key, _, _ in rows(found, "path_slots")]
-        mode = programs.load(found.program).enum("SpritzMode_t", "MINIMAL")
-        is_minimal = default(found, "spritz_config")[1]["mode"] == mode
+        slots = [int(key["slot"]) for key, _, _ in rows(intended, "path_slots")]
+        mode = programs.load(intended.program).enum("SpritzMode_t", "MINIMAL")
+        is_minimal = default(intended, "spritz_config")[1]["mode"] == mode
         self._values = range(0 if is_minimal else 1 + max(slots))
 
     def choices(self, step: Step, src: Host, dst: Host) -> Iterator[tuple[int, int]]:
@@ -108,7 +108,7 @@ def dependencies(
     topology: Topology, intents: Mapping[str, SwitchIntent]
 ) -> Iterator[tuple[Channel | None, Channel]]:
     """Channels that follow each other on some path; None: before it there is a host."""
-    switches = {name: PROGRAMS[found.program](found) for name, found in intents.items()}
+    switches = {name: PROGRAMS[intended.program](intended) for name, intended in intents.items()}
     peers = {name: topology.ports_of(name) for name in switches}
     hosts = [topology.hosts_of(leaf)[0] for leaf in topology.leaves]
     for src, dst in ((src, dst) for src in hosts for dst in hosts if src is not dst):

@@ -44,43 +44,43 @@ def endpoint_paths(topology: Topology, scheme: SchemeConfig) -> EndpointPaths:
 Row = tuple[dict[str, int | str], str, dict[str, int | str]]
 
 
-def rows(found: SwitchIntent, table: str) -> Iterator[Row]:
+def rows(intended: SwitchIntent, table: str) -> Iterator[Row]:
     """Match, action and its arguments of each entry of a table."""
-    for entity in found.entities:
+    for entity in intended.entities:
         if isinstance(entity, P4TableEntry) and entity.table_id == table and entity.match is not None:
             alias, args = (getattr(entity.action, name) for name in ("name", "args"))
             yield dict(entity.match), alias, args
 
 
-def default(found: SwitchIntent, table: str) -> tuple[str, dict[str, int]]:
+def default(intended: SwitchIntent, table: str) -> tuple[str, dict[str, int]]:
     """The default action of a table without a key, and its arguments."""
-    for entity in found.entities:
+    for entity in intended.entities:
         if isinstance(entity, P4TableEntry) and entity.table_id == table and entity.is_default_action:
             alias, args = (getattr(entity.action, name) for name in ("name", "args"))
             return alias, args
     raise KeyError(table)
 
 
-def planned_tables(found: SwitchIntent) -> SteeredTables:
+def planned_tables(intended: SwitchIntent) -> SteeredTables:
     """The tables of one switch."""
-    program = programs.load(found.program)
+    program = programs.load(intended.program)
     role_of = {program.enum("Role_t", name): name for name in ROLES}
     tables = SteeredTables()
-    for match, action, _ in rows(found, "port_role"):
+    for match, action, _ in rows(intended, "port_role"):
         if action != "guarded_port":
             tables.add_port(int(match["ingress_port"]))
-    for match, action, args in rows(found, "ipv4_routes"):
+    for match, action, args in rows(intended, "ipv4_routes"):
         if action == "to_host":
             tables.add_host(IPv4Address(str(match["dst"]).removesuffix("/32")), int(args["port"]))
-    for match, _, _ in rows(found, "second_role"):
+    for match, _, _ in rows(intended, "second_role"):
         tables.add_second(int(match["ingress_port"]), IPv4Network(match["src"]))
-    for match, _, args in rows(found, "path_lists"):
+    for match, _, args in rows(intended, "path_lists"):
         if match["class"] == program.enum("PathClass_t", ALL):
             role = role_of[int(match["role"])]
             tables.add_list(role, int(match["near"]), int(args["list"]), int(args["size"]))
-    for match, _, args in rows(found, "path_slots"):
+    for match, _, args in rows(intended, "path_slots"):
         tables.add_slot(int(match["list"]), int(match["slot"]), int(args["port"]))
-    for match, _, args in rows(found, "destinations"):
+    for match, _, args in rows(intended, "destinations"):
         tables.add_destination(IPv4Network(match["dst"]), int(args["near"]), int(args["port"]))
     return tables
 

@@ -101,8 +101,8 @@ def test_entries() -> None:
     """A switch is told the TTL with which its hosts' packets begin, and how many channels there are."""
     topology = parse_topology(SMALL_DRAGONFLIES[0])
     for scheme in ("valiant", "flowcut", "spritz"):
-        for found in intent(topology, parse_scheme(scheme), target("virtual", channels=5)).values():
-            assert default(found, "channel_config") == ("set_channels", {"first_ttl": TTL, "last": 5})
+        for intended in intent(topology, parse_scheme(scheme), target("virtual", channels=5)).values():
+            assert default(intended, "channel_config") == ("set_channels", {"first_ttl": TTL, "last": 5})
         with pytest.raises(KeyError):
             default(
                 next(iter(intent(topology, parse_scheme(scheme), target("virtual")).values())),

@@ -48,11 +48,11 @@ def test_nothing_is_open_and_all_travels(words: str, context: SchemeContext) -> 
         except IntentError:
             continue
     assert resolved
-    for found in resolved:
-        fields = msgspec.structs.asdict(found)
+    for config in resolved:
+        fields = msgspec.structs.asdict(config)
         assert [name for name, value in fields.items() if value is None and name not in MAY_BE_NONE] == []
-        assert resolved_of(msgspec.json.decode(msgspec.json.encode(found))) == found
-        assert found.name == words.partition(":")[0]
+        assert resolved_of(msgspec.json.decode(msgspec.json.encode(config))) == config
+        assert config.name == words.partition(":")[0]
 
 
 @pytest.mark.parametrize(
@@ -106,14 +106,14 @@ def test_a_scheme_from_elsewhere_is_known_everywhere() -> None:
             return self.resolved(Resolved, topology, context, program="spray")
 
     try:
-        found = resolve(parse_scheme("painted:colours=5,seed=3"), TOPOLOGIES[0])
-        assert (found.program, found.hash_seed, getattr(found, "colours")) == ("spray", 3, 5)  # noqa: B009
-        assert resolved_of(msgspec.to_builtins(found)) == found
+        config = resolve(parse_scheme("painted:colours=5,seed=3"), TOPOLOGIES[0])
+        assert (config.program, config.hash_seed, getattr(config, "colours")) == ("spray", 3, 5)  # noqa: B009
+        assert resolved_of(msgspec.to_builtins(config)) == config
         with pytest.raises(SpecError, match="scheme painted: colours must be at most 9, found '10'"):
             parse_scheme("painted:colours=10")
         rows = {row["key"]: row["default"] for row in listing(["painted"], TOPOLOGIES[0]).rows}
         assert rows["colours"] == "3"
-        assert intent(TOPOLOGIES[0], found, target("virtual")).keys() == {
+        assert intent(TOPOLOGIES[0], config, target("virtual")).keys() == {
             switch.name for switch in TOPOLOGIES[0].switches
         }
         outcome = Outcome(

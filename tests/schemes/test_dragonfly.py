@@ -37,19 +37,19 @@ SCHEMES = (
 )  # fmt: skip
 
 
-def entries(found: SwitchIntent, table: str) -> dict[tuple[int, ...], dict[str, int]]:
+def entries(intended: SwitchIntent, table: str) -> dict[tuple[int, ...], dict[str, int]]:
     """Entries of a table: key to action data."""
     rows = {}
-    for entity in found.entities:
+    for entity in intended.entities:
         if isinstance(entity, P4TableEntry) and entity.table_id == table and entity.match is not None:
             args = getattr(entity.action, "args")  # noqa: B009 - actions of action profiles have none
             rows[tuple(int(value) for value in entity.match.values())] = args
     return rows
 
 
-def config(found: SwitchIntent, table: str) -> dict[str, int]:
+def config(intended: SwitchIntent, table: str) -> dict[str, int]:
     """The arguments of a keyless table."""
-    for entity in found.entities:
+    for entity in intended.entities:
         if isinstance(entity, P4TableEntry) and entity.table_id == table:
             return dict(getattr(entity.action, "args"))  # noqa: B009 - as above
     raise KeyError(table)
@@ -58,8 +58,8 @@ def config(found: SwitchIntent, table: str) -> dict[str, int]:
 @pytest.mark.parametrize("words", SCHEMES)
 def test_encodes(words: str) -> None:
     """All entities fit their program's P4Info, and no two name the same entry."""
-    for found in intent(SMALL, parse_scheme(words), VIRTUAL).values():
-        messages = encode(programs.load(found.program), found.entities)
+    for intended in intent(SMALL, parse_scheme(words), VIRTUAL).values():
+        messages = encode(programs.load(intended.program), intended.entities)
         assert len({message.SerializeToString(deterministic=True) for message in messages}) == len(messages)
 
 
@@ -75,19 +75,19 @@ def test_program() -> None:
         "flowcut:path=shortest": ("flowcut", "flowcut"),
         "mp-rdma": ("ecmp", "ecmp"),
     }
-    found = {
+    by_scheme = {
         words: tuple(resolve(parse_scheme(words), topology).program for topology in (FAT_TREE, SMALL))
         for words in expected
     }
-    assert expected == found
+    assert expected == by_scheme
 
 
 def test_words() -> None:
     """Rule, grain and share; what is not given is the paper's or an assumption."""
     gap_ns = base_rtt_ns(SMALL, FULL_FRAME_BYTES)
     for rule, grain in (("minimal", "flow"), ("valiant", "packet")):
-        found = resolve(parse_scheme(rule), SMALL).dragonfly_paths
-        assert DragonflyPaths(rule=rule, grain=grain, gap_ns=gap_ns) == found
+        paths = resolve(parse_scheme(rule), SMALL).dragonfly_paths
+        assert DragonflyPaths(rule=rule, grain=grain, gap_ns=gap_ns) == paths
     ugal = resolve(parse_scheme("ugal-l:per=flowlet,gap=3us,queue=1MB"), SMALL)
     assert DragonflyPaths(rule="ugal-l", grain="flowlet", gap_ns=3000) == ugal.dragonfly_paths
     letflow = resolve(parse_scheme("letflow:gap=2us"), SMALL)
@@ -129,10 +129,10 @@ def test_other_topologies(words: str) -> None:
 def test_mp_rdma_marks() -> None:
     """Switches mark between a fifth of a BDP and four fifths, or as told."""
     bdp = bdp_bytes(FAT_TREE, FULL_FRAME_BYTES)
-    found = config(intent(FAT_TREE, parse_scheme("mp-rdma"), VIRTUAL)["edge1_1"], "red_config")
-    assert {"kmin_bytes": bdp // 5, "kmax_bytes": bdp * 4 // 5, "pmax_permille": 1000} == found
-    told = resolve(parse_scheme("mp-rdma:kmin=1KB,kmax=9KB,pmax=0.5"), FAT_TREE)
-    assert RedConfig(kmin_bytes=1000, kmax_bytes=9000, pmax_permille=500) == told.red
+    red = config(intent(FAT_TREE, parse_scheme("mp-rdma"), VIRTUAL)["edge1_1"], "red_config")
+    assert {"kmin_bytes": bdp // 5, "kmax_bytes": bdp * 4 // 5, "pmax_permille": 1000} == red
+    explicit = resolve(parse_scheme("mp-rdma:kmin=1KB,kmax=9KB,pmax=0.5"), FAT_TREE)
+    assert RedConfig(kmin_bytes=1000, kmax_bytes=9000, pmax_permille=500) == explicit.red
 
 
 def test_age_covers_detours() -> None:
@@ -157,37 +157,37 @@ def test_rule_of_each_scheme() -> None:
         ("letflow", "UGAL_L", "FLOWLET", 128),
         ("flowcut:variant=nic,share=0.25", "MIXED", "FLOW", 64),
     ):
-        found = config(intent(SMALL, parse_scheme(words), VIRTUAL)["r1_1"], "path_config")
+        path_config = config(intent(SMALL, parse_scheme(words), VIRTUAL)["r1_1"], "path_config")
         expected = {"rule": program.enum("PathRule_t", rule), "grain": program.enum("Grain_t", grain)}
-        assert expected | {"minimal_share": share} == found
+        assert expected | {"minimal_share": share} == path_config
 
 
 def test_flowlet_gap_of_nics_is_the_age() -> None:
     """Where UGAL-L chooses for Flowcut in NICs, a path may be left only when nothing can be in flight."""
     words = "flowcut:variant=nic,path=ugal-l"
-    found = config(intent(SMALL, parse_scheme(words), VIRTUAL)["r1_1"], "flowlet_config")
+    flowlet_config = config(intent(SMALL, parse_scheme(words), VIRTUAL)["r1_1"], "flowlet_config")
     resolved = resolve(parse_scheme(words), SMALL)
     assert isinstance(resolved, ResolvedFlowcutNic)
-    assert {"gap_ticks": resolved.age_ns} == found
+    assert {"gap_ticks": resolved.age_ns} == flowlet_config
 
 
 def test_paths_of_the_paper() -> None:
     """Four groups with 16 links between each two: 16 minimal paths, 32 detours, of 2 or 3 and 4 or 5 links."""
-    found = intent(PAPER, parse_scheme("ugal-l"), VIRTUAL)["r2_7"]
-    minimal, detours = entries(found, "minimal_paths"), entries(found, "detours")
-    far = entries(found, "far_groups")
+    intended = intent(PAPER, parse_scheme("ugal-l"), VIRTUAL)["r2_7"]
+    minimal, detours = entries(intended, "minimal_paths"), entries(intended, "detours")
+    far = entries(intended, "far_groups")
     assert {(1,), (3,), (4,)} == set(far)
     for (toward,), row in far.items():
         assert (16, 0, 16, 32) == (row["paths"], row["list"], row["count"], row["detours"])
         paths = [minimal[toward, slot] for slot in range(16)]
         assert sorted(path["links"] for path in paths) == [2, *[3] * 15]
-        own = [detours[0, slot] for slot in range(row["first"], row["first"] + 16)]
-        assert {toward} == {link["group"] for link in own}
-        assert sorted(link["links"] for link in own) == [4, *[5] * 15]
-        assert {path["port"] for path in paths} == {link["port"] for link in own}
+        outgoing = [detours[0, slot] for slot in range(row["first"], row["first"] + 16)]
+        assert {toward} == {link["group"] for link in outgoing}
+        assert sorted(link["links"] for link in outgoing) == [4, *[5] * 15]
+        assert {path["port"] for path in paths} == {link["port"] for link in outgoing}
     assert 48 == len(minimal) == len(detours)
-    onward = entries(found, "onward_groups")
-    members = entries(found, "group_members")
+    onward = entries(intended, "onward_groups")
+    members = entries(intended, "group_members")
     for toward in (1, 3, 4):
         row = onward[toward,]
         ports = {members[row["group"], slot]["port"] for slot in range(row["size"])}
@@ -197,16 +197,16 @@ def test_paths_of_the_paper() -> None:
 def test_roles() -> None:
     """Programs of Dragonflies tell links within a group from others; for ECMP all links are alike."""
     for words, within in (("minimal", "group_port"), ("flowcut", "group_port"), ("ecmp", "fabric_port")):
-        found = {
+        by_port = {
             entity.match["ingress_port"]: getattr(entity.action, "alias", str(entity.action))
             for entity in intent(SMALL, parse_scheme(words), VIRTUAL)["r1_1"].entities
             if isinstance(entity, P4TableEntry)
             and entity.table_id == "port_role"
             and entity.match is not None
         }
-        roles = {port: role for port, role in found.items() if "guarded_port" not in role}
+        roles = {port: role for port, role in by_port.items() if "guarded_port" not in role}
         peers = {port: peer for port, peer in SMALL.ports_of("r1_1").items() if peer.kind == "switch"}
-        assert set(found) == set(SMALL.ports_of("r1_1"))
+        assert set(by_port) == set(SMALL.ports_of("r1_1"))
         assert set(roles) == set(peers)
         for port, peer in peers.items():
             expected = within if SMALL.switch(peer.name).group == 0 else "fabric_port"
@@ -248,19 +248,19 @@ def test_detours_after_failures(data: st.DataObject) -> None:
             far = plan.far.get(group.id)
             if far is None:
                 continue
-            own = topology.switch(leaf).group
+            leaf_group = topology.switch(leaf).group
             links = plan.detours[far.detours]
             left_out = range(far.first, far.first + far.count)
-            assert {own + 1} >= {links[slot].group for slot in left_out}
+            assert {leaf_group + 1} >= {links[slot].group for slot in left_out}
             rest = {link.group for slot, link in enumerate(links) if slot not in left_out}
-            assert own + 1 not in rest
+            assert leaf_group + 1 not in rest
             assert all(routes.detours_end(third - 1, leaf) for third in rest)
 
 
 def test_letflow_elsewhere_is_as_ever() -> None:
     """A fat tree knows no other paths than its next hops."""
-    found = resolve(LetflowConfig(), FAT_TREE)
-    assert (None, "shortest") == (found.dragonfly_paths, getattr(found, "path", None))
+    letflow = resolve(LetflowConfig(), FAT_TREE)
+    assert (None, "shortest") == (letflow.dragonfly_paths, getattr(letflow, "path", None))
 
 
 def test_planning_grows_with_groups(monkeypatch: pytest.MonkeyPatch) -> None:

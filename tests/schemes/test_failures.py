@@ -22,7 +22,7 @@ from tailrace.topology import parse_topology
 from tests.schemes.planned import intent
 
 HOLD = 1_000
-ONE, OTHER = ("leaf1", 3), ("leaf1", 4)
+FIRST, SECOND = ("leaf1", 3), ("leaf1", 4)
 TOPOLOGY = parse_topology("leaf-spine:leaves=2,spines=3,hosts=2,rate=10Mbps,delay=1ms")
 UPLINKS = (3, 4, 5)
 SPINES = ("spine1", "spine2", "spine3")
@@ -31,14 +31,14 @@ SPINES = ("spine1", "spine2", "spine3")
 def test_first_time() -> None:
     """A path is out for the hold time, to the nanosecond, and once only."""
     failures = Failures(HOLD)
-    suppressed = failures.suppress(ONE, 50)
+    suppressed = failures.suppress(FIRST, 50)
     assert suppressed is not None
     assert (suppressed.since_ns, suppressed.until_ns) == (50, 50 + HOLD)
-    assert failures.suppress(ONE, 60) is None
+    assert failures.suppress(FIRST, 60) is None
     assert failures.next_ns(60) == 50 + HOLD
     assert failures.reuse(49 + HOLD) == []
-    assert failures.suppressed_ports == {ONE}
-    assert failures.reuse(50 + HOLD) == [ONE]
+    assert failures.suppressed_ports == {FIRST}
+    assert failures.reuse(50 + HOLD) == [FIRST]
     assert (failures.suppressed_ports, failures.next_ns(60 + HOLD)) == (frozenset(), None)
 
 
@@ -46,11 +46,11 @@ def test_doubles_each_time() -> None:
     """Found faulty again at once after each trial: twice as long each time, up to a limit."""
     failures, now_ns, holds = Failures(HOLD), 0, []
     for _ in range(MOST_DOUBLINGS + 3):
-        suppressed = failures.suppress(ONE, now_ns)
+        suppressed = failures.suppress(FIRST, now_ns)
         assert suppressed is not None
         holds.append(suppressed.until_ns - now_ns)
         now_ns = suppressed.until_ns
-        assert failures.reuse(now_ns) == [ONE]
+        assert failures.reuse(now_ns) == [FIRST]
     doubled = [HOLD << i for i in range(MOST_DOUBLINGS + 1)]
     assert holds == [*doubled, doubled[-1], doubled[-1]]
 
@@ -59,16 +59,16 @@ def test_good_times_are_remembered() -> None:
     """Each hold time in use without an alert takes one doubling back."""
     failures, now_ns = Failures(HOLD), 0
     for _ in range(3):
-        suppressed = failures.suppress(ONE, now_ns)
+        suppressed = failures.suppress(FIRST, now_ns)
         assert suppressed is not None
         now_ns = suppressed.until_ns
         failures.reuse(now_ns)
     # the last hold time was four times the first one; two such times later it is as after the first alert
-    late = failures.suppress(ONE, now_ns + 2 * 4 * HOLD)
+    late = failures.suppress(FIRST, now_ns + 2 * 4 * HOLD)
     assert late is not None
     assert late.until_ns - late.since_ns == 2 * HOLD
     failures.reuse(late.until_ns)
-    much_later = failures.suppress(ONE, late.until_ns + 100 * HOLD)
+    much_later = failures.suppress(FIRST, late.until_ns + 100 * HOLD)
     assert much_later is not None
     assert much_later.until_ns - much_later.since_ns == HOLD
 
@@ -76,16 +76,18 @@ def test_good_times_are_remembered() -> None:
 def test_dead_links_are_not_tried() -> None:
     """A path whose link is down stays out when its time is over, until the link is back."""
     failures = Failures(HOLD)
-    failures.suppress(ONE, 0)
-    failures.suppress(OTHER, 0)
-    assert failures.reuse(HOLD, frozenset({ONE})) == [OTHER]
+    failures.suppress(FIRST, 0)
+    failures.suppress(SECOND, 0)
+    assert failures.reuse(HOLD, frozenset({FIRST})) == [SECOND]
     assert failures.next_ns(HOLD) is None
-    assert failures.suppressed_ports == {ONE}
-    assert failures.reuse(HOLD + 1) == [ONE]
+    assert failures.suppressed_ports == {FIRST}
+    assert failures.reuse(HOLD + 1) == [FIRST]
 
 
 @settings(max_examples=200)
-@given(st.lists(st.tuples(st.integers(0, 5000), st.sampled_from([ONE, OTHER]), st.booleans()), max_size=30))
+@given(
+    st.lists(st.tuples(st.integers(0, 5000), st.sampled_from([FIRST, SECOND]), st.booleans()), max_size=30)
+)
 def test_against_a_list_of_what_happened(steps: list[tuple[int, tuple[str, int], bool]]) -> None:
     """Whatever happens when: out exactly from an alert until the first look after the hold time."""
     failures, now_ns, until = Failures(HOLD), 0, dict[tuple[str, int], int]()
@@ -124,9 +126,9 @@ def alert(port: int, switch: str = "leaf1", total: int = 33) -> DigestMessage:
 def faulty() -> tuple[RlbWatcher, list[Event]]:
     events: list[Event] = []
     config = resolve(parse_scheme(f"rlb:hold={HOLD}ns,interval=1ns"), TOPOLOGY)
-    found = config.watch(TOPOLOGY, target("native"), events.append)
-    assert isinstance(found, RlbWatcher)
-    return found, events
+    watcher = config.watch(TOPOLOGY, target("native"), events.append)
+    assert isinstance(watcher, RlbWatcher)
+    return watcher, events
 
 
 def test_alerts_are_told_with_all_that_is_known() -> None:
@@ -187,9 +189,9 @@ def test_other_switches_are_left_alone() -> None:
 
 def held(suppressed: frozenset[tuple[str, int]] = frozenset()) -> tuple[P4Program, list[p4r.Entity]]:
     """What leaf1 holds with some ports left out."""
-    found = intent(TOPOLOGY, parse_scheme("rlb"), target("native"), suppressed=suppressed)["leaf1"]
-    program = load(found.program)
-    return program, encode(program, found.entities)
+    intended = intent(TOPOLOGY, parse_scheme("rlb"), target("native"), suppressed=suppressed)["leaf1"]
+    program = load(intended.program)
+    return program, encode(program, intended.entities)
 
 
 @pytest.mark.parametrize("suppressed", [(), (3,), (3, 5)])

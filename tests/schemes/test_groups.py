@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from tailrace.schemes.blocks.groups import plan_groups, slot_table
 
-members = st.sets(st.integers(1, 60), min_size=1, max_size=20).map(lambda found: tuple(sorted(found)))
+members = st.sets(st.integers(1, 60), min_size=1, max_size=20).map(lambda numbers: tuple(sorted(numbers)))
 
 
 @st.composite
 def failures(draw: st.DrawFn) -> tuple[tuple[int, ...], frozenset[int], int]:
     """A group, those of its ports that are alive (at least two), and one of them."""
-    ports = draw(members.filter(lambda found: len(found) > 1))
+    ports = draw(members.filter(lambda numbers: len(numbers) > 1))
     live = draw(st.sets(st.sampled_from(ports), min_size=2))
     return ports, frozenset(live), draw(st.sampled_from(sorted(live)))
 
@@ -102,15 +102,15 @@ def switches(
     draw: st.DrawFn,
 ) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]], frozenset[int]]:
     """Next hops of a switch towards some leaves, without and with faults."""
-    ports = st.sets(st.integers(1, 6)).map(lambda found: tuple(sorted(found)))
+    ports = st.sets(st.integers(1, 6)).map(lambda numbers: tuple(sorted(numbers)))
     leaves = [f"leaf{i}" for i in range(draw(st.integers(1, 6)))]
     usual = {leaf: draw(ports.filter(bool)) for leaf in leaves}
-    own_down = frozenset(draw(st.sets(st.integers(1, 6), max_size=2)))
+    dead_ports = frozenset(draw(st.sets(st.integers(1, 6), max_size=2)))
     current = {}
     for leaf in leaves:
         chosen = draw(st.one_of(ports, st.just(usual[leaf])))
-        current[leaf] = tuple(port for port in chosen if port not in own_down)
-    return usual, current, own_down
+        current[leaf] = tuple(port for port in chosen if port not in dead_ports)
+    return usual, current, dead_ports
 
 
 @settings(max_examples=300)
@@ -119,8 +119,8 @@ def test_any_fault(
     case: tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]], frozenset[int]],
 ) -> None:
     """Whatever fails, each leaf that can be reached has a group of exactly its next hops; numbers are unique."""
-    usual, current, own_down = case
-    groups = plan_groups(usual, current, own_down)
+    usual, current, dead_ports = case
+    groups = plan_groups(usual, current, dead_ports)
     assert {leaf for leaf in current if current[leaf]} == set(groups.of_leaf)
     for leaf, group in groups.of_leaf.items():
         assert current[leaf] == group.ports

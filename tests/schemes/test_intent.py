@@ -45,7 +45,7 @@ VIRTUAL = target("virtual")
 
 def tables_of(topology: Topology, down: frozenset[tuple[str, int]] = frozenset()) -> dict[str, Tables]:
     intents = intent(topology, parse_scheme("flowcut:variant=ingress,path=shortest"), VIRTUAL, down)
-    return {name: Tables(found) for name, found in intents.items()}
+    return {name: Tables(intended) for name, intended in intents.items()}
 
 
 @pytest.mark.parametrize("words", TOPOLOGIES)
@@ -121,10 +121,10 @@ def test_numbers_of_a_tutorials_file(tmp_path: Path, key: str, value: object, co
 @pytest.mark.parametrize("words", SCHEMES)
 def test_encodes(words: str) -> None:
     """All entities of all schemes fit their program's P4Info, and no two name the same entry."""
-    for found in intent(parse_topology("fat-tree:k=4"), parse_scheme(words), VIRTUAL).values():
-        messages = encode(programs.load(found.program), found.entities)
+    for intended in intent(parse_topology("fat-tree:k=4"), parse_scheme(words), VIRTUAL).values():
+        messages = encode(programs.load(intended.program), intended.entities)
         keys = {message.SerializeToString(deterministic=True) for message in messages}
-        assert len(keys) == len(found.entities)
+        assert len(keys) == len(intended.entities)
 
 
 def test_hosts_and_roles() -> None:
@@ -137,11 +137,11 @@ def test_hosts_and_roles() -> None:
     assert {1, 2} == tables_of(topology)["spine1"].roles
 
 
-def defaults(found: SwitchIntent) -> dict[str, dict[str, int]]:
+def defaults(intended: SwitchIntent) -> dict[str, dict[str, int]]:
     """Configuration: the arguments of the default actions, by table."""
     return {
         entity.table_id: getattr(entity.action, "args")  # noqa: B009 - actions of action profiles have none
-        for entity in found.entities
+        for entity in intended.entities
         if isinstance(entity, P4TableEntry) and entity.is_default_action
     }
 
@@ -157,14 +157,14 @@ def test_flowcut_configuration() -> None:
     words = "flowcut:rtt=3.5,growth=0.5,alpha=0.25,left=9,resume=3KB,credit=2KB,age=2ms,buckets=8,first=least-loaded"
     program = programs.load("flowcut")
     for tick_ns, age_ticks, per_byte in ((1, 2_000_000, 52_429), (1000, 2_000, 52), (100, 20_000, 524)):
-        found = defaults(intent(TEN_GBPS, parse_scheme(words), target("native", tick_ns))["leaf1"])
-        assert found["flowcut_config"] == {
+        configured = defaults(intent(TEN_GBPS, parse_scheme(words), target("native", tick_ns))["leaf1"])
+        assert configured["flowcut_config"] == {
             "mode": program.enum("FlowcutMode_t", "FULL"),
             "first_path": program.enum("FirstPath_t", "LEAST_LOADED"),
             "bucket_mask": 7,
             "age_ticks": age_ticks,
         }
-        assert found["drain_config"] == {
+        assert configured["drain_config"] == {
             "rtt_threshold": 896,
             "growth_threshold": 128,
             "alpha": 64,
@@ -172,7 +172,7 @@ def test_flowcut_configuration() -> None:
             "min_left": 9,
             "resume_bytes": 3000,
         }
-        assert found["pause_config"] == {
+        assert configured["pause_config"] == {
             "by_class": 0,
             "quanta": 2 * RTT_NS * 10 // 512 + 1,
             "obey_bytes": 2000 + 2 * (RTT_NS * 10 // 8),
@@ -182,17 +182,20 @@ def test_flowcut_configuration() -> None:
 
 def test_flowcut_limits() -> None:
     """A growth that nothing reaches is the largest that fits; buckets are all that there are; alpha may be 1."""
-    found = defaults(intent(TEN_GBPS, parse_scheme("flowcut:growth=off,alpha=1"), VIRTUAL)["leaf1"])
-    assert (0x7FFF, 256) == (found["drain_config"]["growth_threshold"], found["drain_config"]["alpha"])
+    configured = defaults(intent(TEN_GBPS, parse_scheme("flowcut:growth=off,alpha=1"), VIRTUAL)["leaf1"])
+    assert (0x7FFF, 256) == (
+        configured["drain_config"]["growth_threshold"],
+        configured["drain_config"]["alpha"],
+    )
     cells = programs.load("flowcut").register_size("untracked_bytes")
-    assert cells - 1 == found["flowcut_config"]["bucket_mask"]
+    assert cells - 1 == configured["flowcut_config"]["bucket_mask"]
 
 
 def test_clone_session() -> None:
     """ACKs are cloned through the session and port that the P4 source names."""
-    found = intent(TEN_GBPS, parse_scheme("flowcut"), VIRTUAL)["leaf1"]
+    intended = intent(TEN_GBPS, parse_scheme("flowcut"), VIRTUAL)["leaf1"]
     program = programs.load("flowcut")
-    sessions = [entity for entity in found.entities if isinstance(entity, P4CloneSessionEntry)]
+    sessions = [entity for entity in intended.entities if isinstance(entity, P4CloneSessionEntry)]
     assert [(program.constant("ack_session"), [program.constant("mirror_port")])] == [
         (session.session_id, list(session.replicas)) for session in sessions
     ]
@@ -201,8 +204,8 @@ def test_clone_session() -> None:
 def test_common_configuration() -> None:
     """Switch id, seed, queue limit and RED reach every program; a flowlet gap is rounded up to ticks."""
     words = "letflow:gap=1001ns,seed=77,queue=90KB,kmin=10KB,kmax=40KB,pmax=0.3"
-    found = defaults(intent(TEN_GBPS, parse_scheme(words), target("bmv2"))["spine2"])
-    assert found == {
+    configured = defaults(intent(TEN_GBPS, parse_scheme(words), target("bmv2"))["spine2"])
+    assert configured == {
         "switch_config": {"switch_id": 4, "hash_seed": 77},
         "queue_config": {"limit_bytes": 90_000},
         "red_config": {"kmin_bytes": 10_000, "kmax_bytes": 40_000, "pmax_permille": 300},
@@ -217,8 +220,8 @@ def test_tiers_that_find_flowlets(words: str) -> None:
     for tiers, finders in (("all", topology.switches), ("tor", None)):
         held = intent(topology, parse_scheme(f"{words}gap=1us,tiers={tiers}"), VIRTUAL)
         names = {switch.name for switch in finders} if finders else set(topology.leaves)
-        for name, found in held.items():
-            given = defaults(found)["flowlet_config"]
+        for name, intended in held.items():
+            given = defaults(intended)["flowlet_config"]
             assert given == ({"gap_ticks": 1000} if name in names else {})
 
 
@@ -230,13 +233,13 @@ def test_tiers_are_for_shortest_paths() -> None:
 def test_presto_configuration() -> None:
     """The size of a cell in bytes, whatever the clock."""
     for words, cell_bytes in (("presto", 65_536), ("presto:cell=10KB", 10_000)):
-        found = defaults(intent(TEN_GBPS, parse_scheme(words), target("bmv2"))["leaf1"])
-        assert found["flowcell_config"] == {"cell_bytes": cell_bytes}
+        configured = defaults(intent(TEN_GBPS, parse_scheme(words), target("bmv2"))["leaf1"])
+        assert configured["flowcell_config"] == {"cell_bytes": cell_bytes}
 
 
-def entries(found: SwitchIntent, table: str) -> set[tuple[int, int, int]]:
+def entries(intended: SwitchIntent, table: str) -> set[tuple[int, int, int]]:
     """Group, slot and port of each entry of a table of slots."""
-    rows = [e for e in found.entities if isinstance(e, P4TableEntry) and e.table_id == table]
+    rows = [e for e in intended.entities if isinstance(e, P4TableEntry) and e.table_id == table]
     keyed = [(row.match, getattr(row.action, "args")) for row in rows]  # noqa: B009 - as in `defaults`
     slots = {(match["group"], match["slot"], args["port"]) for match, args in keyed if match is not None}
     assert len(slots) == len(rows)

@@ -101,10 +101,10 @@ def test_rates_are_compared() -> None:
     program = programs.load("ecmp")
 
     def entity(share: str) -> p4r.Entity:
-        found = intent(FABRIC, parse_scheme(f"ecmp:control={share}"), VIRTUAL)["leaf1"].entities
+        entities = intent(FABRIC, parse_scheme(f"ecmp:control={share}"), VIRTUAL)["leaf1"].entities
         (wanted,) = (
             item
-            for item in found
+            for item in entities
             if isinstance(item, P4TableEntry)
             and item.table_id == "host_limits"
             and item.match is not None

@@ -27,25 +27,25 @@ LOSSLESS = ("ecmp", "presto", "letflow", "drill", "hermes", "rlb:pfc=30000,flows
 
 def entries(scheme: str, pfc: EmulatedPfc | None) -> dict[str, list[P4TableEntry]]:
     """The entries of leaf1 for PFC, by table."""
-    found: dict[str, list[P4TableEntry]] = {}
+    by_table: dict[str, list[P4TableEntry]] = {}
     for entity in intent(TOPOLOGY, parse_scheme(scheme), target("bmv2", pfc=pfc))["leaf1"].entities:
         if isinstance(entity, P4TableEntry) and entity.table_id.startswith("pfc_"):
-            found.setdefault(entity.table_id, []).append(entity)
-    return found
+            by_table.setdefault(entity.table_id, []).append(entity)
+    return by_table
 
 
 @pytest.mark.parametrize("scheme", LOSSLESS)
 def test_thresholds_and_rates(scheme: str) -> None:
     """Each port gets the length of a quantum at its rate; the pause is renewed within that of the fastest."""
-    found = entries(scheme, PFC)
-    (config,) = found["pfc_config"]
+    by_table = entries(scheme, PFC)
+    (config,) = by_table["pfc_config"]
     assert isinstance(config.action, P4TableAction)
     assert (config.action.args["xoff_bytes"], config.action.args["xon_bytes"]) == (30_000, 20_000)
     ticks_10, ticks_5 = 51.2, 102.4  # 512 bits, in microseconds
     assert abs(config.action.args["refresh_ticks"] - MAX_QUANTA * ticks_10 / 2) < 2
     assert config.action.args["room"] == (480 if scheme.startswith("rlb") else 992)
     units = {}
-    for entry in found["pfc_ports"]:
+    for entry in by_table["pfc_ports"]:
         assert entry.match is not None and isinstance(entry.action, P4TableAction)
         units[entry.match["port"]] = entry.action.args["quantum"] / (1 << 16)
     peers = TOPOLOGY.ports_of("leaf1")
@@ -57,7 +57,7 @@ def test_thresholds_and_rates(scheme: str) -> None:
 def test_clones_go_where_pause_frames_are_made() -> None:
     """One session, to a port without a link."""
     entities = intent(TOPOLOGY, parse_scheme("drill"), target("bmv2", pfc=PFC))["leaf1"].entities
-    (session,) = [one for one in entities if isinstance(one, P4CloneSessionEntry)]
+    (session,) = [entity for entity in entities if isinstance(entity, P4CloneSessionEntry)]
     assert session.session_id == 2
     assert list(session.replicas) == [508]
 
@@ -97,9 +97,9 @@ def test_watchdogs() -> None:
 
 def test_storms_are_told() -> None:
     """With their port's neighbour; other digests are not taken for one."""
-    told = storm_of(DigestMessage("leaf1", "pfc_storm_t", {"port": 1, "priority": 0}, 7), TOPOLOGY, 9)
-    assert told is not None
-    assert (told.kind, told.subject, told.facts["time_ns"]) == ("pfc-storm", "leaf1-h1", 7)
+    storm = storm_of(DigestMessage("leaf1", "pfc_storm_t", {"port": 1, "priority": 0}, 7), TOPOLOGY, 9)
+    assert storm is not None
+    assert (storm.kind, storm.subject, storm.facts["time_ns"]) == ("pfc-storm", "leaf1-h1", 7)
     over = storm_of(DigestMessage("leaf1", "pfc_restored_t", {"port": 99, "priority": 0}), TOPOLOGY, 9)
     assert over is not None
     assert (over.kind, over.facts["neighbour"], over.facts["time_ns"]) == ("pfc-restored", "nobody", 9)

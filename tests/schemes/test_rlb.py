@@ -148,16 +148,16 @@ def arguments(entry: P4TableEntry) -> dict[str, int]:
     return {name: int(value) for name, value in entry.action.args.items()}
 
 
-def entries(found: SwitchIntent, table: str) -> list[P4TableEntry]:
-    return [e for e in found.entities if isinstance(e, P4TableEntry) and e.table_id == table]
+def entries(intended: SwitchIntent, table: str) -> list[P4TableEntry]:
+    return [e for e in intended.entities if isinstance(e, P4TableEntry) and e.table_id == table]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_entity_fits_the_program(variant: str) -> None:
     """What all switches of a leaf-spine hold can be written to the compiled program."""
-    found = intent(parse_topology(SMALL), parse_scheme(f"rlb:variant={variant}"), target("virtual"))
+    intents = intent(parse_topology(SMALL), parse_scheme(f"rlb:variant={variant}"), target("virtual"))
     program = programs.load(f"rlb_{variant}")
-    for switch in found.values():
+    for switch in intents.values():
         assert len(encode(program, switch.entities)) == len(switch.entities)
 
 
@@ -165,42 +165,42 @@ def test_leaves_and_spines_differ() -> None:
     """A leaf has its number and probes; a spine has neither. All have a way to tell each neighbour."""
     topology = parse_topology(SMALL)
     for switch in topology.switches:
-        found = held(switch.name)
-        (warnings,), (probes,) = entries(found, "warning_config"), entries(found, "probe_config")
+        intended = held(switch.name)
+        (warnings,), (probes,) = entries(intended, "warning_config"), entries(intended, "probe_config")
         is_leaf = switch.name in topology.leaves
-        no_leaf = programs.load(found.program).constant("leaf_all")
+        no_leaf = programs.load(intended.program).constant("leaf_all")
         expected = topology.leaves.index(switch.name) if is_leaf else no_leaf
         assert arguments(warnings)["own_leaf"] == expected
         assert (arguments(probes)["period_ticks"] != 0) == is_leaf
         ports = [p for p, peer in topology.ports_of(switch.name).items() if peer.kind == "switch"]
-        sessions = [e.session_id for e in found.entities if isinstance(e, P4CloneSessionEntry)]
+        sessions = [e.session_id for e in intended.entities if isinstance(e, P4CloneSessionEntry)]
         assert sorted(sessions) == [FIRST_SESSION + port for port in sorted(ports)]
-        groups = {e.multicast_group_id: e for e in found.entities if isinstance(e, P4MulticastGroupEntry)}
+        groups = {e.multicast_group_id: e for e in intended.entities if isinstance(e, P4MulticastGroupEntry)}
         assert set(groups.pop(UPSTREAM_GROUP).replicas) == set(ports)
         assert set(groups) == (set() if is_leaf else {FIRST_RELAY + port for port in ports})
-        others = [leaf for leaf in topology.leaves if leaf != switch.name]
-        assert len(entries(found, "leaf_groups")) == len(others)
+        other_leaves = [leaf for leaf in topology.leaves if leaf != switch.name]
+        assert len(entries(intended, "leaf_groups")) == len(other_leaves)
 
 
 @pytest.mark.parametrize(("name", "queue"), [("virtual", 7), ("native", 7), ("bmv2", 0)])
 def test_warnings_go_first_where_they_can(name: str, queue: int) -> None:
     """BMv2 takes no class of service; a slow clock has thresholds in its own ticks."""
     topology = parse_topology("leaf-spine:leaves=2,spines=2,hosts=1,rate=100Mbps,delay=1ms")
-    found = intent(topology, parse_scheme("rlb:variant=presto"), target(name))[topology.leaves[0]]
-    sessions = [e for e in found.entities if isinstance(e, P4CloneSessionEntry)]
+    intended = intent(topology, parse_scheme("rlb:variant=presto"), target(name))[topology.leaves[0]]
+    sessions = [e for e in intended.entities if isinstance(e, P4CloneSessionEntry)]
     assert {session.class_of_service for session in sessions} == {queue}
-    (warnings,) = entries(found, "warning_config")
+    (warnings,) = entries(intended, "warning_config")
     assert arguments(warnings)["dt_ticks"] == 1_000_000 // target(name).tick_ns
 
 
 def test_slots_are_the_same_in_both_tables() -> None:
-    """`next_hops` says of every slot what `group_members` says."""
-    found = held(parse_topology(SMALL).leaves[0])
+    """`next_hops` has the same port for every slot as `group_members`."""
+    intended = held(parse_topology(SMALL).leaves[0])
     members = {}
-    for entry in entries(found, "group_members"):
+    for entry in entries(intended, "group_members"):
         assert entry.match is not None
         members[entry.match["group"], entry.match["slot"]] = arguments(entry)["port"]
-    for entry in entries(found, "next_hops"):
+    for entry in entries(intended, "next_hops"):
         assert entry.match is not None
         parts = arguments(entry)
         ports = tuple(members.pop((entry.match["group"], slot)) for slot in range(parts["count"]))

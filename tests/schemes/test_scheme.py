@@ -63,8 +63,8 @@ def test_parse() -> None:
 def test_program() -> None:
     """A scheme runs the program of its name; Flowcut in NICs runs over ECMP."""
     words = ("ecmp", "spray", "letflow", "flowcut", "flowcut:variant=ingress", "flowcut:variant=nic")
-    found = [resolve(parse_scheme(text), TOPOLOGY).program for text in words]
-    assert ["ecmp", "spray", "letflow", "flowcut", "flowcut", "ecmp"] == found
+    names = [resolve(parse_scheme(text), TOPOLOGY).program for text in words]
+    assert ["ecmp", "spray", "letflow", "flowcut", "flowcut", "ecmp"] == names
     for text in ("presto", "drill", "hermes"):
         assert text == resolve(parse_scheme(text), TOPOLOGY).program
 

@@ -78,8 +78,8 @@ def test_words() -> None:
 def test_programs(words: str, program: str, mode: str, steering: str) -> None:
     """What switches run and do, and what NICs do."""
     config = resolved(words)
-    found = (config.program, getattr(config, "mode", ""), getattr(config, "steering", ""))
-    assert (program, mode, steering) == found
+    actual = (config.program, getattr(config, "mode", ""), getattr(config, "steering", ""))
+    assert (program, mode, steering) == actual
 
 
 def test_slim_fly_has_no_groups_to_route_by() -> None:

@@ -45,9 +45,9 @@ def plan(
 def test_encodes(words: str, scheme: str) -> None:
     """All entities fit the program's P4Info, and no two name the same entry."""
     program = programs.load("spritz")
-    for found in plan(parse_topology(words), scheme).values():
-        assert "spritz" == found.program
-        messages = encode(program, found.entities)
+    for intended in plan(parse_topology(words), scheme).values():
+        assert "spritz" == intended.program
+        messages = encode(program, intended.entities)
         assert len({message.SerializeToString(deterministic=True) for message in messages}) == len(messages)
 
 
@@ -96,9 +96,9 @@ def test_modes() -> None:
         ("valiant:draw=hop", "RANDOM"),
         ("ugal-l:draw=hop", "UGAL_L"),
     ):
-        found = plan(topology, words)["r1_1"]
+        intended = plan(topology, words)["r1_1"]
         expected = {"mode": program.enum("SpritzMode_t", mode), "host_marks": 0}
-        assert ("set_spritz", expected) == default(found, "spritz_config")
+        assert ("set_spritz", expected) == default(intended, "spritz_config")
 
 
 def test_trimming() -> None:
@@ -116,16 +116,17 @@ def test_trimming() -> None:
 def test_tables_of_a_dragonfly() -> None:
     """Local ports before global ones; links within the group go on; neighbours of the group make role ECMP 2."""
     topology, program = parse_topology("dragonfly:p=2,a=3,h=2"), programs.load("spritz")
-    found = plan(topology)["r1_2"]
+    intended = plan(topology)["r1_2"]
     first, second = (program.enum("Role_t", name) for name in ("FIRST", "SECOND"))
     lists = {
         (match["role"], match["near"]): (args["list"], args["size"])
-        for match, _, args in rows(found, "path_lists")
+        for match, _, args in rows(intended, "path_lists")
         if match["class"] == program.enum("PathClass_t", "NONMINIMAL")
     }
     assert {(first, 0): (FIRST_FAR, 4), (first, 1): (FIRST_NEAR, 2), (second, 0): (SECOND, 2)} == lists
     slots = {
-        (m["list"], m["slot"]): (a["port"], a["goes_on"], a["links"]) for m, _, a in rows(found, "path_slots")
+        (m["list"], m["slot"]): (a["port"], a["goes_on"], a["links"])
+        for m, _, a in rows(intended, "path_slots")
     }
     assert {
         (FIRST_FAR, 0): (3, 1, 5), (FIRST_FAR, 1): (4, 1, 5), (FIRST_FAR, 2): (5, 0, 4), (FIRST_FAR, 3): (6, 0, 4),
@@ -133,9 +134,9 @@ def test_tables_of_a_dragonfly() -> None:
         (SECOND, 0): (5, 0, 4), (SECOND, 1): (6, 0, 4),
     } == slots  # fmt: skip
     assert {(3, "10.0.1.0/24"), (4, "10.0.3.0/24")} == {
-        (match["ingress_port"], match["src"]) for match, _, _ in rows(found, "second_role")
+        (match["ingress_port"], match["src"]) for match, _, _ in rows(intended, "second_role")
     }
-    near = {match["dst"]: (args["near"], args["links"]) for match, _, args in rows(found, "destinations")}
+    near = {match["dst"]: (args["near"], args["links"]) for match, _, args in rows(intended, "destinations")}
     assert (20, (1, 1)) == (len(near), near["10.0.1.0/24"])
     assert {0: 18, 1: 2} == {flag: sum(value[0] == flag for value in near.values()) for flag in (0, 1)}
     assert {1, 2, 3} == {links for _, links in near.values()}
@@ -144,23 +145,24 @@ def test_tables_of_a_dragonfly() -> None:
 def test_tables_of_a_slim_fly() -> None:
     """All ports in both roles; nobody is near; every neighbour makes role ECMP 2, and every first link goes on."""
     topology, program = parse_topology("slim-fly:p=1,q=3"), programs.load("spritz")
-    found = plan(topology)["r1_2_0"]
-    lists = {(match["role"], match["near"]): args["size"] for match, _, args in rows(found, "path_lists")}
+    intended = plan(topology)["r1_2_0"]
+    lists = {(match["role"], match["near"]): args["size"] for match, _, args in rows(intended, "path_lists")}
     assert {(program.enum("Role_t", "FIRST"), 0): 5, (program.enum("Role_t", "SECOND"), 0): 5} == lists
     slots = {
-        (m["list"], m["slot"]): (a["port"], a["goes_on"], a["links"]) for m, _, a in rows(found, "path_slots")
+        (m["list"], m["slot"]): (a["port"], a["goes_on"], a["links"])
+        for m, _, a in rows(intended, "path_slots")
     }
     expected = {(FIRST_FAR, slot): (slot + 2, 1, 4) for slot in range(5)}
     assert expected | {(SECOND, slot): (slot + 2, 0, 3) for slot in range(5)} == slots
-    assert {2, 3, 4, 5, 6} == {match["ingress_port"] for match, _, _ in rows(found, "second_role")}
-    assert {0} == {args["near"] for _, _, args in rows(found, "destinations")}
+    assert {2, 3, 4, 5, 6} == {match["ingress_port"] for match, _, _ in rows(intended, "second_role")}
+    assert {0} == {args["near"] for _, _, args in rows(intended, "destinations")}
 
 
 def test_tags() -> None:
     """Only the coarse-grained mode knows VLAN tags."""
     topology, program = parse_topology("dragonfly:p=1,a=2,h=1"), programs.load("spritz")
-    found = plan(topology, "spritz:mode=coarse")["r1_1"]
-    classes = {match["vid"]: args["class"] for match, _, args in rows(found, "vlan_classes")}
+    intended = plan(topology, "spritz:mode=coarse")["r1_1"]
+    classes = {match["vid"]: args["class"] for match, _, args in rows(intended, "vlan_classes")}
     assert {
         program.enum("VlanId_t", name): program.enum("PathClass_t", name)
         for name in ("MINIMAL", "NONMINIMAL")
@@ -192,13 +194,13 @@ def test_repair(words: str) -> None:
     down = dead(topology)
     before, after = plan(topology, scheme), plan(topology, scheme, down)
     moved = 0
-    for name, found in after.items():
+    for name, intended in after.items():
         for table in ("path_lists", "path_slots", "second_role", "port_role"):
-            assert list(rows(before[name], table)) == list(rows(found, table))
-        routes = list(rows(found, "destinations"))
+            assert list(rows(before[name], table)) == list(rows(intended, table))
+        routes = list(rows(intended, "destinations"))
         assert len(topology.leaves) - 1 == len(routes)
         assert all((name, args["port"]) not in down for _, _, args in routes)
-        members = list(rows(found, "group_members"))
+        members = list(rows(intended, "group_members"))
         assert all((name, args["port"]) not in down for _, _, args in members)
         moved += routes != list(rows(before[name], "destinations"))
     assert moved
@@ -207,13 +209,13 @@ def test_repair(words: str) -> None:
 def test_groups_hold_all_minimal_next_hops() -> None:
     """As class MINIMAL needs them: own links to the group, and neighbours with such links."""
     topology = parse_topology("dragonfly:p=1,a=4,h=2,groups=3")
-    found = plan(topology, "spritz:mode=coarse")["r1_1"]
+    intended = plan(topology, "spritz:mode=coarse")["r1_1"]
     groups: dict[int, set[int]] = {}
-    for match, _, args in rows(found, "group_members"):
+    for match, _, args in rows(intended, "group_members"):
         groups.setdefault(int(match["group"]), set()).add(int(args["port"]))
     to = {
         match["dst"]: args["group"]
-        for match, action, args in rows(found, "ipv4_routes")
+        for match, action, args in rows(intended, "ipv4_routes")
         if action == "to_group"
     }
 

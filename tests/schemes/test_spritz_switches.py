@@ -117,9 +117,9 @@ def test_check_reads_live_switches(words: str) -> None:
         nodes = {
             s.name: InspectedSwitch(s.name, InProcess(network, s.name, "spritz")) for s in topology.switches
         }
-        found = check_lists(endpoints, walker_of(topology, nodes), pairs)
+        report = check_lists(endpoints, walker_of(topology, nodes), pairs)
         total = sum(len(endpoints.of(src.ip, dst.ip)) for src, dst in pairs)
-        assert (total, 0) == (sum_of(found, "walked"), sum_of(found, "different"))
+        assert (total, 0) == (sum_of(report, "walked"), sum_of(report, "different"))
         sample = check_sample(endpoints, walker_of(topology, nodes), pairs, 50)
         assert (50, 0) == (sum_of(sample, "walked"), sum_of(sample, "different"))
         link = topology.links[0]

@@ -25,9 +25,9 @@ IRREGULAR = str(Path(__file__).parents[1] / "flowcut" / "irregular.json")
 
 
 def of(words: str) -> EndpointPaths:
-    found = resolve(parse_scheme(words), DRAGONFLY)
-    assert isinstance(found, ResolvedBounded)
-    return found.endpoint_paths(DRAGONFLY)
+    scheme = resolve(parse_scheme(words), DRAGONFLY)
+    assert isinstance(scheme, ResolvedBounded)
+    return scheme.endpoint_paths(DRAGONFLY)
 
 
 def test_weights() -> None:
@@ -52,9 +52,9 @@ def test_lists() -> None:
     """They are those of the switches of the hosts."""
     endpoints = of("spritz")
     paths = endpoints.paths.between(FIRST.switch, LAST.switch)
-    found = endpoints.of(FIRST.ip, LAST.ip)
-    assert [(path.ev, path.latency_ps) for path in paths] == [entry[:2] for entry in found]
-    assert 32 == len(found)
+    entries = endpoints.of(FIRST.ip, LAST.ip)
+    assert [(path.ev, path.latency_ps) for path in paths] == [entry[:2] for entry in entries]
+    assert 32 == len(entries)
     neighbour = DRAGONFLY.hosts[1]
     assert neighbour.switch == FIRST.switch
     assert ((1, 0, 1.0),) == endpoints.of(FIRST.ip, neighbour.ip)
@@ -78,12 +78,12 @@ def test_subset(words: str) -> None:
     place = {path.ev: i for i, path in enumerate(listed)}
     minimal = sum(path.category == "minimal" for path in listed)
     for most in (1, minimal, minimal + 1, len(listed) - 1):
-        found = of(f"{words}paths={most}").of(FIRST.ip, LAST.ip)
-        places = [place[ev] for ev, _, _ in found]
-        assert most == len(found)
+        entries = of(f"{words}paths={most}").of(FIRST.ip, LAST.ip)
+        places = [place[ev] for ev, _, _ in entries]
+        assert most == len(entries)
         assert sorted(places) == places
         assert places[: min(most, minimal)] == [i for i in places if i < minimal]
-        assert 1.0 == found[-1][2]
+        assert 1.0 == entries[-1][2]
     for most in (len(listed), 65535):
         assert of(words[:-1]).of(FIRST.ip, LAST.ip) == of(f"{words}paths={most}").of(FIRST.ip, LAST.ip)
 
@@ -96,19 +96,19 @@ def test_subsets_spread() -> None:
         endpoints = of(words)
         return [tuple(ev for ev, _, _ in endpoints.between(*pair)) for pair in ends]
 
-    found = held("spritz:paths=4")
-    assert held("spritz:paths=4") == found != held("spritz:paths=4,seed=1")
+    drawn = held("spritz:paths=4")
+    assert held("spritz:paths=4") == drawn != held("spritz:paths=4,seed=1")
     first = DRAGONFLY.leaves[0]
-    known = {ev for pair, evs in zip(ends, found, strict=True) if pair[0] == first for ev in evs}
+    known = {ev for pair, evs in zip(ends, drawn, strict=True) if pair[0] == first for ev in evs}
     assert {ev for dst in DRAGONFLY.leaves[-40:] for ev, _, _ in of("spritz").between(first, dst)} == known
 
 
 def test_too_few_for_all_minimal_paths() -> None:
     """Where minimal paths alone are too many they are drawn, and not the first ones taken."""
     tree = parse_topology("fat-tree:k=8")
-    found = resolve(parse_scheme("ops:paths=3"), tree)
-    assert isinstance(found, ResolvedBounded)
-    lists = found.endpoint_paths(tree)
+    scheme = resolve(parse_scheme("ops:paths=3"), tree)
+    assert isinstance(scheme, ResolvedBounded)
+    lists = scheme.endpoint_paths(tree)
     drawn = {lists.between(tree.leaves[0], leaf) for leaf in tree.leaves[4:]}
     assert {3} == {len(entries) for entries in drawn}
     assert len(drawn) > len(tree.leaves) // 2
@@ -123,16 +123,16 @@ def test_subset_of_classes() -> None:
 def test_classes() -> None:
     """Coarse-grained, some EVs for each class, each with its VLAN ID; within a group there is one class only."""
     endpoints = of("spritz:mode=coarse")
-    found = endpoints.of(FIRST.ip, LAST.ip)
+    entries = endpoints.of(FIRST.ip, LAST.ip)
     vids = endpoints.vlans_of(FIRST.ip, LAST.ip)
     vid = programs.load("spritz").enum
     minimal, detour = vid("VlanId_t", "MINIMAL"), vid("VlanId_t", "NONMINIMAL")
     assert [minimal] * COARSE_EVS + [detour] * COARSE_EVS == list(vids)
-    assert len({ev for ev, _, _ in found}) == len(found) == len(vids)
+    assert len({ev for ev, _, _ in entries}) == len(entries) == len(vids)
     assert {799_600: COARSE_EVS} == {
-        k: v for k, v in Counter(entry[1] for entry in found).items() if k < 10**6
+        k: v for k, v in Counter(entry[1] for entry in entries).items() if k < 10**6
     }
-    assert found[0][2] > found[-1][2] == 1.0
+    assert entries[0][2] > entries[-1][2] == 1.0
     near = next(host for host in DRAGONFLY.hosts if host.switch == "r1_2")
     assert {minimal} == set(endpoints.vlans_of(FIRST.ip, near.ip))
     assert () == endpoints.vlans_of(FIRST.ip, DRAGONFLY.hosts[1].ip)
