@@ -32,20 +32,20 @@ def of_dragonfly(topology: Topology, graph: nx.Graph[str], src: str, dst: str) -
     group for a destination in it.
     """
     near = topology.switch(src).group == topology.switch(dst).group
-    found = set()
+    paths = set()
     for nodes in nx.all_simple_paths(graph, src, dst, cutoff=2 if near else 5):
         links = types(topology, tuple(nodes))
         fits = "g" not in links if near else "ll" not in links and links.count("g") <= 2
         if fits:
-            found.add(tuple(nodes))
-    return found
+            paths.add(tuple(nodes))
+    return paths
 
 
 def of_slim_fly(topology: Topology, graph: nx.Graph[str], src: str, dst: str) -> set[Path]:
     """Paths of a Slim Fly: two free links, then a minimal way by the static next hop, if no minimal way would
     come back.
     """
-    found = set()
+    paths = set()
     for nodes in nx.all_simple_paths(graph, src, dst, cutoff=4):
         if len(nodes) == 5:
             third = nodes[2]
@@ -54,8 +54,8 @@ def of_slim_fly(topology: Topology, graph: nx.Graph[str], src: str, dst: str) ->
                 continue
             if nodes[3] != static(topology, third, dst, ways):
                 continue
-        found.add(tuple(nodes))
-    return found
+        paths.add(tuple(nodes))
+    return paths
 
 
 def static(topology: Topology, switch: str, leaf: str, ways: list[str]) -> str:

@@ -65,10 +65,10 @@ def test_dragonfly_lists_are_complete(words: str) -> None:
     a = sum(switch.group == 0 for switch in topology.switches)
     links = len({switch.group for switch in topology.switches}) - 1
     for src, dst in all_pairs(topology):
-        found = [path.switches for path in paths.between(src, dst)]
-        assert of_dragonfly(topology, graph, src, dst) == set(found)
+        listed = [path.switches for path in paths.between(src, dst)]
+        assert of_dragonfly(topology, graph, src, dst) == set(listed)
         near = topology.switch(src).group == topology.switch(dst).group
-        assert len(found) == len(set(found)) == (a - 1 if near else links)
+        assert len(listed) == len(set(listed)) == (a - 1 if near else links)
 
 
 @pytest.mark.parametrize("words", SLIM)
@@ -77,9 +77,9 @@ def test_slim_fly_lists_are_complete(words: str) -> None:
     topology = parse_topology(words)
     paths, graph = BoundedPaths(topology), graph_of(topology)
     for src, dst in all_pairs(topology)[:: 1 if len(topology.switches) < 20 else 7]:
-        found = [path.switches for path in paths.between(src, dst)]
-        assert of_slim_fly(topology, graph, src, dst) == set(found)
-        assert len(found) == len(set(found))
+        listed = [path.switches for path in paths.between(src, dst)]
+        assert of_slim_fly(topology, graph, src, dst) == set(listed)
+        assert len(listed) == len(set(listed))
 
 
 @pytest.mark.parametrize("words", TREES)
@@ -89,13 +89,13 @@ def test_lists_of_trees_are_all_shortest_paths(words: str) -> None:
     paths, graph = BoundedPaths(topology), graph_of(topology)
     for src, dst in permutations(topology.leaves, 2):
         listed = paths.between(src, dst)
-        found = {path.switches for path in listed}
-        assert {tuple(way) for way in nx.all_shortest_paths(graph, src, dst)} == found
-        assert len(listed) == len(found)
+        distinct = {path.switches for path in listed}
+        assert {tuple(way) for way in nx.all_shortest_paths(graph, src, dst)} == distinct
+        assert len(listed) == len(distinct)
         assert {MINIMAL} == {path.category for path in listed}
         for path in listed:
             assert path.switches == tuple(taken(paths, src, dst, path.ev))
-        assert {taken(paths, src, dst, ev) for ev in (1, 2, 3, 257, 0x1234, 0xFFFF)} <= found
+        assert {taken(paths, src, dst, ev) for ev in (1, 2, 3, 257, 0x1234, 0xFFFF)} <= distinct
 
 
 def taken(paths: BoundedPaths, src: str, dst: str, ev: int) -> tuple[str, ...]:
@@ -111,16 +111,16 @@ def test_every_ev_of_a_list_takes_its_path(words: str) -> None:
     topology = parse_topology(words)
     paths = BoundedPaths(topology)
     for src, dst in all_pairs(topology):
-        found = paths.between(src, dst)
-        assert 0 < len(found) == len({path.ev for path in found}) == len({path.ports for path in found})
-        for path in found:
+        listed = paths.between(src, dst)
+        assert 0 < len(listed) == len({path.ev for path in listed}) == len({path.ports for path in listed})
+        for path in listed:
             assert 0 < path.ev < 1 << 16
             assert path == paths.follow(src, dst, path.ev)
             check_path(topology, path, src, dst)
-        assert [(path.ev, path.latency_ps) for path in found] == paths.entries(src, dst)
-        order = [(p.category != MINIMAL, p.latency_ps, len(p.ports), p.ev) for p in found]
+        assert [(path.ev, path.latency_ps) for path in listed] == paths.entries(src, dst)
+        order = [(p.category != MINIMAL, p.latency_ps, len(p.ports), p.ev) for p in listed]
         assert order == sorted(order)
-        assert MINIMAL == found[0].category
+        assert MINIMAL == listed[0].category
 
 
 @pytest.mark.parametrize("words", [*CANONICAL, *SHARED, "slim-fly:p=1,q=3"])
@@ -178,13 +178,13 @@ def test_table_1() -> None:
     }  # fmt: skip
     for topology in (DRAGONFLY, SLIM_FLY):
         paths = BoundedPaths(topology)
-        found: dict[str, dict[tuple[int, int], int]] = {MINIMAL: {}, NON_MINIMAL: {}}
+        latencies: dict[str, dict[tuple[int, int], int]] = {MINIMAL: {}, NON_MINIMAL: {}}
         src = topology.switches[0].name
         for switch in topology.switches:
             for path in paths.between(src, switch.name):
                 kind = (path.local, path.global_)
-                assert path.latency_ps == found[path.category].setdefault(kind, path.latency_ps)
-        assert expected[topology.kind] == found
+                assert path.latency_ps == latencies[path.category].setdefault(kind, path.latency_ps)
+        assert expected[topology.kind] == latencies
 
 
 def test_sizes_of_lists() -> None:
@@ -214,8 +214,8 @@ def test_minimal_paths_are_first() -> None:
     topology = parse_topology("dragonfly:p=1,a=4,h=2,local=10us,global=1us")
     paths = BoundedPaths(topology)
     lists = [paths.between(src, dst) for src, dst in all_pairs(topology)]
-    assert any(found[0].latency_ps > found[1].latency_ps for found in lists if len(found) > 1)
-    assert all(found[0].category == MINIMAL for found in lists)
+    assert any(listed[0].latency_ps > listed[1].latency_ps for listed in lists if len(listed) > 1)
+    assert all(listed[0].category == MINIMAL for listed in lists)
 
 
 def test_default_tables() -> None:

@@ -34,11 +34,11 @@ def alive(topology: Topology, down: Down, switch: str) -> dict[int, str]:
 def minimal_paths(topology: Topology, down: Down, start: str, leaf: str) -> list[list[int]]:
     """All minimal paths between two switches as the ports that they take, by search."""
     group = {switch.name: switch.group for switch in topology.switches}
-    found: list[list[int]] = []
+    ways: list[list[int]] = []
 
     def search(here: str, within: int, crossed: bool, ports: list[int]) -> None:
         if here == leaf:
-            found.append(ports)
+            ways.append(ports)
             return
         for port, peer in alive(topology, down, here).items():
             if group[peer] == group[here]:
@@ -49,7 +49,7 @@ def minimal_paths(topology: Topology, down: Down, start: str, leaf: str) -> list
                 search(peer, 0, True, [*ports, port])
 
     search(start, 0, False, [])
-    return found
+    return ways
 
 
 def expected(topology: Topology, down: Down, switch: str, leaf: str) -> tuple[tuple[int, ...], bool]:
@@ -65,17 +65,17 @@ def check(topology: Topology, down: Down) -> None:
         for leaf in topology.leaves:
             if leaf == switch.name:
                 continue
-            found = routes.towards(switch.name, leaf)
+            hops = routes.towards(switch.name, leaf)
             ports, exists = expected(topology, down, switch.name, leaf)
             if exists:
-                assert found.entering == ports
+                assert hops.entering == ports
                 neighbours = alive(topology, down, switch.name)
-                own = tuple(port for port in ports if group[neighbours[port]] != group[switch.name])
-                assert found.onward == (own or ports)
-                assert found.minimal
+                outgoing = tuple(port for port in ports if group[neighbours[port]] != group[switch.name])
+                assert hops.onward == (outgoing or ports)
+                assert hops.minimal
             else:
                 ports = shortest[switch.name][leaf]
-                assert found == NextHops(ports, ports, minimal=not down)
+                assert hops == NextHops(ports, ports, minimal=not down)
 
 
 @pytest.mark.parametrize("words", FAMILIES)
@@ -114,9 +114,9 @@ def test_links_to_a_group() -> None:
 def test_detours_end() -> None:
     """A group is no way to a leaf where one of its switches has lost its minimal path there."""
     topology = parse_topology("dragonfly:p=1,a=2,h=1")
-    others = [leaf for leaf in topology.leaves if topology.switch(leaf).group != 1]
-    assert all(MinimalRoutes(topology).detours_end(1, leaf) for leaf in others)
+    leaves = [leaf for leaf in topology.leaves if topology.switch(leaf).group != 1]
+    assert all(MinimalRoutes(topology).detours_end(1, leaf) for leaf in leaves)
     group = {switch.name: switch.group for switch in topology.switches}
     (link,) = [link for link in topology.links if {group[link.a], group[link.b]} == {1, 2}]
     routes = MinimalRoutes(topology, frozenset({(link.a, link.a_port)}))
-    assert [routes.detours_end(1, leaf) for leaf in others] == [group[leaf] == 0 for leaf in others]
+    assert [routes.detours_end(1, leaf) for leaf in leaves] == [group[leaf] == 0 for leaf in leaves]

@@ -16,10 +16,10 @@ from tests.long import some
 
 
 def graph(topology: Topology) -> nx.MultiGraph[str]:
-    found: nx.MultiGraph[str] = nx.MultiGraph()
-    found.add_nodes_from(switch.name for switch in topology.switches)
-    found.add_edges_from((link.a, link.b) for link in topology.links)
-    return found
+    multigraph: nx.MultiGraph[str] = nx.MultiGraph()
+    multigraph.add_nodes_from(switch.name for switch in topology.switches)
+    multigraph.add_edges_from((link.a, link.b) for link in topology.links)
+    return multigraph
 
 
 def degrees(topology: Topology, role: str | None = None) -> set[int]:
@@ -159,9 +159,9 @@ def test_galois_field(q: int) -> None:
 
 def test_prime_powers() -> None:
     """Powers of a prime are told from other numbers."""
-    found = {q: prime_power(q) for q in range(1, 33)}
-    assert {1, 6, 10, 12, 14, 15, 18, 20, 21, 22, 24, 26, 28, 30} == {q for q in found if found[q] is None}
-    assert ((2, 3), (3, 3), (31, 1)) == (found[8], found[27], found[31])
+    powers = {q: prime_power(q) for q in range(1, 33)}
+    assert {1, 6, 10, 12, 14, 15, 18, 20, 21, 22, 24, 26, 28, 30} == {q for q in powers if powers[q] is None}
+    assert ((2, 3), (3, 3), (31, 1)) == (powers[8], powers[27], powers[31])
     with pytest.raises(ValueError, match="6 is no power of a prime"):
         field(6)
 
@@ -216,7 +216,7 @@ def test_dragonfly_global_links_are_shared_out(words: str) -> None:
     for a in groups:
         routers = [switch.name for switch in topology.switches if switch.group == a]
         for b in groups - {a}:
-            own = [
+            counts = [
                 sum(
                     topology.switch(peer.name).group == b
                     for peer in topology.ports_of(name).values()
@@ -224,7 +224,7 @@ def test_dragonfly_global_links_are_shared_out(words: str) -> None:
                 )
                 for name in routers
             ]
-            assert max(own) - min(own) <= 1
+            assert max(counts) - min(counts) <= 1
 
 
 @pytest.mark.parametrize("q", some([q for q in range(3, 33) if prime_power(q) is not None], 2))
@@ -242,9 +242,9 @@ def test_slim_fly_structure(q: int) -> None:
         a, b = sorted((topology.switch(link.a).group, topology.switch(link.b).group))
         between[a, b] += 1
     degree = (3 * q - {0: 0, 1: 1, 3: -1}[q % 4]) // 2
-    assert {degree} == {bin(found).count("1") for found in near.values()}
+    assert {degree} == {bin(mask).count("1") for mask in near.values()}
     everything = (1 << len(bit)) - 1
-    neighbours = {name: [other for other in bit if found & bit[other]] for name, found in near.items()}
+    neighbours = {name: [other for other in bit if mask & bit[other]] for name, mask in near.items()}
     # one router of each kind stands for all of it
     for name in ("r0_0_0", "r1_0_0"):
         reached = near[name] | bit[name]

@@ -22,13 +22,13 @@ def _walks(topology: Topology, name: str, leaf: str) -> list[tuple[int, int]]:
     """Links and delay of each shortest path."""
     if name == leaf:
         return [(0, 0)]
-    hops, ports, found = next_hops(topology), topology.ports_of(name), []
+    hops, ports, walks = next_hops(topology), topology.ports_of(name), []
     delays = {(link.a, link.a_port): link.delay_ns for link in topology.links}
     delays |= {(link.b, link.b_port): link.delay_ns for link in topology.links}
     for port in hops[name][leaf]:
-        own_ns = delays[name, port] + topology.latency_ns
-        found += [(links + 1, ns + own_ns) for links, ns in _walks(topology, ports[port].name, leaf)]
-    return found
+        link_ns = delays[name, port] + topology.latency_ns
+        walks += [(links + 1, ns + link_ns) for links, ns in _walks(topology, ports[port].name, leaf)]
+    return walks
 
 
 @pytest.mark.parametrize("words", NETWORKS)

@@ -81,7 +81,7 @@ def small() -> Topology:
 def test_checks() -> None:
     """A topology that cannot be is refused when it is made, in one line."""
     good = small()
-    one, two = good.hosts
+    first, second = good.hosts
     link = good.links[0]
     cases: dict[str, dict[str, Any]] = {
         "not connected: there is no path from s1 to s2": {"links": ()},
@@ -89,16 +89,16 @@ def test_checks() -> None:
         "there is no switch": {"switches": ()},
         "name s1 is used 2 times": {"switches": (good.switches[0], replace(good.switches[1], name="s1"))},
         "switch id 1 is used 2 times": {"switches": (good.switches[0], replace(good.switches[1], id=1))},
-        "address 10.0.1.1 is used 2 times": {"hosts": (one, replace(two, ip="10.0.1.1"))},
-        "port 1 of s1 is linked to h1 and h2": {"hosts": (one, replace(two, switch="s1"))},
-        "h2 is linked to s9, which is no switch": {"hosts": (one, replace(two, switch="s9"))},
-        "the rate of the link s1-h1 must be more than 0": {"hosts": (replace(one, rate_bps=0), two)},
+        "address 10.0.1.1 is used 2 times": {"hosts": (first, replace(second, ip="10.0.1.1"))},
+        "port 1 of s1 is linked to h1 and h2": {"hosts": (first, replace(second, switch="s1"))},
+        "h2 is linked to s9, which is no switch": {"hosts": (first, replace(second, switch="s9"))},
+        "the rate of the link s1-h1 must be more than 0": {"hosts": (replace(first, rate_bps=0), second)},
         "the rate of the link s1-s2 must be more than 0": {"links": (replace(link, rate_bps=0),)},
         "the delay of the link s1-s2 must not be negative": {"links": (replace(link, delay_ns=-1),)},
-        "port 0 of s1 is not between 1 and 506": {"hosts": (replace(one, port=0), two)},
+        "port 0 of s1 is not between 1 and 506": {"hosts": (replace(first, port=0), second)},
         "port 507 of s1 is not between 1 and 506": {"links": (replace(link, a_port=507),)},
         "a link joins s1 to itself": {"links": (link, replace(link, b="s1", b_port=3, a_port=4))},
-        "h2: 'x' is no IPv4 address": {"hosts": (one, replace(two, ip="x"))},
+        "h2: 'x' is no IPv4 address": {"hosts": (first, replace(second, ip="x"))},
     }
     for message, change in cases.items():
         with pytest.raises(SpecError) as caught:
@@ -111,9 +111,9 @@ def test_prefixes_of_mixed_addresses() -> None:
     elsewhere.
     """
     good = small()
-    one, two = good.hosts
-    third = replace(two, name="h3", id=3, ip="10.0.1.9", mac="02:00:00:00:00:03", port=3)
-    topology = replace(good, hosts=(one, two, third))
+    first, second = good.hosts
+    third = replace(second, name="h3", id=3, ip="10.0.1.9", mac="02:00:00:00:00:03", port=3)
+    topology = replace(good, hosts=(first, second, third))
     assert (IPv4Network("10.0.1.1/32"),) == topology.prefixes_of("s1")
     assert (IPv4Network("10.0.1.9/32"), IPv4Network("10.0.2.0/24")) == topology.prefixes_of("s2")
     assert IPv4Network("10.0.0.0/22") == topology.prefix_of("s2")

@@ -29,20 +29,20 @@ def test_all_switches_and_hosts_are_in_one_part(words: str, data: st.DataObject)
     """And hosts are with their switch."""
     topology = parse_topology(words)
     ranks = data.draw(st.integers(1, min(MOST_RANKS, len(topology.switches))))
-    found = parts(topology, ranks)
+    part_of = parts(topology, ranks)
     switches, hosts = ({item.name for item in topology.switches}, {item.name for item in topology.hosts})
-    assert set(found) == switches | hosts
-    assert {found[name] for name in switches} == set(range(ranks))
-    assert all(found[host.name] == found[host.switch] for host in topology.hosts)
+    assert set(part_of) == switches | hosts
+    assert {part_of[name] for name in switches} == set(range(ranks))
+    assert all(part_of[host.name] == part_of[host.switch] for host in topology.hosts)
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 4])
 def test_a_fat_tree_is_cut_between_pods(ranks: int) -> None:
     """Pods are whole, cores are dealt out, and no part has a pod or a core more than it must."""
     topology = parse_topology("fat-tree:k=8")
-    found = parts(topology, ranks)
-    pods = {(switch.group, found[switch.name]) for switch in topology.switches if switch.group >= 0}
-    cores = Counter(found[switch.name] for switch in topology.switches if switch.role == "core")
+    part_of = parts(topology, ranks)
+    pods = {(switch.group, part_of[switch.name]) for switch in topology.switches if switch.group >= 0}
+    cores = Counter(part_of[switch.name] for switch in topology.switches if switch.role == "core")
     for counts in (Counter(part for _, part in pods), cores):
         assert max(counts.values()) - min(counts.values()) <= 1
     assert len(pods) == 8
@@ -50,8 +50,8 @@ def test_a_fat_tree_is_cut_between_pods(ranks: int) -> None:
 
 def test_groups_of_a_dragonfly_are_whole() -> None:
     topology = parse_topology("dragonfly:p=1,a=4,h=2")
-    found = parts(topology, 3)
-    assert len({(switch.group, found[switch.name]) for switch in topology.switches}) == 9
+    part_of = parts(topology, 3)
+    assert len({(switch.group, part_of[switch.name]) for switch in topology.switches}) == 9
 
 
 @pytest.mark.parametrize("ranks", [-1, 0, 5, 65])

@@ -45,10 +45,10 @@ def test_nothing_changes_without_it() -> None:
 
 
 def test_dead_links() -> None:
-    """What is left of the own next hops counts; where nothing is, others do."""
+    """A switch uses those of its next hops that are left; where none is left, it uses restricted ones."""
     usual = next_hops(FABRIC)
-    one = next_hops(FABRIC, frozenset({("leaf1", 3)}))
-    assert with_restricted(FABRIC, one, usual)["leaf1"]["h3"] == (4,)
+    single = next_hops(FABRIC, frozenset({("leaf1", 3)}))
+    assert with_restricted(FABRIC, single, usual)["leaf1"]["h3"] == (4,)
     both = next_hops(FABRIC, frozenset({("leaf1", 3), ("leaf1", 4)}))
     assert with_restricted(FABRIC, both, usual)["leaf1"]["h3"] == (5, 6)
 

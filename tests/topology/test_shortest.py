@@ -46,9 +46,9 @@ def brute_force(topology: Topology, down: Down) -> dict[str, dict[str, tuple[int
     """
     graph, whole = graph_of(topology, down), nx.Graph(graph_of(topology, frozenset()))
     longest = dict(nx.all_pairs_shortest_path_length(whole)) if tiered(topology) else {}
-    found: dict[str, dict[str, tuple[int, ...]]] = {}
+    hops: dict[str, dict[str, tuple[int, ...]]] = {}
     for switch in topology.switches:
-        found[switch.name] = {}
+        hops[switch.name] = {}
         for leaf in topology.leaves:
             if leaf == switch.name:
                 continue
@@ -59,8 +59,8 @@ def brute_force(topology: Topology, down: Down) -> dict[str, dict[str, tuple[int
                         continue
                     edges = graph.get_edge_data(path[0], path[1]).values()
                     ports |= {edge["ports"][switch.name] for edge in edges}
-            found[switch.name][leaf] = tuple(sorted(ports))
-    return found
+            hops[switch.name][leaf] = tuple(sorted(ports))
+    return hops
 
 
 @pytest.mark.parametrize("words", FAMILIES)
