@@ -41,8 +41,8 @@ class Packed(msgspec.Struct, frozen=True):
 
 def test_words_become_a_struct_with_its_groups() -> None:
     """Values are checked and converted, groups are filled, what is missing is the default."""
-    found = read(parse("ring:switches=4,delay=2us,colour=blue"), Ring)
-    assert found == Ring(4, "blue", links=Links(delay_ns=2000))
+    ring = read(parse("ring:switches=4,delay=2us,colour=blue"), Ring)
+    assert ring == Ring(4, "blue", links=Links(delay_ns=2000))
     assert read(parse("x:size=1KiB,on=yes"), Packed) == Packed(1024, on=True)
 
 

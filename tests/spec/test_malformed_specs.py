@@ -177,9 +177,9 @@ def test_plans_come_to_something_small(topology: str, workload: str) -> None:
     """What the parsers take is planned within the limits, or refused."""
 
     def planned() -> None:
-        found = parse_topology(topology)
-        if len(found.hosts) <= 512:
-            parse_workload(workload).traffic(found, random.Random(1))
+        parsed = parse_topology(topology)
+        if len(parsed.hosts) <= 512:
+            parse_workload(workload).traffic(parsed, random.Random(1))
 
     soon(planned)
 

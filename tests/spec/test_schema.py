@@ -61,9 +61,9 @@ GOOD: dict[str, Any] = {
 
 
 def test_what_fits() -> None:
-    found = convert(GOOD, Shape)
-    assert (found.inner, found.place, found.tables) == (Inner(1), Path("x/y"), {"a": Inner(3, 2.0)})
-    assert found.forms == (Square(2), Circle(1.0))
+    shape = convert(GOOD, Shape)
+    assert (shape.inner, shape.place, shape.tables) == (Inner(1), Path("x/y"), {"a": Inner(3, 2.0)})
+    assert shape.forms == (Square(2), Circle(1.0))
 
 
 @pytest.mark.parametrize(
@@ -114,12 +114,12 @@ def test_anything_is_one_line(changes: dict[str, Any]) -> None:
     """Whatever stands in a file, it is taken or refused with the key, never passed over."""
     values = {**GOOD, **changes}
     try:
-        found = convert(values, Shape)
+        shape = convert(values, Shape)
     except KeyProblemError as error:
         assert "\n" not in str(error)
         assert any(error.key.startswith(key) for key in changes)
     else:
-        assert found.title == values["title"]
+        assert shape.title == values["title"]
 
 
 @pytest.mark.parametrize(
