@@ -55,9 +55,9 @@ async def until(condition: Callable[[], bool]) -> None:
 async def held_as_intended(controller: Controller) -> bool:
     """Reads every switch with a client of its own, which needs no election, and compares."""
     for name, session in controller.sessions.items():
-        found = controller.intents[name]
+        intended = controller.intents[name]
         async with connect(name, session.address) as client:
-            if await differences(client, programs.load(found.program), found.entities):
+            if await differences(client, programs.load(intended.program), intended.entities):
                 return False
     return True
 

@@ -36,11 +36,11 @@ def updates(tmp_path: Path, program: P4Program, document: Any, name: str = "x.js
     return read_updates(path, program)
 
 
-def one(tmp_path: Path, program: P4Program, **changes: Any) -> p4r.TableEntry:
-    """The entry of a file with one, of which some keys are other ones."""
+def table_entry(tmp_path: Path, program: P4Program, **changes: Any) -> p4r.TableEntry:
+    """The table entry that a file with ENTRY gives after these changes to its keys; `...` removes a key."""
     entry = {key: value for key, value in {**ENTRY, **changes}.items() if value is not ...}
-    (found,) = updates(tmp_path, program, {"table_entries": [entry]})
-    return found.entity.table_entry
+    (update,) = updates(tmp_path, program, {"table_entries": [entry]})
+    return update.entity.table_entry
 
 
 @pytest.mark.parametrize(
@@ -59,11 +59,13 @@ def one(tmp_path: Path, program: P4Program, **changes: Any) -> p4r.TableEntry:
 )
 def test_one_entry_in_many_forms(tmp_path: Path, program: P4Program, changes: dict[str, Any]) -> None:
     """As in users' files, of which utils/p4runtime_lib of the tutorials takes all."""
-    assert one(tmp_path, program, **changes) == one(tmp_path, program)
+    assert table_entry(tmp_path, program, **changes) == table_entry(tmp_path, program)
 
 
 def test_negative_numbers_are_twos_complement(tmp_path: Path, program: P4Program) -> None:
-    assert one(tmp_path, program, action_params={"value": -1}).action.action.params[0].value == b"\xff"
+    assert (
+        table_entry(tmp_path, program, action_params={"value": -1}).action.action.params[0].value == b"\xff"
+    )
 
 
 def test_default_actions(tmp_path: Path, program: P4Program) -> None:
@@ -71,9 +73,9 @@ def test_default_actions(tmp_path: Path, program: P4Program) -> None:
     matches: list[dict[str, Any]] = [{}, {"match": None}, {"match": {}}]
     for more in matches:
         entry = {**bare, "default_action": True, **more}
-        (found,) = updates(tmp_path, program, {"table_entries": [entry]})
-        assert found.type == p4r.Update.MODIFY
-        assert found.entity.table_entry.is_default_action and not found.entity.table_entry.match
+        (update,) = updates(tmp_path, program, {"table_entries": [entry]})
+        assert update.type == p4r.Update.MODIFY
+        assert update.entity.table_entry.is_default_action and not update.entity.table_entry.match
 
 
 def test_groups_and_sessions(tmp_path: Path, program: P4Program) -> None:
@@ -108,9 +110,9 @@ def test_keys_that_nobody_reads_are_told_where_they_look_like_one(tmp_path: Path
         "register_entries": [],
         "clone_session_entries": [{"clone_session_id": 1, "replicas": [{"egress_port": 1, "instances": 2}]}],
     }
-    found = updates(tmp_path, program, document)
-    assert len(found) == 2
-    assert [note.removeprefix(f"{tmp_path / 'x.json'}: ") for note in found.notes] == [
+    parsed = updates(tmp_path, program, document)
+    assert len(parsed) == 2
+    assert [note.removeprefix(f"{tmp_path / 'x.json'}: ") for note in parsed.notes] == [
         "register_entries: this key is not read",
         "table_entries[0].prioritty: this key is not read; did you mean priority?",
         "clone_session_entries[0].replicas[0].instances: this key is not read; did you mean instance?",
@@ -184,8 +186,8 @@ REQUEST = "updates { type: INSERT entity { table_entry { table_id: 7 } } }\n"
     ],
 )
 def test_formats_are_told_apart(tmp_path: Path, program: P4Program, text: str, name: str, place: str) -> None:
-    found = updates(tmp_path, program, text, name)
-    assert (len(found), found.places) == (1, [place])
+    parsed = updates(tmp_path, program, text, name)
+    assert (len(parsed), parsed.places) == (1, [place])
 
 
 def test_a_file_of_no_format(tmp_path: Path, program: P4Program) -> None:

@@ -38,7 +38,7 @@ QUIET = Timing(interval_s=0.1, missed=1 << 20)
 
 FOR_EVER = f"{WORDS},hold=1000s"
 PORT = UPLINKS[1]
-OTHERS = tuple(port for port in UPLINKS if port != PORT)
+OTHER_UPLINKS = tuple(port for port in UPLINKS if port != PORT)
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -74,11 +74,11 @@ async def ready(controller: Controller) -> None:
 
 
 async def held(controller: Controller, name: str = LEAF) -> tuple[set[int], int]:
-    """The ports to switches that a switch uses, and how much of what it holds is not as intended."""
-    found = controller.intents[name]
-    program = programs.load(found.program)
+    """The ports to switches that a switch uses, and how many of its entries are not as intended."""
+    intended = controller.intents[name]
+    program = programs.load(intended.program)
     async with connect(name, controller.sessions[name].address) as client:
-        wrong = await differences(client, program, found.entities)
+        wrong = await differences(client, program, intended.entities)
         entities = await read_all(client, program)
     return member_ports(program, entities), len(wrong)
 
@@ -94,7 +94,7 @@ async def in_thread(action: Callable[[], object]) -> None:
     await asyncio.get_running_loop().run_in_executor(None, action)
 
 
-def told(events: list[Event], expected: list[str]) -> bool:
+def kinds_are(events: list[Event], expected: list[str]) -> bool:
     return kinds(events) == expected
 
 
@@ -118,7 +118,7 @@ def test_taken_out() -> None:
         await find_faulty(controller, leaf, PORT)
         await until(lambda: bool(kinds(events)))
         await controller.wait_ready(READY_S)
-        assert await held(controller) == (set(OTHERS), 0)
+        assert await held(controller) == (set(OTHER_UPLINKS), 0)
         assert await held(controller, "leaf2") == (set(UPLINKS), 0)
         facts = events[-1].facts
         assert (facts["switch"], facts["port"], facts["neighbour"]) == (LEAF, PORT, "spine2")
@@ -127,7 +127,7 @@ def test_taken_out() -> None:
         await in_thread(lambda: leaf.spoil(PORT))
         left: list[int] = []
         await in_thread(lambda: left.extend(port for slot in range(6) for port in leaf.send(slot)))
-        assert set(left) == set(OTHERS)
+        assert set(left) == set(OTHER_UPLINKS)
         assert len(left) == 6
         await controller.stop()
 
@@ -145,7 +145,7 @@ def test_given_back_and_found_again() -> None:
         for times in (1, 2):
             await find_faulty(controller, leaf, PORT)
             expected = ["failure-alert", "path-back"] * times
-            await until(partial(told, events, expected))
+            await until(partial(kinds_are, events, expected))
             await controller.wait_ready(READY_S)
             assert await held(controller) == (set(UPLINKS), 0)
             alert = next(e for e in reversed(events) if e.kind == "failure-alert")
@@ -218,7 +218,7 @@ def test_controller_restart() -> None:
         second, events = controller_of(addresses, FOR_EVER)
         await ready(second)
         assert [session.report.writes for session in second.sessions.values()] == [0] * len(addresses)
-        assert await held(second) == (set(OTHERS), 0)
+        assert await held(second) == (set(OTHER_UPLINKS), 0)
         assert [path.end for path in second.suppressed] == [(LEAF, PORT)]
         assert [e.facts["port"] for e in events if e.kind == "path-out"] == [PORT]
         await second.stop()

@@ -40,18 +40,18 @@ NETWORKS = [
 def asked(program: programs.P4Program) -> list[p4r.Entity]:
     """Requests for all that there is: entries with their meters, counters and times, and defaults."""
     metered = {meter.preamble.id for meter in program.p4info.direct_meters}
-    found = [p4r.Entity(table_entry=p4r.TableEntry(table_id=0))]
-    found.append(p4r.Entity(direct_counter_entry=p4r.DirectCounterEntry()))
-    found.append(p4r.Entity(direct_meter_entry=p4r.DirectMeterEntry()))
+    entities = [p4r.Entity(table_entry=p4r.TableEntry(table_id=0))]
+    entities.append(p4r.Entity(direct_counter_entry=p4r.DirectCounterEntry()))
+    entities.append(p4r.Entity(direct_meter_entry=p4r.DirectMeterEntry()))
     for table in program.p4info.tables:
         entry = p4r.TableEntry(table_id=table.preamble.id)
         if metered.intersection(table.direct_resource_ids):
             entry.meter_config.SetInParent()
-        found.append(p4r.Entity(table_entry=entry))
-        found.append(
+        entities.append(p4r.Entity(table_entry=entry))
+        entities.append(
             p4r.Entity(table_entry=p4r.TableEntry(table_id=table.preamble.id, is_default_action=True))
         )
-    return found
+    return entities
 
 
 def held(network: Network, switch: str, program: programs.P4Program) -> list[p4r.Entity]:
@@ -66,9 +66,9 @@ def both(scheme: str, topology: str) -> tuple[Network, Network, dict[str, Switch
     intents = intent(parsed, parse_scheme(scheme), target("virtual"))
     filled, written = Network(parsed), Network(parsed)
     reports = install_all(filled.p4rt, intents)
-    for name, found in intents.items():
-        program = programs.load(found.program)
-        _, report = run_at_once(install(InProcess(written.p4rt(name)), program, found.entities))
+    for name, intended in intents.items():
+        program = programs.load(intended.program)
+        _, report = run_at_once(install(InProcess(written.p4rt(name)), program, intended.entities))
         assert reports[name] == report
     return filled, written, intents
 
@@ -77,10 +77,10 @@ def both(scheme: str, topology: str) -> tuple[Network, Network, dict[str, Switch
 def test_every_read_is_answered_as_if_it_had_been_written(scheme: str, topology: str) -> None:
     """Twice, as the first Read makes what was not made before; and memory is reckoned the same."""
     filled, written, intents = both(scheme, topology)
-    for name, found in intents.items():
-        program = programs.load(found.program)
+    for name, intended in intents.items():
+        program = programs.load(intended.program)
         expected = held(written, name, program)
-        assert len(expected) > len(found.entities)
+        assert len(expected) > len(intended.entities)
         assert held(filled, name, program) == expected == held(filled, name, program)
         devices = [network.p4rt(name).device for network in (filled, written)]
         assert len({device.memory.used for device in devices}) == 1
@@ -92,11 +92,11 @@ def test_what_was_filled_is_written_to_as_all_else(scheme: str, topology: str, s
     """Some entries go, some change, some come back: before anybody has looked."""
     filled, written, intents = both(scheme, topology)
     rng = random.Random(seed)
-    for name, found in intents.items():
-        program = programs.load(found.program)
+    for name, intended in intents.items():
+        program = programs.load(intended.program)
         entries = [
             message
-            for entity, message in zip(found.entities, encode(program, found.entities), strict=True)
+            for entity, message in zip(intended.entities, encode(program, intended.entities), strict=True)
             if isinstance(entity, P4TableEntry) and not entity.is_default_action
         ]
         gone = rng.sample(entries, len(entries) // 2)

@@ -62,8 +62,10 @@ class Watched:
                     due = self.number + self.delay(self.number, item.switch, item.port)
                     self.flying.append((due, PEERS[item.switch, item.port], item.frame))
             self.waiting[name].clear()
-        landed = [one for one in self.flying if one[0] <= self.number and not self._held(one[1][0])]
-        self.flying = [one for one in self.flying if one not in landed]
+        landed = [
+            flight for flight in self.flying if flight[0] <= self.number and not self._held(flight[1][0])
+        ]
+        self.flying = [flight for flight in self.flying if flight not in landed]
         for _, (switch, port), frame in landed:
             assert self.monitor.probe_received(switch, port, frame) is None
         return link_names(TOPOLOGY, self.monitor.down)
@@ -132,12 +134,12 @@ def test_a_dead_link_is_found(link: object, one_way: bool, at: int, stalls: dict
     while fair < MISSED + 1:
         number = watched.number + 1
         fair += not any(number in still.get(name, ()) for name in (link.a, link.b))
-        found = watched.round()
-        assert found in ([], [f"{link.a}-{link.b}"])
+        lost_links = watched.round()
+        assert lost_links in ([], [f"{link.a}-{link.b}"])
     # what was late before makes the limit larger, and one round more ends the last one
     for _ in range(SILENT + 2):
-        found = watched.round()
-    assert found == [f"{link.a}-{link.b}"]
+        lost_links = watched.round()
+    assert lost_links == [f"{link.a}-{link.b}"]
     watched.dead.clear()
     watched.stalled = never
     watched.round()
@@ -166,9 +168,9 @@ def test_a_hung_switch() -> None:
     not before it could be told from one that is late.
     """
     watched = Watched(in_time, lambda number, name: name == "spine2" and number > 5)
-    found = [watched.round() for _ in range(5 + SILENT + MISSED + 2)]
-    assert found[5 + SILENT] == []
-    assert found[-1] == ["leaf1-spine2", "leaf2-spine2"]
+    by_round = [watched.round() for _ in range(5 + SILENT + MISSED + 2)]
+    assert by_round[5 + SILENT] == []
+    assert by_round[-1] == ["leaf1-spine2", "leaf2-spine2"]
 
 
 def test_a_switch_that_has_gone() -> None:
@@ -177,8 +179,8 @@ def test_a_switch_that_has_gone() -> None:
     for _ in range(5):
         watched.round()
     watched.connected.remove("spine2")
-    found = [watched.round() for _ in range(MISSED + 1)]
-    assert found[-1] == ["leaf1-spine2", "leaf2-spine2"]
+    by_round = [watched.round() for _ in range(MISSED + 1)]
+    assert by_round[-1] == ["leaf1-spine2", "leaf2-spine2"]
 
 
 def test_the_limit_is_learnt() -> None:
@@ -221,8 +223,8 @@ def test_numbers_of_probes(number: int) -> None:
 @given(st.binary(max_size=80).map(lambda rest: lldp.encode("s1", 1)[:14] + rest))
 def test_numbers_of_other_frames(frame: bytes) -> None:
     """Frames of others have none, and are read without an error."""
-    found = lldp.number_of(frame)
-    assert found is None or 0 <= found < 1 << 32
+    number = lldp.number_of(frame)
+    assert number is None or 0 <= number < 1 << 32
 
 
 def test_a_switch_that_comes_back_is_noticed_soon() -> None:

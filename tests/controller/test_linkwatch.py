@@ -39,8 +39,8 @@ def test_lldp(name: str, port: int) -> None:
 )
 def test_other_frames(frame: bytes) -> None:
     """Frames of others are read without an error."""
-    found = lldp.decode(frame)
-    assert found is None or found[1] >= 0
+    neighbour = lldp.decode(frame)
+    assert neighbour is None or neighbour[1] >= 0
 
 
 def test_lldp_of_others() -> None:

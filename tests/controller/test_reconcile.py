@@ -275,14 +275,14 @@ def test_errors_name_the_switch() -> None:
 
 def test_canonical() -> None:
     """Zero padding, the order of fields, and the two ways to name a replica's port do not matter."""
-    one, other = p4r.Entity(), p4r.Entity()
-    for entity, fields, pad in ((one, (1, 2), b""), (other, (2, 1), b"\0\0")):
+    first, other = p4r.Entity(), p4r.Entity()
+    for entity, fields, pad in ((first, (1, 2), b""), (other, (2, 1), b"\0\0")):
         entity.table_entry.table_id = 7
         for field in fields:
             entity.table_entry.match.add(field_id=field).exact.value = pad + bytes([field])
             entity.table_entry.action.action.params.add(param_id=field, value=pad + b"\x05")
     other.table_entry.counter_data.packet_count = 9
-    assert canonical(one) == canonical(other)
+    assert canonical(first) == canonical(other)
     sessions = [p4r.Entity(), p4r.Entity()]
     for entity, replica in zip(
         sessions, (p4r.Replica(egress_port=9), p4r.Replica(port=b"\x09")), strict=True

@@ -28,17 +28,17 @@ def carried_out(tmp_path: Path, program: str, *lines: str) -> Updates:
 
 def entries(updates: Updates) -> list[str]:
     """Key, priority and arguments of table entries, short."""
-    found = []
+    lines = []
     for update in updates:
         entry = update.entity.table_entry
         parts = [text_format.MessageToString(match, as_one_line=True) for match in entry.match]
         values = ",".join(param.value.hex() for param in entry.action.action.params)
-        found.append(f"{' '.join(parts)} | {entry.priority} | {values}".removeprefix(" "))
-    return found
+        lines.append(f"{' '.join(parts)} | {entry.priority} | {values}".removeprefix(" "))
+    return lines
 
 
 def test_every_kind_of_key(tmp_path: Path) -> None:
-    found = carried_out(
+    updates = carried_out(
         tmp_path,
         "match_kinds",
         "table_add exact_match set_exact 0x05 2 1 => 3",
@@ -50,7 +50,7 @@ def test_every_kind_of_key(tmp_path: Path) -> None:
         "table_set_default keyless set_keyless 9",
         "table_set_default keyless set_keyless 10",
     )
-    assert entries(found) == [
+    assert entries(updates) == [
         'field_id: 1 exact { value: "\\005" } field_id: 2 exact { value: "\\002" } field_id: 3 exact { value: "\\001" } | 0 | 03',
         'field_id: 1 lpm { value: "\\n\\001\\000\\000" prefix_len: 16 } | 0 | 04',
         'field_id: 1 exact { value: "\\002" } field_id: 2 lpm { value: " \\001\\r\\270'
@@ -61,24 +61,24 @@ def test_every_kind_of_key(tmp_path: Path) -> None:
         'field_id: 1 optional { value: "\\005" } | 1 | 08',
         "| 0 | 0a",
     ]
-    assert found.places == [f"line {number}" for number in (1, 2, 3, 4, 5, 6, 8)]
-    assert found[-1].type == p4r.Update.MODIFY and found[-1].entity.table_entry.is_default_action
+    assert updates.places == [f"line {number}" for number in (1, 2, 3, 4, 5, 6, 8)]
+    assert updates[-1].type == p4r.Update.MODIFY and updates[-1].entity.table_entry.is_default_action
 
 
 def test_a_smaller_priority_wins(tmp_path: Path) -> None:
-    found = carried_out(
+    updates = carried_out(
         tmp_path,
         "match_kinds",
         "table_add ternary_match set_ternary 1&&&1 1&&&1 => 1 1",
         "table_add ternary_match set_ternary 2&&&2 1&&&1 => 2 2",
     )
-    first, second = (update.entity.table_entry.priority for update in found)
+    first, second = (update.entity.table_entry.priority for update in updates)
     assert first > second > 0
 
 
 def test_handles(tmp_path: Path) -> None:
     """They count from 0; one that was given back is given anew, with another version."""
-    found = carried_out(
+    updates = carried_out(
         tmp_path,
         "match_kinds",
         "table_add lpm_match set_lpm 10.0.0.0/8 => 1",
@@ -88,7 +88,7 @@ def test_handles(tmp_path: Path) -> None:
         f"table_modify lpm_match set_lpm {1 << 24} => 4",
         "table_modify lpm_match set_lpm 1 5",
     )
-    assert sorted(entry.split("|")[-1] for entry in entries(found)) == [" 04", " 05"]
+    assert sorted(entry.split("|")[-1] for entry in entries(updates)) == [" 04", " 05"]
     cleared = carried_out(
         tmp_path, "match_kinds", "table_add lpm_match set_lpm 10.0.0.0/8 => 1", "table_clear lpm_match"
     )
@@ -96,7 +96,7 @@ def test_handles(tmp_path: Path) -> None:
 
 
 def test_action_profiles(tmp_path: Path) -> None:
-    found = carried_out(
+    updates = carried_out(
         tmp_path,
         "action_profiles",
         "act_prof_create_member next_hops set_port 1",
@@ -109,17 +109,17 @@ def test_action_profiles(tmp_path: Path) -> None:
         "table_indirect_add rewrite 6 => 0",
         "table_indirect_add_with_group route 10.0.0.0/8 => 0",
     )
-    kinds = [str(update.entity.WhichOneof("entity")) for update in found]
+    kinds = [str(update.entity.WhichOneof("entity")) for update in updates]
     assert kinds == ["action_profile_member"] * 3 + ["action_profile_group"] + ["table_entry"] * 2
-    members = [u.entity.action_profile_member.member_id for u in found[:3]]
+    members = [u.entity.action_profile_member.member_id for u in updates[:3]]
     assert members == [1, 2, 1]
-    assert [m.member_id for m in found[3].entity.action_profile_group.members] == [2]
-    targets = [update.entity.table_entry.action for update in found[4:]]
+    assert [m.member_id for m in updates[3].entity.action_profile_group.members] == [2]
+    targets = [update.entity.table_entry.action for update in updates[4:]]
     assert (targets[0].action_profile_member_id, targets[1].action_profile_group_id) == (1, 1)
 
 
 def test_copies(tmp_path: Path) -> None:
-    found = carried_out(
+    updates = carried_out(
         tmp_path,
         "basic_l3",
         "mirroring_add_mc 7 1",
@@ -139,13 +139,13 @@ def test_copies(tmp_path: Path) -> None:
         "mc_node_create 1 8",
         "mc_node_destroy 2",
     )
-    group, many, one = (update.entity.packet_replication_engine_entry for update in found)
+    group, many, single = (update.entity.packet_replication_engine_entry for update in updates)
     replicas = [(3, 0), (2, 9)]
     assert [(r.egress_port, r.instance) for r in group.multicast_group_entry.replicas] == replicas
     assert [(r.egress_port, r.instance) for r in many.clone_session_entry.replicas] == replicas
-    assert one.clone_session_entry.session_id == 5
-    assert [(r.egress_port, r.instance) for r in one.clone_session_entry.replicas] == [(4, 0)]
-    assert found.places == ["line 8", "line 1", "line 10"]
+    assert single.clone_session_entry.session_id == 5
+    assert [(r.egress_port, r.instance) for r in single.clone_session_entry.replicas] == [(4, 0)]
+    assert updates.places == ["line 8", "line 1", "line 10"]
 
 
 def test_copies_of_clone_sessions_are_bounded(tmp_path: Path) -> None:
@@ -204,8 +204,10 @@ def test_cells(tmp_path: Path) -> None:
 
 def test_negative_values_of_registers(tmp_path: Path) -> None:
     """As simple_switch_CLI takes them: two's complement, which keys and parameters are not there."""
-    found = carried_out(tmp_path, "registers", "register_write narrow_cells 5 -1", "register_write sums 0 -5")
-    values = [update.entity.register_entry.data.bitstring.hex() for update in found]
+    updates = carried_out(
+        tmp_path, "registers", "register_write narrow_cells 5 -1", "register_write sums 0 -5"
+    )
+    values = [update.entity.register_entry.data.bitstring.hex() for update in updates]
     assert values == ["7f", "fffffffffffb"]
 
 
@@ -235,15 +237,15 @@ def test_all_of_a_direct_meter_or_counter(tmp_path: Path) -> None:
 
 def test_rates_below_one_a_second(tmp_path: Path) -> None:
     """They are not rounded to no rate at all, and what is rounded is named."""
-    found = carried_out(
+    updates = carried_out(
         tmp_path,
         "meters",
         "meter_array_set_rates flow_meter 0.0000004:1 0.0000025:1",
         "meter_set_rates flow_meter 1 0:0 0.000001:1",
     )
-    rates = [update.entity.meter_entry.config for update in found]
+    rates = [update.entity.meter_entry.config for update in updates]
     assert [(rate.cir, rate.pir) for rate in rates] == [(1, 2), (0, 1)]
-    assert [note.partition(": ")[2] for note in found.notes] == [
+    assert [note.partition(": ")[2] for note in updates.notes] == [
         "line 1: rates are rounded: those of P4Runtime are whole numbers a second"
     ]
 
@@ -254,7 +256,7 @@ def test_a_line_in_front_that_is_no_command(tmp_path: Path) -> None:
 
 
 def test_what_is_left_out_is_told(tmp_path: Path) -> None:
-    found = carried_out(
+    updates = carried_out(
         tmp_path,
         "basic_l3",
         "show_tables",
@@ -266,8 +268,8 @@ def test_what_is_left_out_is_told(tmp_path: Path) -> None:
         "mirroring_add 1 1",
         "table_indirect_set_default route 0",
     )
-    notes = [note.removeprefix(f"{tmp_path / 'commands.txt'}: ") for note in found.notes]
-    assert len(found) == 1 and len(notes) == 4
+    notes = [note.removeprefix(f"{tmp_path / 'commands.txt'}: ") for note in updates.notes]
+    assert len(updates) == 1 and len(notes) == 4
     assert notes[0].startswith("line 2: set_queue_rate is left out: ") and "--port-rate" in notes[0]
     assert notes[1].startswith("line 6: set_queue_depth is left out: ") and "--queue-depth" in notes[1]
     assert notes[2].startswith("line 8: table_indirect_set_default is left out: P4Runtime cannot")

@@ -38,8 +38,8 @@ from tailrace.p4rt.errors import SwitchError
 )
 def test_layouts_are_those_of_the_program(header: str, layout: Layout) -> None:
     compiled = json.loads((P4_BUILD / "rlb_drill.json").read_bytes())
-    (found,) = [item for item in compiled["header_types"] if item["name"] == header]
-    assert [(name, width) for name, width, *_ in found["fields"]] == list(layout.items())
+    (header_type,) = [item for item in compiled["header_types"] if item["name"] == header]
+    assert [(name, width) for name, width, *_ in header_type["fields"]] == list(layout.items())
 
 
 def packed(layout: Layout, **values: int) -> bytes:

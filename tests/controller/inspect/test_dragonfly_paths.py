@@ -30,8 +30,8 @@ class InProcess:
         return self._info
 
     def read(self, entities: Sequence[p4r.Entity]) -> list[p4r.Entity]:
-        found = self._switch.read(p4r.ReadRequest(entities=entities))
-        return [entity for response in found for entity in response.entities]
+        responses = self._switch.read(p4r.ReadRequest(entities=entities))
+        return [entity for response in responses for entity in response.entities]
 
 
 @pytest.mark.parametrize(

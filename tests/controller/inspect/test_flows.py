@@ -47,13 +47,13 @@ class Registers(Connection):
             raise ReadError(self.name, "Register reads are not supported yet", "UNIMPLEMENTED")
         (number,) = (entity.register_entry.register_id for entity in entities)
         names = {register.preamble.id: register.preamble.alias for register in self._info.registers}
-        found = []
+        answer = []
         for index, value in enumerate(self._shown[names[number]]):
             entity = p4r.Entity()
             entity.register_entry.index.index = index
             entity.register_entry.data.bitstring = value.to_bytes(4, "big").lstrip(b"\0") or b"\0"
-            found.append(entity)
-        return found[::-1]
+            answer.append(entity)
+        return answer[::-1]
 
 
 class Asking:
@@ -108,7 +108,7 @@ def test_buckets_that_hold_something_are_asked_for(
 @pytest.mark.parametrize("missing", [(), ("untracked_bytes",), ("flow_in_flight_bytes",)])
 def test_every_bucket_is_asked_for_where_a_register_cannot_be_read(missing: tuple[str, ...]) -> None:
     """BMv2 without the controller's fabric."""
-    side = {name: found for name, found in cells({}, {}).items() if missing and name not in missing}
+    side = {name: values for name, values in cells({}, {}).items() if missing and name not in missing}
     asking = Asking(side)
     assert read_flows(InspectedSwitch("leaf1", Registers(None)), asking).rows == ()
     assert asking.asked == list(range(BUCKETS))

@@ -44,8 +44,8 @@ PEERS = {1: "h1", 2: "s2", 3: "s3"}
 
 @pytest.fixture(scope="module")
 def switch() -> Iterator[ServedSwitch]:
-    with served() as (found,):
-        yield found
+    with served() as (served_switch,):
+        yield served_switch
 
 
 @pytest.fixture
