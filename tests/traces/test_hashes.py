@@ -27,8 +27,8 @@ EACH = 1 if ALL or CHOICE in ("all", "record") else 6
 def test_a_run_leaves_the_same_trace(words: str, tmp_path: Path) -> None:
     """One seed, one hash, on every machine. Where a fault keeps flows from their end, the run says so by 1."""
     assert main(["run", *shlex.split(words), "--out", str(tmp_path), "--json"]) in (0, 1)
-    found = json.loads((tmp_path / "summary.json").read_text("utf-8"))["trace_sha256"]
+    sha256 = json.loads((tmp_path / "summary.json").read_text("utf-8"))["trace_sha256"]
     if CHOICE == "record":
-        HASHES[words] = found
+        HASHES[words] = sha256
         FILE.write_text(json.dumps(HASHES, indent=1) + "\n", "utf-8")
-    assert found == HASHES[words]
+    assert sha256 == HASHES[words]
