@@ -47,8 +47,8 @@ class Outcome:
     @property
     def rows(self) -> list[dict]:
         """What -o json wrote."""
-        found: list[dict] = json.loads(self.out)
-        return found
+        records: list[dict] = json.loads(self.out)
+        return records
 
 
 def write_run_file(

@@ -87,7 +87,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 
 
-def told(*words: str) -> tuple[int, str]:
+def status_and_error(*words: str) -> tuple[int, str]:
     """Exit status and standard error of a command."""
     error = io.StringIO()
     began_s = time.monotonic()
@@ -97,7 +97,7 @@ def told(*words: str) -> tuple[int, str]:
     return status, error.getvalue()
 
 
-def one_line(text: str) -> str:
+def only_line(text: str) -> str:
     """The line about what is wrong; before it there may be one about the target."""
     lines = [line for line in text.splitlines() if not line.startswith("target ")]
     assert len(lines) == 1, text
@@ -118,8 +118,8 @@ def test_bad_files(command: str, kind: str, tmp_path: Path, monkeypatch: pytest.
     )
     KINDS[kind](tmp_path / name)
     before = sorted(tmp_path.iterdir())
-    status, text = told(*words)
-    one_line(text)
+    status, text = status_and_error(*words)
+    only_line(text)
     assert status in (1, 2)
     assert sorted(tmp_path.iterdir()) == before
 
@@ -150,11 +150,11 @@ def test_damaged_results(name: str, damage: str, results: Path, tmp_path: Path) 
                 "text": b"{}",
             }[damage]
         )
-    status, text = told("report", str(folder))
+    status, text = status_and_error("report", str(folder))
     if status == 0 and damage == "flipped":
         # parquet has no checksums: other numbers are numbers
         return
-    assert name in one_line(text)
+    assert name in only_line(text)
     assert status == 2
 
 
@@ -162,7 +162,7 @@ def test_damaged_results(name: str, damage: str, results: Path, tmp_path: Path) 
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The results of a run."""
     out = tmp_path_factory.mktemp("results") / "out"
-    status, text = told("run", "--scheme", "ecmp", *SMALL, "--out", str(out))
+    status, text = status_and_error("run", "--scheme", "ecmp", *SMALL, "--out", str(out))
     assert status == 0, text
     return out
 
@@ -173,23 +173,23 @@ def test_another_versions_summary(results: Path, tmp_path: Path) -> None:
     for source in results.iterdir():
         (tmp_path / source.name).write_bytes(source.read_bytes())
     (tmp_path / "summary.json").write_text(json.dumps({**summary, "of_tomorrow": 1}))
-    assert told("report", str(tmp_path)) == (0, "")
+    assert status_and_error("report", str(tmp_path)) == (0, "")
     older = {key: value for key, value in summary.items() if key != "format"}
     (tmp_path / "summary.json").write_text(json.dumps(older))
-    status, text = told("report", str(tmp_path))
+    status, text = status_and_error("report", str(tmp_path))
     assert status == 2
-    assert "summary.json: format: expected" in one_line(text)
+    assert "summary.json: format: expected" in only_line(text)
     assert "run it again" in text
     del summary["scheme"]
     (tmp_path / "summary.json").write_text(json.dumps(summary))
-    status, text = told("report", str(tmp_path))
-    assert (status, "scheme" in one_line(text)) == (2, True)
+    status, text = status_and_error("report", str(tmp_path))
+    assert (status, "scheme" in only_line(text)) == (2, True)
 
 
 def test_report_of_everything() -> None:
     """Folders that may not be read, that change meanwhile or lead elsewhere end in a line."""
-    status, text = told("report", "/proc")
-    one_line(text)
+    status, text = status_and_error("report", "/proc")
+    only_line(text)
     assert status == 2
 
 
@@ -205,7 +205,7 @@ def test_out_that_cannot_be_written(command: str, tmp_path: Path) -> None:
         "paper": ("paper", "flowcut_table3"),
     }[command]
     for out in (file, file / "below", tmp_path / ("x" * 300)):
-        status, text = told(*words, "--out", str(out))
+        status, text = status_and_error(*words, "--out", str(out))
         assert status in (1, 2)
         assert "internal error" not in text
         assert "Traceback" not in text

@@ -50,7 +50,10 @@ def program(*tables: dict[str, Any], conditions: tuple[dict[str, Any], ...] = ()
     empty: dict[str, Any] = {"name": "egress", "init_table": None, "tables": [], "conditionals": []}
     ingress: dict[str, Any] = {"name": "ingress", "init_table": tables[0]["name"], "tables": list(tables)}
     return {
-        "actions": [{"name": name, "primitives": [{"op": op} for op in own]} for name, own in ops.items()],
+        "actions": [
+            {"name": name, "primitives": [{"op": op} for op in primitives]}
+            for name, primitives in ops.items()
+        ],
         "pipelines": [{**ingress, "conditionals": list(conditions)}, empty],
         "register_arrays": [{"size": 4, "bitwidth": 48}, {"size": 100, "bitwidth": 1}],
         "counter_arrays": [{"size": 7, "is_direct": False}, {"size": 10, "is_direct": True}],
@@ -59,7 +62,7 @@ def program(*tables: dict[str, Any], conditions: tuple[dict[str, Any], ...] = ()
 
 def test_the_longest_way_counts() -> None:
     """After a hit two more tables, after a miss none; a step's statement is no match."""
-    found = of_json(
+    usage = of_json(
         program(
             table("a", {"__HIT__": "if", "__MISS__": None}, key=True),
             table("b", {"read": "c", "write_twice": None, "nothing": None}, key=False),
@@ -67,17 +70,17 @@ def test_the_longest_way_counts() -> None:
             conditions=({"name": "if", "true_next": "b", "false_next": None},),
         )
     )
-    assert (found.matches, found.entries, found.registers, found.register_bits, found.counters) == (
+    assert (usage.matches, usage.entries, usage.registers, usage.register_bits, usage.counters) == (
         2,
         20,
         2,
         292,
         27,
     )
-    assert (found.most_matches, found.most_steps, found.most_conditions) == (2, 1, 1)
+    assert (usage.most_matches, usage.most_steps, usage.most_conditions) == (2, 1, 1)
     # the way by `read` of b has c behind it: 2 + 1 + 2, and more than 2 + 2
-    assert (found.most_accesses, found.most_hashes) == (5, 2)
-    assert found.again == ()
+    assert (usage.most_accesses, usage.most_hashes) == (5, 2)
+    assert usage.again == ()
 
 
 def every_way(document: dict[str, Any], name: str | None) -> list[int]:
@@ -88,9 +91,11 @@ def every_way(document: dict[str, Any], name: str | None) -> list[int]:
     for condition in pipeline["conditionals"]:
         if condition["name"] == name:
             return [way for end in ("true_next", "false_next") for way in every_way(document, condition[end])]
-    (found,) = (one for one in pipeline["tables"] if one["name"] == name)
+    (definition,) = (candidate for candidate in pipeline["tables"] if candidate["name"] == name)
     return [
-        bool(found["key"]) + way for end in found["next_tables"].values() for way in every_way(document, end)
+        bool(definition["key"]) + way
+        for end in definition["next_tables"].values()
+        for way in every_way(document, end)
     ]
 
 
@@ -142,8 +147,8 @@ def test_a_long_program_is_no_deeper_than_the_stack() -> None:
 def test_as_p4info_has_it(name: str) -> None:
     """Registers and tables are those that a controller sees."""
     program_: P4Program = load(name)
-    found = resources(program_)
-    assert found.register_bits == sum(cells * bits for cells, bits in program_.register_bits().values())
-    assert found.registers == len(program_.p4info.registers)
-    assert found.matches == sum(bool(one.match_fields) for one in program_.p4info.tables)
-    assert 0 < found.most_matches <= found.matches
+    usage = resources(program_)
+    assert usage.register_bits == sum(cells * bits for cells, bits in program_.register_bits().values())
+    assert usage.registers == len(program_.p4info.registers)
+    assert usage.matches == sum(bool(p4_table.match_fields) for p4_table in program_.p4info.tables)
+    assert 0 < usage.most_matches <= usage.matches

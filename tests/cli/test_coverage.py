@@ -61,10 +61,10 @@ def test_lcov(command: Command, folder: Path) -> None:
 
 def test_bad_files(command: Command, folder: Path) -> None:
     (folder / "c.json").write_text(json.dumps([{"program": "x"}]))
-    found = command("coverage", str(folder))
-    assert found.status == 2
-    assert "c.json: no file of coverage" in found.err
-    assert len(found.err.strip().splitlines()) == 1
+    result = command("coverage", str(folder))
+    assert result.status == 2
+    assert "c.json: no file of coverage" in result.err
+    assert len(result.err.strip().splitlines()) == 1
     assert command("coverage", str(folder / "missing.json")).status == 2
     bad = command("coverage", str(folder / "a.json"), "--lcov", str(folder / "no" / "out.info"))
     assert bad.status == 2

@@ -33,9 +33,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_no_difference_is_status_0(fabric: Fabric, tailrace: Command) -> None:
     fabric.install()
-    found = tailrace("diff")
-    assert (found.status, found.out) == (0, "")
-    assert found.err == "no differences: 4 switches hold what they should\n"
+    result = tailrace("diff")
+    assert (result.status, result.out) == (0, "")
+    assert result.err == "no differences: 4 switches hold what they should\n"
 
 
 def test_every_kind_of_difference_is_listed(fabric: Fabric, tailrace: Command) -> None:
@@ -50,8 +50,8 @@ def test_every_kind_of_difference_is_listed(fabric: Fabric, tailrace: Command) -
         match=P4TableMatch(dst="10.0.1.2/32"),
         action=P4TableAction("to_host", port=2, dst_mac=0x02000A000102),
     )
-    found = intent(fabric.topology, parse_scheme(SCHEME), target("native"))["leaf1"]
-    program = programs.load(found.program)
+    intended = intent(fabric.topology, parse_scheme(SCHEME), target("native"))["leaf1"]
+    program = programs.load(intended.program)
 
     def is_route(entity: object, dst: str) -> bool:
         match = entity.match if isinstance(entity, P4TableEntry) else None
@@ -59,10 +59,10 @@ def test_every_kind_of_difference_is_listed(fabric: Fabric, tailrace: Command) -
 
     kept = [
         entity
-        for entity in found.entities
+        for entity in intended.entities
         if not is_route(entity, "10.0.1.2/32") and not is_route(entity, "10.0.2.0/24")
     ]
-    assert len(kept) == len(found.entities) - 2
+    assert len(kept) == len(intended.entities) - 2
     fabric.switches["leaf1"].install(program, (*kept, route, changed))
     result = tailrace("diff", "-o", "json")
     assert result.status == 1
@@ -85,9 +85,9 @@ def test_what_runs_slower_is_meant_slower(fabric: Fabric, command: Command, tmp_
     fabric.install("leaf1")
     run = tmp_path / "run.json"
     write_run_file(run, fabric.switches, time_scale=10.0)
-    found = command("diff", "leaf1", "--run", str(run), "-o", "json")
-    assert found.status == 1
-    assert "flowcut_config" in {row["where"] for row in found.rows}
+    result = command("diff", "leaf1", "--run", str(run), "-o", "json")
+    assert result.status == 1
+    assert "flowcut_config" in {row["where"] for row in result.rows}
     slowed = scaled(fabric.topology, 10.0)
     entities = intent(slowed, scaled(parse_scheme(SCHEME), 10.0), target("native"))["leaf1"].entities
     fabric.switches["leaf1"].install(programs.load("flowcut"), entities)
@@ -104,9 +104,9 @@ def test_another_program_is_one_difference(fabric: Fabric, tailrace: Command) ->
 
 
 def test_a_path_that_ends_early_is_status_1(fabric: Fabric, tailrace: Command) -> None:
-    found = intent(fabric.topology, parse_scheme(SCHEME), target("native"))["spine2"]
-    kept = [entity for entity in found.entities if getattr(entity, "table_id", "") != "ipv4_routes"]
-    fabric.switches["spine2"].install(programs.load(found.program), kept)
+    intended = intent(fabric.topology, parse_scheme(SCHEME), target("native"))["spine2"]
+    kept = [entity for entity in intended.entities if getattr(entity, "table_id", "") != "ipv4_routes"]
+    fabric.switches["spine2"].install(programs.load(intended.program), kept)
     result = tailrace("paths", "h1", "h3", "-o", "json")
     assert result.status == 1
     assert result.err == "tailrace: h1 to h3: spine2: discard sends to no port\n"
@@ -115,14 +115,14 @@ def test_a_path_that_ends_early_is_status_1(fabric: Fabric, tailrace: Command) -
 
 
 def test_a_loop_is_status_1(fabric: Fabric, tailrace: Command) -> None:
-    found = intent(fabric.topology, parse_scheme(SCHEME), target("native"))["spine1"]
-    kept = [entity for entity in found.entities if getattr(entity, "table_id", "") != "ipv4_routes"]
+    intended = intent(fabric.topology, parse_scheme(SCHEME), target("native"))["spine1"]
+    kept = [entity for entity in intended.entities if getattr(entity, "table_id", "") != "ipv4_routes"]
     back = P4TableEntry(
         "ipv4_routes",
         match=P4TableMatch(dst="10.0.2.0/24"),
         action=P4TableAction("to_group", group=1, size=1),
     )
-    fabric.switches["spine1"].install(programs.load(found.program), (*kept, back))
+    fabric.switches["spine1"].install(programs.load(intended.program), (*kept, back))
     result = tailrace("paths", "h1", "h3")
     assert result.status == 1
     assert result.err == "tailrace: h1 to h3: loop leaf1 spine1 leaf1\n"
@@ -135,10 +135,10 @@ def test_a_loop_is_status_1(fabric: Fabric, tailrace: Command) -> None:
 def test_a_controller_without_relay_keeps_flows_to_itself(fabric: Fabric, tailrace: Command) -> None:
     fabric.install("leaf1")
     with Primary(fabric.switches["leaf1"]) as primary:
-        found = tailrace("flows", "leaf1")
-        assert found.status == 1
-        assert f"another controller is primary (election id {primary.election_id})" in found.err
-        assert len(found.err.splitlines()) == 1
+        result = tailrace("flows", "leaf1")
+        assert result.status == 1
+        assert f"another controller is primary (election id {primary.election_id})" in result.err
+        assert len(result.err.splitlines()) == 1
         assert tailrace("tables", "leaf1").status == 0
 
 
@@ -188,8 +188,8 @@ def test_the_controllers_relay_is_used_where_there_is_one(
         rows = command("queues", "leaf1", "--run", str(run), "-o", "json").rows
     assert [row["egress_queue_bytes"] for row in rows] == [1000, 2000, 3000, 4000]
     assert sorted(asked) == [("leaf1", "READ_PORT", port) for port in (1, 2, 3, 4)]
-    found = command("queues", "leaf1", "--run", str(run), "-o", "json")
-    assert found.status == 0, "the relay is gone, and no controller keeps us from asking ourselves"
+    result = command("queues", "leaf1", "--run", str(run), "-o", "json")
+    assert result.status == 0, "the relay is gone, and no controller keeps us from asking ourselves"
 
 
 def test_diff_knows_the_links_that_the_controller_sees_down(
@@ -199,9 +199,9 @@ def test_diff_knows_the_links_that_the_controller_sees_down(
         raise AssertionError("nothing is asked")
 
     down = frozenset({("leaf1", 3), ("spine1", 1)})
-    found = intent(fabric.topology, parse_scheme(SCHEME), target("native"), down)
+    intents = intent(fabric.topology, parse_scheme(SCHEME), target("native"), down)
     for name, switch in fabric.switches.items():
-        switch.install(programs.load(found[name].program), found[name].entities)
+        switch.install(programs.load(intents[name].program), intents[name].entities)
     path, run = tmp_path / "r.sock", tmp_path / "run.json"
     write_run_file(run, fabric.switches, path)
     assert command("diff", "--run", str(run)).status == 1
@@ -213,7 +213,7 @@ def test_diff_knows_the_links_that_the_controller_sees_down(
 # ---- errors in one line ----
 
 
-def one_line(text: str) -> bool:
+def is_error_line(text: str) -> bool:
     return text.startswith("tailrace: ") and text.count("\n") == 1
 
 
@@ -232,10 +232,10 @@ def one_line(text: str) -> bool:
     ],
 )
 def test_bad_input_is_status_2(tailrace: Command, words: list[str], part: str) -> None:
-    found = tailrace(*words)
-    assert (found.status, found.out) == (2, "")
-    assert part in found.err
-    assert one_line(found.err)
+    result = tailrace(*words)
+    assert (result.status, result.out) == (2, "")
+    assert part in result.err
+    assert is_error_line(result.err)
 
 
 @pytest.mark.parametrize(
@@ -252,49 +252,49 @@ def test_bad_input_is_status_2(tailrace: Command, words: list[str], part: str) -
     ],
 )
 def test_bad_words_are_status_2(command: Command, words: list[str], part: str) -> None:
-    found = command(*words)
-    assert (found.status, found.out) == (2, "")
-    assert part in found.err
-    assert one_line(found.err)
+    result = command(*words)
+    assert (result.status, result.out) == (2, "")
+    assert part in result.err
+    assert is_error_line(result.err)
 
 
 def test_no_server_is_status_1(command: Command) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, not listening: nobody else can answer there
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        found = command("tables", "--address", f"s1={address}")
-    assert (found.status, found.err) == (1, f"tailrace: s1: no P4Runtime server answers at {address}\n")
+        result = command("tables", "--address", f"s1={address}")
+    assert (result.status, result.err) == (1, f"tailrace: s1: no P4Runtime server answers at {address}\n")
 
 
 def test_a_switch_without_a_program_is_status_1(command: Command, bare_address: str) -> None:
-    found = command("tables", "--address", f"s1={bare_address}", "--device-id", "1")
-    assert found.status == 1
-    assert "s1: no program is loaded" in found.err
-    assert one_line(found.err)
+    result = command("tables", "--address", f"s1={bare_address}", "--device-id", "1")
+    assert result.status == 1
+    assert "s1: no program is loaded" in result.err
+    assert is_error_line(result.err)
 
 
 def test_p4info_without_a_program_on_the_switch(command: Command, bare_address: str) -> None:
     """P4Info alone is not enough: the line says what is, and asks for nothing that was given."""
     info = str(ROOT / "tests" / "programs" / "build" / "basic_l3.p4info.txtpb")
     for words in (["tables", "--p4info", info], ["groups", "--p4info", info], ["shell", "s1"]):
-        found = command(*words, "--address", f"s1={bare_address}", "--device-id", "1")
-        assert found.status == 1
-        assert "tailrace push" in found.err and "tailrace_switch_grpc" in found.err
-        assert one_line(found.err)
+        result = command(*words, "--address", f"s1={bare_address}", "--device-id", "1")
+        assert result.status == 1
+        assert "tailrace push" in result.err and "tailrace_switch_grpc" in result.err
+        assert is_error_line(result.err)
 
 
 def test_an_unknown_device_is_status_1(command: Command, bare_address: str) -> None:
-    found = command("tables", "--address", f"s1={bare_address}@77")
-    assert found.status == 1
-    assert "NOT_FOUND" in found.err
-    assert one_line(found.err)
+    result = command("tables", "--address", f"s1={bare_address}@77")
+    assert result.status == 1
+    assert "NOT_FOUND" in result.err
+    assert is_error_line(result.err)
 
 
 def test_a_program_without_flow_table_says_so(fabric: Fabric, tailrace: Command) -> None:
     fabric.switches["leaf1"].install(programs.load("ecmp"), ())
-    found = tailrace("flows", "leaf1")
-    assert found.status == 1
-    assert "keeps no flow table" in found.err
+    result = tailrace("flows", "leaf1")
+    assert result.status == 1
+    assert "keeps no flow table" in result.err
     fabric.install("leaf1")
 
 
@@ -364,7 +364,7 @@ def test_flows_by_address_without_run_file(fabric: Fabric, command: Command) -> 
     fabric.install("leaf1")
     leaf = fabric.switches["leaf1"]
     leaf.receive(2, data_frame("10.0.1.3", "10.0.2.3", sport=5, dport=6))
-    found = command("flows", "--address", f"{leaf.address}@1", "-o", "json")
-    (row,) = found.rows
+    result = command("flows", "--address", f"{leaf.address}@1", "-o", "json")
+    (row,) = result.rows
     assert (row["src"], row["in_port"], row["idle_ns"]) == ("10.0.1.3", {"port": 2, "peer": None}, None)
     assert row["idle_ticks"] == 0

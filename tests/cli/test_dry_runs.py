@@ -114,21 +114,21 @@ def test_paths_by_the_source(
         request.getfixturevalue("no_dry_runs")
     install(switches[0], by_source(tmp_path), {"10.0.1.1/32": 2, "10.0.2.0/24": 1})
     install(switches[1], by_source(tmp_path), {"10.0.1.1/32": 3, "10.0.2.2/32": 2})
-    found = on_both("paths", "h1", "-o", "json")
-    assert found.status == 1
+    result = on_both("paths", "h1", "-o", "json")
+    assert result.status == 1
     assert [("s1", None), ("s2", "delivered to h3, not h2"), ("s1", None), ("s2", "delivered")] == notes(
-        found.rows
+        result.rows
     )
-    assert [["s2"], ["h3"]] * 2 == [[port["peer"] for port in row["ports"]] for row in found.rows]
-    assert [1, 2, 1, 2] == [row["hop"] for row in found.rows]
-    assert found.err.splitlines()[-1] == "tailrace: h1 to h2: s2: delivered to h3, not h2"
-    found = on_both("paths", "h3", "h1", "-o", "json")
-    assert (1, [("s2", "dropped: ingress_drop")]) == (found.status, notes(found.rows))
+    assert [["s2"], ["h3"]] * 2 == [[port["peer"] for port in row["ports"]] for row in result.rows]
+    assert [1, 2, 1, 2] == [row["hop"] for row in result.rows]
+    assert result.err.splitlines()[-1] == "tailrace: h1 to h2: s2: delivered to h3, not h2"
+    result = on_both("paths", "h3", "h1", "-o", "json")
+    assert (1, [("s2", "dropped: ingress_drop")]) == (result.status, notes(result.rows))
     assert (0, [("s2", None), ("s1", "delivered")]) == (
-        (found := on_both("paths", "h2", "h1", "-o", "json")).status,
-        notes(found.rows),
+        (result := on_both("paths", "h2", "h1", "-o", "json")).status,
+        notes(result.rows),
     )
-    assert copies == ("s1 makes no dry runs: its program and entries were read over P4Runtime" in found.err)
+    assert copies == ("s1 makes no dry runs: its program and entries were read over P4Runtime" in result.err)
 
 
 def test_a_loop_and_a_port_without_link(on_both: Command, switches: list[ServedSwitch]) -> None:
@@ -136,12 +136,12 @@ def test_a_loop_and_a_port_without_link(on_both: Command, switches: list[ServedS
     program = read(BUILD / "basic_l3.json")
     install(switches[0], program, {"10.0.2.2/32": 2, "10.0.2.3/32": 9, "10.0.1.0/24": 255})
     install(switches[1], program, {"10.0.2.2/32": 2, "10.0.1.0/24": 2})
-    found = on_both("paths", "h1", "h2")
-    assert (1, "tailrace: h1 to h2: loop s2 s1 s2") == (found.status, found.err.strip())
-    found = on_both("paths", "h1", "h3")
-    assert (1, "tailrace: h1 to h3: s1: port 9 leads nowhere") == (found.status, found.err.strip())
-    found = on_both("paths", "h2", "h1")
-    assert (1, "tailrace: h2 to h1: s1: sent to the controller") == (found.status, found.err.strip())
+    result = on_both("paths", "h1", "h2")
+    assert (1, "tailrace: h1 to h2: loop s2 s1 s2") == (result.status, result.err.strip())
+    result = on_both("paths", "h1", "h3")
+    assert (1, "tailrace: h1 to h3: s1: port 9 leads nowhere") == (result.status, result.err.strip())
+    result = on_both("paths", "h2", "h1")
+    assert (1, "tailrace: h2 to h1: s1: sent to the controller") == (result.status, result.err.strip())
     assert "arrives at CPU" in on_both("trace", "h2", "h1").out
 
 
@@ -152,9 +152,9 @@ def test_trace_on_switches_that_make_no_dry_runs(
     """From host to host, of one switch, all outcomes, and saved; it is said, with what could not be read."""
     install(switches[0], read(BUILD / "registers.json"), {})
     address = ("--address", f"s1={switches[0].address}@{switches[0].device_id}")
-    found = command("trace", "s1", "--port", "1", "00" * 60, *address)
-    assert found.status == 0, found.err
-    first, second = found.err.splitlines()
+    result = command("trace", "s1", "--port", "1", "00" * 60, *address)
+    assert result.status == 0, result.err
+    first, second = result.err.splitlines()
     assert first.startswith(
         "tailrace: s1 makes no dry runs: its program and entries were read over P4Runtime"
     )
@@ -162,9 +162,9 @@ def test_trace_on_switches_that_make_no_dry_runs(
     program = read(BUILD / "basic_l3.json")
     install(switches[0], program, {"10.0.2.0/24": 2})
     install(switches[1], program, {"10.0.2.0/24": 1})
-    found = on_both("trace", "h1", "h2")
-    assert (0, "arrives at h2") == (found.status, found.out.splitlines()[-1])
-    assert ["tailrace: s1 makes", "tailrace: s2 makes"] == [line[:18] for line in found.err.splitlines()]
+    result = on_both("trace", "h1", "h2")
+    assert (0, "arrives at h2") == (result.status, result.out.splitlines()[-1])
+    assert ["tailrace: s1 makes", "tailrace: s2 makes"] == [line[:18] for line in result.err.splitlines()]
     (enter, *_), *_ = (
         step["trace"]["steps"] for step in json.loads(on_both("trace", "h1", "h2", "--json").out)[:2]
     )
@@ -173,11 +173,11 @@ def test_trace_on_switches_that_make_no_dry_runs(
     frame = enter["frame"]
     assert command("trace", "s1", "--port", "1", frame, "--save", str(saved), *address).status == 0
     assert command("trace", "--replay", str(saved)).err == "tailrace: as saved\n"
-    found = command("trace", "s1", "--port", "1", frame, "--all", "--json", *address)
-    assert 1 == len(json.loads(found.out))
-    found = command("trace", "s1", "--port", "1", frame, "--send", *address)
-    assert (2, 1) == (found.status, found.err.count("\n"))
-    assert "--send: s1 cannot tell what it does with a packet" in found.err
+    result = command("trace", "s1", "--port", "1", frame, "--all", "--json", *address)
+    assert 1 == len(json.loads(result.out))
+    result = command("trace", "s1", "--port", "1", frame, "--send", *address)
+    assert (2, 1) == (result.status, result.err.count("\n"))
+    assert "--send: s1 cannot tell what it does with a packet" in result.err
 
 
 def test_hosts_of_one_subnet_address_each_other(on_both: Command, switches: list[ServedSwitch]) -> None:

@@ -31,9 +31,9 @@ def test_topology_as_tables(command: Command) -> None:
 
 
 def test_topology_as_json(command: Command) -> None:
-    found = json.loads(command("topology", WORDS, "-o", "json").out)
-    assert found["kind"] == "leaf-spine"
-    assert found["hosts"][0] == {
+    topology = json.loads(command("topology", WORDS, "-o", "json").out)
+    assert topology["kind"] == "leaf-spine"
+    assert topology["hosts"][0] == {
         "name": "h1",
         "id": 1,
         "ip": "10.0.1.2",
@@ -43,7 +43,7 @@ def test_topology_as_json(command: Command) -> None:
         "rate_bps": 10_000_000_000,
         "delay_ns": 1000,
     }
-    assert found["prefixes"] == {"leaf1": ["10.0.1.0/24"], "leaf2": ["10.0.2.0/24"]}
+    assert topology["prefixes"] == {"leaf1": ["10.0.1.0/24"], "leaf2": ["10.0.2.0/24"]}
 
 
 def test_a_part_of_a_topology(command: Command) -> None:
@@ -166,6 +166,6 @@ def test_resources_of_programs(command: Command) -> None:
     (none,) = command("resources", "presto", "--over", "presto", "-o", "json").rows
     assert {value for value in none.values() if isinstance(value, int)} == {0}
     assert len(command("resources", "--over", "presto", "-o", "json").rows) == len(every) - 1
-    told = command("resources", "rlb_prest")
-    assert told.status == 2
-    assert "program 'rlb_prest' is not known; did you mean rlb_presto?" in told.err
+    result = command("resources", "rlb_prest")
+    assert result.status == 2
+    assert "program 'rlb_prest' is not known; did you mean rlb_presto?" in result.err

@@ -62,12 +62,12 @@ def test_tables_of_all_switches_come_in_a_fixed_order(tailrace: Command) -> None
 
 
 def test_where_filters_by_typed_values(tailrace: Command) -> None:
-    found = tailrace("tables", "leaf*", "-o", "json", "--where", "dst has 10.0.2.9 and port != h1")
-    assert found.rows == []
-    found = tailrace("tables", "leaf1", "-o", "json", "--where", "dst has 10.0.2.9")
-    assert [row["match"] for row in found.rows] == [{"dst": "10.0.2.0/24"}]
-    found = tailrace("tables", "-o", "json", "--where", "port == spine2 and table == group_members")
-    assert {row["switch"] for row in found.rows} == {"leaf1", "leaf2"}
+    result = tailrace("tables", "leaf*", "-o", "json", "--where", "dst has 10.0.2.9 and port != h1")
+    assert result.rows == []
+    result = tailrace("tables", "leaf1", "-o", "json", "--where", "dst has 10.0.2.9")
+    assert [row["match"] for row in result.rows] == [{"dst": "10.0.2.0/24"}]
+    result = tailrace("tables", "-o", "json", "--where", "port == spine2 and table == group_members")
+    assert {row["switch"] for row in result.rows} == {"leaf1", "leaf2"}
 
 
 def test_csv_has_a_header_and_every_column(tailrace: Command) -> None:
@@ -117,17 +117,17 @@ def test_drops_are_counted_by_reason(fabric: Fabric, tailrace: Command) -> None:
 def test_rates_are_growth_a_second(fabric: Fabric, tailrace: Command) -> None:
     fabric.install("leaf1")
     fabric.switches["leaf1"].receive(1, data_frame("10.0.1.2", "10.0.2.2"))
-    found = tailrace("counters", "leaf1", "--watch", "0.01", "--rounds", "2", "-o", "jsonl")
-    first, second = [row for row in map(json.loads, found.out.splitlines()) if row["counter"] == "port_rx"]
+    result = tailrace("counters", "leaf1", "--watch", "0.01", "--rounds", "2", "-o", "jsonl")
+    first, second = [row for row in map(json.loads, result.out.splitlines()) if row["counter"] == "port_rx"]
     assert first["packets_per_s"] is None
     assert second["packets_per_s"] == 0
     assert first["at"] < second["at"]
 
 
 def test_watch_writes_blocks_where_there_is_no_terminal(tailrace: Command) -> None:
-    found = tailrace("groups", "leaf1", "--watch", "0.01", "--rounds", "3")
-    assert found.status == 0
-    blocks = found.out.strip().split("\n\n")
+    result = tailrace("groups", "leaf1", "--watch", "0.01", "--rounds", "3")
+    assert result.status == 0
+    blocks = result.out.strip().split("\n\n")
     assert len(blocks) == 3
     assert all(block.splitlines()[1].startswith("switch") for block in blocks)
 
@@ -147,8 +147,8 @@ def test_registers_of_the_native_switch(fabric: Fabric, tailrace: Command) -> No
     assert out_port["value"]["peer"] in {"spine1", "spine2"}
 
 
-def flow_row(found: Outcome) -> dict:
-    (row,) = found.rows
+def flow_row(result: Outcome) -> dict:
+    (row,) = result.rows
     return row
 
 
@@ -225,16 +225,16 @@ def test_paths_show_every_member_at_every_hop(tailrace: Command) -> None:
 
 
 def test_paths_of_all_pairs(tailrace: Command) -> None:
-    found = tailrace("paths", "-o", "json")
-    assert found.status == 0
-    assert len({(row["src"], row["dst"]) for row in found.rows}) == 4 * 3
+    result = tailrace("paths", "-o", "json")
+    assert result.status == 0
+    assert len({(row["src"], row["dst"]) for row in result.rows}) == 4 * 3
 
 
 @pytest.mark.parametrize("name", ["flows", "queues", "tables", "groups", "counters", "registers", "diff"])
 def test_an_unknown_switch_is_bad_input(tailrace: Command, name: str) -> None:
-    found = tailrace(name, "leaf7")
-    assert (found.status, found.out) == (2, "")
-    assert found.err == "tailrace: no switch 'leaf7'; did you mean leaf2?\n"
+    result = tailrace(name, "leaf7")
+    assert (result.status, result.out) == (2, "")
+    assert result.err == "tailrace: no switch 'leaf7'; did you mean leaf2?\n"
 
 
 @pytest.mark.parametrize(
@@ -247,20 +247,20 @@ def test_an_unknown_switch_is_bad_input(tailrace: Command, name: str) -> None:
 )
 def test_tables_by_name(tailrace: Command, words: tuple[str, ...], tables: set[str]) -> None:
     """A word that is no switch's is a table's: its alias, its full name or the end of that."""
-    found = tailrace("tables", *words, "-o", "json")
-    assert {row["table"] for row in found.rows} == tables
+    result = tailrace("tables", *words, "-o", "json")
+    assert {row["table"] for row in result.rows} == tables
     leaves = {"leaf1"} if "leaf1" in words else {"leaf1", "leaf2"}
-    assert {row["switch"] for row in found.rows} - leaves == (
+    assert {row["switch"] for row in result.rows} - leaves == (
         set() if len(words) > 1 else {"spine1", "spine2"}
     )
 
 
 def test_counters_and_registers_by_name(fabric: Fabric, tailrace: Command) -> None:
     fabric.install("leaf1")
-    found = tailrace("counters", "leaf1", "port_tx", "--all", "-o", "json")
-    assert {row["counter"] for row in found.rows} == {"port_tx"}
-    found = tailrace("registers", "leaf1", "rtt_min_ticks", "--all", "-o", "json")
-    assert {row["register"] for row in found.rows} == {"rtt_min_ticks"}
+    result = tailrace("counters", "leaf1", "port_tx", "--all", "-o", "json")
+    assert {row["counter"] for row in result.rows} == {"port_tx"}
+    result = tailrace("registers", "leaf1", "rtt_min_ticks", "--all", "-o", "json")
+    assert {row["register"] for row in result.rows} == {"rtt_min_ticks"}
 
 
 @pytest.mark.parametrize(
@@ -274,9 +274,9 @@ def test_counters_and_registers_by_name(fabric: Fabric, tailrace: Command) -> No
     ],
 )
 def test_a_name_of_nothing(tailrace: Command, shown: str, kind: str, name: str, meant: str) -> None:
-    found = tailrace(shown, "leaf1", name)
-    assert (found.status, found.out, found.err.count("\n")) == (2, "", 1)
-    assert found.err.startswith(f"tailrace: no switch and no {kind} {name!r}; {meant}")
+    result = tailrace(shown, "leaf1", name)
+    assert (result.status, result.out, result.err.count("\n")) == (2, "", 1)
+    assert result.err.startswith(f"tailrace: no switch and no {kind} {name!r}; {meant}")
 
 
 # ---- a program of somebody else's ----
@@ -331,17 +331,17 @@ def test_paths_of_a_foreign_program(command: Command, foreign: list[str]) -> Non
 
 @pytest.mark.parametrize("name", ["flows", "queues", "registers"])
 def test_what_a_foreign_program_does_not_have(command: Command, foreign: list[str], name: str) -> None:
-    found = command(name, *foreign)
-    assert (found.status, found.out) == (1, "")
-    assert found.err.startswith("tailrace: s1: its program ")
-    assert found.err.count("\n") == 1
+    result = command(name, *foreign)
+    assert (result.status, result.out) == (1, "")
+    assert result.err.startswith("tailrace: s1: its program ")
+    assert result.err.count("\n") == 1
 
 
 def test_a_switch_that_is_called_like_a_table(command: Command, foreign: list[str]) -> None:
     """The switch is meant, and how the table is shown is said."""
     words = [word.replace("s1=", "route=") for word in foreign if not word.endswith(".json")]
     words.remove("--topology")
-    found = command("tables", "route", *words, "-o", "json")
-    assert {row["switch"] for row in found.rows} == {"route"}
-    assert len({row["table"] for row in found.rows}) > 1
-    assert found.err == "tailrace: route is a switch; the table: --where 'table == route'\n"
+    result = command("tables", "route", *words, "-o", "json")
+    assert {row["switch"] for row in result.rows} == {"route"}
+    assert len({row["table"] for row in result.rows}) > 1
+    assert result.err == "tailrace: route is a switch; the table: --where 'table == route'\n"

@@ -60,14 +60,14 @@ def started(command: tuple[str, ...], folder: Path) -> subprocess.Popen[str]:
 def processes(folder: Path) -> list[int]:
     """What a command has started and still lives."""
     mark = f"TMPDIR={folder / 'tmp'}".encode()
-    found = []
+    pids = []
     for place in Path("/proc").glob("[0-9]*"):
         try:
             if mark in (place / "environ").read_bytes().split(b"\0"):
-                found.append(int(place.name))
+                pids.append(int(place.name))
         except OSError:
             continue
-    return found
+    return pids
 
 
 def left(folder: Path) -> list[str]:
@@ -78,8 +78,8 @@ def left(folder: Path) -> list[str]:
 
 def finished(folder: Path) -> set[Path]:
     """The folders of runs that are whole."""
-    found = {path.parent for path in (folder / "out").rglob("summary.json")}
-    return {path for path in found if not any(UNFINISHED.search(part) for part in path.parts)}
+    folders = {path.parent for path in (folder / "out").rglob("summary.json")}
+    return {path for path in folders if not any(UNFINISHED.search(part) for part in path.parts)}
 
 
 @pytest.mark.parametrize("number", range(MOMENTS))
@@ -88,7 +88,7 @@ def test_a_moment(number: int, tmp_path: Path) -> None:
     name = list(COMMANDS)[number % len(COMMANDS)]
     how = rng.choice((signal.SIGINT, signal.SIGTERM, signal.SIGKILL)) if number else signal.SIGKILL
     after_s = rng.uniform(0.5, LATEST_S)
-    told = f"{name} {how.name} after {after_s:.1f} s"
+    description = f"{name} {how.name} after {after_s:.1f} s"
     (tmp_path / "tmp").mkdir()
     if name == "report":
         made = started(COMPARE, tmp_path)
@@ -101,15 +101,15 @@ def test_a_moment(number: int, tmp_path: Path) -> None:
         # SIGKILL is for the one process, as the kernel's for lack of memory; a terminal's are for all
         os.kill(process.pid, how) if how == signal.SIGKILL else os.killpg(process.pid, how)
     _, text = process.communicate(timeout=LONG_S)
-    assert "Traceback" not in text, told
-    assert eventually(lambda: not processes(tmp_path)), f"{told}: processes are left"
+    assert "Traceback" not in text, description
+    assert eventually(lambda: not processes(tmp_path)), f"{description}: processes are left"
     if how != signal.SIGKILL:
-        assert left(tmp_path) == [], told
+        assert left(tmp_path) == [], description
     before = finished(tmp_path)
     again = started(COMMANDS[name], tmp_path)
     _, text = again.communicate(timeout=LONG_S)
-    assert again.returncode == 0, f"{told}: {text}"
-    assert left(tmp_path) == [], told
-    assert before <= finished(tmp_path), told
+    assert again.returncode == 0, f"{description}: {text}"
+    assert left(tmp_path) == [], description
+    assert before <= finished(tmp_path), description
     if name in ("sweep", "paper") and before:
-        assert "results were there already" in text, told
+        assert "results were there already" in text, description

@@ -39,9 +39,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("out", ["of two words", "-x"])
 def test_what_is_proposed_works(here: Path, out: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "--scheme", "ecmp,letflow", *SMALL, f"--out={out}"]) == 0
-    found = proposals(capsys.readouterr().err)
-    assert [words[0] for words in found] == ["report", "compare", "schemes"]
-    for words in found:
+    commands = proposals(capsys.readouterr().err)
+    assert [words[0] for words in commands] == ["report", "compare", "schemes"]
+    for words in commands:
         assert main(words) == 0
     assert (here / out / "report.html").exists()
 

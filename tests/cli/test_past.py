@@ -35,18 +35,18 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_command(command: Command, run: Path) -> None:
     where = ("trace", "--run", str(run), "--flow", "1", "--psn", "7")
-    found = command(*where)
-    assert found.status == 0, found.err
-    assert max(map(len, found.out.splitlines())) <= 80
-    assert "PSN 7" in found.out
-    assert "in queues" in found.out
-    assert "run again, with the same trace" in " ".join(found.out.split())
+    result = command(*where)
+    assert result.status == 0, result.err
+    assert max(map(len, result.out.splitlines())) <= 80
+    assert "PSN 7" in result.out
+    assert "in queues" in result.out
+    assert "run again, with the same trace" in " ".join(result.out.split())
     history = msgspec.json.decode(command(*where, "--json").out, type=PacketHistory)
     assert history.trace_sha256 == json.loads((run / "summary.json").read_text())["trace_sha256"]
     assert history.psn == 7
     full = command(*where, "--full")
     assert "table " in full.out
-    assert len(full.out) > len(found.out)
+    assert len(full.out) > len(result.out)
 
 
 @pytest.mark.parametrize(
@@ -62,10 +62,10 @@ def test_the_command(command: Command, run: Path) -> None:
     ],
 )
 def test_bad_words(command: Command, run: Path, words: list[str], said: str) -> None:
-    found = command("trace", "--run", str(run), *words)
-    assert found.status == 2
-    assert len(found.err.strip().splitlines()) == 1, found.err
-    assert said in found.err
+    result = command("trace", "--run", str(run), *words)
+    assert result.status == 2
+    assert len(result.err.strip().splitlines()) == 1, result.err
+    assert said in result.err
 
 
 @pytest.mark.parametrize(
@@ -96,21 +96,21 @@ def test_bad_runs(
     shutil.copytree(run, folder)
     summary = json.loads((folder / "summary.json").read_text())
     (folder / "summary.json").write_text(json.dumps(summary | changes))
-    found = command("trace", "--run", str(folder), "--flow", "1", "--psn", "1")
-    assert found.status == status, found.err
-    last = found.err.strip().splitlines()[-1]
+    result = command("trace", "--run", str(folder), "--flow", "1", "--psn", "1")
+    assert result.status == status, result.err
+    last = result.err.strip().splitlines()[-1]
     assert said in last
-    assert "Traceback" not in found.err
+    assert "Traceback" not in result.err
 
 
 def test_no_run(command: Command, run: Path, tmp_path: Path) -> None:
-    found = command("trace", "--run", str(tmp_path), "--flow", "1", "--psn", "1")
-    assert found.status == 2
-    assert "expected the folder of a run" in found.err
+    result = command("trace", "--run", str(tmp_path), "--flow", "1", "--psn", "1")
+    assert result.status == 2
+    assert "expected the folder of a run" in result.err
     shutil.copy(run / "summary.json", tmp_path)
-    found = command("trace", "--run", str(tmp_path), "--flow", "1", "--psn", "1")
-    assert found.status == 2
-    assert "flows.parquet" in found.err
+    result = command("trace", "--run", str(tmp_path), "--flow", "1", "--psn", "1")
+    assert result.status == 2
+    assert "flows.parquet" in result.err
 
 
 @long
@@ -121,6 +121,6 @@ def test_the_story_in_the_docs(command: Command, tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     for line in block_after(section, "```").replace("\\\n", " ").splitlines():
-        found = command(*shlex.split(line)[1:])
-        assert found.status == 0, found.err
-    assert found.out == block_after(section, "```text")
+        result = command(*shlex.split(line)[1:])
+        assert result.status == 0, result.err
+    assert result.out == block_after(section, "```text")

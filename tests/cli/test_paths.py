@@ -26,8 +26,10 @@ Steered = Callable[..., Outcome]
 
 
 def write_run_file(path: Path, places: dict[str, ServedSwitch], scheme: str) -> None:
-    found = {name: RunSwitch(place.address, place.device_id, "spritz") for name, place in places.items()}
-    runfile.write(path, RunFile(WORDS, scheme, "native", 1000, None, found))
+    run_switches = {
+        name: RunSwitch(place.address, place.device_id, "spritz") for name, place in places.items()
+    }
+    runfile.write(path, RunFile(WORDS, scheme, "native", 1000, None, run_switches))
 
 
 @pytest.fixture(scope="module")
@@ -98,8 +100,8 @@ def test_differences(command: Command, switches: tuple[Path, dict[str, ServedSwi
     link = next(link for link in topology.links if link.a[:2] != link.b[:2])
     repaired = parse_scheme(f"{SCHEME},repair=on")
     down = frozenset({(link.a, link.a_port)})
-    for name, found in intent(topology, repaired, target("native"), down).items():
-        places[name].install(load("spritz"), found.entities)
+    for name, intended in intent(topology, repaired, target("native"), down).items():
+        places[name].install(load("spritz"), intended.entities)
     try:
         done = command("paths", "--check", "--run", str(path))
     finally:

@@ -36,8 +36,8 @@ def command_on_switch(command: Command, switch: ServedSwitch) -> Command:
 
 def test_a_program_and_its_entries(on_switch: Command, tmp_path: Path) -> None:
     """The tables read back as the file says, and a packet takes the route; another program takes them away."""
-    found = on_switch("push", "s1", str(PROGRAM), "--entries", str(ENTRIES))
-    assert (found.status, found.out) == (0, "s1: basic_l3, 3 entries\n"), found.err
+    result = on_switch("push", "s1", str(PROGRAM), "--entries", str(ENTRIES))
+    assert (result.status, result.out) == (0, "s1: basic_l3, 3 entries\n"), result.err
     rows = json.loads(on_switch("tables", "--where", "entry != default", "-o", "json").out)
     assert len(rows) == 3
     traced = on_switch("trace", "s1", "--port", "0", WORDS)
@@ -46,9 +46,9 @@ def test_a_program_and_its_entries(on_switch: Command, tmp_path: Path) -> None:
 
     moved = tmp_path / "other.json"
     shutil.copy(PROGRAM, moved)
-    told = on_switch("push", "s1", str(moved))
-    assert told.status == 2
-    assert told.err.count("\n") == 1 and "other.p4info.txtpb" in told.err
+    refusal = on_switch("push", "s1", str(moved))
+    assert refusal.status == 2
+    assert refusal.err.count("\n") == 1 and "other.p4info.txtpb" in refusal.err
     info = str(PROGRAM.with_name("basic_l3.p4info.txtpb"))
     again = on_switch("push", "s1", str(moved), "--p4info", info)
     assert again.out == "s1: other, 0 entries\n", again.err
@@ -74,9 +74,9 @@ def test_mistakes_in_entries_are_told(
     document = json.loads(ENTRIES.read_text("utf-8"))
     document["table_entries"][0][key] = value
     (tmp_path / "x.json").write_text(json.dumps(document), "utf-8")
-    found = on_switch("push", "s1", str(PROGRAM), "--entries", str(tmp_path / "x.json"))
-    assert found.status == 2
-    assert found.err.count("\n") == 1 and "x.json" in found.err and said in found.err
+    result = on_switch("push", "s1", str(PROGRAM), "--entries", str(tmp_path / "x.json"))
+    assert result.status == 2
+    assert result.err.count("\n") == 1 and "x.json" in result.err and said in result.err
     assert on_switch("tables").status != 0
 
 
@@ -96,9 +96,9 @@ def test_the_entry_that_is_refused_is_named(on_switch: Command, tmp_path: Path) 
     entries[1] = entries[0]
     entries[598] = route("10.0.0.7/24", 2)
     path = write(tmp_path / "x.json", *entries)
-    found = on_switch("push", "s1", str(PROGRAM), "--entries", path)
-    assert (found.status, found.out) == (1, "")
-    assert found.err == (
+    result = on_switch("push", "s1", str(PROGRAM), "--entries", path)
+    assert (result.status, result.out) == (1, "")
+    assert result.err == (
         f"tailrace: s1: {path}: table_entries[1]: dst=10.0.0.0/24 of table route was refused: ALREADY_EXISTS: "
         "table 'L3Ingress.route' has such an entry already; refused too: table_entries[598]; "
         "598 of 600 entries are in\n"
@@ -109,10 +109,10 @@ def test_the_entry_that_is_refused_is_named(on_switch: Command, tmp_path: Path) 
 def test_keys_that_nobody_reads(on_switch: Command, tmp_path: Path) -> None:
     """A comment is passed over; what looks like a key of ours is told, and the entries are in all the same."""
     path = write(tmp_path / "x.json", {**route("10.0.0.0/8", 1), "comment": "", "matches": {}})
-    found = on_switch("push", "s1", str(PROGRAM), "--entries", path)
-    assert (found.status, found.out) == (0, "s1: basic_l3, 1 entries\n")
+    result = on_switch("push", "s1", str(PROGRAM), "--entries", path)
+    assert (result.status, result.out) == (0, "s1: basic_l3, 1 entries\n")
     assert (
-        found.err
+        result.err
         == f"tailrace: {path}: table_entries[0].matches: this key is not read; did you mean match?\n"
     )
 
@@ -129,9 +129,9 @@ def test_commands_of_simple_switch_cli(on_switch: Command, tmp_path: Path) -> No
         "mirroring_add 5 2",
     ]
     path.write_text("\n".join(lines) + "\n", "utf-8")
-    found = on_switch("push", "s1", str(PROGRAM), "--entries", str(path))
-    assert (found.status, found.out) == (0, "s1: basic_l3, 3 entries\n")
-    assert found.err.startswith(f"tailrace: {path}: line 2: set_queue_rate is left out")
+    result = on_switch("push", "s1", str(PROGRAM), "--entries", str(path))
+    assert (result.status, result.out) == (0, "s1: basic_l3, 3 entries\n")
+    assert result.err.startswith(f"tailrace: {path}: line 2: set_queue_rate is left out")
     assert "sent by port 1" in on_switch("trace", "s1", "--port", "0", WORDS).out
     assert len(on_switch("groups", "-o", "json").rows) == 2
     path.write_text("\n".join([*lines, lines[0]]), "utf-8")
@@ -189,8 +189,8 @@ def test_commands_that_the_switch_takes(
 ) -> None:
     (tmp_path / "commands.txt").write_text("\n".join(lines), "utf-8")
     json_path = PROGRAM.with_name(f"{program}.json")
-    found = on_switch("push", "s1", str(json_path), "--entries", str(tmp_path / "commands.txt"))
-    assert (found.status, found.err) == (0, "")
+    result = on_switch("push", "s1", str(json_path), "--entries", str(tmp_path / "commands.txt"))
+    assert (result.status, result.err) == (0, "")
 
 
 def test_fields_whose_last_names_are_the_same(on_switch: Command, tmp_path: Path) -> None:
@@ -212,8 +212,8 @@ def test_fields_whose_last_names_are_the_same(on_switch: Command, tmp_path: Path
         "action_params": {"value": 3},
     }
     path = write(tmp_path / "e.json", entry)
-    found = on_switch("push", "s1", str(program), "--p4info", str(info), "--entries", path)
-    assert (found.status, found.out) == (0, "s1: match_kinds, 1 entries\n"), found.err
+    result = on_switch("push", "s1", str(program), "--p4info", str(info), "--entries", path)
+    assert (result.status, result.out) == (0, "s1: match_kinds, 1 entries\n"), result.err
     (row,) = on_switch("tables", "--where", "entry == entry", "-o", "json").rows
     assert row["match"] == {"hdr.eth.src": 5, "hdr.srcRoutes[0].src": 2, "hdr.ip.$valid$": 1}
     trace = tmp_path / "trace.json"
@@ -230,9 +230,9 @@ def test_fields_whose_last_names_are_the_same(on_switch: Command, tmp_path: Path
 def test_nobody_there(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a while, in one line."""
     monkeypatch.setattr(push, "_STARTS_S", 0.2)
-    found = command("push", "s1", str(PROGRAM), "--address", "s1=127.0.0.1:1")
-    assert (found.status, found.err.count("\n")) == (1, 1)
-    assert "no P4Runtime server answers at 127.0.0.1:1" in found.err
+    result = command("push", "s1", str(PROGRAM), "--address", "s1=127.0.0.1:1")
+    assert (result.status, result.err.count("\n")) == (1, 1)
+    assert "no P4Runtime server answers at 127.0.0.1:1" in result.err
 
 
 class Starting:

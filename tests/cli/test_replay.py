@@ -17,42 +17,42 @@ from tests.cli.test_trace import WORDS
 def saved(tailrace: Command, tmp_path: Path) -> Path:
     """A packet through a leaf with Flowcut."""
     path = tmp_path / "trace.json"
-    found = tailrace("trace", "leaf1", "--port", "1", WORDS, "--save", str(path))
-    assert found.status == 0, found.err
-    assert "sent by port " in found.out
+    result = tailrace("trace", "leaf1", "--port", "1", WORDS, "--save", str(path))
+    assert result.status == 0, result.err
+    assert "sent by port " in result.out
     return path
 
 
 def test_saved_and_repeated(command: Command, saved: Path, tmp_path: Path) -> None:
     """The same comes of it on a switch with what was saved alone; and not where an entry is missing."""
-    found = command("trace", "--replay", str(saved))
-    assert found.status == 0, found.err
-    assert found.err == "tailrace: as saved\n"
+    result = command("trace", "--replay", str(saved))
+    assert result.status == 0, result.err
+    assert result.err == "tailrace: as saved\n"
     document = json.loads(saved.read_text())
     frame = document["expected"]["sent"][0]["frame"]
-    assert f"sent by port {document['expected']['sent'][0]['port']}: {frame[:100]}" in found.out
+    assert f"sent by port {document['expected']['sent'][0]['port']}: {frame[:100]}" in result.out
     routes = [e for e in document["entities"] if e.get("table", "").endswith("ipv4_routes")]
     assert [list(e["key"].values()) for e in routes] == [[{"value": "0x0a000200", "prefix": 24}]]
     document["entities"].remove(routes[0])
     other = tmp_path / "other.json"
     other.write_text(json.dumps(document))
-    found = command("trace", "--replay", str(other))
-    assert found.status == 1
-    assert "missing: port" in found.err
-    assert found.err.splitlines()[-1].startswith("tailrace: not as saved")
+    result = command("trace", "--replay", str(other))
+    assert result.status == 1
+    assert "missing: port" in result.err
+    assert result.err.splitlines()[-1].startswith("tailrace: not as saved")
 
 
 def test_exported(command: Command, saved: Path, tmp_path: Path) -> None:
     """As a test for PTF or in STF; other names are refused."""
     for name in ("t.py", "t.stf"):
-        found = command("trace", "--replay", str(saved), "--export", str(tmp_path / name))
-        assert (found.status, found.out, found.err) == (0, "", "")
+        result = command("trace", "--replay", str(saved), "--export", str(tmp_path / name))
+        assert (result.status, result.out, result.err) == (0, "", "")
     compile((tmp_path / "t.py").read_text(), "t.py", "exec")
     assert "ipv4_routes" in (tmp_path / "t.stf").read_text()
-    found = command("trace", "--replay", str(saved), "--export", str(tmp_path / "t.txt"))
-    assert found.status == 2
-    assert "expected a name that ends in .stf or .py" in found.err
-    assert len(found.err.splitlines()) == 1
+    result = command("trace", "--replay", str(saved), "--export", str(tmp_path / "t.txt"))
+    assert result.status == 2
+    assert "expected a name that ends in .stf or .py" in result.err
+    assert len(result.err.splitlines()) == 1
     assert not (tmp_path / "t.txt").exists()
 
 
@@ -61,10 +61,10 @@ def test_a_line_feed_at_the_end_of_a_frame(command: Command, saved: Path, tmp_pa
     document = json.loads(saved.read_text())
     document["expected"]["sent"][0]["frame"] += "\n"
     saved.write_text(json.dumps(document))
-    found = command("trace", "--replay", str(saved), "--export", str(tmp_path / "t.stf"))
-    assert found.status == 2
+    result = command("trace", "--replay", str(saved), "--export", str(tmp_path / "t.stf"))
+    assert result.status == 2
     key = "expected.sent[0].frame"
-    assert found.err == f"tailrace: {saved}: {key}: expected a text that does not end in a line feed\n"
+    assert result.err == f"tailrace: {saved}: {key}: expected a text that does not end in a line feed\n"
     assert not (tmp_path / "t.stf").exists()
 
 
@@ -72,12 +72,12 @@ def test_a_line_feed_at_the_end_of_a_frame(command: Command, saved: Path, tmp_pa
 def test_on_bmv2(command: Command, tailrace: Command, tmp_path: Path) -> None:
     """A packet that no route is for: Flowcut's time stamps do not matter to it."""
     path = tmp_path / "trace.json"
-    found = tailrace(
+    result = tailrace(
         "trace", "leaf1", "--port", "1", WORDS.replace("10.0.2.2", "10.9.9.9"), "--save", str(path)
     )
-    assert f"{path}: BMv2 may do something else with the packet: its program reads the time" in found.err
-    found = command("trace", "--replay", str(path), "--target", "bmv2")
-    assert (found.status, found.out, found.err) == (0, "nothing is sent\n", "tailrace: as saved\n")
+    assert f"{path}: BMv2 may do something else with the packet: its program reads the time" in result.err
+    result = command("trace", "--replay", str(path), "--target", "bmv2")
+    assert (result.status, result.out, result.err) == (0, "nothing is sent\n", "tailrace: as saved\n")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_on_bmv2(command: Command, tailrace: Command, tmp_path: Path) -> None:
     ],
 )
 def test_words_that_do_not_fit(tailrace: Command, words: tuple[str, ...], says: str) -> None:
-    found = tailrace("trace", *words)
-    assert found.status == 2
-    assert says in found.err
-    assert len(found.err.splitlines()) == 1
+    result = tailrace("trace", *words)
+    assert result.status == 2
+    assert says in result.err
+    assert len(result.err.splitlines()) == 1

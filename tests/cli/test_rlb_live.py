@@ -103,8 +103,8 @@ def test_paths_that_are_out(live: Live, places: dict[str, ServedSwitch]) -> None
     """Ports that the entries leave out are shown all the same, with the reason and how long it lasts yet."""
     out, down = (LEAF, PORT), frozenset({(LEAF, UPLINKS[0]), ("spine1", 1)})
     scheme = parse_scheme(SCHEME)
-    found = intent(TOPOLOGY, scheme, target("native"), down, suppressed={out})[LEAF]
-    places[LEAF].install(programs.load(found.program), found.entities)
+    intended = intent(TOPOLOGY, scheme, target("native"), down, suppressed={out})[LEAF]
+    places[LEAF].install(programs.load(intended.program), intended.entities)
     known = {"down": tuple(sorted(down)), "suppressed": ((*out, OUT_LEFT_NS),)}
     rows = live("paths", "h1", "h2", "-o", "json", "--where", f"switch == {LEAF}", **known).rows
     seen = [(row["port"]["port"], row["used"], row["suppressed"], row["suppressed_left_ns"]) for row in rows]
@@ -120,9 +120,9 @@ def test_paths_that_are_out(live: Live, places: dict[str, ServedSwitch]) -> None
 def test_diff_knows_digests(live: Live, places: dict[str, ServedSwitch]) -> None:
     """A digest that is off is a difference, in words."""
     scheme = parse_scheme(SCHEME)
-    found = intent(TOPOLOGY, scheme, target("native"))[LEAF]
-    entities = [e for e in found.entities if type(e).__name__ != "P4DigestEntry"]
-    places[LEAF].install(programs.load(found.program), entities)
+    intended = intent(TOPOLOGY, scheme, target("native"))[LEAF]
+    entities = [e for e in intended.entities if type(e).__name__ != "P4DigestEntry"]
+    places[LEAF].install(programs.load(intended.program), entities)
     rows = live("diff", LEAF, "-o", "json").rows
     assert {(LEAF, "missing", "digest")} == {(r["switch"], r["difference"], r["where"]) for r in rows}
     names = {"failure_alert_t", "pfc_storm_t", "pfc_restored_t"}

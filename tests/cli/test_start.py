@@ -144,8 +144,8 @@ def test_a_run_with_another_cache_says_that_nics_are_interpreted(tmp_path: Path)
         check=True,
         env={**os.environ, "TAILRACE_CACHE": str(tmp_path / "cache"), "TAILRACE_HOSTS": "auto"},
     )
-    (told,) = [line for line in done.stderr.splitlines() if "NICs run interpreted" in line]
-    assert compiled.BUILD_COMMAND in told
+    (warning,) = [line for line in done.stderr.splitlines() if "NICs run interpreted" in line]
+    assert compiled.BUILD_COMMAND in warning
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["nics"] == "interpreted"
 
 

@@ -104,27 +104,27 @@ def in_terminal(columns: int, lines: list[str], folder: Path) -> dict[str, list[
     os.close(theirs)
     written = read_terminal(ours)
     assert started.wait(TIMEOUT_S) == 0, (folder / "errors").read_text()
-    found: dict[str, list[str]] = {}
+    outputs: dict[str, list[str]] = {}
     for text in without_escapes(written.decode()).replace("\r", "").splitlines():
         if text.startswith(MARK):
             name = text.removeprefix(MARK)
-            found[name] = []
+            outputs[name] = []
         else:
-            found[name].append(text)
-    return found
+            outputs[name].append(text)
+    return outputs
 
 
 @pytest.mark.parametrize("columns", [80, 200, *more(120)])
 def test_every_table_fits_its_terminal(fabric: Fabric, tmp_path: Path, columns: int) -> None:
     fabric.install()
     lines = [*(f"{line} --run {fabric.run_file}" for line in LOOK), *WORDS]
-    found = in_terminal(columns, lines, tmp_path)
-    assert list(found) == lines
-    for line, texts in found.items():
+    outputs = in_terminal(columns, lines, tmp_path)
+    assert list(outputs) == lines
+    for line, texts in outputs.items():
         assert max(map(len, texts), default=0) <= columns, line
         assert texts or line.startswith(("flows", "diff", "registers")), line
         assert not any("…" in text for text in texts), f"{line}: nothing is cut"
-    compared = found["compare basic --target virtual"]
+    compared = outputs["compare basic --target virtual"]
     for name in ("ecmp", "letflow", "flowcut"):
         assert sum(name in text.split()[:2] for text in compared) == 2, "a row in each case"
     hidden = [text for text in compared if text.startswith("hidden: ")]
@@ -189,9 +189,9 @@ def test_any_listing_fits_any_terminal(
 
 
 def test_columns_and_order(tailrace: Command) -> None:
-    found = tailrace("groups", "leaf1", "--columns", "group,kind", "--sort-by", "-kind")
-    assert found.out.splitlines()[0].split() == ["group", "kind"]
-    kinds = [line.split()[1] for line in found.out.splitlines()[1:]]
+    result = tailrace("groups", "leaf1", "--columns", "group,kind", "--sort-by", "-kind")
+    assert result.out.splitlines()[0].split() == ["group", "kind"]
+    kinds = [line.split()[1] for line in result.out.splitlines()[1:]]
     assert kinds == sorted(kinds, reverse=True)
     assert set(tailrace("groups", "leaf1", "--columns", "group", "-o", "json").rows[0]) == {"group"}
     assert tailrace("groups", "--columns", "kind", "-o", "csv").out.splitlines()[0] == "kind"
@@ -199,9 +199,9 @@ def test_columns_and_order(tailrace: Command) -> None:
 
 @pytest.mark.parametrize("option", ["--columns", "--sort-by"])
 def test_an_unknown_column(tailrace: Command, option: str) -> None:
-    found = tailrace("groups", option, "grup")
-    assert (found.status, found.out) == (2, "")
-    assert found.err == f"tailrace: {option}: no column 'grup'; did you mean group?\n"
+    result = tailrace("groups", option, "grup")
+    assert (result.status, result.out) == (2, "")
+    assert result.err == f"tailrace: {option}: no column 'grup'; did you mean group?\n"
 
 
 @pytest.mark.parametrize(
@@ -219,9 +219,9 @@ def test_two_ways_to_say_json(
     words = line.split()
     outs = []
     for ending in (["--json"], ["-o", "json"], ["--json", "-o", "json"]):
-        found = command(*words, *ending)
-        assert found.status == 0
-        document = json.loads(found.out)
+        result = command(*words, *ending)
+        assert result.status == 0
+        document = json.loads(result.out)
         outs.append(_without_times(document))
     assert outs[0] == outs[1] == outs[2]
     wrong = command(*words, "--json", "-o", "csv")
@@ -232,8 +232,8 @@ def test_two_ways_to_say_json(
 def _without_times(document: object) -> object:
     """What two runs have in common: all but how long they took."""
     if isinstance(document, dict):
-        own = {key: value for key, value in document.items() if key not in OF_THE_RUN_ITSELF}
-        return {key: _without_times(value) for key, value in own.items()}
+        kept = {key: value for key, value in document.items() if key not in OF_THE_RUN_ITSELF}
+        return {key: _without_times(value) for key, value in kept.items()}
     return [_without_times(value) for value in document] if isinstance(document, list) else document
 
 
@@ -244,9 +244,9 @@ def test_json_and_another_way_of_looking(tailrace: Command) -> None:
 def test_results_as_csv(command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     words = ("compare", "--scheme", "ecmp", "--scheme", "spray", "--target", "virtual", "-o", "csv")
-    found = command(*words, "--columns", "scheme,fct_mean,drains")
-    assert found.out.splitlines()[0] == "scheme,fct_mean,drains"
-    assert [line.split(",")[0] for line in found.out.splitlines()[1:]] == ["ecmp", "spray"]
+    result = command(*words, "--columns", "scheme,fct_mean,drains")
+    assert result.out.splitlines()[0] == "scheme,fct_mean,drains"
+    assert [line.split(",")[0] for line in result.out.splitlines()[1:]] == ["ecmp", "spray"]
 
 
 def test_no_rows_are_a_sentence(tailrace: Command, fabric: Fabric) -> None:
@@ -258,8 +258,8 @@ def test_no_rows_are_a_sentence(tailrace: Command, fabric: Fabric) -> None:
         (("flows",), "no flow is tracked now by 4 switches"),
         (("groups", "--where", "group == 99"), f"none of {groups} groups passes --where"),
     ):
-        found = tailrace(*words)
-        assert (found.status, found.out, found.err) == (0, "", f"{said}\n")
+        result = tailrace(*words)
+        assert (result.status, result.out, result.err) == (0, "", f"{said}\n")
     assert tailrace("flows", "--json").out == "[]\n"
 
 

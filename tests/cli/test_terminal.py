@@ -141,11 +141,11 @@ def test_repeated_json_is_one_line_a_reading() -> None:
 
 
 def test_help_names_every_command(command: Command) -> None:
-    found = command("--help")
-    assert found.status == 0
+    result = command("--help")
+    assert result.status == 0
     for name in ("tables", "flows", "paths", "queues", "registers", "counters", "groups", "diff", "shell"):
-        assert re.search(rf"\b{name}\b", found.out)
-    assert "Examples" in found.out
+        assert re.search(rf"\b{name}\b", result.out)
+    assert "Examples" in result.out
 
 
 def test_without_words_there_is_help(command: Command) -> None:
@@ -153,9 +153,9 @@ def test_without_words_there_is_help(command: Command) -> None:
 
 
 def test_version(command: Command) -> None:
-    found = command("--version")
-    assert found.status == 0
-    assert re.fullmatch(r"tailrace \S.*\n", found.out)
+    result = command("--version")
+    assert result.status == 0
+    assert re.fullmatch(r"tailrace \S.*\n", result.out)
 
 
 def complete(line: str, runtime: Path) -> list[str]:
@@ -219,9 +219,9 @@ def test_words_are_completed(
     monkeypatch.setenv("_TAILRACE_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", line)
     monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
-    found = command()
-    assert (found.status, found.err) == (0, "")
-    assert sorted(found.out.split()) == sorted(offered)
+    result = command()
+    assert (result.status, result.err) == (0, "")
+    assert sorted(result.out.split()) == sorted(offered)
 
 
 def test_keys_and_files_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

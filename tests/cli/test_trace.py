@@ -30,11 +30,11 @@ def kinds(steps: list[dict], kind: str) -> list[dict]:
 def test_a_packet_through_a_leaf(tailrace: Command, fabric: Fabric) -> None:
     """Entries by what the controller wrote, statements by their lines, and nothing of the switch has changed."""
     before = [tailrace(name, "leaf1", "-o", "json").rows for name in ("counters", "registers")]
-    found = tailrace("trace", "leaf1", "--port", "1", WORDS)
-    assert found.status == 0, found.err
-    assert "hit: dst=0xa000200/24 to_group(group=0x1, size=0x2)" in found.out
-    assert "[common/routes.p4:33]" in found.out
-    assert "sent by port " in found.out
+    result = tailrace("trace", "leaf1", "--port", "1", WORDS)
+    assert result.status == 0, result.err
+    assert "hit: dst=0xa000200/24 to_group(group=0x1, size=0x2)" in result.out
+    assert "[common/routes.p4:33]" in result.out
+    assert "sent by port " in result.out
     (trace,) = json.loads(tailrace("trace", "leaf1", "--port", "1", WORDS, "--json").out)
     (enter,), (sent,) = kinds(trace["steps"], "enter"), kinds(trace["steps"], "sent")
     assert enter["frame"] == read_packets(WORDS)[0].hex()
@@ -49,9 +49,9 @@ def test_a_file_of_packets_and_base_16(tailrace: Command, tmp_path: Path) -> Non
     wrpcap(str(tmp_path / "two.pcap"), [Ether(frame) for frame in frames])
     traces = json.loads(tailrace("trace", "leaf1", "--port", "1", str(tmp_path / "two.pcap"), "--json").out)
     assert [kinds(trace["steps"], "enter")[0]["frame"] for trace in traces] == [f.hex() for f in frames]
-    (one,) = json.loads(tailrace("trace", "leaf1", "--port", "1", frames[0].hex(":"), "--json").out)
-    assert one == traces[0] | {"steps": one["steps"]}
-    assert kinds(one["steps"], "table") == kinds(traces[0]["steps"], "table")
+    (trace,) = json.loads(tailrace("trace", "leaf1", "--port", "1", frames[0].hex(":"), "--json").out)
+    assert trace == traces[0] | {"steps": trace["steps"]}
+    assert kinds(trace["steps"], "table") == kinds(traces[0]["steps"], "table")
 
 
 def test_every_way(tailrace: Command) -> None:
@@ -68,7 +68,7 @@ def test_for_real(tailrace: Command, fabric: Fabric) -> None:
     (tried,) = json.loads(tailrace("trace", "leaf1", "--port", "1", WORDS, "--json").out)
     assert leaf.plane.take() == []
     (trace,) = json.loads(tailrace("trace", "leaf1", "--port", "1", WORDS, "--send", "--json").out)
-    kinds_of = [[step["type"] for step in one["steps"]] for one in (tried, trace)]
+    kinds_of = [[step["type"] for step in traced["steps"]] for traced in (tried, trace)]
     assert kinds_of[0] == kinds_of[1]
     (sent,) = kinds(trace["steps"], "sent")
     assert leaf.plane.take() == [(sent["port"], bytes.fromhex(sent["frame"]))]
@@ -85,10 +85,10 @@ def test_for_real_beside_a_controller(tailrace: Command, fabric: Fabric) -> None
     leaf.plane.take()
     asked = ["trace", "leaf1", "--port", "1", WORDS, "--send"]
     with Primary(leaf) as primary:
-        found = tailrace(*asked)
-        assert found.status == 1
-        assert "under its election id" in found.err
-        assert len(found.err.strip().splitlines()) == 1
+        result = tailrace(*asked)
+        assert result.status == 1
+        assert "under its election id" in result.err
+        assert len(result.err.strip().splitlines()) == 1
         assert leaf.plane.take() == []
         request = TraceRequest(leaf.device_id, 1, "00" * 60, send=True, election_id=primary.election_id)
         with grpc.insecure_channel(leaf.address) as channel:
@@ -110,9 +110,9 @@ def test_for_real_beside_a_controller(tailrace: Command, fabric: Fabric) -> None
 )
 def test_bad_words_for_real(tailrace: Command, fabric: Fabric, words: list[str], said: str) -> None:
     fabric.switches["leaf1"].plane.take()
-    found = tailrace("trace", *words)
-    assert found.status in (1, 2)
-    assert said in found.err
+    result = tailrace("trace", *words)
+    assert result.status in (1, 2)
+    assert said in result.err
     assert fabric.switches["leaf1"].plane.take() == []
 
 
@@ -141,10 +141,10 @@ def test_bad_words_for_real(tailrace: Command, fabric: Fabric, words: list[str],
 )
 def test_bad_packets(tailrace: Command, words: str, said: str) -> None:
     """One clear line, whatever the word is; nothing of it is run."""
-    found = tailrace("trace", "leaf1", "--port", "1", words)
-    assert found.status == 2
-    assert len(found.err.strip().splitlines()) == 1, found.err
-    assert said in found.err
+    result = tailrace("trace", "leaf1", "--port", "1", words)
+    assert result.status == 2
+    assert len(result.err.strip().splitlines()) == 1, result.err
+    assert said in result.err
 
 
 def test_scapy_words_mean_what_scapy_makes_of_them() -> None:
@@ -161,9 +161,9 @@ def test_an_unknown_port_and_a_switch_without_a_program(
     tailrace: Command, command: Command, bare_address: str
 ) -> None:
     assert "port 700" in tailrace("trace", "leaf1", "--port", "700", "00").err
-    found = command("trace", "s1", "--address", f"s1={bare_address}@1", "--port", "1", "00")
-    assert found.status == 1
-    assert "no program" in found.err
+    result = command("trace", "s1", "--address", f"s1={bare_address}@1", "--port", "1", "00")
+    assert result.status == 1
+    assert "no program" in result.err
 
 
 @pytest.mark.parametrize(
@@ -196,9 +196,9 @@ def test_from_host_to_host(tailrace: Command, fabric: Fabric) -> None:
     """Over the switches that the entries lead to, to the host; the last switch acknowledges the bytes to the first
     (Flowcut §II-B), which is a copy that is followed, too.
     """
-    found = tailrace("trace", "h1", "h3")
-    assert found.status == 0, found.err
-    lines = found.out.splitlines()
+    result = tailrace("trace", "h1", "h3")
+    assert result.status == 0, result.err
+    lines = result.out.splitlines()
     switches = [line.partition(":")[0] for line in lines if not line.startswith(" ") and ": from " in line]
     assert switches[0] == "leaf1"
     assert switches[1] in ("spine1", "spine2")
@@ -217,10 +217,10 @@ def test_from_host_to_host_with_a_packet(tailrace: Command, fabric: Fabric) -> N
     """A packet of the user's, here one that the first switch refuses: its source is another host."""
     h1, h2, h3 = (fabric.topology.host(name) for name in ("h1", "h2", "h3"))
     words = f'Ether()/IP(src="{h2.ip}",dst="{h3.ip}")/UDP()'
-    found = tailrace("trace", h1.name, h3.name, words)
-    assert found.status == 0
-    assert "arrives" not in found.out
-    assert "dropped: ingress_drop" in found.out
+    result = tailrace("trace", h1.name, h3.name, words)
+    assert result.status == 0
+    assert "arrives" not in result.out
+    assert "dropped: ingress_drop" in result.out
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_from_host_to_host_with_a_packet(tailrace: Command, fabric: Fabric) -> N
     ],
 )
 def test_bad_words(tailrace: Command, words: list[str], said: str) -> None:
-    found = tailrace("trace", *words)
-    assert found.status == 2
-    assert said in found.err
-    assert len(found.err.strip().splitlines()) == 1
+    result = tailrace("trace", *words)
+    assert result.status == 2
+    assert said in result.err
+    assert len(result.err.strip().splitlines()) == 1
