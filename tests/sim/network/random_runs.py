@@ -116,10 +116,10 @@ class RandomRun:
     def _attach(self, rng: random.Random) -> dict[str, EchoNic]:
         nics = {}
         for host in self.topo.hosts:
-            others = [other.name for other in self.topo.hosts if other is not host]
+            peers = [other.name for other in self.topo.hosts if other is not host]
             frames = [
                 Frame(
-                    packet(self.topo, host.name, rng.choice(others), rng.randbytes(rng.randint(1, 90))),
+                    packet(self.topo, host.name, rng.choice(peers), rng.randbytes(rng.randint(1, 90))),
                     virtual_bytes=rng.choice((0, 0, 1000)),
                 )
                 for _ in range(6)

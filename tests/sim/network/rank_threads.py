@@ -37,28 +37,28 @@ def transports(ranks: int) -> Iterator[list[Endpoint]]:
 
 def leave(sockets: list[socket.socket]) -> None:
     """The rank of these goes; who is in a thread need not be joined."""
-    for one in sockets:
-        one.shutdown(socket.SHUT_RDWR)
+    for sock in sockets:
+        sock.shutdown(socket.SHUT_RDWR)
 
 
 def run_ranks(ranks: int, run: Callable[[SharedMemory], T]) -> list[T]:
-    """What each rank's call gives, by rank; of errors the first that one raised."""
-    found: dict[int, T] = {}
+    """The result of each rank's call, by rank. Raises the first error that any rank raised."""
+    results: dict[int, T] = {}
     errors: list[Exception] = []
 
     def go(transport: SharedMemory, sockets: list[socket.socket]) -> None:
         try:
-            found[transport.rank] = run(transport)
+            results[transport.rank] = run(transport)
         except Exception as error:
             errors.append(error)
             leave(sockets)
 
     with transports(ranks) as each:
-        threads = [threading.Thread(target=go, args=one) for one in each]
+        threads = [threading.Thread(target=go, args=arguments) for arguments in each]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
     if errors:
         raise errors[0]
-    return [found[rank] for rank in range(ranks)]
+    return [results[rank] for rank in range(ranks)]

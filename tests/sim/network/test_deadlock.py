@@ -25,13 +25,13 @@ def onward(switches: int, switch: str, port: int) -> NodePort | None:
     return NodePort(f"s{(int(switch[1:]) + 1) % switches}", 2) if port == 1 else None
 
 
-def found(held: dict[str, list[PausedQueue]], switches: int = 3) -> tuple[Stuck, ...]:
+def stuck_queues(held: dict[str, list[PausedQueue]], switches: int = 3) -> tuple[Stuck, ...]:
     return deadlock(held, lambda switch, port: onward(switches, switch, port))
 
 
 def test_a_ring() -> None:
     """Each waits for the next one, in this order."""
-    circle = found(ring(3))
+    circle = stuck_queues(ring(3))
     assert len(circle) == 3
     for queue, behind in zip(circle, [*circle[1:], circle[0]], strict=True):
         end = onward(3, queue.switch, 1)
@@ -41,11 +41,11 @@ def test_a_ring() -> None:
 
 def test_a_ring_that_moves() -> None:
     """One queue that no pause holds, a sender that is not paused, enough that is elsewhere: all of it moves."""
-    assert found({name: items for name, items in ring(3).items() if name != "s1"}) == ()
+    assert stuck_queues({name: items for name, items in ring(3).items() if name != "s1"}) == ()
     for change in ({"pausing": 0}, {"bytes": XON}, {"from_priority": 1}):
         held = ring(3)
         held["s1"] = [held["s1"][0]._replace(**change)]
-        assert found(held) == ()
+        assert stuck_queues(held) == ()
 
 
 def test_what_waits_for_a_circle_is_not_of_it() -> None:

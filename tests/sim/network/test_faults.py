@@ -188,12 +188,12 @@ def test_a_restart_loses_what_is_in_the_switch_and_on_its_links() -> None:
 
         net.switch_restart("spine1", 3050, 2000, restore)
         net.run()
-        found = net.account()
+        account = net.account()
         # frame i leaves leaf1 at 1100 + 100 i and spine1 at 2200 + 100 i; each is 100 ns on its way out, then 1 us
         through = [i for i in range(60) if 2200 + 100 * (i + 1) + 1000 <= 3050 or 1100 + 100 * i >= 5050]
         assert times(nic) == [4400 + 100 * i for i in through]
-        assert found.balanced
-        assert found.cut.frames + found.dropped_in_switches.frames == 60 - len(through)
+        assert account.balanced
+        assert account.cut.frames + account.dropped_in_switches.frames == 60 - len(through)
         assert net.at_rest
 
 

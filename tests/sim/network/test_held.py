@@ -34,9 +34,9 @@ class Interrupting(ListNic):
 
 
 @contextmanager
-def handled(number: int, told: list[int], *, raises: bool) -> Iterator[None]:
+def handled(number: int, received: list[int], *, raises: bool) -> Iterator[None]:
     def handler(came: int, _frame: object) -> None:
-        told.append(came)
+        received.append(came)
         if raises:
             raise KeyboardInterrupt
 
@@ -58,20 +58,20 @@ def arrivals(nic: ListNic) -> list[tuple[int, bytes, int]]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_what_a_handler_raises_waits_for_the_nic(number: int) -> None:
-    nic, told = Interrupting(signals=[number]), list[int]()
-    with handled(number, told, raises=True), pytest.raises(KeyboardInterrupt):
+    nic, received = Interrupting(signals=[number]), list[int]()
+    with handled(number, received, raises=True), pytest.raises(KeyboardInterrupt):
         arrivals(nic)
-    assert told == [number]
+    assert received == [number]
     # all calls were whole, and the rest of the traffic is not waited for
     assert all(nic.whole) and 1 <= len(nic.whole) < 20
 
 
 def test_a_network_goes_on_after_a_handler_that_raises_nothing() -> None:
-    nic, told = Interrupting(signals=[signal.SIGTERM, signal.SIGTERM]), list[int]()
-    with handled(signal.SIGTERM, told, raises=False):
-        found = arrivals(nic)
-    assert told == [signal.SIGTERM] * 2
-    assert found == arrivals(ListNic())
+    nic, received = Interrupting(signals=[signal.SIGTERM, signal.SIGTERM]), list[int]()
+    with handled(signal.SIGTERM, received, raises=False):
+        arrived = arrivals(nic)
+    assert received == [signal.SIGTERM] * 2
+    assert arrived == arrivals(ListNic())
 
 
 def test_a_second_signal_does_not_wait() -> None:
@@ -82,18 +82,18 @@ def test_a_second_signal_does_not_wait() -> None:
             while True:
                 os.kill(os.getpid(), signal.SIGINT)
 
-    told = list[int]()
-    with handled(signal.SIGINT, told, raises=True), pytest.raises(KeyboardInterrupt):
+    received = list[int]()
+    with handled(signal.SIGINT, received, raises=True), pytest.raises(KeyboardInterrupt):
         arrivals(Hanging())
 
 
 def test_in_another_thread_signals_are_those_of_the_main_one() -> None:
-    nic, told = Interrupting(signals=[signal.SIGTERM]), list[int]()
-    with handled(signal.SIGTERM, told, raises=False):
+    nic, received = Interrupting(signals=[signal.SIGTERM]), list[int]()
+    with handled(signal.SIGTERM, received, raises=False):
         thread = threading.Thread(target=arrivals, args=(nic,))
         thread.start()
         thread.join()
-    assert told == [signal.SIGTERM]
+    assert received == [signal.SIGTERM]
     assert len(nic.whole) == 20 and all(nic.whole)
 
 
@@ -114,7 +114,7 @@ def test_a_handler_that_takes_itself_away_stays_away() -> None:
 
 
 def test_between_two_runs_nothing_waits() -> None:
-    told, order = list[int](), list[str]()
+    received, order = list[int](), list[str]()
 
     def callback() -> None:
         with pytest.raises(KeyboardInterrupt):
@@ -122,11 +122,11 @@ def test_between_two_runs_nothing_waits() -> None:
             order.append("after the signal")
         order.append("called back")
 
-    with handled(signal.SIGINT, told, raises=True), network(topology()) as net:
+    with handled(signal.SIGINT, received, raises=True), network(topology()) as net:
         stream(net, 20)
         net.call_at(1000, callback)
         net.run()
-    assert (told, order[-1]) == ([signal.SIGINT], "called back")
+    assert (received, order[-1]) == ([signal.SIGINT], "called back")
 
 
 def test_a_signal_is_not_lost_to_a_nic_that_breaks() -> None:
@@ -135,7 +135,7 @@ def test_a_signal_is_not_lost_to_a_nic_that_breaks() -> None:
             super().on_frame(now_ns, frame, virtual_bytes)
             raise RuntimeError("broken")
 
-    told = list[int]()
-    with handled(signal.SIGTERM, told, raises=False), pytest.raises(RuntimeError, match="broken"):
+    received = list[int]()
+    with handled(signal.SIGTERM, received, raises=False), pytest.raises(RuntimeError, match="broken"):
         arrivals(Breaking(signals=[signal.SIGTERM]))
-    assert told == [signal.SIGTERM]
+    assert received == [signal.SIGTERM]

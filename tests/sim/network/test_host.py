@@ -97,8 +97,8 @@ def test_a_host_does_what_the_model_does(script, times, data, rate_bps):
         for number, (time, length, virtual) in enumerate(script)
     ]
     arrivals = [(time, bytes([data.draw(st.integers(0, 2))])) for time in times]
-    one, other = ScriptNic(list(frames)), ScriptNic(list(frames))
-    host, model = Rig(one, rate_bps=rate_bps), Model(other, arrivals, rate_bps)
+    nic, other = ScriptNic(list(frames)), ScriptNic(list(frames))
+    host, model = Rig(nic, rate_bps=rate_bps), Model(other, arrivals, rate_bps)
     for time, frame in arrivals:
         host.arrive(time, frame)
     host.poll()
@@ -107,7 +107,7 @@ def test_a_host_does_what_the_model_does(script, times, data, rate_bps):
         assert host.next_ps >= end
     host.run()
     model.run()
-    assert other.calls == one.calls
+    assert other.calls == nic.calls
     assert model.sent == host.sent
     assert NEVER == host.next_ps
 

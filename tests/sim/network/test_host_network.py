@@ -66,8 +66,8 @@ def scenario(implementation: str) -> dict[str, object]:
         text=True,
         check=True,
     )
-    found: dict[str, object] = json.loads(done.stdout)
-    return found
+    story: dict[str, object] = json.loads(done.stdout)
+    return story
 
 
 def test_compiled_as_interpreted():

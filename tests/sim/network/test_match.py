@@ -45,12 +45,12 @@ def _frame(behind: Packet) -> bytes:
 
 
 def lost(match: FrameMatch, frames: list[bytes]) -> list[bytes]:
-    """The frames that a fault takes which takes all that match."""
-    found: list[bytes] = []
+    """The frames that a fault drops if it drops all that match."""
+    taken: list[bytes] = []
 
     def tap(wire: Wire, event: WireEvent, now_ns: int, frame: bytes, virtual_bytes: int) -> None:
         if event is WireEvent.LOST:
-            found.append(frame)
+            taken.append(frame)
 
     with network(topology()) as net:
         nics = attach_all(net)
@@ -58,7 +58,7 @@ def lost(match: FrameMatch, frames: list[bytes]) -> list[bytes]:
         net.tap(tap, net.wires_between("h1", "leaf1"))
         nics["h1"].script = [(0, Frame(frame)) for frame in frames]
         net.run()
-    return found
+    return taken
 
 
 @pytest.mark.parametrize(("behind", "flows", "ack"), _STACKS)

@@ -218,14 +218,14 @@ def test_callbacks_come_at_their_time_before_anything_else() -> None:
 
 
 def test_progress_tells_time_and_events() -> None:
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     topo = topology()
     with network(topo) as net:
         nics = attach_all(net)
         nics["h1"].script = [(0, Frame(packet(topo, "h1", "h3", bytes(66)))) for _ in range(100)]
-        net.run(progress=lambda now_ns, events: told.append((now_ns, events)), progress_events=50)
-        assert [events for _, events in told] == list(range(50, net.events + 1, 50))
-        assert [time for time, _ in told] == sorted(time for time, _ in told)
+        net.run(progress=lambda now_ns, events: reports.append((now_ns, events)), progress_events=50)
+        assert [events for _, events in reports] == list(range(50, net.events + 1, 50))
+        assert [time for time, _ in reports] == sorted(time for time, _ in reports)
 
 
 def test_taps_see_sending_and_arrival_of_every_frame() -> None:

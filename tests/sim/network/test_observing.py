@@ -101,12 +101,12 @@ def test_an_account_says_where_everything_is() -> None:
         nics = attach_all(net)
         nics["h1"].script = [(time, Frame(frame, 900)) for time in (0, 2000, 4000)]
         assert not net.run(5000)
-        found = net.account()
-        assert found.balanced
-        assert found.sent == Amount(3, 2700)
-        assert found.delivered == Amount(1, 900)
-        assert found.under_way == Amount(2, 1800)
-        assert found.queued == Amount()
+        account = net.account()
+        assert account.balanced
+        assert account.sent == Amount(3, 2700)
+        assert account.delivered == Amount(1, 900)
+        assert account.under_way == Amount(2, 1800)
+        assert account.queued == Amount()
         assert net.run()
         assert net.account().delivered == Amount(3, 2700)
 
@@ -116,10 +116,10 @@ def test_what_is_put_into_a_switch_by_hand_is_noticed() -> None:
     with network(topo) as net:
         net.switch("leaf1").inject(1, packet(topo, "h1", "h2", b"x"), at_ns=0)
         net.run()
-        found = net.account()
-        assert not found.balanced
-        assert found.unsound == ("leaf1",)
-        assert found.delivered == Amount(1, 0)
+        account = net.account()
+        assert not account.balanced
+        assert account.unsound == ("leaf1",)
+        assert account.delivered == Amount(1, 0)
 
 
 def test_counts_can_be_read_after_the_end() -> None:
@@ -158,6 +158,6 @@ def test_a_network_that_looks_at_itself_is_freed() -> None:
             net.run()
             return weakref.ref(net)
 
-    found = look(topology())
+    reference = look(topology())
     gc.collect()
-    assert found() is None
+    assert reference() is None

@@ -66,8 +66,8 @@ def _incast(topo: Topology, pfc: PfcConfig, frames: int, frame_bytes: int, room:
         return Incast(
             net.account(),
             len(nics[sink.name].arrived),
-            sum(one.xoff_sent for one in stats),
-            max(one.headroom_most_bytes for one in stats),
+            sum(port_stats.xoff_sent for port_stats in stats),
+            max(port_stats.headroom_most_bytes for port_stats in stats),
             max(look.shared_most_bytes + look.headroom_most_bytes for look in looks),
         )
 
@@ -101,11 +101,11 @@ def test_nothing_is_lost_with_enough_headroom(
     frames = 2 * xoff_frames + 10 + 2 * bdp_bytes // frame_bytes if frame_bytes > 64 else 60
     pfc = PfcConfig((0,), limits.xoff_bytes, limits.xon_bytes, limits.headroom_bytes)
     room = None if room_frames is None else room_frames * frame_bytes
-    found = _incast(topo, pfc, min(frames, 400), frame_bytes, room)
-    assert set(found.account.reasons) <= {"pfc_frame"}
-    assert found.arrived == degree * min(frames, 400)
-    assert found.account.balanced
-    assert found.headroom_most_bytes <= limits.headroom_bytes
+    incast = _incast(topo, pfc, min(frames, 400), frame_bytes, room)
+    assert set(incast.account.reasons) <= {"pfc_frame"}
+    assert incast.arrived == degree * min(frames, 400)
+    assert incast.account.balanced
+    assert incast.headroom_most_bytes <= limits.headroom_bytes
 
 
 def test_headroom_is_needed_and_too_little_of_it_loses() -> None:
@@ -126,9 +126,9 @@ def test_headroom_is_needed_and_too_little_of_it_loses() -> None:
 def test_a_shared_buffer_without_pfc_loses_by_its_name() -> None:
     """All ports together have no more than it."""
     topo = chain(1, [100 * _GBPS] * 2, [500] * 2, sources=4)
-    found = _incast(topo, PfcConfig((), 0, 0, 0), 50, 1500, 30_000)
-    assert found.account.reasons == {"buffer_full": 200 - found.arrived}
-    assert found.buffer_bytes == 30_000
+    incast = _incast(topo, PfcConfig((), 0, 0, 0), 50, 1500, 30_000)
+    assert incast.account.reasons == {"buffer_full": 200 - incast.arrived}
+    assert incast.buffer_bytes == 30_000
 
 
 # ---- what pauses do to others ----

@@ -105,7 +105,7 @@ def _incast(config: SwitchConfig) -> tuple[NetworkAccount, list[FlowRecord], int
     nics = {}
     with network(topo, config=config) as net:
         for host in topo.hosts:
-            own = NicConfig(
+            nic_config = NicConfig(
                 transport="gbn",
                 window_bytes=200_000,
                 virtual_payload=True,
@@ -113,12 +113,16 @@ def _incast(config: SwitchConfig) -> tuple[NetworkAccount, list[FlowRecord], int
                 link_rate_bps=host.rate_bps,
             )
             nic = Nic(
-                ip=host.ip, mac=host.mac, gateway_mac=GATEWAY_MAC, config=own, rng=random.Random(host.id)
+                ip=host.ip,
+                mac=host.mac,
+                gateway_mac=GATEWAY_MAC,
+                config=nic_config,
+                rng=random.Random(host.id),
             )
             nics[host.name] = nic
             net.attach(host.name, nic)
-        target, *others = topo.hosts
-        for host in others:
+        target, *sources = topo.hosts
+        for host in sources:
             flow = FlowSpec(host.id, host.ip, target.ip, 300_000, 0, host.id, 5000 + host.id)
             nics[host.name].add_flow(flow)
             nics[target.name].expect_flow(flow)

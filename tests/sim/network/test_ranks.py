@@ -41,9 +41,9 @@ def test_every_message_arrives_whole(ranks: int, seed: int, rounds: int) -> None
         return rng.randbytes(length)
 
     def talk(transport: SharedMemory) -> list[list[bytes]]:
-        own = transport.rank
+        rank = transport.rank
         return [
-            transport.exchange([message(own, target, turn) for target in range(ranks)])
+            transport.exchange([message(rank, target, turn) for target in range(ranks)])
             for turn in range(rounds)
         ]
 
@@ -82,14 +82,14 @@ def test_messages_are_for_all_ranks() -> None:
 
 
 def together(ranks: list[Seen]) -> Seen:
-    """What all ranks have seen; of what each knows of the whole they say the same."""
+    """What all ranks have seen together; what each reports of the whole network must be equal."""
     first = ranks[0]
     parts: list[dict[str, Any]] = [
-        {"arrived": one.arrived, "drops": one.drops, "events": one.events} for one in ranks
+        {"arrived": seen.arrived, "drops": seen.drops, "events": seen.events} for seen in ranks
     ]
-    for one, part in zip(ranks, parts, strict=True):
-        assert replace(first, **part) == one
-    arrived = {name: found for one in ranks for name, found in one.arrived.items()}
+    for seen, part in zip(ranks, parts, strict=True):
+        assert replace(first, **part) == seen
+    arrived = {name: frames for seen in ranks for name, frames in seen.arrived.items()}
     return replace(first, arrived=arrived, drops=[], events=0)
 
 
@@ -108,11 +108,11 @@ def test_any_number_of_ranks_gives_the_same(
     most = len(random_topology(random.Random(f"run {seed}")).switches)
     ranks = data.draw(st.integers(1, min(4, most)))
     make = partial(RandomRun, seed, faults=faults, pfc=pfc, instant=False)
-    one = make().go(cuts)
-    drops = sorted(str(each) for each in one.drops)
+    alone = make().go(cuts)
+    drops = sorted(str(each) for each in alone.drops)
     several = run_ranks(ranks, lambda transport: make(transport=transport).go(cuts))
-    assert sorted(str(each) for found in several for each in found.drops) == drops
-    assert together(several) == replace(one, drops=[], events=0)
+    assert sorted(str(each) for rank_run in several for each in rank_run.drops) == drops
+    assert together(several) == replace(alone, drops=[], events=0)
 
 
 def _three(net: Network) -> dict[str, ListNic]:
@@ -165,11 +165,11 @@ def test_progress_is_told_at_the_same_times() -> None:
     topology = parse_topology("leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us")
 
     def progress(transport: SharedMemory) -> list[int]:
-        told: list[int] = []
+        times: list[int] = []
         with network(topology, transport=transport) as net:
             _three(net)
-            net.run(progress=lambda now_ns, _events: told.append(now_ns), progress_events=5)
-        return told
+            net.run(progress=lambda now_ns, _events: times.append(now_ns), progress_events=5)
+        return times
 
     first, second = run_ranks(2, progress)
     assert first == second != []

@@ -163,7 +163,7 @@ def test_a_stream_must_begin_with_an_arbitration() -> None:
 
 def _traced(net: Network, frame: bytes) -> list[Trace]:
     """What the leaves would do with a frame by port 1, asked over gRPC while the network stands still."""
-    found: list[Trace] = []
+    traces: list[Trace] = []
 
     async def run() -> None:
         async with (
@@ -173,12 +173,12 @@ def _traced(net: Network, frame: bytes) -> list[Trace]:
             call = channel.unary_stream(f"/{'/'.join(TRACE)}", bytes, bytes)
             for name in ("leaf1", "leaf2"):
                 request = TraceRequest(net.p4rt(name).device_id, 1, frame.hex())
-                found.extend([decode(answer, type=Trace) async for answer in call(encode(request))])
+                traces.extend([decode(answer, type=Trace) async for answer in call(encode(request))])
                 with pytest.raises(grpc.aio.AioRpcError, match="virtual time"):
                     [_ async for _ in call(encode(replace(request, send=True)))]
 
     asyncio.run(run())
-    return found
+    return traces
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def test_nothing_is_lost_where_a_queue_trims(virtual: bool) -> None:
     assert 0 == sum(record.timeouts for record in records)
     assert all(record.end_ns is not None for record in records)
     assert len(run.accounts) > 10
-    assert all(one.balanced for one in run.accounts)
+    assert all(snapshot.balanced for snapshot in run.accounts)
     # all packets are full ones, and a payload is only on these books if it is virtual
     assert account.truncated_bytes == (1000 * trims if virtual else 0)
 

@@ -44,7 +44,7 @@ def _topology() -> Topology:
 
 
 @dataclass(frozen=True)
-class Found:
+class Outcome:
     """What came of it: frames that the pair's receiver got, the paused port, all switches' accounts."""
 
     victim: int
@@ -53,7 +53,7 @@ class Found:
     account: NetworkAccount
 
 
-def _run(pfc: PfcConfig, attack: Script) -> Found:
+def _run(pfc: PfcConfig, attack: Script) -> Outcome:
     topo = _topology()
     frames = END_NS * RATE_BPS // (8 * _SIZE * 10**9)
     with network(topo, config=replace(SWITCH_CONFIG, pfc=pfc)) as net:
@@ -66,13 +66,13 @@ def _run(pfc: PfcConfig, attack: Script) -> Found:
         nics["h3"].script = list(attack)
         net.advance_to(END_NS)
         switch, port = net.switch("s3"), topo.host("h3").port
-        found = Found(
+        outcome = Outcome(
             len(nics["h4"].arrived), switch.pfc_stats(port, 0, END_NS), switch.drops(), net.account()
         )
-        assert found.account.balanced
+        assert outcome.account.balanced
         for item in topo.switches:
             assert net.switch(item.name).buffer().balanced
-        return found
+        return outcome
 
 
 def _pause(quanta: dict[int, int], *, tag: bytes = b"", opcode: int | None = None) -> Frame:
@@ -153,19 +153,19 @@ def test_without_a_watchdog_one_frame_starves_a_pair() -> None:
 @pytest.mark.parametrize("name", ATTACKS)
 def test_a_pair_beside_it_goes_on(name: str) -> None:
     """Whatever the pattern."""
-    found = _run(_PFC, ATTACKS[name])
-    assert found.victim >= (1 - _LOSS) * _beside_data()
-    assert found.port.storms <= 1 + END_NS // _HOST.restore_ns
-    assert found.drops.get("pfc_storm", 0) == found.port.storm_dropped
-    assert (found.port.storm_dropped > 0) == (found.port.storms > 0)
+    outcome = _run(_PFC, ATTACKS[name])
+    assert outcome.victim >= (1 - _LOSS) * _beside_data()
+    assert outcome.port.storms <= 1 + END_NS // _HOST.restore_ns
+    assert outcome.drops.get("pfc_storm", 0) == outcome.port.storm_dropped
+    assert (outcome.port.storm_dropped > 0) == (outcome.port.storms > 0)
 
 
 @pytest.mark.parametrize("name", HARMLESS)
 def test_what_is_no_pause_of_the_class_does_nothing(name: str) -> None:
     """It is ignored, and counted."""
-    found = _run(_PFC, HARMLESS[name])
-    assert found.victim >= 0.99 * _beside_data()
-    assert (found.port.storms, found.port.paused_ns) == (0, 0)
+    outcome = _run(_PFC, HARMLESS[name])
+    assert outcome.victim >= 0.99 * _beside_data()
+    assert (outcome.port.storms, outcome.port.paused_ns) == (0, 0)
 
 
 @pytest.mark.parametrize("script", ["once", "just below detection"])
@@ -173,10 +173,10 @@ def test_pauses_may_be_ignored_instead(script: str) -> None:
     """Then what is sent to the host gets there all the same."""
     host_port = of_host(RATE_BPS, XOFF, "ignore")
     pfc = replace(_PFC, watchdog=host_port)
-    found = _run(pfc, ATTACKS[script])
-    assert found.victim >= (1 - _LOSS) * _beside_data()
-    assert found.port.storms > 0
-    assert found.port.storm_dropped == found.drops.get("pfc_storm", 0) == 0
+    outcome = _run(pfc, ATTACKS[script])
+    assert outcome.victim >= (1 - _LOSS) * _beside_data()
+    assert outcome.port.storms > 0
+    assert outcome.port.storm_dropped == outcome.drops.get("pfc_storm", 0) == 0
 
 
 def test_a_network_trusts_switches_more_than_hosts() -> None:

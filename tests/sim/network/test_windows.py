@@ -29,11 +29,11 @@ def test_windows_and_single_instants_give_the_same(
     seed: int, faults: bool, pfc: bool, cuts: list[int]
 ) -> None:
     """Frames, times, losses, queues, paths: all are equal, in one run or in pieces."""
-    one = RandomRun(seed, faults=faults, pfc=pfc, stepwise=True).go()
-    assert RandomRun(seed, faults=faults, pfc=pfc).go() == one
+    single_steps = RandomRun(seed, faults=faults, pfc=pfc, stepwise=True).go()
+    assert RandomRun(seed, faults=faults, pfc=pfc).go() == single_steps
     # NICs are asked for frames once more at each cut
     pieces = RandomRun(seed, faults=faults, pfc=pfc).go(cuts)
-    assert replace(pieces, events=one.events) == one
+    assert replace(pieces, events=single_steps.events) == single_steps
 
 
 @given(seed=st.integers(0, 2**32), pfc=st.booleans())
@@ -42,11 +42,11 @@ def test_being_looked_at_changes_nothing(seed: int, pfc: bool) -> None:
     """A tap makes the network go instant by instant."""
     plain = RandomRun(seed, faults=True, pfc=pfc).go()
     tapped = RandomRun(seed, faults=True, pfc=pfc)
-    told: list[tuple[int, str]] = []
-    tapped.net.tap(lambda wire, event, now_ns, frame, virtual: told.append((now_ns, event.value)))
+    events: list[tuple[int, str]] = []
+    tapped.net.tap(lambda wire, event, now_ns, frame, virtual: events.append((now_ns, event.value)))
     assert tapped.go() == plain
-    assert [now_ns for now_ns, _ in told] == sorted(now_ns for now_ns, _ in told)
-    counts = {event: sum(kind == event for _, kind in told) for event in ("sent", "received", "lost")}
+    assert [now_ns for now_ns, _ in events] == sorted(now_ns for now_ns, _ in events)
+    counts = {event: sum(kind == event for _, kind in events) for event in ("sent", "received", "lost")}
     assert counts["received"] == plain.traffic.delivered
     assert counts["lost"] == plain.traffic.cut + plain.traffic.dropped
     assert counts["sent"] == counts["received"] + counts["lost"] + plain.account.under_way.frames

@@ -57,10 +57,10 @@ class TrimmingRun:
         tables = {table.name.rsplit(".", 1)[-1]: table for table in switch.model.tables}
 
         def call(table: str, action: str, *arguments: int) -> ActionCall:
-            found = next(
+            action_spec = next(
                 i for i in tables[table].actions if switch.model.actions[i].name.rsplit(".", 1)[-1] == action
             )
-            return ActionCall(found, arguments)
+            return ActionCall(action_spec, arguments)
 
         limit = call("queue_config", "set_queue_trim", limit_bytes)
         switch.table_set_default(tables["queue_config"].index, limit)
