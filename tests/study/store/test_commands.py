@@ -49,7 +49,7 @@ value = "retransmitted['ecmp']"
 expect = ">= 0"
 """
 
-Told = tuple[str, str]
+Output = tuple[str, str]
 
 
 @pytest.fixture
@@ -64,10 +64,10 @@ def figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., Told]:
+def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., Output]:
     """Calls the command, and gives what it wrote to both outputs."""
 
-    def called(*words: str, status: int = 0) -> Told:
+    def called(*words: str, status: int = 0) -> Output:
         capsys.readouterr()
         assert main(list(words)) == status, capsys.readouterr().err
         return capsys.readouterr()
@@ -75,15 +75,15 @@ def call(capsys: pytest.CaptureFixture[str]) -> Callable[..., Told]:
     return called
 
 
-def test_a_page_of_stored_runs_is_that_of_runs(figure: Path, call: Callable[..., Told]) -> None:
+def test_a_page_of_stored_runs_is_that_of_runs(figure: Path, call: Callable[..., Output]) -> None:
     """Byte for byte: the page, its numbers, its picture and traces; and nothing is run for it."""
-    told = call("paper", "some_fig1", "--out", "a", "--page", "one/page.md")
-    assert "virtual" in told[1]
+    output = call("paper", "some_fig1", "--out", "a", "--page", "one/page.md")
+    assert "virtual" in output[1]
     assert sorted(path.name for path in (figure / "one").iterdir()) == [
         *("ecmp.jsonl", "page", "page.md", "spray.jsonl")
     ]
-    told = call("paper", "some_fig1", "--out", "b", "--page", "two/page.md", "--store", "one")
-    assert "virtual" not in told[1]
+    output = call("paper", "some_fig1", "--out", "b", "--page", "two/page.md", "--store", "one")
+    assert "virtual" not in output[1]
     names = sorted(
         path.relative_to(figure / "one") for path in (figure / "one").rglob("page*") if path.is_file()
     )
@@ -98,74 +98,74 @@ def test_a_page_of_stored_runs_is_that_of_runs(figure: Path, call: Callable[...,
 
 @pytest.mark.parametrize("page", ["taken", "taken/x.md", "taken.md", "link/x.md"])
 def test_a_page_that_cannot_be_written_is_told_before_anything_runs(
-    page: str, figure: Path, call: Callable[..., Told]
+    page: str, figure: Path, call: Callable[..., Output]
 ) -> None:
     """A file is in the way of the page's folder or of one above it, or a link to nothing."""
     (figure / "taken").write_text("a file, no folder")
     (figure / "link").symlink_to("nowhere")
-    told = call("paper", "some_fig1", "--out", "a", "--page", page, status=2)[1]
-    assert told.startswith("tailrace: --page: ")
-    assert len(told.splitlines()) == 1
+    stderr = call("paper", "some_fig1", "--out", "a", "--page", page, status=2)[1]
+    assert stderr.startswith("tailrace: --page: ")
+    assert len(stderr.splitlines()) == 1
     assert not (figure / "a").exists()
 
 
 @pytest.mark.parametrize("place", ["a/runs", "a/small", "a/small/some_fig1"])
-def test_nothing_is_written_through_links(place: str, figure: Path, call: Callable[..., Told]) -> None:
-    """Told before anything runs, with a store and without."""
+def test_nothing_is_written_through_links(place: str, figure: Path, call: Callable[..., Output]) -> None:
+    """Refused before anything runs, with a store and without."""
     (figure / "elsewhere").mkdir()
     (figure / place).parent.mkdir(parents=True)
     (figure / place).symlink_to(figure / "elsewhere")
     for more in ((), ("--store", "one")):
-        told = call("paper", "some_fig1", "--out", "a", *more, status=2)[1]
-        assert f"{place}" in told.splitlines()[-1]
-        assert "a link, expected a folder" in told.splitlines()[-1]
-        assert "virtual" not in told
+        stderr = call("paper", "some_fig1", "--out", "a", *more, status=2)[1]
+        assert f"{place}" in stderr.splitlines()[-1]
+        assert "a link, expected a folder" in stderr.splitlines()[-1]
+        assert "virtual" not in stderr
     assert list((figure / "elsewhere").iterdir()) == []
 
 
 def test_a_page_says_that_runs_were_kept(
-    figure: Path, call: Callable[..., Told], monkeypatch: pytest.MonkeyPatch
+    figure: Path, call: Callable[..., Output], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a commit that changes nothing of what they give."""
     call("paper", "some_fig1", "--out", "a", "--page", "one/page.md")
     assert "Kept:" not in (figure / "one" / "page.md").read_text()
     monkeypatch.setattr(tasks, "code_sha256", lambda: "another commit")
-    told = call("paper", "some_fig1", "--out", "b", "--page", "one/page.md")
-    assert "stored runs of earlier code: 6; run again first: 2 (ecmp, spray)" in told[1]
+    output = call("paper", "some_fig1", "--out", "b", "--page", "one/page.md")
+    assert "stored runs of earlier code: 6; run again first: 2 (ecmp, spray)" in output[1]
     assert "Kept: " in (figure / "one" / "page.md").read_text()
-    told = call("paper", "some_fig1", "--out", "c", "--page", "one/page.md")
-    assert "virtual" not in told[1]
+    output = call("paper", "some_fig1", "--out", "c", "--page", "one/page.md")
+    assert "virtual" not in output[1]
 
 
-def test_sweeps_add_lines_and_results_finds_them(figure: Path, call: Callable[..., Told]) -> None:
+def test_sweeps_add_lines_and_results_finds_them(figure: Path, call: Callable[..., Output]) -> None:
     """By scheme, options, seeds and faults; whole as JSON; all seeds in one row."""
     words = ("sweep", "--scheme", "ecmp,letflow:gap=5us", "--set", "seed=1..3", "--set",
              "fault=none,link-slow:link=leaf1-spine1,factor=0.5", "--target", "virtual", "--workers", "2",
              "--topology", "leaf-spine:leaves=2,spines=2,hosts=2", "--workload", "permutation:size=16KiB")  # fmt: skip
     call(*words, "--store", "kept", "--out", "swept")
 
-    def found(*filters: str, over_seeds: bool = False) -> list[dict]:
+    def rows_of(*filters: str, over_seeds: bool = False) -> list[dict]:
         form = ("--over-seeds", "-o", "json") if over_seeds else ("-o", "jsonl")
         text, _ = call("results", *filters, "--store", "kept", *form)
         return json.loads(text) if over_seeds else [json.loads(line) for line in text.splitlines()]
 
-    assert len(found()) == 12
-    assert len(found("scheme=letflow")) == len(found("scheme=letflow:gap=5us")) == 6
-    assert found("scheme=letflow:gap=6us") == found("scheme=let") == []
-    assert [row["seed"] for row in found("scheme=ecmp", "seed=2..3", "fault=none")] == [2, 3]
-    assert len(found("fault=link-slow:factor=0.5", "seed=1")) == 2
-    assert len(found("topology=leaf-spine:spines=2", "workload=permutation")) == 12
+    assert len(rows_of()) == 12
+    assert len(rows_of("scheme=letflow")) == len(rows_of("scheme=letflow:gap=5us")) == 6
+    assert rows_of("scheme=letflow:gap=6us") == rows_of("scheme=let") == []
+    assert [row["seed"] for row in rows_of("scheme=ecmp", "seed=2..3", "fault=none")] == [2, 3]
+    assert len(rows_of("fault=link-slow:factor=0.5", "seed=1")) == 2
+    assert len(rows_of("topology=leaf-spine:spines=2", "workload=permutation")) == 12
     (whole,) = json.loads(
         call("results", "scheme=ecmp", "seed=1", "fault=none", "--json", "--store", "kept")[0]
     )
     summary = json.loads((figure / "swept/scheme=ecmp/seed=1/fault=none/summary.json").read_text())
     assert whole["summary"]["trace_sha256"] == summary["trace_sha256"]
-    assert found("scheme=ecmp", "seed=1", "fault=none")[0]["trace"] == summary["trace_sha256"]
-    rows = found("scheme=ecmp", over_seeds=True)
+    assert rows_of("scheme=ecmp", "seed=1", "fault=none")[0]["trace"] == summary["trace_sha256"]
+    rows = rows_of("scheme=ecmp", over_seeds=True)
     assert [(row["seeds"], row["flows"]) for row in rows] == [(3, 12), (3, 12)]
     (clean,) = (row for row in rows if not row["faults"])
     for name in ("fct_mean", "fct_p99", "slowdown_p99", "out_of_order_share"):
-        each = [row[name] for row in found("scheme=ecmp", "fault=none")]
+        each = [row[name] for row in rows_of("scheme=ecmp", "fault=none")]
         assert clean[name] == pytest.approx(sum(each) / 3)
 
 
@@ -179,33 +179,33 @@ def test_sweeps_add_lines_and_results_finds_them(figure: Path, call: Callable[..
         (["--store", "file"], "file: Not a directory"),
     ],
 )
-def test_bad_calls(words: list[str], message: str, figure: Path, call: Callable[..., Told]) -> None:
+def test_bad_calls(words: list[str], message: str, figure: Path, call: Callable[..., Output]) -> None:
     """One line, exit 2."""
     (figure / "file").write_text("")
     store = [] if "--store" in words else ["--store", "."]
-    told = call("results", *words, *store, status=2)[1]
-    assert message in told
-    assert len(told.splitlines()) == 1
+    stderr = call("results", *words, *store, status=2)[1]
+    assert message in stderr
+    assert len(stderr.splitlines()) == 1
 
 
-def test_bad_lines_are_told_and_the_others_shown(figure: Path, call: Callable[..., Told]) -> None:
+def test_bad_lines_are_told_and_the_others_shown(figure: Path, call: Callable[..., Output]) -> None:
     """Each by file and line, exit 2; a page is not made of such a file, and it stays as it is."""
     call("paper", "some_fig1", "--out", "a", "--store", "kept")
     path = figure / "kept" / "ecmp.jsonl"
     lines = path.read_bytes().splitlines()
     path.write_bytes(b"\n".join([b"<<<<<<< ours", lines[0], b"\x1b[31m", lines[1], lines[2][:-1]]))
     before = path.read_bytes()
-    shown, told = call("results", "scheme=ecmp", "--store", "kept", "-o", "jsonl", status=2)
+    shown, stderr = call("results", "scheme=ecmp", "--store", "kept", "-o", "jsonl", status=2)
     assert len(shown.splitlines()) == 2
     name = "tailrace: kept/ecmp.jsonl: line"
-    one, two, three, last = told.splitlines()
-    assert one.startswith(f"{name} 1: no finished run: ")
-    assert two.startswith(f"{name} 3: no finished run: ")
-    assert three.startswith(f"{name} 5: no finished run: ")
+    first, second, third, last = stderr.splitlines()
+    assert first.startswith(f"{name} 1: no finished run: ")
+    assert second.startswith(f"{name} 3: no finished run: ")
+    assert third.startswith(f"{name} 5: no finished run: ")
     assert last == "tailrace: 3 lines are no finished runs, and were left out"
-    told = call("paper", "some_fig1", "--out", "b", "--store", "kept", status=2)[1]
-    assert "tailrace: kept/ecmp.jsonl: line 1: no finished run: " in told
-    assert "Traceback" not in told
+    stderr = call("paper", "some_fig1", "--out", "b", "--store", "kept", status=2)[1]
+    assert "tailrace: kept/ecmp.jsonl: line 1: no finished run: " in stderr
+    assert "Traceback" not in stderr
     assert path.read_bytes() == before
 
 
@@ -215,40 +215,40 @@ def test_the_projects_own_lines_can_be_read() -> None:
     paths = sorted(folder.glob("*.jsonl"))
     assert paths
     for path in paths:
-        found, bad = read_lines(path)
+        lines, bad = read_lines(path)
         assert bad == []
-        orders = [line.record.order for line in found.values()]
+        orders = [line.record.order for line in lines.values()]
         assert orders == sorted(orders)
 
 
 @pytest.mark.parametrize("seed", ["4", "1..3"])
-def test_percentiles_are_in_lines(seed: str, figure: Path, call: Callable[..., Told]) -> None:
+def test_percentiles_are_in_lines(seed: str, figure: Path, call: Callable[..., Output]) -> None:
     """Over several seeds they are means of each one's own, so nothing is run again for them."""
     path = figure / "files" / "some_fig1.toml"
     path.write_text(path.read_text().replace('"fct_max"', '"fct_p50"'))
     words = ("paper", "some_fig1", "--seed", seed, "--store", "kept", "--json")
     (first,) = json.loads(call(*words, "--out", "a")[0])
-    told = call(*words, "--out", "b")
-    assert "virtual" not in told[1]
-    (second,) = json.loads(told[0])
+    output = call(*words, "--out", "b")
+    assert "virtual" not in output[1]
+    (second,) = json.loads(output[0])
     assert [cell["metrics"]["fct_p50"] for cell in second["cells"]] == [
         cell["metrics"]["fct_p50"] for cell in first["cells"]
     ]
 
 
-def test_ratios_are_of_pairs(figure: Path, call: Callable[..., Told]) -> None:
+def test_ratios_are_of_pairs(figure: Path, call: Callable[..., Output]) -> None:
     """Of means over the seeds, with an interval from three seeds on; the same of stored runs."""
     path = figure / "files" / "some_fig1.toml"
     path.write_text(
         path.read_text().replace('title = "Some', 'base = "ecmp"\ndrawn = ["fct_mean"]\ntitle = "Some')
     )
-    found = []
+    documents = []
     for out, seeds in (("a", "1..5"), ("b", "1..5"), ("c", "1..2")):
         (document,) = json.loads(
             call("paper", "some_fig1", "--seed", seeds, "--store", "kept", "--json", "--out", out)[0]
         )
-        found.append({cell["label"]: cell for cell in document["cells"]})
-    first, again, two = found
+        documents.append({cell["label"]: cell for cell in document["cells"]})
+    first, again, two = documents
     assert first == again
     means = {label: cell["metrics"]["fct_mean"] for label, cell in first.items()}
     value, low, high = first["spray"]["ratios"]["fct_mean"]

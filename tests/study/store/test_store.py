@@ -34,31 +34,31 @@ def task(**changes) -> Task:
 
 @pytest.fixture(scope="module")
 def ran() -> tuple[Task, Result]:
-    one = task(gaps=True, workload="incast:degree=2,size=16KiB,bystanders=2")
-    return one, run_task(one)
+    planned = task(gaps=True, workload="incast:degree=2,size=16KiB,bystanders=2")
+    return planned, run_task(planned)
 
 
 def copies(record: Record, count: int) -> list[Record]:
     """Runs with other seeds, as if each had been run."""
-    found = []
+    records = []
     for seed in range(count):
         specs = {**record.specs, "seed": seed}
         summary = msgspec.structs.replace(record.summary, seed=seed)
-        found.append(msgspec.structs.replace(record, specs=specs, run=run_id(specs, {}), summary=summary))
-    return found
+        records.append(msgspec.structs.replace(record, specs=specs, run=run_id(specs, {}), summary=summary))
+    return records
 
 
 def test_a_line_holds_what_pages_need(ran: tuple[Task, Result], tmp_path: Path) -> None:
     """Read again it gives the same metrics, of each class of flows, too, and the same gaps."""
-    one, result = ran
+    planned, result = ran
     store = Store(tmp_path / "new" / "folder")
-    store.add(record_of(one, result))
-    (found,) = Store(store.folder).of("ecmp").values()
-    assert found == record_of(one, result)
-    assert found.measured == measure(result)
-    assert found.result(one).gaps == result.gaps
-    assert found.result(one).summary == result.summary
-    assert {"fct_p99", "fct_p99_of_incast", "fct_p99_of_bystander"} <= found.measured.keys()
+    store.add(record_of(planned, result))
+    (record,) = Store(store.folder).of("ecmp").values()
+    assert record == record_of(planned, result)
+    assert record.measured == measure(result)
+    assert record.result(planned).gaps == result.gaps
+    assert record.result(planned).summary == result.summary
+    assert {"fct_p99", "fct_p99_of_incast", "fct_p99_of_bystander"} <= record.measured.keys()
 
 
 def test_lines_are_sorted_and_others_stay_as_they_are(ran: tuple[Task, Result], tmp_path: Path) -> None:
@@ -94,9 +94,9 @@ def test_writers_at_once_lose_nothing(ran: tuple[Task, Result], tmp_path: Path) 
 
     with ThreadPoolExecutor(4) as writers:
         assert list(writers.map(write_some, range(4))) == [None] * 4
-    found, bad = read_lines(tmp_path / "ecmp.jsonl")
+    lines, bad = read_lines(tmp_path / "ecmp.jsonl")
     assert not bad
-    assert found.keys() == {each.run for each in every}
+    assert lines.keys() == {each.run for each in every}
     assert [path.name for path in tmp_path.iterdir()] == ["ecmp.jsonl"]
 
 
@@ -147,20 +147,20 @@ def test_a_bad_line_is_one_message(
     ran: tuple[Task, Result], tmp_path: Path, change: Callable[[bytes], bytes], message: str
 ) -> None:
     """It names the file and the line; nothing is written to such a file, and the others are read."""
-    one, two = copies(record_of(*ran), 2)
+    first, second = copies(record_of(*ran), 2)
     path = tmp_path / "ecmp.jsonl"
-    good = msgspec.json.encode(two)
-    path.write_bytes(good + b"\n" + change(msgspec.json.encode(one)) + b"\n")
+    good = msgspec.json.encode(second)
+    path.write_bytes(good + b"\n" + change(msgspec.json.encode(first)) + b"\n")
     before = path.read_bytes()
     with pytest.raises(FileError) as caught:
         Store(tmp_path).of("ecmp")
     assert str(caught.value).startswith(f"{path}: line 2: ")
     assert message in str(caught.value)
     with pytest.raises(FileError):
-        Store(tmp_path).add(one)
+        Store(tmp_path).add(first)
     assert path.read_bytes() == before
-    found, bad = Store(tmp_path).every()
-    assert [each.run for each in found] == [two.run]
+    records, bad = Store(tmp_path).every()
+    assert [each.run for each in records] == [second.run]
     assert len(bad) == 1
 
 
@@ -176,17 +176,19 @@ def test_too_many_lines_are_one_message(end: str, tmp_path: Path) -> None:
 
 def test_lines_that_contradict_each_other(ran: tuple[Task, Result], tmp_path: Path) -> None:
     """The same run of two branches counts once; two results of the same specs, or another scheme's, do not."""
-    (one,) = copies(record_of(*ran), 1)
-    slower = msgspec.structs.replace(one, summary=msgspec.structs.replace(one.summary, wall_s=99.0))
-    other = msgspec.structs.replace(one, summary=msgspec.structs.replace(one.summary, trace_sha256="0" * 64))
+    (record,) = copies(record_of(*ran), 1)
+    slower = msgspec.structs.replace(record, summary=msgspec.structs.replace(record.summary, wall_s=99.0))
+    other = msgspec.structs.replace(
+        record, summary=msgspec.structs.replace(record.summary, trace_sha256="0" * 64)
+    )
     path = tmp_path / "ecmp.jsonl"
-    path.write_bytes(b"\n".join(map(msgspec.json.encode, (one, slower, other))) + b"\n")
-    found, bad = read_lines(path)
-    assert [line.record for line in found.values()] == [one]
+    path.write_bytes(b"\n".join(map(msgspec.json.encode, (record, slower, other))) + b"\n")
+    lines, bad = read_lines(path)
+    assert [line.record for line in lines.values()] == [record]
     assert [str(error) for error in bad] == [
         f"{path}: line 3: another result than line 1 has of the same specs"
     ]
-    (tmp_path / "spray.jsonl").write_bytes(msgspec.json.encode(one))
+    (tmp_path / "spray.jsonl").write_bytes(msgspec.json.encode(record))
     with pytest.raises(FileError, match=r"line 1: a run of ecmp, expected in ecmp\.jsonl"):
         Store(tmp_path).of("spray")
 

@@ -56,13 +56,13 @@ class Laboratory:
 
     def tasks(self, *schemes: str, seeds: int = SEEDS) -> list[Task]:
         """Tasks by the present code."""
-        found = []
+        made = []
         for scheme in schemes:
             for seed in range(seeds):
-                one = make({**WORDS, "scheme": scheme, "seed": seed})
-                task = make_task(one, "virtual", label=f"{scheme} {seed}", out=Path("runs"))
-                found.append(replace(task, out=Path("runs") / task.key[:16]))
-        return found
+                experiment = make({**WORDS, "scheme": scheme, "seed": seed})
+                task = make_task(experiment, "virtual", label=f"{scheme} {seed}", out=Path("runs"))
+                made.append(replace(task, out=Path("runs") / task.key[:16]))
+        return made
 
     def guarded(self, task: Task, *_report) -> Result | Failed:
         """Instead of a run."""
@@ -80,13 +80,13 @@ class Laboratory:
         )
         return replace(self.pattern, summary=summary)
 
-    def run(self, found: list[Task], **more) -> tuple[dict[str, Result | Failed], Validity]:
+    def run(self, asked: list[Task], **more) -> tuple[dict[str, Result | Failed], Validity]:
         """What becomes of tasks; `ran` has the labels of those that were run."""
         self.ran.clear()
         store, display = Store(self.folder / "store"), Display(self.said)
         # what an earlier call has left in its own folder is another matter
         out = self.folder / (self.out or self.code)
-        return run_stored(found, store, out, Where(), display, **more)
+        return run_stored(asked, store, out, Where(), display, **more)
 
 
 @pytest.fixture(scope="module")
@@ -96,10 +96,10 @@ def pattern() -> Result:
 
 @pytest.fixture
 def lab(tmp_path: Path, pattern: Result, monkeypatch: pytest.MonkeyPatch) -> Laboratory:
-    found = Laboratory(tmp_path, pattern)
-    monkeypatch.setattr(tasks, "code_sha256", lambda: found.code)
-    monkeypatch.setattr(pool, "guarded", found.guarded)
-    return found
+    laboratory = Laboratory(tmp_path, pattern)
+    monkeypatch.setattr(tasks, "code_sha256", lambda: laboratory.code)
+    monkeypatch.setattr(pool, "guarded", laboratory.guarded)
+    return laboratory
 
 
 def traces(ends: dict[str, Result | Failed]) -> list[str]:
@@ -112,13 +112,13 @@ def test_a_change_that_changes_nothing(lab: Laboratory) -> None:
     lab.run(lab.tasks("ecmp", "spray"))
     assert len(lab.ran) == 2 * SEEDS
     lab.code = "second"
-    ends, found = lab.run(lab.tasks("ecmp", "spray"))
+    ends, validity = lab.run(lab.tasks("ecmp", "spray"))
     again = set(lab.ran)
     assert {label.split()[0] for label in again} == {"ecmp", "spray"}
-    assert 2 <= len(again) == found.sample <= SEEDS
-    assert len(found.reused) == 2 * SEEDS - len(again)
-    note = f"{len(found.reused)} of {2 * SEEDS} runs were made by earlier code, and stand because {len(again)} of"
-    assert found.note().startswith(note)
+    assert 2 <= len(again) == validity.sample <= SEEDS
+    assert len(validity.reused) == 2 * SEEDS - len(again)
+    note = f"{len(validity.reused)} of {2 * SEEDS} runs were made by earlier code, and stand because "
+    assert validity.note().startswith(f"{note}{len(again)} of")
     assert traces(ends) == [
         hashed(lab.trace(scheme, seed)) for scheme in ("ecmp", "spray") for seed in range(SEEDS)
     ]
@@ -126,7 +126,7 @@ def test_a_change_that_changes_nothing(lab: Laboratory) -> None:
         assert read_summary(lab.folder / "second" / task.out / SUMMARY).task == task.key
     _, same = lab.run(lab.tasks("ecmp", "spray"))
     assert lab.ran == []
-    assert same.note() == found.note()
+    assert same.note() == validity.note()
     # the words of a run choose it, not who asks: of half of the tasks no others are run again
     lab.code = "third"
     lab.run(lab.tasks("ecmp", "spray"))
@@ -141,7 +141,7 @@ def test_a_change_of_one_scheme(lab: Laboratory, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(
         lab, "trace", lambda scheme, seed: f"{scheme} {seed} {'new' if scheme == 'spray' else ''}".strip()
     )
-    ends, found = lab.run(lab.tasks("ecmp", "spray"))
+    ends, validity = lab.run(lab.tasks("ecmp", "spray"))
     assert sorted(label for label in lab.ran if label.startswith("spray")) == sorted(
         task.label for task in lab.tasks("spray")
     )
@@ -152,7 +152,7 @@ def test_a_change_of_one_scheme(lab: Laboratory, monkeypatch: pytest.MonkeyPatch
     assert traces(ends) == [
         hashed(lab.trace(scheme, seed)) for scheme in ("ecmp", "spray") for seed in range(SEEDS)
     ]
-    assert f" of {2 * SEEDS} runs" in found.note()
+    assert f" of {2 * SEEDS} runs" in validity.note()
     lab.run(lab.tasks("ecmp", "spray"))
     assert lab.ran == []
     lab.code = "third"
@@ -175,9 +175,9 @@ def test_a_change_of_some_runs(lab: Laboratory, monkeypatch: pytest.MonkeyPatch)
     lab.run(lab.tasks("ecmp"))
     assert len(lab.ran) == SEEDS
     lab.code = "third"
-    _, found = lab.run(lab.tasks("ecmp"))
+    _, validity = lab.run(lab.tasks("ecmp"))
     assert len(lab.ran) < SEEDS
-    assert not found.changed
+    assert not validity.changed
 
 
 def test_a_change_that_is_taken_back(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
