@@ -50,7 +50,7 @@ def tailrace(tmp_path: Path) -> Run:
 
 
 @pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """The same for tests of what it says, where a new interpreter shows nothing more."""
+def forked_tailrace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """As `tailrace`, but in a forked process: enough for tests of messages, without a new interpreter."""
     monkeypatch.delenv("TAILRACE_PLUGINS", raising=False)
     return lambda *words: command(words, tmp_path)

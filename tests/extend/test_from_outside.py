@@ -71,11 +71,11 @@ WORDS = ("--topology", "ring:switches=5,rate=10Gbps", "--workload", "round:size=
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """With the three files."""
-    found = tmp_path / "mine"
-    found.mkdir()
+    plugins = tmp_path / "mine"
+    plugins.mkdir()
     for name, text in (("ring", RING), ("round", ROUND), ("spread", METRIC)):
-        (found / f"{name}.py").write_text(text, "utf-8")
-    return found
+        (plugins / f"{name}.py").write_text(text, "utf-8")
+    return plugins
 
 
 def test_run(folder: Path, tailrace: Run, tmp_path: Path) -> None:
@@ -115,14 +115,14 @@ def test_sweep_in_workers(folder: Path, tailrace: Run, tmp_path: Path) -> None:
     assert "there already" not in again.stderr
 
 
-def test_listings_have_them(folder: Path, told: Run) -> None:
+def test_listings_have_them(folder: Path, forked_tailrace: Run) -> None:
     """With their keys, and in the message about a name that nobody knows."""
-    shown = json.loads(told("topologies", "ring", "--plugin", folder, "-o", "json").stdout)
+    shown = json.loads(forked_tailrace("topologies", "ring", "--plugin", folder, "-o", "json").stdout)
     assert [row["key"] for row in shown][1:] == ["switches", "hosts", "rate", "delay", "latency"]
-    unknown = told("topology", "cube", "--plugin", folder)
+    unknown = forked_tailrace("topology", "cube", "--plugin", folder)
     assert (unknown.returncode, "slim-fly or FILE.json" in unknown.stderr) == (2, True)
     assert "ring" in unknown.stderr
-    assert "5 switches" in told("topology", "ring:switches=5", "--plugin", folder).stdout
+    assert "5 switches" in forked_tailrace("topology", "ring:switches=5", "--plugin", folder).stdout
 
 
 @pytest.mark.parametrize(
@@ -166,18 +166,18 @@ def test_listings_have_them(folder: Path, told: Run) -> None:
     ],
 )
 def test_what_is_wrong_is_told_in_one_line(
-    folder: Path, told: Run, name: str, text: str, problem: str
+    folder: Path, forked_tailrace: Run, name: str, text: str, problem: str
 ) -> None:
     """It names the file and what was expected; nobody sees a traceback."""
     (folder / f"{name}.py").write_text(text, "utf-8")
-    done = told("run", "--plugin", folder, "--scheme", "ecmp", *WORDS, "--out", "out")
+    done = forked_tailrace("run", "--plugin", folder, "--scheme", "ecmp", *WORDS, "--out", "out")
     lines = [line for line in done.stderr.splitlines() if line.startswith("tailrace: ")]
     assert (done.returncode, len(lines)) == (2, 1), done.stderr
     assert problem in lines[0]
     assert "Traceback" not in done.stderr
 
 
-def test_folders_that_are_none(told: Run, tmp_path: Path) -> None:
+def test_folders_that_are_none(forked_tailrace: Run, tmp_path: Path) -> None:
     """An empty folder, none at all, and a file that is no Python."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "x.txt").write_text("", "utf-8")
@@ -186,7 +186,7 @@ def test_folders_that_are_none(told: Run, tmp_path: Path) -> None:
         ("nowhere", "expected a folder or a file NAME.py"),
         ("x.txt", "expected a folder or a file NAME.py"),
     ):
-        done = told("topologies", "--plugin", path)
+        done = forked_tailrace("topologies", "--plugin", path)
         assert (done.returncode, problem in done.stderr) == (2, True), done.stderr
 
 

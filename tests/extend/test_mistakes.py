@@ -13,7 +13,7 @@ import pytest
 from tailrace.spec import plugins
 from tests.extend.conftest import ROOT, Run, documented
 from tests.extend.test_from_outside import METRIC, RING, ROUND
-from tests.extend.test_from_outside import WORDS as OWN_NETWORK
+from tests.extend.test_from_outside import WORDS as RING_WORDS
 from tests.long import some
 
 FAULT = """
@@ -183,7 +183,7 @@ SCHEME_CASES: list[tuple[str, str]] = [
 ]
 
 
-def one_line_of(done: subprocess.CompletedProcess[str], file: str) -> None:
+def check_message(done: subprocess.CompletedProcess[str], file: str) -> None:
     """It says what went wrong in the file, and nothing else."""
     lines = [line for line in done.stderr.splitlines() if line.startswith("tailrace: ")]
     assert done.returncode in (1, 2), done.stderr
@@ -202,24 +202,29 @@ def changed(folder: Path, file: str, old: str, new: str) -> None:
 
 @pytest.mark.parametrize(("file", "old", "new"), some(SMALL_CASES, 4))
 def test_of_networks_traffic_faults_and_metrics(
-    told: Run, tmp_path: Path, file: str, old: str, new: str
+    forked_tailrace: Run, tmp_path: Path, file: str, old: str, new: str
 ) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
     for name, text in FILES.items():
         (folder / f"{name}.py").write_text(text, "utf-8")
     changed(folder, file, old, new)
-    one_line_of(told("run", "--plugin", folder, "--scheme", "ecmp", *OWN_NETWORK, "--fault", "flaky"), file)
+    check_message(
+        forked_tailrace("run", "--plugin", folder, "--scheme", "ecmp", *RING_WORDS, "--fault", "flaky"), file
+    )
 
 
 @pytest.mark.parametrize(("file", "old", "new"), some(HOST_CASES, 3))
-def test_of_schemes_and_transports_in_nics(told: Run, tmp_path: Path, file: str, old: str, new: str) -> None:
+def test_of_schemes_and_transports_in_nics(
+    forked_tailrace: Run, tmp_path: Path, file: str, old: str, new: str
+) -> None:
     folder = documented(tmp_path / "mine")
     changed(folder, file, old, new)
     words = ("--workload", "permutation:size=64KiB,peers=remote", "--target", "virtual")
     more = ("--fault", "drop:rate=0.05", "--out", "out")
-    one_line_of(
-        told("run", "--plugin", folder, "--scheme", "bend", "--transport", "aimd", *words, *more), file
+    check_message(
+        forked_tailrace("run", "--plugin", folder, "--scheme", "bend", "--transport", "aimd", *words, *more),
+        file,
     )
 
 
@@ -235,9 +240,9 @@ RUN = ("run", "--scheme", "two-choices", "--workload", "permutation:size=16KiB",
 
 
 @pytest.mark.parametrize(("old", "new"), some(SCHEME_CASES, 2))
-def test_of_schemes_in_switches(told: Run, two_choices: Path, old: str, new: str) -> None:
+def test_of_schemes_in_switches(forked_tailrace: Run, two_choices: Path, old: str, new: str) -> None:
     changed(two_choices, "two_choices", old, new)
-    one_line_of(told(*RUN, "--plugin", two_choices), "two_choices")
+    check_message(forked_tailrace(*RUN, "--plugin", two_choices), "two_choices")
 
 
 def test_workers_report_them_too(tailrace: Run, tmp_path: Path) -> None:
@@ -266,20 +271,20 @@ def test_workers_report_them_too(tailrace: Run, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_errors_of_syntax(told: Run, tmp_path: Path, text: str, place: str) -> None:
+def test_errors_of_syntax(forked_tailrace: Run, tmp_path: Path, text: str, place: str) -> None:
     """Where the parser stopped, if that is in a file of the plug-in."""
     (tmp_path / "mine.py").write_text(text, "utf-8")
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "of_mine.py").write_text("\ndef x(:\n", "utf-8")
-    done = told("topologies", "--plugin", tmp_path / "mine.py")
+    done = forked_tailrace("topologies", "--plugin", tmp_path / "mine.py")
     assert done.returncode == 2
     assert f"/{place}" in done.stderr
 
 
-def test_a_program_that_is_not_compiled(told: Run, two_choices: Path) -> None:
+def test_a_program_that_is_not_compiled(forked_tailrace: Run, two_choices: Path) -> None:
     """Where it was looked for, and how it is compiled."""
     shutil.rmtree(two_choices / "build")
-    done = told(*RUN, "--plugin", two_choices)
+    done = forked_tailrace(*RUN, "--plugin", two_choices)
     line = done.stderr.splitlines()[-1]
     assert done.returncode == 1
     assert "program two_choices: no two_choices.json in " in line
@@ -288,11 +293,11 @@ def test_a_program_that_is_not_compiled(told: Run, two_choices: Path) -> None:
 
 
 @pytest.mark.parametrize("signal", ["SIGTERM", "SIGHUP"])
-def test_a_signal_while_one_loads_is_no_mistake(told: Run, tmp_path: Path, signal: str) -> None:
+def test_a_signal_while_one_loads_is_no_mistake(forked_tailrace: Run, tmp_path: Path, signal: str) -> None:
     """The command ends as it always does then."""
     text = f"import os, signal\n\nos.kill(os.getpid(), signal.{signal})\nfor _ in range(1000):\n    pass\n"
     (tmp_path / "slow.py").write_text(text, "utf-8")
-    done = told("topologies", "--plugin", tmp_path / "slow.py")
+    done = forked_tailrace("topologies", "--plugin", tmp_path / "slow.py")
     assert (done.returncode, done.stderr) == (
         {"SIGTERM": 143, "SIGHUP": 129}[signal],
         "tailrace: interrupted\n",

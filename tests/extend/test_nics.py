@@ -28,9 +28,9 @@ def folder(tmp_path: Path) -> Path:
 def summary(tailrace: Run, folder: Path, *words: str, **environment: str) -> dict[str, Any]:
     done = tailrace("run", "--plugin", folder, "--json", *words, *WORDS, **environment)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    assert found["completed"] == found["flows"] > 0
-    return found
+    document: dict[str, Any] = json.loads(done.stdout)
+    assert document["completed"] == document["flows"] > 0
+    return document
 
 
 def test_they_run_beside_ours(folder: Path, tailrace: Run) -> None:
@@ -40,16 +40,16 @@ def test_they_run_beside_ours(folder: Path, tailrace: Run) -> None:
         ("ecmp", "aimd"),
         *(("bend", name) for name in ("gbn", "aimd", "dctcp", "dcqcn")),
     ]
-    found = {}
+    summaries = {}
     for scheme, transport in cases:
-        one = summary(tailrace, folder, "--scheme", f"{scheme}:kmax=9KB", "--transport", transport)
-        assert one["transport"] == transport.partition(":")[0]
-        found[scheme, transport] = one
+        document = summary(tailrace, folder, "--scheme", f"{scheme}:kmax=9KB", "--transport", transport)
+        assert document["transport"] == transport.partition(":")[0]
+        summaries[scheme, transport] = document
         if scheme == "bend":
-            assert one["counters"]["bend"]["explored"] > one["flows"]
-            assert "spritz" not in one
-    assert len({one["trace_sha256"] for one in found.values()}) == len(cases)
-    assert len({one["p4_sha256"] for one in found.values()}) == 1
+            assert document["counters"]["bend"]["explored"] > document["flows"]
+            assert "spritz" not in document
+    assert len({document["trace_sha256"] for document in summaries.values()}) == len(cases)
+    assert len({document["p4_sha256"] for document in summaries.values()}) == 1
 
 
 def test_ours_stay_compiled_and_do_the_same(folder: Path, tailrace: Run) -> None:
@@ -64,8 +64,8 @@ def test_ours_stay_compiled_and_do_the_same(folder: Path, tailrace: Run) -> None
 def test_a_scale_of_time_holds_for_their_settings(folder: Path, tailrace: Run) -> None:
     """Ten times slower is the same run, ten times longer."""
     words = ("--scheme", "bend", "--transport", "aimd", "--window", "64KiB")
-    found = [summary(tailrace, folder, *words, "--time-scale", scale) for scale in ("1", "10")]
-    assert found[1]["fct_ns"]["p50"] == pytest.approx(10 * found[0]["fct_ns"]["p50"], rel=0.01)
+    summaries = [summary(tailrace, folder, *words, "--time-scale", scale) for scale in ("1", "10")]
+    assert summaries[1]["fct_ns"]["p50"] == pytest.approx(10 * summaries[0]["fct_ns"]["p50"], rel=0.01)
 
 
 def test_they_are_listed(folder: Path, tailrace: Run) -> None:
@@ -110,7 +110,7 @@ def test_they_are_listed(folder: Path, tailrace: Run) -> None:
     ],
 )
 def test_what_is_wrong_is_told_in_one_line(
-    folder: Path, told: Run, name: str, old: str, new: str, problem: str
+    folder: Path, forked_tailrace: Run, name: str, old: str, new: str, problem: str
 ) -> None:
     """It names the file and the line, or the flow; nobody sees a traceback."""
     path = folder / f"{name}.py"
@@ -118,7 +118,7 @@ def test_what_is_wrong_is_told_in_one_line(
     assert old in text
     path.write_text(text.replace(old, new), "utf-8")
     words = ("--scheme", "bend", "--transport", "aimd", "--fault", "drop:rate=0.05")
-    done = told("run", "--plugin", folder, *words, *WORDS)
+    done = forked_tailrace("run", "--plugin", folder, *words, *WORDS)
     lines = [line for line in done.stderr.splitlines() if line.startswith("tailrace: ")]
     assert (done.returncode, len(lines), "Traceback" in done.stderr) == (2, 1, False), done.stderr
     assert re.search(problem, lines[0])
@@ -132,8 +132,10 @@ def test_what_is_wrong_is_told_in_one_line(
         (("--scheme", "bend", "--transport", "mp-rdma"), "both choose the source port"),
     ],
 )
-def test_what_cannot_be_is_refused(folder: Path, told: Run, words: tuple[str, ...], problem: str) -> None:
-    done = told("run", "--plugin", folder, *words, *WORDS)
+def test_what_cannot_be_is_refused(
+    folder: Path, forked_tailrace: Run, words: tuple[str, ...], problem: str
+) -> None:
+    done = forked_tailrace("run", "--plugin", folder, *words, *WORDS)
     assert (done.returncode, "Traceback" in done.stderr) == (2, False), done.stderr
     assert problem in done.stderr
 

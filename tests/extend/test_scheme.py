@@ -18,9 +18,9 @@ TRAFFIC = ("--workload", "alltoall:size=32KiB,window=4", "--target", "virtual")
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The example, elsewhere."""
-    found = tmp_path / "elsewhere"
-    shutil.copytree(EXAMPLE, found, ignore=shutil.ignore_patterns("__pycache__"))
-    return found
+    copied = tmp_path / "elsewhere"
+    shutil.copytree(EXAMPLE, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    return copied
 
 
 def test_it_runs_and_is_compared(folder: Path, tailrace: Run, tmp_path: Path) -> None:
@@ -30,11 +30,11 @@ def test_it_runs_and_is_compared(folder: Path, tailrace: Run, tmp_path: Path) ->
     )
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     both = {path.parent.name: json.loads(path.read_text("utf-8")) for path in tmp_path.rglob("summary.json")}
-    found = next(one for one in both.values() if one["scheme"].startswith("two-choices"))
-    other = next(one for one in both.values() if one["scheme"].startswith("letflow"))
-    assert found["completed"] == found["flows"] == other["flows"] > 0
-    assert found["p4_sha256"] != other["p4_sha256"]
-    assert found["trace_sha256"] != other["trace_sha256"]
+    two_choices = next(document for document in both.values() if document["scheme"].startswith("two-choices"))
+    other = next(document for document in both.values() if document["scheme"].startswith("letflow"))
+    assert two_choices["completed"] == two_choices["flows"] == other["flows"] > 0
+    assert two_choices["p4_sha256"] != other["p4_sha256"]
+    assert two_choices["trace_sha256"] != other["trace_sha256"]
 
 
 def test_workers_have_it_too(folder: Path, tailrace: Run, tmp_path: Path) -> None:
