@@ -52,13 +52,13 @@ def test_the_ends_of_flows_are_read() -> None:
 
 def test_set_up_and_traffic_stand_apart() -> None:
     """Traffic is a round's whole without its set-up, and ratios are of rounds, not of medians."""
-    found = {
+    samples = {
         "ecmp": _rounds(3.0, 4.0, 5.0),
         "ecmp" + SET_UP: _rounds(1.0, 1.0, 2.0),
         HTSIM: _rounds(12.0, 12.0, 30.0),
         HTSIM + SET_UP: _rounds(2.0, 3.0, 3.0),
     }
-    rows = {row.name: row for row in results(SIZE, "ecmp", found)}
+    rows = {row.name: row for row in results(SIZE, "ecmp", samples)}
     assert rows["ecmp"].value == 4.0
     assert rows["ecmp, set-up"].value == 1.0
     assert rows["ecmp, traffic"].runs == (2.0, 3.0, 3.0)
@@ -67,7 +67,9 @@ def test_set_up_and_traffic_stand_apart() -> None:
     assert beside.value == 10.0
     assert rows["ecmp, faster"].runs == (4.0, 3.0, 6.0)
     assert rows["ecmp, faster"].reaches_goal() is None
-    assert [row.reaches_goal() for row in results(FULL_SIZE, "ecmp", found) if row.goal is not None] == [True]
+    assert [row.reaches_goal() for row in results(FULL_SIZE, "ecmp", samples) if row.goal is not None] == [
+        True
+    ]
     assert rows["ecmp, traffic, faster"].runs == (5.0, 3.0, 9.0)
 
 

@@ -105,10 +105,10 @@ def test_rounds_alternate() -> None:
         order.append(name)
         return len(order)
 
-    found = alternating({"a": lambda: task("a"), "b": lambda: task("b")}, 3)
+    samples = alternating({"a": lambda: task("a"), "b": lambda: task("b")}, 3)
     assert order == ["a", "b"] * 3
-    assert [each.value for each in found["b"]] == [2, 4, 6]
-    assert all(each.noise.other_cpu >= 0 for each in found["a"])
+    assert [each.value for each in samples["b"]] == [2, 4, 6]
+    assert all(each.noise.other_cpu >= 0 for each in samples["a"])
 
 
 def test_quiet_is_a_matter_of_others() -> None:

@@ -27,8 +27,8 @@ def expecting(*expected: Expected) -> PacketCase:
 
 def test_expectations_count_under_their_masks() -> None:
     """Every expected packet has to leave, and no other one, in any order."""
-    one, other = Expected(1, b"\xab", b"\xf0"), Expected(2, b"\x01\x02", b"\xff\xff")
-    case = expecting(one, other)
+    first, other = Expected(1, b"\xab", b"\xf0"), Expected(2, b"\x01\x02", b"\xff\xff")
+    case = expecting(first, other)
     assert case.passed([(2, b"\1\2"), (1, b"\xa0")])
     wrong: list[list[tuple[int, bytes]]] = [
         [],
@@ -84,12 +84,12 @@ def test_the_native_switch_passes(path: Path) -> None:
     """Through its P4Runtime server, every test from a pipeline pushed anew."""
     golden = read_cases(path)
     build = BUILD if (BUILD / f"{golden.program}.json").is_file() else P4_BUILD
-    (found,) = load_programs(build, golden.program)
-    assert found.sha256 == golden.sha256, (
+    (program,) = load_programs(build, golden.program)
+    assert program.sha256 == golden.sha256, (
         "recompiled since: record anew with 'python -m checks.conformance --golden'"
     )
     failed = []
-    with NativeServer(found) as native:
+    with NativeServer(program) as native:
         for case in golden.cases:
             outputs = run_case(native, case)
             if not case.passed(outputs):
