@@ -114,14 +114,14 @@ def test_a_compiler_sees_nothing_of_our_environment(tmp_path: Path, monkeypatch:
 
 
 def processes_of(word: str) -> list[str]:
-    found = []
+    pids = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             if word.encode() in path.read_bytes():
-                found.append(path.parent.name)
+                pids.append(path.parent.name)
         except OSError:
             pass
-    return found
+    return pids
 
 
 def test_a_run_ends_in_time_with_all_its_children(tmp_path: Path) -> None:
