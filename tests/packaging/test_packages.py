@@ -45,7 +45,7 @@ def test_only_mininet_is_seen_of_debian() -> None:
         "import mininet.net, mininet.cli; print(found, mininet.__file__, *sys.path, sep='\\n')"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    found, file, *path = done.stdout.splitlines()
-    assert found == "[True, True]"
+    available, file, *path = done.stdout.splitlines()
+    assert available == "[True, True]"
     assert Path(file).parent == debian.MININET
     assert str(debian.MININET.parent) not in path

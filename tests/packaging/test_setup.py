@@ -72,10 +72,10 @@ def folder(tmp_path: Path) -> Folder:
 
 def steps(said: str) -> list[str]:
     """The titles of the steps about environments; which Debian packages are missing depends on the machine."""
-    found = STEP.findall(said)
-    assert [int(number) for number, *_ in found] == list(range(1, len(found) + 1))
-    assert len({of for _, of, *_ in found}) == (1 if found else 0)
-    return [title for _, _, title, _ in found if not title.startswith("Debian packages")]
+    matches = STEP.findall(said)
+    assert [int(number) for number, *_ in matches] == list(range(1, len(matches) + 1))
+    assert len({of for _, of, *_ in matches}) == (1 if matches else 0)
+    return [title for _, _, title, _ in matches if not title.startswith("Debian packages")]
 
 
 def test_a_run_needs_less_than_the_tests(folder: Folder) -> None:

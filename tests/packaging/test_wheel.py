@@ -151,10 +151,10 @@ def ours() -> Mapping[str, bytes]:
 
 def test_both_wheels_hold_the_package_and_nothing_else(built: Built) -> None:
     """Sources of C and P4, compiled P4, scripts, files and pages: all that is in the folder `tailrace`."""
-    found, expected = content(built.wheel), ours()
-    assert set(found) == set(expected)
-    assert found == expected == content(built.direct)
-    assert {"tailrace/p4src/build/ecmp.json", "tailrace/mininet/run_fabric.py"} <= set(found)
+    contents, expected = content(built.wheel), ours()
+    assert set(contents) == set(expected)
+    assert contents == expected == content(built.direct)
+    assert {"tailrace/p4src/build/ecmp.json", "tailrace/mininet/run_fabric.py"} <= set(contents)
 
 
 @pytest.fixture(scope="module")
@@ -171,9 +171,9 @@ def environment(folder: Path, built: Built) -> Path:
 
 def interpreter() -> str:
     """The Python of the tests, or Debian's if that is in a folder that an ordinary user may not enter."""
-    own = getattr(sys, "_base_executable", sys.executable)
+    base = getattr(sys, "_base_executable", sys.executable)
     debian = "/usr/bin/python3"
-    return debian if os.geteuid() == 0 and not usable(own) and usable(debian) else own
+    return debian if os.geteuid() == 0 and not usable(base) and usable(debian) else base
 
 
 def usable(python: str) -> bool:
