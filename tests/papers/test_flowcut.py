@@ -65,7 +65,7 @@ def test_flowcut_keeps_the_order(paper: Path) -> None:
 
 def test_others_do_not(paper: Path) -> None:
     """Spraying reorders, so the counts above can be trusted; ECMP does not."""
-    (document,) = (one for one in documents(paper) if one.name == "flowcut_fig8")
+    (document,) = (candidate for candidate in documents(paper) if candidate.name == "flowcut_fig8")
     shares = {cell.label: cell.metrics["out_of_order_share"] for cell in document.cells}
     assert shares["spray"] > 0.2
     assert shares["ecmp"] == 0
@@ -102,10 +102,10 @@ def test_again_runs_nothing(paper: Path, capsys: pytest.CaptureFixture[str]) -> 
     """What is finished is read; the JSON is that of the documents."""
     assert main(["paper", "flowcut_fig9", "--out", str(paper), "--json"]) == 0
     captured = capsys.readouterr()
-    (told,) = json.loads(captured.out)
-    (document,) = (one for one in documents(paper) if one.name == "flowcut_fig9")
-    assert told["name"] == "flowcut_fig9"
-    assert [cell["metrics"] for cell in told["cells"]] == [cell.metrics for cell in document.cells]
+    (printed,) = json.loads(captured.out)
+    (document,) = (candidate for candidate in documents(paper) if candidate.name == "flowcut_fig9")
+    assert printed["name"] == "flowcut_fig9"
+    assert [cell["metrics"] for cell in printed["cells"]] == [cell.metrics for cell in document.cells]
     assert re.search(r"(\d+) of \1 results were there already", captured.err)
 
 
@@ -125,10 +125,10 @@ def test_report_in_a_browser(paper: Path, tmp_path: Path) -> None:
         [*command, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=TIMEOUT_S, check=True
     ).stdout
     assert "<h1>Flowcut at the small scale</h1>" in dumped
-    found = documents(paper)
-    assert dumped.count("<svg ") >= sum(document.chart != "none" for document in found)
-    assert dumped.count('class="badge') == sum(len(document.claims) for document in found)
-    for document in found:
+    figures = documents(paper)
+    assert dumped.count("<svg ") >= sum(document.chart != "none" for document in figures)
+    assert dumped.count('class="badge') == sum(len(document.claims) for document in figures)
+    for document in figures:
         assert f'id="small-{document.name}"' in dumped
     subprocess.run(
         [*command, f"--screenshot={shot}", page.as_uri()], capture_output=True, timeout=TIMEOUT_S, check=True
@@ -146,8 +146,8 @@ def picture_rows(path: Path) -> list[bytes]:
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     """Names, figures and titles."""
     assert main(["paper", "list", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [one["name"] for one in told if one["paper"] == "Flowcut"] == select("flowcut")
+    listed = json.loads(capsys.readouterr().out)
+    assert [entry["name"] for entry in listed if entry["paper"] == "Flowcut"] == select("flowcut")
     assert main(["paper"]) == 0
     assert "Table IV" in capsys.readouterr().out
 
@@ -171,6 +171,6 @@ def test_bad_calls(
     """One line on standard error, exit 2."""
     monkeypatch.chdir(tmp_path)
     assert main(words) == 2
-    told = capsys.readouterr().err
-    assert message in told.splitlines()[-1]
-    assert "Traceback" not in told
+    stderr = capsys.readouterr().err
+    assert message in stderr.splitlines()[-1]
+    assert "Traceback" not in stderr

@@ -64,21 +64,24 @@ def test_a_flowlet_for_each_flow_and_each_long_gap(documents: dict[str, Document
     """What NICs stretched, switches saw; a stretched gap is no longer than the threshold asks for."""
     for name in ("hf2t_fig6", "hf2t_table2"):
         for cell in documents[name].cells:
-            found = cell.metrics
-            assert ("stretched" in found) == ("hf2t" in cell.label), (name, cell.label)
+            metrics = cell.metrics
+            assert ("stretched" in metrics) == ("hf2t" in cell.label), (name, cell.label)
             if "hf2t" in cell.label:
-                assert found["stretched"] > 0, (name, cell.case, cell.label)
-                assert cell.label == CONTROL or found["flowlets"] >= found["stretched"], (name, cell.case)
-                assert found["trainings"] > 0
-                assert 0 < found["stretch"] <= 101e3
+                assert metrics["stretched"] > 0, (name, cell.case, cell.label)
+                assert cell.label == CONTROL or metrics["flowlets"] >= metrics["stretched"], (name, cell.case)
+                assert metrics["trainings"] > 0
+                assert 0 < metrics["stretch"] <= 101e3
 
 
 def test_hf2t_makes_flowlets(documents: dict[str, Document]) -> None:
     """More of them than LetFlow finds by itself."""
     for case in documents["hf2t_table2"].cases:
-        found = cells(documents["hf2t_table2"], case)
+        by_label = cells(documents["hf2t_table2"], case)
         for label in (STATIC, DYNAMIC):
-            assert found[label].metrics["flowlets"] > found["letflow"].metrics["flowlets"], (case, label)
+            assert by_label[label].metrics["flowlets"] > by_label["letflow"].metrics["flowlets"], (
+                case,
+                label,
+            )
 
 
 def test_figure_6_has_a_line_a_scheme(documents: dict[str, Document]) -> None:
@@ -94,12 +97,12 @@ def test_figure_6_has_a_line_a_scheme(documents: dict[str, Document]) -> None:
         assert len(curve.x) == len(curve.y) <= RANGES
         assert list(curve.x) == sorted(set(curve.x))
     assert list(panels) == [f"{case}: {TITLES[percent]}" for case in document.cases for percent in (50, 100)]
-    assert all(found == labels for found in panels.values())
+    assert all(drawn == labels for drawn in panels.values())
     median, tail = BY_SIZE.values()
     for cell in document.cells:
-        found = {name: value for name, value in cell.metrics.items() if name.startswith(median)}
-        assert 1 < len(found) <= RANGES
-        for name, value in found.items():
+        medians = {name: value for name, value in cell.metrics.items() if name.startswith(median)}
+        assert 1 < len(medians) <= RANGES
+        for name, value in medians.items():
             assert 0.9 < value <= cell.metrics[name.replace(median, tail)], (cell.label, name)
 
 

@@ -119,8 +119,8 @@ def claim(kind: str = NUMBER, expect: str = "10", **more: object) -> Claim:
     return msgspec.convert(words | more, Claim)
 
 
-def verdict(kind: str, found: str, number: str = "", *, counts: bool = True, text: str = "t") -> Verdict:
-    return Verdict(text, "", "", "", 1.0, "", found, kind=kind, number=number, counts=counts)
+def verdict(kind: str, judged: str, number: str = "", *, counts: bool = True, text: str = "t") -> Verdict:
+    return Verdict(text, "", "", "", 1.0, "", judged, kind=kind, number=number, counts=counts)
 
 
 def test_a_number_counts_once() -> None:
@@ -147,11 +147,11 @@ def test_a_number_counts_once() -> None:
 
 def test_what_counts_is_said_by_case() -> None:
     """Missing: every case; else those that are named."""
-    found = Estimate(10.0)
-    assert graded(claim(), "one", found, "small").counts
-    assert graded(claim(counts=["one"]), "one", found, "small").counts
-    assert not graded(claim(counts=["one"]), "two", found, "small").counts
-    assert not graded(claim(counts=[]), "one", found, "small").counts
+    estimate = Estimate(10.0)
+    assert graded(claim(), "one", estimate, "small").counts
+    assert graded(claim(counts=["one"]), "one", estimate, "small").counts
+    assert not graded(claim(counts=["one"]), "two", estimate, "small").counts
+    assert not graded(claim(counts=[]), "one", estimate, "small").counts
 
 
 @pytest.mark.parametrize(
@@ -165,9 +165,9 @@ def test_what_differs_has_its_cause_or_is_called_unexplained(value: float, witho
 
 def test_a_ratio_is_one_of_two_over_the_other() -> None:
     """0.95 is near 1.05, but not where 1.05 says which of two is the better."""
-    found = Estimate(0.95)
-    assert graded(claim(expect="1.05"), "one", found, "small").verdict == CLOSE
-    assert graded(claim(expect="1.05", unit="times"), "one", found, "small").verdict == BEYOND
+    estimate = Estimate(0.95)
+    assert graded(claim(expect="1.05"), "one", estimate, "small").verdict == CLOSE
+    assert graded(claim(expect="1.05", unit="times"), "one", estimate, "small").verdict == BEYOND
 
 
 def samples(seeds: int) -> dict[tuple[str, str], dict[str, SeedValues]]:
@@ -183,7 +183,9 @@ def samples(seeds: int) -> dict[tuple[str, str], dict[str, SeedValues]]:
 def test_intervals_of_expressions_are_of_pairs() -> None:
     """5 % that every seed has is a ranking, and nothing at all is a tie."""
     measures = samples(6)
-    values = {key: {name: one.value for name, one in found.items()} for key, found in measures.items()}
+    values = {
+        key: {name: estimate.value for name, estimate in metrics.items()} for key, metrics in measures.items()
+    }
     of_seeds = OfSeeds(measures, 6)
     texts = (
         "fct['b'] / fct['a']",
@@ -196,27 +198,27 @@ def test_intervals_of_expressions_are_of_pairs() -> None:
         Claim(kind=RANKING, text="t", value=text, expect=expect)
         for text, expect in zip(texts, expects, strict=True)
     ]
-    found = [one.verdict for one in judge(claims, values, [""], "small", of_seeds)]
-    assert found == [HOLDS, TIE, HOLDS, HOLDS]
+    verdicts = [judged.verdict for judged in judge(claims, values, [""], "small", of_seeds)]
+    assert verdicts == [HOLDS, TIE, HOLDS, HOLDS]
     alone = of_seeds.estimate("fct['b']", "")
     assert alone.ends is not None
     assert alone.ends[0] < values["", "a"]["fct"] < alone.ends[1], "apart nobody could tell them"
     assert of_seeds.estimate("fct['b']", "") == alone
     few = judge(claims, values, [""], "small", OfSeeds(samples(2), 2))
-    assert {one.verdict for one in few} == {UNDECIDED}
+    assert {judged.verdict for judged in few} == {UNDECIDED}
 
 
 @pytest.mark.parametrize("name", names())
 def test_every_claim_of_the_papers_is_sorted(name: str) -> None:
     """Only ours are of no paper, and a number that a figure tests in several claims counts in one of them."""
     file = read_paper(name)
-    for one in file.claim:
-        assert bool(one.paper.strip("-")) or one.kind == "ours", one.text
+    for entry in file.claim:
+        assert bool(entry.paper.strip("-")) or entry.kind == "ours", entry.text
     for scale in ("small", "paper"):
         counted = [
-            (case, one.value)
-            for one in file.claims(scale)
-            if one.kind == NUMBER and not one.number
-            for case in (one.counts if one.counts is not None else one.cases or [""])
+            (case, entry.value)
+            for entry in file.claims(scale)
+            if entry.kind == NUMBER and not entry.number
+            for case in (entry.counts if entry.counts is not None else entry.cases or [""])
         ]
         assert len(counted) == len(set(counted))

@@ -75,21 +75,21 @@ def test_slowdowns_are_those_of_the_range(some: Result, flows: list[tuple[int, f
     result = with_flows(some, list(flows))
     ends = ends_bytes([result])
     for percent in (50, 99):
-        for (below, end), one in zip(pairwise((0, *ends)), slowdowns([result], ends, percent), strict=True):
+        for (below, end), point in zip(pairwise((0, *ends)), slowdowns([result], ends, percent), strict=True):
             inside = [factor for size, factor in flows if below < size <= end]
-            assert (found := one.value) in inside
-            assert sum(factor <= found for factor in inside) * 100 >= percent * len(inside)
-            assert sum(factor < found for factor in inside) * 100 < percent * len(inside)
+            assert (slowdown := point.value) in inside
+            assert sum(factor <= slowdown for factor in inside) * 100 >= percent * len(inside)
+            assert sum(factor < slowdown for factor in inside) * 100 < percent * len(inside)
 
 
 def test_seeds_count_together_and_background_not(some: Result) -> None:
     """Two runs of ten flows are twenty flows; those that are not measured are not there."""
-    one = with_flows(some, [(size, 1.0) for size in range(1, 11)])
+    first = with_flows(some, [(size, 1.0) for size in range(1, 11)])
     other = with_flows(some, [(size, 3.0) for size in range(11, 21)])
-    assert ends_bytes([one, other]) == tuple(range(2, 21, 2))
-    assert [found.value for found in slowdowns([one, other], (10, 20), 50)] == [1.0, 3.0]
+    assert ends_bytes([first, other]) == tuple(range(2, 21, 2))
+    assert [point.value for point in slowdowns([first, other], (10, 20), 50)] == [1.0, 3.0]
     hidden = replace(other, rows=tuple(replace(row, flow_class=BACKGROUND) for row in other.rows))
-    assert ends_bytes([one, hidden]) == tuple(range(1, 11))
+    assert ends_bytes([first, hidden]) == tuple(range(1, 11))
 
 
 def test_flows_that_did_not_finish_leave_no_number(some: Result) -> None:
@@ -105,13 +105,13 @@ def test_claims_take_lists_by_size(some: Result) -> None:
     """Range by range, in their order, the ranges being the same for all schemes; also more than nine."""
     sizes = list(range(1, 31))
     runs = [[with_flows(some, [(size, factor * size) for size in sizes])] for factor in (1.0, 0.5)]
-    found, curves = by_size([Cell("c", "a", {}), Cell("c", "b", {})], runs)
+    by_label, curves = by_size([Cell("c", "a", {}), Cell("c", "b", {})], runs)
     assert [(curve.panel, curve.label) for curve in curves] == [
         (f"c: {word}", label) for label in "ab" for word in ("median", "largest")
     ], "three flows a range have no p99"
     values = {
-        ("c", label): {name: one.value for name, one in measures.items()}
-        for label, measures in zip("ab", found, strict=True)
+        ("c", label): {name: estimate.value for name, estimate in measures.items()}
+        for label, measures in zip("ab", by_label, strict=True)
     }
     assert values["c", "a"][f"{MEDIAN}_1"] == 2
     assert values["c", "a"][f"{P99}_{RANGES}"] == 30
@@ -164,16 +164,16 @@ def test_every_panel_has_a_line_a_scheme(some: Result, chart: str) -> None:
     )
     nothing = replace(with_flows(some, [(1000, None)]), gaps=None)
     cells = tuple(Cell(case, label, {"rtt": 12_768.0}) for case in "ab" for label in ("one", "two"))
-    found = document(chart, cells, [[whole], [whole], [nothing], [whole]])
-    assert search_figure(found) is None
-    figure = document_figure(found)
+    figure_document = document(chart, cells, [[whole], [whole], [nothing], [whole]])
+    assert search_figure(figure_document) is None
+    figure = document_figure(figure_document)
     assert figure is not None
     drawn = [
         {str(line.get_label()): str(line.get_color()) for line in axis.get_lines()} for axis in figure.axes
     ]
     assert [set(lines) & {"one", "two"} for lines in drawn] == [{"one", "two"}] * 2 + [{"two"}] * 2
     colours = {label: {lines[label] for lines in drawn if label in lines} for label in ("one", "two")}
-    assert all(len(own) == 1 for own in colours.values())
+    assert all(len(used) == 1 for used in colours.values())
     assert colours["one"] != colours["two"]
 
 

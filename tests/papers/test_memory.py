@@ -59,17 +59,17 @@ def test_derived_numbers() -> None:
 @given(st.integers(1, 10**5), st.integers(1, 1600), st.integers(1, 100))
 def test_equation_1(flows: int, rate: int, rtt_us: int) -> None:
     """Never more flows than there are, nor than packets in flight; more flows never need less."""
-    found = active_flows(flows, rate * GBPS, rtt_us * US_NS)
+    active = active_flows(flows, rate * GBPS, rtt_us * US_NS)
     in_flight = Fraction(rate * GBPS * rtt_us * US_NS, 8 * GBPS * MTU_BYTES)
-    assert found == min(flows, in_flight)
-    assert active_flows(flows + 1, rate * GBPS, rtt_us * US_NS) >= found
+    assert active == min(flows, in_flight)
+    assert active_flows(flows + 1, rate * GBPS, rtt_us * US_NS) >= active
 
 
 def test_our_own_packets() -> None:
     """A stamp more on the way there and back costs twice its bytes."""
-    one, two, three = (tailrace_cost(stamps).packet_bytes for stamps in (1, 2, 3))
-    assert two - one == three - two > 0
-    assert one > COSTS["ingress"].packet_bytes
+    first, second, third = (tailrace_cost(stamps).packet_bytes for stamps in (1, 2, 3))
+    assert second - first == third - second > 0
+    assert first > COSTS["ingress"].packet_bytes
 
 
 def test_our_own_state() -> None:

@@ -75,8 +75,8 @@ def test_a_row_can_be_run_again(written: Path, tmp_path: Path, capsys: pytest.Ca
 def trace_of(words: str, out: Path, capsys: pytest.CaptureFixture[str]) -> str:
     """The hash of a run of the words of a row."""
     assert main(["run", *shlex.split(words), "--json", "--out", str(out)]) in (0, 1)
-    found: str = json.loads(capsys.readouterr().out)["trace_sha256"]
-    return found
+    sha256: str = json.loads(capsys.readouterr().out)["trace_sha256"]
+    return sha256
 
 
 def recorded(page: Path) -> list[dict[str, str]]:
@@ -100,7 +100,7 @@ def test_words_of_a_row_decide_its_hash(page: Path) -> None:
     assert rows
     hashes = {row["words"]: row["trace_sha256"] for row in rows}
     assert [row for row in rows if row["trace_sha256"] != hashes[row["words"]]] == []
-    assert all(words and len(found) == 64 for words, found in hashes.items())
+    assert all(words and len(sha256) == 64 for words, sha256 in hashes.items())
     for row in rows[:: len(rows) // 20 or 1]:
         assert experiment_of(row["words"]).option_string == row["words"]
 

@@ -57,13 +57,13 @@ def test_nothing_is_lost_but_by_failures(documents: dict[str, Document]) -> None
 
 def test_pauses_make_packets_come_out_of_order(documents: dict[str, Document]) -> None:
     """The motivation: fewer are without PFC, and RLB brings DRILL's and Presto's down."""
-    found = cells(documents["rlb_fig3"], "bursts")
+    by_label = cells(documents["rlb_fig3"], "bursts")
     for label in ("drill", "presto"):
-        alone = found[label].metrics["out_of_order_share_of_monitored"]
+        alone = by_label[label].metrics["out_of_order_share_of_monitored"]
         for better in (f"{label} no-pfc", f"{label}+rlb"):
-            assert found[better].metrics["out_of_order_share_of_monitored"] < alone, better
-        assert "pauses" not in found[f"{label} no-pfc"].metrics
-        assert found[label].metrics["pauses"] > 0
+            assert by_label[better].metrics["out_of_order_share_of_monitored"] < alone, better
+        assert "pauses" not in by_label[f"{label} no-pfc"].metrics
+        assert by_label[label].metrics["pauses"] > 0
 
 
 def test_only_rlb_warns_and_recirculates(documents: dict[str, Document]) -> None:
@@ -72,19 +72,19 @@ def test_only_rlb_warns_and_recirculates(documents: dict[str, Document]) -> None
         for cell in document.cells:
             has = "rlb" in cell.label or name == "rlb_fig18"
             assert ("warnings" in cell.metrics) == has, (name, cell.label)
-    found = cells(documents["rlb_fig17"], "webserver 0.8")
-    assert found["presto+rlb no-recir"].metrics["recirculations"] == 0
-    assert found["presto+rlb"].metrics["recirculations"] > 0
+    by_label = cells(documents["rlb_fig17"], "webserver 0.8")
+    assert by_label["presto+rlb no-recir"].metrics["recirculations"] == 0
+    assert by_label["presto+rlb"].metrics["recirculations"] > 0
 
 
 def test_bursts_make_pauses(documents: dict[str, Document]) -> None:
     """Without them fewer, if any, so RLB has little to warn of, as Fig. 12's first case shows."""
-    found = documents["rlb_fig12"]
-    without = cells(found, "poisson")
-    for label, cell in cells(found, "bursts").items():
+    document = documents["rlb_fig12"]
+    without = cells(document, "poisson")
+    for label, cell in cells(document, "bursts").items():
         assert cell.metrics["pauses"] > 2 * without[label].metrics["pauses"], label
     assert all(
-        cell.metrics["warnings"] > 0 for cell in cells(found, "bursts").values() if "rlb" in cell.label
+        cell.metrics["warnings"] > 0 for cell in cells(document, "bursts").values() if "rlb" in cell.label
     )
 
 

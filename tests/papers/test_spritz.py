@@ -45,9 +45,9 @@ def test_arithmetic_holds(documents: dict[str, Document]) -> None:
 def test_adversarial_traffic_hurts_minimal_routing(documents: dict[str, Document]) -> None:
     """Minimal paths are shared, so whoever has others ends much sooner, in both networks."""
     for case in ("adversarial dragonfly", "adversarial slim-fly"):
-        found = {cell.label: cell.metrics for cell in documents["spritz_fig6"].cells if cell.case == case}
+        by_label = {cell.label: cell.metrics for cell in documents["spritz_fig6"].cells if cell.case == case}
         for label in ("valiant", "ops-u", "spray-u", "spray-w"):
-            assert found[label]["fct_p99"] < 0.67 * found["minimal"]["fct_p99"], (case, label)
+            assert by_label[label]["fct_p99"] < 0.67 * by_label["minimal"]["fct_p99"], (case, label)
 
 
 def test_sprays_reorder_and_single_paths_do_not(documents: dict[str, Document]) -> None:
@@ -62,8 +62,8 @@ def test_sprays_reorder_and_single_paths_do_not(documents: dict[str, Document]) 
 def test_only_spritz_blocks_paths(documents: dict[str, Document]) -> None:
     """Where links are dead, packets time out; Spritz leaves such paths, so it loses fewer than the others."""
     for case in documents["spritz_fig9"].cases:
-        found = {cell.label: cell.metrics for cell in documents["spritz_fig9"].cells if cell.case == case}
-        for label, metrics in found.items():
+        by_label = {cell.label: cell.metrics for cell in documents["spritz_fig9"].cells if cell.case == case}
+        for label, metrics in by_label.items():
             assert (metrics["blocked"] > 0) == (label in SPRITZ and metrics["timeouts"] > 0), (case, label)
 
 

@@ -16,8 +16,8 @@ MEASURED = {
 
 def test_best_mean_below_the_limit() -> None:
     """A value with less reordering wins where it is also faster."""
-    found = {below: choose(Tune("gap", below), MEASURED) for below in (0.2, 0.05, 0.02)}
-    assert found == {0.2: Choice("3us"), 0.05: Choice("3us"), 0.02: Choice("4us")}
+    choices = {below: choose(Tune("gap", below), MEASURED) for below in (0.2, 0.05, 0.02)}
+    assert choices == {0.2: Choice("3us"), 0.05: Choice("3us"), 0.02: Choice("4us")}
 
 
 def test_without_limit() -> None:
