@@ -47,12 +47,12 @@ def test_the_schema_of_results_is_current() -> None:
 def outputs(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """What cells show, but for the bytes of pictures, which depend on fonts and versions."""
     for cell in document["cells"]:
-        for one in cell.get("outputs", []):
+        for output in cell.get("outputs", []):
             yield {
                 key: {kind: None if kind == "image/png" else text for kind, text in value.items()}
                 if key == "data"
                 else value
-                for key, value in one.items()
+                for key, value in output.items()
             }
 
 
@@ -61,10 +61,10 @@ def test_the_tour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "MPLCONFIGDIR"):
         monkeypatch.setenv(name, str(tmp_path))
     stored = json.loads(TOUR.read_text("utf-8"))
-    found = load().run_tour(TOUR)
-    assert [cell["source"] for cell in found["cells"]] == [cell["source"] for cell in stored["cells"]]
-    assert list(outputs(found)) == list(outputs(stored))
-    assert sum("image/png" in one.get("data", {}) for one in outputs(found)) == 2
+    notebook = load().run_tour(TOUR)
+    assert [cell["source"] for cell in notebook["cells"]] == [cell["source"] for cell in stored["cells"]]
+    assert list(outputs(notebook)) == list(outputs(stored))
+    assert sum("image/png" in output.get("data", {}) for output in outputs(notebook)) == 2
 
 
 def test_nothing_of_a_machine_is_stored() -> None:

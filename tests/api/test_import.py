@@ -32,8 +32,10 @@ NO_ERRORS = {
 
 def loaded_by(code: str) -> set[str]:
     """The modules that a fresh Python has loaded after some code, but those of the standard library."""
-    told = "\nimport sys; print(*(name for name in sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code + told], capture_output=True, text=True, check=True)
+    print_modules = "\nimport sys; print(*(name for name in sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code + print_modules], capture_output=True, text=True, check=True
+    )
     tops = {name.partition(".")[0] for name in done.stdout.split()}
     return {name for name in done.stdout.split() if name.startswith("tailrace")} | (
         tops - sys.stdlib_module_names
@@ -46,9 +48,9 @@ def test_nothing_is_loaded_before_it_is_used() -> None:
 
 
 def test_errors_and_runs_load_nothing_that_draws() -> None:
-    found = loaded_by("import tailrace; tailrace.run; tailrace.Error")
-    assert "tailrace.api.run" in found
-    assert not found & {"matplotlib", "numpy", "polars", "pandas", "typer", "tailrace.cli"}
+    modules = loaded_by("import tailrace; tailrace.run; tailrace.Error")
+    assert "tailrace.api.run" in modules
+    assert not modules & {"matplotlib", "numpy", "polars", "pandas", "typer", "tailrace.cli"}
 
 
 def test_what_is_offered() -> None:

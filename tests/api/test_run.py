@@ -34,8 +34,8 @@ TIMEOUT_S = 120
 
 def known(result: Result) -> dict[str, Any]:
     """What does not depend on the machine's speed, nor on who ran it."""
-    found: dict[str, Any] = json.loads(to_json(result.summary))
-    return {key: value for key, value in found.items() if key not in OF_THE_RUN_ITSELF | {"task", "nics"}}
+    summary: dict[str, Any] = json.loads(to_json(result.summary))
+    return {key: value for key, value in summary.items() if key not in OF_THE_RUN_ITSELF | {"task", "nics"}}
 
 
 def options(*more: str) -> list[str]:
@@ -96,11 +96,11 @@ def test_a_comparison_is_the_command_lines(tmp_path: Path, workers: int) -> None
         TINY, {"ecmp": "ecmp", "spray": "spray"}, fault=fault, out=tmp_path / "api", workers=workers
     )
     written, other = tailrace.open_results(tmp_path / "api"), tailrace.open_results(tmp_path / "cli")
-    for one in (written, other):
-        assert list(map(known, one.results)) == list(map(known, done.results))
-        assert (one.axes, one.failed) == (done.axes, done.failed)
-        assert (one.first, one.left_out) == (done.first, done.left_out) == ("ecmp", ())
-        assert one.markdown() == done.markdown()
+    for results in (written, other):
+        assert list(map(known, results.results)) == list(map(known, done.results))
+        assert (results.axes, results.failed) == (done.axes, done.failed)
+        assert (results.first, results.left_out) == (done.first, done.left_out) == ("ecmp", ())
+        assert results.markdown() == done.markdown()
     assert done.complete
     assert done.axes == {"case": ("clean", "link-slow"), "scheme": ("ecmp", "spray"), "seed": (3,)}
     assert done.result(scheme="spray", case="link-slow").summary.faults == (fault,)
@@ -132,10 +132,10 @@ def test_a_sweep_is_the_command_lines(tmp_path: Path) -> None:
     assert main(words) == 0
     done = tailrace.sweep(TINY, axes, out=tmp_path / "api")
     written, other = tailrace.open_results(tmp_path / "api"), tailrace.open_results(tmp_path / "cli")
-    for one in (written, other):
-        assert list(map(known, one.results)) == list(map(known, done.results))
-        assert one.axes == done.axes
-        assert [run.settings for run in one.runs] == [run.settings for run in done.runs]
+    for results in (written, other):
+        assert list(map(known, results.results)) == list(map(known, done.results))
+        assert results.axes == done.axes
+        assert [run.settings for run in results.runs] == [run.settings for run in done.runs]
     values = values_of(done.flows)
     assert list(values)[:3] == ["scheme", "workload.size", "id"]
     assert values["bytes"] == [16384, 16384, 8192, 8192] * 2
@@ -223,20 +223,20 @@ def test_where_an_event_loop_runs() -> None:
     """As in a notebook; with processes, too."""
 
     async def cell() -> Sequence[bool]:
-        one = tailrace.run(TINY)
-        return one.complete, tailrace.compare(TINY, ["ecmp", "spray"], workers=2).complete
+        result = tailrace.run(TINY)
+        return result.complete, tailrace.compare(TINY, ["ecmp", "spray"], workers=2).complete
 
     assert asyncio.run(cell()) == (True, True)
 
 
 def test_in_another_thread() -> None:
-    found: list[tailrace.Results] = []
+    results: list[tailrace.Results] = []
     thread = threading.Thread(
-        target=lambda: found.append(tailrace.sweep(TINY, {"scheme": ["ecmp", "spray"]}, workers=2))
+        target=lambda: results.append(tailrace.sweep(TINY, {"scheme": ["ecmp", "spray"]}, workers=2))
     )
     thread.start()
     thread.join(TIMEOUT_S)
-    assert [done.complete for done in found] == [True]
+    assert [done.complete for done in results] == [True]
 
 
 def script(path: Path, text: str) -> subprocess.Popen[str]:
