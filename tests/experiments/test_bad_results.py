@@ -33,8 +33,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def told(folder: Path, capsys: pytest.CaptureFixture[str], file: Path) -> str:
-    """What a report says about a file, which is all that it says."""
+def error_about(folder: Path, capsys: pytest.CaptureFixture[str], file: Path) -> str:
+    """The error about a file, which is the only line of the report's standard error."""
     capsys.readouterr()
     assert main(["report", str(folder)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
@@ -67,7 +67,7 @@ def test_tables(
     name: str, change: Change, problem: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = changed(run, tmp_path / "out", name, change)
-    assert problem in told(tmp_path / "out", capsys, file)
+    assert problem in error_about(tmp_path / "out", capsys, file)
 
 
 def _gaps(name: str) -> polars.Expr:
@@ -80,7 +80,8 @@ def test_tables_that_contradict_each_other(
     """A flow that was followed and is not there; a host that is not there leaves out the network's figures."""
     changed(run, tmp_path / "one", "flows.parquet", lambda table: table.clear())
     assert (
-        told(tmp_path / "one", capsys, tmp_path / "one" / "paths.parquet") == "flow 1 is not in flows.parquet"
+        error_about(tmp_path / "one", capsys, tmp_path / "one" / "paths.parquet")
+        == "flow 1 is not in flows.parquet"
     )
     changed(run, tmp_path / "two", "flows.parquet", lambda table: table.with_columns(NOBODY))
     assert main(["report", str(tmp_path / "two")]) == 0
@@ -94,7 +95,7 @@ def test_a_sweep_without_its_axis(tmp_path: Path, capsys: pytest.CaptureFixture[
     document = json.loads(file.read_text())
     document["runs"][0]["settings"] = {}
     file.write_text(json.dumps(document))
-    assert "has no value of scheme" in told(out, capsys, file)
+    assert "has no value of scheme" in error_about(out, capsys, file)
 
 
 CELL = Cell("", "ecmp", {"fct_mean": 1.0})
@@ -135,7 +136,7 @@ def test_documents(
     whole = blank(metrics=("fct_mean",), cells=(CELL,), curves=(Curve("", "ecmp", (1.0,), (1.0,)),))
     file = tmp_path / "result.json"
     file.write_text(json.dumps({**msgspec.to_builtins(whole), **changes}))
-    assert problem in told(tmp_path, capsys, file)
+    assert problem in error_about(tmp_path, capsys, file)
 
 
 def test_a_command_of_a_stranger(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

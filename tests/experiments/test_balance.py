@@ -43,8 +43,8 @@ def measure(**words: object) -> Result:
 def check(result: Result) -> dict[str, int]:
     """The sums of a summary; all that is in packets is a number."""
     packets = result.summary.packets
-    found = {name: getattr(packets, name) for name in packets.__struct_fields__}
-    numbers = {name: value for name, value in found.items() if isinstance(value, int)}
+    fields = {name: getattr(packets, name) for name in packets.__struct_fields__}
+    numbers = {name: value for name, value in fields.items() if isinstance(value, int)}
     trimmed = numbers.get("trimmed", 0)
     in_all = numbers["delivered"] + trimmed + numbers["dropped_data"] + numbers["under_way"]
     assert numbers["sent"] == in_all

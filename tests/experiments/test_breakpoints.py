@@ -43,7 +43,7 @@ Halt = Callable[[PausedRun], None]
 
 
 @pytest.fixture(autouse=True)
-def _own_run_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _separate_run_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the run file goes, for this process and its children."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
 
@@ -57,7 +57,7 @@ def measure(stops: Breakpoints | None = None, **values: Any) -> Result:
 def same(result: Result, other: Result) -> bool:
     """Whether two runs came out the same, but for how long they took."""
     timeless = dict.fromkeys(OF_THE_RUN_ITSELF, 0.0)
-    ours, theirs = (msgspec.structs.replace(one.summary, **timeless) for one in (result, other))
+    ours, theirs = (msgspec.structs.replace(side.summary, **timeless) for side in (result, other))
     return (result.rows, ours) == (other.rows, theirs) and isinstance(ours.trace_sha256, str)
 
 
@@ -101,7 +101,7 @@ class Shown:
 
     status: int
     rows: list[dict[str, Any]]
-    told: str
+    stderr: str
 
 
 def inspecting(
@@ -110,13 +110,13 @@ def inspecting(
     """A stop in which commands are called, as from another terminal; what they show."""
 
     def wait() -> None:
-        found = {}
+        by_command = {}
         for command in commands:
             capsys.readouterr()
             status = main([command, *ARGUMENTS.get(command, ()), "-o", "json"])
             captured = capsys.readouterr()
-            found[command] = Shown(status, json.loads(captured.out or "[]"), captured.err)
-        shown.append(found)
+            by_command[command] = Shown(status, json.loads(captured.out or "[]"), captured.err)
+        shown.append(by_command)
 
     return let_inspect(lambda _text: None, wait)
 
@@ -126,13 +126,13 @@ def test_commands_look_into_a_stopped_run(capsys: pytest.CaptureFixture[str]) ->
     shown: list[dict[str, Shown]] = []
     stopped = measure(Breakpoints((0, 30_000), inspecting(capsys, COMMANDS, shown)))
     before, later = shown
-    for found in shown:
-        assert {name: (one.status, one.told) for name, one in found.items()} == dict.fromkeys(
+    for by_command in shown:
+        assert {name: (output.status, output.stderr) for name, output in by_command.items()} == dict.fromkeys(
             COMMANDS, (0, "")
         )
-        assert {row["switch"] for row in found["tables"].rows} == SWITCHES
-        assert {row["switch"] for row in found["paths"].rows} == SWITCHES
-        assert found["diff"].rows == []
+        assert {row["switch"] for row in by_command["tables"].rows} == SWITCHES
+        assert {row["switch"] for row in by_command["paths"].rows} == SWITCHES
+        assert by_command["diff"].rows == []
     assert before["flows"].rows == []
     assert {row["switch"] for row in later["flows"].rows} >= {"leaf1", "leaf2"}
     counted = {row["counter"] for row in later["counters"].rows} - {
@@ -153,7 +153,7 @@ def test_links_that_are_dead_belong_to_what_is_intended(capsys: pytest.CaptureFi
         workload="permutation:size=1MiB,peers=remote",
     )
     dead, mended = shown
-    assert [found["diff"].rows for found in shown] == [[], []]
+    assert [by_command["diff"].rows for by_command in shown] == [[], []]
     assert dead["tables"].rows != mended["tables"].rows
 
 
@@ -270,10 +270,10 @@ def test_a_line_lets_the_run_go_on(tmp_path: Path) -> None:
 def test_without_input_the_run_goes_on_by_itself(tmp_path: Path) -> None:
     """Where nobody can say anything. A stop that would come after the end is told."""
     with started(tmp_path, "--stop-at", "10us", "--stop-at", "1s", stdin=subprocess.DEVNULL) as process:
-        _, told = process.communicate(timeout=LONG_S)
+        _, stderr = process.communicate(timeout=LONG_S)
     assert process.returncode == 0
-    assert "going on" in told
-    assert "warning: the run was over before it could stop at 1s" in told
+    assert "going on" in stderr
+    assert "warning: the run was over before it could stop at 1s" in stderr
 
 
 def test_control_c_ends_a_stopped_run(tmp_path: Path) -> None:
@@ -281,10 +281,10 @@ def test_control_c_ends_a_stopped_run(tmp_path: Path) -> None:
     with started(tmp_path, "--stop-at", "10us") as process:
         until_it_stands(process)
         process.send_signal(signal.SIGINT)
-        out, told = process.communicate(timeout=LONG_S)
+        out, stderr = process.communicate(timeout=LONG_S)
     assert (process.returncode, out) == (130, "")
-    assert told.splitlines()[-1] == "tailrace: interrupted; no results were written"
-    assert "Traceback" not in told
+    assert stderr.splitlines()[-1] == "tailrace: interrupted; no results were written"
+    assert "Traceback" not in stderr
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 

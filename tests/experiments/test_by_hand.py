@@ -123,11 +123,11 @@ def test_cells_over_a_fast_and_a_slow_path(tmp_path: Path) -> None:
     """
     result = measure(tmp_path, TWO_PATHS, ["h1,h2,8KiB,0"], scheme="presto:cell=1KiB", follow=[1])
     assert result.timelines.paths is not None
-    found = values_of(result.timelines.paths)
+    columns = values_of(result.timelines.paths)
     arrived = [
         (time_ns, psn, peer)
         for time_ns, psn, switch, peer in zip(
-            *(found[name] for name in ("time_ns", "psn", "switch", "peer")), strict=True
+            *(columns[name] for name in ("time_ns", "psn", "switch", "peer")), strict=True
         )
         if switch == "s2"
     ]
@@ -141,7 +141,7 @@ def test_cells_over_a_fast_and_a_slow_path(tmp_path: Path) -> None:
     out_of_order, seen_changes = expected[tuple(order)]
     assert (row.out_of_order, row.ood_max, row.overtaken) == (out_of_order, 1, out_of_order)
     peers = [peer for _, _, peer in sorted(arrived)]
-    assert sum(one != other for one, other in itertools.pairwise(peers)) == seen_changes
+    assert sum(previous != other for previous, other in itertools.pairwise(peers)) == seen_changes
     assert packets.out_of_order_share == packets.out_of_order_raw_share == out_of_order / 8
     assert result.summary.path_changes == 7
     # all that was sent, each byte once

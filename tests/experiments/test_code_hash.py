@@ -55,13 +55,13 @@ def loaded() -> set[str]:
         [sys.executable, "-c", CHILD, words], capture_output=True, text=True, timeout=300, check=True
     )
     places = {room.resolve(): room.name for room in PACKAGE.iterdir()}
-    found = set()
+    files = set()
     for file in filter(None, json.loads(run.stdout.splitlines()[-1])):
         path = Path(file).resolve()
         for place, name in places.items():
             if path == place or path.is_relative_to(place):
-                found.add((Path(name) / path.relative_to(place)).as_posix())
-    return found
+                files.add((Path(name) / path.relative_to(place)).as_posix())
+    return files
 
 
 def test_what_is_loaded_counts_or_is_known_to_be_harmless(loaded: set[str]) -> None:
@@ -147,13 +147,13 @@ def test_the_key_depends_on_the_program_of_its_own_scheme(monkeypatch: pytest.Mo
     both = [
         make({"scheme": scheme, "topology": LEAVES, "target": "virtual"}) for scheme in ("flowcut", "ecmp")
     ]
-    before = [key_of(one) for one in both]
+    before = [key_of(experiment) for experiment in both]
     real = tasks._program_sha256
     monkeypatch.setattr(
         tasks,
         "_program_sha256",
         lambda *what: real(*what)[::-1] if "Flowcut" in repr(what[0]) else real(*what),
     )
-    after = [key_of(one) for one in both]
+    after = [key_of(experiment) for experiment in both]
     assert after[0] != before[0]
     assert after[1] == before[1]

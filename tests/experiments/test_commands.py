@@ -27,7 +27,7 @@ def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str
 def test_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two files, a table on standard output, messages on standard error."""
     out = tmp_path / "out"
-    status, shown, told = call(
+    status, shown, stderr = call(
         capsys, "run", "--scheme", "flowcut", "--variant", "nic", *VIRTUAL, "--out", str(out)
     )
     assert status == 0
@@ -36,7 +36,7 @@ def test_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (summary["scheme"], summary["variant"]) == ("flowcut:variant=nic", "nic")
     assert polars.read_parquet(out / "flows.parquet").height == summary["flows"] == 2
     assert "flowcut" in shown
-    assert "target virtual: as asked for" in told
+    assert "target virtual: as asked for" in stderr
     assert "target" not in shown.splitlines()[0]
 
 
@@ -116,10 +116,10 @@ def test_bad_input(
 ) -> None:
     """One line on standard error, exit 2, and nothing written."""
     monkeypatch.chdir(tmp_path)
-    status, shown, told = call(capsys, *words)
+    status, shown, stderr = call(capsys, *words)
     assert status == 2
-    assert message in told.splitlines()[-1]
-    assert "Traceback" not in told
+    assert message in stderr.splitlines()[-1]
+    assert "Traceback" not in stderr
     assert shown == ""
     assert list(tmp_path.iterdir()) == []
 
@@ -136,12 +136,12 @@ def test_flows_that_do_not_finish(tmp_path: Path, capsys: pytest.CaptureFixture[
         SMALL[3],
     )
     dead = ("--fault", "link-down:link=leaf1-spine1")
-    status, shown, told = call(capsys, "run", "--scheme", "ecmp", *words, *dead, "--out", str(out))
+    status, shown, stderr = call(capsys, "run", "--scheme", "ecmp", *words, *dead, "--out", str(out))
     assert status == 1
     assert json.loads((out / "summary.json").read_text())["completed"] == 0
     assert "(!)" in shown
-    assert "2 of 2 flows did not finish" in told
-    assert "Traceback" not in told
+    assert "2 of 2 flows did not finish" in stderr
+    assert "Traceback" not in stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -192,10 +192,10 @@ def test_interrupt_leaves_nothing(tmp_path: Path, number: signal.Signals) -> Non
 def test_a_column_that_is_none_is_told_before_anything_runs(
     words: tuple[str, ...], option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status, shown, told = call(capsys, *words, option, "nope", "--out", str(tmp_path / "out"))
+    status, shown, stderr = call(capsys, *words, option, "nope", "--out", str(tmp_path / "out"))
     assert (status, shown) == (2, "")
-    assert told.startswith(f"tailrace: {option}: no column 'nope'; expected ")
-    assert told.count("\n") == 1
+    assert stderr.startswith(f"tailrace: {option}: no column 'nope'; expected ")
+    assert stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 

@@ -91,14 +91,14 @@ def test_bad_schemes_of_a_file(tmp_path: Path, text: str, message: str) -> None:
 
 
 def test_each_over_a_transport_that_it_works_with() -> None:
-    """Those that work over one only keep it; whoever works over the one asked for takes that."""
+    """A scheme that works over a single transport keeps it; any other takes the one asked for, if it can."""
     schemes = ("ecmp", "mp-rdma", "hermes", "spritz", "rlb:variant=hermes", "flowcut")
-    for wanted, others in (("gbn", "gbn"), ("dctcp", "dctcp"), ("dcqcn:clamp=no", "dcqcn"), (None, "gbn")):
+    for wanted, expected in (("gbn", "gbn"), ("dctcp", "dctcp"), ("dcqcn:clamp=no", "dcqcn"), (None, "gbn")):
         words = {"scheme": "ecmp", "target": "virtual", "workload": "permutation:size=8KiB"}
         base = make(words if wanted is None else {**words, "transport": wanted})
-        found = [one.job.nic.transport for _, one in plans(base, schemes, "virtual")]
-        assert found == [others, "mp-rdma", "dcqcn", "dctcp", "dcqcn", others]
-        clamps = {one.job.nic.dcqcn.clamp for _, one in plans(base, ("hermes",), "virtual")}
+        transports = [plan.job.nic.transport for _, plan in plans(base, schemes, "virtual")]
+        assert transports == [expected, "mp-rdma", "dcqcn", "dctcp", "dcqcn", expected]
+        clamps = {plan.job.nic.dcqcn.clamp for _, plan in plans(base, ("hermes",), "virtual")}
         assert clamps == {wanted != "dcqcn:clamp=no"}
 
 
@@ -106,9 +106,9 @@ def test_compare_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     """The labels are the file's, who goes over another transport is told, and the table is there in Markdown."""
     out = tmp_path / "out"
     assert main(["compare", str(write(tmp_path)), "--out", str(out)]) == 0
-    told = capsys.readouterr()
-    assert "spritz 1: over dctcp, and no other transport" in told.err
-    assert "transport gbn, but dctcp: spritz 1" in told.out
+    output = capsys.readouterr()
+    assert "spritz 1: over dctcp, and no other transport" in output.err
+    assert "transport gbn, but dctcp: spritz 1" in output.out
     runs = json.loads((out / "results.json").read_text())["runs"]
     assert [run["settings"]["scheme"] for run in runs] == ["plain", "spritz 1"]
     lines = (out / "table.md").read_text().splitlines()
@@ -119,15 +119,15 @@ def test_compare_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_several_at_a_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The same results as one after the other; what is there already is not run again; no captures."""
-    path, one, two = write(tmp_path), tmp_path / "one", tmp_path / "two"
-    assert main(["compare", str(path), "--out", str(one)]) == 0
-    assert main(["compare", str(path), "--out", str(two), "--workers", "2"]) == 0
-    assert rows(one) == rows(two)
+    path, first, second = write(tmp_path), tmp_path / "one", tmp_path / "two"
+    assert main(["compare", str(path), "--out", str(first)]) == 0
+    assert main(["compare", str(path), "--out", str(second), "--workers", "2"]) == 0
+    assert rows(first) == rows(second)
     capsys.readouterr()
-    assert main(["compare", str(path), "--out", str(two), "--workers", "2"]) == 0
+    assert main(["compare", str(path), "--out", str(second), "--workers", "2"]) == 0
     assert "2 of 2 results were there already" in capsys.readouterr().err
     with pytest.raises(SpecError, match="--pcap: links are captured with one worker only"):
-        run_several(base(path), ["ecmp"], ResultOutput(two, pcap=True), workers=2)
+        run_several(base(path), ["ecmp"], ResultOutput(second, pcap=True), workers=2)
 
 
 def base(path: Path) -> Experiment:
@@ -192,13 +192,13 @@ def test_all_systems_and_baselines_are_there() -> None:
     for system, count in zip(SYSTEMS, (3, 4, 2), strict=True):
         assert len([text for text in words if text.startswith(system) and "hf2t" not in text]) == count
     hf2t = [parse_scheme(text) for text in words if "hf2t" in text]
-    assert [one.name for one in hf2t] == ["ecmp", "letflow", "letflow", "flowcut", "rlb"]
-    assert {one.hf2t.dynamic for one in hf2t if one.hf2t is not None} == {True, False}
+    assert [scheme.name for scheme in hf2t] == ["ecmp", "letflow", "letflow", "flowcut", "rlb"]
+    assert {scheme.hf2t.dynamic for scheme in hf2t if scheme.hf2t is not None} == {True, False}
 
 
 def test_one_flowlet_threshold() -> None:
     """It is the same for switches and NICs, at any scale."""
-    found: set[int | None] = set()
+    gaps_ns: set[int | None] = set()
     topology = parse_topology(read_experiment(COMMON, "paper").topology)
     for scale in ("small", "paper"):
         for words in schemes_of(COMMON, scale).values():
@@ -206,10 +206,10 @@ def test_one_flowlet_threshold() -> None:
             if isinstance(config, ResolvedLetflow) or (
                 isinstance(config, ResolvedRlb) and config.variant == "letflow"
             ):
-                found.add(config.gap_ns)
+                gaps_ns.add(config.gap_ns)
             if config.hf2t is not None:
-                found.add(config.hf2t.stretch_ns or config.flowlet_gap_ns)
-    assert len(found) == 1
+                gaps_ns.add(config.hf2t.stretch_ns or config.flowlet_gap_ns)
+    assert len(gaps_ns) == 1
 
 
 def test_all_run_on_one_network(common: Results) -> None:
@@ -222,9 +222,9 @@ def test_all_run_on_one_network(common: Results) -> None:
         assert summary.completed == summary.flows, label
         if label.startswith(("ecmp", "flowcut")):
             assert summary.packets.out_of_order == 0, label
-        own = parse_scheme(summary.scheme).only_transport
-        assert summary.transport == (own or "dcqcn"), label
-        assert summary.packets.dropped == 0 or own is not None, label
+        required = parse_scheme(summary.scheme).only_transport
+        assert summary.transport == (required or "dcqcn"), label
+        assert summary.packets.dropped == 0 or required is not None, label
         if "hf2t" in label:
             assert isinstance(summary.hf2t, dict), label
             assert summary.hf2t["stretched"] > 0, label

@@ -84,8 +84,8 @@ def test_without_fault_one_case() -> None:
 
 def mean_ratios(done: Results) -> list[float | None]:
     """Of the mean completion time of each row, to the first scheme."""
-    found = [row.ratios.get("fct_mean") for row in done.document.rows]
-    return [None if ratio is None else ratio.value for ratio in found]
+    ratios = [row.ratios.get("fct_mean") for row in done.document.rows]
+    return [None if ratio is None else ratio.value for ratio in ratios]
 
 
 def test_ratios_are_within_a_case() -> None:

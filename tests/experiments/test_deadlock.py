@@ -54,9 +54,9 @@ def measure(case: str, pfc: str) -> Result:
 @pytest.mark.parametrize("case", CASES)
 def test_with_channels_all_arrives(case: str) -> None:
     """By default; nothing is lost, nothing sent again."""
-    found = measure(case, "channels=auto")
-    summary = found.summary
-    assert found.complete and found.problems == ()
+    result = measure(case, "channels=auto")
+    summary = result.summary
+    assert result.complete and result.problems == ()
     assert (summary.packets.dropped, summary.packets.retransmitted, summary.deadlock) == (0, 0, UNSET)
     assert isinstance(summary.pfc, dict)
     assert summary.pfc["pauses"] > 0 and summary.pfc["lost"] == 0
@@ -65,18 +65,18 @@ def test_with_channels_all_arrives(case: str) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_without_it_is_deadlocked(case: str, tmp_path: Path) -> None:
     """The same traffic ends in a circle, which is named: each queue leads to the switch of the next one."""
-    found = measure(case, "channels=off")
-    circle = found.summary.deadlock
-    assert isinstance(circle, tuple) and not found.complete
+    result = measure(case, "channels=off")
+    circle = result.summary.deadlock
+    assert isinstance(circle, tuple) and not result.complete
     topology = parse_topology(CASES[case][1])
     for queue, behind in zip(circle, [*circle[1:], circle[0]], strict=True):
         match = re.fullmatch(r"(\w+) port (\d+) class 0", queue)
         assert match is not None
         assert topology.ports_of(match[1])[int(match[2])].name == behind.split()[0]
-    (event,) = (event for event in found.events if event.kind == "deadlock")
+    (event,) = (event for event in result.events if event.kind == "deadlock")
     assert event.text.endswith(" waits for ".join([*circle, circle[0]]))
-    assert found.problems[0] == f"clean, it: deadlocked: {' waits for '.join([*circle, circle[0]])}"
-    write_result(found, tmp_path)
+    assert result.problems[0] == f"clean, it: deadlocked: {' waits for '.join([*circle, circle[0]])}"
+    write_result(result, tmp_path)
     assert read_result(tmp_path, case="", label="").summary.deadlock == circle
 
 
@@ -91,9 +91,9 @@ def test_the_watchdog_can_do_it_instead() -> None:
         "pfc": "xoff=8KiB,xon=4KiB,channels=off,deadlock=pass",
         "seed": 1,
     }
-    found = run(plan(make(words), "virtual"), VirtualBackend(), lambda _: None, label="it")
-    assert found.summary.deadlock is UNSET
-    assert isinstance(found.summary.pfc, dict) and found.summary.pfc["storms"] > 0
+    result = run(plan(make(words), "virtual"), VirtualBackend(), lambda _: None, label="it")
+    assert result.summary.deadlock is UNSET
+    assert isinstance(result.summary.pfc, dict) and result.summary.pfc["storms"] > 0
 
 
 def test_slow_is_not_stuck() -> None:
@@ -105,9 +105,9 @@ def test_slow_is_not_stuck() -> None:
         "fault": ("link-slow:fraction=0.5,factor=0.01",),
         "pfc": PFC,
     }
-    found = run(plan(make(words), "virtual"), VirtualBackend(), lambda _: None, label="it")
-    assert found.complete and found.summary.deadlock is UNSET
-    assert isinstance(found.summary.pfc, dict) and found.summary.pfc["mean_pause_ns"] > 50_000
+    result = run(plan(make(words), "virtual"), VirtualBackend(), lambda _: None, label="it")
+    assert result.complete and result.summary.deadlock is UNSET
+    assert isinstance(result.summary.pfc, dict) and result.summary.pfc["mean_pause_ns"] > 50_000
 
 
 @pytest.mark.parametrize(

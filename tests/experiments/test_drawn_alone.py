@@ -48,23 +48,23 @@ def test_commands_draw_alone(tmp_path: Path) -> None:
     rc.write_bytes(LARGE)
     expected, lines = compared(plain)
     environment = {"MPLBACKEND": "nonsense", "MATPLOTLIBRC": str(rc), "MPLCONFIGDIR": str(rc / "none")}
-    found, others = compared(configured, SOURCE_DATE_EPOCH="x", **environment)
-    assert found == expected
-    assert len(others) == len(lines)
+    actual, messages = compared(configured, SOURCE_DATE_EPOCH="x", **environment)
+    assert actual == expected
+    assert len(messages) == len(lines)
 
 
 def test_a_process_that_has_configured_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a notebook: the same figure, and its configuration stays."""
     keys = {"scheme": "ecmp", "workload": "permutation:size=1KiB", "target": "virtual"}
     results = [api.run(topology="leaf-spine:leaves=2,spines=2,hosts=1", **keys)]  # type: ignore[arg-type]
-    one, two = tmp_path / "one.svg", tmp_path / "two.svg"
-    draw(results, [one])
+    first, second = tmp_path / "one.svg", tmp_path / "two.svg"
+    draw(results, [first])
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "x")
     with mpl.rc_context({"text.usetex": True, "font.size": 40, "lines.linewidth": 9}):
-        draw(results, [two])
+        draw(results, [second])
         assert mpl.rcParams["font.size"] == 40
     assert os.environ["SOURCE_DATE_EPOCH"] == "x"
-    assert one.read_bytes() == two.read_bytes()
+    assert first.read_bytes() == second.read_bytes()
 
 
 def test_a_figure_that_fails_costs_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -76,9 +76,9 @@ def test_a_figure_that_fails_costs_nothing(tmp_path: Path, capfd: pytest.Capture
     (out / "figure.png").touch()
     assert main([*WORDS[:-1], str(out)]) == 0
     lines = capfd.readouterr().err.splitlines()
-    told = [line for line in lines if "no figure" in line]
-    assert len(told) == 1
-    assert told[0].startswith("warning: ")
+    warnings = [line for line in lines if "no figure" in line]
+    assert len(warnings) == 1
+    assert warnings[0].startswith("warning: ")
     assert (out / "results.json").is_file()
     assert (out / "clean" / "ecmp" / "summary.json").is_file()
     assert not (out / "figure.png").exists()

@@ -37,8 +37,8 @@ def write(folder: Path, text: str) -> Path:
 
 def test_file(tmp_path: Path) -> None:
     """Every key arrives where it belongs."""
-    found = read_experiment(write(tmp_path, FULL))
-    assert found.written == make({"scheme": "ecmp"}).written | {
+    experiment = read_experiment(write(tmp_path, FULL))
+    assert experiment.written == make({"scheme": "ecmp"}).written | {
         "scheme": "flowcut:variant=ingress",
         "topology": "fat-tree:k=4,rate=10Gbps",
         "workload": "permutation:size=256KiB",
@@ -49,12 +49,15 @@ def test_file(tmp_path: Path) -> None:
         "transport": "sr",
         "window": "64KiB",
     }
-    parsed = found.parsed
-    assert (parsed.scheme, parsed.topology) == (parse_scheme(found.scheme), parse_topology(found.topology))
+    parsed = experiment.parsed
+    assert (parsed.scheme, parsed.topology) == (
+        parse_scheme(experiment.scheme),
+        parse_topology(experiment.topology),
+    )
     assert parsed.workload is not None
     assert parsed.transport is not None
-    assert (parsed.workload.spec, parsed.transport.name) == (found.workload, "sr")
-    assert [fault.spec for fault in parsed.faults] == list(found.faults)
+    assert (parsed.workload.spec, parsed.transport.name) == (experiment.workload, "sr")
+    assert [fault.spec for fault in parsed.faults] == list(experiment.faults)
     assert parsed.window == parse_window("64KiB")
 
 
@@ -222,11 +225,11 @@ def test_windows(words: str, bytes_or_bdps: tuple[int | None, float | None]) -> 
 def test_a_window_in_bdps_follows_the_topology() -> None:
     """Twice the products, twice the window; the default is two of them."""
     topology = parse_topology("leaf-spine:leaves=2,spines=2,hosts=1")
-    one, two = (
+    single, double = (
         window_bytes(topology, "virtual", parse_window(words), mtu=1024) for words in ("1BDP", "2BDP")
     )
-    assert abs(two - 2 * one) <= 1
-    assert window_bytes(topology, "virtual", mtu=1024) == two
+    assert abs(double - 2 * single) <= 1
+    assert window_bytes(topology, "virtual", mtu=1024) == double
 
 
 def test_a_window_in_bdps_follows_the_packets() -> None:

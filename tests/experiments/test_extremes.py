@@ -104,38 +104,40 @@ def experiment_with(what: str, name: str, key: str, value: str) -> dict[str, Any
 
 
 def cases(what: str) -> list[tuple[str, dict[str, Any]]]:
-    found = []
+    listed = []
     for name, key in keys_of(what):
         for value in (*WHOLE, *BOUNDS, *NUMBERS):
-            found.append((f"{what} {name}: {key.name}={value}", experiment_with(what, name, key.name, value)))
-    return found
+            listed.append(
+                (f"{what} {name}: {key.name}={value}", experiment_with(what, name, key.name, value))
+            )
+    return listed
 
 
-def others() -> list[tuple[str, dict[str, Any]]]:
+def other_cases() -> list[tuple[str, dict[str, Any]]]:
     """The specs that are not registered, and the keys of an experiment that are numbers."""
     usual: dict[str, Any] = {"scheme": "ecmp", "topology": LEAVES, "workload": "permutation:size=16KiB"}
-    found: list[tuple[str, dict[str, Any]]] = []
+    listed: list[tuple[str, dict[str, Any]]] = []
     for value in (*WHOLE, *BOUNDS):
         for key in ("xoff", "xon", "headroom", "buffer", "channels", "alpha"):
             more = "buffer=10MiB," if key == "alpha" else ""
-            found.append((f"pfc {key}={value}", usual | {"pfc": f"{more}{key}={value}"}))
+            listed.append((f"pfc {key}={value}", usual | {"pfc": f"{more}{key}={value}"}))
         for key in ("latency", "interval"):
-            found.append((f"real {key}={value}", usual | {"controller": f"real:{key}={value}"}))
+            listed.append((f"real {key}={value}", usual | {"controller": f"real:{key}={value}"}))
         for key in ("sample", "window", "mtu", "seed"):
-            found.append((f"{key}={value}", usual | {key: value}))
+            listed.append((f"{key}={value}", usual | {key: value}))
         for key in ("flows", "reorder", "follow", "time_scale", "seed"):
             number = float(value) if key == "time_scale" else int(value)
-            found.append((f"{key}={value}", usual | {key: [number] if key == "follow" else number}))
-        found.append((f"window={value}BDP", usual | {"window": f"{value}BDP"}))
+            listed.append((f"{key}={value}", usual | {key: [number] if key == "follow" else number}))
+        listed.append((f"window={value}BDP", usual | {"window": f"{value}BDP"}))
     for scale in (1.5, 1e3, 1e9):
-        found.append((f"time_scale={scale}", usual | {"time_scale": scale, "sample": f"{MOST_NS}ns"}))
+        listed.append((f"time_scale={scale}", usual | {"time_scale": scale, "sample": f"{MOST_NS}ns"}))
         late = {"fault": f"link-down:link=leaf1-spine1,at={MOST_NS}ns"}
-        found.append((f"time_scale={scale}", usual | {"time_scale": scale, **late}))
-    return found
+        listed.append((f"time_scale={scale}", usual | {"time_scale": scale, **late}))
+    return listed
 
 
-def _one(values: dict[str, Any]) -> str:
-    """What is said of an experiment that is refused; empty: its cost is within what a run can hold."""
+def _refusal(values: dict[str, Any]) -> str:
+    """The error that refuses an experiment; empty where its cost is within what a run can hold."""
     try:
         limit_ns(plan(make(values), "virtual").job)
     except Error as error:
@@ -153,7 +155,7 @@ def _all(asked: list[tuple[str, dict[str, Any]]], answers: int) -> None:
             spent = resource.getrusage(resource.RUSAGE_SELF).ru_utime
             resource.setrlimit(resource.RLIMIT_CPU, (int(spent) + SECONDS, resource.RLIM_INFINITY))
             try:
-                text = _one(values)
+                text = _refusal(values)
             except (
                 ArithmeticError,
                 AttributeError,
@@ -179,9 +181,9 @@ def answers_to(asked: list[tuple[str, dict[str, Any]]]) -> dict[str, str]:
             os._exit(0)
     os.close(theirs)
     with os.fdopen(ours, encoding="utf-8") as lines:
-        found = dict(map(json.loads, lines))
+        answers = dict(map(json.loads, lines))
     os.waitpid(process, 0)
-    return found
+    return answers
 
 
 @pytest.fixture(autouse=True)
@@ -191,13 +193,13 @@ def usual_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("what", [*REGISTRIES, "others"])
 def test_every_key_at_its_extremes(what: str) -> None:
-    asked = list(some(others() if what == "others" else cases(what), 3))
-    found = answers_to(asked)
-    assert [title for title, _ in asked if title not in found] == []
-    assert [f"{title}: {text}" for title, text in found.items() if text.startswith("internal")] == []
-    assert all("\n" not in text for text in found.values())
+    asked = list(some(other_cases() if what == "others" else cases(what), 3))
+    answers = answers_to(asked)
+    assert [title for title, _ in asked if title not in answers] == []
+    assert [f"{title}: {text}" for title, text in answers.items() if text.startswith("internal")] == []
+    assert all("\n" not in text for text in answers.values())
     # an extreme that is refused and one that is not are both there
-    assert 0 < sum(map(bool, found.values())) < len(found)
+    assert 0 < sum(map(bool, answers.values())) < len(answers)
 
 
 @pytest.mark.parametrize("what", REGISTRIES)

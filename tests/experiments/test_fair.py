@@ -13,26 +13,26 @@ from tailrace.results.rows import FlowRow
 from tailrace.topology import parse_topology
 
 PARTS: tuple[Part, ...] = tuple(("part", str(number)) for number in range(5))
-own = st.lists(st.sampled_from(PARTS), min_size=1, max_size=3, unique=True).map(tuple)
+flow_parts = st.lists(st.sampled_from(PARTS), min_size=1, max_size=3, unique=True).map(tuple)
 capacities = st.fixed_dictionaries({part: st.integers(1, 20) for part in PARTS})
 
 
 @settings(max_examples=200)
-@given(st.lists(own, min_size=1, max_size=8), capacities)
+@given(st.lists(flow_parts, min_size=1, max_size=8), capacities)
 def test_each_flow_has_a_bottleneck(flows: list[tuple[Part, ...]], capacity: dict[Part, int]) -> None:
     """No part passes more than it can; and each flow has a part that is full, in which none is faster: so it can
     gain only from one that is no faster.
     """
-    found = rates(dict(enumerate(flows)), capacity)
-    assert found.keys() == set(range(len(flows)))
-    used = {part: sum(found[n] for n, parts in enumerate(flows) if part in parts) for part in PARTS}
+    shares = rates(dict(enumerate(flows)), capacity)
+    assert shares.keys() == set(range(len(flows)))
+    used = {part: sum(shares[n] for n, parts in enumerate(flows) if part in parts) for part in PARTS}
     for part in PARTS:
         assert used[part] <= capacity[part] * (1 + 1e-9)
     for number, parts in enumerate(flows):
         assert any(
             used[part] == pytest.approx(capacity[part])
             and all(
-                found[n] <= found[number] * (1 + 1e-9) for n, others in enumerate(flows) if part in others
+                shares[n] <= shares[number] * (1 + 1e-9) for n, crossed in enumerate(flows) if part in crossed
             )
             for part in parts
         )
@@ -54,11 +54,11 @@ def test_a_single_part_works_all_the_time(jobs: list[tuple[int, int]]) -> None:
 
 
 def test_by_hand() -> None:
-    """Two share a link until the shorter one has ended; a third, elsewhere, takes what they leave of its own."""
-    one, two = PARTS[:2]
-    flows = [Fluid(0, 1000, (one,)), Fluid(0, 3000, (one, two)), Fluid(0, 3000, (two,))]
+    """Two flows share a link until the shorter one ends; a third takes what they leave of another link."""
+    first, second = PARTS[:2]
+    flows = [Fluid(0, 1000, (first,)), Fluid(0, 3000, (first, second)), Fluid(0, 3000, (second,))]
     # 0.5, 0.5, 1.5 bit/ns; after 2000 ns both that are left would have 1 each, but only one is
-    assert ends_ns(flows, {one: 10**9, two: 2 * 10**9}) == pytest.approx([2000, 4000, 2000])
+    assert ends_ns(flows, {first: 10**9, second: 2 * 10**9}) == pytest.approx([2000, 4000, 2000])
 
 
 def test_what_takes_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,14 +58,14 @@ histograms = st.lists(st.lists(st.integers(0, 1 << 40), max_size=60), max_size=4
 @given(histograms, st.integers(0, 1 << 40))
 def test_merged_histograms_are_that_of_all_gaps(parts: list[list[int]], threshold_ns: int) -> None:
     """Whoever counted them; and a share of long gaps is too small by those near the threshold at most."""
-    found, whole = [], GapHistogram()
+    bins, whole = [], GapHistogram()
     for part in parts:
-        own = GapHistogram()
+        histogram = GapHistogram()
         for gap_ns in part:
-            own.add(gap_ns)
+            histogram.add(gap_ns)
             whole.add(gap_ns)
-        found.append(own.bins())
-    merged = Gaps.merged(found)
+        bins.append(histogram.bins())
+    merged = Gaps.merged(bins)
     assert list(merged.bins) == whole.bins()
     assert merged.count == sum(map(len, parts))
     every = sorted(gap_ns for part in parts for gap_ns in part)
@@ -81,9 +81,9 @@ def test_quantiles_are_those_of_the_gaps(gaps_ns: list[int], permyriad: int) -> 
     histogram = GapHistogram()
     for gap_ns in gaps_ns:
         histogram.add(gap_ns)
-    found_ns = Gaps(tuple(histogram.bins())).quantile_ns(permyriad)
+    quantile_ns = Gaps(tuple(histogram.bins())).quantile_ns(permyriad)
     exact_ns = sorted(gaps_ns)[-(-len(gaps_ns) * permyriad // 10_000) - 1]
-    assert found_ns <= exact_ns <= found_ns * 129 / 128
+    assert quantile_ns <= exact_ns <= quantile_ns * 129 / 128
     with pytest.raises(ValueError, match="quantile of no gaps"):
         Gaps(()).quantile_ns(permyriad)
 
@@ -111,9 +111,9 @@ def test_every_gap_is_measured(measured: Result) -> None:
 
 def test_a_paced_flow_has_the_gaps_of_its_rate() -> None:
     """A window of one packet: every gap is a round trip, which is longer than no time and than a frame's."""
-    found = result_of(gaps=True, window="1KiB", workload="permutation:size=16KiB,peers=remote")
-    assert found.gaps is not None
-    shortest_ns, longest_ns = found.gaps.bins[0][0], found.gaps.bins[-1][0]
+    result = result_of(gaps=True, window="1KiB", workload="permutation:size=16KiB,peers=remote")
+    assert result.gaps is not None
+    shortest_ns, longest_ns = result.gaps.bins[0][0], result.gaps.bins[-1][0]
     # four links there and back, and a frame's time on each of them there
     assert 8 * 1000 + 4 * 819 < shortest_ns <= longest_ns < 1.2 * (8 * 1000 + 4 * 900)
 
@@ -130,14 +130,14 @@ def test_measuring_changes_nothing(measured: Result) -> None:
 def test_metrics_are_shares(measured: Result) -> None:
     """Of all gaps; where there is none there is no share."""
     assert isinstance(measured.summary.gaps, GapSummary)
-    found = measure(measured)
+    metrics = measure(measured)
     count = measured.summary.gaps.count
-    assert found["gaps"] == count
-    assert found["gaps_1rtt"] == measured.summary.gaps.at_least_1_rtt / count
-    assert found["gaps_1rtt"] >= found["gaps_2rtt"] >= found["gaps_3rtt"]
-    assert found["rtt"] == measured.summary.gaps.rtt_ns
+    assert metrics["gaps"] == count
+    assert metrics["gaps_1rtt"] == measured.summary.gaps.at_least_1_rtt / count
+    assert metrics["gaps_1rtt"] >= metrics["gaps_2rtt"] >= metrics["gaps_3rtt"]
+    assert metrics["rtt"] == measured.summary.gaps.rtt_ns
     assert measured.gaps is not None
-    assert found["gap_p50"] == measured.gaps.quantile_ns(5000) <= found["gap_p99"] <= found["gap_p999"]
+    assert metrics["gap_p50"] == measured.gaps.quantile_ns(5000) <= metrics["gap_p99"] <= metrics["gap_p999"]
     nothing = replace(measured, summary=result_of(gaps=True, workload="permutation:size=1KiB").summary)
     assert isinstance(nothing.summary.gaps, GapSummary)
     assert nothing.summary.gaps.count == 0
@@ -157,10 +157,10 @@ def test_file(measured: Result, tmp_path: Path) -> None:
 def test_gaps_of_an_earlier_run_go(measured: Result, tmp_path: Path) -> None:
     """They would be taken for those of the run that replaced it."""
     out = tmp_path / "out"
-    for one in (measured, replace(measured, gaps=None)):
+    for result in (measured, replace(measured, gaps=None)):
         with atomic_folder(out) as folder:
-            write_result(one, folder)
-        assert (out / GAPS).exists() == (one.gaps is not None)
+            write_result(result, folder)
+        assert (out / GAPS).exists() == (result.gaps is not None)
     clear_gaps(out)
 
 

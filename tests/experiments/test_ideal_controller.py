@@ -55,8 +55,8 @@ def used(network: Network) -> set[int]:
     program = programs.load("rlb_hermes")
     table = program.table("group_members").preamble.id
     request = p4r.ReadRequest(entities=[p4r.Entity(table_entry=p4r.TableEntry(table_id=table))])
-    found = [entity for response in network.p4rt(LEAF).read(request) for entity in response.entities]
-    return member_ports(program, found)
+    entities = [entity for response in network.p4rt(LEAF).read(request) for entity in response.entities]
+    return member_ports(program, entities)
 
 
 def spoil(network: Network, until_ns: int) -> None:
@@ -206,7 +206,7 @@ def test_nothing_is_made_up() -> None:
     planned = plan(words, "virtual")
     outcome = VirtualBackend().run(planned.job, lambda _: None)
     alerts = by_kind(outcome, "failure-alert")
-    assert 1 <= len(alerts) <= sum(found["failures_found"] for found in outcome.counters.values())
+    assert 1 <= len(alerts) <= sum(counts["failures_found"] for counts in outcome.counters.values())
     for alert in alerts:
         peer = planned.topology.ports_of(alert.facts["switch"])[alert.facts["port"]]
         assert (peer.name, peer.kind) == (alert.facts["neighbour"], "switch")

@@ -40,9 +40,9 @@ def test_percentiles_of_choices(groups: list[list[float]], percent: int, data: s
     """The nearest rank of all values of the seeds of a choice."""
     places = st.lists(st.integers(0, len(groups) - 1), min_size=3, max_size=3)
     draws = data.draw(st.lists(places, min_size=1, max_size=5))
-    found = PooledPercentile.of(tuple(map(tuple, groups)), percent).statistic(np.array(draws))
+    percentiles = PooledPercentile.of(tuple(map(tuple, groups)), percent).statistic(np.array(draws))
     expected = [percentile([value for place in draw for value in groups[place]], percent) for draw in draws]
-    assert found.tolist() == expected
+    assert percentiles.tolist() == expected
 
 
 @given(st.lists(st.floats(1, 1e9), min_size=3, max_size=6), st.data())
@@ -62,9 +62,9 @@ def test_of_a_mean_it_is_that_of_students_t() -> None:
     """By hand: the mean, and 2.776 standard errors of five values on either side."""
     values = [3.0, 1.0, 4.0, 1.5, 9.0]
     aside = 2.776445 * stdev(values) / 5**0.5
-    found = estimate(mean_of(values), 5)
-    assert found.value == mean(values)
-    assert found.ends == pytest.approx((mean(values) - aside, mean(values) + aside), rel=1e-4)
+    interval = estimate(mean_of(values), 5)
+    assert interval.value == mean(values)
+    assert interval.ends == pytest.approx((mean(values) - aside, mean(values) + aside), rel=1e-4)
     metric = SeedValues(tuple(values)).estimate()
     assert metric.ends == pytest.approx((max(0, mean(values) - aside), mean(values) + aside), rel=1e-4)
 
@@ -72,8 +72,8 @@ def test_of_a_mean_it_is_that_of_students_t() -> None:
 @given(st.lists(st.floats(1, 1e3), min_size=3, max_size=6), st.floats(0.1, 10))
 def test_pairs(values: list[float], times: float) -> None:
     """However much seeds differ: what each has so many times is so many times, without a doubt."""
-    found = estimate(ratio_of(mean_of([times * value for value in values]), mean_of(values)), len(values))
-    assert found.ends == pytest.approx((times, times), rel=1e-6)
+    interval = estimate(ratio_of(mean_of([times * value for value in values]), mean_of(values)), len(values))
+    assert interval.ends == pytest.approx((times, times), rel=1e-6)
 
 
 def test_an_interval_holds_the_truth_as_often_as_is_said() -> None:

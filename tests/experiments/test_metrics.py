@@ -24,11 +24,11 @@ def test_by_hand() -> None:
 @given(NUMBERS, st.integers(1, 100))
 def test_percentile_is_the_smallest_that_enough_do_not_exceed(values: list[int], percent: int) -> None:
     """Its definition, for any values."""
-    found = percentile(values, percent)
+    smallest = percentile(values, percent)
     enough = [
         value for value in values if sum(other <= value for other in values) * 100 >= percent * len(values)
     ]
-    assert found == min(enough)
+    assert smallest == min(enough)
 
 
 @given(NUMBERS, st.integers(0, 10))

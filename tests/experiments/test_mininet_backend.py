@@ -63,7 +63,7 @@ def run_script(folder: Path, script: str, report=lambda _progress: None, **value
 
 
 @pytest.fixture(autouse=True)
-def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What the backend leaves behind can be seen."""
     folder = tmp_path / "tmp"
     folder.mkdir()
@@ -71,7 +71,7 @@ def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     return folder
 
 
-def test_result_and_progress(tmp_path: Path, own_temporary_folder: Path) -> None:
+def test_result_and_progress(tmp_path: Path, temporary_folder: Path) -> None:
     """Progress and events arrive line by line, the result as an outcome, and no file is left."""
     seen: list[Progress] = []
     script = "say(phase='start')\nprint('not json')\nsay(event='x', text='y')\nsay(phase='traffic', done=1, flows=2)\n"
@@ -81,7 +81,7 @@ def test_result_and_progress(tmp_path: Path, own_temporary_folder: Path) -> None
     assert [record.end_ns for record in outcome.records] == [5, 5]
     assert (outcome.wall_s, outcome.dropped, outcome.overload_reasons) == (1.5, 2, ("slow",))
     assert outcome.virtual_ns is None
-    assert list(own_temporary_folder.iterdir()) == []
+    assert list(temporary_folder.iterdir()) == []
 
 
 def test_what_the_harness_could_not_apply(tmp_path: Path) -> None:
@@ -168,11 +168,11 @@ def test_job_as_the_harness_reads_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fault", ["drop:rate=0.1", "ack-loss:rate=0.1"])
-def test_faults_that_only_virtual_time_has(tmp_path: Path, fault: str, own_temporary_folder: Path) -> None:
+def test_faults_that_only_virtual_time_has(tmp_path: Path, fault: str, temporary_folder: Path) -> None:
     """Refused before anything starts, and no file is left."""
     with pytest.raises(SpecError, match="switches in Mininet cannot do it; use --target virtual"):
         run_script(tmp_path, "raise SystemExit('started')", fault=fault)
-    assert list(own_temporary_folder.iterdir()) == []
+    assert list(temporary_folder.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -200,17 +200,17 @@ def test_failures(
     script: str,
     kind: type,
     message: str,
-    own_temporary_folder: Path,
+    temporary_folder: Path,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     """Each way to fail is one line, which does not land on a progress bar, and no file is left."""
     with pytest.raises(kind, match=message):
         run_script(tmp_path, script)
-    assert list(own_temporary_folder.iterdir()) == []
+    assert list(temporary_folder.iterdir()) == []
     assert capfd.readouterr() == ("", "")
 
 
-def test_logs_of_a_failure_stay(tmp_path: Path, own_temporary_folder: Path) -> None:
+def test_logs_of_a_failure_stay(tmp_path: Path, temporary_folder: Path) -> None:
     """If the harness left logs and failed, the message says where they are."""
     script = (
         "(out / 'logs').mkdir()\n(out / 'logs' / 'leaf1.log').write_text('why')\nsys.exit('leaf1 is gone')"
@@ -223,7 +223,7 @@ def test_logs_of_a_failure_stay(tmp_path: Path, own_temporary_folder: Path) -> N
     shutil.rmtree(logs.parent)
 
 
-def test_interrupted_run_takes_the_harness_down(tmp_path: Path, own_temporary_folder: Path) -> None:
+def test_interrupted_run_takes_the_harness_down(tmp_path: Path, temporary_folder: Path) -> None:
     """A signal to us becomes SIGINT to the harness, which is waited for while it cleans up; nothing is left."""
     cleaned = tmp_path / "cleaned"
     script = f"""
@@ -243,10 +243,10 @@ except KeyboardInterrupt:
         run_script(tmp_path, script, stop)
     with pytest.raises(ProcessLookupError):
         os.kill(int(cleaned.read_text()), 0)
-    assert list(own_temporary_folder.iterdir()) == []
+    assert list(temporary_folder.iterdir()) == []
 
 
-def test_prompt(tmp_path: Path, own_temporary_folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_prompt(tmp_path: Path, temporary_folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The harness has the user's terminal, is told to show its prompt, and nothing is left when the user leaves."""
     path = tmp_path / "harness.py"
     path.write_text(
@@ -254,7 +254,7 @@ def test_prompt(tmp_path: Path, own_temporary_folder: Path, capfd: pytest.Captur
     )
     MininetBackend(path).prompt(job_with())
     assert capfd.readouterr().out == "prompt True True\n"
-    assert list(own_temporary_folder.iterdir()) == []
+    assert list(temporary_folder.iterdir()) == []
 
 
 TRAFFIC = """
@@ -268,14 +268,14 @@ for _ in range(2):
 
 
 def test_what_the_prompt_s_traffic_measured(
-    tmp_path: Path, own_temporary_folder: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, temporary_folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Each time it is shown before the prompt goes on."""
     path = tmp_path / "harness.py"
     path.write_text(HEAD + DONE + TRAFFIC)
     MininetBackend(path).prompt(job_with(), lambda outcome: os.write(1, b"%d flows\n" % len(outcome.records)))
     assert capfd.readouterr().out == "2 flows\nprompt\n" * 2
-    assert list(own_temporary_folder.iterdir()) == []
+    assert list(temporary_folder.iterdir()) == []
 
 
 PROMPTED = (
@@ -354,7 +354,7 @@ except KeyboardInterrupt:
     assert marker.exists()
 
 
-def test_termination_at_the_prompt_takes_the_harness_down(tmp_path: Path, own_temporary_folder: Path) -> None:
+def test_termination_at_the_prompt_takes_the_harness_down(tmp_path: Path, temporary_folder: Path) -> None:
     """SIGTERM to us ends the harness too."""
     path = tmp_path / "harness.py"
     marker = tmp_path / "pid"
@@ -371,4 +371,4 @@ except KeyboardInterrupt:
         MininetBackend(path).prompt(job_with())
     with pytest.raises(ProcessLookupError):
         os.kill(int(marker.read_text()), 0)
-    assert list(own_temporary_folder.iterdir()) == []
+    assert list(temporary_folder.iterdir()) == []

@@ -35,14 +35,14 @@ def answer(job: Job) -> Outcome:
     return Outcome(tuple(record(flow, 1_234_567) for flow in job.flows), wall_s=1.0)
 
 
-def shown(others: int, labels: tuple[str, str], **about: Any) -> str:
+def shown(count: int, labels: tuple[str, str], **about: Any) -> str:
     """The lines of a table of some runs without what the last one is about, which end with what is hidden."""
     base = make({"scheme": "ecmp", "topology": "leaf-spine:leaves=2,spines=2,hosts=2", "target": "virtual"})
     done = compare_on(FakeBackend(answer), base, ("ecmp", "letflow"))
     plain_run, last = done.results
     summary = structs.replace(last.summary, **about)
     results = [
-        *(Result("clean", f"{labels[0]}{n or ''}", plain_run.summary, plain_run.rows) for n in range(others)),
+        *(Result("clean", f"{labels[0]}{n or ''}", plain_run.summary, plain_run.rows) for n in range(count)),
         Result("clean", labels[1], summary, last.rows),
     ]
     lines = unstyled(TextTable(make_table(comparison_groups(results), labels[0]), 80).lines())

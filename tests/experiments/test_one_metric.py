@@ -82,16 +82,16 @@ def test_the_summary_agrees(results: list[Result]) -> None:
     compared = set()
     for result in results:
         summary = result.summary
-        found: dict[str, Any] = {
+        from_summary: dict[str, Any] = {
             name: getattr(part, name)
             for part in (summary, summary.packets)
             for name in METRICS
             if isinstance(getattr(part, name, None), int | float)
         }
         values = measure(result)
-        compared |= found.keys() & values.keys()
-        assert {name: found[name] for name in found.keys() & values.keys()} == {
-            name: pytest.approx(values[name]) for name in found.keys() & values.keys()
+        compared |= from_summary.keys() & values.keys()
+        assert {name: from_summary[name] for name in from_summary.keys() & values.keys()} == {
+            name: pytest.approx(values[name]) for name in from_summary.keys() & values.keys()
         }
     assert {"out_of_order_share", "out_of_order_raw_share", "timeouts", "drains", "path_changes"} <= compared
 

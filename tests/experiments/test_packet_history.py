@@ -209,9 +209,9 @@ def test_who_is_overtaken_is_who_the_nic_says(made: dict[str, FinishedRun], name
         overtaken = [
             psn
             for psn, each in sent.items()
-            for one in each
-            if not one.header.retransmitted
-            and any(not other.header.retransmitted for _, other in overtakers(one, sent, target))
+            for transmission in each
+            if not transmission.header.retransmitted
+            and any(not other.header.retransmitted for _, other in overtakers(transmission, sent, target))
         ]
         assert len(overtaken) == run.rows[number].overtaken
         total += len(overtaken)
@@ -223,15 +223,15 @@ def test_the_overtakers_of_one(made: dict[str, FinishedRun]) -> None:
     number = max(run.rows, key=lambda each: run.rows[each].overtaken)
     sent, target = all_transmissions(run, number), ends(run, number)[1]
     psn = next(psn for psn, each in sorted(sent.items()) if overtakers(each[0], sent, target))
-    one = packet_history(run, number, psn, quietly).transmissions[0]
-    assert one.delivered_ps is not None
-    assert [other.psn for other in one.overtaken_by] == [
+    transmission = packet_history(run, number, psn, quietly).transmissions[0]
+    assert transmission.delivered_ps is not None
+    assert [other.psn for other in transmission.overtaken_by] == [
         psn for psn, _ in overtakers(sent[psn][0], sent, target)
     ]
-    for other in one.overtaken_by:
-        assert other.sent_ps > one.first.sent_ps
-        assert other.delivered_ps < one.delivered_ps
-        assert other.path[0] == one.path[0]
+    for other in transmission.overtaken_by:
+        assert other.sent_ps > transmission.first.sent_ps
+        assert other.delivered_ps < transmission.delivered_ps
+        assert other.path[0] == transmission.path[0]
 
 
 @long
@@ -317,13 +317,13 @@ def test_what_faults_take(made: dict[str, FinishedRun], name: str, end: str) -> 
         for psn, sent in sorted(all_transmissions(run, number).items())
         if sent[0].delivered_ps(ends(run, number)[1]) is None and len(sent[0].transits) > 1
     ]
-    told = []
+    fates = []
     for number, psn in lost[:6]:
         first, *_, last = packet_history(run, number, psn, quietly).transmissions
-        told.append(first.end)
+        fates.append(first.end)
         check_times(last)
         assert last.again
-    assert end in told
+    assert end in fates
 
 
 def test_a_drain_within_a_nic(made: dict[str, FinishedRun]) -> None:
@@ -335,9 +335,9 @@ def test_a_drain_within_a_nic(made: dict[str, FinishedRun]) -> None:
     row, flow = run.rows[number], run.flow(number)
     assert row.drains
     sent = sorted(
-        (one.sent_ps, one.header.sport, psn)
+        (transmission.sent_ps, transmission.header.sport, psn)
         for psn, each in all_transmissions(run, number).items()
-        for one in each
+        for transmission in each
     )
     seen = track_packets(run, {}, flow, [time_ps for time_ps, _, _ in sent], silent).sender
     assert seen[sent[-1][0]].drained_ns == row.drained_ns
@@ -366,7 +366,9 @@ def test_a_stretched_gap_and_a_drawn_path(made: dict[str, FinishedRun]) -> None:
     """HF2T's host and Spritz's sender say what they have done to a packet."""
     run = made["hf2t"]
     number = max(run.rows, key=lambda each: run.rows[each].packets)
-    times = [one.sent_ps for each in all_transmissions(run, number).values() for one in each]
+    times = [
+        transmission.sent_ps for each in all_transmissions(run, number).values() for transmission in each
+    ]
     seen = track_packets(run, {}, run.flow(number), times, silent).sender
     assert seen[max(times)].stretched
     first = next(
@@ -422,8 +424,8 @@ def test_a_mark(made: dict[str, FinishedRun]) -> None:
 def test_words_are_read_back() -> None:
     """The options by which a run runs again make the same experiment."""
     for keys in RUNS.values():
-        one = api.experiment(**(COMMON | {"gaps": True} | keys))
-        assert read_option_string(one.option_string) == one
+        experiment = api.experiment(**(COMMON | {"gaps": True} | keys))
+        assert read_option_string(experiment.option_string) == experiment
     several = api.experiment(
         scheme="ecmp",
         fault=["link-slow:fraction=0.1,factor=0.5", "drop:rate=0.1"],

@@ -36,7 +36,7 @@ OF_WORDS: tuple[Callable[..., Any], ...] = (
 PARSERS = (*OF_WORDS, read_rows, resolve)
 LEAF_SPINE = "leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us"
 DRAGONFLY = "dragonfly:p=1,a=2,h=1,rate=10Gbps,delay=1us"
-OWN_TRANSPORT = ("rlb:variant=hermes", "spritz", "ugal-l:draw=hop")
+FIXED_TRANSPORT = ("rlb:variant=hermes", "spritz", "ugal-l:draw=hop")
 WORDS: dict[str, Any] = {
     "topology": LEAF_SPINE,
     "workload": "permutation:size=4KiB",
@@ -53,24 +53,24 @@ def counted() -> Iterator[Counter[str]]:
     for cached in (known._scheme, known._generated):
         cached.cache_clear()
     names = {parser.__code__: parser.__name__ for parser in PARSERS}
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
 
     def enter(frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and frame.f_code in names:
-            found[names[frame.f_code]] += 1
+            counts[names[frame.f_code]] += 1
 
     before = sys.getprofile()
     sys.setprofile(enter)
     try:
-        yield found
+        yield counts
     finally:
         sys.setprofile(before)
 
 
-def once(**others: int) -> dict[str, int]:
-    """Each parser of words once, and `others` so often; those at 0 not at all."""
-    found = {**dict.fromkeys((parser.__name__ for parser in OF_WORDS), 1), "resolve": 1, **others}
-    return {name: times for name, times in found.items() if times}
+def once(**counts: int) -> dict[str, int]:
+    """Calls expected of each parser of words: one, or as many as `counts` says; parsers at 0 are left out."""
+    expected = {**dict.fromkeys((parser.__name__ for parser in OF_WORDS), 1), "resolve": 1, **counts}
+    return {name: times for name, times in expected.items() if times}
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def once(**others: int) -> dict[str, int]:
 def test_a_run_parses_and_resolves_once(scheme: str, topology: str) -> None:
     """On the way to a job, and none of it again in the backend."""
     values = {**WORDS, "scheme": scheme, "topology": topology}
-    if scheme in OWN_TRANSPORT:
+    if scheme in FIXED_TRANSPORT:
         del values["transport"]
     with counted() as planned:
         job = plan(read_experiment(None, None, values), "virtual").job
@@ -129,9 +129,9 @@ def test_a_comparison_parses_what_its_schemes_share_once() -> None:
     """And each scheme; it is resolved once a run, without faults and with them."""
     with counted() as planned:
         base = read_experiment(None, None, {**WORDS, "scheme": "ecmp"})
-        found = plans(base, ("ecmp", "flowcut"), "virtual")
+        planned_runs = plans(base, ("ecmp", "flowcut"), "virtual")
     assert planned == once(parse_scheme=2, resolve=4)
-    assert [len(one.job.faults) for _, one in found] == [0, 0, 1, 1]
+    assert [len(planned_run.job.faults) for _, planned_run in planned_runs] == [0, 0, 1, 1]
 
 
 def test_a_comparison_of_a_file(tmp_path: Path) -> None:

@@ -61,10 +61,10 @@ def test_partners_are_equally_likely() -> None:
     count = 20_000
     for sender in FABRIC.hosts[::5]:
         drawn = [partners.draw(sender, rng) for _ in range(count)]
-        others = [host for host in FABRIC.hosts if host.switch != sender.switch]
-        assert {host.name for host in drawn} == {host.name for host in others}
+        remote_hosts = [host for host in FABRIC.hosts if host.switch != sender.switch]
+        assert {host.name for host in drawn} == {host.name for host in remote_hosts}
         spread = (count * 1 / 8 * 7 / 8) ** 0.5
-        assert all(abs(drawn.count(host) - count / 8) < 5 * spread for host in others)
+        assert all(abs(drawn.count(host) - count / 8) < 5 * spread for host in remote_hosts)
 
 
 @pytest.mark.parametrize("words", WAITING)

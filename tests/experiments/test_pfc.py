@@ -73,8 +73,8 @@ def test_programs_obey_later_than_hardware() -> None:
 def test_a_buffer_must_have_room_beside_the_headrooms() -> None:
     """A leaf has six ports, and packets go round by one more; each has room for frames that are not data."""
     least = 7 * (1000 + PORT_FRAMES * 1500)
-    found = Pfc(1000, 500, 1000, least + 1, Fraction(1, 2)).of(FABRIC, 1500)
-    assert found == Thresholds(1000, 500, 1000, least + 1, Fraction(1, 2), PORT_FRAMES * 1500)
+    thresholds = Pfc(1000, 500, 1000, least + 1, Fraction(1, 2)).of(FABRIC, 1500)
+    assert thresholds == Thresholds(1000, 500, 1000, least + 1, Fraction(1, 2), PORT_FRAMES * 1500)
     with pytest.raises(
         SpecError, match=r"^pfc: a buffer of \d+ bytes has no room beside what 7 ports have [^\n]+$"
     ):
@@ -179,8 +179,8 @@ def test_watchdogs_of_switches_grow_with_the_time_scale() -> None:
         ("storm=ignore", 5, Watchdog(10**9, 10**9, 1.0, "ignore")),
         ("storm=off", 5, NO_WATCHDOG),
     ):
-        found = parse_pfc(words).of(FABRIC, 1500, 0, scale).watchdog
-        assert found == expected
+        watchdog = parse_pfc(words).of(FABRIC, 1500, 0, scale).watchdog
+        assert watchdog == expected
 
 
 def pausing(network: Network) -> None:

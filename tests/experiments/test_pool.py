@@ -87,9 +87,9 @@ def test_tasks_with_one_key_run_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(pool, "guarded", noted)
     shown, _ = display()
-    (one,) = tasks(1)
-    run_all([one, replace(one, label="other")], tmp_path, Where(), shown)
-    assert ran == [one.key]
+    (single,) = tasks(1)
+    run_all([single, replace(single, label="other")], tmp_path, Where(), shown)
+    assert ran == [single.key]
 
 
 @pytest.mark.parametrize("where", [Where(), Where(workers=2)])

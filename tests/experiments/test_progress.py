@@ -111,8 +111,8 @@ def test_what_cannot_be_told_ends_no_run(*, tty: bool) -> None:
     display = Display(Gone(tty=tty))
     run(display)
     display.warn("it may be wrong")
-    with display.count("runs", 1) as one_more:
-        one_more("it")
+    with display.count("runs", 1) as advance:
+        advance("it")
 
 
 @pytest.mark.parametrize("kind", [io.StringIO, Terminal])
@@ -123,8 +123,8 @@ def test_names_command_no_terminal(kind: type[io.StringIO]) -> None:
     name = "\x1b]0;owned\x07"
     with display.run(name) as report:
         report(Progress("traffic", note=name))
-    with display.count("runs", 1) as one_more:
-        one_more(name)
+    with display.count("runs", 1) as advance:
+        advance(name)
     display.say(f"{name}\n{name}")
     assert "\x1b]" not in out.getvalue()
     assert "\x07" not in out.getvalue()

@@ -60,8 +60,8 @@ def in_threads(part: RankJob, ranks: int) -> Iterator[SharedMemory]:
             leave(sockets)
             raise
 
-    with transports(ranks) as (first, *others):
-        threads = [threading.Thread(target=go, args=one) for one in others]
+    with transports(ranks) as (first, *remaining):
+        threads = [threading.Thread(target=go, args=arguments) for arguments in remaining]
         for thread in threads:
             thread.start()
         try:
@@ -131,9 +131,9 @@ def test_the_same_folder(
 ) -> None:
     """Flow records, counters, samples, paths, captures, events, gaps and the trace hash."""
     monkeypatch.setattr(virtual_run, "other_ranks", in_threads)
-    one = measured(words, 1, tmp_path / "1")
+    single_rank = measured(words, 1, tmp_path / "1")
     for ranks in several:
-        assert measured(words, ranks, tmp_path / str(ranks)) == one
+        assert measured(words, ranks, tmp_path / str(ranks)) == single_rank
 
 
 def test_what_ranks_did(tmp_path: Path) -> None:
@@ -143,13 +143,13 @@ def test_what_ranks_did(tmp_path: Path) -> None:
     summary = read_summary(tmp_path / "summary.json")
     assert isinstance(summary.by_rank, tuple) and isinstance(summary.traffic_s, float)
     assert len(summary.by_rank) == summary.ranks == 3 and 0 < summary.traffic_s <= summary.wall_s
-    assert len({one["meetings"] for one in summary.by_rank}) == 1
+    assert len({rank_summary["meetings"] for rank_summary in summary.by_rank}) == 1
     header_bytes = 14
-    for one in summary.by_rank:
-        assert one["meetings"] > 1
-        assert one["bytes"] > one["frames"] * header_bytes > 0
-        assert one["waited_s"] >= 0
-        assert one["cpu_s"] > 0
+    for rank_summary in summary.by_rank:
+        assert rank_summary["meetings"] > 1
+        assert rank_summary["bytes"] > rank_summary["frames"] * header_bytes > 0
+        assert rank_summary["waited_s"] >= 0
+        assert rank_summary["cpu_s"] > 0
 
 
 def test_digests_reach_all_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,9 +157,9 @@ def test_digests_reach_all_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(virtual_run, "other_ranks", in_threads)
     topology = "leaf-spine:leaves=3,spines=4,hosts=4,rate=40Gbps,delay=2us"
     words = f"--scheme rlb:variant=drill,fault=1 --topology {topology} --workload incast:degree=8,size=128KiB"
-    one = measured(f"{words} {LOSSLESS} --seed 1", 1, tmp_path / "1")
-    assert b"failure-alert" in one[0]["events.jsonl"]
-    assert measured(f"{words} {LOSSLESS} --seed 1", 3, tmp_path / "3") == one
+    single_rank = measured(f"{words} {LOSSLESS} --seed 1", 1, tmp_path / "1")
+    assert b"failure-alert" in single_rank[0]["events.jsonl"]
+    assert measured(f"{words} {LOSSLESS} --seed 1", 3, tmp_path / "3") == single_rank
 
 
 # ---- processes ----
@@ -168,25 +168,25 @@ def test_digests_reach_all_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_processes_give_the_same(tmp_path: Path) -> None:
     """Forked, and where this process has threads, whose locks a copy would keep for ever, started anew."""
     words = f"{SMALL} --pcap --sample 5us"
-    one = measured(words, 1, tmp_path / "1")
+    single_rank = measured(words, 1, tmp_path / "1")
     over = threading.Event()
     thread = threading.Thread(target=over.wait)
     thread.start()
     try:
-        assert measured(words, 2, tmp_path / "started") == one
+        assert measured(words, 2, tmp_path / "started") == single_rank
     finally:
         over.set()
         thread.join()
     assert not children(os.getpid())
     with started(tmp_path, f"{words} --ranks 2") as process:
-        _, told = process.communicate(timeout=WAIT_S)
-    assert process.returncode == 0, told
-    assert (tmp_path / "out" / "flows.parquet").read_bytes() == one[0]["flows.parquet"]
+        _, stderr = process.communicate(timeout=WAIT_S)
+    assert process.returncode == 0, stderr
+    assert (tmp_path / "out" / "flows.parquet").read_bytes() == single_rank[0]["flows.parquet"]
 
 
 def children(parent: int) -> dict[str, int]:
-    """Ranks that a process has started, by number; what lies unburied has none."""
-    found = {}
+    """The process ids of ranks that a process has started, by rank; that of a zombie is under Z."""
+    pids = {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
             start, _, rest = (path / "stat").read_text().rpartition(")")
@@ -196,18 +196,18 @@ def children(parent: int) -> dict[str, int]:
         if int(ppid) != parent:
             continue
         if state == "Z":
-            found[state] = int(path.name)
+            pids[state] = int(path.name)
         elif name.startswith(NAME):
-            found[name.removeprefix(NAME)] = int(path.name)
-    return found
+            pids[name.removeprefix(NAME)] = int(path.name)
+    return pids
 
 
 def until(happened: Callable[[], Any]) -> Any:
     deadline = time.monotonic() + WAIT_S
     while time.monotonic() < deadline:
-        found = happened()
-        if found:
-            return found
+        result = happened()
+        if result:
+            return result
         time.sleep(0.02)
     raise AssertionError("it never happened")
 
@@ -242,13 +242,13 @@ def gone(pid: int) -> bool:
 def test_a_rank_that_dies_ends_the_run(tmp_path: Path) -> None:
     """One line, exit status 1, no process, no file."""
     with started(tmp_path, f"{LONG} --ranks 3 --pcap") as process:
-        found = until(lambda: len(found := children(process.pid)) == 2 and found)
-        os.kill(found["2"], signal.SIGKILL)
-        out, told = process.communicate(timeout=WAIT_S)
+        pids = until(lambda: len(pids := children(process.pid)) == 2 and pids)
+        os.kill(pids["2"], signal.SIGKILL)
+        out, stderr = process.communicate(timeout=WAIT_S)
     assert (process.returncode, out) == (1, "")
-    assert told.splitlines()[-1] == "tailrace: rank 2 was ended by SIGKILL"
-    assert "Traceback" not in told
-    assert all(gone(pid) for pid in found.values())
+    assert stderr.splitlines()[-1] == "tailrace: rank 2 was ended by SIGKILL"
+    assert "Traceback" not in stderr
+    assert all(gone(pid) for pid in pids.values())
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
@@ -256,10 +256,10 @@ def test_control_c_ends_all_ranks(tmp_path: Path) -> None:
     with started(tmp_path, f"{LONG} --ranks 2") as process:
         other = until(lambda: children(process.pid).get("1"))
         process.send_signal(signal.SIGINT)
-        out, told = process.communicate(timeout=WAIT_S)
+        out, stderr = process.communicate(timeout=WAIT_S)
     assert (process.returncode, out) == (130, "")
-    assert told.splitlines()[-1] == "tailrace: interrupted; no results were written"
-    assert "Traceback" not in told
+    assert stderr.splitlines()[-1] == "tailrace: interrupted; no results were written"
+    assert "Traceback" not in stderr
     until(lambda: gone(other))
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
@@ -280,10 +280,10 @@ def test_a_stopped_run_is_looked_into(
     words = f"{SMALL.replace('ecmp', 'flowcut:buckets=16')} --seed 4"
     with started(tmp_path, f"{words} --ranks 2 --stop-at 20us --json") as process:
         assert process.stderr is not None and process.stdin is not None
-        told = next(line for line in process.stderr if "switches serve" in line)
-        assert "stopped at 20us; 4 switches" in told
+        announcement = next(line for line in process.stderr if "switches serve" in line)
+        assert "stopped at 20us; 4 switches" in announcement
         addresses = {switch.address for switch in runfile.read().switches.values()}
-        assert len(addresses) == 2 and all(address in told for address in addresses)
+        assert len(addresses) == 2 and all(address in announcement for address in addresses)
         for command in ("tables", "flows", "queues", "counters", "diff"):
             assert main([command, "-o", "json"]) == 0
             rows = json.loads(capsys.readouterr().out)
@@ -308,11 +308,11 @@ def test_python_reaches_all_switches_of_a_stopped_run() -> None:
         for switch in network.topology.switches:
             request.device_id = switch.id
             if network.has(switch.name):
-                found = list(network.p4rt(switch.name).read(request))
+                responses = list(network.p4rt(switch.name).read(request))
             else:
                 with grpc.insecure_channel(standing.remote_addresses[switch.name]) as channel:
-                    found = list(p4r_grpc.P4RuntimeStub(channel).Read(request, timeout=WAIT_S))
-            entries[switch.name] = sum(len(each.entities) for each in found)
+                    responses = list(p4r_grpc.P4RuntimeStub(channel).Read(request, timeout=WAIT_S))
+            entries[switch.name] = sum(len(each.entities) for each in responses)
 
     words = {"scheme": "ecmp", "topology": LEAF_SPINE.split()[1], "workload": "permutation:size=16KiB"}
     result = tailrace.run(make({**words, "target": "virtual"}), ranks=2, stop_at=["5us"], at_stop=look)
@@ -341,8 +341,8 @@ def test_ranks_that_cannot_be(
     machine = Machine(has_bmv2=True, no_mininet="")
     monkeypatch.setattr("tailrace.study.prepare.choose", lambda wanted: choose(wanted, lambda: machine))
     status = main(["run", *shlex.split(f"{SMALL} --target virtual {words}"), "--out", str(tmp_path / "out")])
-    told = capsys.readouterr().err
-    assert (status, message in told.splitlines()[-1]) == (2, True), told
+    stderr = capsys.readouterr().err
+    assert (status, message in stderr.splitlines()[-1]) == (2, True), stderr
 
 
 # ---- MPI ----
@@ -358,7 +358,7 @@ def mpiexec(*ranks: str) -> subprocess.CompletedProcess[str]:
     if not MPIEXEC.exists() or importlib.util.find_spec("mpi4py") is None:
         pytest.skip("no mpi4py, or no mpiexec beside Python (tailrace[mpi], mpich)")
     each = [[sys.executable, "-m", "tailrace.cli.main", "run", *shlex.split(words)] for words in ranks]
-    command = [word for one in each for word in (":", "-n", "1", *one, "--ranks", "mpi")][1:]
+    command = [word for rank_words in each for word in (":", "-n", "1", *rank_words, "--ranks", "mpi")][1:]
     return subprocess.run(
         [str(MPIEXEC), *command], text=True, capture_output=True, check=False, timeout=WAIT_S, cwd=ROOT
     )
@@ -372,9 +372,9 @@ def test_mpi_gives_the_same(tmp_path: Path) -> None:
     assert json.loads(process.stdout)["ranks"] == RANKS
     files, summary = measured(words, 1, tmp_path / "1")
     assert {name: (tmp_path / "mpi" / name).read_bytes() for name in files} == files
-    found = json.loads((tmp_path / "mpi" / "summary.json").read_text("utf-8"))
+    merged = json.loads((tmp_path / "mpi" / "summary.json").read_text("utf-8"))
     differs = {*OF_THE_RUN_ITSELF, "nics"}
-    assert {key: value for key, value in found.items() if key not in differs} == {
+    assert {key: value for key, value in merged.items() if key not in differs} == {
         key: value for key, value in summary.items() if key not in differs
     }
 
@@ -397,8 +397,8 @@ def test_ranks_of_others_do_not_stop() -> None:
     topology = LEAF_SPINE.split()[1]
     words = {"scheme": "ecmp", "topology": topology, "workload": "permutation:size=16KiB"}
     chosen = make({**words, "target": "virtual"})
-    one, again = tailrace.run(chosen), tailrace.run(chosen, ranks=_Alone())
-    assert again.summary.trace_sha256 == one.summary.trace_sha256
+    first, again = tailrace.run(chosen), tailrace.run(chosen, ranks=_Alone())
+    assert again.summary.trace_sha256 == first.summary.trace_sha256
 
 
 @pytest.mark.parametrize(
@@ -412,7 +412,7 @@ def test_mpi_ranks_that_fail(words: list[str], line: str, tmp_path: Path) -> Non
     """All of them end; the first says why, and no result is left."""
     process = mpiexec(*[f"{SMALL} --target virtual --out {tmp_path / 'out'} {each}" for each in words])
     assert process.returncode in (1, 2)
-    told = [one for one in process.stderr.splitlines() if one.startswith("tailrace: ")]
-    assert told and line in told[0], process.stderr
+    errors = [text for text in process.stderr.splitlines() if text.startswith("tailrace: ")]
+    assert errors and line in errors[0], process.stderr
     assert "Traceback" not in process.stderr
     assert list(tmp_path.iterdir()) == []

@@ -71,12 +71,12 @@ def measure(**words: Any) -> Seen:
 
 
 def wrong(network: Network, job: Job) -> int:
-    """How much of what switches hold is not as it should be while no link is dead."""
-    found = 0
+    """How many entries of all switches differ from what is intended while no link is dead."""
+    differing = 0
     for name, wanted in intent(job.topology, job.scheme, job.switches).items():
         switch, program = InProcess(network.p4rt(name)), programs.load(wanted.program)
-        found += len(run_at_once(differences(switch, program, wanted.entities)))
-    return found
+        differing += len(run_at_once(differences(switch, program, wanted.entities)))
+    return differing
 
 
 def kinds(result: Result) -> list[str]:
@@ -105,9 +105,9 @@ def test_a_link_that_dies_and_comes_back(scheme: str) -> None:
 def test_a_switch_that_restarts(scheme: str) -> None:
     """Its sessions break, its links die; when it is back it gets its program and its entries."""
     seen = measure(scheme=scheme, fault=["switch-restart:switch=spine1,at=200us,for=200us"])
-    found = kinds(seen.result)
-    assert found[:5] == ["switch-ready"] * 4 + ["switch-lost"]
-    assert sorted(found[5:]) == sorted(["switch-ready", *["link-down"] * 2, *["link-up"] * 2])
+    event_kinds = kinds(seen.result)
+    assert event_kinds[:5] == ["switch-ready"] * 4 + ["switch-lost"]
+    assert sorted(event_kinds[5:]) == sorted(["switch-ready", *["link-down"] * 2, *["link-up"] * 2])
     [back] = [event for event in seen.result.events[5:] if event.kind == "switch-ready"]
     assert "program pushed" in back.text
     assert (seen.result.complete, seen.balanced, seen.differences) == (True, True, 0)

@@ -19,7 +19,7 @@ from tailrace.report.map import MOST_HOSTS, topology_figure
 from tailrace.topology import parse_topology
 
 SMALL = ("--target", "virtual", "--topology", "leaf-spine:leaves=2,spines=2,hosts=2")
-ONE_SWITCH = "leaf-spine:leaves=1,spines=1,hosts=4"
+SINGLE_SWITCH = "leaf-spine:leaves=1,spines=1,hosts=4"
 VOID = {"meta", "br", "hr", "img", "input", "link", "path", "use"}
 
 
@@ -87,7 +87,7 @@ def test_timelines(tmp_path: Path) -> None:
         "--target",
         "virtual",
         "--topology",
-        ONE_SWITCH,
+        SINGLE_SWITCH,
         "--workload",
         "incast:degree=3,size=32KiB",
     ]
@@ -166,12 +166,12 @@ def test_a_legend_stays_within_its_figure(count: int) -> None:
             axes[0].plot([0, 1], [0, number], label=f"seed={number}, scheme=flowcut:variant=nic")
         plot.legend(figure, *axes)
         figure.savefig(io.BytesIO(), format="svg")
-    [found] = figure.legends
-    box, whole = found.get_window_extent(), figure.bbox
+    [legend] = figure.legends
+    box, whole = legend.get_window_extent(), figure.bbox
     assert box.width <= whole.width
     assert box.y0 >= 0
     assert axes[0].get_window_extent().height > whole.height / 10
-    assert len(found.get_texts()) == min(count, 24)
+    assert len(legend.get_texts()) == min(count, 24)
 
 
 @pytest.mark.parametrize(

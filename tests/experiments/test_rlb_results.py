@@ -27,11 +27,11 @@ WORDS = {
 
 def recirculated(program: programs.P4Program, cells: dict[int, int]) -> list[p4r.Entity]:
     """What a switch answers: packets in cells of its counter of recirculations."""
-    found = next(item for item in program.p4info.counters if item.preamble.alias == counters.RECIRCULATIONS)
+    counter = next(item for item in program.p4info.counters if item.preamble.alias == counters.RECIRCULATIONS)
     return [
         p4r.Entity(
             counter_entry=p4r.CounterEntry(
-                counter_id=found.preamble.id,
+                counter_id=counter.preamble.id,
                 index=p4r.Index(index=cell),
                 data=p4r.CounterData(packet_count=count),
             )
@@ -43,32 +43,32 @@ def recirculated(program: programs.P4Program, cells: dict[int, int]) -> list[p4r
 def test_recirculations_are_summed_and_the_most_is_told() -> None:
     """A packet that goes round for the third time is in cell 2; of two switches the most is the larger one."""
     program = programs.load("rlb_drill")
-    one = counters.sums(program, counters.cells(program, recirculated(program, {0: 10, 1: 4, 2: 1, 3: 0})))
+    first = counters.sums(program, counters.cells(program, recirculated(program, {0: 10, 1: 4, 2: 1, 3: 0})))
     other = counters.sums(program, counters.cells(program, recirculated(program, {0: 5})))
-    assert (one["recirculations"], one["recirculations_most"]) == (15, 3)
+    assert (first["recirculations"], first["recirculations_most"]) == (15, 3)
     assert (other["recirculations"], other["recirculations_most"]) == (5, 1)
-    found = summary.recirculations({"s1": one, "s2": other}, 200)
-    assert found == summary.Recirculations(total=20, mean=0.1, most=3)
+    totals = summary.recirculations({"s1": first, "s2": other}, 200)
+    assert totals == summary.Recirculations(total=20, mean=0.1, most=3)
     assert summary.recirculations({"s1": {"port_tx": 1}}, 200) is UNSET
 
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, Result]:
     """A receiver that is congested, and pairs beside it: by a selector alone and with RLB."""
-    found = {}
+    by_label = {}
     for label, scheme in (("alone", "presto"), ("rlb", "rlb:variant=presto,limit=fixed,most=3")):
         planned = plan(make({**WORDS, "scheme": scheme}), "virtual")
-        found[label] = run(planned, VirtualBackend(), lambda _progress: None, label=label)
-    return found
+        by_label[label] = run(planned, VirtualBackend(), lambda _progress: None, label=label)
+    return by_label
 
 
 def test_summary_has_what_was_observed(results: dict[str, Result]) -> None:
     """Pauses and CNPs of both, warnings and recirculations only where a program has them."""
     alone, rlb = results["alone"].summary, results["rlb"].summary
-    for one in (alone, rlb):
-        assert isinstance(one.pfc, dict) and isinstance(one.dcqcn, dict)
-        assert 0 < one.pfc["pauses"] <= one.pfc["frames"]
-        assert 0 < one.dcqcn["cnps_received"] <= one.dcqcn["cnps_sent"]
+    for scheme_summary in (alone, rlb):
+        assert isinstance(scheme_summary.pfc, dict) and isinstance(scheme_summary.dcqcn, dict)
+        assert 0 < scheme_summary.pfc["pauses"] <= scheme_summary.pfc["frames"]
+        assert 0 < scheme_summary.dcqcn["cnps_received"] <= scheme_summary.dcqcn["cnps_sent"]
     assert (alone.rlb, alone.recirculations) == (UNSET, UNSET)
     assert isinstance(rlb.rlb, dict) and isinstance(rlb.recirculations, summary.Recirculations)
     assert rlb.rlb["warnings_sent"] > 0
@@ -80,14 +80,14 @@ def test_summary_has_what_was_observed(results: dict[str, Result]) -> None:
 def test_metrics_of_a_class_are_those_of_its_packets(results: dict[str, Result]) -> None:
     """The pairs' share of packets out of order is counted from their own rows, not from the bursts'."""
     for result in results.values():
-        found = measure(result)
-        own = [row for row in result.rows if row.flow_class == "monitored"]
-        share = sum(row.out_of_order for row in own) / sum(row.first_received for row in own)
-        assert found["out_of_order_share_of_monitored"] == pytest.approx(share)
-        assert found["out_of_order_share_of_monitored"] != pytest.approx(found["out_of_order_share"])
+        metrics = measure(result)
+        monitored = [row for row in result.rows if row.flow_class == "monitored"]
+        share = sum(row.out_of_order for row in monitored) / sum(row.first_received for row in monitored)
+        assert metrics["out_of_order_share_of_monitored"] == pytest.approx(share)
+        assert metrics["out_of_order_share_of_monitored"] != pytest.approx(metrics["out_of_order_share"])
         delivered = sum(row.received for row in result.rows)
-        assert found["pauses"] / delivered == pytest.approx(found["pauses_per_packet"])
-        assert "pauses_of_monitored" not in found
-        assert found["ood_p99"] == max(row.ood_max for row in own), (
+        assert metrics["pauses"] / delivered == pytest.approx(metrics["pauses_per_packet"])
+        assert "pauses_of_monitored" not in metrics
+        assert metrics["ood_p99"] == max(row.ood_max for row in monitored), (
             "of fewer than a hundred flows the largest"
         )

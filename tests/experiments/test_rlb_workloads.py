@@ -27,8 +27,8 @@ def traffic(words: str, topology: Topology, seed: int = 1) -> Traffic:
     return parse_workload(words).traffic(topology, random.Random(seed))
 
 
-def of_class(found: Traffic, name: str) -> list[FlowSpec]:
-    return [flow for flow in found.flows if found.classes.get(flow.id, "") == name]
+def of_class(generated: Traffic, name: str) -> list[FlowSpec]:
+    return [flow for flow in generated.flows if generated.classes.get(flow.id, "") == name]
 
 
 def names(topology: Topology, flow: FlowSpec) -> tuple[str, str]:
@@ -37,9 +37,9 @@ def names(topology: Topology, flow: FlowSpec) -> tuple[str, str]:
 
 def test_pairs_send_to_each_other_only() -> None:
     """H_i sends to R_i, in the other leaf; only these flows are measured, and they are within the duration."""
-    found = of_class(traffic(PAUSED, NARROW), MONITORED)
-    assert {names(NARROW, flow) for flow in found} == {(f"h{i}", f"h{8 + i}") for i in range(1, 5)}
-    assert all(0 <= flow.start_ns < 1_000_000 for flow in found)
+    flows = of_class(traffic(PAUSED, NARROW), MONITORED)
+    assert {names(NARROW, flow) for flow in flows} == {(f"h{i}", f"h{8 + i}") for i in range(1, 5)}
+    assert all(0 <= flow.start_ns < 1_000_000 for flow in flows)
 
 
 def test_pairs_load_the_uplinks() -> None:
@@ -51,10 +51,10 @@ def test_pairs_load_the_uplinks() -> None:
 
 def test_bursts_follow_each_other_at_line_rate() -> None:
     """Every server starts all its flows at once, and again when the first ones could have been sent."""
-    found = of_class(traffic(f"{PAUSED},bytes=64KB,bursts=3,at=10us,long=1MB,from=7us", NARROW), BACKGROUND)
-    [long] = [flow for flow in found if flow.bytes == 1_000_000]
+    flows = of_class(traffic(f"{PAUSED},bytes=64KB,bursts=3,at=10us,long=1MB,from=7us", NARROW), BACKGROUND)
+    [long] = [flow for flow in flows if flow.bytes == 1_000_000]
     assert (*names(NARROW, long), long.start_ns) == ("h5", "h13", 7_000)
-    bursts = Counter((*names(NARROW, flow), flow.start_ns) for flow in found if flow is not long)
+    bursts = Counter((*names(NARROW, flow), flow.start_ns) for flow in flows if flow is not long)
     sending_ns = 2 * 64_000 * 8 // 40
     expected = {
         (f"h{server}", "h13", 10_000 + burst * sending_ns): 2 for server in (14, 15, 16) for burst in range(3)
@@ -73,20 +73,20 @@ def test_hot_spots_have_hosts_of_their_own() -> None:
     flows = traffic(SPOTS, HOT)
     hot = {"h3": ("h6", "h5", "h4"), "h14": ("h18", "h17", "h16")}
     far = {"h3": "h12", "h14": "h2"}
-    found = of_class(flows, BACKGROUND)
+    background = of_class(flows, BACKGROUND)
     rounds = range(20_000, 500_000, 20_000)
-    bursts = Counter((*names(HOT, flow), flow.start_ns) for flow in found if flow.bytes == 64_000)
+    bursts = Counter((*names(HOT, flow), flow.start_ns) for flow in background if flow.bytes == 64_000)
     assert bursts == {
         (server, receiver, start_ns): 2
-        for receiver, own in hot.items()
-        for server in own
+        for receiver, servers in hot.items()
+        for server in servers
         for start_ns in rounds
     }
-    longs = {(*names(HOT, flow), flow.start_ns) for flow in found if flow.bytes == 1_000_000}
+    longs = {(*names(HOT, flow), flow.start_ns) for flow in background if flow.bytes == 1_000_000}
     assert longs == {(host, receiver, start - 10_000) for receiver, host in far.items() for start in rounds}
-    own = {*hot, *far.values(), *(server for servers in hot.values() for server in servers)}
+    busy = {*hot, *far.values(), *(server for servers in hot.values() for server in servers)}
     measured = of_class(flows, MONITORED)
-    assert {name for flow in measured for name in names(HOT, flow)} == {f"h{i}" for i in range(1, 19)} - own
+    assert {name for flow in measured for name in names(HOT, flow)} == {f"h{i}" for i in range(1, 19)} - busy
 
 
 def test_hot_spots_of_a_network_without_restricted_hosts() -> None:
@@ -142,12 +142,12 @@ def test_bad_words(words: str, message: str) -> None:
 
 def test_load_of_the_fabric() -> None:
     """What crosses it asks for that share of all uplinks, whatever stays at a leaf comes on top."""
-    found = traffic("poisson:size=20KB,load=0.5,of=fabric,duration=5ms", OVERSUBSCRIBED).flows
+    flows = traffic("poisson:size=20KB,load=0.5,of=fabric,duration=5ms", OVERSUBSCRIBED).flows
     host = OVERSUBSCRIBED.host_by_ip
-    crossing = sum(flow.bytes for flow in found if host(flow.src).switch != host(flow.dst).switch)
+    crossing = sum(flow.bytes for flow in flows if host(flow.src).switch != host(flow.dst).switch)
     capacity = 4 * 2 * 40e9 / 8 * 5e-3
     assert 0.47 < crossing / capacity < 0.53
-    staying = sum(flow.bytes for flow in found) - crossing
+    staying = sum(flow.bytes for flow in flows) - crossing
     assert 0.2 < staying / crossing < 0.3, "3 of 15 partners are at the own leaf"
 
 
@@ -164,10 +164,10 @@ def test_hosts_cannot_carry_every_load_of_the_fabric() -> None:
 def test_bursts_change_nothing_of_what_is_measured() -> None:
     """The Poisson flows are the same with and without; each burst has its receiver and as many senders."""
     plain = traffic(BURSTY, OVERSUBSCRIBED).flows
-    found = traffic(f"{BURSTY},bursts=5,burst=2,every=100us,bytes=64KB", OVERSUBSCRIBED)
-    assert of_class(found, MONITORED) == plain
+    with_bursts = traffic(f"{BURSTY},bursts=5,burst=2,every=100us,bytes=64KB", OVERSUBSCRIBED)
+    assert of_class(with_bursts, MONITORED) == plain
     bursts: dict[int, list[FlowSpec]] = {}
-    for flow in of_class(found, BACKGROUND):
+    for flow in of_class(with_bursts, BACKGROUND):
         bursts.setdefault(flow.start_ns, []).append(flow)
     assert list(bursts) == [100_000, 200_000, 300_000, 400_000]
     for flows in bursts.values():
@@ -179,8 +179,8 @@ def test_bursts_change_nothing_of_what_is_measured() -> None:
 def test_bursts_within_a_leaf() -> None:
     """Their senders are neighbours of the receiver, as many as there are at most."""
     words = f"{BURSTY},every=100us,from=leaf,bursts="
-    found = of_class(traffic(f"{words}3", OVERSUBSCRIBED), BACKGROUND)
-    ends = [[OVERSUBSCRIBED.host_by_ip(ip) for ip in (flow.src, flow.dst)] for flow in found]
+    flows = of_class(traffic(f"{words}3", OVERSUBSCRIBED), BACKGROUND)
+    ends = [[OVERSUBSCRIBED.host_by_ip(ip) for ip in (flow.src, flow.dst)] for flow in flows]
     assert len(ends) == 4 * 3
     assert all(a.switch == b.switch and a != b for a, b in ends)
     with pytest.raises(SpecError, match="bursts must be no more than the hosts that can send to one, 3"):

@@ -196,10 +196,10 @@ def test_scheme_gets_room_for_every_window() -> None:
     """Unless the words give a queue limit, none of the windows together can exceed it; slow links are announced."""
     fault = "link-slow:link=leaf1-spine1,factor=0.01"
     job = plan(experiment(scheme="flowcut:variant=ingress", fault=fault), "virtual").job
-    found = job.scheme
-    assert isinstance(found, ResolvedFlowcut)
-    assert found.queue_limit_bytes > len(job.flows) * job.nic.window_bytes
-    assert (found.slowest_fraction, found.variant) == (0.01, "ingress")
+    scheme = job.scheme
+    assert isinstance(scheme, ResolvedFlowcut)
+    assert scheme.queue_limit_bytes > len(job.flows) * job.nic.window_bytes
+    assert (scheme.slowest_fraction, scheme.variant) == (0.01, "ingress")
     assert plan(experiment(scheme="ecmp:queue=10KiB"), "virtual").job.scheme.queue_limit_bytes == 10 * 1024
 
 
@@ -244,5 +244,5 @@ def test_ideal_times_leave_out_delays_that_were_not_there() -> None:
 
     _, _, with_delays = run_with(all_done, workload="permutation:peers=remote")
     _, _, without = run_with(answer, workload="permutation:peers=remote")
-    for one, other in zip(with_delays.rows, without.rows, strict=True):
-        assert one.ideal_fct_ns - other.ideal_fct_ns == 3 * 1000
+    for row, other in zip(with_delays.rows, without.rows, strict=True):
+        assert row.ideal_fct_ns - other.ideal_fct_ns == 3 * 1000

@@ -86,7 +86,7 @@ class Planned:
         self.command = ""
 
     def stop(self, written: Sequence[dict[str, Any]]) -> None:
-        self.runs = [repr(sorted(one.items(), key=str)) for one in written]
+        self.runs = [repr(sorted(values.items(), key=str)) for values in written]
         raise RunError("it is known what would run")
 
 
@@ -94,13 +94,13 @@ def planned(call: Callable[[], object]) -> Planned:
     """What a call of the command line or of Python would run, without running it."""
     seen = Planned()
 
-    def studied(grid: Grid, *_more: Any, **_others: Any) -> None:
+    def studied(grid: Grid, *_more: Any, **_keywords: Any) -> None:
         seen.command = grid.command
         seen.stop([task.experiment.written for task in grid.tasks])
 
-    def ran(one: Any, *_more: Any, **_others: Any) -> None:
-        seen.command = run_command(one.experiment)
-        seen.stop([one.experiment.written])
+    def ran(task: Any, *_more: Any, **_keywords: Any) -> None:
+        seen.command = run_command(task.experiment)
+        seen.stop([task.experiment.written])
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "run_plan", ran)

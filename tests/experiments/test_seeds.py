@@ -98,7 +98,7 @@ def test_files_have_seeds(tmp_path: Path) -> None:
 
 def test_a_run_has_one() -> None:
     several = make({"scheme": "ecmp", "seed": "4..6"})
-    assert [one.seed for one in several.each_seed()] == [4, 5, 6]
+    assert [experiment.seed for experiment in several.each_seed()] == [4, 5, 6]
     with pytest.raises(SpecError, match=r"seed: 4\.\.6 are 3 seeds, expected one here"):
         tailrace.run(several)
 
@@ -106,9 +106,9 @@ def test_a_run_has_one() -> None:
 def test_a_hostile_range_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     for command in (["run", "--scheme", "ecmp"], ["compare"], ["paper", "flowcut_fig8"]):
         assert main([*command, "--seed", "1..1000000000"]) == 2
-        told = capsys.readouterr().err.splitlines()
-        assert len(told) == 1
-        assert "at most 1000 of them" in told[0]
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == 1
+        assert "at most 1000 of them" in lines[0]
     with pytest.raises(SpecError, match="at most 1000"):
         tailrace.experiment(scheme="ecmp", seed=range(10**12))
 
@@ -130,8 +130,10 @@ def test_every_scheme_has_the_same_traffic(seed: int, workload: str, fault: str 
     words |= {} if fault is None else {"fault": fault}
     seen = set[str]()
     for topology in ("leaf-spine:leaves=3,spines=2,hosts=3", "dragonfly:p=2,a=4,h=2,groups=3"):
-        schemes = [one.name for one in SCHEMES if topology[0] == "d" or one.name not in ONLY_DRAGONFLY]
-        found = plans(make({**words, "topology": topology}), schemes, "virtual")
+        schemes = [
+            scheme.name for scheme in SCHEMES if topology[0] == "d" or scheme.name not in ONLY_DRAGONFLY
+        ]
+        planned_runs = plans(make({**words, "topology": topology}), schemes, "virtual")
         traffic = {
             (
                 len(plan.job.faults),
@@ -140,9 +142,9 @@ def test_every_scheme_has_the_same_traffic(seed: int, workload: str, fault: str 
                     for flow in plan.job.flows
                 ),
             )
-            for _, plan in found
+            for _, plan in planned_runs
         }
-        faults = {plan.job.faults for _, plan in found if plan.job.faults}
+        faults = {plan.job.faults for _, plan in planned_runs if plan.job.faults}
         assert len(traffic) == (1 if fault is None else 2)
         assert len({flows for _, flows in traffic}) == 1
         assert len(faults) == (0 if fault is None else 1)
@@ -201,7 +203,7 @@ def test_error_bars(schemes: tuple[str, ...]) -> None:
         (panel,) = [
             axis for axis in figure.axes if "ut-of-order" in axis.get_title() or "out of" in axis.get_title()
         ]
-        bars = [one for one in panel.containers if isinstance(one, ErrorbarContainer)]
+        bars = [container for container in panel.containers if isinstance(container, ErrorbarContainer)]
         assert (len(panel.patches), len(bars)) == (len(schemes), count)
 
 
@@ -248,8 +250,8 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [run["summary"]["trace_sha256"] for run in document["runs"]] == alone
     at_once = ["compare", "--scheme", "ecmp,spray", *words, "--seed", "1..2", "--workers", "2"]
     assert main([*at_once, "--out", str(tmp_path / "two"), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [(run["settings"]["scheme"], run["summary"]["seed"]) for run in found["runs"]] == [
+    printed = json.loads(capsys.readouterr().out)
+    assert [(run["settings"]["scheme"], run["summary"]["seed"]) for run in printed["runs"]] == [
         *(("ecmp", 1), ("ecmp", 2), ("spray", 1), ("spray", 2))
     ]
     swept = ["sweep", "--scheme", "letflow", "--set", "scheme.gap=5us,50us", *words]

@@ -90,9 +90,9 @@ def test_labels_are_short_and_unique() -> None:
 )
 def test_labels_differ(schemes: list[str]) -> None:
     """Whatever is compared: no two runs share a folder."""
-    found = labels(schemes)
-    assert len(set(found)) == len(schemes)
-    folders = set(map(folder_name, found))
+    texts = labels(schemes)
+    assert len(set(texts)) == len(schemes)
+    folders = set(map(folder_name, texts))
     assert len(folders) == len(schemes)
     for folder in folders:
         check_label(folder)
@@ -118,16 +118,16 @@ def test_make_run_without_variables() -> None:
 
 def test_make_run_variables() -> None:
     """Each variable is the option that its name says."""
-    found = options(
+    by_option = options(
         TARGET="virtual", TOPO="fat-tree:k=4", WORKLOAD="random", FLOWS="30", SEED="7", OUT="here"
     )
-    assert found["--target"] == "virtual"
-    assert found["--topology"] == "fat-tree:k=4"
-    assert found["--workload"] == "random"
-    assert found["--flows"] == "30"
-    assert found["--seed"] == "7"
-    assert found["--out"] == "here"
-    assert "--fault" not in found
+    assert by_option["--target"] == "virtual"
+    assert by_option["--topology"] == "fat-tree:k=4"
+    assert by_option["--workload"] == "random"
+    assert by_option["--flows"] == "30"
+    assert by_option["--seed"] == "7"
+    assert by_option["--out"] == "here"
+    assert "--fault" not in by_option
     assert options(FAULT="drop:rate=0.1")["--fault"] == "drop:rate=0.1"
     assert options(FAULT="none")["--fault"] == "none"
 
@@ -145,8 +145,8 @@ def test_make_run_scheme_and_variant() -> None:
 
 def test_make_run_hf2t() -> None:
     """LetFlow beside LetFlow whose NICs stretch gaps, in a fat tree; whatever else has HF2T beside itself without."""
-    found = options(SCHEME="letflow", VARIANT="hf2t")
-    assert found == options(VARIANT="hf2t") == {
+    by_option = options(SCHEME="letflow", VARIANT="hf2t")
+    assert by_option == options(VARIANT="hf2t") == {
         "": "compare hf2t",
         "--scheme": "letflow:gap=100us,letflow:variant=hf2t,gap=100us,train=300",
         "--target": "auto",
@@ -186,10 +186,10 @@ def test_make_run_rlb(variant: str) -> None:
 
 def test_make_run_rlb_with_words() -> None:
     """What is said stays; a threshold is that of the switches, too; without VARIANT it is drill."""
-    found = options(SCHEME="rlb:pfc=100KB,margin=5us,queue=1MB", TOPO="fat-tree:k=4", FAULT="none")
-    assert found["--scheme"] == "drill:queue=0,rlb:pfc=100KB,margin=5us,queue=1MB,variant=drill"
-    assert found["--pfc"] == "xoff=100KB"
-    assert found["--fault"] == "none"
+    by_option = options(SCHEME="rlb:pfc=100KB,margin=5us,queue=1MB", TOPO="fat-tree:k=4", FAULT="none")
+    assert by_option["--scheme"] == "drill:queue=0,rlb:pfc=100KB,margin=5us,queue=1MB,variant=drill"
+    assert by_option["--pfc"] == "xoff=100KB"
+    assert by_option["--fault"] == "none"
     assert options(SCHEME="presto,rlb", VARIANT="presto")["--scheme"].startswith("presto:queue=0,rlb:")
     assert options(SCHEME="rlb", FAULT="drop:rate=0.1")["--fault"] == "drop:rate=0.1"
     assert command({"CLI": "1", "SCHEME": "rlb"})[4] == "rlb:queue=0,variant=drill,margin=20us"
@@ -207,9 +207,9 @@ def test_make_run_with_prompt() -> None:
 def test_elsewhere_links_and_hosts_have_other_names(preset: str) -> None:
     """With another topology a file's [elsewhere] holds, and options still come before it."""
     path = Path(preset)
-    own = read_experiment(path)
+    original = read_experiment(path)
     other = read_experiment(path, options={"topology": "fat-tree:k=4"})
-    assert (other.workload, other.faults) != (own.workload, own.faults)
+    assert (other.workload, other.faults) != (original.workload, original.faults)
     mine = read_experiment(
         path, options={"topology": "fat-tree:k=4", "workload": "random", "fault": ["drop:rate=0.1"]}
     )

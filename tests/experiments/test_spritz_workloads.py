@@ -27,10 +27,10 @@ def traffic(words: str, topology: Topology = DRAGONFLY, seed: int = 1) -> Traffi
     return parse_workload(words).traffic(topology, random.Random(seed))
 
 
-def by_class(found: Traffic) -> dict[str, list[FlowSpec]]:
+def by_class(generated: Traffic) -> dict[str, list[FlowSpec]]:
     groups: dict[str, list[FlowSpec]] = {}
-    for flow in found.flows:
-        groups.setdefault(found.classes.get(flow.id, ""), []).append(flow)
+    for flow in generated.flows:
+        groups.setdefault(generated.classes.get(flow.id, ""), []).append(flow)
     return groups
 
 
@@ -45,10 +45,10 @@ def is_permutation(flows: list[FlowSpec]) -> bool:
 @pytest.mark.parametrize("topology", [DRAGONFLY, SLIM_FLY])
 def test_permutation_between_groups(topology: Topology) -> None:
     """With peers=group every host sends into another group."""
-    found = traffic("permutation:peers=group", topology).flows
-    assert is_permutation(found)
-    assert len(found) == len(topology.hosts)
-    assert all(group_of(topology, flow.src) != group_of(topology, flow.dst) for flow in found)
+    flows = traffic("permutation:peers=group", topology).flows
+    assert is_permutation(flows)
+    assert len(flows) == len(topology.hosts)
+    assert all(group_of(topology, flow.src) != group_of(topology, flow.dst) for flow in flows)
 
 
 def test_groups_are_needed() -> None:
@@ -61,10 +61,10 @@ def test_groups_are_needed() -> None:
 
 def test_adversarial_dragonfly() -> None:
     """Each host sends to its own place in the next group, so a group's traffic shares the link to that one."""
-    found = traffic("adversarial:size=4KiB").flows
-    assert is_permutation(found)
-    assert len(found) == len(DRAGONFLY.hosts)
-    for flow in found:
+    flows = traffic("adversarial:size=4KiB").flows
+    assert is_permutation(flows)
+    assert len(flows) == len(DRAGONFLY.hosts)
+    for flow in flows:
         assert group_of(DRAGONFLY, flow.dst) == (group_of(DRAGONFLY, flow.src) + 1) % 9
         source, target = DRAGONFLY.host_by_ip(flow.src), DRAGONFLY.host_by_ip(flow.dst)
         assert source.switch.partition("_")[2] == target.switch.partition("_")[2]
@@ -86,9 +86,9 @@ def minimal_loads(topology: Topology, flows: list[FlowSpec]) -> Counter[tuple[st
 
 def test_adversarial_slim_fly_shares_links() -> None:
     """In each chain the middle link carries the traffic of two routers both ways: twice as much as another."""
-    found = traffic("adversarial:size=4KiB", SLIM_FLY).flows
-    assert is_permutation(found)
-    assert len(found) == len(SLIM_FLY.hosts)
+    flows = traffic("adversarial:size=4KiB", SLIM_FLY).flows
+    assert is_permutation(flows)
+    assert len(flows) == len(SLIM_FLY.hosts)
     made, left = chains(SLIM_FLY, random.Random(1))
     assert len(left) <= 6
     assert 4 * len(made) + len(left) == len(SLIM_FLY.switches)
@@ -98,7 +98,7 @@ def test_adversarial_slim_fly_shares_links() -> None:
         assert {frozenset(pair) for pair in ((a, x), (x, y), (y, b))} <= near
         assert not {frozenset((a, y)), frozenset((x, b))} & near
         assert all(len(hops[start][end]) == 1 for start, end in ((a, y), (y, a), (x, b), (b, x)))
-    loads = minimal_loads(SLIM_FLY, found)
+    loads = minimal_loads(SLIM_FLY, flows)
     doubled = sum(load >= 4 for load in loads.values())
     assert doubled >= 2 * len(made)
     assert max(loads.values()) >= 4
@@ -116,11 +116,11 @@ def test_adversarial_needs_a_low_diameter() -> None:
 @pytest.mark.parametrize("free", [0, 2, 7])
 def test_congested_groups(free: int, seed: int) -> None:
     """One flow between groups; load within all others but the free ones, on the gate to the destination."""
-    found = traffic(f"congested-groups:size=1MiB,free={free},background=8MiB,flows=3", seed=seed)
-    groups = by_class(found)
+    generated = traffic(f"congested-groups:size=1MiB,free={free},background=8MiB,flows=3", seed=seed)
+    groups = by_class(generated)
     (monitored,) = groups.pop(MONITORED)
     (background,) = groups.values()
-    assert found.flows[0] is monitored
+    assert generated.flows[0] is monitored
     assert monitored.bytes == 1 << 20
     start, end = group_of(DRAGONFLY, monitored.src), group_of(DRAGONFLY, monitored.dst)
     loaded = {group_of(DRAGONFLY, flow.src) for flow in background}

@@ -92,9 +92,9 @@ def test_every_value_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest
     long = [f"{'x' * 230}{end}.csv" for end in "ab"]
     for name in long:
         Path(name).write_text("src,dst,bytes,start\nh1,h2,1000,0s\n")
-    found = folders(Axis("workload", tuple(long)), Axis("seed", ("1",)))
-    assert len(set(found)) == 2
-    assert {len(name) for name in found} == {len("/seed=1") + 237}
+    names = folders(Axis("workload", tuple(long)), Axis("seed", ("1",)))
+    assert len(set(names)) == 2
+    assert {len(name) for name in names} == {len("/seed=1") + 237}
 
 
 def test_a_sweep_of_files_with_similar_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,9 +104,9 @@ def test_a_sweep_of_files_with_similar_names(tmp_path: Path, monkeypatch: pytest
         Path(name).write_text(f"src,dst,bytes,start\nh1,h2,{size},0s\n")
     axes = {"workload": ["f_a.csv", "f-a.csv"]}
     sweep(BASE, axes, out="out")
-    told = io.StringIO()
-    sweep(BASE, axes, out="out", progress=told)
-    assert "2 of 2 results were there already" in told.getvalue()
+    progress = io.StringIO()
+    sweep(BASE, axes, out="out", progress=progress)
+    assert "2 of 2 results were there already" in progress.getvalue()
     assert [result.rows[0].bytes for result in open_results("out").results] == [1000, 2000]
 
 
@@ -135,10 +135,10 @@ def test_results_are_not_written_through_links(tmp_path: Path, target: str) -> N
     else:
         out.mkdir()
         (out / "seed=1").symlink_to(target)
-    told = io.StringIO()
+    progress = io.StringIO()
     with pytest.raises(SpecError, match="a link"):
-        sweep(BASE, {"seed": [1]}, out=out, progress=told)
-    assert "1/1" not in told.getvalue()
+        sweep(BASE, {"seed": [1]}, out=out, progress=progress)
+    assert "1/1" not in progress.getvalue()
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
@@ -221,6 +221,6 @@ def test_bad_calls(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "it.toml").write_text('scheme = "ecmp"\n[scale.small]\nseed = 2\n')
     assert main(words) == 2
-    told = capsys.readouterr().err
-    assert message in told.splitlines()[-1]
-    assert "Traceback" not in told
+    stderr = capsys.readouterr().err
+    assert message in stderr.splitlines()[-1]
+    assert "Traceback" not in stderr

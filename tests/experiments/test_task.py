@@ -31,9 +31,9 @@ def small_task(**changes):
 
 def test_same_words_same_key() -> None:
     """The key is of the words alone, not of the place where the result goes."""
-    one, other = small_task(), small_task()
-    assert one.key == other.key
-    assert make_task(make(WORDS), "virtual", label="x", out=Path("y")).key == one.key
+    first, other = small_task(), small_task()
+    assert first.key == other.key
+    assert make_task(make(WORDS), "virtual", label="x", out=Path("y")).key == first.key
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_result_is_kept_and_found_again(tmp_path: Path) -> None:
     assert finished(task, tmp_path) is None
     result = run_task(task)
     write_task_result(task, result, tmp_path)
-    found = finished(task, tmp_path)
-    assert found is not None
-    assert (found.summary, found.rows) == (result.summary, result.rows)
+    stored = finished(task, tmp_path)
+    assert stored is not None
+    assert (stored.summary, stored.rows) == (result.summary, result.rows)
     assert finished(small_task(seed=9), tmp_path) is None
 
 
@@ -101,10 +101,10 @@ def test_task_and_result_can_be_pickled() -> None:
 
 def test_same_task_same_result() -> None:
     """But for real time, everything follows from the words."""
-    one, other = run_task(small_task()), run_task(small_task())
-    assert one.rows == other.rows
+    first, other = run_task(small_task()), run_task(small_task())
+    assert first.rows == other.rows
     same = dict.fromkeys(OF_THE_RUN_ITSELF, 0.0)
-    assert msgspec.structs.replace(one.summary, **same) == msgspec.structs.replace(other.summary, **same)
+    assert msgspec.structs.replace(first.summary, **same) == msgspec.structs.replace(other.summary, **same)
 
 
 def test_another_version_is_refused() -> None:

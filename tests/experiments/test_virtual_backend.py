@@ -40,8 +40,8 @@ def measure(look=None, **values) -> Result:
 
 def document(result: Result) -> dict[str, Any]:
     """summary.json as a reader sees it."""
-    found: dict[str, Any] = json.loads(to_json(result.summary))
-    return found
+    parsed: dict[str, Any] = json.loads(to_json(result.summary))
+    return parsed
 
 
 def times(result: Result) -> list[int]:
@@ -50,7 +50,7 @@ def times(result: Result) -> list[int]:
     return [row.fct_ns or 0 for row in result.rows]
 
 
-def one_flow(folder: Path, src: str, dst: str, size_bytes: int) -> str:
+def single_flow_file(folder: Path, src: str, dst: str, size_bytes: int) -> str:
     path = folder / "flows.csv"
     path.write_text(f"src,dst,bytes,start\n{src},{dst},{size_bytes},5us\n")
     return str(path)
@@ -70,7 +70,7 @@ def test_one_flow_takes_its_ideal_time(
     tmp_path: Path, topology: str, src: str, dst: str, size_bytes: int
 ) -> None:
     """Alone in the network, a flow is within one packet's time of the ideal, at any distance and size."""
-    workload = one_flow(tmp_path, src, dst, size_bytes)
+    workload = single_flow_file(tmp_path, src, dst, size_bytes)
     result = measure(topology=topology, workload=workload)
     [row] = result.rows
     rate_bps = plan(make({"scheme": "ecmp", "topology": topology}), "virtual").topology.hosts[0].rate_bps
@@ -85,7 +85,7 @@ def test_one_flow_over_unequal_links(tmp_path: Path) -> None:
     """The same where the middle link is the bottleneck, in a network from a file."""
     (tmp_path / "chain.json").write_text(CHAIN)
     words = f"{tmp_path / 'chain.json'}:rate=1Gbps,delay=1us"
-    result = measure(topology=words, workload=one_flow(tmp_path, "h1", "h2", 50_000), window="1MiB")
+    result = measure(topology=words, workload=single_flow_file(tmp_path, "h1", "h2", 50_000), window="1MiB")
     [row] = result.rows
     assert row.fct_ns is not None
     assert abs(row.fct_ns - row.ideal_fct_ns) <= (1024 + 74) * 8 * 1000 / 40

@@ -34,7 +34,7 @@ class Recorder:
     now_ns = 0
 
     def __init__(self) -> None:
-        self.told: list[tuple[Any, ...]] = []
+        self.calls: list[tuple[Any, ...]] = []
         self._later: list[tuple[int, int, Any]] = []
 
     def call_at(self, time_ns: int, callback: Any) -> None:
@@ -45,11 +45,11 @@ class Recorder:
         return False
 
     def switch_restart(self, name: str, at_ns: int, down_ns: int, restore: Any) -> None:
-        self.told.append(("switch_restart", name, at_ns, down_ns))
+        self.calls.append(("switch_restart", name, at_ns, down_ns))
         self.call_at(at_ns + down_ns, restore)
 
     def __getattr__(self, name: str) -> Any:
-        return lambda *arguments: self.told.append((name, *arguments))
+        return lambda *arguments: self.calls.append((name, *arguments))
 
     def play(self) -> None:
         for _, _, callback in sorted(self._later, key=lambda item: item[:2]):
@@ -89,10 +89,10 @@ def test_a_link_that_two_faults_hold_dead() -> None:
 
 
 def test_restart_that_is_noticed() -> None:
-    """The others are written without the switch, then it alone when it is back, then all."""
+    """First the other switches are written, without it; then it alone when it is back; then all of them."""
     down_ns = 2 * REACTION_NS
     network, writes = written(SwitchRestart("spine1", 100, down_ns))
-    assert network.told == [("switch_restart", "spine1", 100, down_ns)]
+    assert network.calls == [("switch_restart", "spine1", 100, down_ns)]
     cut = {"leaf1:3", "leaf2:3"}
     assert writes == [(cut, ["leaf1", "leaf2", "spine2"]), (cut, ["spine1"]), (set(), ALL)]
 
@@ -104,7 +104,7 @@ def test_restart_that_is_over_before_it_is_noticed() -> None:
 
 
 def test_blackhole_takes_what_is_sent() -> None:
-    """Of its pairs the network hears those that send, and those that answer."""
+    """The network gets those of its address pairs that flows use, in both directions."""
     planned = plan(
         make({"scheme": "ecmp", "topology": FABRIC.spec, "workload": "incast:degree=1"}), "virtual"
     )
@@ -112,7 +112,7 @@ def test_blackhole_takes_what_is_sent() -> None:
     every = frozenset((a.ip, b.ip) for a in FABRIC.hosts for b in FABRIC.hosts if a is not b)
     network, _ = written(Blackhole("spine1", every, 3, 4), flows=planned.job.flows)
     both = sorted([(flow.src, flow.dst), (flow.dst, flow.src)])
-    assert network.told == [("blackhole", "spine1", both, 3, 4)]
+    assert network.calls == [("blackhole", "spine1", both, 3, 4)]
 
 
 # ---- in a real network ----
@@ -127,16 +127,16 @@ def measure(tmp_path: Path, fault: object, flows: str, topology: str = FABRIC.sp
 
 def dropped(result: Result) -> int:
     """Packets that did not arrive."""
-    found = result.summary.packets.dropped
-    assert isinstance(found, int)
-    return found
+    count = result.summary.packets.dropped
+    assert isinstance(count, int)
+    return count
 
 
 def retransmitted(result: Result) -> int:
     """Packets that were sent again."""
-    found = result.summary.packets.retransmitted
-    assert isinstance(found, int)
-    return found
+    count = result.summary.packets.retransmitted
+    assert isinstance(count, int)
+    return count
 
 
 def times(result: Result) -> list[int]:

@@ -46,9 +46,9 @@ def test_no_flow_starts_early(workload: str, scheme: str) -> None:
         row = rows[flow.id]
         assert row.start_ns >= flow.start_ns
         for number in flow.after:
-            own = rows[number].src == row.src
+            same_sender = rows[number].src == row.src
             # the sender of an earlier flow knows of its end when the ACK has come back
-            assert row.start_ns > ended(rows[number]) if own else row.start_ns >= ended(rows[number])
+            assert row.start_ns > ended(rows[number]) if same_sender else row.start_ns >= ended(rows[number])
         if flow.after and not any(rows[number].src == row.src for number in flow.after):
             assert row.start_ns == max(flow.start_ns, *(ended(rows[number]) for number in flow.after))
 

@@ -53,13 +53,15 @@ def make_host(number: int, switch: int) -> Host:
 def test_permutation_exists_exactly_where_it_can(switches: list[int], seed: int) -> None:
     """For any spread of hosts: a permutation that leaves every group, unless a group holds more than half."""
     hosts = [make_host(number, switch) for number, switch in enumerate(switches, start=1)]
-    found = pairs.permutation(hosts, switches, random.Random(seed))
+    partners = pairs.permutation(hosts, switches, random.Random(seed))
     if 2 * max(Counter(switches).values()) > len(hosts):
-        assert found is None
+        assert partners is None
         return
-    assert found is not None
-    assert sorted(a.id for a, _ in found) == sorted(b.id for _, b in found) == [host.id for host in hosts]
-    assert all(a.switch != b.switch for a, b in found)
+    assert partners is not None
+    assert (
+        sorted(a.id for a, _ in partners) == sorted(b.id for _, b in partners) == [host.id for host in hosts]
+    )
+    assert all(a.switch != b.switch for a, b in partners)
 
 
 def test_flows_in_total_are_dealt_round_the_hosts() -> None:
@@ -139,9 +141,9 @@ def test_cross_fabric_rule(words: str, rule: str) -> None:
 )
 def test_cross_fabric_rule_needs_two_switches(words: str) -> None:
     """Below one switch nothing can cross the fabric."""
-    one = parse_topology("leaf-spine:leaves=1,spines=1,hosts=4")
+    single_switch = parse_topology("leaf-spine:leaves=1,spines=1,hosts=4")
     with pytest.raises(SpecError, match="all hosts are on one switch"):
-        flows(words, one)
+        flows(words, single_switch)
 
 
 def test_hosts_take_part() -> None:
@@ -323,9 +325,9 @@ def test_bad_words(words: str, message: str) -> None:
 
 def test_topology_that_cannot_carry_it() -> None:
     """One host, or no other switch, is named as the reason."""
-    one = parse_topology("leaf-spine:leaves=1,spines=1,hosts=1")
+    single_host = parse_topology("leaf-spine:leaves=1,spines=1,hosts=1")
     with pytest.raises(SpecError, match="the topology has no two hosts"):
-        flows("permutation", one)
+        flows("permutation", single_host)
     four = parse_topology("leaf-spine:leaves=1,spines=1,hosts=4")
     with pytest.raises(SpecError, match="no switch has more than half of the hosts"):
         flows("permutation:peers=remote", four)
