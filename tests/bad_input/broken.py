@@ -65,22 +65,22 @@ def places(*, text: bool = True) -> Iterator[Broken]:
 
 def set_at(document: Any, path: tuple[Any, ...], value: Any) -> Any:
     """A copy of a document in which something has another value."""
-    found = copy.deepcopy(document)
-    at = found
+    copied = copy.deepcopy(document)
+    at = copied
     for step in path[:-1]:
         at = at[step]
     at[path[-1]] = value
-    return found
+    return copied
 
 
 def without(document: Any, path: tuple[Any, ...]) -> Any:
     """A copy of a document in which something is missing."""
-    found = copy.deepcopy(document)
-    at = found
+    copied = copy.deepcopy(document)
+    at = copied
     for step in path[:-1]:
         at = at[step]
     del at[path[-1]]
-    return found
+    return copied
 
 
 class _Literal(float):

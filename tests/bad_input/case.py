@@ -86,10 +86,10 @@ def _script(path: str) -> Callable[[Sequence[str]], int]:
         spec.loader.exec_module(module)
         before, sys.argv = sys.argv, [path, *words]
         try:
-            found: int = module.main()
+            status: int = module.main()
         finally:
             sys.argv = before
-        return found
+        return status
 
     return main
 
@@ -98,8 +98,8 @@ def _module(name: str) -> Callable[[Sequence[str]], int]:
     """The `main` of a module, which takes words."""
 
     def main(words: Sequence[str]) -> int:
-        found: int = importlib.import_module(name).main(list(words))
-        return found
+        status: int = importlib.import_module(name).main(list(words))
+        return status
 
     return main
 
@@ -205,9 +205,9 @@ def left(case: Case, folder: Path) -> list[str]:
     there = {f"work/{name}" for name in case.files}
     above = {parent.as_posix() for name in there for parent in Path(name).parents}
     made = {"work", *_PLACES.values()}
-    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
-    below = {name for name in found if any(name.startswith(f"{one}/") for one in there)}
-    return sorted(found - there - above - made - below)
+    paths = {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
+    below = {name for name in paths if any(name.startswith(f"{given}/") for given in there)}
+    return sorted(paths - there - above - made - below)
 
 
 def _laid_out(case: Case, folder: Path) -> Path:

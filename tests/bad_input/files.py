@@ -17,10 +17,12 @@ SMALL = (*VIRTUAL, "--workload", "permutation:size=1KiB")
 HUGE = "9" * broken.DIGITS
 
 
-def cases(group: str, words: tuple[str, ...], found: Iterable[Broken], status: int = 2) -> Iterator[Case]:
-    """A case of each broken file; the word with FILE names it, and each line must."""
+def cases(
+    group: str, words: tuple[str, ...], broken_files: Iterable[Broken], status: int = 2
+) -> Iterator[Case]:
+    """A case of each broken file: the word with FILE names the file, and the error's line must, too."""
     name = next(part for word in words for part in word.split("=") if part.startswith("FILE"))
-    for what, content, says in found:
+    for what, content, says in broken_files:
         yield Case(f"{group}: {what}", words, (name, *says), {name: content}, status=status)
 
 

@@ -136,7 +136,7 @@ _FINE = {
 }  # fmt: skip
 """What is taken after all, or told otherwise."""
 
-OTHERS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+OTHER_COMMANDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "no such command": (("tailrace", "fly"), ("fly",)),
     "no such option": (("tailrace", "--fly"), ("--fly",)),
     "a command of escapes": (("tailrace", "\x1b[31mrun"), ()),
@@ -307,7 +307,7 @@ def all_cases() -> Iterator[Case]:
             if (option, value) not in _FINE:
                 said = (option.removeprefix("--").partition("-")[0],) if option not in ("-o",) else ("-o",)
                 yield Case(f"run {option} {value[:30]!a}", (*_RUN, option, value), said)
-    for name, (words, says) in OTHERS.items():
+    for name, (words, says) in OTHER_COMMANDS.items():
         yield Case(name, words, says)
     for text in WHERE:
         words = ("tailrace", "tables", "--address", "s1=127.0.0.1:1", "--where", text)

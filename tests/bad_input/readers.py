@@ -133,12 +133,12 @@ class Reader:
 @cache
 def _words() -> dict[str, list[bytes]]:
     """By key, the words of some scenarios."""
-    found: dict[str, set[bytes]] = {}
+    words: dict[str, set[bytes]] = {}
     for seed in range(1, EXAMPLES + 1):
         for key, value in draw(seed).settings.items():
-            for one in value if isinstance(value, list) else [value]:
-                found.setdefault(key, set()).add(str(one).encode())
-    return {key: sorted(values) for key, values in found.items()}
+            for word in value if isinstance(value, list) else [value]:
+                words.setdefault(key, set()).add(str(word).encode())
+    return {key: sorted(values) for key, values in words.items()}
 
 
 def _of(key: str) -> Callable[[], list[bytes]]:
@@ -153,9 +153,13 @@ def _kept(pattern: str, lines: int | None = None) -> Callable[[], list[bytes]]:
     """Files of this repository, or their first lines."""
 
     def read() -> list[bytes]:
-        found = [path.read_bytes() for path in sorted(ROOT.glob(pattern))]
-        assert found, pattern
-        return found if lines is None else [b"".join(one.splitlines(keepends=True)[:lines]) for one in found]
+        contents = [path.read_bytes() for path in sorted(ROOT.glob(pattern))]
+        assert contents, pattern
+        return (
+            contents
+            if lines is None
+            else [b"".join(content.splitlines(keepends=True)[:lines]) for content in contents]
+        )
 
     return read
 
@@ -219,18 +223,18 @@ def _option(read: Callable[[str], Any], *texts: str) -> Reader:
 def _jobs() -> list[bytes]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "JOB.json"
-        found = []
+        jobs = []
         for seed in range(1, 6):
             write_job(draw(seed).plan().job, path)
-            found.append(path.read_bytes())
-        return found
+            jobs.append(path.read_bytes())
+        return jobs
 
 
 READERS: dict[str, Reader] = {
     "scheme": Reader(parse_scheme, _of("scheme")),
-    "topology": Reader(parse_topology, _of("topology"), again=lambda found: found.spec),
-    "workload": Reader(parse_workload, _of("workload"), again=lambda found: found.spec),
-    "fault": Reader(parse_fault, _of("fault"), again=lambda found: found.spec),
+    "topology": Reader(parse_topology, _of("topology"), again=lambda parsed: parsed.spec),
+    "workload": Reader(parse_workload, _of("workload"), again=lambda parsed: parsed.spec),
+    "fault": Reader(parse_fault, _of("fault"), again=lambda parsed: parsed.spec),
     "transport": Reader(parse_transport, _of("transport")),
     "pfc": Reader(
         parse_pfc,
@@ -335,11 +339,11 @@ def _from_another(rng: random.Random, content: bytes, examples: list[bytes]) -> 
 
 
 def _number(rng: random.Random, content: bytes, _: list[bytes]) -> bytes:
-    found = list(_NUMBER.finditer(content))
-    if not found:
+    matches = list(_NUMBER.finditer(content))
+    if not matches:
         return content
-    one = rng.choice(found)
-    return content[: one.start()] + rng.choice(_EDGES) + content[one.end() :]
+    match = rng.choice(matches)
+    return content[: match.start()] + rng.choice(_EDGES) + content[match.end() :]
 
 
 def _flip(rng: random.Random, content: bytes, _: list[bytes]) -> bytes:
@@ -395,7 +399,7 @@ def check(reader: Reader, content: bytes, folder: Path) -> bool:
         if reader.read is parse_topology:
             given = str(given)
     try:
-        found = reader.read(given)
+        parsed = reader.read(given)
     except reader.refuses as error:
         line = str(error)
         assert reader.refuses is not Error or (line.isprintable() and 0 < len(line) < MOST_LINE), ascii(line)
@@ -404,6 +408,6 @@ def check(reader: Reader, content: bytes, folder: Path) -> bool:
         took_s = time.process_time() - begun_s
         assert took_s < MOST_S, f"{took_s:.1f} s"
     if reader.again is not None:
-        words = reader.again(found)
+        words = reader.again(parsed)
         assert reader.again(reader.read(words)) == words
     return True

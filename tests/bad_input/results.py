@@ -31,26 +31,26 @@ def of_result(folder: Path) -> Iterator[Case]:
     good = {path.name: path.read_bytes() for path in folder.iterdir()}
     summary = json.loads(good["summary.json"])
 
-    def case(name: str, found: Broken) -> Case:
+    def case(name: str, damaged: Broken) -> Case:
         files: dict[str, File] = {f"R/{each}": content for each, content in good.items()}
-        files[f"R/{name}"] = found.content
-        return Case(f"{name}: {found.what}", ("tailrace", "report", "R"), (name,), files)
+        files[f"R/{name}"] = damaged.content
+        return Case(f"{name}: {damaged.what}", ("tailrace", "report", "R"), (name,), files)
 
     # a seed may be below 0, and what names no scheme that is known here is a text all the same
     odd = ("seed is negative", "flows is negative", "faults is missing")
     of_summary = itertools.chain(
         broken.places(), broken.of_json_text(summary), broken.of_json(summary, SUMMARY_KEYS, missing=True)
     )
-    for found in of_summary:
-        if found.what not in (*odd, *LINKS, "an unknown key", "scheme is NUL"):
-            yield case("summary.json", found)
+    for damaged in of_summary:
+        if damaged.what not in (*odd, *LINKS, "an unknown key", "scheme is NUL"):
+            yield case("summary.json", damaged)
     table = good["flows.parquet"]
-    for found in itertools.chain(broken.places(), broken.flipped(table, 12), _headers(table)):
-        yield case("flows.parquet", found)
+    for damaged in itertools.chain(broken.places(), broken.flipped(table, 12), _headers(table)):
+        yield case("flows.parquet", damaged)
     for name in ("gaps.parquet", "queues.parquet", "paths.parquet", "events.jsonl"):
-        for found in broken.places(text=False):
-            if found.what not in LINKS:  # there need be none
-                yield case(name, found)
+        for damaged in broken.places(text=False):
+            if damaged.what not in LINKS:  # there need be none
+                yield case(name, damaged)
     yield Case("a folder without results", ("tailrace", "report", "R"), ("R", "no results"), {"R/x": b""})
     yield Case("no folder", ("tailrace", "report", "R"), ("R", "not a folder"))
     yield Case("a file for a folder", ("tailrace", "report", "R"), ("R", "not a folder"), {"R": b""})
@@ -81,9 +81,9 @@ def of_documents(content: bytes) -> Iterator[Case]:
         broken.of_json_text(document),
         broken.of_json(document, RESULTS_KEYS, missing=True),
     )
-    for found in itertools.chain(*kinds):
-        if found.what not in (*LINKS, "an unknown key"):
-            yield Case(f"{name}: {found.what}", words, (".json",), {f"R/{name}": found.content})
+    for damaged in itertools.chain(*kinds):
+        if damaged.what not in (*LINKS, "an unknown key"):
+            yield Case(f"{name}: {damaged.what}", words, (".json",), {f"R/{name}": damaged.content})
     for what, folder, named in (
         ("elsewhere", "../../etc", "results.json: runs[0].folder"),
         ("absolute", "/etc", "results.json: runs[0].folder"),
@@ -94,13 +94,13 @@ def of_documents(content: bytes) -> Iterator[Case]:
             f"R/{name}": json.dumps(broken.set_at(json.loads(content), ("runs", 0, "folder"), folder))
         }
         yield Case(f"{name}: a folder {what}", words, (named,), files)
-    for found in broken.places():
-        if found.what not in LINKS:
+    for damaged in broken.places():
+        if damaged.what not in LINKS:
             yield Case(
-                f"result.json: {found.what}",
+                f"result.json: {damaged.what}",
                 ("tailrace", "report", "R"),
                 ("result.json",),
-                {"R/result.json": found.content},
+                {"R/result.json": damaged.content},
             )
 
 
@@ -115,12 +115,12 @@ def of_store(line: str) -> Iterator[Case]:
         "summary": (("summary",), "table"),
         "metrics": (("metrics",), "table"),
     }
-    for found in itertools.chain(broken.of_json(record, keys), broken.of_json_text(record)):
-        assert isinstance(found.content, bytes)
-        if found.what == "a BOM and nothing":  # a file without lines
+    for damaged in itertools.chain(broken.of_json(record, keys), broken.of_json_text(record)):
+        assert isinstance(damaged.content, bytes)
+        if damaged.what == "a BOM and nothing":  # a file without lines
             continue
-        content = found.content.replace(b"\n", b" ")  # a line is a run
-        yield Case(f"store: {found.what}", words, ("ecmp.jsonl", "line 1"), {"S/ecmp.jsonl": content})
+        content = damaged.content.replace(b"\n", b" ")  # a line is a run
+        yield Case(f"store: {damaged.what}", words, ("ecmp.jsonl", "line 1"), {"S/ecmp.jsonl": content})
     lines: dict[str, dict[str, File]] = {
         "another's file": {"S/flowcut.jsonl": line},
         "a line of 1 MiB": {"S/ecmp.jsonl": line + "\n" + "x" * (1 << 20)},
@@ -133,9 +133,9 @@ def of_store(line: str) -> Iterator[Case]:
     }
     for what, files in lines.items():
         yield Case(f"store: {what}", words, ("S/", ".jsonl", "line"), files)
-    for found in broken.places(text=False):
-        if found.what not in ("nowhere", "noise", "gzip"):  # the last two are several lines
-            yield Case(f"store: {found.what}", words, ("S/ecmp.jsonl",), {"S/ecmp.jsonl": found.content})
+    for damaged in broken.places(text=False):
+        if damaged.what not in ("nowhere", "noise", "gzip"):  # the last two are several lines
+            yield Case(f"store: {damaged.what}", words, ("S/ecmp.jsonl",), {"S/ecmp.jsonl": damaged.content})
     yield Case("store: a file", words, ("S",), {"S": b""})
     empty: dict[str, File] = {"S/ecmp.jsonl": b"{}\n"}
     yield Case(
@@ -176,12 +176,16 @@ _JOB_KEYS: dict[str, tuple[tuple[Any, ...], str]] = {
 
 def of_jobs() -> Iterator[Case]:
     """What the hosts' driver and the Mininet harness are given by whoever starts them."""
-    for found in itertools.chain(broken.places(), broken.of_json_text(JOB), broken.of_json(JOB, _JOB_KEYS)):
-        yield Case(f"hosts: {found.what}", ("hosts", "FILE"), ("FILE", *found.says), {"FILE": found.content})
-    for found in itertools.chain(
+    for damaged in itertools.chain(broken.places(), broken.of_json_text(JOB), broken.of_json(JOB, _JOB_KEYS)):
+        yield Case(
+            f"hosts: {damaged.what}", ("hosts", "FILE"), ("FILE", *damaged.says), {"FILE": damaged.content}
+        )
+    for damaged in itertools.chain(
         broken.places(), broken.of_json_text({"topology": 1, "scheme": {}, "target": "x"})
     ):
-        yield Case(f"run_fabric: {found.what}", ("run_fabric", "FILE"), ("FILE",), {"FILE": found.content})
+        yield Case(
+            f"run_fabric: {damaged.what}", ("run_fabric", "FILE"), ("FILE",), {"FILE": damaged.content}
+        )
 
 
 _PCAP = bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000")
@@ -215,8 +219,8 @@ def of_bench() -> Iterator[Case]:
         "E": itertools.chain(broken.places(text=False), iter([Broken("no updates", "updates { x: 1 }")])),
         "F": itertools.chain(broken.places(), broken.flipped(frames, 4), _captures(frames)),
     }
-    for name, found in kinds.items():
-        for each in found:
+    for name, broken_files in kinds.items():
+        for each in broken_files:
             if each.what != "doubled" and not (name == "E" and each.what == "empty"):
                 yield Case(f"bench {name}: {each.what}", words, (name,), {**good, name: each.content})
 
@@ -247,9 +251,9 @@ def of_plugins() -> Iterator[Case]:
     }
     for what, source in sources.items():
         yield Case(f"plug-in: {what}", words, ("D/p.py",), {"D/p.py": source})
-    for found in broken.places(text=False):
-        if found.what not in ("a folder", *LINKS):
-            yield Case(f"plug-in: {found.what}", words, ("D/p.py",), {"D/p.py": found.content})
+    for damaged in broken.places(text=False):
+        if damaged.what not in ("a folder", *LINKS):
+            yield Case(f"plug-in: {damaged.what}", words, ("D/p.py",), {"D/p.py": damaged.content})
     yield Case("plug-in: an empty folder", words, ("plug-in /", "D: expected"), {"D": Path.mkdir})
     yield Case("plug-in: none", words, ("plug-in /", "D: expected"))
     yield Case(

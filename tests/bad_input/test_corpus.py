@@ -56,11 +56,11 @@ def test_results(tmp_path: Path, subtests: pytest.Subtests) -> None:
     for case in (run, sweep):
         (tmp_path / case.name).mkdir()
         assert in_this_process(case, tmp_path / case.name).status == 0
-    found = itertools.chain(
+    cases = itertools.chain(
         results.of_result(tmp_path / "run" / "run" / "out"),
         results.of_documents((tmp_path / "sweep" / "run" / "out" / "results.json").read_bytes()),
     )
-    _tell(found, tmp_path, subtests)
+    _tell(cases, tmp_path, subtests)
 
 
 def test_there_are_many() -> None:
