@@ -122,16 +122,16 @@ class Harness:
     def processes(self) -> dict[int, str]:
         """Everything that our runs have started and that still lives, with its command line."""
         mark = f"TMPDIR={self.temporary}".encode()
-        found = {}
+        command_lines = {}
         for folder in Path("/proc").iterdir():
             if folder.name.isdecimal():
                 try:
                     if mark in (folder / "environ").read_bytes().split(b"\0"):
                         line = (folder / "cmdline").read_bytes().replace(b"\0", b" ")
-                        found[int(folder.name)] = line.decode(errors="replace")
+                        command_lines[int(folder.name)] = line.decode(errors="replace")
                 except OSError:
                     continue
-        return found
+        return command_lines
 
     def kill(self, *words: str) -> None:
         """Kills the one process of ours whose command line holds all of the words."""

@@ -84,7 +84,7 @@ def in_real_time(job: Job, folder: Path) -> tuple[Seen, Sequence[FlowRecord]]:
         with PcapReader(str(path)) as reader:
             packets += [(packet.time, packet, frozenset(path.stem.split("-"))) for packet in reader]
     seen = Seen()
-    for _, packet, link in sorted(packets, key=lambda found: found[0]):
+    for _, packet, link in sorted(packets, key=lambda entry: entry[0]):
         seen.add(packet, link)
     return seen, outcome.records
 

@@ -37,21 +37,21 @@ def test_switches_see_what_nics_stretch(
     out = harness.make_run(TARGET="native", SCHEME=SCHEME, VARIANT="hf2t", **words)
     assert "stretched" in out
     plain, stretched = sorted((harness.out / "clean").iterdir(), key=lambda folder: len(folder.name))
-    found: dict[str, dict[str, Any]] = {
+    summaries: dict[str, dict[str, Any]] = {
         folder.name: json.loads((folder / "summary.json").read_text()) for folder in (plain, stretched)
     }
-    for summary in found.values():
+    for summary in summaries.values():
         assert summary["target"] == "native"
         assert summary["topology"].startswith(f"{kind}:")
         assert summary["completed"] == summary["flows"] == flows
         assert summary["pfc"]["lost"] == 0
-    assert "hf2t" not in found[plain.name]
-    hf2t = found[stretched.name]["hf2t"]
+    assert "hf2t" not in summaries[plain.name]
+    hf2t = summaries[stretched.name]["hf2t"]
     rows = polars.read_parquet(stretched / "flows.parquet")
     assert hf2t["stretched"] == rows["stretched"].sum() >= flows * (PACKETS // 7)
     assert hf2t["trainings"] == 0
     meant = flows + hf2t["stretched"] + hf2t["natural"]
-    counted = found[stretched.name]["flowlets"]["flowlets_at_leaves"]
+    counted = summaries[stretched.name]["flowlets"]["flowlets_at_leaves"]
     assert abs(counted - meant) <= MISSED * meant
-    assert counted > 3 * found[plain.name]["flowlets"]["flowlets_at_leaves"]
+    assert counted > 3 * summaries[plain.name]["flowlets"]["flowlets_at_leaves"]
     assert harness.left_behind() == []

@@ -169,7 +169,7 @@ def test_waiting_for_a_cpu_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("run_ms", "waited_ms", "dispatches", "others_share", "told"),
+    ("run_ms", "waited_ms", "dispatches", "other_share", "reported"),
     [
         (650, 4300, 10_000, 0.3, True),
         (650, 1200, 10_000, 0.3, False),
@@ -180,7 +180,7 @@ def test_waiting_for_a_cpu_is_reported() -> None:
     ],
 )
 def test_a_machine_that_does_other_work_is_reported(
-    run_ms: int, waited_ms: int, dispatches: int, others_share: float, told: bool
+    run_ms: int, waited_ms: int, dispatches: int, other_share: float, reported: bool
 ) -> None:
     """Processes wait more than twice as long as they run, and others run, however short each wait is."""
     watch = LoadWatch({name: os.getpid() for name in ("leaf1", "hosts")}, 10 * FRAME_NS, {})
@@ -192,12 +192,12 @@ def test_a_machine_that_does_other_work_is_reported(
             start.dispatches + dispatches // len(watch._usage),
         )
     watch._sampled = watch._start + 10
-    others_s = others_share * 10 * (os.cpu_count() or 1)
-    watch._latest_busy_s = watch._busy_s + run_ms / 1000 + others_s
+    other_s = other_share * 10 * (os.cpu_count() or 1)
+    watch._latest_busy_s = watch._busy_s + run_ms / 1000 + other_s
     reasons = watch.result({}, {}).reasons
     assert [reason.rpartition(", while ")[2] for reason in reasons] == [
-        f"other processes ran for {others_s:.1f} s"
-    ] * told
+        f"other processes ran for {other_s:.1f} s"
+    ] * reported
 
 
 def test_the_machine_is_busy_while_this_process_computes() -> None:
@@ -224,11 +224,11 @@ def test_stale_files_go_and_others_stay(short_path: Path, monkeypatch: pytest.Mo
     (strange / LEDGER).write_text("[")
     run_file = short_path / "current.json"
     run_file.write_text(f'"unix:{dead}/leaf1.sock"')
-    own = start_time(os.getpid())
-    assert own is not None
+    start_ticks = start_time(os.getpid())
+    assert start_ticks is not None
     for folder, ledger in (
         (dead, {"pid": 1 << 30, "start_ticks": 5, "run_file": str(run_file)}),
-        (reused, {"pid": os.getpid(), "start_ticks": own - 1}),
+        (reused, {"pid": os.getpid(), "start_ticks": start_ticks - 1}),
     ):
         (folder / LEDGER).write_text(json.dumps(ledger))
     assert set(remove_stale()) == {dead, reused}
@@ -242,17 +242,17 @@ def test_what_others_say_of_stale_files_is_not_believed(
 ) -> None:
     """A ledger of ours in another user's folder, and a folder of ours that is a link into one."""
     monkeypatch.setattr("tempfile.tempdir", str(short_path))
-    others = make_run_dir()
-    (others / LEDGER).write_text(json.dumps({"pid": 1 << 30, "start_ticks": 5}))
+    foreign = make_run_dir()
+    (foreign / LEDGER).write_text(json.dumps({"pid": 1 << 30, "start_ticks": 5}))
     nobody = 65534
     if linked:
-        others.rename(short_path / "elsewhere")
-        others.symlink_to(short_path / "elsewhere")
+        foreign.rename(short_path / "elsewhere")
+        foreign.symlink_to(short_path / "elsewhere")
         os.chown(short_path / "elsewhere", nobody, nobody)
     else:
-        os.chown(others, nobody, nobody)
+        os.chown(foreign, nobody, nobody)
     assert remove_stale() == []
-    assert (others / LEDGER).exists()
+    assert (foreign / LEDGER).exists()
 
 
 def test_folders_too_long_for_sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,8 +85,8 @@ def test_pauses_are_no_lost_frames(tmp_path: Path) -> None:
     ports = {
         str(port.number): {"pfc_received": port.number, "pfc_ignored": 10} for port in plan.switches[0].ports
     }
-    found = fabric_pfc.taken({"leaf1-eth3": 5, "leaf2-eth1": 7}, {"leaf1": {"ports": ports}}, plan.switches)
-    assert found == {"leaf1-eth3": 5 + 3 + 10, "leaf2-eth1": 7}
+    totals = fabric_pfc.taken({"leaf1-eth3": 5, "leaf2-eth1": 7}, {"leaf1": {"ports": ports}}, plan.switches)
+    assert totals == {"leaf1-eth3": 5 + 3 + 10, "leaf2-eth1": 7}
     assert fabric_pfc.taken({"leaf1-eth3": 5}, {}, plan.switches) == {"leaf1-eth3": 5}
 
 
@@ -141,10 +141,10 @@ def test_an_incast_pauses_hosts_and_loses_nothing(harness: Harness) -> None:
     nic = {"window_bytes": 65536, "rto_ns": 5_000_000_000}
     done = harness.run(harness.job(scheme="ecmp:queue=0", flows=flows, nic=nic, pfc=LIMITS))
     assert (done.returncode, done.stderr) == (0, "")
-    found = result(harness)
-    assert all(one["end_ns"] is not None for one in found["flows"])
-    assert set(found["pfc"]["switches"]) == {"leaf1", "leaf2", "spine1", "spine2"}
-    seen = pfc_seen(list(found["pfc"]["switches"].values()), [0], found["pfc"]["traffic_ns"])
+    outcome = result(harness)
+    assert all(record["end_ns"] is not None for record in outcome["flows"])
+    assert set(outcome["pfc"]["switches"]) == {"leaf1", "leaf2", "spine1", "spine2"}
+    seen = pfc_seen(list(outcome["pfc"]["switches"].values()), [0], outcome["pfc"]["traffic_ns"])
     assert seen.frames > 0
     assert (seen.lost, seen.ignored) == (0, 0)
     assert 0 < seen.buffer_most_bytes

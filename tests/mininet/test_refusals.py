@@ -85,9 +85,9 @@ def tools(folder: Path, *without: str) -> str:
     """A PATH with the tools that a run needs, but for some."""
     folder.mkdir()
     for tool in TOOLS:
-        found = shutil.which(tool)
-        if tool not in without and found is not None:
-            (folder / tool).symlink_to(found)
+        path = shutil.which(tool)
+        if tool not in without and path is not None:
+            (folder / tool).symlink_to(path)
     return str(folder)
 
 

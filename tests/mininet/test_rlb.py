@@ -23,12 +23,12 @@ def test_beside_the_selector_alone(harness: Harness) -> None:
     )
     assert "recircu" in out
     alone, with_rlb = (summary(harness, label) for label in ("presto", "rlb-variant-presto"))
-    for found in (alone, with_rlb):
-        assert found["target"] == "native"
-        assert found["completed"] == found["flows"] > 0
-        assert found["packets"]["dropped"] == 0
-        assert found["pfc"]["pauses"] > 0
-        assert found["pfc"]["lost"] == 0
+    for measured in (alone, with_rlb):
+        assert measured["target"] == "native"
+        assert measured["completed"] == measured["flows"] > 0
+        assert measured["packets"]["dropped"] == 0
+        assert measured["pfc"]["pauses"] > 0
+        assert measured["pfc"]["lost"] == 0
     assert "rlb" not in alone
     assert with_rlb["rlb"]["path_rtts_measured"] > 0
     assert {"warnings_sent", "warnings_received", "recirculations_refused"} <= with_rlb["rlb"].keys()
@@ -40,5 +40,5 @@ def test_beside_the_selector_alone(harness: Harness) -> None:
 def summary(harness: Harness, label: str) -> dict[str, Any]:
     """What was measured of a scheme."""
     path = harness.out / "clean" / label / "summary.json"
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
+    document: dict[str, Any] = json.loads(path.read_text())
+    return document

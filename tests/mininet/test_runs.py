@@ -34,8 +34,8 @@ def flow(number: int, src: str, dst: str, size: int = FLOW_BYTES) -> dict[str, A
 
 
 def result(harness: Harness) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((harness.out / "RESULT.json").read_text())
-    return found
+    document: dict[str, Any] = json.loads((harness.out / "RESULT.json").read_text())
+    return document
 
 
 def test_flows_cross_the_fabric_and_nothing_stays(harness: Harness) -> None:
@@ -46,11 +46,11 @@ def test_flows_cross_the_fabric_and_nothing_stays(harness: Harness) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     phases = [json.loads(line)["phase"] for line in done.stdout.splitlines() if "phase" in line]
     assert phases[:5] == ["compile", "fabric", "controller", "hosts", "traffic"]
-    found = result(harness)
-    assert [one["end_ns"] is not None for one in found["flows"]] == [True, True]
-    assert set(found["switches"]) == {"leaf1", "leaf2", "spine1", "spine2"}
-    packets = sum(one["packets"] for one in found["flows"])
-    spines = found["switches"]["spine1"]["port_tx"] + found["switches"]["spine2"]["port_tx"]
+    document = result(harness)
+    assert [record["end_ns"] is not None for record in document["flows"]] == [True, True]
+    assert set(document["switches"]) == {"leaf1", "leaf2", "spine1", "spine2"}
+    packets = sum(record["packets"] for record in document["flows"])
+    spines = document["switches"]["spine1"]["port_tx"] + document["switches"]["spine2"]["port_tx"]
     assert spines >= packets >= 2 * FLOW_BYTES // 1024
     assert {path.name for path in pcaps.iterdir()} == {
         f"{link}.pcap"
@@ -76,7 +76,7 @@ def test_a_link_that_goes_down_is_routed_around(harness: Harness) -> None:
     done = harness.run(harness.job(flows=flows, faults=[fault]))
     assert (done.returncode, done.stderr) == (0, "")
     assert "leaf1-spine1 is down" in done.stdout
-    assert all(one["end_ns"] is not None for one in result(harness)["flows"])
+    assert all(record["end_ns"] is not None for record in result(harness)["flows"])
     assert harness.left_behind() == []
 
 

@@ -61,9 +61,9 @@ def test_senders_leave_a_failed_link(harness: Harness, words: str, variant: str)
     done = harness.run(job)
     assert (done.returncode, done.stderr) == (0, "")
     assert f"{a}-{b} is down" in done.stdout or f"{b}-{a} is down" in done.stdout
-    found = json.loads((harness.out / "RESULT.json").read_text())
-    assert all(record["end_ns"] is not None for record in found["flows"])
-    assert all(record["blocked"] and record["retransmitted"] for record in found["flows"])
+    document = json.loads((harness.out / "RESULT.json").read_text())
+    assert all(record["end_ns"] is not None for record in document["flows"])
+    assert all(record["blocked"] and record["retransmitted"] for record in document["flows"])
     assert harness.left_behind() == []
 
 
@@ -123,10 +123,10 @@ def test_a_full_queue_trims(harness: Harness) -> None:
     )
     done = harness.run(job)
     assert (done.returncode, done.stderr) == (0, "")
-    found = json.loads((harness.out / "RESULT.json").read_text())
-    assert all(record["end_ns"] is not None for record in found["flows"])
-    trims = sum(switch["trims"] for switch in found["switches"].values())
+    document = json.loads((harness.out / "RESULT.json").read_text())
+    assert all(record["end_ns"] is not None for record in document["flows"])
+    trims = sum(switch["trims"] for switch in document["switches"].values())
     # on a machine that does not keep up, frames may get lost elsewhere
-    assert trims >= sum(record["trimmed"] for record in found["flows"]) > 0
-    assert sum(record["retransmitted"] for record in found["flows"]) > 0
+    assert trims >= sum(record["trimmed"] for record in document["flows"]) > 0
+    assert sum(record["retransmitted"] for record in document["flows"]) > 0
     assert harness.left_behind() == []
