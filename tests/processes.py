@@ -23,7 +23,7 @@ def catches(pid: int, number: signal.Signals) -> bool:
 
 def children(parent: int) -> list[int]:
     """The numbers of the processes that a process has started and that live."""
-    found = []
+    pids = []
     for place in Path("/proc").glob("[0-9]*/stat"):
         try:
             stat = place.read_text("ascii", "replace")
@@ -31,18 +31,18 @@ def children(parent: int) -> list[int]:
             continue  # it has ended
         # the name before may have spaces in it
         if int(stat.rpartition(")")[2].split()[1]) == parent:
-            found.append(int(place.parent.name))
-    return found
+            pids.append(int(place.parent.name))
+    return pids
 
 
 def running(*words: str) -> list[int]:
     """The numbers of all processes whose command line has all of these words."""
-    found = []
+    pids = []
     for place in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             given = place.read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue  # it has ended
         if set(words) <= set(given):
-            found.append(int(place.parent.name))
-    return found
+            pids.append(int(place.parent.name))
+    return pids

@@ -41,7 +41,7 @@ SMALL = (
 )
 """In commands that run in seconds."""
 
-OF_ONE = "tailrace registers"
+REGISTERS = "tailrace registers"
 """It reads hundreds of thousands of cells of each switch: outside of `make test-all` of one switch only."""
 
 REACHED = "all words were taken"
@@ -49,7 +49,7 @@ REACHED = "all words were taken"
 
 def commands(program: str) -> list[str]:
     """Every command line of a program in code blocks and in code within lines, without comments."""
-    found = dict[str, None]()
+    command_lines = dict[str, None]()
     for page in PAGES:
         text = page.read_text("utf-8")
         blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
@@ -58,8 +58,8 @@ def commands(program: str) -> list[str]:
         for line in lines:
             line = " ".join(re.split(r" #|   ", line.strip())[0].split()).removeprefix(".venv/bin/")
             if line.startswith(f"{program} ") and not USAGE.search(line):
-                found[line] = None
-    return list(found)
+                command_lines[line] = None
+    return list(command_lines)
 
 
 ALL = [line for line in commands("tailrace") if not any(word in line for word in ELSEWHERE)]
@@ -176,10 +176,10 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 )
 def test_what_looks_at_a_network(network: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
     words = [*shlex.split(line)[1:], "--run", str(network)]
-    words += ["leaf1"] if line == OF_ONE and not long.ALL else []
+    words += ["leaf1"] if line == REGISTERS and not long.ALL else []
     assert main([*words, *(["--rounds", "1"] if "--watch" in words else [])]) == 0
-    found = capsys.readouterr()
-    assert found.out or found.err.startswith(("no ", "all ", "none "))
+    output = capsys.readouterr()
+    assert output.out or output.err.startswith(("no ", "all ", "none "))
 
 
 def test_a_report_of_what_ran(folder: Path) -> None:
@@ -201,9 +201,9 @@ def test_the_lines_over_all_systems_are_those_of_their_figure() -> None:
     document = read_document(ROOT / "docs" / "results" / "common" / "common_1_all.json")
     cells = {cell.label: cell for cell in document.cells}
     section = (ROOT / "README.md").read_text("utf-8").partition("## All of them")[2].partition("\n## ")[0]
-    told = re.findall(r"([a-z][a-z0-9+ -]*?) (\d+\.\d\d) \((\d+\.\d\d) to (\d+\.\d\d)\)", section)
-    assert len(told) == 9
-    for words, *numbers in told:
+    matches = re.findall(r"([a-z][a-z0-9+ -]*?) (\d+\.\d\d) \((\d+\.\d\d) to (\d+\.\d\d)\)", section)
+    assert len(matches) == 9
+    for words, *numbers in matches:
         label = max((label for label in cells if words.endswith(label)), key=len)
         assert numbers == [f"{number:.2f}" for number in cells[label].ratios["slowdown_mean"]], label
     assert f"all {len(cells)} rows" in section

@@ -33,7 +33,9 @@ def run_ptf() -> ModuleType:
 def test_numbers_of_the_switch_are_those_of_p4info(run_ptf, path):
     """The script runs without protobuf, so it reads the text; it must read what protobuf reads."""
     info = text_format.Parse(path.read_text("utf-8"), p4i.P4Info())
-    (annotation,) = [found for found in info.pkg_info.structured_annotations if found.name == "switch"]
+    (annotation,) = [
+        candidate for candidate in info.pkg_info.structured_annotations if candidate.name == "switch"
+    ]
     expected = {pair.key: pair.value.int64_value for pair in annotation.kv_pair_list.kv_pairs}
     assert run_ptf.switch_numbers(path) == expected
 

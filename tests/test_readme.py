@@ -80,10 +80,10 @@ def test_switch_options() -> None:
     page = (ROOT / "docs" / "switch" / "running.md").read_text("utf-8")
     named = set(option.findall(page.partition("\n## Options\n")[2].partition("\n## ")[0]))
     known = make_parser().format_help()
-    own = re.findall(r"^  (--[a-z][a-z0-9-]+)", known.partition("does not have")[2], re.MULTILINE)
+    switch_options = re.findall(r"^  (--[a-z][a-z0-9-]+)", known.partition("does not have")[2], re.MULTILINE)
     assert named - set(option.findall(known)) - {"--help"} == set()
-    assert own
-    assert set(own) <= named
+    assert switch_options
+    assert set(switch_options) <= named
 
 
 def test_folders_exist() -> None:
