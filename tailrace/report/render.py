@@ -72,8 +72,8 @@ def _prose(text: str) -> Markup:
 
 def _code(text: str) -> Markup:
     """A text as code, unless it would end the code or a cell."""
-    plain = text.strip() and text.isprintable() and not set(text) & set("`|")
-    return Markup(f"`{text}`") if plain else _text(text)  # noqa: S704
+    fits = text.strip() and text.isprintable() and not set(text) & set("`|")
+    return Markup(f"`{text}`") if fits else _text(text)  # noqa: S704
 
 
 def _verbatim(text: str) -> Markup:
