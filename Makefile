@@ -61,16 +61,16 @@ test: setup ## check-p4, packet tests, unit tests: what is quick, and one of eac
 
 # What `make test` leaves out, tests/conftest.py and tests/long.py say.
 test-all: export TAILRACE_TESTS = all
-test-all: ORDER = --random-order-bucket=module --random-order-seed=$(shell echo $$RANDOM)
+test-all: export ORDER = --random-order-bucket=module --random-order-seed=$(shell echo $$RANDOM)
 test-all: test ## all tests, in random order and with other seeds; twenty minutes of fuzzing, the VM
 	@TAILRACE_CHROOT=1 $(BIN)/pytest -q tests/test_provision.py
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=1200
 
-# Runs in real time have the machine to themselves; everything else shares its cores, with one process more than cores
-# of the smallest machine, for some tests wait. With PYTEST_ARGS: just those.
+# Runs in real time have the machine to themselves; everything else shares its cores: three processes on two, since
+# some tests wait. With PYTEST_ARGS: just those.
 pytest: setup ## the unit tests alone
 ifeq ($(PYTEST_ARGS),)
-	@$(SANITIZER_ENV) $(BIN)/pytest -q tests/mininet
+	@$(SANITIZER_ENV) $(BIN)/pytest -q tests/mininet $(ORDER)
 	@$(SANITIZER_ENV) $(BIN)/pytest --numprocesses 3 --dist worksteal --ignore tests/mininet $(ORDER)
 else
 	@$(SANITIZER_ENV) $(BIN)/pytest $(PYTEST_ARGS)

@@ -49,9 +49,7 @@ def quick(items: list[pytest.Item], seconds: dict[str, float]) -> set[pytest.Ite
     """The tests that `make test` runs: the quick ones and those that stand for the rest (`SLOW_S`)."""
 
     def duration(item: pytest.Item) -> float:
-        if item.get_closest_marker("long"):
-            return float("inf")
-        return 0.0 if item.get_closest_marker("representative") else seconds.get(item.nodeid, 0.0)
+        return float("inf") if item.get_closest_marker("long") else seconds.get(item.nodeid, 0.0)
 
     kept: set[pytest.Item] = set()
     for tests in grouped(items, "["):

@@ -13,8 +13,6 @@ ALL = os.environ.get("TAILRACE_TESTS") == "all"
 
 long = pytest.mark.long
 """For a test, or a parameter of one, whose property a shorter one shows as well."""
-representative = pytest.mark.representative
-"""For a slow test, or a parameter of one, that `make test` runs nevertheless: it stands for its neighbours."""
 
 _T = TypeVar("_T")
 

@@ -506,7 +506,7 @@ TR_INLINE void tr_count(tr_counter_cell *cells, uint64_t size, uint64_t index,
 /* Keyed by the seed, a secret of the process, so that no client can choose
  * keys that collide. The halves of a product folded, as wyhash does it: what a bit
  * of the key changes depends on the seed. A second product mixes the first: alone,
- * it leaves keys that count up side by side for one seed of eighty. */
+ * it leaves keys that count up side by side for one seed of a hundred. */
 TR_INLINE uint64_t tr_hash_words(const uint8_t *key, unsigned words,
                                  const uint8_t *mask, uint64_t seed)
 {
