@@ -1,71 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simple_switch_grpc process on free loopback ports, with a program and a plan installed."""
+"""A simple_switch_grpc process under test, on free loopback ports."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from checks.conformance.p4rt import PrimaryClient
+from finsy.proto import p4r
+
+from checks.conformance.p4rt import GrpcSwitch
 from checks.conformance.packets import Packet
-from checks.conformance.plan import ControlPlan
 from checks.conformance.program import CompiledProgram, ConformanceError
-from checks.conformance.served import Served
-from tailrace.bmv2.dataplane import Dataplane, DataplaneError, Outputs
-from tailrace.bmv2.process import DEVICE_ID, Bmv2Process
+from tailrace.bmv2.process import Bmv2Process
 from tailrace.p4rt.errors import SwitchError
 
 PRIORITY_QUEUES = 8
 PROBE_BYTES = 64
-LONE_S = 10.0
-"""For one packet: some programs send it round for ever."""
 QUEUE_DEPTH = 8192
 
 
-class Bmv2(Served):
+class Bmv2(GrpcSwitch):
     """A context that runs the switch; leaving it ends the process by its handle."""
 
     def __init__(self, program: CompiledProgram, log: Path) -> None:
-        self.program = program
         self.log = log.open("wb")
         self.process = Bmv2Process(self.log, priority_queues=PRIORITY_QUEUES)
-        self.client = PrimaryClient(self.process.address, program, DEVICE_ID)
-        self.dataplane = Dataplane(self.process.dataplane, DEVICE_ID)
+        super().__init__(program, self.process.address, self.process.dataplane)
 
     def stop(self) -> None:
-        self.dataplane.close()
+        super().stop()
         self.process.stop()
         self.log.close()
 
-    def install(self, plan: ControlPlan) -> None:
-        """Load the program anew and write the plan; what BMv2's P4Runtime server refuses goes by Thrift."""
-        self.client.set_pipeline()
-        self.client.install(plan)
+    def install(self, updates: Sequence[p4r.Update]) -> None:
+        """As any switch; value sets, which BMv2's P4Runtime server refuses, go by Thrift."""
+        self.push()
+        self.write([update for update in updates if not update.entity.HasField("value_set_entry")])
+        value_sets = {info.preamble.id: info for info in self.program.p4info.value_sets}
         with self.process.thrift() as thrift:
             # Deep enough for every copy of a whole window, so that nothing is lost to timing.
             thrift.set_queue_depths(QUEUE_DEPTH)
-            for name, values in plan.value_sets.items():
-                width = next(
-                    v["compressed_bitwidth"] for v in self.program.json["parse_vsets"] if v["name"] == name
-                )
-                for value in values:
-                    thrift.value_set_add(name, value.to_bytes((width + 7) // 8, "big"))
-
-    def window(self, packets: Sequence[Packet]) -> list[Outputs]:
-        """What each packet causes, as (port, bytes) in the order of leaving."""
-        return self._window(packets, None)
-
-    def send(self, packet: Packet) -> Outputs:
-        return self._window([packet], LONE_S)[0]
-
-    def _window(self, packets: Sequence[Packet], timeout_s: float | None) -> list[Outputs]:
-        try:
-            return self.dataplane.window([(packet.port, packet.data) for packet in packets], timeout_s)
-        except DataplaneError as error:
-            raise ConformanceError(str(error)) from error
+            for entry in (u.entity.value_set_entry for u in updates if u.entity.HasField("value_set_entry")):
+                info = value_sets[entry.value_set_id]
+                for member in entry.members:
+                    fields = zip(info.match, member.match, strict=True)
+                    parts = [m.exact.value.rjust((f.bitwidth + 7) // 8, b"\0") for f, m in fields]
+                    thrift.value_set_add(info.preamble.name, b"".join(parts))
 
     def registers(self) -> dict[str, list[int]]:
-        """All registers of at most 64 bits, read by Thrift: BMv2's P4Runtime server refuses registers."""
+        """All registers of at most 63 bits, read by Thrift: BMv2's P4Runtime server refuses registers."""
         with self.process.thrift() as thrift:
             return {
                 array["name"]: thrift.register_read_all(array["name"])
@@ -80,8 +63,8 @@ def runs(program: CompiledProgram, log: Path) -> bool:
     """
     with Bmv2(program, log) as bmv2:
         try:
-            bmv2.client.set_pipeline()
-            bmv2.send(Packet(0, bytes(PROBE_BYTES)))
+            bmv2.push()
+            bmv2.window([Packet(0, bytes(PROBE_BYTES))])
         except (SwitchError, ConformanceError):
             return False
     return True

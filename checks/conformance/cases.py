@@ -20,9 +20,9 @@ from typing import Any
 from finsy.proto import p4r
 
 from checks.conformance.bmv2 import Bmv2
+from checks.conformance.p4rt import SwitchUnderTest
 from checks.conformance.packets import Packet
 from checks.conformance.program import CompiledProgram, ConformanceError
-from checks.conformance.served import Served
 from tailrace.bmv2.dataplane import Outputs
 from tailrace.p4rt.errors import SwitchError
 
@@ -81,18 +81,18 @@ class Cases:
     cases: list[PacketCase]
 
 
-def run_case(switch: Served, case: PacketCase) -> Outputs:
+def run_case(switch: SwitchUnderTest, case: PacketCase) -> Outputs:
     """Pushes the pipeline anew, inserts the entities, sends the packet; what leaves.
 
     Raises:
         ConformanceError: the switch refuses something, or the packet never comes to rest.
     """
     try:
-        switch.client.set_pipeline()
-        switch.client.insert(case.entities)
+        switch.push()
+        switch.insert(case.entities)
     except SwitchError as error:
         raise ConformanceError(f"{case.name}: {error}") from error
-    return switch.send(Packet(case.port, case.packet))
+    return switch.window([Packet(case.port, case.packet)])[0]
 
 
 def record_cases(program: CompiledProgram, path: Path, log: Path) -> int:

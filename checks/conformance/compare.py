@@ -3,26 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from checks.conformance.packets import Packet
-from checks.conformance.plan import ControlPlan
 from tailrace.bmv2.dataplane import Outputs
 
 WINDOW = 256
 KEPT = 20
 Mask = Sequence[tuple[int, int]]
-State = dict[str, dict[str, list[tuple[int, int]]]]
-
-
-class DeviceUnderTest(Protocol):
-    """What a switch under test can do."""
-
-    def install(self, plan: ControlPlan) -> None: ...
-
-    def window(self, packets: Sequence[Packet]) -> list[Outputs]: ...
+Window = Callable[[Sequence[Packet]], list[Outputs]]
+"""Sends packets through a switch; what each of them causes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +81,8 @@ def windows(packets: Iterable[Packet], size: int = WINDOW) -> Iterator[list[Pack
 
 
 def compare(
-    reference: DeviceUnderTest,
-    candidate: DeviceUnderTest,
+    reference: Window,
+    candidate: Window,
     packets: Iterable[Packet],
     mask: Mask,
     *,
@@ -105,9 +96,7 @@ def compare(
     """
     result = ComparisonCounts()
     for window in windows(packets):
-        for packet, expected, actual in zip(
-            window, reference.window(window), candidate.window(window), strict=True
-        ):
+        for packet, expected, actual in zip(window, reference(window), candidate(window), strict=True):
             result.packets += 1
             result.outputs += len(expected)
             result.dropped += not expected
@@ -118,7 +107,7 @@ def compare(
                 result.reordered += 1
                 continue
             if not stateful:
-                expected, actual = reference.window([packet])[0], candidate.window([packet])[0]
+                expected, actual = reference([packet])[0], candidate([packet])[0]
                 if sorted(normal(expected, mask)) == sorted(normal(actual, mask)):
                     result.transient += 1
                     continue

@@ -1,213 +1,184 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Installs a plan in a switch over P4Runtime and reads its counters, for both switches."""
+"""A switch under test: updates written, packets sent, counters read; and one behind gRPC servers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
-import grpc
 from finsy.proto import p4i, p4r
 
-from checks.conformance.plan import (
-    ControlPlan,
-    OneShot,
-    PlannedCall,
-    PlannedEntry,
-    PlannedMatch,
-    PlannedRates,
-    UseGroup,
-    UseMember,
-)
+from checks.conformance.packets import Packet
 from checks.conformance.program import CompiledProgram, ConformanceError
-from tailrace.p4rt.channel import BlockingChannel, SwitchAddress
-from tailrace.p4rt.client import Client as SwitchClient
+from tailrace.bmv2.dataplane import Dataplane, DataplaneError, Outputs
+from tailrace.bmv2.process import DEVICE_ID
+from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import SwitchError, WriteError
+from tailrace.spec.text import one_line
 
-TIMEOUT_S = 60.0
-BATCH = 100
+READY_S = 60.0
 DIGEST_S = 5.0
+LONE_S = 10.0
+"""For one packet: some programs send it round for ever."""
 NEVER_NS = 3_600_000_000_000
+MOST_SHOWN = 300
 Learned = tuple[str, tuple[int, ...]]
-Counts = dict[str, list[tuple[int, int]]]
+Cells = dict[str, list[tuple[int, int]]]
+"""(bytes, packets) by name; what the type of a counter does not count is 0."""
+
+_T = TypeVar("_T", bound="SwitchUnderTest")
 
 
-def octets(value: int) -> bytes:
-    """Canonical P4Runtime bytestring: the shortest that holds the value."""
-    return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
+class SwitchUnderTest(ABC):
+    """A switch that runs one program; a context manager, which stops it in the end."""
 
+    program: CompiledProgram
 
-class PrimaryClient:
-    """Primary controller of one device. What reaches the switch raises SwitchError."""
-
-    def __init__(self, address: str, program: CompiledProgram, device_id: int = 1) -> None:
-        self.program = program
-        self.channel = BlockingChannel(address, None)
-        self.switch = SwitchClient(
-            program.name, SwitchAddress(address, device_id), self.channel, call_s=TIMEOUT_S
-        )
-        self.tables = {t.preamble.name: t for t in program.p4info.tables}
-        self.actions = {a.preamble.name: a for a in program.p4info.actions}
-        self.profiles = {p.preamble.name: p.preamble.id for p in program.p4info.action_profiles}
-
-    def __enter__(self) -> PrimaryClient:
+    def __enter__(self: _T) -> _T:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        run_at_once(self.switch.close())
-        self.channel.raw.close()
+        self.stop()
 
-    def become_primary(self) -> None:
-        """Waits for the server, and for the answer to the arbitration."""
-        grpc.channel_ready_future(self.channel.raw).result(timeout=TIMEOUT_S)
-        run_at_once(self.switch.become_primary(1))
+    @abstractmethod
+    def start(self) -> None:
+        """Waits until the switch serves."""
 
-    def set_pipeline(self) -> None:
+    @abstractmethod
+    def stop(self) -> None:
+        """Stops the switch."""
+
+    @abstractmethod
+    def push(self) -> None:
         """VERIFY_AND_COMMIT the program; state of an earlier one is lost."""
+
+    @abstractmethod
+    def write(self, updates: Sequence[p4r.Update]) -> None:
+        """Writes updates in order. Raises ConformanceError that names the first refused one."""
+
+    @abstractmethod
+    def read(self, pattern: p4r.Entity) -> list[p4r.Entity]:
+        """All that a pattern matches."""
+
+    @abstractmethod
+    def window(self, packets: Sequence[Packet]) -> list[Outputs]:
+        """What each packet causes, as (port, bytes) in the order of leaving.
+
+        Raises:
+            ConformanceError: some packet never comes to rest.
+        """
+
+    def request(self) -> p4r.SetForwardingPipelineConfigRequest:
+        """The request of `push`."""
         config = p4r.ForwardingPipelineConfig(
             p4info=self.program.p4info, p4_device_config=self.program.json_bytes
         )
         action = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
-        request = p4r.SetForwardingPipelineConfigRequest(action=action, config=config)
-        run_at_once(self.switch.set_pipeline(request, self.program.name))
+        return p4r.SetForwardingPipelineConfigRequest(action=action, config=config)
 
-    # ---- writing ----
-
-    def install(self, plan: ControlPlan) -> None:
-        """Write everything in the plan. Raises ConformanceError that names the first refused update."""
-        insert, modify = p4r.Update.INSERT, p4r.Update.MODIFY
-        self._write(insert, (p4r.Entity(action_profile_member=m) for m in self._members(plan)))
-        self._write(insert, (p4r.Entity(action_profile_group=g) for g in self._groups(plan)))
-        self._write(insert, (p4r.Entity(table_entry=self._entry(e, plan)) for e in plan.entries))
-        self._write(modify, (p4r.Entity(table_entry=d) for d in self._defaults(plan)))
-        self._write(insert, (p4r.Entity(packet_replication_engine_entry=e) for e in self._replication(plan)))
-        self._write(modify, (p4r.Entity(meter_entry=m) for m in self._meters(plan)))
+    def install(self, updates: Sequence[p4r.Update]) -> None:
+        """Loads the program anew and writes the updates."""
+        self.push()
+        self.write(updates)
 
     def insert(self, entities: Iterable[p4r.Entity]) -> None:
-        """Insert entities in their order. Raises ConformanceError that names the first refused one."""
-        self._write(p4r.Update.INSERT, entities)
+        """Inserts entities in their order. Raises as `write`."""
+        self.write([p4r.Update(type=p4r.Update.INSERT, entity=entity) for entity in entities])
 
-    def _write(self, kind: p4r.Update.Type.ValueType, entities: Iterable[p4r.Entity]) -> None:
-        updates = [p4r.Update(type=kind, entity=entity) for entity in entities]
-        for start in range(0, len(updates), BATCH):
-            part = updates[start : start + BATCH]
-            try:
-                run_at_once(self.switch.write(part))
-            except WriteError as error:
-                refused = part[next(iter(error.failures), 0)]
-                raise ConformanceError(f"{error} in {' '.join(str(refused).split())[:300]}") from error
+    def refused(self, error: object, update: p4r.Update) -> ConformanceError:
+        """The error for a refused update."""
+        text = one_line(str(update))[:MOST_SHOWN]
+        return ConformanceError(f"{self.program.name}: write was refused: {error} in {text}")
 
-    def _match(self, info: p4i.MatchField, match: PlannedMatch) -> p4r.FieldMatch:
-        out = p4r.FieldMatch(field_id=info.id)
-        if match.kind == "exact":
-            out.exact.value = octets(match.value)
-        elif match.kind == "optional":
-            out.optional.value = octets(match.value)
-        elif match.kind == "lpm":
-            out.lpm.value, out.lpm.prefix_len = octets(match.value), match.prefix
-        elif match.kind == "ternary":
-            out.ternary.value, out.ternary.mask = octets(match.value), octets(match.mask)
-        else:
-            out.range.low, out.range.high = octets(match.value), octets(match.high)
-        return out
-
-    def _action(self, call: PlannedCall) -> p4r.Action:
-        info = self.actions[call.action]
-        pairs = zip(info.params, call.arguments, strict=True)
-        params = [p4r.Action.Param(param_id=param.id, value=octets(value)) for param, value in pairs]
-        return p4r.Action(action_id=info.preamble.id, params=params)
-
-    def _entry(self, entry: PlannedEntry, plan: ControlPlan) -> p4r.TableEntry:
-        info = self.tables[entry.table]
-        fields = zip(info.match_fields, entry.matches, strict=True)
-        out = p4r.TableEntry(
-            table_id=info.preamble.id,
-            match=[self._match(field, match) for field, match in fields if match is not None],
-            priority=entry.priority,
-        )
-        target = entry.target
-        if isinstance(target, PlannedCall):
-            out.action.action.CopyFrom(self._action(target))
-        elif isinstance(target, UseMember):
-            out.action.action_profile_member_id = target.member_id
-        elif isinstance(target, UseGroup):
-            out.action.action_profile_group_id = target.group_id
-        elif isinstance(target, OneShot):
-            for call, weight in target.calls:
-                profile_action = out.action.action_profile_action_set.action_profile_actions.add(
-                    weight=weight
-                )
-                profile_action.action.CopyFrom(self._action(call))
-        if entry.table in plan.direct_meters:
-            out.meter_config.CopyFrom(self._config(plan.direct_meters[entry.table]))
-        return out
-
-    def _defaults(self, plan: ControlPlan) -> Iterator[p4r.TableEntry]:
-        for table, call in plan.defaults.items():
-            action = p4r.TableAction(action=self._action(call))
-            yield p4r.TableEntry(
-                table_id=self.tables[table].preamble.id, action=action, is_default_action=True
-            )
-
-    def _members(self, plan: ControlPlan) -> Iterator[p4r.ActionProfileMember]:
-        for member in plan.members:
-            profile, action = self.profiles[member.profile], self._action(member.call)
-            yield p4r.ActionProfileMember(
-                action_profile_id=profile, member_id=member.member_id, action=action
-            )
-
-    def _groups(self, plan: ControlPlan) -> Iterator[p4r.ActionProfileGroup]:
-        for group in plan.groups:
-            members = [
-                p4r.ActionProfileGroup.Member(member_id=m, weight=weight) for m, weight in group.members
-            ]
-            yield p4r.ActionProfileGroup(
-                action_profile_id=self.profiles[group.profile],
-                group_id=group.group_id,
-                members=members,
-                max_size=sum(weight for _, weight in group.members),
-            )
-
-    def _replication(self, plan: ControlPlan) -> Iterator[p4r.PacketReplicationEngineEntry]:
-        def replicas(pairs: list[tuple[int, int]]) -> list[p4r.Replica]:
-            return [p4r.Replica(egress_port=port, instance=instance) for port, instance in pairs]
-
-        for group, pairs in plan.multicast.items():
-            entry = p4r.MulticastGroupEntry(multicast_group_id=group, replicas=replicas(pairs))
-            yield p4r.PacketReplicationEngineEntry(multicast_group_entry=entry)
-        for session, pairs in plan.clones.items():
-            clone = p4r.CloneSessionEntry(session_id=session, replicas=replicas(pairs))
-            yield p4r.PacketReplicationEngineEntry(clone_session_entry=clone)
-
-    @staticmethod
-    def _config(rates: PlannedRates) -> p4r.MeterConfig:
-        return p4r.MeterConfig(cir=rates.cir, cburst=rates.cburst, pir=rates.pir, pburst=rates.pburst)
-
-    def _meters(self, plan: ControlPlan) -> Iterator[p4r.MeterEntry]:
-        for meter in self.program.p4info.meters:
-            if meter.preamble.name not in plan.meters:
+    def counters(self) -> Cells:
+        """Every cell of every indirect counter."""
+        cells: Cells = {}
+        for counter in self.program.p4info.counters:
+            if counter.preamble.name not in self.program.kept:
                 continue
-            for index in range(meter.size):
-                config = self._config(plan.meters[meter.preamble.name])
-                yield p4r.MeterEntry(meter_id=meter.preamble.id, index=p4r.Index(index=index), config=config)
+            entities = self.read(p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=counter.preamble.id)))
+            entries = sorted((e.counter_entry for e in entities), key=lambda entry: entry.index.index)
+            cells[counter.preamble.name] = [_counted(counter.spec.unit, entry.data) for entry in entries]
+        return cells
 
-    # ---- digests ----
+    def direct_counters(self, updates: Iterable[p4r.Update]) -> Cells:
+        """The counters of the entries that `updates` insert, in their order, by table."""
+        inserted = [u.entity.table_entry for u in updates if u.type == p4r.Update.INSERT]
+        names = {table.preamble.id: table.preamble.name for table in self.program.p4info.tables}
+        cells: Cells = {}
+        for direct in self.program.p4info.direct_counters:
+            number, unit = direct.direct_table_id, direct.spec.unit
+            if names[number] not in self.program.kept:
+                continue
+            every = p4r.DirectCounterEntry(table_entry=p4r.TableEntry(table_id=number))
+            entities = self.read(p4r.Entity(direct_counter_entry=every))
+            counts = [entity.direct_counter_entry for entity in entities]
+            by_key = {_key(count.table_entry): _counted(unit, count.data) for count in counts}
+            cells[names[number]] = [by_key[_key(entry)] for entry in inserted if entry.table_id == number]
+        return cells
+
+
+class GrpcSwitch(SwitchUnderTest):
+    """A switch behind a P4Runtime server, of which this is the primary controller, and a data plane server.
+
+    What reaches the switch raises SwitchError.
+    """
+
+    def __init__(self, program: CompiledProgram, address: str, dataplane: str) -> None:
+        self.program = program
+        self.connection = GrpcConnection(program.name, address, DEVICE_ID)
+        self.client = self.connection.client
+        self.dataplane = Dataplane(dataplane, DEVICE_ID)
+
+    def start(self) -> None:
+        if not self.connection.wait(READY_S):
+            raise ConformanceError(f"{self.connection.address}: no P4Runtime server in {READY_S:.0f} s")
+        run_at_once(self.client.become_primary(1))
+
+    def stop(self) -> None:
+        self.dataplane.close()
+        self.connection.close()
+
+    def push(self) -> None:
+        run_at_once(self.client.set_pipeline(self.request(), self.program.name))
+
+    def write(self, updates: Sequence[p4r.Update]) -> None:
+        try:
+            self.connection.write(updates)
+        except WriteError as error:
+            first, why = next(iter(error.failures.items()), (0, error.problem))
+            raise self.refused(why, updates[first]) from error
+
+    def read(self, pattern: p4r.Entity) -> list[p4r.Entity]:
+        return self.connection.read([pattern])
+
+    def window(self, packets: Sequence[Packet]) -> list[Outputs]:
+        frames = [(packet.port, packet.data) for packet in packets]
+        try:
+            return self.dataplane.window(frames, LONE_S if len(frames) == 1 else None)
+        except DataplaneError as error:
+            raise ConformanceError(str(error)) from error
 
     def enable_digests(self) -> None:
-        """Ask for every digest, one a message, and repeat none."""
+        """Asks for every digest, one a message, and repeats none."""
         config = p4r.DigestEntry.Config(max_list_size=1, ack_timeout_ns=NEVER_NS)
-        entries = (
-            p4r.DigestEntry(digest_id=d.preamble.id, config=config) for d in self.program.p4info.digests
-        )
-        self._write(p4r.Update.INSERT, (p4r.Entity(digest_entry=entry) for entry in entries))
+        ids = [digest.preamble.id for digest in self.program.p4info.digests]
+        self.insert(p4r.Entity(digest_entry=p4r.DigestEntry(digest_id=i, config=config)) for i in ids)
 
     def take_digests(self, count: int) -> set[Learned]:
-        """Wait for `count` digests, but no longer than DIGEST_S for the next one."""
+        """Waits for `count` digests, but no longer than DIGEST_S for the next one."""
         names = {digest.preamble.id: digest.preamble.name for digest in self.program.p4info.digests}
         learned: set[Learned] = set()
         while len(learned) < count:
             try:
-                digest = run_at_once(self.switch.receive(DIGEST_S)).digest
+                digest = run_at_once(self.client.receive(DIGEST_S)).digest
             except SwitchError:
                 break  # there are no more, or the stream has ended with the switch
             for data in digest.data:
@@ -216,43 +187,6 @@ class PrimaryClient:
                 learned.add((names[digest.digest_id], values))
         return learned
 
-    # ---- reading ----
-
-    def read(self, entity: p4r.Entity) -> list[p4r.Entity]:
-        """All that a pattern matches."""
-        return run_at_once(self.switch.read([entity]))
-
-    def counters(self) -> Counts:
-        """(bytes, packets) of every cell of every indirect counter, by counter name."""
-        counts: Counts = {}
-        for counter in self.program.p4info.counters:
-            if counter.preamble.name not in self.program.kept:
-                continue
-            entities = self.read(p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=counter.preamble.id)))
-            cells = {e.counter_entry.index.index: e.counter_entry.data for e in entities}
-            counts[counter.preamble.name] = [
-                _counted(counter.spec.unit, cells[i].byte_count, cells[i].packet_count) for i in sorted(cells)
-            ]
-        return counts
-
-    def direct_counters(self, plan: ControlPlan) -> Counts:
-        """(bytes, packets) of the entries of the plan, in its order, by table name."""
-        counts: Counts = {}
-        for direct in self.program.p4info.direct_counters:
-            table = next(t for t in self.program.p4info.tables if t.preamble.id == direct.direct_table_id)
-            if table.preamble.name not in self.program.kept:
-                continue
-            every = p4r.TableEntry(table_id=table.preamble.id)
-            entities = self.read(p4r.Entity(direct_counter_entry=p4r.DirectCounterEntry(table_entry=every)))
-            by_key = {_key(e.direct_counter_entry.table_entry): e.direct_counter_entry.data for e in entities}
-            cells = []
-            for entry in plan.entries:
-                if entry.table == table.preamble.name:
-                    data = by_key[_key(self._entry(entry, plan))]
-                    cells.append(_counted(direct.spec.unit, data.byte_count, data.packet_count))
-            counts[table.preamble.name] = cells
-        return counts
-
 
 def _key(entry: p4r.TableEntry) -> tuple[int, tuple[bytes, ...]]:
     """What identifies an entry in its table."""
@@ -260,9 +194,9 @@ def _key(entry: p4r.TableEntry) -> tuple[int, tuple[bytes, ...]]:
     return entry.priority, tuple(field.SerializeToString(deterministic=True) for field in fields)
 
 
-def _counted(unit: p4i.CounterSpec.Unit.ValueType, octet_count: int, packet_count: int) -> tuple[int, int]:
+def _counted(unit: p4i.CounterSpec.Unit.ValueType, data: p4r.CounterData) -> tuple[int, int]:
     """Only what the counter's type promises to count."""
     return (
-        0 if unit == p4i.CounterSpec.PACKETS else octet_count,
-        0 if unit == p4i.CounterSpec.BYTES else packet_count,
+        0 if unit == p4i.CounterSpec.PACKETS else data.byte_count,
+        0 if unit == p4i.CounterSpec.BYTES else data.packet_count,
     )

@@ -12,9 +12,11 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from finsy.proto import p4r
+
 from checks.conformance.chunk import Chunk, repair
+from checks.conformance.control import ControlMaker, Pools, header_types
 from checks.conformance.expressions import Node, UnknownValueError, evaluate
-from checks.conformance.pools import Pools, header_types
 from checks.conformance.program import CompiledProgram, Json
 
 MAX_STATES = 24
@@ -269,3 +271,9 @@ class PacketMaker:
         if roll < 0.98:
             return self.rng.randbytes(self.rng.randint(1400, 2000))
         return (data + bytes(60))[: self.rng.randint(1, 14)]
+
+
+def generate(program: CompiledProgram, seed: int) -> tuple[list[p4r.Update], Iterator[Packet]]:
+    """What a controller installs, and endless packets that hit it; the same seed makes the same ones."""
+    pools = Pools(program, seed)
+    return ControlMaker(program, pools, seed).updates(), iter(PacketMaker(program, pools, seed))

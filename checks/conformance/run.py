@@ -9,25 +9,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from finsy.proto import p4r
+
 from checks.conformance.bmv2 import Bmv2
 from checks.conformance.compare import ComparisonCounts, compare, windows
 from checks.conformance.constructs import constructs
-from checks.conformance.generator import generate
 from checks.conformance.native_switch import NativeSwitch
-from checks.conformance.packets import Packet
-from checks.conformance.plan import ControlPlan
+from checks.conformance.packets import Packet, generate
 from checks.conformance.program import CompiledProgram
 
 DIGEST_PACKETS = 500
 Cells = dict[str, list[Any]]
-
-
-class Bmv2Device:
-    """BMv2 with the two methods that `compare` needs."""
-
-    def __init__(self, bmv2: Bmv2) -> None:
-        self.install = bmv2.install
-        self.window = bmv2.window
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,17 +81,17 @@ def written(registers: Cells, timing: Collection[str]) -> Cells:
 
 
 def compare_digests(
-    bmv2: Bmv2, native: NativeSwitch, plan: ControlPlan, packets: list[Packet]
+    bmv2: Bmv2, native: NativeSwitch, updates: list[p4r.Update], packets: list[Packet]
 ) -> tuple[int, list[str]]:
     """Feed both switches, loaded anew; (how many different digests, a line for each that only one sends)."""
-    bmv2.install(plan)
-    native.install(plan)
+    bmv2.install(updates)
+    native.install(updates)
     native.learned.clear()
-    bmv2.client.enable_digests()
+    bmv2.enable_digests()
     native.window(packets)
     for window in windows(packets):
         bmv2.window(window)
-    expected = bmv2.client.take_digests(len(native.learned))
+    expected = bmv2.take_digests(len(native.learned))
     lines = [f"digest {name} {values}: only bmv2" for name, values in sorted(expected - native.learned)]
     lines += [f"digest {name} {values}: only native" for name, values in sorted(native.learned - expected)]
     return len(expected | native.learned), lines
@@ -107,13 +99,13 @@ def compare_digests(
 
 def run_program(program: CompiledProgram, packets: int, seed: int, log: Path) -> ConformanceRow:
     """Compare the switches on one program."""
-    plan, packet_stream = generate(program, seed)
+    updates, packet_stream = generate(program, seed)
     with Bmv2(program, log) as bmv2, NativeSwitch(program) as native:
-        bmv2.install(plan)
-        native.install(plan)
+        bmv2.install(updates)
+        native.install(updates)
         result = compare(
-            Bmv2Device(bmv2),
-            native,
+            bmv2.window,
+            native.window,
             islice(packet_stream, packets),
             program.hints.mask,
             stateful=program.hints.stateful,
@@ -121,15 +113,17 @@ def run_program(program: CompiledProgram, packets: int, seed: int, log: Path) ->
         cells, differences = 0, []
         timing = program.hints.timing
         for kind, expected, actual in (
-            ("counter", bmv2.client.counters(), native.counters()),
-            ("direct counter of", bmv2.client.direct_counters(plan), native.direct_counters(plan)),
+            ("counter", bmv2.counters(), native.counters()),
+            ("direct counter of", bmv2.direct_counters(updates), native.direct_counters(updates)),
             ("register", written(bmv2.registers(), timing), written(native.registers(), timing)),
         ):
             count, lines = differing_cells(kind, expected, actual)
             cells += count
             differences += lines
         if program.p4info.digests:
-            count, lines = compare_digests(bmv2, native, plan, list(islice(packet_stream, DIGEST_PACKETS)))
+            digest_packets = list(islice(packet_stream, DIGEST_PACKETS))
+            count, lines = compare_digests(bmv2, native, updates, digest_packets)
             cells += count
             differences += lines
-    return ConformanceRow(program, len(plan.entries), result, cells, differences)
+    entries = sum(update.entity.HasField("table_entry") for update in updates)
+    return ConformanceRow(program, entries, result, cells, differences)

@@ -11,7 +11,7 @@ import pytest
 from finsy.proto import p4r
 
 from checks.conformance.cases import Cases, Expected, PacketCase, read_cases, run_case, write_cases
-from checks.conformance.native_server import NativeServer
+from checks.conformance.native_switch import NativeSwitch
 from checks.conformance.program import ConformanceError, load_programs
 from tailrace.cbuild.artifacts import P4_BUILD
 
@@ -73,7 +73,7 @@ def test_what_the_switch_refuses_is_told() -> None:
     [program] = load_programs(BUILD, "basic_l3")
     entity = p4r.Entity(table_entry=p4r.TableEntry(table_id=5))
     case = PacketCase("a", (), 0, b"\0" * 64, ())
-    with NativeServer(program) as native:
+    with NativeSwitch(program) as native:
         with pytest.raises(ConformanceError, match="basic_l3: write was refused: "):
             run_case(native, replace(case, entities=(entity,)))
         assert case.passed(run_case(native, case))
@@ -89,7 +89,7 @@ def test_the_native_switch_passes(path: Path) -> None:
         "recompiled since: record anew with 'python -m checks.conformance --golden'"
     )
     failed = []
-    with NativeServer(program) as native:
+    with NativeSwitch(program) as native:
         for case in golden.cases:
             outputs = run_case(native, case)
             if not case.passed(outputs):

@@ -48,9 +48,9 @@ def test_native_switch_repeats_bmv2(path: Path) -> None:
         "recompiled since: record anew with 'python -m checks.conformance --golden'"
     )
     with NativeSwitch(program) as native:
-        native.install(golden.plan)
+        native.install(golden.updates)
         differences = replay(golden, native)
         assert differences[:3] == []
         assert native.counters() == golden.counters
-        assert native.direct_counters(golden.plan) == golden.direct_counters
+        assert native.direct_counters(golden.updates) == golden.direct_counters
         assert native.registers() == golden.registers

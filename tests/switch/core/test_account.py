@@ -14,8 +14,7 @@ from checks.conformance.golden import Golden, read_golden
 from checks.conformance.native_switch import NativeSwitch
 from checks.conformance.packets import Packet
 from checks.conformance.program import load_programs
-from tailrace.switch.compiler import load_program
-from tailrace.switch.core import FrameAccount, PfcConfig, SentFrame, SwitchConfig, V1ModelSwitch
+from tailrace.switch.core import FrameAccount, PfcConfig, SentFrame, SwitchConfig
 
 TESTS = Path(__file__).resolve().parents[2]
 BUILD = TESTS / "programs" / "build"
@@ -51,10 +50,9 @@ class Driven:
     def __init__(self, name: str, config: SwitchConfig, seed: int) -> None:
         golden = golden_of(name)
         (program,) = load_programs(BUILD, name)
-        native = NativeSwitch(program)
-        native.switch.close()
-        self.switch = native.switch = V1ModelSwitch(native.compiled, config)
-        native.install(golden.plan)
+        native = NativeSwitch(program, config)
+        self.switch = native.switch
+        native.install(golden.updates)
         self.random = random.Random(f"{name} {seed}")
         self.packets: list[Packet] = golden.packets
         self.frames, self.virtual_bytes = 0, 0
@@ -149,20 +147,15 @@ def test_a_run_may_be_cut_anywhere(name: str, config: str) -> None:
 def test_a_byte_at_400_gigabit_is_exact() -> None:
     """A thousand frames at 400 Gb/s, 20 ps a byte, end where their bytes say, back to back."""
     (program,) = load_programs(BUILD, "basic_l3")
-    compiled = load_program(program.json_bytes, source=program.name)
     golden = golden_of("basic_l3")
-    native = NativeSwitch(program)
-    native.install(golden.plan)
     forwarded = next(
         packet for packet, out in zip(golden.packets, golden.outputs, strict=True) if len(out) == 1
     )
     size = len(next(out for out in golden.outputs if len(out) == 1)[0][1])
-    native.switch.close()
-    with V1ModelSwitch(
-        compiled, SwitchConfig(port_rate_bps=400_000_000_000, queue_depth_packets=0)
-    ) as switch:
-        native.switch = switch
-        native.install(golden.plan)
+    config = SwitchConfig(port_rate_bps=400_000_000_000, queue_depth_packets=0)
+    with NativeSwitch(program, config) as native:
+        native.install(golden.updates)
+        switch = native.switch
         for _ in range(1000):
             switch.inject(forwarded.port, forwarded.data, 0)
         assert switch.run(1_000_000) is None

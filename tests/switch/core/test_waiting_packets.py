@@ -23,7 +23,7 @@ SLOW_BPS = 1_000_000
 
 def leaves(golden: Golden, native: NativeSwitch, rate_bps: int) -> Counter[tuple[int, bytes]]:
     """All that leaves the switch when the recorded packets come close together, through ports of this rate."""
-    native.install(golden.plan)
+    native.install(golden.updates)
     ports = {port for outputs in golden.outputs for port, _ in outputs}
     for port in ports:
         native.switch.port_config(port, rate_bps=rate_bps)

@@ -22,8 +22,8 @@ import grpc
 import pytest
 from finsy.proto import p4r
 
-from checks.conformance.generator import generate
 from checks.conformance.native_switch import NativeSwitch
+from checks.conformance.packets import generate
 from checks.conformance.program import load_programs
 from tailrace.bmv2.dataplane import Dataplane, DataplaneError
 from tailrace.p4rt.connection import GrpcConnection, load_p4info
@@ -114,11 +114,11 @@ def frame(port: int, payload: bytes = b"") -> bytes:
 def test_packets_cause_what_they_cause_one_by_one(name: str, seed: int) -> None:
     """Clones, replicas and recirculated packets have the id of the packet that they come from."""
     program = PROGRAMS[name]
-    plan, stream = generate(program, seed)
+    updates, stream = generate(program, seed)
     packets = list(islice(stream, 200))
     with NativeSwitch(program) as alone, NativeSwitch(program) as together:
-        alone.install(plan)
-        together.install(plan)
+        alone.install(updates)
+        together.install(updates)
         expected = alone.window(packets)
         with served(together.switch) as plane:
             client = Dataplane(plane.address, DEVICE_ID, LONG_S)
@@ -131,8 +131,8 @@ def test_packets_cause_what_they_cause_one_by_one(name: str, seed: int) -> None:
 def test_dozens_of_thousands_of_packets_and_none_is_lost() -> None:
     """More than there is room for: the client's next ones wait until it has taken some."""
     with NativeSwitch(PROGRAMS["header_stacks"]) as native:
-        plan, stream = generate(native.program, 1)
-        native.install(plan)
+        updates, stream = generate(native.program, 1)
+        native.install(updates)
         packet = next(stream)
         expected = native.window([packet])
         with served(native.switch) as plane:
