@@ -17,7 +17,7 @@ def main() -> int:
     try:
         folder = cache.open_folder()
         sys.stdout.write(f"cache: {folder.path}\n")
-        with folder.lock(_PROBE), folder.scratch(_PROBE) as scratch:
+        with folder.builder(_PROBE) as scratch:
             run = confined.run(["/bin/true"], scratch, confined.readable(Path("/bin/true")))
     except BuildError as error:
         sys.stderr.write(f"toolchain: {error}\n")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles C with the machine's compiler into shared objects, cached by the hash of all inputs.
 
-The compiler runs confined (`cbuild.confined`); what it makes is kept sealed (`cbuild.cache`).
+The compiler runs confined (`cbuild.confined`); what it makes is kept with its hash (`cbuild.cache`).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import itertools
 import logging
 import os
 import platform
@@ -17,30 +18,15 @@ import shlex
 import shutil
 import signal
 import stat
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
-from typing import TypeVar
 
 from tailrace.cbuild import cache, confined
 from tailrace.cbuild.artifacts import RUNTIME
 from tailrace.cbuild.errors import BuildError, RefusedSourceError
 from tailrace.spec.text import one_line
-
-__all__ = [
-    "BuildError",
-    "Recipe",
-    "RefusedSourceError",
-    "cached",
-    "clean_up_on_signals",
-    "compiler",
-    "files_digest",
-    "flags",
-    "shared_library",
-]
 
 FLAGS = (
     "-std=gnu11",
@@ -62,11 +48,11 @@ SANITIZE_FLAGS = (
     "-fno-omit-frame-pointer",
 )
 _DETAIL_LINES = 40
-_ATTEMPTS = 3
 _LITTLE_ROOM, _MUCH_ROOM = 1 << 18, 1 << 26
-_T = TypeVar("_T")
-# what this process has loaded, by seal and mode: every load would be another copy
+_MFD_EXEC = 0x10
+# what this process has loaded, by hash and mode: every load would be another copy
 _loaded: dict[tuple[bytes, int], ctypes.CDLL] = {}
+_spellings = itertools.count(1)
 _log = logging.getLogger("tailrace.switch.build")
 
 
@@ -180,7 +166,7 @@ class Recipe:
             BuildError: no cache, no compiler, or it failed.
         """
         folder = cache.open_folder(self.cache_dir)
-        return folder.path / self._made(folder)
+        return folder.path / self._verified(folder)[0]
 
     def is_made(self) -> bool:
         """Whether it is in the cache, so that nothing need be compiled.
@@ -188,11 +174,7 @@ class Recipe:
         Raises:
             BuildError: no cache.
         """
-        folder, stem = cache.open_folder(self.cache_dir), self._stem()
-        try:
-            return folder.is_intact(f"{stem}-{compiler().identity}.so")
-        except BuildError:
-            return any(folder.is_intact(name) for name in folder.names(stem, ".so"))
+        return self._cached(cache.open_folder(self.cache_dir)) is not None
 
     def load(self, mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL:
         """The object in this process.
@@ -200,33 +182,33 @@ class Recipe:
         Raises:
             BuildError: as for `path`, or the machine cannot load it.
         """
-        folder = cache.open_folder(self.cache_dir)
-        content = folder.content(self._made(folder)) or b""
-        key = (content[-32:], mode)
-        library = _loaded.get(key) or self.use(lambda place: ctypes.CDLL(place, mode=mode), OSError)
-        if content:
-            _loaded[key] = library
-        return library
+        with self.opened() as (path, digest):
+            key = (digest, mode)
+            if key not in _loaded:
+                _loaded[key] = ctypes.CDLL(path, mode=mode)
+            return _loaded[key]
 
-    def use(self, load: Callable[[str], _T], *errors: type[Exception]) -> _T:
-        """What `load` makes of a path to the object that was verified.
+    @contextmanager
+    def opened(self) -> Iterator[tuple[str, bytes]]:
+        """A path to load the verified object from, and a hash of it.
 
-        Args:
-            errors: what `load` raises when it cannot.
+        It is a copy in memory, which nothing can change meanwhile or later. Sanitizers look for their symbols
+        in the file, so a sanitized object is loaded from the cache.
+
+        Raises:
+            BuildError: as for `path`, or the block could not load it.
         """
         folder = cache.open_folder(self.cache_dir)
-        for _ in range(_ATTEMPTS):
-            made = self._made(folder)
-            content = folder.content(made)
-            if content is None:
-                continue  # it was taken out or replaced just now
-            # sanitizers look for their own symbols in the file
-            with folder.private(made, b"" if self._sanitized() else content) as place:
-                try:
-                    return load(place)
-                except errors as error:
-                    raise BuildError(f"cannot load {folder.path / made}: {error}") from None
-        raise BuildError(f"cannot load {self.name}: the cache {folder.path} changes all the time")
+        name, content = self._verified(folder)
+        copy = None if self._sanitized() else _memory_file(name, content)
+        try:
+            path = str(folder.path / name) if copy is None else f"/proc/self/fd/{copy}"
+            yield _unused_path(path), hashlib.sha256(content).digest()
+        except (OSError, ImportError) as error:
+            raise BuildError(f"cannot load {folder.path / name}: {error}") from None
+        finally:
+            if copy is not None:
+                os.close(copy)
 
     def _sanitized(self) -> bool:
         # ASAN=1 makes every object of a process with the sanitizers (`make test ASAN=1`)
@@ -237,44 +219,54 @@ class Recipe:
 
     def _stem(self) -> str:
         h = hashlib.sha256()
-        for part in (os.uname().machine, processor(), " ".join(self._options()), *self.link, *self.inputs):
+        machine = (os.uname().machine, processor())
+        for part in (self.name, *machine, " ".join(self._options()), *self.link, *self.inputs):
             h.update(part.encode() if isinstance(part, str) else part)
             h.update(b"\0")
         return f"{self.name}-{h.hexdigest()[:32]}"
 
-    def _made(self, folder: cache.Folder) -> str:
-        stem, options = self._stem(), self._options()
+    def _cached(self, folder: cache.Folder) -> tuple[str, bytes] | None:
+        """The object's name and content. Without a compiler, the one that was used last."""
+        stem = self._stem()
         try:
-            cc = compiler()
+            names = [f"{stem}-{compiler().identity}.so"]
         except BuildError:
-            # what was compiled once needs no compiler any more
-            made = [name for name in folder.names(stem, ".so") if folder.is_intact(name)]
-            if not made:
-                raise
-            return max(made, key=folder.used)
-        target = f"{stem}-{cc.identity}.so"
-        if folder.is_intact(target):
-            return target
-        with clean_up_on_signals(), folder.lock(target):
-            if not folder.is_intact(target):
-                self._compile(cc, folder, target, options)
-        return target
+            made = sorted(folder.path.glob(f"{stem}-*.so"), key=cache.used, reverse=True)
+            names = [path.name for path in made]
+        for name in names:
+            content = folder.content(name)
+            if content is not None:
+                return name, content
+        return None
 
-    def _compile(self, cc: CCompiler, folder: cache.Folder, target: str, options: tuple[str, ...]) -> None:
-        with folder.scratch(target) as scratch:
-            try:
-                files = self._files(scratch)
-            except OSError as error:
-                raise cache.cache_error(folder.path, error) from None
-            made = scratch / "made.so"
-            command = [*cc.argv, *options, *(f"-I{path}" for path in self.include), "-o", str(made)]
-            command += [*map(str, files), *self.link]
-            read = confined.readable(Path(cc.argv[0]), [*self.include, *(path.parent for path in files)])
-            run = confined.run(command, scratch, read)
-            _log.debug("%s made with %s; confined by: %s", target, cc.name, ", ".join(run.active))
-            if run.status != 0 or not made.is_file():
-                raise failure(cc.name, self.name, folder, run)
-            folder.put(target, made)
+    def _verified(self, folder: cache.Folder) -> tuple[str, bytes]:
+        cached = self._cached(folder)
+        if cached is not None:
+            return cached
+        cc = compiler()
+        with folder.builder(f"{self._stem()}-{cc.identity}.so") as scratch:
+            # another process may have built it meanwhile
+            return self._cached(folder) or self._compile(cc, folder, scratch)
+
+    def _compile(self, cc: CCompiler, folder: cache.Folder, scratch: Path) -> tuple[str, bytes]:
+        name = f"{self._stem()}-{cc.identity}.so"
+        try:
+            files = self._files(scratch)
+        except OSError as error:
+            raise cache.cache_error(folder.path, error) from None
+        made = scratch / "made.so"
+        command = [*cc.argv, *self._options(), *(f"-I{path}" for path in self.include), "-o", str(made)]
+        command += [*map(str, files), *self.link]
+        read = confined.readable(Path(cc.argv[0]), [*self.include, *(path.parent for path in files)])
+        run = confined.run(command, scratch, read)
+        _log.debug("%s made with %s; confined by: %s", name, cc.name, ", ".join(run.active))
+        if run.status != 0 or not made.is_file():
+            raise failure(cc.name, self.name, folder, run)
+        folder.put(name, made)
+        content = folder.content(name)
+        if content is None:
+            raise BuildError(f"cannot load {self.name}: the cache {folder.path} changes all the time")
+        return name, content
 
     def _files(self, scratch: Path) -> list[Path]:
         files = []
@@ -288,12 +280,33 @@ class Recipe:
         return files
 
 
+def _memory_file(name: str, content: bytes) -> int | None:
+    """A descriptor of a copy that can be loaded; None where there is no such thing."""
+    if not os.path.isdir("/proc/self/fd"):  # noqa: PTH112
+        return None
+    # kernels before 6.3 do not know MFD_EXEC
+    for flag in (_MFD_EXEC, 0):
+        try:
+            copy = os.memfd_create(name[:200], os.MFD_CLOEXEC | flag)
+        except OSError:
+            continue
+        with os.fdopen(os.dup(copy), "wb") as file:
+            file.write(content)
+        return copy
+    return None
+
+
+def _unused_path(path: str) -> str:
+    """The absolute path, spelled as never before: the loader knows libraries by path, and paths recur."""
+    return "".join("/." if bit == "1" else "/" for bit in f"{next(_spellings):b}") + path
+
+
 def failure(tool: str, what: str, folder: cache.Folder, run: confined.CommandOutcome) -> BuildError:
-    """Why a compiler failed, in a line; all that it said goes to the log."""
+    """Why a compiler failed, in a line; its output goes to the log."""
     lines = [one_line(line) for line in run.output.splitlines() if line.strip()]
     if run.timed_out:
         return BuildError(f"{tool} had not finished {what} after {confined.LIMITS.time_s:.0f} s")
-    full = any(said in run.output for said in ("No space left", "uota exceeded"))
+    full = any(message in run.output for message in ("No space left", "uota exceeded"))
     # a linker that writes by memory is killed by a disk that is full
     if full or folder.is_full(_MUCH_ROOM if "Bus error" in run.output else _LITTLE_ROOM):
         return BuildError(f"no space left in {folder.path}")
@@ -303,22 +316,8 @@ def failure(tool: str, what: str, folder: cache.Folder, run: confined.CommandOut
         return BuildError(f"{tool} would write more than {confined.LIMITS.file_mib} MiB for {what}")
     if run.status < 0:
         return BuildError(f"{tool} was killed by signal {-run.status} on {what}")
-    said = next((line for line in lines if "error" in line), lines[0] if lines else f"status {run.status}")
-    return RefusedSourceError(f"{tool} failed on {what}: {said.strip()}")
-
-
-def cached(
-    name: str,
-    inputs: Sequence[bytes | str],
-    sources: Callable[[], Sequence[Path | str]],
-    include: Sequence[Path] = (RUNTIME,),
-    *,
-    sanitize: bool = False,
-    cache_dir: Path | None = None,
-    link: Sequence[str] = (),
-) -> Path:
-    """The file of a `Recipe`."""
-    return Recipe(name, inputs, sources, include, sanitize, cache_dir, link).path()
+    message = next((line for line in lines if "error" in line), lines[0] if lines else f"status {run.status}")
+    return RefusedSourceError(f"{tool} failed on {what}: {message.strip()}")
 
 
 def library_recipe(
@@ -333,45 +332,3 @@ def library_recipe(
     inputs: list[bytes | str] = [p.name + "\0" + p.read_text() for p in sources]
     inputs += [files_digest(folder, "*.h") for folder in include]
     return Recipe(name, inputs, lambda: list(sources), include, sanitize, link=link)
-
-
-def shared_library(
-    name: str,
-    sources: Sequence[Path],
-    include: Sequence[Path] = (RUNTIME,),
-    *,
-    sanitize: bool = False,
-    link: Sequence[str] = (),
-) -> Path:
-    """The file of a `library_recipe`."""
-    return library_recipe(name, sources, include, sanitize=sanitize, link=link).path()
-
-
-class _Terminated(BaseException):
-    """A signal that would have ended the process."""
-
-
-@contextmanager
-def clean_up_on_signals() -> Iterator[None]:
-    """SIGTERM and SIGHUP, where nobody has other plans for them, let the block clean up first."""
-    numbers = []
-    if threading.current_thread() is threading.main_thread():
-        numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
-
-    def end(number: int, _: FrameType | None) -> None:
-        for each in numbers:
-            signal.signal(each, signal.SIG_IGN)
-        raise _Terminated(number)
-
-    for number in numbers:
-        signal.signal(number, end)
-    try:
-        yield
-    except _Terminated as ended:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), ended.args[0])
-        raise
-    finally:
-        for number in numbers:
-            signal.signal(number, signal.SIG_DFL)

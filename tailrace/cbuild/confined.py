@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import IO
 
 from tailrace.cbuild.errors import BuildError
 
@@ -29,7 +29,7 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt
 _ETC = ("/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/alternatives", "/etc/ccache.conf", "/etc/localtime")
 _LOOKED_AT = ("/dev/urandom", "/dev/random", "/proc/cpuinfo", "/proc/meminfo", "/proc/filesystems")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
-_GRACE_S = 10.0
+_OUTPUT_BYTES = 65536
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def run(
 
     Args:
         command: the program's absolute path and its arguments.
-        scratch: the one folder that it may write; removed if this process dies meanwhile.
+        scratch: the one folder that it may write; removed if the command is given up.
         read: what it may look at, from `readable`.
         cwd: its working folder; None: the scratch folder.
         more_environment: variables beside those of `environment`.
@@ -130,70 +130,45 @@ def run(
         "read": list(read),
         "devices": list(_DEVICES),
         "confine": wanted(),
-        "time_s": limits.time_s,
-        "cpu_s": limits.cpu_s,
-        "memory_mib": limits.memory_mib,
-        "file_mib": limits.file_mib,
+        **asdict(limits),
     }
-    response = _ask(json.dumps(job).encode() + b"\n", limits.time_s + _GRACE_S)
+    # in memory, bounded as every file of the command's is, and not read whole
+    with os.fdopen(os.memfd_create("output"), "r+b") as output:
+        report = _supervise(json.dumps(job), limits.time_s, output)
+        output.seek(0)
+        text = output.read(_OUTPUT_BYTES).decode(errors="replace")
+    if report is None:
+        return CommandOutcome(-signal.SIGKILL, text, True, ())
     try:
-        outcome = json.loads(response)
+        outcome = json.loads(report)
     except ValueError:
         raise BuildError(f"{Path(command[0]).name} was stopped") from None
     if outcome["failed"] is not None:
         raise BuildError(f"{command[0]} cannot be run: {outcome['failed']}")
-    timed_out = outcome["why"] == "time"
-    return CommandOutcome(outcome["status"], outcome["said"], timed_out, tuple(outcome["active"]))
+    return CommandOutcome(outcome["status"], text, False, tuple(outcome["active"]))
 
 
-def _ask(job: bytes, within_s: float) -> bytes:
-    """Hands a job to a supervisor; its answer, empty when it gave none in time."""
+def _supervise(job: str, time_s: float, output: IO[bytes]) -> bytes | None:
+    """The report of a supervisor; None: the job took too long. Without its stdin it kills what it runs."""
     # -I: neither this process's environment nor its folder counts
-    command = [sys.executable or "python3", "-I", "-S", "-B", str(_SUPERVISOR)]
+    command = [sys.executable or "python3", "-I", "-S", "-B", str(_SUPERVISOR), job]
     try:
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=output,
             start_new_session=True,
             env={"PATH": search_path()},
             cwd="/",
         )
     except OSError as error:
         raise BuildError(f"cannot start {command[0]}: {error.strerror}") from None
-    try:
-        return _converse(process, job, within_s)
-    finally:
-        _end(process)
-
-
-def _converse(process: subprocess.Popen[bytes], job: bytes, within_s: float) -> bytes:
-    assert process.stdin is not None and process.stdout is not None
-    with suppress(BrokenPipeError):
-        process.stdin.write(job)
-        process.stdin.flush()
-    response = bytearray()
-    deadline = time.monotonic() + within_s
-    poll = select.poll()
-    poll.register(process.stdout, select.POLLIN)
-    while (left := deadline - time.monotonic()) > 0:
-        if poll.poll(left * 1000):
-            got = os.read(process.stdout.fileno(), 65536)
-            if not got:
-                break
-            response += got
-    return bytes(response)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Lets go of a supervisor: without its stdin it kills what it runs, cleans up and ends."""
-    assert process.stdin is not None and process.stdout is not None
-    with suppress(OSError):
-        process.stdin.close()
-    try:
-        process.wait(_GRACE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    process.stdout.close()
+    with process:
+        assert process.stdin is not None and process.stdout is not None
+        poll = select.poll()
+        poll.register(process.stdout, select.POLLIN)
+        try:
+            return process.stdout.read() if poll.poll(time_s * 1000) else None
+        finally:
+            process.stdin.close()

@@ -12,7 +12,8 @@ from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from types import ModuleType
 
-from tailrace.cbuild.cc import BuildError, Recipe, files_digest
+from tailrace.cbuild.cc import Recipe, files_digest
+from tailrace.cbuild.errors import BuildError
 
 
 def extension(
@@ -23,7 +24,7 @@ def extension(
     Args:
         name: the module's own, as in its init function.
         include: folders for ``#include``.
-        for_others: extensions that are loaded later find its symbols.
+        export_symbols: extensions that are loaded later find its symbols.
 
     Raises:
         BuildError: there is no C compiler, or Python's headers are missing.
@@ -35,7 +36,7 @@ def extension(
     inputs += [files_digest(folder, "*.h") for folder in include]
     inputs += [sys.version, str(sysconfig.get_config_var("SOABI"))]
 
-    def load(path: str) -> ModuleType:
+    with Recipe(name, inputs, lambda: list(sources), (*include, python)).opened() as (path, _):
         loader = ExtensionFileLoader(name, path)
         spec = importlib.util.spec_from_file_location(name, path, loader=loader)
         assert spec is not None
@@ -46,6 +47,4 @@ def extension(
         finally:
             sys.setdlopenflags(before)
         loader.exec_module(module)
-        return module
-
-    return Recipe(name, inputs, lambda: list(sources), (*include, python)).use(load, ImportError)
+    return module

@@ -5,24 +5,27 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from tailrace.cbuild.cache import open_folder
 from tailrace.cbuild.errors import BuildError
-from tailrace.cbuild.seals import FOOTER
 
 
 def cached(kind: str, follows_from: Iterable[str], cache_dir: Path | None = None) -> bytes | None:
     """The cached result; None: there is none, or there is no cache."""
+    return _content(_entry(kind, follows_from), cache_dir)
+
+
+def _content(entry: str, cache_dir: Path | None) -> bytes | None:
     try:
-        content = open_folder(cache_dir).content(_entry(kind, follows_from))
+        return open_folder(cache_dir).content(entry)
     except BuildError:
         return None
-    return None if content is None else content[:-FOOTER]
 
 
 def _entry(kind: str, follows_from: Iterable[str]) -> str:
-    digest = hashlib.sha256("\0".join(follows_from).encode()).hexdigest()
+    digest = hashlib.sha256("\0".join((kind, *follows_from)).encode()).hexdigest()
     return f"{kind}-{digest[:32]}"
 
 
@@ -38,20 +41,14 @@ def memoized(
         cache_dir: the cache; None: the user's.
     """
     entry = _entry(kind, follows_from)
-    try:
-        folder = open_folder(cache_dir)
-        content = folder.content(entry)
-    except BuildError:
-        return find()
+    content = _content(entry, cache_dir)
     if content is not None:
-        return content[:-FOOTER]
+        return content
     made = find()
-    try:
-        with folder.lock(entry), folder.scratch(entry) as scratch:
-            path = scratch / kind
-            path.write_bytes(made)
-            folder.put(entry, path)
-    except BuildError:
-        # it is only slower the next time
-        pass
+    # without an entry it is only slower the next time
+    with suppress(BuildError, OSError):
+        folder = open_folder(cache_dir)
+        with folder.builder(entry) as scratch:
+            (scratch / kind).write_bytes(made)
+            folder.put(entry, scratch / kind)
     return made

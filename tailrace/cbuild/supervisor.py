@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one command with as few rights as the machine lets it take away, and cleans up whatever happens.
+"""Runs one command with as few rights as the machine lets it take away.
 
-    python -I -S -B supervisor.py       the job comes as a line of JSON on stdin, the outcome leaves on stdout
+    python -I -S -B supervisor.py JOB       the job is JSON; the report leaves on stdout as JSON,
+                                            the command's output goes to stderr
 
-The caller keeps stdin open: when it closes, because the caller has had enough or is dead, the command and
-all its children are killed and the scratch folder is removed. So neither a signal nor a crash leaves a
-compiler or a folder behind. Run by `cbuild.confined`; it is a script of its own because what it does
-between fork and exec must not happen in a process with threads. Imports nothing but the standard library.
+When stdin closes, because the caller has given up or died, the command and its process group are killed and
+the scratch folder is removed. Run by `cbuild.confined`. It is a script because what it does between fork and
+exec must not happen in a process with threads. Imports nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ import select
 import shutil
 import signal
 import sys
-import time
 from contextlib import suppress
 from typing import Any
 
-_OUTPUT_BYTES = 65536
 _MIB = 1 << 20
 _NEW_USER, _NEW_NET = 0x10000000, 0x40000000
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
@@ -72,16 +70,12 @@ def _own_namespaces() -> bool:
     uid, gid = os.geteuid(), os.getegid()
     if _libc.unshare(_NEW_USER | _NEW_NET) != 0:
         return False
+    # the same user inside, so that files keep their owner
+    maps = {"setgroups": "deny", "uid_map": f"{uid} {uid} 1", "gid_map": f"{gid} {gid} 1"}
     try:
-        # the same user inside, so that files keep their owner
-        for name, text in (
-            ("setgroups", "deny"),
-            ("uid_map", f"{uid} {uid} 1"),
-            ("gid_map", f"{gid} {gid} 1"),
-        ):
-            fd = os.open(f"/proc/self/{name}", os.O_WRONLY)
-            os.write(fd, text.encode())
-            os.close(fd)
+        for name, text in maps.items():
+            with open(f"/proc/self/{name}", "w") as file:  # noqa: PTH123
+                file.write(text)
     except OSError:
         return False
     return True
@@ -143,104 +137,52 @@ def _confine(job: dict[str, Any]) -> list[str]:
     return active
 
 
-def _child(job: dict[str, Any], output: int, status_out: int) -> None:
-    """Becomes the command. `status_out` gets what is confined, then the reason if it could not run."""
-    os.setpgid(0, 0)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+def _become(job: dict[str, Any], report: int) -> None:
+    """Becomes the command. `report` gets what is confined, then the reason if it could not run."""
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    # Python ignores them
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
     os.umask(0o077)
     os.chdir(job["cwd"])
     try:
-        os.write(status_out, ("\n".join(_confine(job)) + "\n").encode())
+        os.write(report, ("\n".join(_confine(job)) + "\n").encode())
         os.execve(job["argv"][0], job["argv"], job["env"])  # noqa: S606
     except (OSError, ValueError) as error:
-        os.write(status_out, f"!{getattr(error, 'strerror', None) or error}\n".encode())
+        os.write(report, f"!{getattr(error, 'strerror', None) or error}\n".encode())
     os._exit(127)
 
 
-def _line() -> bytes:
-    """The job. Read byte after byte of a pipe, so that what follows stays in it."""
-    line = bytearray()
-    while not line.endswith(b"\n"):
-        got = os.read(0, 65536)
-        if not got:
-            sys.exit(1)
-        line += got
-    return bytes(line)
-
-
-def _watch(pid: int, output: int, deadline: float, woken: int) -> tuple[str, bytes]:
-    """Waits for the end of the command; why it ended, and what it said."""
-    said = bytearray()
-    poll = select.poll()
-    for fd in (0, output, woken):
-        poll.register(fd, select.POLLIN)
-    while True:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            return "time", bytes(said)
-        for fd, _ in poll.poll(min(left, 3600.0) * 1000):
-            if fd == 0:
-                return "abandoned", bytes(said)
-            if fd == output:
-                got = os.read(output, 65536)
-                if got:
-                    said += got[: _OUTPUT_BYTES - len(said)]
-                else:
-                    poll.unregister(output)
-            else:
-                numbers = os.read(woken, 64)
-                if any(number != signal.SIGCHLD for number in numbers):
-                    return "abandoned", bytes(said)
-                # the command is left to be reaped later: its number must name its group until then
-                if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
-                    os.set_blocking(output, False)
-                    with suppress(BlockingIOError):
-                        while got := os.read(output, 65536):
-                            said += got[: _OUTPUT_BYTES - len(said)]
-                    return "ended", bytes(said)
-
-
-def main() -> int:
-    """Runs the job; 0 when the outcome was told."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    woken, wake = os.pipe()
-    os.set_blocking(wake, False)
-    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
-        signal.signal(number, lambda *_: None)
-    job = json.loads(_line())
-    heard, output = os.pipe()
-    status_in, status_out = os.pipe()
-    deadline = time.monotonic() + job["time_s"]
+def main() -> None:
+    """Runs the job of the command line, and reports it."""
+    job = json.loads(sys.argv[1])
+    report, report_out = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _child(job, output, status_out)
-    os.close(output)
-    os.close(status_out)
+        os.setpgid(0, 0)
+        _become(job, report_out)
     with suppress(OSError):
         os.setpgid(pid, pid)
-    why, said = _watch(pid, heard, deadline, woken)
+    ended = os.pidfd_open(pid)
+    abandoned = ended not in select.select([0, ended], [], [])[0]
+    # the command is not reaped yet, so its number still names its group
     with suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    if why == "abandoned":
+    if abandoned:
         shutil.rmtree(job["scratch"], ignore_errors=True)
-        return 1
-    lines = os.read(status_in, 4096).decode(errors="replace").splitlines()
-    active = [line for line in lines if not line.startswith("!")]
-    failed = next((line[1:] for line in lines if line.startswith("!")), None)
-    outcome = {"why": why, "status": status, "failed": failed, "active": active}
-    outcome["said"] = said.decode(errors="replace")
-    with os.fdopen(1, "wb") as response:
-        response.write(json.dumps(outcome).encode())
-    return 0
+        return
+    os.close(report_out)
+    lines = os.read(report, 4096).decode(errors="replace").splitlines()
+    outcome = {
+        "status": status,
+        "active": [line for line in lines if not line.startswith("!")],
+        "failed": next((line[1:] for line in lines if line.startswith("!")), None),
+    }
+    os.write(1, json.dumps(outcome).encode())
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -12,4 +12,4 @@ from tailrace.hosts import compiled
 _found = compiled.find()
 IMPLEMENTATION = compiled.INTERPRETED if _found is None else compiled.COMPILED
 if _found is not None:
-    __path__.insert(0, compiled.pinned(_found))
+    __path__.insert(0, str(_found))

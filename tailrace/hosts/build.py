@@ -18,7 +18,8 @@ from pathlib import Path
 from tailrace.cbuild import confined
 from tailrace.cbuild.artifacts import ROOT
 from tailrace.cbuild.cache import Folder, open_folder, root
-from tailrace.cbuild.cc import BuildError, clean_up_on_signals, compiler, failure
+from tailrace.cbuild.cc import compiler, failure
+from tailrace.cbuild.errors import BuildError
 from tailrace.hosts import compiled
 from tailrace.spec.arguments import ArgumentParser
 
@@ -54,26 +55,22 @@ def build(cache: Path | None = None) -> Path:
     version, kept, name = tools_version(), open_folder(folder.parent), folder.name
     if not _is_made(kept, name, version):
         compiler()
-        with clean_up_on_signals(), kept.lock(name):
+        with kept.builder(name) as scratch:
             if not _is_made(kept, name, version):
-                with kept.scratch(name) as scratch:
-                    made = _compile(scratch)
-                    (made / STAMP).write_text(version)
-                    # mypyc's packages look for their modules below a folder that has the name of the package
-                    (made / _PACKAGE.parent).mkdir()
-                    (made / _PACKAGE).symlink_to("..")
-                    kept.put(name, made)
+                made = _compile(kept, scratch)
+                (made / STAMP).write_text(version)
+                # mypyc's packages look for their modules below a folder that has the name of the package
+                (made / _PACKAGE.parent).mkdir()
+                (made / _PACKAGE).symlink_to("..")
+                kept.put(name, made)
     return folder
 
 
 def _is_made(kept: Folder, name: str, version: str) -> bool:
-    try:
-        return kept.is_intact(name) and Path(kept.place(name), STAMP).read_text() == version
-    except OSError:
-        return False
+    return kept.is_intact(name) and (kept.path / name / STAMP).read_text() == version
 
 
-def _compile(scratch: Path) -> Path:
+def _compile(kept: Folder, scratch: Path) -> Path:
     """Runs mypyc in a process of its own, which needs much memory; the folder with what it made."""
     command = [sys.executable, "-m", "tailrace.hosts.build_setup", str(scratch), compiled.GROUP]
     command += [str(path.relative_to(ROOT)) for path in compiled.sources()]
@@ -87,7 +84,7 @@ def _compile(scratch: Path) -> Path:
     read = confined.readable(Path(cc.argv[0]), [ROOT, Path(sys.executable).parent, *packages])
     run = confined.run(command, scratch, read, cwd=project, more_environment=more)
     if run.status != 0:
-        raise failure("mypyc", "the NICs", open_folder(scratch.parent), run)
+        raise failure("mypyc", "the NICs", kept, run)
     return scratch / "lib" / _PACKAGE
 
 

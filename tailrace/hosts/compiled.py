@@ -106,8 +106,3 @@ def why_interpreted() -> str:
     if old is not None:
         return f"NICs run interpreted: their sources have changed since they were compiled: {BUILD_COMMAND}"
     return f"NICs run interpreted, at half the speed or less in long runs; to compile them once: {HOW}"
-
-
-def pinned(compiled: Path) -> str:
-    """A path to a set that leads to what `find` has verified, whatever becomes of the cache's own path."""
-    return open_folder(compiled.parent).place(compiled.name)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.cbuild import cc
-from tailrace.cbuild.cc import BuildError
+from tailrace.cbuild.errors import BuildError, RefusedSourceError
 from tests.cbuild.test_cc import SOURCE, answer, leftovers, put, recipe, script
 
 
@@ -91,7 +91,7 @@ def test_what_the_compiler_says_is_a_line_and_a_bounded_log(
         "#!/bin/sh\nfor i in $(seq 200); do printf 'x.c:1: error: \\033[31m%01000d\\n' 1 >&2; done\nexit 1\n"
     )
     monkeypatch.setenv("CC", str(script(tmp_path / "cc", said)))
-    with caplog.at_level(logging.WARNING), pytest.raises(cc.RefusedSourceError) as caught:
+    with caplog.at_level(logging.WARNING), pytest.raises(RefusedSourceError) as caught:
         answer(tmp_path / "cache")
     assert str(caught.value).isprintable() and len(str(caught.value)) <= 300
     assert 0 < len(caplog.messages) <= 40

@@ -10,7 +10,7 @@ import pytest
 from cffi import CDefError
 
 from tailrace.cbuild import headers
-from tailrace.cbuild.cc import shared_library
+from tailrace.cbuild.cc import library_recipe
 
 HEADER = """/* What is asked. */
 #ifndef ASKED_H
@@ -47,7 +47,7 @@ def test_a_changed_header_is_followed(tmp_path: Path, fields, result, total, val
     header.write_text(HEADER.format(fields=fields, result=result, comment='not "a" string'))
     source.write_text(SOURCE.format(result=result, sum=total))
     ffi = headers.declared([header])
-    library = headers.bound(ctypes.CDLL(str(shared_library("asked", [source], [tmp_path]))), ffi)
+    library = headers.bound(ctypes.CDLL(str(library_recipe("asked", [source], [tmp_path]).path())), ffi)
     given = ffi.new("asked *", values)
     assert expected == library.asked_sum(given) == library.asked_sum([values])
     assert (3, -7, -6) == (library.ASKED_MOST, library.ASKED_BAD, headers.numbers(ffi).ASKED_NEXT)

@@ -254,7 +254,7 @@ def test_a_switch_that_compiles_is_waited_for(
     """As long as something is made on this machine, and once more after that; it is told once."""
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
     locks = contextlib.ExitStack()
-    locks.enter_context(cache.open_folder().lock("libtailrace-" + "0" * 32))
+    locks.enter_context(cache.open_folder().builder("libtailrace-" + "0" * 32))
 
     def end_third(number: int) -> None:
         if number == 3:
@@ -272,9 +272,9 @@ def test_a_switch_that_is_not_there_is_not_waited_for_long(
     """Nothing is made here, whatever a killed process has left; nor where there is no cache at all."""
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
     folder = cache.open_folder()
-    (folder.path / f"{cache.LOCK}libtailrace-{'0' * 32}").touch()
     missing = Starting(100)
-    with folder.lock("program-" + "0" * 32):
+    with folder.builder("program-" + "0" * 32):
+        (folder.path / f".building-libtailrace-{'0' * 32}").mkdir()
         push._wait(missing.wait)
     assert missing.waits == 1
     monkeypatch.setenv(cache.VARIABLE, "nowhere")

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.cbuild import cache
-from tailrace.cbuild.cc import BuildError
-from tailrace.cbuild.seals import SEAL
+from tailrace.cbuild.errors import BuildError
 from tailrace.hosts import build as hosts_build
 from tailrace.hosts import compiled
 
@@ -39,7 +38,7 @@ def made(package, monkeypatch):
     """Nothing is really compiled; how often it would have been."""
     count: list[Path] = []
 
-    def compile_nothing(scratch: Path) -> Path:
+    def compile_nothing(_: cache.Folder, scratch: Path) -> Path:
         count.append(scratch)
         folder = scratch / "lib"
         folder.mkdir()
@@ -52,12 +51,12 @@ def made(package, monkeypatch):
 
 def test_a_set_is_compiled(package, tmp_path):
     """The set holds the module and the library of its group, and nothing is left of the work."""
-    cache = tmp_path / "cache"
-    folder = hosts_build.build(cache)
+    place = tmp_path / "cache"
+    folder = hosts_build.build(place)
     library = f"{compiled.GROUP.rpartition('.')[2]}__mypyc{SUFFIX}"
     made = {path.name for path in folder.iterdir()}
-    assert {f"tiny{SUFFIX}", library, hosts_build.STAMP, SEAL, "tailrace"} == made
-    assert [folder] == list(cache.iterdir())
+    assert {f"tiny{SUFFIX}", library, hosts_build.STAMP, cache.SEAL, "tailrace"} == made
+    assert [folder] == list(place.iterdir())
 
 
 def test_what_mypyc_cannot_compile_is_said(package, tmp_path, capsys):
@@ -100,7 +99,7 @@ def damages():
         "one more": lambda s: (s / "more.so").write_text(""),
         "another name": lambda s: (s / "module").rename(s / "other"),
         "a link": lambda s: (s / "more.so").symlink_to("/usr/lib"),
-        "no seal": lambda s: (s / SEAL).unlink(),
+        "no seal": lambda s: (s / cache.SEAL).unlink(),
         "others write": lambda s: (s / "module").chmod(0o666),
         "a folder that others write": lambda s: s.chmod(0o777),
     }

@@ -104,7 +104,7 @@ def _wait(wait: Callable[[float], bool]) -> None:
     deadline, making = time.monotonic() + cache.WAIT_S, False
     with contextlib.suppress(BuildError):
         while not wait(_STARTS_S) and time.monotonic() < deadline:
-            before, making = making, cache.is_making(*_CORE)
+            before, making = making, any(cache.open_folder().is_being_built(name) for name in _CORE)
             if not (before or making):
                 return
             if not before:

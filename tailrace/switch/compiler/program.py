@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tailrace.cbuild.artifacts import RUNTIME
-from tailrace.cbuild.cc import BuildError, Recipe, RefusedSourceError, files_digest
+from tailrace.cbuild.cc import Recipe, files_digest
+from tailrace.cbuild.errors import BuildError, RefusedSourceError
 from tailrace.cbuild.memoized import cached, memoized
 from tailrace.switch.compiler.errors import CompilerError, NotCompiledError, at
 from tailrace.switch.compiler.model import Model

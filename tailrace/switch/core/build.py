@@ -7,7 +7,8 @@ import ctypes
 import functools
 
 from tailrace.cbuild.artifacts import RUNTIME
-from tailrace.cbuild.cc import BuildError, Recipe, library_recipe, shared_library
+from tailrace.cbuild.cc import Recipe, library_recipe
+from tailrace.cbuild.errors import BuildError
 
 
 @functools.cache
@@ -29,5 +30,4 @@ __all__ = [
     "library_recipe",
     "runtime_library",
     "runtime_recipe",
-    "shared_library",
 ]

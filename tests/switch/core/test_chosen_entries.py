@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.cbuild.cc import shared_library
+from tailrace.cbuild.cc import library_recipe
 from tailrace.switch.compiler import load_program
 from tailrace.switch.core import ActionCall, Replica, StateError, V1ModelSwitch
 from tailrace.switch.core.build import RUNTIME, runtime_library
@@ -33,7 +33,7 @@ MISS = 0xFFFF
 def shapes() -> ctypes.CDLL:
     """What shape.c tells of tables."""
     runtime_library()  # its symbols are global, for this code
-    return ctypes.CDLL(str(shared_library("shape", [Path(__file__).parent / "shape.c"], [RUNTIME])))
+    return library_recipe("shape", [Path(__file__).parent / "shape.c"], [RUNTIME]).load()
 
 
 @contextmanager

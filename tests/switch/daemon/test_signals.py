@@ -275,7 +275,7 @@ def test_a_switch_that_is_killed_takes_its_compiler_along(
         compiler = ("tailrace.switch.p4runtime.program_compiler", str(switch.process.pid))
         assert 1 == len(running(*compiler))
         switch.process.kill()
-        until(lambda: not running(*compiler) and not any((switch.scratch / "cache").glob(".build-*")))
+        until(lambda: not running(*compiler) and not any((switch.scratch / "cache").rglob("compiling")))
 
 
 def busy(tmp_path: Path) -> Path:

@@ -23,7 +23,7 @@ import pytest
 from cffi import FFI
 
 from tailrace.cbuild import headers
-from tailrace.switch.core.build import shared_library
+from tailrace.switch.core.build import library_recipe
 from tailrace.switch.daemon import ports
 from tailrace.switch.daemon.ports import IoLoop, io_sources, open_library
 
@@ -212,7 +212,7 @@ def library_path() -> Path:
     sources, include = io_sources()
     sources.append(HERE / "standin.c")
     sanitize = os.environ.get("ASAN") == "1"
-    return shared_library("libtailrace_io_standin", sources, [*include, HERE], sanitize=sanitize)
+    return library_recipe("libtailrace_io_standin", sources, [*include, HERE], sanitize=sanitize).path()
 
 
 @pytest.fixture(scope="session")
