@@ -192,8 +192,8 @@ class Recipe:
     def opened(self) -> Iterator[tuple[str, bytes]]:
         """A path to load the verified object from, and a hash of it.
 
-        It is a copy in memory, which nothing can change meanwhile or later. Sanitizers look for their symbols
-        in the file, so a sanitized object is loaded from the cache.
+        It is a copy in memory, which nothing can change meanwhile or later. Where there can be none, it is
+        the entry itself; also for sanitizers, which look for their symbols in the file.
 
         Raises:
             BuildError: as for `path`, or the block could not load it.
@@ -281,7 +281,7 @@ class Recipe:
 
 
 def _memory_file(name: str, content: bytes) -> int | None:
-    """A descriptor of a copy that can be loaded; None where there is no such thing."""
+    """A descriptor of a copy that can be loaded; None where there can be none."""
     if not os.path.isdir("/proc/self/fd"):  # noqa: PTH112
         return None
     # kernels before 6.3 do not know MFD_EXEC
@@ -290,8 +290,12 @@ def _memory_file(name: str, content: bytes) -> int | None:
             copy = os.memfd_create(name[:200], os.MFD_CLOEXEC | flag)
         except OSError:
             continue
-        with os.fdopen(os.dup(copy), "wb") as file:
-            file.write(content)
+        try:
+            with os.fdopen(os.dup(copy), "wb") as file:
+                file.write(content)
+        except OSError:  # a limit of file sizes, which holds in memory, too
+            os.close(copy)
+            return None
         return copy
     return None
 
