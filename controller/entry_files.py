@@ -17,14 +17,12 @@ from typing import Annotated, Any
 
 import msgspec
 from finsy.proto import p4i, p4r
-from google.protobuf import text_format
 from msgspec import Meta
 
 from tailrace.controller.switch_cli import commands
-from tailrace.p4rt.by_name.entries import Entries
+from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.programs import P4Program
-from tailrace.p4rt.values import text_of as value_text
-from tailrace.p4rt.view import ProgramView
+from tailrace.p4rt.requests import parse_write_request
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
 from tailrace.spec.files import MOST_TEXT_BYTES, text_of
@@ -113,10 +111,9 @@ def read_request(path: Path) -> p4r.WriteRequest:
 
 def _request(path: Path, text: str) -> p4r.WriteRequest:
     try:
-        return text_format.Parse(text, p4r.WriteRequest())
-    except (ValueError, RecursionError, text_format.ParseError) as error:
-        problem = one_line(str(error).partition("\n")[0])
-    raise FileError(path, "", f"expected a p4.v1.WriteRequest as text: {problem}")
+        return parse_write_request(text)
+    except SpecError as error:
+        raise FileError(path, "", str(error)) from error
 
 
 def read_updates(path: Path, program: P4Program) -> Updates:
@@ -127,9 +124,9 @@ def read_updates(path: Path, program: P4Program) -> Updates:
     """
     text = text_of(path, MOST_TEXT_BYTES)
     if path.suffix == JSON_SUFFIX or text.lstrip()[:1] == "{":
-        return _of_runtime(path, Entries(program.p4info))
+        return _of_runtime(path, ProgramNames(program.p4info))
     if _has_commands(text):
-        return Updates(*commands.read(path, text, Entries(program.p4info)))
+        return Updates(*commands.read(path, text, ProgramNames(program.p4info)))
     updates = _request(path, text).updates
     return Updates(updates, (f"updates[{at}]" for at in range(len(updates))))
 
@@ -152,7 +149,7 @@ def refusal(path: Path, written: Updates, p4info: p4i.P4Info, failures: Mapping[
         failures: by the number of the update, why.
     """
     first, *more = sorted(failures)
-    entity = _described(written[first].entity, ProgramView(p4info))
+    entity = ProgramNames(p4info).described(written[first].entity)
     text = f"{path}: {written.places[first]}: {entity} was refused: {failures[first]}"
     if more:
         places = ", ".join(written.places[at] for at in more[:_MOST_NAMED])
@@ -160,28 +157,10 @@ def refusal(path: Path, written: Updates, p4info: p4i.P4Info, failures: Mapping[
     return f"{text}; {len(written) - len(failures)} of {len(written)} entries are in"
 
 
-def _described(entity: p4r.Entity, view: ProgramView) -> str:
-    """The kind of an entity, and its key or id."""
-    if entity.HasField("table_entry"):
-        table = view.tables.get(entity.table_entry.table_id)
-        if table is None:
-            return f"an entry of table {entity.table_entry.table_id:#x}"
-        key = value_text(table.key(tuple(entity.table_entry.match), lambda _: None), "without a key")
-        return (
-            f"{'the default action' if entity.table_entry.is_default_action else key} of table {table.name}"
-        )
-    if entity.HasField("packet_replication_engine_entry"):
-        entry = entity.packet_replication_engine_entry
-        if entry.HasField("clone_session_entry"):
-            return f"clone session {entry.clone_session_entry.session_id}"
-        return f"multicast group {entry.multicast_group_entry.multicast_group_id}"
-    return f"the {str(entity.WhichOneof('entity') or 'update').replace('_', ' ')}"
-
-
 # ---- the tutorials' JSON ----
 
 
-def _of_runtime(path: Path, entries: Entries) -> Updates:
+def _of_runtime(path: Path, program: ProgramNames) -> Updates:
     written = Updates()
     runtime = read_json(
         path, Runtime, MOST_TEXT_BYTES, lambda raw, shape: _convert(raw, shape, written.notes)
@@ -191,7 +170,7 @@ def _of_runtime(path: Path, entries: Entries) -> Updates:
             update = p4r.Update(type=p4r.Update.INSERT)
             place = f"{key}[{at}]"
             try:
-                write(entry, entries, update.entity)
+                write(entry, program, update.entity)
             except SpecError as error:
                 raise FileError(path, f"key '{place}'", str(error)) from error
             if update.entity.table_entry.is_default_action:
@@ -234,35 +213,34 @@ def _not_read(
                 yield from _not_read(item, kind, f"{place}{key}[{at}].")
 
 
-def _write_table_entry(entry: TableEntry, entries: Entries, out: p4r.Entity) -> None:
-    table = entries.table(entry.table)
-    call = entries.call(table.actions, entry.action_name, entry.action_params or {})
+def _write_table_entry(entry: TableEntry, program: ProgramNames, out: p4r.Entity) -> None:
+    table = program.table(entry.table)
+    action = table.action(entry.action_name).encode(entry.action_params or {})
     out.table_entry.CopyFrom(
-        entries.entry(
-            table, entry.match or {}, call, priority=entry.priority or 0, default=bool(entry.default_action)
+        table.encode(
+            entry.match or {}, action, priority=entry.priority or 0, default=bool(entry.default_action)
         )
     )
 
 
-def _write_group(entry: MulticastGroup, _: Entries, out: p4r.Entity) -> None:
+def _write_group(entry: MulticastGroup, _: ProgramNames, out: p4r.Entity) -> None:
     group = out.packet_replication_engine_entry.multicast_group_entry
     group.multicast_group_id = entry.multicast_group_id
-    _write_replicas(entry.replicas, group.replicas)
+    group.replicas.extend(_replicas(entry.replicas))
 
 
-def _write_clone(entry: CloneSession, _: Entries, out: p4r.Entity) -> None:
+def _write_clone(entry: CloneSession, _: ProgramNames, out: p4r.Entity) -> None:
     session = out.packet_replication_engine_entry.clone_session_entry
     session.session_id = entry.clone_session_id
     session.packet_length_bytes, session.class_of_service = entry.packet_length_bytes, entry.class_of_service
-    _write_replicas(entry.replicas, session.replicas)
+    session.replicas.extend(_replicas(entry.replicas))
 
 
-def _write_replicas(replicas: Iterable[ReplicaFields], out: Any) -> None:
-    for replica in replicas:
-        out.add(egress_port=replica.egress_port, instance=replica.instance)
+def _replicas(replicas: Iterable[ReplicaFields]) -> Iterator[p4r.Replica]:
+    return (p4r.Replica(egress_port=item.egress_port, instance=item.instance) for item in replicas)
 
 
-_WRITE: Mapping[str, Callable[[Any, Entries, p4r.Entity], None]] = {
+_WRITE: Mapping[str, Callable[[Any, ProgramNames, p4r.Entity], None]] = {
     "table_entries": _write_table_entry,
     "multicast_group_entries": _write_group,
     "clone_session_entries": _write_clone,

@@ -17,10 +17,10 @@ from typing import Protocol
 from finsy.proto import p4i, p4r
 
 from tailrace.controller.inband.responses import REASON_OF
+from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import ElectionError, NoResponseError, NotOfferedError
-from tailrace.p4rt.view import ProgramView
 
 OPS = "PacketOutOp_t"
 REASONS = "PacketInReason_t"
@@ -51,7 +51,7 @@ class QueryClient(Protocol):
         ...
 
 
-def require_op(program: ProgramView, switch: str, title: str, op: str) -> int:
+def require_op(program: ProgramNames, switch: str, title: str, op: str) -> int:
     """The number of an operation. Raises NotOfferedError if the program does not support it."""
     number = program.enum_value(OPS, op)
     if number is None or program.enum_value(REASONS, REASON_OF[op]) is None:
@@ -62,7 +62,7 @@ def require_op(program: ProgramView, switch: str, title: str, op: str) -> int:
 class PrimaryQueryClient:
     """Sends queries as the primary controller, from construction to close."""
 
-    def __init__(self, connection: GrpcConnection, program: ProgramView) -> None:
+    def __init__(self, connection: GrpcConnection, program: ProgramNames) -> None:
         """Waits until the connection's client is primary.
 
         Raises:
@@ -141,7 +141,7 @@ class PrimaryQueryClient:
                 yield index, message.packet.payload
 
 
-def _headers(program: ProgramView) -> tuple[p4i.ControllerPacketMetadata, p4i.ControllerPacketMetadata]:
+def _headers(program: ProgramNames) -> tuple[p4i.ControllerPacketMetadata, p4i.ControllerPacketMetadata]:
     by_name = {header.preamble.name: header for header in program.info.controller_packet_metadata}
     return by_name["packet_out"], by_name["packet_in"]
 

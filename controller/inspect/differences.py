@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from finsy.proto import p4r
 
-from tailrace.controller.inspect.groups import replica_port
 from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.tables import row_of
 from tailrace.controller.reconcile import differences
 from tailrace.p4rt import programs
+from tailrace.p4rt.canonical import replica_port
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.diff import EntityChange
 from tailrace.p4rt.endpoint import run_at_once

@@ -55,7 +55,7 @@ _PROTOCOLS = {6: "tcp", 17: "udp"}
 
 def keeps_flows(node: InspectedSwitch) -> bool:
     """Whether the program has a flow table that it shows."""
-    return node.program.table(_CONFIG) is not None
+    return node.program.has_table(_CONFIG)
 
 
 def read_flows(node: InspectedSwitch, asker: QueryClient) -> Listing:

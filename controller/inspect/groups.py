@@ -18,8 +18,9 @@ from finsy.proto import p4r
 
 from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.tables import action_and_params, call_text, read_entries, row_of
+from tailrace.p4rt.by_name.program import TableNames
+from tailrace.p4rt.canonical import replica_port
 from tailrace.p4rt.values import SwitchPort, Value, number_of, sort_key
-from tailrace.p4rt.view import TableView
 from tailrace.tables.listing import Column, Listing, Row, in_order
 
 COLUMNS = (
@@ -42,7 +43,7 @@ def read_groups(node: InspectedSwitch) -> Listing:
     return Listing("groups", COLUMNS, in_order(COLUMNS, rows), frozenset({"weight", "instance", "action"}))
 
 
-def group_tables(node: InspectedSwitch) -> list[TableView]:
+def group_tables(node: InspectedSwitch) -> list[TableNames]:
     """Tables keyed by a group."""
     return [
         table
@@ -56,7 +57,7 @@ def entry_ports(params: dict[str, Value]) -> list[SwitchPort]:
     return [value for value in params.values() if isinstance(value, SwitchPort) and value.number]
 
 
-def ecmp_groups(node: InspectedSwitch, table: TableView) -> dict[int, list[SwitchPort]]:
+def ecmp_groups(node: InspectedSwitch, table: TableNames) -> dict[int, list[SwitchPort]]:
     """Ports of each group in a table of groups, in the order of the slots."""
     slots: dict[int, list[tuple[Any, list[SwitchPort]]]] = {}
     for entry in read_entries(node, table):
@@ -162,13 +163,6 @@ def _replicas(node: InspectedSwitch, replicas: Any) -> tuple[list[SwitchPort], t
         if instance
     ]
     return ports, tuple(instances)
-
-
-def replica_port(replica: p4r.Replica) -> int:
-    """The port of a replica: a number up to P4Runtime 1.3, bytes since 1.4."""
-    if replica.WhichOneof("port_kind") == "port":
-        return int.from_bytes(replica.port, "big")
-    return replica.egress_port
 
 
 def _row(

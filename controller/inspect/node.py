@@ -9,10 +9,10 @@ from functools import cached_property
 
 from finsy.proto import p4r
 
+from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.connection import Connection
 from tailrace.p4rt.errors import RefusedError
 from tailrace.p4rt.status import Code
-from tailrace.p4rt.view import ProgramView
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class InspectedSwitch:
     program_name: str = ""
 
     @cached_property
-    def program(self) -> ProgramView:
+    def program(self) -> ProgramNames:
         """The program's description, asked for once. Raises SwitchError."""
-        return ProgramView(self.connection.p4info())
+        return ProgramNames(self.connection.p4info())
 
     @property
     def title(self) -> str:

@@ -113,7 +113,7 @@ class Router:
 
 def routes_as_schemes_do(node: InspectedSwitch) -> bool:
     """Whether it runs a program like the schemes', which have the annotation @switch and this table."""
-    return bool(node.program.constants) and node.program.table(_ROUTES) is not None
+    return bool(node.program.constants) and node.program.has_table(_ROUTES)
 
 
 def _prefix_of(row: Row) -> IPv4Network | None:

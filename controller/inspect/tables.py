@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from finsy.proto import p4r
 
 from tailrace.controller.inspect.node import InspectedSwitch
+from tailrace.p4rt.by_name.program import TableNames
 from tailrace.p4rt.values import Value
-from tailrace.p4rt.view import TableView
 from tailrace.tables.listing import Column, Listing, Row, in_order
 
 COLUMNS = (
@@ -42,7 +42,7 @@ def read_tables(node: InspectedSwitch, only: frozenset[str] = frozenset()) -> Li
     return Listing("tables", COLUMNS, in_order(COLUMNS, rows), _names(node, tables))
 
 
-def read_entries(node: InspectedSwitch, table: TableView) -> list[p4r.TableEntry]:
+def read_entries(node: InspectedSwitch, table: TableNames) -> list[p4r.TableEntry]:
     """The entries of a table as P4Runtime has them, and its default entry where the switch tells it."""
     pattern = p4r.TableEntry(table_id=table.id)
     if table.counts:
@@ -56,12 +56,12 @@ def read_entries(node: InspectedSwitch, table: TableView) -> list[p4r.TableEntry
     return [entity.table_entry for entity in entities]
 
 
-def _rows(node: InspectedSwitch, table: TableView) -> Iterator[Row]:
+def _rows(node: InspectedSwitch, table: TableNames) -> Iterator[Row]:
     for entry in read_entries(node, table):
         yield row_of(node, table, entry)
 
 
-def row_of(node: InspectedSwitch, table: TableView, entry: p4r.TableEntry) -> Row:
+def row_of(node: InspectedSwitch, table: TableNames, entry: p4r.TableEntry) -> Row:
     """A row of the listing from an entry."""
     action, params = action_of(node, entry.action)
     if entry.HasField("meter_config"):
@@ -87,7 +87,7 @@ def _rates(config: p4r.MeterConfig) -> dict[str, Value]:
     return rates
 
 
-def _kind(table: TableView, entry: p4r.TableEntry) -> str:
+def _kind(table: TableNames, entry: p4r.TableEntry) -> str:
     if entry.is_default_action:
         return DEFAULT
     return CONST if entry.is_const or table.is_const else ENTRY
@@ -124,7 +124,7 @@ def call_text(call: tuple[str, dict[str, Value]], weight: int) -> dict[str, Valu
     return {"action": call[0], **call[1], "weight": weight}
 
 
-def _names(node: InspectedSwitch, tables: Iterable[TableView]) -> frozenset[str]:
+def _names(node: InspectedSwitch, tables: Iterable[TableNames]) -> frozenset[str]:
     """What filters may name beside the columns."""
     names = set()
     for table in tables:

@@ -14,7 +14,7 @@ from finsy.proto import p4d, p4i, p4r
 from tailrace.controller.switch_cli.handles import Commands, HandleEntry, number
 from tailrace.controller.switch_cli.tables import TableCommands
 from tailrace.p4rt.by_name import names, parse
-from tailrace.p4rt.by_name.entries import Entries
+from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.fields import data_field, fields_of, original
 from tailrace.spec import SpecError
 
@@ -31,16 +31,14 @@ class Cells(Commands):
     rounded: lines with rates that P4Runtime, which has whole numbers a second, cannot say to within 1 %
     """
 
-    def __init__(self, entries: Entries, tables: TableCommands) -> None:
-        self._entries, self._tables = entries, tables
-        info = entries.p4info
+    def __init__(self, program: ProgramNames, tables: TableCommands) -> None:
+        self._program, self._tables = program, tables
+        info = program.info
         self._types = info.type_info
-        self._registers = names.entities("register", info.registers)
         counters: list[p4i.Counter | p4i.DirectCounter] = [*info.counters, *info.direct_counters]
         meters: list[p4i.Meter | p4i.DirectMeter] = [*info.meters, *info.direct_meters]
         self._counters = names.entities("counter", counters)
         self._meters = names.entities("meter", meters)
-        self._value_sets = names.entities("value set", info.value_sets)
         self._cells: dict[int, dict[int | None, HandleEntry]] = defaultdict(
             dict
         )  # by array and index; None: all
@@ -64,7 +62,7 @@ class Cells(Commands):
                 yield held.update(p4r.Update.MODIFY)
         for number_, (line, values) in self._values.items():
             value_set = p4r.ValueSetEntry(value_set_id=number_)
-            field_id = self._value_sets.by_id[number_].match[0].id
+            field_id = self._program.value_sets.by_id[number_].match[0].id
             for value in values:
                 value_set.members.add().match.add(field_id=field_id).exact.value = value
             yield HandleEntry(line, p4r.Entity(value_set_entry=value_set)).update(p4r.Update.MODIFY)
@@ -76,7 +74,7 @@ class Cells(Commands):
         if isinstance(info, (p4i.DirectCounter, p4i.DirectMeter)):
             assert direct is not None
             held = self._tables.entry_of(
-                self._entries.table(self._entries.tables.full(info.direct_table_id)), index
+                self._program.table(self._program.table_names.full(info.direct_table_id)), index
             )
             self._direct[info.preamble.id][id(held)] = held, direct
             return
@@ -89,7 +87,7 @@ class Cells(Commands):
         self._direct.pop(array, None)
 
     def write_register(self, register: str, index: str, value: str) -> None:
-        info: p4i.Register = self._registers.named(register)
+        info: p4i.Register = self._program.registers.named(register)
         entry = p4r.RegisterEntry(register_id=info.preamble.id, data=self._data(info, value))
         self._write(info, index, p4r.Entity(register_entry=entry))
 
@@ -108,7 +106,7 @@ class Cells(Commands):
         return p4d.P4Data(enum_value=octets) if kind == "serializable_enum" else p4d.P4Data(bitstring=octets)
 
     def reset_register(self, register: str) -> None:
-        self._reset(self._registers.id_of(register))
+        self._reset(self._program.registers.id_of(register))
 
     def write_counter(self, counter: str, index: str, packets: str, octets: str) -> None:
         info = self._counters.named(counter)
@@ -152,7 +150,7 @@ class Cells(Commands):
 
     def _set(self, name: str, value: str) -> tuple[dict[bytes, None], bytes]:
         """The members of a value set, which have one field, and a value of that."""
-        info = self._value_sets.named(name)
+        info = self._program.value_sets.named(name)
         if len(info.match) != 1:
             raise SpecError(f"value set {info.preamble.name} has {len(info.match)} fields, expected 1")
         field = info.match[0]
@@ -169,7 +167,7 @@ class Cells(Commands):
         values.pop(octets, None)
 
     def clear_values(self, value_set: str) -> None:
-        self._values.pop(self._value_sets.id_of(value_set), None)
+        self._values.pop(self._program.value_sets.id_of(value_set), None)
 
 
 def _rate(text: str) -> tuple[float, int]:

@@ -19,7 +19,7 @@ from tailrace.controller.switch_cli.cells import Cells
 from tailrace.controller.switch_cli.handles import Commands
 from tailrace.controller.switch_cli.replication import ReplicationCommands
 from tailrace.controller.switch_cli.tables import PROFILE_DEFAULT, TableCommands
-from tailrace.p4rt.by_name.entries import Entries
+from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
 from tailrace.spec.suggest import expected
@@ -67,14 +67,14 @@ def lines(text: str) -> Iterator[CommandLine]:
             yield CommandLine(number, content)
 
 
-def read(path: Path, text: str, entries: Entries) -> tuple[list[p4r.Update], list[str], list[str]]:
+def read(path: Path, text: str, program: ProgramNames) -> tuple[list[p4r.Update], list[str], list[str]]:
     """The updates of a file, the place of each, and notes.
 
     Raises:
         FileError: a command is not known, or not as simple_switch_CLI or the program has it.
     """
-    tables, replication = TableCommands(entries), ReplicationCommands()
-    cells = Cells(entries, tables)
+    tables, replication = TableCommands(program), ReplicationCommands()
+    cells = Cells(program, tables)
     left_out: dict[str, list[int]] = {}
     updates: list[p4r.Update] = []
     places: list[str] = []

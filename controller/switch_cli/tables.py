@@ -12,7 +12,7 @@ from finsy.proto import p4i, p4r
 
 from tailrace.controller.switch_cli.handles import Commands, HandleEntry, Handles, number
 from tailrace.p4rt.by_name import parse
-from tailrace.p4rt.by_name.entries import Entries, TableNames
+from tailrace.p4rt.by_name.program import ProgramNames, TableNames
 from tailrace.spec import SpecError
 
 _HIGHEST_PRIORITY = (1 << 31) - 1
@@ -54,8 +54,8 @@ class _ProfileGroup:
 class TableCommands(Commands):
     """Entries and default entries of tables; members and groups of action profiles, with ids from 1 on."""
 
-    def __init__(self, entries: Entries) -> None:
-        self._entries = entries
+    def __init__(self, program: ProgramNames) -> None:
+        self._program = program
         self._tables: dict[int, Handles[HandleEntry]] = {}
         self._defaults: dict[int, HandleEntry] = {}
         self._members: dict[int, Handles[HandleEntry]] = {}
@@ -80,7 +80,9 @@ class TableCommands(Commands):
     def entry_of(self, table: TableNames, handle: str) -> HandleEntry:
         """The entry of a table with a handle."""
         if table.info.is_const_table or table.info.has_initial_entries:
-            raise SpecError(f"table {table.name} has entries of the program, so handles are not known here")
+            raise SpecError(
+                f"table {table.full_name} has entries of the program, so handles are not known here"
+            )
         return self._handles(table).get(handle)
 
     def entries_of(self, table: int) -> Iterator[p4r.TableEntry]:
@@ -90,15 +92,15 @@ class TableCommands(Commands):
 
     def _handles(self, table: TableNames) -> Handles[HandleEntry]:
         return self._tables.setdefault(
-            table.info.preamble.id, Handles(f"entry of table {table.name}", versioned=True)
+            table.info.preamble.id, Handles(f"entry of table {table.full_name}", versioned=True)
         )
 
     def add(self, table: str, action: str, *key: str) -> None:
-        names = self._entries.table(table)
+        names = self._program.table(table)
         if names.info.implementation_id:
-            raise SpecError(f"table {names.name} has an action profile: use table_indirect_add")
+            raise SpecError(f"table {names.full_name} has an action profile: use table_indirect_add")
         entry, values = self._keyed(names, key)
-        entry.action.action.CopyFrom(self._entries.call(names.actions, action, values))
+        entry.action.action.CopyFrom(names.action(action).encode(values))
         self._handles(names).add(HandleEntry(self.line, p4r.Entity(table_entry=entry)))
 
     def _keyed(self, table: TableNames, arguments: Sequence[str]) -> tuple[p4r.TableEntry, list[str]]:
@@ -110,12 +112,12 @@ class TableCommands(Commands):
         entry = p4r.TableEntry(table_id=table.info.preamble.id)
         if table.with_priority:
             if not rest:
-                raise SpecError(f"table {table.name} needs a priority at the end of the line")
+                raise SpecError(f"table {table.full_name} needs a priority at the end of the line")
             entry.priority = _HIGHEST_PRIORITY - number(rest.pop(), "priority", _HIGHEST_PRIORITY - 1)
         if len(keys) != len(table.fields):
             known = " ".join(item.name for item in table.fields.values())
             raise SpecError(
-                f"table {table.name} has {len(table.fields)} key fields ({known}), found {len(keys)}"
+                f"table {table.full_name} has {len(table.fields)} key fields ({known}), found {len(keys)}"
             )
         for info, text in zip(table.info.match_fields, keys, strict=True):
             match = _match(table, info, text)
@@ -124,47 +126,47 @@ class TableCommands(Commands):
         return entry, rest
 
     def set_default(self, table: str, action: str, *values: str) -> None:
-        names = self._entries.table(table)
+        names = self._program.table(table)
         if names.info.implementation_id:
-            raise SpecError(f"table {names.name} has an action profile: {PROFILE_DEFAULT}")
+            raise SpecError(f"table {names.full_name} has an action profile: {PROFILE_DEFAULT}")
         entry = p4r.TableEntry(table_id=names.info.preamble.id, is_default_action=True)
-        entry.action.action.CopyFrom(self._entries.call(names.actions, action, _values(values)))
+        entry.action.action.CopyFrom(names.action(action).encode(_values(values)))
         self._defaults[entry.table_id] = HandleEntry(self.line, p4r.Entity(table_entry=entry))
 
     def reset_default(self, table: str) -> None:
-        self._defaults.pop(self._entries.table(table).info.preamble.id, None)
+        self._defaults.pop(self._program.table(table).info.preamble.id, None)
 
     def modify(self, table: str, action: str, handle: str, *values: str) -> None:
-        names = self._entries.table(table)
+        names = self._program.table(table)
         held = self.entry_of(names, handle)
-        call = self._entries.call(names.actions, action, _values(values))
+        call = names.action(action).encode(_values(values))
         held.entity.table_entry.action.action.CopyFrom(call)
         held.line = self.line
 
     def delete(self, table: str, handle: str) -> None:
-        names = self._entries.table(table)
+        names = self._program.table(table)
         self.entry_of(names, handle)
         self._handles(names).take(self._handles(names).known(handle))
 
     def clear(self, table: str) -> None:
-        handles = self._handles(self._entries.table(table))
+        handles = self._handles(self._program.table(table))
         for handle in list(handles.held):
             handles.take(handle)
 
     def set_timeout(self, table: str, handle: str, milliseconds: str) -> None:
-        entry = self.entry_of(self._entries.table(table), handle).entity.table_entry
+        entry = self.entry_of(self._program.table(table), handle).entity.table_entry
         entry.idle_timeout_ns = number(milliseconds, "timeout") * _NS_PER_MS
 
     # ---- action profiles ----
 
     def _profile(self, name: str) -> p4i.ActionProfile:
         """An action profile by its name, or by that of a table that has it."""
-        profiles = self._entries.profiles
+        profiles = self._program.profiles
         try:
             return profiles.named(name)
         except SpecError as error:
             try:
-                number_ = self._entries.table(name).info.implementation_id
+                number_ = self._program.table(name).info.implementation_id
             except SpecError:
                 raise error from None
             if number_ not in profiles.by_id:
@@ -178,10 +180,10 @@ class TableCommands(Commands):
         return self._groups.setdefault(profile.preamble.id, Handles(f"group of {profile.preamble.name}"))
 
     def _call(self, profile: p4i.ActionProfile, action: str, values: Sequence[str]) -> p4r.Action:
-        if not profile.table_ids or profile.table_ids[0] not in self._entries.tables.by_id:
+        if not profile.table_ids or profile.table_ids[0] not in self._program.tables:
             raise SpecError(f"action profile {profile.preamble.name} is of no table")
-        table = self._entries.table(self._entries.tables.full(profile.table_ids[0]))
-        return self._entries.call(table.actions, action, _values(values))
+        table = self._program.tables[profile.table_ids[0]]
+        return table.action(action).encode(_values(values))
 
     def create_member(self, profile: str, action: str, *values: str) -> None:
         info = self._profile(profile)
@@ -237,13 +239,13 @@ class TableCommands(Commands):
         self._add_indirect(table, key, group=True)
 
     def _add_indirect(self, table: str, key: Sequence[str], *, group: bool) -> None:
-        names = self._entries.table(table)
+        names = self._program.table(table)
         entry, rest = self._keyed(names, key)
         if len(rest) != 1:
             raise SpecError(f"expected one handle after =>, found {len(rest)} arguments")
-        profile = self._entries.profiles.by_id.get(names.info.implementation_id)
+        profile = self._program.profiles.by_id.get(names.info.implementation_id)
         if profile is None:
-            raise SpecError(f"table {names.name} has no action profile")
+            raise SpecError(f"table {names.full_name} has no action profile")
         if group:
             entry.action.action_profile_group_id = self._groups_of(profile).known(rest[0]) + 1
         else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from finsy.proto import p4i, p4r
@@ -17,13 +17,12 @@ from finsy.proto import p4i, p4r
 from tailrace.bmv2.dataplane import Dataplane
 from tailrace.bmv2.process import DEVICE_ID, EXECUTABLE, Bmv2Process
 from tailrace.bmv2.thrift import ThriftClient, ThriftError
+from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import SwitchError
 from tailrace.spec import SpecError
 from tailrace.switch.replay.document import Frame, SavedTrace, TraceOutcome
-from tailrace.switch.replay.entities import Key, RegisterEntity, ValueSetEntity
-from tailrace.switch.replay.entity_codec import EntityCodec, field_name, octets
 from tailrace.switch.replay.runner import updates
 
 _ELECTION_ID = 1
@@ -95,24 +94,23 @@ def _refused(key: str) -> Iterator[None]:
 
 def _by_thrift(saved: SavedTrace) -> Iterator[tuple[str, Callable[[ThriftClient], None]]]:
     """What is written over Thrift, by its key."""
-    naming = EntityCodec(saved.p4info)
-    for at, entity in enumerate(saved.document.entities):
-        key = f"entities[{at}]"
-        if isinstance(entity, RegisterEntity):
-            value = naming.register_value(entity)
+    program = ProgramNames(saved.p4info)
+    for key, update in updates(saved, ()):
+        kind = update.entity.WhichOneof("entity")
+        if kind == "register_entry":
+            cell = update.entity.register_entry
+            value = program.register_number(cell)
             if not -1 << _MOST_REGISTER_BITS <= value < 1 << _MOST_REGISTER_BITS:
                 raise SpecError(
                     f"{key}: BMv2 takes values of {_MOST_REGISTER_BITS} bits at most, over Thrift"
                 )
-            yield key, partial(_write_register, entity.register, entity.index, value)
-        elif isinstance(entity, ValueSetEntity):
-            fields = naming.value_sets.named(entity.value_set).match
-            yield (
-                key,
-                partial(
-                    _add_values, entity.value_set, [_concatenated_key(key, m, fields) for m in entity.members]
-                ),
-            )
+            name = program.registers.full(cell.register_id)
+            yield key, partial(_write_register, name, cell.index.index, value)
+        elif kind == "value_set_entry":
+            entry = update.entity.value_set_entry
+            fields = program.value_sets.item(entry.value_set_id).match
+            values = [_concatenated_key(key, member, fields) for member in entry.members]
+            yield key, partial(_add_values, program.value_sets.full(entry.value_set_id), values)
 
 
 def _write_register(name: str, index: int, value: int, thrift: ThriftClient) -> None:
@@ -124,14 +122,15 @@ def _add_values(name: str, values: Sequence[bytes], thrift: ThriftClient) -> Non
         thrift.value_set_add(name, value)
 
 
-def _concatenated_key(key: str, member: Key, fields: Sequence[p4i.MatchField]) -> bytes:
+def _concatenated_key(key: str, member: p4r.ValueSetMember, fields: Iterable[p4i.MatchField]) -> bytes:
     """A member of a value set as BMv2 takes it: all its fields one after the other."""
     value = bits = 0
+    given = {match.field_id: match for match in member.match}
     for field in fields:
-        match = member.get(field_name(field))
-        if field.match_type != p4i.MatchField.EXACT or match is None or match.value is None:
+        match = given.get(field.id)
+        if match is None or not match.HasField("exact"):
             raise SpecError(f"{key}: BMv2's value sets have exact fields, and all of them")
-        value = value << field.bitwidth | int.from_bytes(octets(match.value), "big")
+        value = value << field.bitwidth | int.from_bytes(match.exact.value, "big")
         bits += field.bitwidth
     if value >> bits:
         raise SpecError(f"{key}: a value does not fit into {bits} bits")

@@ -7,6 +7,7 @@ includes the rates of an entry's meter. It excludes counters, idle times and oth
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from operator import attrgetter
 
@@ -63,13 +64,15 @@ def _action_value(entry: p4r.TableEntry) -> Value:
     return ("other", entry.action.SerializeToString(deterministic=True))
 
 
-def _replicas(replicas: list[p4r.Replica]) -> Value:
-    def port(replica: p4r.Replica) -> int:
-        if replica.WhichOneof("port_kind") == "port":
-            return int.from_bytes(replica.port, "big")
-        return replica.egress_port
+def replica_port(replica: p4r.Replica) -> int:
+    """The port of a replica: a number up to P4Runtime 1.3, bytes since 1.4."""
+    if replica.WhichOneof("port_kind") == "port":
+        return int.from_bytes(replica.port, "big")
+    return replica.egress_port
 
-    return tuple(sorted((port(replica), replica.instance) for replica in replicas))
+
+def _replicas(replicas: Iterable[p4r.Replica]) -> Value:
+    return tuple(sorted((replica_port(replica), replica.instance) for replica in replicas))
 
 
 def table_key(entry: p4r.TableEntry) -> Key:
@@ -98,8 +101,8 @@ def _of_octets(octets: bytes) -> tuple[Key, Value]:
         entry = entity.packet_replication_engine_entry
         if entry.WhichOneof("type") == "clone_session_entry":
             clone = entry.clone_session_entry
-            replicas = _replicas(list(clone.replicas))
+            replicas = _replicas(clone.replicas)
             return ("clone", clone.session_id), (clone.class_of_service, clone.packet_length_bytes, replicas)
         group = entry.multicast_group_entry
-        return ("multicast", group.multicast_group_id), _replicas(list(group.replicas))
+        return ("multicast", group.multicast_group_id), _replicas(group.replicas)
     raise ValueError(f"entities of kind {kind} are not compared")

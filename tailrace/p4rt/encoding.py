@@ -16,7 +16,7 @@ from finsy import P4TableAction, P4TableEntry
 from finsy.p4entity import P4Entity
 from finsy.proto import p4r
 
-from tailrace.p4rt.by_name.entries import Entries
+from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.programs import P4Program
 
 MOST_KEPT = 1 << 20
@@ -109,8 +109,8 @@ def _encoded(entity: P4Entity, cache: dict[Hashable, p4r.Entity], program: P4Pro
 
 
 @lru_cache(_PROGRAMS_KEPT)
-def _entries(program: P4Program) -> Entries:
-    return Entries(program.p4info)
+def _names(program: P4Program) -> ProgramNames:
+    return ProgramNames(program.p4info)
 
 
 def _message(entity: P4Entity, program: P4Program) -> p4r.Entity:
@@ -118,12 +118,11 @@ def _message(entity: P4Entity, program: P4Program) -> p4r.Entity:
     if len(program.schema.tables) == len(program.p4info.tables):
         return entity.encode(program.schema)
     assert isinstance(entity, P4TableEntry) and isinstance(entity.action, P4TableAction)
-    entries = _entries(program)
-    table = entries.table(entity.table_id)
+    table = _names(program).table(entity.table_id)
     key = {name: _as_text(value) for name, value in (entity.match or {}).items()}
     arguments = {name: _as_text(value) for name, value in entity.action.args.items()}
-    call = entries.call(table.actions, entity.action.name, arguments)
-    entry = entries.entry(table, key, call, priority=entity.priority, default=entity.is_default_action)
+    action = table.action(entity.action.name).encode(arguments)
+    entry = table.encode(key, action, priority=entity.priority, default=entity.is_default_action)
     if entity.meter_config is not None:
         entry.meter_config.CopyFrom(entity.meter_config.encode())
     return p4r.Entity(table_entry=entry)

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of client and server: election ids, the request of a push, and the services beside P4Runtime."""
+"""Messages of client and server: election ids, the request of a push, a WriteRequest as text, and the
+services beside P4Runtime.
+"""
 
 from __future__ import annotations
 
 import msgspec
 from finsy.proto import p4r
+from google.protobuf import text_format
 
 from tailrace.p4rt.programs import P4Program
+from tailrace.spec import SpecError
+from tailrace.spec.text import one_line
 
 STATISTICS = ("tailrace.Statistics", "Get")
 """Service and method beside P4Runtime, for counts of the traffic manager: a device id as text -> JSON of
@@ -78,3 +83,16 @@ def push(program: P4Program) -> p4r.SetForwardingPipelineConfigRequest:
     request.config.p4_device_config = program.json
     request.config.cookie.cookie = program.cookie
     return request
+
+
+def parse_write_request(text: str) -> p4r.WriteRequest:
+    """A WriteRequest from protobuf's text format.
+
+    Raises:
+        SpecError: it is none.
+    """
+    try:
+        return text_format.Parse(text, p4r.WriteRequest())
+    except (ValueError, RecursionError, text_format.ParseError) as error:
+        problem = one_line(str(error).partition("\n")[0])
+    raise SpecError(f"expected a p4.v1.WriteRequest as text: {problem}")

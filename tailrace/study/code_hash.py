@@ -69,7 +69,6 @@ NOT_LOADED: Mapping[str, str] = {
     "switch/trace/tracking.py": "looks at packets of runs that are repeated",
     "sim/network/serve.py": "serves switches by gRPC",
     "p4rt/connection.py": "talks gRPC",
-    "p4rt/view.py": "shows what switches hold",
     "cbuild/debian.py": "finds Debian's packages",
     "cbuild/supervisor.py": "runs the C compiler",
 }

@@ -41,7 +41,7 @@ def test_a_program_and_its_entries(on_switch: Command, tmp_path: Path) -> None:
     rows = json.loads(on_switch("tables", "--where", "entry != default", "-o", "json").out)
     assert len(rows) == 3
     traced = on_switch("trace", "s1", "--port", "0", WORDS)
-    assert "hit: dst=0xa000200/24 forward(" in traced.out
+    assert "hit: dst=10.0.2.0/24 forward(" in traced.out
     assert "sent by port 1" in traced.out
 
     moved = tmp_path / "other.json"

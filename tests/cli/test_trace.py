@@ -32,7 +32,7 @@ def test_a_packet_through_a_leaf(tailrace: Command, fabric: Fabric) -> None:
     before = [tailrace(name, "leaf1", "-o", "json").rows for name in ("counters", "registers")]
     result = tailrace("trace", "leaf1", "--port", "1", WORDS)
     assert result.status == 0, result.err
-    assert "hit: dst=0xa000200/24 to_group(group=0x1, size=0x2)" in result.out
+    assert "hit: dst=10.0.2.0/24 to_group(group=1, size=2)" in result.out
     assert "[common/routes.p4:33]" in result.out
     assert "sent by port " in result.out
     (trace,) = json.loads(tailrace("trace", "leaf1", "--port", "1", WORDS, "--json").out)

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from tailrace.cli.inspect.trace_text import print_json, print_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from tailrace.p4rt.connection import GrpcConnection
     from tailrace.p4rt.requests import TraceNeeds
@@ -86,8 +86,9 @@ def repeat(file: Path, target: ReplayTarget, export: Path | None, *, full: bool,
     """
     from tailrace.spec import SpecError
     from tailrace.spec.errors import FileError
+    from tailrace.switch.replay.document import read
 
-    saved = _read(file)
+    saved = read(file)
     try:
         if export is not None:
             _export(saved, export)
@@ -99,33 +100,6 @@ def repeat(file: Path, target: ReplayTarget, export: Path | None, *, full: bool,
         raise
     except SpecError as error:
         raise FileError(file, "", str(error)) from None
-
-
-def _read(file: Path) -> SavedTrace:
-    """A saved trace; FileError where it is none."""
-    import msgspec
-
-    from tailrace.spec.errors import FileError
-    from tailrace.switch.replay.document import read
-
-    saved = read(file)
-    for key, text in _texts(msgspec.to_builtins(saved.document), ""):
-        # the `$` of its patterns lets that through, which would tear a line of a test in two
-        if text.endswith("\n"):
-            raise FileError(file, key, "expected a text that does not end in a line feed")
-    return saved
-
-
-def _texts(value: Any, key: str) -> Iterator[tuple[str, str]]:
-    """All texts of a document, each with its key."""
-    if isinstance(value, str):
-        yield key, value
-    elif isinstance(value, dict):
-        for name, own in value.items():
-            yield from _texts(own, f"{key}.{name}" if key else name)
-    elif isinstance(value, list | tuple):
-        for at, own in enumerate(value):
-            yield from _texts(own, f"{key}[{at}]")
 
 
 def _natively(saved: SavedTrace, *, full: bool, json: bool) -> None:

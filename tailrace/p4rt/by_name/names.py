@@ -73,6 +73,11 @@ class NameIndex(Generic[_T]):
             raise SpecError(f"no {self._kind} with the id {number} in P4Info")
         return self._full[number]
 
+    def item(self, number: int) -> _T:
+        """The object of an id. Raises SpecError as `full`."""
+        self.full(number)
+        return self.by_id[number]
+
     def shown(self, number: int) -> str:
         """The alias of an id if it is unique, else the full name."""
         alias = self._alias[number]

@@ -1,53 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saved traces: versioned JSON files with the program, the packet's read set and its outcome. Readers check
-all of it; docs/switch/replay.md describes the format.
+"""Saved traces: JSON files with the program, the packet's read set as a WriteRequest, the packet, and its
+outcome. Readers check all of it; docs/switch/replay.md describes the format.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import json
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 from finsy.proto import p4i, p4r
+from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 from msgspec import Meta
 
-from tailrace.p4rt.requests import TraceNeeds
+from tailrace.p4rt.by_name.program import ProgramNames
+from tailrace.p4rt.programs import parse_p4info
+from tailrace.p4rt.requests import TraceNeeds, parse_write_request
 from tailrace.p4rt.status import P4RtError
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
 from tailrace.spec.schema import read_json
+from tailrace.spec.text import one_line
 from tailrace.switch.core.lib import C
 from tailrace.switch.p4runtime.device_config import program_json
-from tailrace.switch.replay.entities import Entity, Id, Rate
-from tailrace.switch.replay.entity_codec import EntityCodec
 from tailrace.switch.trace import Trace, events
 
 MOST_BYTES = 16 << 20
 """Size limit of a file."""
 
-MOST_PROGRAM_BYTES = 64 << 20
-"""Size limit of the BMv2 JSON, and of the P4Info, uncompressed."""
+MOST_UPDATES = 10_000
 
-MOST_ENTITIES = 10_000
+_ONLY_MODIFIED = ("register_entry", "meter_entry", "value_set_entry")
 
+# `$` would match before a line feed at the end, which would tear a line of a test in two
 _Frame = Annotated[
     str,
     Meta(
-        pattern=rf"^([0-9a-f]{{2}}){{0,{C.TR_MAX_FRAME}}}$",
+        pattern=rf"^([0-9a-f]{{2}}){{0,{C.TR_MAX_FRAME}}}\Z",
         description=f"a frame in base 16, of at most {C.TR_MAX_FRAME} bytes",
     ),
 ]
 _Port = Annotated[int, Meta(ge=0, lt=C.TR_MAX_PORTS, description=f"a port below {C.TR_MAX_PORTS}")]
-_Packed = Annotated[str, Meta(description="zlib's format in base 64")]
-_Why = Annotated[str, Meta(pattern=r"^[a-z][a-z0-9 _-]{0,63}$", description="a reason of lower-case letters")]
+_Id = Annotated[int, Meta(ge=0, lt=1 << 32, description="a number of 32 bits")]
+_Number = Annotated[int, Meta(ge=0, le=(1 << 63) - 1, description="a whole number below 2^63")]
+_Why = Annotated[
+    str, Meta(pattern=r"^[a-z][a-z0-9 _-]{0,63}\Z", description="a reason of lower-case letters")
+]
 Unsure = Literal["time", "queue", "random", "meter", "selection"]
 
 
@@ -56,26 +58,27 @@ class _DocumentPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SavedProgram(_DocumentPart, frozen=True):
-    """The program: BMv2's JSON, and P4Info as a binary message; sha256: of the JSON."""
+    """The program: its name, BMv2's JSON, and P4Info in protobuf's text format."""
 
     name: Annotated[
         str,
-        Meta(pattern=r"^[^\ud800-\udfff]{0,512}$", description="a text of at most 512 characters of Unicode"),
+        Meta(
+            pattern=r"^[^\ud800-\udfff]{0,512}\Z", description="a text of at most 512 characters of Unicode"
+        ),
     ]
-    sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}$", description="SHA-256 in base 16, of 64 digits")]
-    json: _Packed
-    p4info: _Packed
+    json: str
+    p4info: str
 
 
 class SwitchSettings(_DocumentPart, frozen=True):
     """Settings of the switch: special ports, queues, its time and its tick in ns."""
 
     cpu_port: _Port | None
-    drop_port: Id
+    drop_port: _Id
     priority_queues: Annotated[
         int, Meta(ge=1, le=C.TR_MAX_PRIORITIES, description=f"a number from 1 to {C.TR_MAX_PRIORITIES}")
     ]
-    time_ns: Rate
+    time_ns: _Number
     tick_ns: Annotated[int, Meta(ge=1, lt=1 << 31, description="a whole number from 1 on, below 2^31")]
 
 
@@ -101,6 +104,7 @@ class TraceOutcome(_DocumentPart, frozen=True):
 class TraceDocument(_DocumentPart, frozen=True, kw_only=True):
     """A saved trace.
 
+    write_request: writes the read set to a fresh switch, in protobuf's text format
     choices: outcomes of random numbers, colours and groups, as switch.trace.dry_run takes them
     unsure: reasons why the outcome may differ on another switch
     """
@@ -110,40 +114,36 @@ class TraceDocument(_DocumentPart, frozen=True, kw_only=True):
     program: SavedProgram
     switch: SwitchSettings
     packet: Frame
-    entities: Annotated[
-        tuple[Entity, ...],
-        Meta(max_length=MOST_ENTITIES, description=f"a list of at most {MOST_ENTITIES} entities"),
-    ]
+    write_request: str
     choices: Annotated[
-        tuple[Rate, ...], Meta(max_length=4096, description="a list of at most 4096 numbers below 2^63")
+        tuple[_Number, ...], Meta(max_length=4096, description="a list of at most 4096 numbers below 2^63")
     ]
     expected: TraceOutcome
     unsure: tuple[Unsure, ...]
 
 
 class SavedTrace:
-    """A checked document with its unpacked program, `json`, and `p4info`."""
+    """A checked document with its program's `json` and `p4info`, and the updates of its WriteRequest."""
 
     def __init__(self, document: TraceDocument) -> None:
         """Raises SpecError, which begins with the wrong key."""
         self.document = document
-        program = document.program
-        self.json = _unpacked(program.json, "program.json")
-        if hashlib.sha256(self.json).hexdigest() != program.sha256:
-            raise SpecError("program.sha256: it does not match program.json")
-        info = _unpacked(program.p4info, "program.p4info")
+        self.json = _octets(document.program.json)
         try:
-            self.p4info = p4i.P4Info.FromString(info)
-        except DecodeError:
-            raise SpecError("program.p4info: no P4Info") from None
-        codec = EntityCodec(self.p4info)
-        self.entities = []
-        """The document's entities as messages, in order."""
-        for at, entity in enumerate(document.entities):
-            try:
-                self.entities.append(codec.encode(entity))
-            except (SpecError, ValueError) as error:  # a number that the message's field does not take
-                raise SpecError(f"entities[{at}]: {error}") from None
+            self.p4info = parse_p4info(_octets(document.program.p4info))
+        except ValueError as error:
+            raise SpecError(f"program.p4info: {error}") from None
+        try:
+            self.updates = parse_write_request(document.write_request).updates
+        except SpecError as error:
+            raise SpecError(f"write_request: {error}") from None
+        if len(self.updates) > MOST_UPDATES:
+            raise SpecError(f"write_request: {len(self.updates)} updates; at most {MOST_UPDATES} are allowed")
+
+    @property
+    def json_sha256(self) -> str:
+        """SHA-256 of the BMv2 JSON, in base 16."""
+        return hashlib.sha256(self.json).hexdigest()
 
 
 def saved(trace: Trace, needs: TraceNeeds, config: p4r.ForwardingPipelineConfig) -> TraceDocument:
@@ -154,36 +154,40 @@ def saved(trace: Trace, needs: TraceNeeds, config: p4r.ForwardingPipelineConfig)
     """
     if hashlib.sha256(config.p4_device_config).hexdigest() != needs.program:
         raise SpecError("the switch has got another program meanwhile: trace the packet again")
-    if len(needs.entities) > MOST_ENTITIES:
-        raise SpecError(f"the packet has read {len(needs.entities)} entities; at most {MOST_ENTITIES} fit")
+    if len(needs.entities) > MOST_UPDATES:
+        raise SpecError(f"the packet has read {len(needs.entities)} entities; at most {MOST_UPDATES} fit")
     if any(choice >> 63 for choice in needs.choices):
         raise SpecError("the program has drawn a number of 64 bits: it cannot be saved")
-    try:
-        text = program_json(config.p4_device_config)
-    except P4RtError as error:
-        raise SpecError(str(error)) from None
-    codec = EntityCodec(config.p4info)
     steps = list(_all(trace.steps))
     try:
-        entities = tuple(codec.decode(p4r.Entity.FromString(entity)) for entity in needs.entities)
+        text = program_json(config.p4_device_config).decode()
+        updates = [update_of(p4r.Entity.FromString(entity)) for entity in needs.entities]
         enter = next(step for step in steps if isinstance(step, events.EnterEvent))
-    except (DecodeError, KeyError, StopIteration):
+    except P4RtError as error:
+        raise SpecError(str(error)) from None
+    except UnicodeDecodeError:
+        raise SpecError("the switch's program is no text in UTF-8") from None
+    except (DecodeError, StopIteration):
         raise SpecError("the switch's trace or read set is malformed") from None
     return TraceDocument(
         format="tailrace trace",
         version=1,
-        program=SavedProgram(
-            trace.program[:512], hashlib.sha256(text).hexdigest(), _packed(text), _packed_info(config.p4info)
-        ),
+        program=SavedProgram(trace.program[:512], text, text_format.MessageToString(config.p4info)),
         switch=SwitchSettings(
             needs.cpu_port, needs.drop_port, needs.priority_queues, needs.time_ns, needs.tick_ns
         ),
         packet=Frame(enter.port, enter.frame),
-        entities=entities,
+        write_request=_write_request(updates, config.p4info),
         choices=needs.choices,
         expected=outcome(trace),
         unsure=tuple(_unsure(steps, text)),
     )
+
+
+def update_of(entity: p4r.Entity) -> p4r.Update:
+    """The update that writes an entity to a switch with initial state."""
+    modified = entity.WhichOneof("entity") in _ONLY_MODIFIED or entity.table_entry.is_default_action
+    return p4r.Update(type=p4r.Update.MODIFY if modified else p4r.Update.INSERT, entity=entity)
 
 
 def outcome(trace: Trace) -> TraceOutcome:
@@ -227,32 +231,28 @@ def _all(steps: Sequence[events.Event]) -> Iterator[events.Event]:
             yield from _all(step.steps)
 
 
-def _packed(data: bytes) -> str:
-    return base64.b64encode(zlib.compress(data, 9)).decode()
+def _octets(text: str) -> bytes:
+    """A text in UTF-8; what is no text of Unicode is refused by whoever parses it."""
+    return text.encode("utf-8", "surrogatepass")
 
 
-def _packed_info(info: p4i.P4Info) -> str:
-    return _packed(info.SerializeToString(deterministic=True))
-
-
-def _unpacked(text: str, key: str) -> bytes:
-    reader = zlib.decompressobj()
-    try:
-        data = reader.decompress(base64.b64decode(text, validate=True), MOST_PROGRAM_BYTES + 1)
-    except (binascii.Error, ValueError, zlib.error):
-        raise SpecError(f"{key}: expected zlib's format in base 64") from None
-    if len(data) > MOST_PROGRAM_BYTES:
-        raise SpecError(f"{key}: unpacked it is larger than {MOST_PROGRAM_BYTES >> 20} MiB")
-    if not reader.eof or reader.unused_data:
-        raise SpecError(f"{key}: cut off, or more than one")
-    return data
+def _write_request(updates: Iterable[p4r.Update], p4info: p4i.P4Info) -> str:
+    """A WriteRequest in protobuf's text format, with names of P4Info as comments. Raises SpecError."""
+    program, text = ProgramNames(p4info), ""
+    for update in updates:
+        request = p4r.WriteRequest(updates=[update])
+        part = text_format.MessageToString(request)
+        if parse_write_request(part) != request:  # such as group_action, which P4Runtime 1.5.0 lacks
+            raise SpecError(f"{program.described(update.entity)}: it has fields that text cannot express")
+        text += f"# {one_line(program.described(update.entity))}\n{part}"
+    return text
 
 
 _TIMES = {"ingress_global_timestamp", "egress_global_timestamp", "enq_timestamp", "deq_timedelta"}
 _QUEUES = {"enq_qdepth", "deq_qdepth"}
 
 
-def _unsure(steps: Sequence[events.Event], program: bytes) -> Iterator[Unsure]:
+def _unsure(steps: Sequence[events.Event], program: str) -> Iterator[Unsure]:
     """Reasons why the outcome may differ on another switch."""
     try:
         fields = set(_fields(json.loads(program)))

@@ -8,14 +8,13 @@ Values get into the code as literals that Python itself writes; the code is the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+import zlib
+from collections.abc import Iterable, Iterator
 from typing import Any
-
-from google.protobuf import text_format
 
 from tailrace.spec import SpecError
 from tailrace.switch.replay.document import SavedTrace
-from tailrace.switch.replay.runner import updates
 
 _WIDTH = 96
 _LEAST_BYTES = 14
@@ -40,11 +39,9 @@ def test(saved: SavedTrace) -> str:
                     f"{key}: PTF cannot say it: a frame of less than {_LEAST_BYTES} bytes is for no interface"
                 )
     values = {
-        "P4INFO": _long(document.program.p4info),
-        "DEVICE_CONFIG": _long(document.program.json),
-        "UPDATES": _list(
-            text_format.MessageToString(update, as_one_line=True) for _, update in updates(saved, ())
-        ),
+        "P4INFO": _packed(saved.p4info.SerializeToString(deterministic=True)),
+        "DEVICE_CONFIG": _packed(saved.json),
+        "WRITE_REQUEST": _concatenated(document.write_request.splitlines(keepends=True)),
         "PACKET": ascii((document.packet.port, document.packet.frame)),
         "EXPECTED": _list((frame.port, frame.frame) for frame in document.expected.sent),
     }
@@ -52,9 +49,14 @@ def test(saved: SavedTrace) -> str:
     return f"{_HEAD}\n{constants}\n\n\n{_CODE}"
 
 
-def _long(text: str) -> str:
-    parts = (text[at : at + _WIDTH] for at in range(0, len(text), _WIDTH))
-    return "(\n" + "".join(f"    {part!a}\n" for part in parts) + ")"
+def _packed(data: bytes) -> str:
+    text = base64.b64encode(zlib.compress(data, 9)).decode()
+    return _concatenated(text[at : at + _WIDTH] for at in range(0, len(text), _WIDTH))
+
+
+def _concatenated(parts: Iterable[str]) -> str:
+    lines = "".join(f"    {part!a}\n" for part in parts)
+    return f"(\n{lines})" if lines else "''"
 
 
 def _list(values: Iterator[Any]) -> str:
@@ -65,8 +67,8 @@ def _list(values: Iterator[Any]) -> str:
 _HEAD = '''\
 """A packet and its outcome: made of a saved trace by tailrace trace --export.
 
-P4INFO and DEVICE_CONFIG are the program, zlib's format in base 64. UPDATES are p4.v1.Update as text, in the
-order in which they are written. PACKET and EXPECTED are ports, and frames in base 16.
+P4INFO and DEVICE_CONFIG are the program, zlib's format in base 64. WRITE_REQUEST is a p4.v1.WriteRequest as
+text, whose updates are written one after the other. PACKET and EXPECTED are ports, and frames in base 16.
 """
 
 import base64
@@ -101,8 +103,7 @@ class SavedTrace(BaseTest):
         self.become_primary()
         self.addCleanup(self.delete)
         self.push()
-        for text in UPDATES:
-            update = text_format.Parse(text, p4runtime_pb2.Update())
+        for update in text_format.Parse(WRITE_REQUEST, p4runtime_pb2.WriteRequest()).updates:
             self.write(update)
             if update.type == p4runtime_pb2.Update.INSERT:
                 self.undo.append(update.entity)

@@ -17,8 +17,6 @@ from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
 from tailrace.switch.replay.document import Frame, SavedTrace, TraceOutcome
 from tailrace.switch.trace import Trace, TraceError, dry_run_packet
 
-_ONLY_MODIFIED = ("register_entry", "meter_entry", "value_set_entry")
-
 
 def run(saved: SavedTrace) -> Trace:
     """Replays a saved trace on a switch with the saved state only.
@@ -106,14 +104,8 @@ def updates(saved: SavedTrace, initial: Sequence[p4r.Entity]) -> Iterator[tuple[
     for entity in initial:
         if not entity.table_entry.is_const and not entity.table_entry.is_default_action:
             yield "program", p4r.Update(type=p4r.Update.DELETE, entity=entity)
-    for at, entity in enumerate(saved.entities):
-        yield f"entities[{at}]", update_of(entity)
-
-
-def update_of(entity: p4r.Entity) -> p4r.Update:
-    """The update that writes an entity to a switch with initial state."""
-    modified = entity.WhichOneof("entity") in _ONLY_MODIFIED or entity.table_entry.is_default_action
-    return p4r.Update(type=p4r.Update.MODIFY if modified else p4r.Update.INSERT, entity=entity)
+    for at, update in enumerate(saved.updates):
+        yield f"updates[{at}]", update
 
 
 def differences(expected: TraceOutcome, actual: TraceOutcome, *, reasons: bool) -> Iterator[str]:

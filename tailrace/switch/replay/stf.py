@@ -11,33 +11,22 @@ are written only where they are plain words.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from finsy.proto import p4i
+from finsy.proto import p4i, p4r
 
+from tailrace.p4rt.by_name.program import ProgramNames
+from tailrace.p4rt.canonical import replica_port
 from tailrace.spec import SpecError
 from tailrace.switch.replay.document import Frame, SavedTrace
-from tailrace.switch.replay.entities import (
-    ActionInvocation,
-    CloneEntity,
-    Entity,
-    GroupEntity,
-    MatchValue,
-    MemberEntity,
-    MeterConfig,
-    MeterEntity,
-    MulticastEntity,
-    RegisterEntity,
-    ReplicaPort,
-    TableEntity,
-    ValueSetEntity,
-)
-from tailrace.switch.replay.entity_codec import EntityCodec, field_name
 
 _NAME = re.compile(r"[A-Za-z_][\w.$\[\]]*", re.ASCII)
-_MATCHES = (p4i.MatchField.EXACT, p4i.MatchField.LPM, p4i.MatchField.TERNARY)
+_MATCHES = {p4i.MatchField.EXACT: "exact", p4i.MatchField.LPM: "lpm", p4i.MatchField.TERNARY: "ternary"}
 """Match types that it has."""
+
+_MOST_BITS = 2048
+"""Of a field."""
 
 _PER_US = 1_000_000
 """Rates of simple_switch_CLI are in units per microsecond."""
@@ -54,35 +43,34 @@ def test(saved: SavedTrace) -> str:
 
 class _StfTest:
     def __init__(self, saved: SavedTrace) -> None:
-        self._document = saved.document
-        self._codec = EntityCodec(saved.p4info)
-        self._types = saved.p4info.type_info.new_types
+        self._saved, self._document = saved, saved.document
+        self._program = ProgramNames(saved.p4info)
         self._nodes = 0
-        entries = [entity for entity in saved.document.entities if isinstance(entity, TableEntity)]
+        entities = [update.entity for update in saved.updates]
         # of one table the order is all that counts
-        self._ranks = {
-            priority: rank for rank, priority in enumerate(sorted({entry.priority for entry in entries}), 1)
-        }
+        priorities = sorted({e.table_entry.priority for e in entities if e.HasField("table_entry")})
+        self._ranks = {priority: rank for rank, priority in enumerate(priorities, 1)}
         self._groups = {
-            entity.group for entity in saved.document.entities if isinstance(entity, MulticastEntity)
+            entity.packet_replication_engine_entry.multicast_group_entry.multicast_group_id
+            for entity in entities
         }
 
     def lines(self) -> Iterator[str]:
         document = self._document
         settings = document.switch
         yield "# Made of a saved trace by tailrace trace --export."
-        yield f"# program: SHA-256 of its BMv2 JSON {document.program.sha256}"
+        yield f"# program: SHA-256 of its BMv2 JSON {self._saved.json_sha256}"
         yield (
             f"# simple_switch's options: -- --drop-port {settings.drop_port} "
             f"--priority-queues {settings.priority_queues}"
         )
         for reason in document.unsure:
             yield f"# what comes of it depends on: {reason}"
-        for at, entity in enumerate(document.entities):
+        for at, update in enumerate(self._saved.updates):
             try:
-                yield from self._SAYS[type(entity)](self, entity)
+                yield from self._entity(update.entity)
             except SpecError as error:
-                raise SpecError(f"entities[{at}]: STF cannot say it: {error}") from None
+                raise SpecError(f"updates[{at}]: STF cannot say it: {error}") from None
         yield f"packet {self._frame('packet', document.packet)}"
         for frame in document.expected.sent:
             yield f"expect {self._frame('expected', frame)}$"
@@ -97,83 +85,89 @@ class _StfTest:
 
     # ---- entities ----
 
-    def _entry(self, entity: TableEntity) -> Iterator[str]:
-        table = self._codec.tables.named(entity.table)
-        if entity.call is None:
-            raise SpecError("a default action that is none" if entity.default else "an action profile")
-        if entity.meter is not None:
+    def _entity(self, entity: p4r.Entity) -> Iterator[str]:
+        kind = entity.WhichOneof("entity")
+        replication = entity.packet_replication_engine_entry
+        if kind == "table_entry":
+            yield self._entry(entity.table_entry)
+        elif replication.HasField("multicast_group_entry"):
+            group = replication.multicast_group_entry
+            yield from self._replicated(group.multicast_group_id, group.replicas)
+        elif replication.HasField("clone_session_entry"):
+            yield from self._clone(replication.clone_session_entry)
+        elif kind == "register_entry":
+            yield self._register(entity.register_entry)
+        elif kind == "meter_entry":
+            cell = entity.meter_entry
+            name = _checked_name(self._program.meters.full(cell.meter_id))
+            yield f"meter_set_rates {name} {cell.index.index} {_rates(cell.config)}"
+        else:
+            kinds = {"value_set_entry": "a value set", None: "an update of nothing"}
+            raise SpecError(kinds.get(kind, "an action profile"))
+
+    def _entry(self, entry: p4r.TableEntry) -> str:
+        table = self._program.table_names.item(entry.table_id)
+        if entry.action.WhichOneof("type") != "action":
+            raise SpecError(
+                "a default action that is none" if entry.is_default_action else "an action profile"
+            )
+        if entry.HasField("meter_config"):
             raise SpecError("a direct meter")
-        name, call = _quoted(entity.table), self._call(entity.call)
-        if entity.default:
-            yield f"setdefault {name} {call}"
-            return
-        fields = {field_name(field): field for field in table.match_fields}
+        name, call = _quoted(table.preamble.name), self._call(entry.action.action)
+        if entry.is_default_action:
+            return f"setdefault {name} {call}"
+        names = self._program.tables[entry.table_id].key_names
+        fields = [names.item(match.field_id) for match in entry.match]
         keys = [
-            f"{_quoted(name)}:{_key(self._checked(fields[name]), match)}"
-            for name, match in entity.key.items()
+            f"{_quoted(names.full(field.id))}:{_key(self._checked(field), match)}"
+            for field, match in zip(fields, entry.match, strict=True)
         ]
         if not keys:
             raise SpecError("an entry without a key")
         ternary = any(field.match_type == p4i.MatchField.TERNARY for field in table.match_fields)
-        priority = f"{self._ranks[entity.priority]} " if ternary else ""
-        yield f"add {name} {priority}{' '.join(keys)} {call}"
+        priority = f"{self._ranks[entry.priority]} " if ternary else ""
+        return f"add {name} {priority}{' '.join(keys)} {call}"
 
-    def _call(self, entity: ActionInvocation) -> str:
-        for param in self._codec.actions.named(entity.action).params:
-            self._checked(param)
-        pairs = (f"{_quoted(name)}:{value}" for name, value in entity.arguments.items())
-        return f"{_quoted(entity.action)}({', '.join(pairs)})"
+    def _call(self, call: p4r.Action) -> str:
+        action = self._program.action_names.item(call.action_id)
+        params = {param.id: self._checked(param) for param in action.params}
+        if any(param.param_id not in params for param in call.params):
+            raise SpecError("a parameter that the action lacks")
+        pairs = (f"{_quoted(params[param.param_id].name)}:{_base16(param.value)}" for param in call.params)
+        return f"{_quoted(action.preamble.name)}({', '.join(pairs)})"
 
-    def _checked(self, one: Any) -> Any:
+    def _checked(self, member: Any) -> Any:
         """A field or parameter, whose values must be those of the data plane."""
-        if one.HasField("type_name") and self._types[one.type_name.name].HasField("translated_type"):
-            raise SpecError(f"{one.name}: values that are translated")
-        return one
+        types = self._saved.p4info.type_info.new_types
+        if member.HasField("type_name") and types[member.type_name.name].HasField("translated_type"):
+            raise SpecError(f"{member.name}: values that are translated")
+        return member
 
-    def _multicast(self, entity: MulticastEntity) -> Iterator[str]:
-        yield from self._replicated(entity.group, entity.replicas)
-
-    def _clone(self, entity: CloneEntity) -> Iterator[str]:
-        if entity.truncate_bytes or entity.class_of_service:
+    def _clone(self, session: p4r.CloneSessionEntry) -> Iterator[str]:
+        if session.packet_length_bytes or session.class_of_service:
             raise SpecError("a clone session that truncates packets, or has a class of service")
         # a group of its own, for only a group's copies have an instance
         group = next(number for number in range(1, 1 << 16) if number not in self._groups)
         self._groups.add(group)
-        yield from self._replicated(group, entity.replicas)
-        yield f"mirroring_add_mc {entity.session} {group}"
+        yield from self._replicated(group, session.replicas)
+        yield f"mirroring_add_mc {session.session_id} {group}"
 
-    def _replicated(self, group: int, replicas: Sequence[ReplicaPort]) -> Iterator[str]:
+    def _replicated(self, group: int, replicas: Iterable[p4r.Replica]) -> Iterator[str]:
         yield f"mc_mgrp_create {group}"
         by_instance: dict[int, list[int]] = {}
         for replica in replicas:
-            by_instance.setdefault(replica.instance, []).append(replica.port)
+            by_instance.setdefault(replica.instance, []).append(replica_port(replica))
         for instance, ports in by_instance.items():
             yield f"mc_node_create {instance} {' '.join(map(str, ports))}"
             yield f"mc_node_associate {group} {self._nodes}"
             self._nodes += 1
 
-    def _register(self, entity: RegisterEntity) -> Iterator[str]:
-        value = self._codec.register_value(entity)
+    def _register(self, cell: p4r.RegisterEntry) -> str:
+        value = self._program.register_number(cell)
         if not -1 << 63 <= value < 1 << 63:
             raise SpecError("a value of more than 63 bits")
-        yield f"register_write {_checked_name(entity.register)} {entity.index} {value}"
-
-    def _meter(self, entity: MeterEntity) -> Iterator[str]:
-        yield f"meter_set_rates {_checked_name(entity.meter)} {entity.index} {_rates(entity.rates)}"
-
-    def _no(self, entity: Entity) -> Iterator[str]:
-        raise SpecError("a value set" if isinstance(entity, ValueSetEntity) else "an action profile")
-
-    _SAYS: Mapping[type, Callable[[_StfTest, Any], Iterator[str]]] = {
-        TableEntity: _entry,
-        MulticastEntity: _multicast,
-        CloneEntity: _clone,
-        RegisterEntity: _register,
-        MeterEntity: _meter,
-        ValueSetEntity: _no,
-        MemberEntity: _no,
-        GroupEntity: _no,
-    }
+        name = _checked_name(self._program.registers.full(cell.register_id))
+        return f"register_write {name} {cell.index.index} {value}"
 
 
 def _checked_name(name: str) -> str:
@@ -186,23 +180,32 @@ def _quoted(name: str) -> str:
     return f'"{_checked_name(name)}"'
 
 
-def _rates(entity: MeterConfig) -> str:
-    if entity.eburst:
+def _base16(data: bytes) -> str:
+    return f"0x{data.hex() or '00'}"
+
+
+def _rates(config: p4r.MeterConfig) -> str:
+    if config.eburst:
         raise SpecError("a meter with an excess burst")
-    pairs = ((entity.cir, entity.cburst), (entity.pir, entity.pburst))
+    pairs = ((config.cir, config.cburst), (config.pir, config.pburst))
     return " ".join(f"{rate // _PER_US}.{rate % _PER_US:06}:{burst}" for rate, burst in pairs)
 
 
-def _key(field: p4i.MatchField, entity: MatchValue) -> str:
+def _key(field: p4i.MatchField, match: p4r.FieldMatch) -> str:
     """The value of a key; with a mask or prefix in base 2, where a star is a bit that does not matter."""
-    if field.match_type not in _MATCHES:
+    kind = _MATCHES.get(field.match_type)
+    if kind is None or kind != match.WhichOneof("field_match_type"):
         raise SpecError("a range or optional key")
-    if field.match_type == p4i.MatchField.EXACT:
-        return str(entity.value)
-    value, bits = int(str(entity.value), 16), field.bitwidth
-    if field.match_type == p4i.MatchField.LPM:
-        mask = ((1 << bits) - 1) & ~((1 << max(0, bits - (entity.prefix or 0))) - 1)
+    if kind == "exact":
+        return _base16(match.exact.value)
+    bits = field.bitwidth
+    if not 0 < bits <= _MOST_BITS:
+        raise SpecError(f"a field of {bits} bits")
+    if kind == "lpm":
+        value = match.lpm.value
+        mask = ((1 << bits) - 1) & ~((1 << max(0, bits - max(0, match.lpm.prefix_len))) - 1)
     else:
-        mask = int(str(entity.mask), 16)
-    digits = (str(value >> at & 1) if mask >> at & 1 else "*" for at in reversed(range(bits)))
+        value, mask = match.ternary.value, int.from_bytes(match.ternary.mask, "big")
+    number = int.from_bytes(value, "big")
+    digits = (str(number >> at & 1) if mask >> at & 1 else "*" for at in reversed(range(bits)))
     return f"0b{''.join(digits)}"

@@ -23,7 +23,8 @@ from tailrace.switch.compiler import CompilerError
 from tailrace.switch.core import StateError, SwitchConfig, V1ModelSwitch
 from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
-from tailrace.switch.replay.runner import initial_entries, push, update_of, write
+from tailrace.switch.replay.document import update_of
+from tailrace.switch.replay.runner import initial_entries, push, write
 from tailrace.switch.trace import Trace, TraceError, outcomes
 from tailrace.switch.trace.dry_run import MOST_OUTCOMES, dry_run_in_order
 

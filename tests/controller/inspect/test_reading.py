@@ -28,12 +28,12 @@ from tailrace.controller.inspect.groups import read_groups
 from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.registers import data_value, read_registers
 from tailrace.controller.inspect.tables import read_tables
+from tailrace.p4rt.by_name.program import ProgramNames
 from tailrace.p4rt.connection import GrpcConnection, load_p4info
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import ElectionError, NotOfferedError, RefusedError
 from tailrace.p4rt.fields import FieldKind
 from tailrace.p4rt.values import json_of, text_of
-from tailrace.p4rt.view import ProgramView
 from tailrace.spec import SpecError
 from tailrace.tables.listing import Listing, Row
 from tests.controller.inspect.served import Primary, ServedSwitch, read_program, served
@@ -169,7 +169,7 @@ def test_registers_narrow_and_wide(node: InspectedSwitch) -> None:
 
 def test_a_table_by_its_short_or_long_name(node: InspectedSwitch) -> None:
     assert node.program.table("AllIngress.route") is node.program.table("route")
-    assert node.program.table("nothing") is None
+    assert node.program.has_table("route") and not node.program.has_table("nothing")
 
 
 class Refusing:
@@ -258,7 +258,7 @@ def test_signed_and_translated_values() -> None:
 
 
 def test_index_of_a_counter_of_ports() -> None:
-    view = ProgramView(p4i.P4Info())
+    view = ProgramNames(p4i.P4Info())
     assert view.index_field("port_rx").kind is FieldKind.PORT
     # RLB counts what leaves twice, so its aliases say which
     assert view.index_field("count_out.port_tx").kind is FieldKind.PORT
@@ -289,7 +289,7 @@ def test_bad_p4info_files(tmp_path: Path, content: bytes, part: str) -> None:
 
 
 def test_two_commands_at_a_time_without_controller() -> None:
-    program = ProgramView(p4i.P4Info())
+    program = ProgramNames(p4i.P4Info())
     with served() as (fresh,):
         first, second = (GrpcConnection("s1", fresh.address, fresh.device_id) for _ in range(2))
         taken = pytest.raises(ElectionError, match="another client has the election id 1")

@@ -33,7 +33,7 @@ def test_of_a_profile_that_no_table_has(make_rig: RigMaker) -> None:
     """As p4c writes it for one that nothing uses."""
     spoil = p4i.P4Info()
     spoil.action_profiles.add(size=4).preamble.CopyFrom(p4i.Preamble(id=287310000, name="in.p", alias="p"))
-    assert described_route(make_rig(), spoil).startswith("dst=0xa000000/8 forward(")
+    assert described_route(make_rig(), spoil).startswith("dst=10.0.0.0/8 forward(")
 
 
 def test_of_one_alias_for_two(make_rig: RigMaker) -> None:
@@ -41,4 +41,4 @@ def test_of_one_alias_for_two(make_rig: RigMaker) -> None:
     spoil = p4i.P4Info()
     for number, name in enumerate(("in.a", "out.a")):
         spoil.actions.add().preamble.CopyFrom(p4i.Preamble(id=16777300 + number, name=name, alias="a"))
-    assert described_route(make_rig(), spoil).startswith("dst=0xa000000/8 forward(")
+    assert described_route(make_rig(), spoil).startswith("dst=10.0.0.0/8 forward(")

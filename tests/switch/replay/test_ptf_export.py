@@ -18,7 +18,7 @@ from tailrace.spec import SpecError
 from tailrace.switch.replay import ptf
 from tailrace.switch.replay.document import SavedTrace, TraceDocument
 from tests.long import long
-from tests.switch.replay.test_replay import traces
+from tests.switch.replay.test_replay import kind_of, traces
 
 _TARGETS = [
     "native",
@@ -39,9 +39,10 @@ def _can_run() -> bool:
 def _exported(name: str, kind: str) -> tuple[TraceDocument, str]:
     """The first trace with such an entity that an interface can carry."""
     for _, made in traces(name):
-        if made.expected.sent and any(type(said).__name__ == kind for said in made.entities):
+        saved = SavedTrace(made)
+        if made.expected.sent and any(kind_of(update) == kind for update in saved.updates):
             try:
-                return made, ptf.test(SavedTrace(made))
+                return made, ptf.test(saved)
             except SpecError as error:
                 assert "for no interface" in str(error)
     raise AssertionError(f"{name}: no such trace")
@@ -54,9 +55,9 @@ def test_the_harness_runs_it(target: str, tmp_path: Path) -> None:
     """Two that hold, and one that expects another frame, which fails."""
     folder = tmp_path / "ptf_tests"
     folder.mkdir()
-    _, text = _exported("match_kinds", "TableEntity")
+    _, text = _exported("match_kinds", "table_entry")
     (folder / "saved_entry.py").write_text(text)
-    made, text = _exported("action_profiles", "GroupEntity")
+    made, text = _exported("action_profiles", "action_profile_group")
     (folder / "saved_group.py").write_text(text)
     frame = made.expected.sent[0].frame
     assert text.count(frame) >= 1
@@ -79,7 +80,7 @@ def test_the_harness_runs_it(target: str, tmp_path: Path) -> None:
 
 
 def test_what_ptf_cannot_say() -> None:
-    made, _ = _exported("match_kinds", "TableEntity")
+    made, _ = _exported("match_kinds", "table_entry")
     settings = msgspec.structs.replace(made.switch, cpu_port=made.packet.port)
     with pytest.raises(SpecError, match="is the CPU port"):
         ptf.test(SavedTrace(msgspec.structs.replace(made, switch=settings)))

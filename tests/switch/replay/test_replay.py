@@ -12,6 +12,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from finsy.proto import p4r
+from google.protobuf import text_format
 
 from tailrace.bmv2.process import available
 from tailrace.emulation import replay as on_bmv2
@@ -46,6 +48,15 @@ def traces(name: str, number: int = TRACES, seed: int = 0) -> Iterator[tuple[Tra
             source.enter(tried.trace.steps)
 
 
+def kind_of(update: p4r.Update) -> str:
+    replication = update.entity.packet_replication_engine_entry
+    return str(replication.WhichOneof("type") or update.entity.WhichOneof("entity"))
+
+
+def with_request(made: TraceDocument, request: p4r.WriteRequest) -> TraceDocument:
+    return msgspec.structs.replace(made, write_request=text_format.MessageToString(request))
+
+
 @pytest.mark.parametrize("name", some(NAMES, 3))
 def test_a_saved_trace_is_repeated(name: str, tmp_path: Path) -> None:
     """Through the file, on a fresh switch: the same frames leave, and what is dropped is for the same reason."""
@@ -64,24 +75,27 @@ def test_every_kind_of_entity_is_needed() -> None:
     kinds: Counter[str] = Counter()
     for name in STATEFUL:
         for _, made in traces(name):
-            if all(kinds[type(said).__name__] == ENOUGH for said in made.entities):
+            saved = SavedTrace(made)
+            if all(kinds[kind_of(update)] == ENOUGH for update in saved.updates):
                 continue
-            natural = runner.run(SavedTrace(made)).steps
-            for at, said in enumerate(made.entities):
-                kind = type(said).__name__
+            natural = runner.run(saved).steps
+            for at, update in enumerate(saved.updates):
+                kind = kind_of(update)
                 # a meter's colour is one of the choices
-                if kind == "MeterEntity" or kinds[kind] == ENOUGH:
+                if kind == "meter_entry" or kinds[kind] == ENOUGH:
                     continue
-                rest = made.entities[:at] + made.entities[at + 1 :]
+                rest = p4r.WriteRequest(updates=[*saved.updates[:at], *saved.updates[at + 1 :]])
                 try:
-                    other = runner.run(SavedTrace(msgspec.structs.replace(made, entities=rest))).steps
+                    other = runner.run(SavedTrace(with_request(made, rest))).steps
                 except SpecError:
-                    assert kind in ("MemberEntity", "GroupEntity")
+                    assert kind.startswith("action_profile_")
                 else:
-                    assert other != natural, said
+                    assert other != natural, update
                 kinds[kind] += 1
-    needed = ("Clone", "Table", "Group", "Member", "Multicast", "Register", "ValueSet")
-    assert kinds.keys() >= {f"{kind}Entity" for kind in needed}, kinds
+    assert kinds.keys() >= {
+        *("table_entry", "action_profile_group", "action_profile_member", "register_entry"),
+        *("clone_session_entry", "multicast_group_entry", "value_set_entry"),
+    }, kinds
 
 
 @pytest.mark.parametrize("seed", range(2))
