@@ -29,8 +29,7 @@ from tailrace.switch.core.types import PortError
 from tailrace.switch.p4runtime.calls import shielded, with_status
 from tailrace.switch.p4runtime.device import Device
 from tailrace.switch.p4runtime.service import STALLED_S
-from tailrace.switch.trace import Trace, TraceError, outcomes
-from tailrace.switch.trace.dry_run import dry_run_in_order
+from tailrace.switch.trace import Trace, TraceError, dry_runs
 from tailrace.switch.trace.injection import InjectFrame, send_packet
 
 MAX_TRACES = 64
@@ -150,13 +149,13 @@ class TraceService:
                 put = self._put(device, request.port)
                 yield send_packet(switch, put, request.port, frame, ended=self._ended, describe=written)
                 return
-            if request.every:
-                yield from outcomes(switch, request.port, frame, at_ns=now_ns, describe=written)
-                return
-            trace, steps = dry_run_in_order(switch, request.port, frame, at_ns=now_ns, describe=written)
+            runs = dry_runs(switch, request.port, frame, at_ns=now_ns, describe=written)
+            trace, steps = next(runs)
             yield trace
             if request.needs and not trace.cut:
                 yield in_loop(lambda: device.needs(steps, now_ns))
+            if request.every:
+                yield from (run.trace for run in runs)
 
         traces, executor = made(), self._sender if request.send else self._executor
         while True:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import islice
 from types import TracebackType
 
 from finsy.proto import p4i, p4r
@@ -25,8 +26,7 @@ from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tailrace.switch.p4runtime.program_compiler import ProgramCompiler
 from tailrace.switch.replay.document import update_of
 from tailrace.switch.replay.runner import initial_entries, push, write
-from tailrace.switch.trace import Trace, TraceError, outcomes
-from tailrace.switch.trace.dry_run import MOST_OUTCOMES, dry_run_in_order
+from tailrace.switch.trace import Trace, TraceError, dry_runs
 
 _BATCH = 1000
 _OF_PROFILES = ("action_profile_member", "action_profile_group")
@@ -79,8 +79,8 @@ class SwitchCopy:
 
     def traces(self, port: int, frame: bytes, *, every: bool) -> list[Trace]:
         """The trace of a frame, or with `every` all outcomes. Raises TraceError."""
-        most = MOST_OUTCOMES if every else 1
-        return list(outcomes(self._switch, port, frame, most=most, describe=self._device.entity_text))
+        runs = dry_runs(self._switch, port, frame, describe=self._device.entity_text)
+        return [run.trace for run in (runs if every else islice(runs, 1))]
 
     def needs(self, port: int, frame: bytes) -> tuple[Trace, TraceNeeds]:
         """The trace of a frame, and its read set.
@@ -88,7 +88,7 @@ class SwitchCopy:
         Raises:
             TraceError: as `traces`, or the trace is cut.
         """
-        trace, events = dry_run_in_order(self._switch, port, frame, describe=self._device.entity_text)
+        trace, events = next(dry_runs(self._switch, port, frame, describe=self._device.entity_text))
         if trace.cut:
             raise TraceError("more happens to the packet than there is room to tell: it cannot be saved")
         return trace, self._device.needs(events, 0)

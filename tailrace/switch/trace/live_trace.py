@@ -6,16 +6,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from tailrace.switch.compiler.errors import CompilerError
 from tailrace.switch.compiler.program import SwitchProgram
-from tailrace.switch.core.lib import ffi, load
 from tailrace.switch.core.switch import V1ModelSwitch
 from tailrace.switch.trace.coverage import Coverage, EntryCoverage, coverage_of, merged
 from tailrace.switch.trace.events import Event
 from tailrace.switch.trace.records import RecordReader
-from tailrace.switch.trace.tracing_build import TracingBuild, cached_build
+from tailrace.switch.trace.watcher import TraceError, Watcher
 
 BUFFER_FIELDS = 1 << 19
 """Size of the record buffer between two polls: 4 MiB. Packets beyond half of it are not traced."""
@@ -25,6 +23,8 @@ POLL_S = 0.02
 
 EntryHit = Callable[[int, int], bool]
 """Whether a table entry, by table index and handle, was ever hit."""
+
+ListEntries = Callable[[SwitchProgram, EntryHit], Iterable[EntryCoverage]]
 
 WARN_S = 1.0
 """Between two warnings."""
@@ -47,20 +47,13 @@ class LiveTracer:
     def __init__(
         self, switch: V1ModelSwitch, on_event: EventCallback | None, warn: Callable[[str], None]
     ) -> None:
-        self._switch = switch
-        self._on_event = on_event
-        self._warn = warn
-        self._core = load()
-        self._tracer: Any = None
-        self._counts: list[int] = []
-        self._counted: list[Coverage] = []
-        self._buffer = ffi.new("uint64_t[]", BUFFER_FIELDS)
-        self._cut, self._missed = ffi.new("uint32_t *"), ffi.new("uint32_t *")
-        self._untraced = 0
-        self._warn_s = 0.0
+        self._switch, self._on_event, self._warn = switch, on_event, warn
+        self._watcher: Watcher | None = None
         self._program: SwitchProgram | None = None
         self._reader: RecordReader | None = None
-        self._build: TracingBuild | None = None
+        self._finished: list[Coverage] = []
+        """Of the switch's earlier programs."""
+        self._untraced, self._warn_s = 0, 0.0
         self._ended = threading.Event()
         self._polling = threading.Lock()
         self.poll()
@@ -80,7 +73,8 @@ class LiveTracer:
         self._switch.on_program = None
         self._thread.join()
         self.poll()
-        self._core.tr_tracer_attach(self._switch.handle, ffi.NULL, ffi.NULL, ffi.NULL, 0)
+        if self._watcher is not None:
+            self._watcher.detach()
 
     def _run(self) -> None:
         while not self._ended.wait(POLL_S):
@@ -90,81 +84,54 @@ class LiveTracer:
         """Reports the events since the last poll."""
         with self._polling:
             self._take()
-            program = self._switch.program
-            if program is not self._program:
-                self._keep_counts()
-                self._program = program
-                self._attach(program)
+            if self._switch.program is not self._program:
+                self._finished = self._coverage(None)
+                self._attach()
 
-    def coverage(
-        self, entries: Callable[[SwitchProgram, EntryHit], Iterable[EntryCoverage]] | None = None
-    ) -> list[Coverage]:
+    def coverage(self, entries: ListEntries | None = None) -> list[Coverage]:
         """The coverage of each program so far.
 
         Args:
             entries: lists the entries of the present program, given a test whether an entry was hit.
         """
         with self._polling:
-            self._keep_counts()
-            coverages = merged(self._counted)
-            if self._program is None or self._build is None or entries is None:
-                return coverages
-            now = coverage_of(
-                self._program, [0] * len(self._build.points.all), entries(self._program, self._hit)
-            )
-            return merged([*coverages, now])
+            return self._coverage(entries)
 
-    def _hit(self, table: int, handle: int) -> bool:
-        return bool(self._core.tr_tracer_entry_hit(self._switch.handle, self._tracer, table, handle))
-
-    def _keep_counts(self) -> None:
-        """Adds the coverage since this was last done."""
-        if self._build is None or self._program is None:
-            return
-        n = len(self._build.points.all)
-        counts = ffi.new("uint64_t[]", n + 1)
-        self._core.tr_tracer_coverage(self._switch.handle, self._tracer, counts)
-        now = ffi.unpack(counts, n) if n else []
-        new = [count - before for count, before in zip(now, self._counts, strict=True)]
-        self._counts = now
-        self._counted = merged([*self._counted, coverage_of(self._program, new)])
+    def _coverage(self, entries: ListEntries | None) -> list[Coverage]:
+        watcher = self._watcher
+        if watcher is None:
+            return self._finished
+        listed = entries(watcher.program, watcher.entry_hit) if entries is not None else ()
+        return merged([*self._finished, coverage_of(watcher.program, watcher.coverage(), listed)])
 
     def _take(self) -> None:
-        reader, program = self._reader, self._program
-        if reader is None or program is None:
+        if self._watcher is None or self._reader is None:
             return
-        n = self._core.tr_tracer_take(
-            self._switch.handle, self._tracer, self._buffer, BUFFER_FIELDS, self._cut, self._missed
-        )
-        for number, step in reader.feed(ffi.unpack(self._buffer, n) if n and self._on_event else []):
-            assert self._on_event is not None
-            self._on_event(program, number, step)
-        if self._cut[0]:
-            reader.forget()
-        self._untraced += self._missed[0] + bool(self._cut[0])
+        records = self._watcher.take()
+        if self._on_event is not None:
+            for number, event in self._reader.feed(records):
+                self._on_event(self._watcher.program, number, event)
+        if self._watcher.cut:
+            self._reader.forget()
+        self._untraced += self._watcher.missed + self._watcher.cut
         now_s = time.monotonic()
         if self._untraced and now_s >= self._warn_s:
             self._warn(f"{self._untraced} packets arrived faster than they can be traced; they are left out")
             self._untraced, self._warn_s = 0, now_s + WARN_S
 
-    def _attach(self, program: SwitchProgram | None) -> None:
-        self._reader = self._build = None
-        if program is None:
+    def _attach(self) -> None:
+        self._program = self._switch.program
+        self._watcher = self._reader = None
+        if self._program is None:
             return
         try:
-            build = cached_build(program)
-        except CompilerError as error:
+            watcher = Watcher(self._switch, BUFFER_FIELDS)
+        except (CompilerError, TraceError) as error:
             self._warn(f"packets cannot be traced: {error}")
             return
-        tracer = build.new_tracer(BUFFER_FIELDS)
-        if not tracer:
-            self._warn("packets cannot be traced: out of memory")
-            return
-        attach, recording = self._core.tr_tracer_attach, int(self._on_event is not None)
-        if attach(self._switch.handle, tracer, build.regular, build.entry, recording) < 0:
+        try:
+            watcher.attach(recording=self._on_event is not None)
+        except TraceError:
             self._program = None  # the switch has another program already: the next poll attaches again
             return
-        self._tracer = tracer
-        self._counts = [0] * len(build.points.all)
-        # the code must not be unloaded while the switch runs it
-        self._build, self._reader = build, build.reader()
+        self._watcher, self._reader = watcher, watcher.reader()

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 from msgspec import structs
 
@@ -22,7 +22,7 @@ from tailrace.switch.compiler.model import (
     limbs_of,
 )
 from tailrace.switch.core.encoding import limbs_to_int
-from tailrace.switch.core.lib import C
+from tailrace.switch.core.lib import C, ffi, load
 from tailrace.switch.trace import events
 from tailrace.switch.trace.field_layout import VALID, FieldLayout, PacketFields, shown_name, typed
 
@@ -79,6 +79,20 @@ class _Packet:
     """Events of externs, which come behind their statement."""
 
 
+class Record(NamedTuple):
+    """A record of the core: its kind, the number of the packet, the switch's time in ps, and its fields."""
+
+    kind: int
+    packet: int
+    time_ps: int
+    payload: Sequence[int]
+
+    @property
+    def size(self) -> int:
+        """Its 64-bit fields."""
+        return _HEAD_SIZE + len(self.payload)
+
+
 NumberedEvents = Sequence[tuple[int, events.Event]]
 """Events in the order of time, each with the number of its packet; those of copies are not nested."""
 
@@ -90,12 +104,10 @@ class RecordReader:
         self,
         model: Model,
         layout: FieldLayout,
-        drop_name: Callable[[int], str],
         describe: DescribeEntity = no_description,
     ) -> None:
         self._model = model
         self._layout = layout
-        self._drop_name = drop_name
         self._describe = describe
         self._errors = {number: name for name, number in model.errors.items()}
         self._signed_registers = frozenset(_signed_registers(model))
@@ -113,42 +125,13 @@ class RecordReader:
         self._packet = _Packet(PacketFields(layout))
         """The packet of the present record."""
 
-    def read(self, buffer: Sequence[int]) -> NumberedEvents:
-        """The events of the packet with number 1, and of its copies, in the order of time."""
-        numbered = list(self.feed(buffer))
-        self._packets.clear()
-        return numbered
-
-    @staticmethod
-    def nest(numbered: NumberedEvents, first: int = 1) -> tuple[tuple[events.Event, ...], bool]:
-        """The events of packet `first`, those of its copies nested; whether some are nested too deeply.
-
-        A copy that is too deep has TOO_DEEP instead of its events.
-        """
-        by_packet: dict[int, list[events.Event]] = {}
-        copies: list[tuple[int, int]] = []
-        depths = {first: 0}
-        for number, step in numbered:
-            steps = by_packet.setdefault(number, [])
-            if isinstance(step, events.CopyEvent):
-                copies.append((number, len(steps)))
-                depths[step.packet] = depths.get(number, 0) + 1
-            steps.append(step)
-        # the later copies first, which are made of earlier ones
-        for number, at in sorted(copies, key=lambda c: -cast(events.CopyEvent, by_packet[c[0]][c[1]]).packet):
-            copy = cast(events.CopyEvent, by_packet[number][at])
-            deep = depths[copy.packet] > MOST_DEPTH
-            steps = [TOO_DEEP] if deep else by_packet.get(copy.packet, [])
-            by_packet[number][at] = structs.replace(copy, steps=tuple(steps))
-        return tuple(by_packet.get(first, ())), max(depths.values()) > MOST_DEPTH
-
-    def feed(self, buffer: Sequence[int]) -> Iterator[tuple[int, events.Event]]:
+    def feed(self, records: Iterable[Record]) -> Iterator[tuple[int, events.Event]]:
         """The events of some records, as `NumberedEvents`.
 
         The records end between stages. Packets are known from their arrival to their departure; records of
         others are skipped.
         """
-        for kind, number, payload in _records(buffer):
+        for kind, number, _, payload in records:
             if kind == _ENTER and number not in self._packets:
                 self._packets[number] = _Packet(PacketFields(self._layout))
             packet = self._packets.get(number)
@@ -417,7 +400,7 @@ class RecordReader:
         return events.SentEvent(port=w[0], frame=octets(w[3:], w[1]).hex(), virtual_bytes=w[2])
 
     def _drop(self, w: Sequence[int]) -> events.Event:
-        return events.DropEvent(reason=self._drop_name(w[0]))
+        return events.DropEvent(reason=drop_name(w[0]))
 
     def _text(self, w: Sequence[int]) -> events.Event:
         return events.TextEvent(level=_LEVELS[w[0]], text=octets(w[2:], w[1]).decode(errors="replace"))
@@ -426,24 +409,42 @@ class RecordReader:
         return events.ChoiceEvent(what=_CHOICES[w[0]], of=w[1], taken=w[2])
 
 
-def choices_in(buffer: Sequence[int]) -> list[tuple[int, int]]:
-    """The number of outcomes and the taken outcome of each choice, in the order of time."""
-    return [(payload[1], payload[2]) for kind, _, payload in _records(buffer) if kind == C.TR_RECORD_CHOICE]
+def nest(numbered: NumberedEvents, first: int) -> tuple[tuple[events.Event, ...], bool]:
+    """The events of packet `first`, those of its copies nested; whether some are nested too deeply.
+
+    A copy that is too deep has TOO_DEEP instead of its events.
+    """
+    by_packet: dict[int, list[events.Event]] = {}
+    copies: list[tuple[int, int]] = []
+    depths = {first: 0}
+    for number, step in numbered:
+        steps = by_packet.setdefault(number, [])
+        if isinstance(step, events.CopyEvent):
+            copies.append((number, len(steps)))
+            depths[step.packet] = depths.get(number, 0) + 1
+        steps.append(step)
+    # the later copies first, which are made of earlier ones
+    for number, at in sorted(copies, key=lambda c: -cast(events.CopyEvent, by_packet[c[0]][c[1]]).packet):
+        copy = cast(events.CopyEvent, by_packet[number][at])
+        deep = depths[copy.packet] > MOST_DEPTH
+        steps = [TOO_DEEP] if deep else by_packet.get(copy.packet, [])
+        by_packet[number][at] = structs.replace(copy, steps=tuple(steps))
+    return tuple(by_packet.get(first, ())), max(depths.values()) > MOST_DEPTH
 
 
-def _records(buffer: Sequence[int]) -> Iterator[tuple[int, int, Sequence[int]]]:
-    for kind, packet, _time_ps, payload in records(buffer):
-        yield kind, packet, payload
-
-
-def records(buffer: Sequence[int]) -> Iterator[tuple[int, int, int, Sequence[int]]]:
-    """Each record: kind, packet number, the switch's time in ps, and payload."""
+def parse_records(buffer: Sequence[int]) -> Iterator[Record]:
+    """The records in a buffer of the core."""
     at = 0
     while at < len(buffer):
         kind, packet, time_ps, n = buffer[at : at + _HEAD_SIZE]
         at += _HEAD_SIZE
-        yield kind, packet, time_ps, buffer[at : at + n]
+        yield Record(kind, packet, time_ps, buffer[at : at + n])
         at += n
+
+
+def drop_name(reason: int) -> str:
+    """The name of a reason of enum tr_drop."""
+    return str(ffi.string(load().tr_drop_name(reason)).decode())
 
 
 def octets(limbs: Sequence[int], length: int) -> bytes:

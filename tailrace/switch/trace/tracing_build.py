@@ -56,12 +56,7 @@ class TracingBuild:
 
     def reader(self, describe: DescribeEntity = no_description) -> RecordReader:
         """A reader of the program's records."""
-        core = load()
-
-        def drop_name(reason: int) -> str:
-            return str(ffi.string(core.tr_drop_name(reason)).decode())
-
-        return RecordReader(self.program.model, self._layout, drop_name, describe)
+        return RecordReader(self.program.model, self._layout, describe)
 
 
 _cache: dict[tuple[Path, str, str], TracingBuild] = {}

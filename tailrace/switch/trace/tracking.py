@@ -5,14 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from tailrace.switch.core.lib import C, ffi, load
+from tailrace.switch.core.lib import C
 from tailrace.switch.core.switch import V1ModelSwitch
-from tailrace.switch.trace.dry_run import TraceError
 from tailrace.switch.trace.events import Trace
-from tailrace.switch.trace.records import DescribeEntity, no_description, octets, records
-from tailrace.switch.trace.tracing_build import cached_build
+from tailrace.switch.trace.records import DescribeEntity, Record, drop_name, no_description, octets
+from tailrace.switch.trace.watcher import Watcher
 
 BUFFER_FIELDS = 1 << 21
 """Size of the record buffer between two polls: 16 MiB."""
@@ -91,26 +89,13 @@ class PacketTracker:
     def __init__(
         self, switch: V1ModelSwitch, arrivals: Sequence[Arrival], describe: DescribeEntity = no_description
     ) -> None:
-        if switch.program is None:
-            raise TraceError("the switch has no program")
         self._switch, self._describe = switch, describe
-        self._core = load()
-        self._build = cached_build(switch.program)
-        self._tracer = self._build.new_tracer(BUFFER_FIELDS)
-        times, ports = [list(each) for each in zip(*arrivals, strict=True)] or [[], []]
-        if (
-            not self._tracer
-            or self._core.tr_tracer_select(switch.handle, self._tracer, times, ports, len(times)) != C.TR_OK
-        ):
-            raise TraceError("out of memory")
-        build = self._build
-        if self._core.tr_tracer_attach(switch.handle, self._tracer, build.regular, build.entry, 1) < 0:
-            raise TraceError("the switch runs another program now")
-        self._buffer = ffi.new("uint64_t[]", BUFFER_FIELDS)
-        self._lost: Any = ffi.new("uint32_t[2]")
+        self._watcher = Watcher(switch, BUFFER_FIELDS)
+        self._watcher.select(arrivals)
+        self._watcher.attach()
         self._arrivals = set(arrivals)
         self._tracked: dict[int, TrackedPacket] = {}
-        self._records: dict[int, list[int]] = {}
+        self._records: list[Record] = []
         self._leaving: dict[int, list[Overtaking]] = {}
         self.packets: dict[Arrival, TrackedPacket] = {}
         """The tracked packets so far, by arrival."""
@@ -122,10 +107,9 @@ class PacketTracker:
     def _replaced(self) -> None:
         """The switch has another program: its packets are lost, and tracking ends."""
         self.poll()
-        reason = self._core.tr_drop_name(C.TR_DROP_RELOAD)
         for packet in self._tracked.values():
             if not packet.ended:
-                packet.drop = ffi.string(reason).decode()
+                packet.drop = drop_name(C.TR_DROP_RELOAD)
         if self._before is not None:
             self._before()
 
@@ -133,29 +117,21 @@ class PacketTracker:
         """Takes the last records; the switch runs the regular build again."""
         self.poll()
         self._switch.on_program = self._before
-        self._core.tr_tracer_attach(self._switch.handle, ffi.NULL, ffi.NULL, ffi.NULL, 0)
-        reader = self._build.reader(self._describe)
-        numbered = reader.read([value for records in self._records.values() for value in records])
+        self._watcher.detach()
+        events = self._watcher.events(self._records, self._describe)
         for number, packet in self._tracked.items():
-            steps, deep = reader.nest(numbered, number)
-            name = self._build.program.model.name
-            packet.trace = Trace(program=name, steps=steps, cut=deep or bool(self.overflows))
+            packet.trace = self._watcher.trace(events, number, cut=bool(self.overflows))
 
     def poll(self) -> None:
         """Takes the records since the last poll; to be called before the buffer overflows."""
-        cut, missed = self._lost, self._lost + 1
-        n = self._core.tr_tracer_take(
-            self._switch.handle, self._tracer, self._buffer, BUFFER_FIELDS, cut, missed
-        )
-        self.overflows += bool(cut[0] or missed[0])
-        for kind, mark, time_ps, payload in records(ffi.unpack(self._buffer, n) if n else []):
-            number = mark & ~C.TR_TRACE_BRIEF
-            if not mark & C.TR_TRACE_BRIEF:
-                if kind == C.TR_RECORD_ENTER:
-                    self._enter(number, (time_ps, payload[0]))
-                of_packet = self._records.setdefault(number, [])
-                of_packet += (kind, number, time_ps, len(payload), *payload)
-            self._take(kind, number, time_ps, payload)
+        for record in self._watcher.take():
+            number = record.packet & ~C.TR_TRACE_BRIEF
+            if number == record.packet:
+                if record.kind == C.TR_RECORD_ENTER:
+                    self._enter(number, (record.time_ps, record.payload[0]))
+                self._records.append(record)
+            self._take(record.kind, number, record.time_ps, record.payload)
+        self.overflows += bool(self._watcher.cut or self._watcher.missed)
 
     def _enter(self, number: int, arrival: Arrival) -> None:
         if number in self._tracked:
@@ -182,7 +158,7 @@ class PacketTracker:
                 for residence in tracked.queues[-1:]:
                     residence.later.pop(number, None)
             if packet is not None:
-                packet.drop = ffi.string(self._core.tr_drop_name(payload[0])).decode()
+                packet.drop = drop_name(payload[0])
                 packet.end_ps = time_ps
 
     def _waiting(self, port: int) -> list[QueueResidence]:

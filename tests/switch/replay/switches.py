@@ -16,7 +16,7 @@ from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tailrace.switch.replay import document
 from tailrace.switch.replay.document import TraceDocument
 from tailrace.switch.trace import events
-from tailrace.switch.trace.dry_run import DryRun, dry_run_in_order
+from tailrace.switch.trace.dry_run import DryRun, dry_runs
 
 BUILT = Path("tests/programs/build")
 PORTS = range(1, 6)
@@ -180,7 +180,7 @@ class Source:
             entry.priority = entry.priority or self.chooser.randint(1, 9)
 
     def tried(self, port: int, frame: bytes) -> DryRun:
-        return dry_run_in_order(self.switch, port, frame, at_ns=NOW_NS)
+        return next(dry_runs(self.switch, port, frame, at_ns=NOW_NS))
 
     def saved(self, tried: DryRun) -> TraceDocument:
         return document.saved(tried.trace, self.device.needs(tried.events, NOW_NS), self.config)

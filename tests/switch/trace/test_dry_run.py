@@ -26,7 +26,7 @@ from tailrace.switch.core import (
     V1ModelSwitch,
 )
 from tailrace.switch.core.lib import C, load
-from tailrace.switch.trace import Trace, TraceError, dry_run, dry_run_packet, events, outcomes
+from tailrace.switch.trace import Trace, TraceError, dry_run, dry_run_packet, dry_runs, events
 from tailrace.switch.trace.text import text, tree
 from tailrace.switch.trace.tracing_build import TracingBuild
 from tests.long import some
@@ -260,7 +260,7 @@ def test_every_outcome() -> None:
     seen: Counter[int] = Counter()
     for _, frame in zip(range(200), frames(chooser), strict=False):
         natural = dry_run_packet(twins.tried, 1, frame)
-        ways = list(outcomes(twins.tried, 1, frame))
+        ways = [run.trace for run in dry_runs(twins.tried, 1, frame)]
         assert ways[0] == natural
         choices = [tuple(s.taken for s in way.steps if isinstance(s, events.ChoiceEvent)) for way in ways]
         assert len(set(choices)) == len(choices)
@@ -282,7 +282,7 @@ def test_colours_and_random_numbers() -> None:
             if not meter.direct:
                 switch.meter_set_cells(meter.index, 0, meter.size, MeterRates(1, 1000, 2, 2000))
         frame = next(frames(random.Random(1)))
-        ways = list(outcomes(switch, 1, frame))
+        ways = [run.trace for run in dry_runs(switch, 1, frame)]
         colours = {tuple(s.colour for s in way.steps if isinstance(s, events.MeterEvent)) for way in ways}
         # a meter without rates has no choice
         n = sum(isinstance(s, events.ChoiceEvent) for s in ways[0].steps)
@@ -291,16 +291,17 @@ def test_colours_and_random_numbers() -> None:
 
 
 def test_the_number_of_ways_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By how many are asked for, and by what all of them tell together."""
+    """By number, and by what all of them tell together."""
     loaded = program("truncate_log_random")
     with V1ModelSwitch(loaded) as switch:
         frame = next(frames(random.Random(2)))
-        assert len(list(outcomes(switch, 1, frame, most=5))) <= 5
-        lines = list(tree(list(outcomes(switch, 1, frame, most=20))))
-        assert lines
-        all_ways = len(list(outcomes(switch, 1, frame)))
+        ways = [run.trace for run in dry_runs(switch, 1, frame)]
+        assert list(tree(ways[:20]))
         monkeypatch.setattr(dry_run, "MOST_RECORD_FIELDS", 1000)
-        assert 1 <= len(list(outcomes(switch, 1, frame))) < all_ways
+        assert 1 <= len(list(dry_runs(switch, 1, frame))) < len(ways)
+        monkeypatch.setattr(dry_run, "MOST_OUTCOMES", 5)
+        monkeypatch.setattr(dry_run, "MOST_RECORD_FIELDS", 1 << 21)
+        assert len(list(dry_runs(switch, 1, frame))) == 5
 
 
 @pytest.mark.parametrize(
