@@ -14,8 +14,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import grpc
-
 from checks.bench import footprint, htsim, pipeline, program, tables, virtual
 from checks.bench.noise import measured
 from checks.bench.result import BenchResult, table
@@ -33,7 +31,6 @@ BENCHMARKS: dict[str, Callable[[bool], list[BenchResult]]] = {
 ASKED_FOR = {"virtual-full": virtual.run_full, "htsim-full": htsim.run_full}
 """Benchmarks that take long, and run only where --only names them."""
 CLOSED_LOOP = "closed_loop"
-FAILURES = (Error, RuntimeError, grpc.RpcError)
 # One short run, where the question is whether it works.
 QUICK_CLOSED_LOOP = ("--seconds", "0.2", "--repetitions", "1", "--windows", "32", "--flows", "1")
 
@@ -133,9 +130,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (OSError, SpecError) as error:
         print(f"bench: {one_line(str(error))}", file=sys.stderr)
         return 2
-    except FAILURES as error:
-        text = error.details() if isinstance(error, grpc.Call) else error
-        print(f"bench: {one_line(str(text))}", file=sys.stderr)
+    except Error as error:
+        print(f"bench: {one_line(str(error))}", file=sys.stderr)
         return 1
     print(table(results), flush=True)
     return _closed_loop(arguments.out, arguments.quick) if CLOSED_LOOP in chosen else 0

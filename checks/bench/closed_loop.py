@@ -21,13 +21,10 @@ import os
 import platform
 import shutil
 import signal
-import socket
 import statistics
-import struct
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -35,34 +32,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from checks.bench import library, program
-from checks.bench.l3_control import ControlError, load_l3
+from checks.bench import library, program, routes
 from checks.bench.library import ffi
 from checks.bench.noise import Noise, measured, remark
-from checks.bench.result import WIDTH, spread
+from checks.bench.program import ProgramCase
+from checks.bench.result import WIDTH, BenchError, spread
+from checks.bench.switch_process import running_switch
 from tailrace.hosts.gaps.histogram import MOST_BINS, GapHistogram
-from tailrace.p4rt.errors import SwitchError
 from tailrace.spec.errors import Error
 
 __all__ = ["LoadCase", "LoadFigures", "main"]
 
 _CLONE_NEWNET = 0x40000000
-_START_S = 20.0
-_STOP_S = 10.0
-_GRPC_PORT = 9559
 _ROUTES = 1000
 _MOST = 16384
 # The native switch against simple_switch_grpc: packets/s at least this many times, latencies lower.
 _GOAL = 3.0
 _GOAL_OF_LIMIT = 0.7
 WIRE, LIMIT, BMV2, BMV2_LOG, NATIVE = "wire", "limit", "bmv2", "bmv2-log", "native"
+_PORTS = ("-i", "0@p0", "-i", "1@p1")
 _LOGGING = {BMV2_LOG: ("--log-console",)}
 """Options of a target beside those of all. The log goes nowhere; what is measured is the making of it."""
-_HEADER_BYTES, _STAMP_BYTES = 42, 16
-
-
-class ClosedLoopError(Exception):
-    """The benchmark cannot run here; one line."""
+_HEADER_BYTES, _STAMP_BYTES = routes.MIN_FRAME_BYTES, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,32 +75,19 @@ class LoadFigures:
     lost: float
 
 
-def _checksum(header: bytes) -> int:
-    total: int = sum(struct.unpack("!10H", header))
-    total = (total & 0xFFFF) + (total >> 16)
-    return (total & 0xFFFF) + (total >> 16) ^ 0xFFFF
-
-
 def headers(flows: int, frame_bytes: int) -> bytes:
-    """Ethernet, IPv4 and UDP headers, 42 bytes a flow; flows differ in destination address and port."""
-    parts = []
-    for flow in range(flows):
-        to = 0x0A010000 + flow % _ROUTES
-        ip = struct.pack("!BBHHHBBHII", 0x45, 0, frame_bytes - 14, 0, 0x4000, 64, 17, 0, 0x0A000001, to)
-        ip = ip[:10] + struct.pack("!H", _checksum(ip)) + ip[12:]
-        udp = struct.pack("!HHHH", 49152 + flow % 16384, 4791, frame_bytes - 34, 0)
-        parts.append(b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x08\0" + ip + udp)
-    return b"".join(parts)
+    """Ethernet, IPv4 and UDP headers to _ROUTES routes, 42 bytes a flow; flows differ."""
+    return b"".join(routes.frame(flow, frame_bytes, _ROUTES)[:_HEADER_BYTES] for flow in range(flows))
 
 
 def heads_of(frames: Sequence[bytes], flows: int, frame_bytes: int) -> bytes:
     """The first bytes of frames of one's own, in place of `headers`.
 
     Raises:
-        ClosedLoopError: a frame is too short.
+        BenchError: a frame is too short.
     """
     if min(map(len, frames)) < frame_bytes:
-        raise ClosedLoopError(f"a frame has {min(map(len, frames))} bytes; expected at least {frame_bytes}")
+        raise BenchError(f"a frame has {min(map(len, frames))} bytes; expected at least {frame_bytes}")
     return b"".join(frame[:_HEADER_BYTES] for frame in frames[:flows])
 
 
@@ -128,7 +106,7 @@ class Generator:
         """Loads interface `tx` and takes packets from `rx`.
 
         Raises:
-            ClosedLoopError: a socket failed, or nothing came through.
+            BenchError: a socket failed, or nothing came through.
         """
         text = self._heads(case.flows, case.frame_bytes)
         names = [ffi.new("char[]", name.encode()) for name in (tx, rx)]
@@ -137,9 +115,9 @@ class Generator:
         load = (*names, frames, case.flows, case.frame_bytes, case.window, *self._times, bins, MOST_BINS)
         out = ffi.new("bench_result *")
         if self._run([load], out) != 0:
-            raise ClosedLoopError(f"load generator: {os.strerror(out.error)}")
+            raise BenchError(f"load generator: {os.strerror(out.error)}")
         if out.packets == 0:
-            raise ClosedLoopError(f"no packet came through from {tx} to {rx}")
+            raise BenchError(f"no packet came through from {tx} to {rx}")
         latencies = GapHistogram(bins)
         p50_ns, p99_ns = latencies.quantile_ns(5000), latencies.quantile_ns(9900)
         return LoadFigures(out.packets / (out.elapsed_ns / 1e9), p50_ns, p99_ns, out.lost)
@@ -148,18 +126,18 @@ class Generator:
 def _ip(*arguments: str) -> None:
     done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise ClosedLoopError(f"ip {' '.join(arguments)}: {done.stderr.strip()}")
+        raise BenchError(f"ip {' '.join(arguments)}: {done.stderr.strip()}")
 
 
 def enter_namespace() -> None:
     """Moves this process into a new network namespace with two veth pairs, h0-p0 and h1-p1.
 
     Raises:
-        ClosedLoopError: not permitted.
+        BenchError: not permitted.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_CLONE_NEWNET) != 0:
-        raise ClosedLoopError(f"needs root and network namespaces: {os.strerror(ctypes.get_errno())}")
+        raise BenchError(f"needs root and network namespaces: {os.strerror(ctypes.get_errno())}")
     for scope in ("all", "default"):
         knob = Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6")
         if knob.exists():
@@ -172,55 +150,12 @@ def enter_namespace() -> None:
 
 
 @contextmanager
-def switch(executable: str, load: Callable[[str], None], options: Sequence[str] = ()) -> Iterator[None]:
-    """Runs a switch with ports 0 = p0 and 1 = p1, ready when entered; `load` gets where it listens."""
-    command = [executable, "--no-p4", "--device-id", "0", "-i", "0@p0", "-i", "1@p1"]
-    command += options
-    command += ["--", "--grpc-server-addr", f"127.0.0.1:{_GRPC_PORT}"]
-    process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
-    try:
-        end = time.monotonic() + _START_S
-        while not _listening():
-            if process.poll() is not None:
-                assert process.stderr is not None
-                text = process.stderr.read().decode(errors="replace").strip()
-                raise ClosedLoopError(f"{executable} ended with {process.returncode}: {text}")
-            if time.monotonic() > end:
-                raise ClosedLoopError(f"{executable} does not listen after {_START_S:.0f} s")
-            time.sleep(0.05)
-        try:
-            load(f"127.0.0.1:{_GRPC_PORT}")
-        except (ControlError, SwitchError) as error:
-            raise ClosedLoopError(f"{executable}: {error}") from error
-        yield
-    finally:
-        process.terminate()
-        try:
-            process.wait(_STOP_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        if process.stderr is not None:
-            process.stderr.close()
-
-
-def _listening() -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", _GRPC_PORT), timeout=1).close()
-    except OSError:
-        return False
-    return True
-
-
-@contextmanager
 def reflector() -> Iterator[None]:
     """Sends by p1 what comes in by p0."""
     lib = library.load("reflect.c")
     reflector = lib.bench_reflect_start(*(ffi.new("char[]", name) for name in (b"p0", b"p1")))
     if not reflector:
-        raise ClosedLoopError("the limit cannot be measured: no packet sockets with rings")
+        raise BenchError("the limit cannot be measured: no packet sockets with rings")
     try:
         yield
     finally:
@@ -247,7 +182,7 @@ def run(
     cases: Sequence[LoadCase],
     repetitions: int,
     generator: Generator,
-    load: Callable[[str], None],
+    program_case: ProgramCase,
 ) -> dict[str, Any]:
     """Measures every target under every load; the part of bench.json that this benchmark owns."""
     runs: dict[tuple[LoadCase, str], list[LoadFigures]] = {}
@@ -258,7 +193,8 @@ def run(
             runs.setdefault((case, name), []).append(generator.measure(tx, rx, case))
 
     def one_target(name: str, executable: str) -> None:
-        with switch(executable, load, _LOGGING.get(name, ())):
+        with running_switch([executable], *_PORTS, *_LOGGING.get(name, ())) as connection:
+            program.load(connection, program_case)
             all_cases(name, "h0", "h1")
 
     def the_limit() -> None:
@@ -361,23 +297,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("--program, --entries and --packets belong together")
     try:
         cases = [LoadCase(size, n, w) for size in (64, 1500) for n in flows for w in windows]
-        heads, load = headers, partial(load_l3, routes=_ROUTES)
+        heads, case = headers, routes.case(_ROUTES)
         if all(custom):
-            case = program.ProgramCase.read(*custom)
-            heads, load = partial(heads_of, case.frames), partial(program.load, case=case)
+            case = ProgramCase.read(*custom)
+            heads = partial(heads_of, case.frames)
             cases = [LoadCase(_HEADER_BYTES + _STAMP_BYTES + 2, len(case.frames), w) for w in windows]
         targets = find_targets()
         if NATIVE not in targets:
-            raise ClosedLoopError("tailrace_switch_grpc is not installed: run `make setup`")
+            raise BenchError("tailrace_switch_grpc is not installed: run `make setup`")
         if BMV2 not in targets:
             print("closed loop: simple_switch_grpc is not on PATH: no ratios", file=sys.stderr)
         generator = Generator(warm_up_s=options.seconds / 4, measure_s=options.seconds, heads=heads)
         enter_namespace()
         if options.logging and BMV2 in targets:
             targets[BMV2_LOG] = targets[BMV2]
-        part = run(targets, cases, options.repetitions, generator, load)
+        part = run(targets, cases, options.repetitions, generator, case)
         save(options.out, part)
-    except (ClosedLoopError, Error, OSError) as error:
+    except (Error, OSError) as error:
         print(f"closed loop: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -16,6 +16,7 @@ from pathlib import Path
 from checks.bench import routes
 from checks.bench.result import BenchResult
 from checks.bench.virtual import apart
+from tailrace.switch.compiler import load_program
 from tailrace.switch.core import SwitchConfig, V1ModelSwitch
 
 GROUP = "footprint"
@@ -34,7 +35,7 @@ def _resident_bytes() -> int:
 
 def _bytes_per_instance(count: int) -> float:
     """Resident bytes that each of `count` more idle instances of one program adds."""
-    program = routes.load()
+    program = load_program(routes.JSON.read_bytes())
     first = V1ModelSwitch(program, SwitchConfig())  # what all share is paid here
     gc.collect()
     before = _resident_bytes()
@@ -49,7 +50,7 @@ def _load_seconds(cache_dir: str) -> float:
     """Seconds until a switch with the router stands ready, with what `cache_dir` holds of compiled code."""
     os.environ["TAILRACE_CACHE"] = cache_dir
     begin = time.perf_counter()
-    switch = V1ModelSwitch(routes.load(), SwitchConfig())
+    switch = V1ModelSwitch(load_program(routes.JSON.read_bytes()), SwitchConfig())
     elapsed_s = time.perf_counter() - begin
     switch.close()
     return elapsed_s

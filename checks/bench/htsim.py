@@ -22,10 +22,9 @@ from functools import partial
 from pathlib import Path
 
 from checks.bench.noise import Round, alternating
-from checks.bench.result import BenchResult, Beside
+from checks.bench.result import BenchError, BenchResult, Beside
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.spec.errors import Error
 
 HTSIM = "htsim_roce"
 SCHEMES = ("ecmp", "flowcut")
@@ -46,10 +45,6 @@ OPTIONS = (
     *("-mtu", str(MTU_BYTES), "-end", str(END_US)),
 )
 _FINISHED = re.compile(r"^Flow \S+ \d+ finished at ([0-9.e+]+) ", re.MULTILINE)
-
-
-class RivalError(Error):
-    """A command did not do what is measured; one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +107,7 @@ def timed(command: Sequence[str], folder: Path | None = None) -> tuple[CommandTi
     """Runs a command to its end, in a folder that it may fill: its times, and what it printed.
 
     Raises:
-        RivalError: it failed.
+        BenchError: it failed.
     """
     before_s, began_s = _children_s(), time.perf_counter()
     try:
@@ -126,11 +121,11 @@ def timed(command: Sequence[str], folder: Path | None = None) -> tuple[CommandTi
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise RivalError(f"{command[0]} did not end in {TIMEOUT_S:.0f} s") from None
+        raise BenchError(f"{command[0]} did not end in {TIMEOUT_S:.0f} s") from None
     wall_s, cpu_s = time.perf_counter() - began_s, _children_s() - before_s
     if done.returncode != 0:
         output = (done.stderr.strip() or done.stdout.strip()).rpartition("\n")[2]
-        raise RivalError(f"{command[0]} ended with {done.returncode}: {output[:200]}")
+        raise BenchError(f"{command[0]} ended with {done.returncode}: {output[:200]}")
     return CommandTimes(cpu_s, wall_s), done.stdout
 
 
@@ -147,13 +142,13 @@ def run_htsim(size: Size, executable: str, matrix: Path) -> CommandTimes:
     """One run of htsim with a connection matrix.
 
     Raises:
-        RivalError: it failed, or did not finish all flows.
+        BenchError: it failed, or did not finish all flows.
     """
     command = [executable, "-tm", str(matrix), "-nodes", str(size.hosts), *OPTIONS]
     # it leaves a file idmap.txt where it is run
     times, text = timed([*command, "-o", str(matrix.with_suffix(".log"))], matrix.parent)
     if len(finished_us(text)) != size.hosts:
-        raise RivalError(f"{HTSIM} finished {len(finished_us(text))} of {size.hosts} flows")
+        raise BenchError(f"{HTSIM} finished {len(finished_us(text))} of {size.hosts} flows")
     return times
 
 

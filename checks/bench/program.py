@@ -10,23 +10,24 @@ and for ever.
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from finsy.proto import p4r
 
-from checks.bench.loop import InjectionLoop, one_core, rates
-from checks.bench.result import BenchResult
+from checks.bench import library
+from checks.bench.result import BenchError, BenchResult
 from tailrace.cli.inspect.captures import CaptureError, packets_of
 from tailrace.controller.entry_files import read_request
 from tailrace.p4rt import programs, requests
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.programs import P4Program
-from tailrace.spec.errors import Error
 from tailrace.spec.files import MOST_BYTES, read_bytes
 from tailrace.switch.compiler import load_program
 from tailrace.switch.core import SwitchConfig, V1ModelSwitch
@@ -40,10 +41,6 @@ PACKETS = 1_000_000
 TRACED = 1_000
 """Packets of which a run tells all that happens to them."""
 MOST_FRAME_BYTES = 9216
-
-
-class CaseError(Error):
-    """The files of a case are no good, or the switch refuses what they say; one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,7 @@ class ProgramCase:
         Raises:
             OSError: a file cannot be read.
             P4ProgramError, ProgramError: the program or its P4Info is no good.
-            FileError, CaseError: another one is no good.
+            FileError, BenchError: another one is no good.
         """
         program = programs.read(json)
         load_program(program.json, source=str(json))
@@ -70,13 +67,13 @@ class ProgramCase:
 
 
 def read_frames(path: Path) -> list[bytes]:
-    """The frames of a capture. Raises OSError, CaseError."""
+    """The frames of a capture. Raises OSError, BenchError."""
     try:
         frames = list(packets_of(read_bytes(path, MOST_BYTES)))
     except CaptureError as error:
-        raise CaseError(f"{path}: expected a capture (pcap): {error}") from None
+        raise BenchError(f"{path}: expected a capture (pcap): {error}") from None
     if not frames or any(not 0 < len(frame) <= MOST_FRAME_BYTES for frame in frames):
-        raise CaseError(f"{path}: expected frames of 1 to {MOST_FRAME_BYTES} bytes")
+        raise BenchError(f"{path}: expected frames of 1 to {MOST_FRAME_BYTES} bytes")
     return frames
 
 
@@ -84,7 +81,7 @@ def configure(switch: V1ModelSwitch, case: ProgramCase) -> tuple[float, float]:
     """Gives a switch the program and the entries; seconds of each.
 
     Raises:
-        CaseError: something was refused.
+        BenchError: something was refused.
         P4RtError: likewise, all of it.
     """
     # as simple_switch_grpc takes them: without an election, as the only client
@@ -97,23 +94,57 @@ def configure(switch: V1ModelSwitch, case: ProgramCase) -> tuple[float, float]:
     results = device.write(request)
     for number, result in enumerate(results, start=1):
         if result is not None:
-            raise CaseError(f"entry {number} of {len(results)}: {result.code.name}: {result.message}")
+            raise BenchError(f"entry {number} of {len(results)}: {result.code.name}: {result.message}")
     return loaded_s - began_s, time.perf_counter() - loaded_s
 
 
-def load(address: str, case: ProgramCase, device_id: int = 0) -> None:
-    """Becomes primary at `address` ("host:port"), loads a case's program and entries, leaves.
+def load(connection: GrpcConnection, case: ProgramCase) -> None:
+    """Loads a case's program and entries into a switch, as its primary controller. Raises SwitchError."""
+    run_at_once(connection.client.push(case.program))
+    connection.write(case.entries.updates)
 
-    Raises:
-        SwitchError: the switch does not answer or refuses.
-    """
-    connection = GrpcConnection("P4Runtime", address, device_id)
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Keep this thread on one of the cores it may use, so that no run pays for a move."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(cores)})
     try:
-        run_at_once(connection.client.become_primary(1))
-        run_at_once(connection.client.push(case.program))
-        connection.write(case.entries.updates)
+        yield
     finally:
-        connection.close()
+        os.sched_setaffinity(0, cores)
+
+
+class InjectionLoop:
+    """Sends the frames of a case into its port, in turn and again and again, and takes out what comes out."""
+
+    def __init__(self, switch: V1ModelSwitch, case: ProgramCase) -> None:
+        self._run = library.load("loop.c").tr_bench_loop
+        self._switch, self._port = switch, case.port
+        self._data = b"".join(case.frames)
+        self._lens = library.ffi.new("uint32_t[]", [len(frame) for frame in case.frames])
+        self._now_ps, self._sent = library.ffi.new("uint64_t *"), library.ffi.new("uint64_t *")
+
+    def packets(self, count: int) -> tuple[float, float]:
+        """Sends so many: packets a second of this thread's CPU time, and the share that came out.
+
+        Raises:
+            BenchError: the switch refused a frame.
+        """
+        frames = (self._data, self._lens, len(self._lens))
+        took_ns = int(self._run(self._switch.handle, self._port, *frames, count, self._now_ps, self._sent))
+        if took_ns < 0:
+            raise BenchError(f"the switch refused a frame (error {took_ns})")
+        return count * 1e9 / max(took_ns, 1), self._sent[0] / count
+
+
+def packet_rates(switch: V1ModelSwitch, case: ProgramCase, packets: int) -> tuple[tuple[float, ...], float]:
+    """Rates of RUNS runs after one that warms caches and the packet pool; the share that came out."""
+    loop = InjectionLoop(switch, case)
+    with one_core():
+        loop.packets(packets)
+        runs = [loop.packets(packets) for _ in range(RUNS)]
+    return tuple(rate for rate, _ in runs), statistics.mean(share for _, share in runs)
 
 
 def traced(switch: V1ModelSwitch, case: ProgramCase, packets: int) -> float:
@@ -127,16 +158,11 @@ def traced(switch: V1ModelSwitch, case: ProgramCase, packets: int) -> float:
 
 def run(case: ProgramCase, quick: bool) -> list[BenchResult]:
     """Set-up, packets a second, and packets a second with a trace of each."""
-    switch = V1ModelSwitch(None, SwitchConfig())
-    try:
+    with V1ModelSwitch(None, SwitchConfig()) as switch:
         load_s, write_s = configure(switch, case)
+        rates, share = packet_rates(switch, case, 10_000 if quick else PACKETS)
         with one_core():
-            measured_rates, share = rates(
-                InjectionLoop(switch, case.frames, case.port), 10_000 if quick else PACKETS, RUNS
-            )
             traced_rates = tuple(traced(switch, case, 20 if quick else TRACED) for _ in range(RUNS))
-    finally:
-        switch.close()
     name, entries = case.program.name, len(case.entries.updates)
     note = f"{len(case.frames):,} frames in turn, {share:.0%} of packets came out"
     return [
@@ -145,11 +171,11 @@ def run(case: ProgramCase, quick: bool) -> list[BenchResult]:
         BenchResult(
             GROUP,
             name,
-            statistics.median(measured_rates),
+            statistics.median(rates),
             "packets/s",
             GOAL_PACKETS_PER_S,
             note=note,
-            runs=measured_rates,
+            runs=rates,
         ),
         BenchResult(
             GROUP, f"{name}: traced", statistics.median(traced_rates), "packets/s", runs=traced_rates

@@ -11,9 +11,14 @@ from itertools import groupby
 from typing import Literal
 
 from checks.bench.noise import Noise, remark
+from tailrace.spec.errors import Error
 
 WIDTH = 80
 _NAME, _VALUE, _UNIT, _SPREAD, _GOAL, _RIVAL = 28, 8, 9, 6, 12, 7
+
+
+class BenchError(Error):
+    """A benchmark cannot run here, or something did not do what is measured; one line."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,31 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark's router: tests/programs/basic_l3.p4, its routes and the frames that match them."""
+"""The benchmarks' router: tests/programs/basic_l3.p4, its routes and the frames that match them."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Address
 from pathlib import Path
 
-from tailrace.switch.compiler import SwitchProgram, load_program
-from tailrace.switch.compiler.model import Model
-from tailrace.switch.core import ActionCall, V1ModelSwitch
+from finsy import P4TableAction, P4TableEntry, P4TableMatch
+from finsy.proto import p4r
 
-BUILD = Path(__file__).resolve().parents[2] / "tests" / "programs" / "build"
-JSON = BUILD / "basic_l3.json"
+from checks.bench.program import ProgramCase
+from tailrace.p4rt import programs
+from tailrace.p4rt.programs import P4Program
 
-ROUTE = "L3Ingress.route"
-FORWARD = "L3Ingress.forward"
-NEXT_HOP = 0x020000000001
+JSON = Path(__file__).resolve().parents[2] / "tests" / "programs" / "build" / "basic_l3.json"
 EGRESS_PORT = 1
-MIN_FRAME_BYTES = 34  # Ethernet and IPv4 headers
+MIN_FRAME_BYTES = 42  # Ethernet, IPv4 and UDP headers
 
+_NEXT_HOP, _SOURCE_MAC = 0x020000000001, 0x020000000004
 _SOURCE = 0x0A000001
 _FIRST_NETWORK = 0x0B000000
+_UDP, _ROCE_PORT, _FIRST_PORT, _PORTS = 17, 4791, 49152, 16384
 
 
-def load() -> SwitchProgram:
-    """The compiled router. Raises OSError without its JSON, CompilerError when it cannot be compiled."""
-    return load_program(JSON.read_bytes(), source=JSON.name)
+def program() -> P4Program:
+    """The compiled router. Raises P4ProgramError without its files."""
+    return programs.read(JSON)
 
 
 def network(number: int) -> int:
@@ -33,15 +35,22 @@ def network(number: int) -> int:
     return _FIRST_NETWORK + (number << 8)
 
 
-def install(switch: V1ModelSwitch, model: Model, count: int) -> None:
-    """Insert `count` routes of 24 bits, all to EGRESS_PORT."""
-    table = model.table(ROUTE)
-    forward = ActionCall(model.actions[table.actions[0]].index, (NEXT_HOP, EGRESS_PORT))
-    mask = b"\xff\xff\xff\x00"
-    for number in range(count):
-        switch.table_insert(
-            table.index, network(number).to_bytes(4, "big"), mask, prefix_bits=24, target=forward
-        )
+def _insert(table: str, match: Mapping[str, object], action: P4TableAction) -> p4r.Update:
+    entry = P4TableEntry(table, match=P4TableMatch(match), action=action)
+    return p4r.Update(type=p4r.Update.INSERT, entity=entry.encode(program().schema))
+
+
+def updates(count: int) -> list[p4r.Update]:
+    """What inserts `count` routes of 24 bits, all to EGRESS_PORT."""
+    forward = P4TableAction("forward", next_hop=_NEXT_HOP, port=EGRESS_PORT)
+    networks = (f"{IPv4Address(network(number))}/24" for number in range(count))
+    return [_insert("route", {"dst": each}, forward) for each in networks]
+
+
+def case(count: int, frames: Sequence[bytes] = ()) -> ProgramCase:
+    """The router with `count` routes and the MAC address of EGRESS_PORT."""
+    address = _insert("port_mac", {"port": EGRESS_PORT}, P4TableAction("rewrite_source", src=_SOURCE_MAC))
+    return ProgramCase(program(), p4r.WriteRequest(updates=[*updates(count), address]), frames)
 
 
 def _ipv4_checksum(header: bytes) -> int:
@@ -51,13 +60,17 @@ def _ipv4_checksum(header: bytes) -> int:
     return ~total & 0xFFFF
 
 
-def frame(number: int, length_bytes: int) -> bytes:
-    """An Ethernet frame of `length_bytes` (at least MIN_FRAME_BYTES) to a host of route `number`."""
+def frame(flow: int, length_bytes: int, routes: int = 1 << 16) -> bytes:
+    """A UDP frame of a flow to a host of one of `routes` routes; flows differ in that and in the source port.
+
+    Raises:
+        ValueError: it is shorter than MIN_FRAME_BYTES.
+    """
     if length_bytes < MIN_FRAME_BYTES:
         raise ValueError(f"a frame of {length_bytes} bytes has no room for its headers")
-    start = struct.pack("!BBHHHBB", 0x45, 0, length_bytes - 14, 0, 0, 64, 17)
-    end = struct.pack("!II", _SOURCE, network(number) + 2)
-    checksum = _ipv4_checksum(start + b"\0\0" + end)
-    ethernet = bytes.fromhex("020000000002 020000000003 0800")
-    headers = ethernet + start + struct.pack("!H", checksum) + end
-    return headers + bytes(length_bytes - len(headers))
+    start = struct.pack("!BBHHHBB", 0x45, 0, length_bytes - 14, 0, 0x4000, 64, _UDP)
+    end = struct.pack("!II", _SOURCE, network(flow % routes) + 2)
+    checksum = struct.pack("!H", _ipv4_checksum(start + b"\0\0" + end))
+    udp = struct.pack("!HHHH", _FIRST_PORT + flow % _PORTS, _ROCE_PORT, length_bytes - 34, 0)
+    ethernet = bytes.fromhex("020000000001 020000000002 0800")
+    return (ethernet + start + checksum + end + udp).ljust(length_bytes, b"\0")

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import shutil
 import statistics
+import sys
 import time
 from collections.abc import Sequence
 from functools import partial
 
 from checks.bench import routes
-from checks.bench.client import NATIVE, BenchClient, running_switch
 from checks.bench.noise import alternating
 from checks.bench.result import BenchResult, Beside
-from tailrace.p4rt import programs
+from checks.bench.switch_process import running_switch
+from tailrace.p4rt.endpoint import run_at_once
 
 GROUP = "table inserts"
 ENTRIES = 10_000
@@ -21,19 +22,21 @@ BATCH = 1000
 GOAL_S = 1.0
 ROUNDS = 3
 RIVAL = "simple_switch_grpc"
+NATIVE = (sys.executable, "-m", "tailrace.switch.daemon.cli")
 
 
 def _over_grpc(entries: int, command: Sequence[str] = NATIVE) -> float:
     """Seconds for `entries` inserts in batches of BATCH; the messages are made before the clock starts."""
-    with running_switch(command) as address, BenchClient(address) as client:
-        client.push(programs.load(routes.JSON.stem, routes.BUILD))
+    updates = routes.updates(entries)
+    with running_switch(command) as connection:
+        client = connection.client
+        run_at_once(client.push(routes.program()))
         requests = [
-            client.route_request(range(first, min(first + BATCH, entries)))
-            for first in range(0, entries, BATCH)
+            client.write_request(updates[first : first + BATCH]) for first in range(0, entries, BATCH)
         ]
         begin = time.perf_counter()
         for request in requests:
-            client.write(request)
+            run_at_once(client.carry_out(request))
         return time.perf_counter() - begin
 
 

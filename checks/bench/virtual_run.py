@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msgspec import structs
 
+from checks.bench.result import BenchError
 from checks.bench.virtual import TOPOLOGY, FatTreeLoad, RoundFigures, SetUp
 from tailrace import hosts
 from tailrace.controller.reconcile import install_all
@@ -29,10 +30,6 @@ from tailrace.sim.network.build import extension
 from tailrace.sim.network.endpoint import compiled
 from tailrace.switch.core.build import runtime_library
 from tailrace.topology import GATEWAY_MAC, parse_topology
-
-
-class BenchError(RuntimeError):
-    """A network did not do what is measured; one line."""
 
 
 def _configure(network: Network, scheme: Resolved) -> None:

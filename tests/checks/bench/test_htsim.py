@@ -13,7 +13,6 @@ from checks.bench.htsim import (
     HTSIM,
     SET_UP,
     CommandTimes,
-    RivalError,
     Size,
     connection_matrix,
     finished_us,
@@ -21,6 +20,7 @@ from checks.bench.htsim import (
     run_htsim,
 )
 from checks.bench.noise import Noise, Round
+from checks.bench.result import BenchError
 
 SIZE = Size(4, 20_000)
 
@@ -110,5 +110,5 @@ def test_an_htsim_that_fails_is_one_line(script: str, said: str, tmp_path: Path)
     fake = tmp_path / "htsim_roce"
     fake.write_text(f"#!/bin/sh\n{script}\n")
     fake.chmod(stat.S_IRWXU)
-    with pytest.raises(RivalError, match=said):
+    with pytest.raises(BenchError, match=said):
         run_htsim(SIZE, str(fake), tmp_path / "a.cm")

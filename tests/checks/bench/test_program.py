@@ -14,17 +14,15 @@ from scapy.utils import wrpcap
 
 from checks.bench import routes
 from checks.bench.__main__ import main
-from checks.bench.client import route_updates
-from checks.bench.program import CaseError, read_frames
+from checks.bench.program import read_frames
+from checks.bench.result import BenchError
 from tailrace.controller.entry_files import read_request
-from tailrace.p4rt import programs
 from tailrace.spec.errors import FileError
 
 
 def _case(folder: Path, count: int) -> list[str]:
     """The basic router with some routes and a frame to each of them and to one more; the options."""
-    updates = route_updates(programs.load(routes.JSON.stem, routes.BUILD).p4info, range(count))
-    text = text_format.MessageToString(p4r.WriteRequest(updates=updates))
+    text = text_format.MessageToString(p4r.WriteRequest(updates=routes.updates(count)))
     (folder / "entries.txtpb").write_text(text, "utf-8")
     frames = [Ether(routes.frame(number, 60 + number)) for number in range(count + 1)]
     wrpcap(str(folder / "packets.pcap"), frames)
@@ -69,7 +67,7 @@ def test_no_frames(tmp_path: Path) -> None:
     _case(tmp_path, 1)
     head = (tmp_path / "packets.pcap").read_bytes()[:24]
     (tmp_path / "packets.pcap").write_bytes(head)
-    with pytest.raises(CaseError, match="expected frames of 1 to"):
+    with pytest.raises(BenchError, match="expected frames of 1 to"):
         read_frames(tmp_path / "packets.pcap")
 
 
