@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m checks.soak --seeds A..B [--workers N] [--shrink] [--record FILE] | --seed N [--shrink]
+"""python -m checks.soak --seeds A..B [--workers N] [--shrink] | --seed N [--shrink]
 | --scenario JSON [--shrink]
 
 Exit codes: 0 every promise was kept, 1 some were broken (a line for each says how it is run again), 2 bad
@@ -9,17 +9,14 @@ input.
 from __future__ import annotations
 
 import gc
-import json
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
 import msgspec
 
-from checks.soak.generate import VERSION, draw
+from checks.soak.generate import draw
 from checks.soak.run import ScenarioResult, run
 from checks.soak.scenario import Scenario
 from checks.soak.shrink import shrink
@@ -80,7 +77,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--scenario", help="a scenario as --seed prints it")
     parser.add_argument("--shrink", action="store_true", help="make what fails smaller")
     parser.add_argument("--workers", type=int, default=1, help="processes")
-    parser.add_argument("--record", type=Path, help="file to add a line to: which seeds were done")
     options = parser.parse_args(argv)
     if options.workers < 1:
         parser.error("--workers must be at least 1")
@@ -89,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _run_scenario(_scenario(options.scenario), shrinks=options.shrink)
         if options.seed is not None:
             return _run_scenario(draw(options.seed), shrinks=options.shrink)
-        return _many(_seeds(options.seeds), options.workers, options.record, shrinks=options.shrink)
+        return _many(_seeds(options.seeds), options.workers, shrinks=options.shrink)
     except (OSError, UnicodeError, SpecError) as error:
         print(f"soak: {one_line(str(error))}", file=sys.stderr)
         return 2
@@ -105,39 +101,18 @@ def _run_scenario(scenario: Scenario, *, shrinks: bool) -> int:
     return bool(result.problems)
 
 
-def _commit() -> str:
-    """Of what runs, as far as it is known."""
-    git = ["git", "rev-parse", "--short=12", "HEAD"]
-    try:
-        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-
-
-def _many(seeds: range, workers: int, record: Path | None, *, shrinks: bool) -> int:
-    began_s, commit = time.monotonic(), _commit()
-    failed: dict[int, list[str]] = {}
+def _many(seeds: range, workers: int, *, shrinks: bool) -> int:
+    began_s = time.monotonic()
+    failed: list[int] = []
     for seed, result in _all(seeds, workers):
         if result.problems:
-            failed[seed] = result.problems
+            failed.append(seed)
             print(f"python -m checks.soak --seed {seed}  # {result.problems[0][:200]}", flush=True)
     took_s = time.monotonic() - began_s
-    for seed in list(failed)[: MOST_SHRUNK if shrinks else 0]:
-        smaller = shrink(draw(seed))
-        document = msgspec.json.encode(smaller).decode()
+    for seed in failed[: MOST_SHRUNK if shrinks else 0]:
+        document = msgspec.json.encode(shrink(draw(seed))).decode()
         print(f"python -m checks.soak --scenario '{document}'  # as small as {seed} fails")
     print(f"{len(seeds)} scenarios, {len(failed)} failed, {took_s:.0f} s")
-    if record is not None:
-        line = {
-            "version": VERSION,
-            "commit": commit,
-            "first": seeds[0],
-            "last": seeds[-1],
-            "failed": {seed: problems[0][:200] for seed, problems in sorted(failed.items())},
-            "seconds": round(took_s),
-        }
-        with record.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
     return bool(failed)
 
 

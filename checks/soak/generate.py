@@ -19,7 +19,7 @@ from tailrace.spec import SpecError
 from tailrace.topology import Link, Topology
 
 VERSION = 4
-"""Of the drawing: seeds of one version are the same scenarios for ever. Records name it."""
+"""Of the drawing: seeds of one version are the same scenarios for ever."""
 
 ROUNDS = 7
 """Of link probes, after which no fault and no mishap begins."""

@@ -60,21 +60,13 @@ def smaller(scenario: Scenario) -> Iterator[Scenario]:
 
 
 def _steps(scenario: Scenario) -> Iterator[Scenario]:
-    settings, chaos = scenario.settings, scenario.chaos
-    default = Chaos()
-    yield replace(scenario, chaos=default)
+    settings = scenario.settings
+    yield replace(scenario, chaos=Chaos())
     if scenario.faults:
         yield _with(scenario, fault=[])
-    for name in (field for field in Chaos.__struct_fields__ if field != "until_ns"):
-        yield replace(scenario, chaos=replace(chaos, **{name: getattr(default, name)}))
-    for index in range(len(chaos.kills)):
-        yield replace(scenario, chaos=replace(chaos, kills=_without(chaos.kills, index)))
-    for index in range(len(chaos.breaks)):
-        yield replace(scenario, chaos=replace(chaos, breaks=_without(chaos.breaks, index)))
-    for index in range(len(chaos.full)):
-        yield replace(scenario, chaos=replace(chaos, full=_without(chaos.full, index)))
-    for index in range(len(scenario.faults)):
-        yield _with(scenario, fault=list(_without(tuple(scenario.faults), index)))
+    yield from _calmer(scenario)
+    for faults in _without_one(tuple(scenario.faults)):
+        yield _with(scenario, fault=list(faults))
     if settings["topology"] not in SMALLEST:
         for topology in SMALLEST:
             yield _within(_with(scenario, topology=topology))
@@ -82,12 +74,22 @@ def _steps(scenario: Scenario) -> Iterator[Scenario]:
         if key in settings:
             yield replace(scenario, settings={k: v for k, v in settings.items() if k != key})
     name, _, options = settings["scheme"].partition(":")
-    kept = options.split(",") if options else []
-    for index in range(len(kept)):
-        left = ",".join(_without(tuple(kept), index))
-        yield _with(scenario, scheme=f"{name}:{left}" if left else name)
+    for kept in _without_one(tuple(options.split(",")) if options else ()):
+        yield _with(scenario, scheme=f"{name}:{','.join(kept)}" if kept else name)
     for workload in ("random:flows=1,size=1B", "random:flows=1,size=32KiB", "random:flows=3,size=32KiB"):
         yield _with(scenario, workload=workload)
+
+
+def _calmer(scenario: Scenario) -> Iterator[Scenario]:
+    """Each with one kind of disturbance less, then each with one less of a kind."""
+    chaos, default = scenario.chaos, Chaos()
+    fields = [name for name in Chaos.__struct_fields__ if name != "until_ns"]
+    for name in fields:
+        yield replace(scenario, chaos=replace(chaos, **{name: getattr(default, name)}))
+    for name in fields:
+        value = getattr(chaos, name)
+        for fewer in _without_one(value) if isinstance(value, tuple) else ():
+            yield replace(scenario, chaos=replace(chaos, **{name: fewer}))
 
 
 def _within(scenario: Scenario) -> Scenario:
@@ -107,5 +109,6 @@ def _with(scenario: Scenario, **settings: object) -> Scenario:
     return replace(scenario, settings={**scenario.settings, **settings})
 
 
-def _without(items: tuple[T, ...], index: int) -> tuple[T, ...]:
-    return items[:index] + items[index + 1 :]
+def _without_one(items: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
+    """The items without each of them in turn."""
+    return (items[:index] + items[index + 1 :] for index in range(len(items)))
