@@ -24,7 +24,7 @@ from tailrace.hosts.options.hf2t_spec import Hf2tSpec
 from tailrace.hosts.options.transports import Dcqcn, GoBackN
 from tailrace.p4rt import programs
 from tailrace.schemes.resolved import RedConfig, Resolved, SchemeContext
-from tailrace.spec import SpecError, SpecOptions, keys
+from tailrace.spec import Spec, SpecError, keys
 from tailrace.spec.plugins import given_by
 from tailrace.spec.registry import Registry
 from tailrace.topology import Topology
@@ -149,7 +149,7 @@ class SchemeConfig(msgspec.Struct, frozen=True, kw_only=True):
         """
         return None
 
-    def checked(self, options: SpecOptions) -> SchemeConfig:  # noqa: ARG002
+    def checked(self, spec: Spec) -> SchemeConfig:  # noqa: ARG002
         """The same, when keys go together.
 
         Raises:

@@ -10,7 +10,7 @@ from tailrace.schemes.blocks.basic import ResolvedBasic
 from tailrace.schemes.resolved import Resolved, SchemeContext
 from tailrace.schemes.spritz.app import STEERED
 from tailrace.schemes.spritz.bounded import BOUNDED_KEYS, FLOW_ECMP, BoundedConfig
-from tailrace.spec import SpecOptions, keys
+from tailrace.spec import Spec, keys
 from tailrace.topology import Topology
 
 OVER_MINIMAL, OVER_ALL = OVERS = ("minimal", "all")
@@ -43,9 +43,9 @@ class EcmpConfig(BoundedConfig, frozen=True, kw_only=True):
     def steering(self) -> str:
         return FLOW_ECMP if self.steers else ""
 
-    def checked(self, options: SpecOptions) -> EcmpConfig:
+    def checked(self, spec: Spec) -> EcmpConfig:
         if not self.steers:
-            keys.refuse(options, BOUNDED_KEYS, f"over={OVER_ALL} is")
+            spec.refuse(BOUNDED_KEYS, f"over={OVER_ALL} is")
         return self
 
     def resolve(self, topology: Topology, context: SchemeContext) -> Resolved:

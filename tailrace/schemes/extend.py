@@ -24,7 +24,7 @@ from tailrace.schemes.blocks.entries import (
 )
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import EntryPlan, Resolved, SchemeContext
-from tailrace.spec import SpecError, SpecOptions, keys
+from tailrace.spec import Spec, SpecError, keys
 from tailrace.topology import Topology
 from tailrace.topology.timing import base_rtt_ns, bdp_bytes
 
@@ -41,8 +41,8 @@ __all__ = [
     "SchemeConfig",
     "SchemeContext",
     "SourcePortPaths",
+    "Spec",
     "SpecError",
-    "SpecOptions",
     "SteeringConfig",
     "Topology",
     "base_rtt_ns",

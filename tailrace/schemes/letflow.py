@@ -31,7 +31,7 @@ from tailrace.schemes.dragonfly.paths import (
 )
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import DragonflyPaths, EntryPlan, SchemeContext
-from tailrace.spec import SpecOptions, keys
+from tailrace.spec import Spec, keys
 from tailrace.topology import Topology
 from tailrace.topology.timing import base_rtt_ns
 
@@ -62,11 +62,11 @@ class LetflowConfig(SchemeConfig, frozen=True, kw_only=True):
     path: Annotated[str | None, PATH] = None
     minimal_share: Annotated[float, SHARE] = DEFAULT_SHARE
 
-    def checked(self, options: SpecOptions) -> LetflowConfig:
-        check_share(options, self.path)
+    def checked(self, spec: Spec) -> LetflowConfig:
+        check_share(spec, self.path)
         variant = BASE_VARIANT if self.hf2t is None else HF2T
-        if "variant" in options and variant != self.variant:
-            raise options.error("variant", f"{variant} where {HF2T}={options.text(HF2T)}")
+        if "variant" in spec.options and variant != self.variant:
+            raise spec.error("variant", f"{variant} where {HF2T}={spec.options[HF2T]}")
         return replace(self, variant=variant)
 
     def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedLetflow:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tailrace.hosts.options.hf2t_spec import Hf2tSpec, hf2t_requested
 from tailrace.schemes.base import SCHEMES, Common, SchemeConfig
 from tailrace.schemes.resolved import Resolved
-from tailrace.spec import Spec, SpecError, SpecOptions, keys, plugins
+from tailrace.spec import Spec, SpecError, keys, plugins
 from tailrace.spec.registry import load_folder
 from tailrace.spec.schema import convert
 
@@ -32,7 +32,6 @@ def parse_scheme(text: str | Spec) -> SchemeConfig:
         SpecError: unknown name, or bad option.
     """
     spec, config = SCHEMES.parse(text)
-    options = SpecOptions(spec, [key.name for key in SCHEMES.keys(spec.name)])
     structs = (type(config), Common, Hf2tSpec)
     common = keys.read(spec, Common, structs)
     config = replace(
@@ -42,9 +41,9 @@ def parse_scheme(text: str | Spec) -> SchemeConfig:
         hash_seed=common.seed,
         source_guard=common.guard,
         control_share=common.control,
-        hf2t=keys.read(spec, Hf2tSpec, structs) if hf2t_requested(options) else None,
+        hf2t=keys.read(spec, Hf2tSpec, structs) if hf2t_requested(spec) else None,
     )
-    return config.checked(options)
+    return config.checked(spec)
 
 
 def with_scheme(document: Any, struct: type[Struct]) -> Struct:

@@ -4,6 +4,7 @@
 Error                        whatever a user may be told, in one line
 └── SpecError                a spec, key or value that cannot be used
     ├── UnitError            a text that is no such quantity
+    ├── ExpectedError        a text that is no value of a key
     ├── FileError            a file: its name, the key or line, what was expected
     └── KeyProblemError      a value of a key or option (schema.py)
 """
@@ -33,6 +34,10 @@ class SpecError(Error, ValueError):
 
 class UnitError(SpecError):
     """A text that is no such quantity."""
+
+
+class ExpectedError(SpecError):
+    """A text that is no value of a key; the error's own text says what is expected, such as `at least 1`."""
 
 
 class FileError(SpecError):

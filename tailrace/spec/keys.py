@@ -25,15 +25,30 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from tailrace.spec.errors import SpecError, UnitError
-from tailrace.spec.spec_string import Spec, SpecOptions
-from tailrace.spec.units import MOST_COUNT, format_bytes, format_rate, format_time
+from tailrace.spec import suggest
+from tailrace.spec.errors import ExpectedError, SpecError, UnitError
+from tailrace.spec.spec_string import Spec, shown
+from tailrace.spec.units import (
+    MOST_COUNT,
+    format_bytes,
+    format_rate,
+    format_time,
+    parse_bytes,
+    parse_rate_bps,
+    parse_time_ns,
+)
 
 T = TypeVar("T")
+
+_YES, _NO = ("yes", "true", "on", "1"), ("no", "false", "off", "0")
+_FLAGS = dict.fromkeys(_YES, True) | dict.fromkeys(_NO, False)
+_MOST_DIGITS = 100
+"""Of a number, as it is written."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
@@ -48,7 +63,7 @@ class Key:
     name: as it is written
     help: what it means, for people
     values: how a value is written, such as `size` or `on|off`
-    take: its checked value out of options that have it
+    parse: its checked value of a text; raises ExpectedError, or another SpecError with a text of its own
     show: a value for people
     absent: what stands for a default that is no value by itself, such as None
     section: of the paper that it is from
@@ -60,7 +75,7 @@ class Key:
     name: str
     help: str
     values: str
-    take: Callable[[SpecOptions, str], Any]
+    parse: Callable[[str], Any]
     show: Callable[[Any], str] = str
     absent: str = ""
     section: str = ""
@@ -86,38 +101,73 @@ class Key:
         return self.show(self.default)
 
 
+def _check(value: float, least: float | None, most: float | None) -> None:
+    if least is not None and value < least:
+        raise ExpectedError(f"at least {least:.12g}")
+    if most is not None and value > most:
+        raise ExpectedError(f"at most {most:.12g}")
+
+
+def parse_integer(text: str, least: int | None = None, most: int = MOST_COUNT) -> int:
+    """A whole number from `least` to `most`. Raises ExpectedError."""
+    if len(text) > _MOST_DIGITS:
+        raise ExpectedError(f"a whole number of at most {_MOST_DIGITS} digits")
+    try:
+        value = int(text)
+    except ValueError:
+        raise ExpectedError("a whole number") from None
+    _check(value, least, most)
+    return value
+
+
+def parse_number(text: str, least: float | None = None, most: float | None = None) -> float:
+    """A decimal number from `least` to `most`. Raises ExpectedError."""
+    try:
+        exact = Decimal(text[: _MOST_DIGITS + 1])
+    except InvalidOperation:
+        raise ExpectedError("a number") from None
+    # a signalling NaN is no float at all
+    value = float(exact) if exact.is_finite() else math.inf
+    if abs(value) == math.inf or len(text) > _MOST_DIGITS:
+        raise ExpectedError("a number")
+    _check(value, least, most)
+    return value
+
+
 def size(name: str, help: str, *, least: int = 0, most: int | None = None, **more: Any) -> Key:  # noqa: A002 - what it is
     """A size in bytes, from `least` to `most`."""
-    return _quantity(name, help, "size", SpecOptions.size_bytes, format_bytes, least, most, **more)
+    parse = _quantity(parse_bytes, "a size such as 64KiB", format_bytes, least, most)
+    return Key(name, help, "size", parse, format_bytes, least=least, most=most, **more)
 
 
 def time(name: str, help: str, *, least: int = 0, most: int | None = None, **more: Any) -> Key:  # noqa: A002
     """A time in ns, from `least` to `most`."""
-    return _quantity(name, help, "time", SpecOptions.time_ns, format_time, least, most, **more)
+    parse = _quantity(parse_time_ns, "a time such as 10us", format_time, least, most)
+    return Key(name, help, "time", parse, format_time, least=least, most=most, **more)
 
 
 def rate(name: str, help: str, *, least: int = 1, **more: Any) -> Key:  # noqa: A002
     """A rate in bits/s, from `least` on."""
-    return _quantity(name, help, "rate", SpecOptions.rate_bps, format_rate, least, None, **more)
+    parse = _quantity(parse_rate_bps, "a rate such as 10Gbps", format_rate, least, None)
+    return Key(name, help, "rate", parse, format_rate, least=least, **more)
 
 
 def _quantity(
-    name: str,
-    help: str,  # noqa: A002
-    values: str,
-    read: Callable[..., int],
-    show: Callable[[int], str],
-    least: int,
-    most: int | None,
-    **more: Any,
-) -> Key:
-    def take(options: SpecOptions, key: str) -> int:
-        value = read(options, key, least=least)
+    read: Callable[[str], int], example: str, show: Callable[[int], str], least: int, most: int | None
+) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        try:
+            value = read(text)
+        except UnitError as error:
+            limit = str(error).partition(" is more than ")[2]
+            raise ExpectedError(f"at most {limit}" if limit else example) from None
+        if value < least:
+            raise ExpectedError(f"at least {least}" if least > 1 else "more than 0")
         if most is not None and value > most:
-            raise options.error(key, f"at most {show(most)}")
+            raise ExpectedError(f"at most {show(most)}")
         return value
 
-    return Key(name, help, values, take, show, least=least, most=most, **more)
+    return parse
 
 
 def integer(
@@ -133,9 +183,9 @@ def integer(
     if not values and most != MOST_COUNT:
         values = f"{least} to {most}"
     values = values or ("number" if least is None else f"number from {least}")
-    take = functools.partial(SpecOptions.integer, least=least, most=most)
+    parse = functools.partial(parse_integer, least=least, most=most)
     shown_most = None if most == MOST_COUNT else most
-    return Key(name, help, values, take, least=least, most=shown_most, **more)
+    return Key(name, help, values, parse, least=least, most=shown_most, **more)
 
 
 def number(
@@ -149,46 +199,64 @@ def number(
     **more: Any,
 ) -> Key:
     """A decimal number from `least`, or more than `above`, to `most`."""
+    start = least if above is None else above
 
-    def take(options: SpecOptions, key: str) -> float:
-        value = options.number(key, least=above if least is None else least, most=most)
+    def parse(text: str) -> float:
+        value = parse_number(text, start, most)
         if above is not None and math.isclose(value, above, abs_tol=sys.float_info.min):
-            raise options.error(key, f"more than {above:g}")
+            raise ExpectedError(f"more than {above:g}")
         return value
 
-    start = least if above is None else above
     if not values:
         values = "number" if start is None else f"number from {start:g}" if most is None else ""
-    shown = values or f"{start:g} to {most:g}"
     more |= {"least": start, "most": most, "above": above is not None}
-    return Key(name, help, shown, take, lambda value: f"{value:g}", **more)
+    return Key(name, help, values or f"{start:g} to {most:g}", parse, lambda value: f"{value:g}", **more)
 
 
 def choice(name: str, help: str, choices: Sequence[str], **more: Any) -> Key:  # noqa: A002
     """One of some names."""
-    return Key(name, help, "|".join(choices), lambda o, k: o.choice(k, choices), **more)
+
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise SpecError(f"{name}={shown(text)}: {suggest.expected(text, choices)}")
+        return text
+
+    return Key(name, help, "|".join(choices), parse, **more)
 
 
 def flag(name: str, help: str, **more: Any) -> Key:  # noqa: A002
-    """Yes or no."""
-    return Key(name, help, "on|off", lambda o, k: o.flag(k), **more)
+    """Yes or no, also written on/off, true/false or 1/0."""
+
+    def parse(text: str) -> bool:
+        if text.lower() not in _FLAGS:
+            raise ExpectedError("yes or no")
+        return _FLAGS[text.lower()]
+
+    return Key(name, help, "on|off", parse, **more)
 
 
 def text(name: str, help: str, values: str, **more: Any) -> Key:  # noqa: A002
     """Any text; `values` says of what kind."""
-    return Key(name, help, values, lambda o, k: o.text(k), **more)
+    return Key(name, help, values, str, **more)
 
 
-def parsed(name: str, help: str, values: str, parse: Callable[[str], Any], **more: Any) -> Key:  # noqa: A002
+def parsed(
+    name: str,
+    help: str,  # noqa: A002
+    values: str,
+    parse: Callable[[str], Any],
+    show: Callable[[Any], str] = str,
+    **more: Any,
+) -> Key:
     """What a function makes of a text; by UnitError it says that the text is no such thing as `values`."""
 
-    def take(options: SpecOptions, key: str) -> Any:
+    def checked(text: str) -> Any:
         try:
-            return parse(options.text(key))
+            return parse(text)
         except UnitError:
-            raise options.error(key, values) from None
+            raise ExpectedError(values) from None
 
-    return Key(name, help, values, take, **more)
+    return Key(name, help, values, checked, show, **more)
 
 
 @functools.cache
@@ -270,24 +338,38 @@ def read(spec: Spec, struct: type[T], also: Sequence[type] = ()) -> T:
         SpecError: an unknown or missing key, or a value that cannot be used; one line names the spec and
             the key.
     """
-    keys = keys_of(*dict.fromkeys((struct, *also)))
-    return _read(SpecOptions(spec, [key.name for key in keys]), struct)
+    names = [key.name for key in keys_of(*dict.fromkeys((struct, *also)))]
+    for name in spec.options:
+        if name not in names:
+            hint = suggest.expected(name, names) if names else "expected no keys"
+            raise SpecError(f"{spec.title}: unknown key {name!r}; {hint}")
+    return _read(spec, struct)
 
 
-def _read(options: SpecOptions, struct: type[T]) -> T:
+def _read(spec: Spec, struct: type[T]) -> T:
     values: dict[str, Any] = {}
     fields: dict[str, Key | type] = fields_of(struct)  # type: ignore[arg-type]  # classes are hashable
     for name, field in fields.items():
         if not isinstance(field, Key):
-            values[name] = _read(options, field)
-        elif field.name in options or field.default is REQUIRED:
-            values[name] = field.take(options, field.name)
+            values[name] = _read(spec, field)
+        elif field.name in spec.options:
+            values[name] = _value(spec, field)
+        elif field.default is REQUIRED:
+            raise SpecError(f"{spec.title}: key {field.name!r} is missing")
     try:
         return struct(**values)
     except SpecError as error:
-        title = options.spec.title
         text = str(error)
-        raise error if text.startswith(title) else SpecError(f"{title}: {text}") from None
+        raise error if text.startswith(spec.title) else SpecError(f"{spec.title}: {text}") from None
+
+
+def _value(spec: Spec, key: Key) -> Any:
+    try:
+        return key.parse(spec.options[key.name])
+    except ExpectedError as error:
+        raise spec.error(key.name, str(error)) from None
+    except SpecError as error:
+        raise SpecError(f"{spec.title}: {error}") from None
 
 
 def write(value: Any) -> dict[str, str]:
@@ -308,22 +390,11 @@ def _written(key: Key, value: Any) -> str:
         return "on" if value else "off"
     if value is None:
         return str(value)
-    shown = key.show(value)
+    text = key.show(value)
     if not isinstance(value, int | float):
-        return shown
+        return text
     try:
-        exact = key.take(SpecOptions(Spec("", {key.name: shown}), [key.name]), key.name) == value
+        exact = key.parse(text) == value
     except SpecError:
         exact = False
-    return shown if exact else str(value)
-
-
-def refuse(options: SpecOptions, names: Sequence[str], where: str) -> None:
-    """Refuses keys that mean something elsewhere only.
-
-    Raises:
-        SpecError: one of them is given.
-    """
-    for name in names:
-        if name in options:
-            raise options.error(name, f"given only where {where}")
+    return text if exact else str(value)

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Annotated
 
 import msgspec
 import pytest
 
-from tailrace.spec import SpecError, keys, parse
-from tailrace.spec.keys import REQUIRED, keys_of, read
+from tailrace.spec import Spec, SpecError, keys, parse
+from tailrace.spec.keys import REQUIRED, keys_of, read, write
 from tailrace.spec.registry import Registry
+from tailrace.spec.units import parse_alpha
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,77 @@ def test_bad_words_are_refused_by_name(text: str, problem: str) -> None:
     with pytest.raises(SpecError) as caught:
         read(parse(text, "thing"), Ring)
     assert problem in str(caught.value)
+
+
+def test_unknown_keys() -> None:
+    """An unknown key is refused with the one that was meant, else with the keys that there are."""
+    with pytest.raises(SpecError) as caught:
+        read(parse("links:rte=2bps", "topology"), Links)
+    assert "topology links: unknown key 'rte'; did you mean rate?" == str(caught.value)
+    with pytest.raises(SpecError) as caught:
+        read(parse("links:up=2", "topology"), Links)
+    assert "topology links: unknown key 'up'; expected rate, delay" == str(caught.value)
+    with pytest.raises(SpecError, match="unknown key 'a'; expected no keys"):
+        read(parse("x:a=1"), Nothing)
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """Has no keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Each kind of key."""
+
+    i: Annotated[int, keys.integer("i", "", least=-3, most=8)] = 0
+    f: Annotated[float, keys.number("f", "", least=0, most=1)] = 0.0
+    r: Annotated[int, keys.rate("r", "")] = 1
+    t: Annotated[int, keys.time("t", "", most=10_000)] = 0
+    b: Annotated[int, keys.size("b", "", least=2)] = 2
+    c: Annotated[str, keys.choice("c", "", ("red", "blue"))] = "blue"
+    y: Annotated[bool, keys.flag("y", "")] = False
+    w: Annotated[str, keys.text("w", "", "any")] = ""
+    a: Annotated[Fraction, keys.parsed("a", "", "a factor", parse_alpha)] = Fraction(1)
+
+
+def test_values() -> None:
+    """Each kind of value is converted to its smallest unit, and written as it was given."""
+    text = "x:i=-3,f=0.25,r=1Mbps,t=3us,b=2KiB,c=red,y=on,w=some,a=1/8"
+    values = read(parse(text), Values)
+    assert Values(-3, 0.25, 1_000_000, 3_000, 2_048, "red", y=True, w="some", a=Fraction(1, 8)) == values
+    assert text == str(Spec("x", write(values)))
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("i=a", "i must be a whole number, found 'a'"),
+        ("i=1.5", "i must be a whole number, found '1.5'"),
+        ("i=" + "1" * 101, f"i must be a whole number of at most 100 digits, found '{'1' * 100}...'"),
+        ("i=-4", "i must be at least -3, found '-4'"),
+        ("i=9", "i must be at most 8, found '9'"),
+        ("f=nan", "f must be a number, found 'nan'"),
+        ("f=1e999", "f must be a number, found '1e999'"),
+        ("f=2", "f must be at most 1, found '2'"),
+        ("f=-1", "f must be at least 0, found '-1'"),
+        ("r=0", "r must be more than 0, found '0'"),
+        ("r=1us", "r must be a rate such as 10Gbps, found '1us'"),
+        ("t=1m", "t must be a time such as 10us, found '1m'"),
+        ("t=11us", "t must be at most 10us, found '11us'"),
+        ("t=101000000s", "t must be at most 8640000s, found '101000000s'"),
+        ("b=1X", "b must be a size such as 64KiB, found '1X'"),
+        ("b=1", "b must be at least 2, found '1'"),
+        ("c=green", "c=green: expected red, blue"),
+        ("y=maybe", "y must be yes or no, found 'maybe'"),
+        ("a=x", "a must be a factor, found 'x'"),
+    ],
+)
+def test_bad_values(option: str, message: str) -> None:
+    """A bad value is refused in one line with the key, what was expected and what was found."""
+    with pytest.raises(SpecError) as caught:
+        read(parse(f"x:{option}", "thing"), Values)
+    assert f"thing x: {message}" == str(caught.value)
 
 
 def test_keys_tell_their_range_and_default() -> None:

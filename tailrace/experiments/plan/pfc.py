@@ -24,12 +24,12 @@ too, and NICs obey (RLB §II-A). Queues themselves keep the limit that the schem
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
 from tailrace.schemes.blocks.channels import MOST_CHANNELS
-from tailrace.spec import SpecError, SpecOptions, parse
+from tailrace.spec import SpecError, UnitError, keys, parse
 from tailrace.spec.constants import NS_BITS
 from tailrace.spec.units import parse_alpha
 from tailrace.spec.watchdog import STORMS, of_switch
@@ -46,18 +46,41 @@ REACTION_NS = 50_000_000
 """Where switches and hosts are programs: how long one of them may wait for a processor before it obeys."""
 
 
+def _parse_channels(text: str) -> int | None:
+    """Channels of a link; None: by the scheme."""
+    if text in ("auto", "off"):
+        return None if text == "auto" else 0
+    if text not in map(str, range(2, MOST_CHANNELS + 1)):
+        raise UnitError(f"{text!r} is no number of channels")
+    return int(text)
+
+
+_ALPHA = keys.parsed("alpha", "share of a port", "a factor from 1/1024 to 1024 such as 1/8", parse_alpha)
+_CHANNELS = keys.parsed(
+    "channels",
+    "lossless priorities",
+    f"auto, off, or a number from 2 to {MOST_CHANNELS}",
+    _parse_channels,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Pfc:
     """PFC as it was written; None is the default, and of `channels` auto."""
 
-    xoff_bytes: int | None = None
-    xon_bytes: int | None = None
-    headroom_bytes: int | None = None
-    buffer_bytes: int | None = None
-    alpha: Fraction | None = None
-    storm: str = "drop"
-    channels: int | None = None
-    deadlock: str = DEADLOCKS[0]
+    xoff_bytes: Annotated[int | None, keys.size("xoff", "pauses above this", least=1)] = None
+    xon_bytes: Annotated[int | None, keys.size("xon", "goes on at or below this", least=1)] = None
+    headroom_bytes: Annotated[int | None, keys.size("headroom", "room above xoff", least=1)] = None
+    buffer_bytes: Annotated[int | None, keys.size("buffer", "memory of a switch", least=1)] = None
+    alpha: Annotated[Fraction | None, _ALPHA] = None
+    storm: Annotated[str, keys.choice("storm", "what becomes of data in a storm", STORMS)] = STORMS[0]
+    channels: Annotated[int | None, _CHANNELS] = None
+    deadlock: Annotated[str, keys.choice("deadlock", "what becomes of the run", DEADLOCKS)] = DEADLOCKS[0]
+
+    def __post_init__(self) -> None:
+        """Raises SpecError where alpha has no buffer."""
+        if self.alpha is not None and self.buffer_bytes is None:
+            raise SpecError("pfc: alpha needs buffer, of which it is a share")
 
     def of(
         self,
@@ -124,46 +147,4 @@ def parse_pfc(text: str) -> Pfc:
     Raises:
         SpecError: unknown or bad option; one line says which.
     """
-    if text == DEFAULT:
-        return Pfc()
-    keys = ("xoff", "xon", "headroom", "buffer", "alpha", "storm", "channels", "deadlock")
-    options = SpecOptions(parse(f"pfc:{text}"), keys)
-
-    def size(name: str) -> int | None:
-        return options.size_bytes(name, least=1) if name in options else None
-
-    alpha = None
-    if "alpha" in options:
-        if "buffer" not in options:
-            raise SpecError("pfc: alpha needs buffer, of which it is a share")
-        try:
-            alpha = parse_alpha(options.text("alpha"))
-        except ValueError:
-            raise options.error("alpha", "a factor from 1/1024 to 1024 such as 1/8") from None
-
-    def keyword(name: str, known: Sequence[str]) -> str:
-        value = options.text(name) if name in options else known[0]
-        if value not in known:
-            raise options.error(name, f"one of {', '.join(known)}")
-        return value
-
-    return Pfc(
-        size("xoff"),
-        size("xon"),
-        size("headroom"),
-        size("buffer"),
-        alpha,
-        keyword("storm", STORMS),
-        _channels(options),
-        keyword("deadlock", DEADLOCKS),
-    )
-
-
-def _channels(options: SpecOptions) -> int | None:
-    """Channels as they were given; None: by the scheme."""
-    text = options.text("channels") if "channels" in options else "auto"
-    if text in ("auto", "off"):
-        return None if text == "auto" else 0
-    if text not in map(str, range(2, MOST_CHANNELS + 1)):
-        raise options.error("channels", f"auto, off, or a number from 2 to {MOST_CHANNELS}")
-    return int(text)
+    return Pfc() if text == DEFAULT else keys.read(parse(f"pfc:{text}"), Pfc)

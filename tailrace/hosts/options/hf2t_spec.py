@@ -12,7 +12,8 @@ from typing import Annotated
 import msgspec
 
 from tailrace.hosts.options.hf2t import LEAST_TRAIN_GAPS
-from tailrace.spec import SpecError, SpecOptions, keys
+from tailrace.spec import Spec, SpecError, keys
+from tailrace.spec.errors import ExpectedError
 
 HF2T = "hf2t"
 ON, OFF = "on", "off"
@@ -31,17 +32,16 @@ def stretches(options: Mapping[str, str]) -> bool:
     return options.get(HF2T, OFF) != OFF or options.get("variant") == HF2T
 
 
-def _percentile(options: SpecOptions, key: str) -> float:
-    if options.text(key) == ON:
+def _parse_percentile(text: str) -> float:
+    if text == ON:
         return DEFAULT_PERCENTILE
-    expected = f"{ON}, {OFF} or a percentile from {LEAST_PERCENTILE:g} to below 100"
+    problem = ExpectedError(f"{ON}, {OFF} or a percentile from {LEAST_PERCENTILE:g} to below 100")
     try:
-        percentile = options.number(key)
-    except SpecError:
-        raise options.error(key, expected) from None
-    steps = round(percentile * PERCENTILE_STEPS)
+        steps = round(keys.parse_number(text) * PERCENTILE_STEPS)
+    except ExpectedError:
+        raise problem from None
     if not LEAST_PERCENTILE * PERCENTILE_STEPS <= steps < 100 * PERCENTILE_STEPS:
-        raise options.error(key, expected)
+        raise problem
     return steps / PERCENTILE_STEPS
 
 
@@ -49,7 +49,7 @@ _PERCENTILE = keys.Key(
     HF2T,
     "NICs stretch gaps from this percentile of them on",
     f"{LEAST_PERCENTILE:g} to 99.99, {ON} or {OFF}",
-    _percentile,
+    _parse_percentile,
     lambda value: f"{value:g}",
     section=_SECTION,
 )
@@ -96,22 +96,22 @@ class Hf2tSpec(msgspec.Struct, frozen=True, kw_only=True):
 KEYS = tuple(key.name for key in keys.keys_of(Hf2tSpec))
 
 
-def hf2t_requested(options: SpecOptions) -> bool:
+def hf2t_requested(spec: Spec) -> bool:
     """Whether the options of a scheme ask for HF2T; a variant of that name does, too.
 
     Raises:
         SpecError: keys that go with it, or with learning, and it is not there.
     """
-    wanted = options.text(HF2T, ON if options.spec.options.get("variant") == HF2T else OFF)
+    wanted = spec.options.get(HF2T, ON if spec.options.get("variant") == HF2T else OFF)
     if wanted == OFF:
         for key in KEYS[1:]:
-            if key in options:
-                raise options.error(key, f"given only where {HF2T} is, as {HF2T}=on or a percentile")
+            if key in spec.options:
+                raise spec.error(key, f"given only where {HF2T} is, as {HF2T}=on or a percentile")
         return False
-    if "t" in options:
+    if "t" in spec.options:
         if wanted != ON:
-            raise options.error(HF2T, f"{ON} where t is given, for nothing is learnt then")
+            raise spec.error(HF2T, f"{ON} where t is given, for nothing is learnt then")
         for key in _LEARNING:
-            if key in options:
-                raise options.error(key, "given only where t is not, for nothing is learnt then")
+            if key in spec.options:
+                raise spec.error(key, "given only where t is not, for nothing is learnt then")
     return True

@@ -19,7 +19,7 @@ from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import DragonflyPaths, EntryPlan, Resolved, SchemeContext
 from tailrace.schemes.spritz.app import MINIMAL_MODE, RANDOM, UGAL_L_MODE
 from tailrace.schemes.spritz.bounded import BOUNDED_KEYS, BoundedConfig
-from tailrace.spec import SpecOptions, keys
+from tailrace.spec import Spec, keys
 from tailrace.topology import Topology
 from tailrace.topology.kinds import SLIM_FLY
 from tailrace.topology.timing import base_rtt_ns
@@ -53,13 +53,13 @@ class RoutedConfig(BoundedConfig, frozen=True, kw_only=True):
     def is_bounded_on(self, topology: Topology) -> bool:
         return self.draw == HOP or (self.draw is None and topology.kind == SLIM_FLY)
 
-    def checked(self, options: SpecOptions) -> RoutedConfig:
+    def checked(self, spec: Spec) -> RoutedConfig:
         if self.grain != self.usual_grain and self.draw == HOP:
-            raise options.error("per", f"given only where draw={GROUP} is")
+            raise spec.error("per", f"given only where draw={GROUP} is")
         if self.grain != FLOWLET:
-            keys.refuse(options, ("gap",), f"per={FLOWLET} is")
+            spec.refuse(("gap",), f"per={FLOWLET} is")
         if self.draw == GROUP:
-            keys.refuse(options, BOUNDED_KEYS, f"draw={HOP} is")
+            spec.refuse(BOUNDED_KEYS, f"draw={HOP} is")
         return self
 
     def resolve(self, topology: Topology, context: SchemeContext) -> Resolved:

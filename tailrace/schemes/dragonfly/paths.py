@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.resolved import DragonflyPaths
-from tailrace.spec import SpecOptions, keys
+from tailrace.spec import Spec, keys
 from tailrace.topology import Topology
 from tailrace.topology.kinds import DRAGONFLY
 
@@ -30,19 +30,19 @@ GAP = keys.time("gap", "a pause of at least this begins a new flowlet", least=1)
 def stepped(name: str, meaning: str, values: str, parts: int, least: float = 0) -> keys.Key:
     """A number from `least` to 1, rounded to a multiple of one over `parts`, which the switch can hold."""
 
-    def take(options: SpecOptions, key: str) -> float:
-        return float(Fraction(round(options.number(key, least=least, most=1) * parts), parts))
+    def parse(text: str) -> float:
+        return float(Fraction(round(keys.parse_number(text, least, 1) * parts), parts))
 
-    return keys.Key(name, meaning, values, take, lambda value: f"{value:g}")
+    return keys.Key(name, meaning, values, parse, lambda value: f"{value:g}")
 
 
 SHARE = stepped("share", "of minimal paths where path=mixed", "0 to 1", SHARE_STEPS)
 
 
-def check_share(options: SpecOptions, path: str | None) -> None:
+def check_share(spec: Spec, path: str | None) -> None:
     """Raises SpecError where a share is given that nothing would heed."""
     if path not in (None, MIXED):
-        keys.refuse(options, ("share",), f"path is {MIXED}")
+        spec.refuse(("share",), f"path is {MIXED}")
 
 
 def paths_on(topology: Topology, path: str | None, usual: str) -> str:

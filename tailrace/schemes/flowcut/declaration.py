@@ -46,8 +46,9 @@ from tailrace.schemes.errors import IntentError
 from tailrace.schemes.flowcut import app, dragonfly
 from tailrace.schemes.resolved import DragonflyPaths, EntryPlan, SchemeContext
 from tailrace.schemes.watch import LinkEnd
-from tailrace.spec import SpecOptions, keys
+from tailrace.spec import Spec, keys
 from tailrace.spec.constants import MAX_QUANTA, NS_BITS, NS_PER_S, QUANTUM_BITS
+from tailrace.spec.errors import ExpectedError
 from tailrace.topology import Topology, max_switches_on_path
 from tailrace.topology.paths.dragonfly import DETOUR_SWITCHES, MINIMAL_SWITCHES
 from tailrace.topology.paths.shortest import Down
@@ -82,15 +83,15 @@ MOST_LEFT = 127
 _AGE_MARGIN = 2
 
 
-def _buckets(options: SpecOptions, key: str) -> int:
-    buckets = options.integer(key, least=1)
+def _parse_buckets(text: str) -> int:
+    buckets = keys.parse_integer(text, least=1)
     if buckets & (buckets - 1):
-        raise options.error(key, "a power of two")
+        raise ExpectedError("a power of two")
     return buckets
 
 
-def _growth(options: SpecOptions, key: str) -> float:
-    return GROWTH_OFF if options.text(key) == "off" else options.number(key, least=0)
+def _parse_growth(text: str) -> float:
+    return GROWTH_OFF if text == "off" else keys.parse_number(text, least=0)
 
 
 _DRAIN = "Flowcut §II-B, §III-C1"
@@ -100,14 +101,14 @@ _BUCKETS = keys.Key(
     "buckets",
     "buckets of the flow table, four ways each",
     "power of two",
-    _buckets,
+    _parse_buckets,
     lambda value: str(value) if value else "all there are",
 )
 _GROWTH = keys.Key(
     "growth",
     "drain above this growth of the average per ACK",
     "number or off",
-    _growth,
+    _parse_growth,
     lambda value: "off" if value >= GROWTH_OFF else f"{value:g}",
     section=_DRAIN,
 )
@@ -206,12 +207,12 @@ class FlowcutConfig(SchemeConfig, frozen=True, kw_only=True):
         """NICs that do Flowcut send an ACK and a NIC ACK for each packet."""
         return 2 if self.variant == NIC else 1
 
-    def checked(self, options: SpecOptions) -> FlowcutConfig:
-        check_share(options, self.path)
+    def checked(self, spec: Spec) -> FlowcutConfig:
+        check_share(spec, self.path)
         if self.pause == app.CLASS and self.variant == NIC:
-            keys.refuse(options, ("pause",), "switches keep state")
+            spec.refuse(("pause",), "switches keep state")
         if self.pause == app.CLASS and self.credit_bytes:
-            keys.refuse(options, ("credit",), f"pause={app.FLOW} is")
+            spec.refuse(("credit",), f"pause={app.FLOW} is")
         return self
 
     def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedFlowcut:

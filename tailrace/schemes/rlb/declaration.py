@@ -55,7 +55,7 @@ from tailrace.schemes.rlb.app import (
 )
 from tailrace.schemes.rlb.faulty_paths import RlbWatcher
 from tailrace.schemes.watch import FormatTime, Notify
-from tailrace.spec import SpecOptions, keys
+from tailrace.spec import Spec, keys
 from tailrace.spec.constants import NS_PER_S
 from tailrace.spec.units import format_time
 from tailrace.spec.watchdog import MAX_PAUSE_BITS
@@ -183,17 +183,17 @@ class RlbConfig(SchemeConfig, frozen=True, kw_only=True):
     def marks_queues(self) -> bool:
         return self.variant == HERMES
 
-    def checked(self, options: SpecOptions) -> RlbConfig:
+    def checked(self, spec: Spec) -> RlbConfig:
         for key, owner in (("cell", PRESTO), ("gap", LETFLOW), ("tiers", LETFLOW)):
             if self.variant != owner:
-                keys.refuse(options, (key,), f"variant is {owner}")
+                spec.refuse((key,), f"variant is {owner}")
         if self.warn == THRESHOLD:
-            keys.refuse(options, ("dt", "margin"), f"warn is {DERIVATIVE}")
+            spec.refuse(("dt", "margin"), f"warn is {DERIVATIVE}")
         if not self.fault:
-            keys.refuse(options, ("interval", "hold"), "fault is not 0")
+            spec.refuse(("interval", "hold"), "fault is not 0")
         if self.limit != NO_LIMIT:
             return self
-        keys.refuse(options, ("most",), f"limit is not {NO_LIMIT}")
+        spec.refuse(("most",), f"limit is not {NO_LIMIT}")
         return replace(self, most=MOST_COUNTED)
 
     def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedRlb:

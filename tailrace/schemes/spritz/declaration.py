@@ -16,7 +16,7 @@ from tailrace.schemes.resolved import SchemeContext
 from tailrace.schemes.spritz.app import CLASS, STEERED
 from tailrace.schemes.spritz.bounded import FLICR, OPS, SCOUT, SPRAY, BoundedConfig, ResolvedBounded
 from tailrace.schemes.spritz.endpoints import LATENCY, UNIFORM, WEIGHTS
-from tailrace.spec import SpecOptions, keys
+from tailrace.spec import Spec, keys
 from tailrace.topology import Topology
 from tailrace.topology.paths.bounded import MOST_EVS
 from tailrace.topology.timing import max_bdp_bytes, max_rtt_ns
@@ -67,9 +67,9 @@ class SteeredConfig(BoundedConfig, frozen=True, kw_only=True):
         ),
     ] = None
 
-    def checked(self, options: SpecOptions) -> SteeredConfig:
+    def checked(self, spec: Spec) -> SteeredConfig:
         if self.weights == UNIFORM:
-            keys.refuse(options, ("scale",), f"weights={LATENCY} is")
+            spec.refuse(("scale",), f"weights={LATENCY} is")
         return self
 
     def resolve(self, topology: Topology, context: SchemeContext) -> ResolvedBounded:
@@ -170,10 +170,10 @@ class SpritzConfig(SteeredConfig, frozen=True, kw_only=True):
         ),
     ] = FINE
 
-    def checked(self, options: SpecOptions) -> SteeredConfig:
+    def checked(self, spec: Spec) -> SteeredConfig:
         if self.control == COARSE:
-            keys.refuse(options, ("paths",), f"mode={FINE} is")
-        return super().checked(options)
+            spec.refuse(("paths",), f"mode={FINE} is")
+        return super().checked(spec)
 
     @property
     def steering(self) -> str:
