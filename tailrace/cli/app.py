@@ -1,92 +1,158 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `tailrace` and its subcommands; tailrace/cli/main.py runs it.
 
-Each module of COMMANDS adds its subcommand with `register(app)`. Such a module imports nothing heavy at its
-top, so that help, completion and inspection start fast; a test holds it to that.
+The module that declares a subcommand is imported when the subcommand is called or completed. It imports
+nothing heavy at its top; a test holds it to that.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
-from typing import Annotated
+import sys
+from collections.abc import Sequence
 
-import typer
-
+from tailrace.cli.arguments import Command, CommandParser, flag
 from tailrace.cli.errors import DEBUG, PROGRAM
-from tailrace.cli.start.group import CommandGroup, group_of
+from tailrace.spec import SpecError
 
-COMMANDS = (
-    *("run", "compare", "sweep", "paper", "store.results", "report"),
-    *("inspect.tables", "inspect.groups", "inspect.paths", "inspect.flows", "inspect.queues"),
-    *(
-        "inspect.counters",
-        "inspect.registers",
-        "inspect.diff",
-        "inspect.shell",
-        "inspect.push",
-        "inspect.trace",
-    ),
-    *("explain.topology", "explain.schemes", "explain.registries", "explain.resources", "explain.coverage"),
-)
-"""Modules of this package, in the order of the help."""
+COMMANDS = {
+    "Run": {
+        "run": ("run", "Run one experiment, from specs or from a file."),
+        "compare": ("compare", "Compare schemes on the same traffic, also with faults."),
+        "sweep": ("sweep", "Run an experiment at every combination of some keys' values."),
+        "paper": ("paper", "Repeat the papers' figures and tables, and grade their claims."),
+        "results": ("store.results", "Show finished runs that were kept, by spec."),
+        "report": ("report", "Make one HTML page of a folder of results."),
+    },
+    "Look": {
+        "tables": ("inspect.tables", "Show table entries and default actions."),
+        "groups": ("inspect.groups", "Show groups: ECMP, selectors, multicast, clone sessions."),
+        "paths": ("inspect.paths", "Walk the installed entries from host to host."),
+        "flows": ("inspect.flows", "Show the flows that switches track."),
+        "queues": ("inspect.queues", "Show the bytes that are queued at every port."),
+        "counters": ("inspect.counters", "Show counters and their rates."),
+        "registers": ("inspect.registers", "Show register cells."),
+        "diff": ("inspect.diff", "Compare the state of switches with the intended one."),
+        "shell": ("inspect.shell", "Open p4runtime-shell on a switch."),
+        "push": ("inspect.push", "Load a program and its entries into a running switch."),
+        "trace": ("inspect.trace", "Show what a switch does with a packet, step by step."),
+    },
+    "Explain": {
+        "topology": ("explain.topology", "Show switches, hosts and links of a topology."),
+        "schemes": ("explain.schemes", "List schemes with their keys and defaults."),
+        "topologies": ("explain.registries", "List families of topologies with their keys."),
+        "workloads": ("explain.registries", "List workloads with their keys."),
+        "faults": ("explain.registries", "List faults with their keys."),
+        "transports": ("explain.registries", "List transports with their keys."),
+        "resources": ("explain.resources", "Count what compiled programs ask of a switch."),
+        "coverage": ("explain.coverage", "Show what of P4 programs packets have used."),
+    },
+}
+"""By heading and name, in the order of the help: the module of this package, and what the command does."""
+
+_MODULES = {name: module for commands in COMMANDS.values() for name, (module, _) in commands.items()}
 
 _EPILOG = """
 Examples:
+  tailrace compare --scheme ecmp,letflow,flowcut
+  tailrace tables leaf1 ipv4_routes
+  tailrace paths h1 h9
+  tailrace counters drops --watch 1
+  tailrace tables --address s1=127.0.0.1:50051 --topology topology.json
 
-tailrace compare --scheme ecmp,letflow,flowcut
-
-tailrace tables leaf1 ipv4_routes
-
-tailrace paths h1 h9
-
-tailrace counters drops --watch 1
-
-tailrace tables --address s1=127.0.0.1:50051 --topology topology.json
-
-Exit status: 0 done, 1 failed (or a difference was found), 2 bad input, 130 interrupted,
-143 ended by SIGTERM, 129 by SIGHUP.
+Exit status: 0 done, 1 failed (or a difference was found), 2 bad input, 130 interrupted, 143 ended by SIGTERM,
+129 by SIGHUP.
 """
 
-
-def make_app() -> CommandGroup:
-    """The command with all its subcommands."""
-    app = typer.Typer(
-        cls=CommandGroup,
-        name=PROGRAM,
-        epilog=_EPILOG,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.callback(invoke_without_command=True)(_options)
-    for name in COMMANDS:
-        importlib.import_module(f"tailrace.cli.{name}").register(app)
-    return group_of(app)
+_SHELLS = ("bash", "zsh", "fish")
 
 
-def _show_version(value: bool) -> None:
-    if value:
-        from importlib.metadata import PackageNotFoundError, version
+def run(words: Sequence[str]) -> None:
+    """Runs a command line.
 
-        try:
-            typer.echo(f"{PROGRAM} {version(PROGRAM)}")
-        except PackageNotFoundError:
-            typer.echo(f"{PROGRAM} 0 (not installed)")
-        raise typer.Exit
-
-
-def _options(
-    context: typer.Context,
-    _version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and end."),
-    ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", envvar=DEBUG, help="Show the traceback of an internal error.")
-    ] = False,
-) -> None:
-    """Load balancing without reordering, in P4: run experiments, and look into running switches."""
-    if debug:
+    Raises:
+        SpecError: bad input.
+        SystemExit: the arguments cannot be used, or nothing more is to be done.
+    """
+    parser = _program_parser()
+    at = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
+    options = parser.read(words[:at])
+    if options.debug:
         os.environ[DEBUG] = "1"
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+    if options.version:
+        sys.stdout.write(f"{PROGRAM} {_version()}\n")
+    elif options.show_completion:
+        sys.stdout.write(_completion_code())
+    elif at == len(words):
+        parser.print_help()
+    else:
+        command = _load(words[at])
+        command.run(_parser(words[at], command).read(words[at + 1 :]))
+
+
+def complete(line: str) -> None:
+    """Answers a shell that completes a line, and ends the process."""
+    import argcomplete
+    from argcomplete.completers import SuppressCompleter
+
+    parser = _program_parser()
+    subparsers = parser.add_subparsers(parser_class=CommandParser)
+    words = line.split()
+    for name in _MODULES:
+        subparsers.add_parser(name, arguments=_load(name).arguments if name in words else ())
+    argcomplete.autocomplete(
+        parser,
+        always_complete_options=False,
+        exit_method=sys.exit,
+        default_completer=SuppressCompleter(),
+    )
+
+
+def _program_parser() -> CommandParser:
+    lists = (
+        f"{heading}:\n" + "\n".join(f"  {name:<11} {text}" for name, (_, text) in commands.items())
+        for heading, commands in COMMANDS.items()
+    )
+    return CommandParser(
+        (
+            flag("--version", help="Show the version and end."),
+            flag("--debug", help=f"Show the traceback of an internal error, as {DEBUG}=1 does."),
+            flag("--show-completion", help='For eval "$(…)" in the start file of bash, zsh or fish.'),
+        ),
+        prog=PROGRAM,
+        usage="%(prog)s [OPTIONS] COMMAND ...",
+        description="Load balancing without reordering, in P4: run experiments, and look into switches.",
+        epilog="\n\n".join([*lists, _EPILOG.strip()]),
+    )
+
+
+def _parser(name: str, command: Command) -> CommandParser:
+    return CommandParser(command.arguments, prog=f"{PROGRAM} {name}", description=command.help)
+
+
+def _load(name: str) -> Command:
+    """The command of a name. Raises SpecError where there is none."""
+    if name not in _MODULES:
+        from tailrace.spec.suggest import unknown
+
+        raise SpecError(f"command {unknown(name, _MODULES)}")
+    command: Command = getattr(importlib.import_module(f"tailrace.cli.{_MODULES[name]}"), name)
+    return command
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(PROGRAM)
+    except PackageNotFoundError:
+        return "0 (not installed)"
+
+
+def _completion_code() -> str:
+    """What the user's shell evaluates to have completion."""
+    from argcomplete.shell_integration import shellcode
+
+    shell = os.path.basename(os.environ.get("SHELL", ""))  # noqa: PTH119
+    return shellcode([PROGRAM], shell=shell if shell in _SHELLS else _SHELLS[0])

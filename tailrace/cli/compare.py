@@ -3,38 +3,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from argparse import Namespace
 
-import typer
-
+from tailrace.cli.arguments import command
 from tailrace.cli.experiment_options import (
-    DEFAULT_OUT,
-    Again,
-    File,
-    Out,
-    Pcap,
-    Scale,
-    Schemes,
-    Workers,
-    with_experiment,
+    AGAIN,
+    EXPERIMENT,
+    FILE,
+    OUT,
+    PCAP,
+    SCALE,
+    SCHEMES,
+    WORKERS,
+    values_of,
 )
-from tailrace.cli.options import View, with_view
+from tailrace.cli.options import PLUGIN, view_of, view_options
 
 
-@with_view
-@with_experiment
-def compare(
-    values: dict[str, Any],
-    experiment: File = None,
-    scheme: Schemes = None,
-    scale: Scale = None,
-    out: Out = DEFAULT_OUT,
-    pcap: Pcap = False,
-    workers: Workers = 1,
-    again: Again = False,
-    *,
-    view: View,
-) -> None:
+@command(FILE, SCHEMES, SCALE, OUT, PCAP, WORKERS, AGAIN, PLUGIN, EXPERIMENT, view_options("results.table"))
+def compare(args: Namespace) -> None:
     """Compare schemes: a table, a figure, OUT/results.json and a folder OUT/CASE/SCHEME for each run.
 
     Without --scheme: those of EXPERIMENT, else ecmp, letflow and flowcut. Ratios are against the first.
@@ -47,11 +34,14 @@ def compare(
     from tailrace.cli.experiment_command import ResultOutput, run_several
     from tailrace.experiments.plan.spec_list import split_schemes
 
-    names = split_schemes(",".join(scheme)) if scheme else None
-    output = ResultOutput(out, view, pcap)
-    run_several(experiment, names, output, values=values, scale=scale, workers=workers, again=again)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("compare")(compare)
+    values = values_of(args)
+    names = split_schemes(",".join(args.scheme)) if args.scheme else None
+    run_several(
+        args.experiment,
+        names,
+        ResultOutput(args.out, view_of(args), args.pcap),
+        values=values,
+        scale=args.scale,
+        workers=args.workers,
+        again=args.again,
+    )

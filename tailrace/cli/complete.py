@@ -1,27 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Completion on the command line: names of the running network, of registries, columns and files."""
+"""Completion on the command line: names of the running network, of registries, columns and files.
+
+Names of what specs name, and their keys, are cached: to ask what registers them imports most of the program.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
-from collections.abc import Callable, Iterable, Iterator
+import json
+import os
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import typer
+from tailrace.cbuild.artifacts import ROOT
 
-from tailrace.cli.start.names import names_of
+if TYPE_CHECKING:
+    from tailrace.spec.registry import Registry
 
-_COLUMNS = {
-    **dict.fromkeys(("run", "compare", "sweep"), "results.table"),
-    "paper": "cli.paper_command",
-    "results": "cli.store.results_command",
-    **{name: f"controller.inspect.{name}" for name in ("tables", "groups", "counters", "registers", "paths")},
-    **{name: f"controller.inspect.{name}" for name in ("flows", "queues")},
-    **dict.fromkeys(("topologies", "workloads", "faults", "transports"), "cli.declared"),
-    "diff": "controller.inspect.differences",
-    "schemes": "cli.scheme_text",
+Completer = Callable[[str], Collection[str]]
+"""Gives the words that an incomplete one may become."""
+
+Names = dict[str, list[str]]
+
+_REGISTRIES = {
+    "scheme": "schemes.registry:SCHEMES",
+    "topology": "topology.parse:FAMILIES",
+    "workload": "experiments.workloads.workload:WORKLOADS",
+    "fault": "experiments.faults.parse:FAULTS",
+    "transport": "hosts.options.transports:TRANSPORTS",
 }
-"""The module whose COLUMNS a command shows."""
+"""Where the names of each kind of specs are registered."""
+
+_PLUGINS = "TAILRACE_PLUGINS"
+"""spec.plugins.VARIABLE, whose import would take as long as all the rest."""
 
 KINDS = {
     "schemes": "scheme",
@@ -32,7 +46,48 @@ KINDS = {
 }
 """What the commands that explain specs explain."""
 
-Completer = Callable[[str], list[str]]
+
+# ---- names of specs ----
+
+
+def registry_of(kind: str) -> Registry[Any]:
+    """What is registered of a kind of specs."""
+    module, name = _REGISTRIES[kind].split(":")
+    registry: Registry[Any] = getattr(importlib.import_module(f"tailrace.{module}"), name)
+    return registry
+
+
+def names_of(kind: str) -> Names:
+    """All names of a kind of specs, in order, with the keys of each."""
+    module = f"tailrace.{_REGISTRIES[kind].partition(':')[0]}"
+    if module in sys.modules or os.environ.get(_PLUGINS):
+        return _registered(kind)
+    from tailrace.cbuild.memoized import memoized
+
+    names: Names = json.loads(memoized("names", _state(kind), lambda: json.dumps(_registered(kind)).encode()))
+    return names
+
+
+def _registered(kind: str) -> Names:
+    registry = registry_of(kind)
+    return {name: [key.name for key in registry.keys(name)] for name in registry.names}
+
+
+def _state(kind: str) -> Iterator[str]:
+    """Changes with our sources and, by the folders of the search path, with what is installed."""
+    yield from (kind, sys.version)
+    for path in [*_sources(str(ROOT / "tailrace")), *sys.path]:
+        with contextlib.suppress(OSError):
+            status = os.stat(path)  # noqa: PTH116
+            yield f"{path} {status.st_mtime_ns} {status.st_size}"
+
+
+def _sources(folder: str) -> Iterator[str]:
+    for where, _, files in os.walk(folder, followlinks=True):
+        yield from (f"{where}/{name}" for name in files if name.endswith(".py"))
+
+
+# ---- completers ----
 
 
 def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
@@ -40,7 +95,7 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
 
 
 def complete_switch(incomplete: str) -> list[str]:
-    """Names of switches that begin so; none where no network runs."""
+    """Names of switches; none where no network runs."""
     from tailrace.controller import runfile
     from tailrace.spec import SpecError
 
@@ -51,7 +106,7 @@ def complete_switch(incomplete: str) -> list[str]:
 
 
 def complete_host(incomplete: str) -> list[str]:
-    """Names of hosts that begin so; none where no network runs."""
+    """Names of hosts; none where no network runs."""
     from tailrace.controller import runfile
     from tailrace.spec import SpecError
     from tailrace.topology import parse_topology
@@ -62,20 +117,25 @@ def complete_host(incomplete: str) -> list[str]:
         return []
 
 
-def complete_column(context: typer.Context, incomplete: str) -> list[str]:
-    """Columns of a command; behind a minus, too."""
-    module = _COLUMNS.get(context.info_name or "")
-    if module is None:
-        return []
-    minus = "-" if incomplete.startswith("-") else ""
-    columns = importlib.import_module(f"tailrace.{module}").COLUMNS
-    return _beginning((minus + column.name for column in columns), incomplete)
+def complete_column(module: str) -> Completer:
+    """The COLUMNS of a module, also behind a minus."""
+
+    def complete(incomplete: str) -> list[str]:
+        minus = "-" if incomplete.startswith("-") else ""
+        columns = importlib.import_module(f"tailrace.{module}").COLUMNS
+        return _beginning((minus + column.name for column in columns), incomplete)
+
+    return complete
 
 
-def complete_columns(context: typer.Context, incomplete: str) -> list[str]:
+def complete_columns(module: str) -> Completer:
     """The same behind the last comma."""
-    before, comma, last = incomplete.rpartition(",")
-    return [f"{before}{comma}{name}" for name in complete_column(context, last)]
+
+    def complete(incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        return [f"{before}{comma}{name}" for name in complete_column(module)(last)]
+
+    return complete
 
 
 def complete_specs(kind: str, ending: str = "") -> Completer:
@@ -90,14 +150,14 @@ def complete_specs(kind: str, ending: str = "") -> Completer:
         name = before.rpartition(":")[0].rpartition(",")[2]
         names += [f"{key}=" for key in known.get(name, ())]
         matching = [before + each for each in _beginning(names, last)]
-        return matching + (list(_files(incomplete, ending)) if ending else [])
+        return matching + (complete_file(incomplete, ending) if ending else [])
 
     return complete
 
 
-def complete_declared(context: typer.Context, incomplete: str) -> list[str]:
-    """Names of what the command explains."""
-    return _beginning(names_of(KINDS[context.info_name or ""]), incomplete)
+def complete_names(kind: str) -> Completer:
+    """Names of a kind of specs."""
+    return lambda incomplete: _beginning(names_of(kind), incomplete)
 
 
 def complete_experiment(incomplete: str) -> list[str]:
@@ -105,7 +165,7 @@ def complete_experiment(incomplete: str) -> list[str]:
     from tailrace.experiments.plan.experiment_file import PRESETS
 
     presets = sorted(path.stem for path in PRESETS.glob("*.toml"))
-    return _beginning(presets, incomplete) + list(_files(incomplete, ".toml"))
+    return _beginning(presets, incomplete) + complete_file(incomplete, ".toml")
 
 
 def complete_paper(incomplete: str) -> list[str]:
@@ -117,26 +177,21 @@ def complete_paper(incomplete: str) -> list[str]:
     return [f"{before}{comma}{name}" for name in _beginning((*papers, *names()), last)]
 
 
-def complete_transport(incomplete: str) -> list[str]:
-    """Transports that begin so."""
-    return _beginning(names_of("transport"), incomplete)
-
-
 def one_of(*names: str) -> Completer:
     """Names that are known beforehand."""
     return lambda incomplete: _beginning(names, incomplete)
 
 
-def _files(incomplete: str, ending: str) -> Iterator[str]:
-    """Files that begin so and end in `ending`, and folders."""
+def complete_file(incomplete: str, ending: str = "") -> list[str]:
+    """Files that end in `ending`, and folders."""
     folder, slash, last = incomplete.rpartition("/")
     try:
         paths = sorted(Path(folder + slash or ".").iterdir())
     except OSError:
-        return
-    for path in paths:
-        if path.name.startswith(last) and (last or not path.name.startswith(".")):
-            if path.is_dir():
-                yield f"{folder}{slash}{path.name}/"
-            elif path.name.endswith(ending):
-                yield f"{folder}{slash}{path.name}"
+        return []
+    names = (path.name + "/" if path.is_dir() else path.name for path in paths)
+    return [
+        f"{folder}{slash}{name}"
+        for name in _beginning(names, last)
+        if name.endswith(("/", ending)) and (last or not name.startswith("."))
+    ]

@@ -15,11 +15,11 @@ from typing import Any
 from msgspec import UnsetType, structs
 
 from tailrace import api
+from tailrace.cli.drawing import draw_alone
 from tailrace.cli.errors import PROGRAM, StoppedError
 from tailrace.cli.experiment_options import PAGE
 from tailrace.cli.options import OutputFormat, View
 from tailrace.cli.output import arranged, show
-from tailrace.cli.start.drawing import draw_alone
 from tailrace.emulation.mininet import MininetBackend
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import plan

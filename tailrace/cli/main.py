@@ -15,13 +15,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tailrace.cbuild.artifacts import ROOT
 from tailrace.cli.errors import BAD_INPUT, DEBUG, DONE, FAILED, INTERRUPTED, PROGRAM, FailedError
-
-if TYPE_CHECKING:
-    from tailrace.cli.start.group import CommandGroup
 
 _YOUNG = 100_000
 """New objects between two looks for cycles: imports and large networks make many objects and few cycles, and
@@ -31,8 +28,8 @@ Python's own 700 would take a tenth of the time of a short run.
 _AGAIN_S = 0.005
 """How long it takes until an exception of a signal is raised again that was lost."""
 
-_ITS_OWN = "Value error, "
-"""Prefixes of typer's error messages that do not help users."""
+_COMPLETING = "_ARGCOMPLETE"
+"""The environment variable of a shell that wants a line completed, which it has in COMP_LINE."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -171,28 +168,11 @@ def _guarded(arguments: list[str]) -> int:
         )
 
 
-def make_app() -> CommandGroup:
-    """The command with all its subcommands: cli.app."""
-    from tailrace.cli.app import make_app as make
-
-    return make()
-
-
 def _run(arguments: list[str]) -> int:
-    import typer
-    from typer.exceptions import TyperException
-
     from tailrace.spec import Error, SpecError
 
     try:
-        status = _called(arguments)
-    except typer.Abort:
-        # Ctrl-C within the command, or the end of standard input where something was asked
-        raise KeyboardInterrupt from None
-    except TyperException as error:
-        return _fail(
-            f"{error.format_message().replace(_ITS_OWN, '')} (see {PROGRAM} --help)", error.exit_code
-        )
+        _call(arguments)
     except SpecError as error:
         if os.environ.get(DEBUG) and error.__cause__ is not None:
             import traceback
@@ -208,20 +188,21 @@ def _run(arguments: list[str]) -> int:
             raise
         # hosts refuses a TAILRACE_HOSTS that makes no sense, and says why
         return _fail(str(error), BAD_INPUT)
-    if status == INTERRUPTED:
-        # so typer tells of Ctrl-C
-        raise KeyboardInterrupt
-    return status if isinstance(status, int) else DONE
+    return DONE
 
 
-def _called(arguments: list[str]) -> Any:
+def _call(arguments: list[str]) -> None:
     """Calls the command.
 
     Raises:
         SpecError: a plug-in caused an error; on one line with its file and line.
     """
+    from tailrace.cli import app
+
     try:
-        return make_app()(arguments, prog_name=PROGRAM, standalone_mode=False)
+        if _COMPLETING in os.environ:
+            app.complete(os.environ.get("COMP_LINE", ""))
+        app.run(arguments)
     except BaseException as error:
         # loaded by now, if anything of a plug-in is; its import takes as long as help does
         plugins = sys.modules.get("tailrace.spec.plugins")

@@ -3,55 +3,49 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
+from tailrace.cli.arguments import argument, command
 from tailrace.cli.complete import complete_paper, one_of
-from tailrace.cli.experiment_options import Again, Cluster, StoreFolder, Workers
-from tailrace.cli.options import View, with_view
-
-DEFAULT_OUT = Path("out") / "paper"
+from tailrace.cli.experiment_options import AGAIN, CLUSTER, STORE, WORKERS
+from tailrace.cli.options import view_of, view_options
 
 
-@with_view
-def paper(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="list, all, a paper (flowcut), or figures (flowcut_fig8,flowcut_fig9)",
-            autocompletion=complete_paper,
-        ),
-    ] = "list",
-    scale: Annotated[
-        str,
-        typer.Option(
-            help="small (seconds a figure) or paper (the paper's own size)",
-            autocompletion=one_of("small", "paper"),
-        ),
-    ] = "small",
-    seed: Annotated[
-        str | None,
-        typer.Option(help="seeds instead of those of the papers' files, such as 1..10; rankings take three"),
-    ] = None,
-    workers: Workers = 1,
-    cluster: Cluster = None,
-    again: Again = False,
-    out: Annotated[Path, typer.Option(help="folder for the results")] = DEFAULT_OUT,
-    page: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.md",
-            help="also write a page of Markdown, figures beside it; into a folder: a page of each paper, and "
-            "README.md about all pages there",
-        ),
-    ] = None,
-    store: StoreFolder = None,
-    *,
-    view: View,
-) -> None:
+@command(
+    argument(
+        "name",
+        nargs="?",
+        metavar="NAME",
+        default="list",
+        help="list, all, a paper (flowcut), or figures (flowcut_fig8,flowcut_fig9)",
+        complete=complete_paper,
+    ),
+    argument(
+        "--scale",
+        metavar="NAME",
+        default="small",
+        help="small (seconds a figure) or paper (the paper's own size)",
+        complete=one_of("small", "paper"),
+    ),
+    argument(
+        "--seed",
+        metavar="N",
+        help="seeds instead of those of the papers' files, such as 1..10; rankings take three",
+    ),
+    *(WORKERS, CLUSTER, AGAIN),
+    argument("--out", metavar="DIR", type=Path, default=Path("out") / "paper", help="folder for the results"),
+    argument(
+        "--page",
+        metavar="FILE.md",
+        type=Path,
+        help="also write a page of Markdown, figures beside it; into a folder: a page of each paper, and "
+        "README.md about all pages there",
+    ),
+    STORE,
+    view_options("cli.paper_command"),
+)
+def paper(args: Namespace) -> None:
     """Repeat the papers' experiments: a table, a figure, and every claim with its verdict.
 
     Numbers of a paper are within 15 %, within a factor of 1.5, or beyond; a ranking holds where the 95 %
@@ -60,27 +54,22 @@ def paper(
     What an earlier call has finished is not run again, nor what stands in a folder of finished runs (--store,
     else that of --page). `tailrace report OUT` makes one page of it all.
 
-    tailrace paper flowcut_fig8 --scale small
+        tailrace paper flowcut_fig8 --scale small
     """
     from tailrace.cli.paper_command import list_papers, run_papers
     from tailrace.study.pool import Where
 
-    if name == "list":
-        list_papers(view)
+    if args.name == "list":
+        list_papers(view_of(args))
     else:
         run_papers(
-            name,
-            scale,
-            out,
-            Where(workers, cluster),
-            again=again,
-            view=view,
-            page=page,
-            seed=seed,
-            store=store,
+            args.name,
+            args.scale,
+            args.out,
+            Where(args.workers, args.cluster),
+            again=args.again,
+            view=view_of(args),
+            page=args.page,
+            seed=args.seed,
+            store=args.store,
         )
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("paper")(paper)

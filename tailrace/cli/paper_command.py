@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from tailrace.cli.drawing import draw_alone
 from tailrace.cli.experiment_command import interruptible
 from tailrace.cli.options import OutputFormat, View
 from tailrace.cli.output import TABLES, show
-from tailrace.cli.start.drawing import draw_alone
 from tailrace.experiments.plan.seeds import parse_seeds
 from tailrace.papers.claims.claims import headline, other_kinds, tally
 from tailrace.papers.document import Document

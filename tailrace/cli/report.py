@@ -4,33 +4,33 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from tailrace.cli.experiment_options import DEFAULT_OUT, PAGE
+from tailrace.cli.arguments import argument, command
+from tailrace.cli.experiment_options import OUT, PAGE
 
 
-def report(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="folder of run, compare, sweep or paper")
-    ] = DEFAULT_OUT,
-    out: Annotated[Path | None, typer.Option(help="file to write", show_default=f"DIR/{PAGE}")] = None,
-    title: Annotated[str | None, typer.Option(help="title of the page", show_default=False)] = None,
-) -> None:
+@command(
+    argument(
+        "folder",
+        nargs="?",
+        metavar="DIR",
+        type=Path,
+        default=OUT.settings["default"],
+        help="folder of run, compare, sweep or paper",
+    ),
+    argument("--out", metavar="FILE", type=Path, help=f"file to write [default: DIR/{PAGE}]"),
+    argument("--title", metavar="TEXT", help="title of the page"),
+)
+def report(args: Namespace) -> None:
     """Make one HTML page of all results below a folder: figures, tables, claims, seeds and commands.
 
     The page holds everything that it shows, and opens without a network.
     """
-    from tailrace.cli.start.drawing import draw_alone
+    from tailrace.cli.drawing import draw_alone
 
     draw_alone()
     from tailrace.cli.report_command import write_report
 
-    sys.stdout.write(f"{write_report(folder, out, title)}\n")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("report")(report)
+    sys.stdout.write(f"{write_report(args.folder, args.out, args.title)}\n")

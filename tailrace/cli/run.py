@@ -3,50 +3,45 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from argparse import Namespace
 
-import typer
-
+from tailrace.cli.arguments import argument, command, flag
 from tailrace.cli.complete import complete_specs
-from tailrace.cli.experiment_options import DEFAULT_OUT, File, Out, Pcap, Scale, given, with_experiment
-from tailrace.cli.options import View, with_view
+from tailrace.cli.experiment_options import EXPERIMENT, FILE, OUT, PCAP, SCALE, given, values_of
+from tailrace.cli.options import PLUGIN, view_of, view_options
 
 
-@with_view
-@with_experiment
-def run(
-    values: dict[str, Any],
-    experiment: File = None,
-    scheme: Annotated[
-        str | None,
-        typer.Option(
-            help="ecmp, spray, letflow, flowcut, …, with options", autocompletion=complete_specs("scheme")
-        ),
-    ] = None,
-    variant: Annotated[
-        str | None, typer.Option(help="of flowcut, rlb, spritz or letflow: see tailrace schemes")
-    ] = None,
-    scale: Scale = None,
-    out: Out = DEFAULT_OUT,
-    pcap: Pcap = False,
-    ranks: Annotated[
-        str,
-        typer.Option(
-            metavar="N|mpi",
-            help="so many processes run one network in virtual time, each a part of it; mpi: those that "
-            "mpiexec has started",
-        ),
-    ] = "1",
-    stop_at: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TIME", help="stop at this virtual time, such as 50us, to look inside; may be repeated"
-        ),
-    ] = None,
-    cli: Annotated[bool, typer.Option("--cli", help="bring the fabric up and show Mininet's prompt")] = False,
-    *,
-    view: View,
-) -> None:
+@command(
+    FILE,
+    argument(
+        "--scheme",
+        metavar="SPEC",
+        help="ecmp, spray, letflow, flowcut, …, with options",
+        complete=complete_specs("scheme"),
+    ),
+    argument("--variant", metavar="NAME", help="of flowcut, rlb, spritz or letflow: see tailrace schemes"),
+    SCALE,
+    OUT,
+    PCAP,
+    argument(
+        "--ranks",
+        metavar="N|mpi",
+        default="1",
+        help="so many processes run one network in virtual time, each a part of it; mpi: those that "
+        "mpiexec has started",
+    ),
+    argument(
+        "--stop-at",
+        metavar="TIME",
+        action="append",
+        help="stop at this virtual time, such as 50us, to look inside; may be repeated",
+    ),
+    flag("--cli", help="bring the fabric up and show Mininet's prompt"),
+    PLUGIN,
+    EXPERIMENT,
+    view_options("results.table"),
+)
+def run(args: Namespace) -> None:
     """Run one experiment: OUT/summary.json, OUT/flows.parquet and a table.
 
     Options change what EXPERIMENT.toml says. With --seed 1..10 it runs ten times: a folder for each seed,
@@ -59,22 +54,20 @@ def run(
     from tailrace.experiments.plan.experiment_file import read_experiment
     from tailrace.spec import SpecError
 
-    with with_ranks(ranks) as processes:
-        chosen = read_experiment(experiment, scale, given({"scheme": scheme, "variant": variant}) | values)
-        if cli and stop_at:
+    values = values_of(args)
+    output = ResultOutput(args.out, view_of(args), args.pcap)
+    with with_ranks(args.ranks) as processes:
+        schemes = given({"scheme": args.scheme, "variant": args.variant})
+        chosen = read_experiment(args.experiment, args.scale, schemes | values)
+        if args.cli and args.stop_at:
             raise SpecError("--stop-at and --cli do not go together")
-        if cli and processes != 1:
+        if args.cli and processes != 1:
             raise SpecError("--ranks and --cli do not go together")
-        if len(chosen.seeds) > 1 and (cli or stop_at or processes != 1):
+        if len(chosen.seeds) > 1 and (args.cli or args.stop_at or processes != 1):
             raise SpecError("--seed: several do not go together with --cli, --stop-at and --ranks")
-        if cli:
-            open_prompt(chosen, ResultOutput(out, view, pcap))
+        if args.cli:
+            open_prompt(chosen, output)
         elif len(chosen.seeds) > 1:
-            run_seeds(chosen, ResultOutput(out, view, pcap))
+            run_seeds(chosen, output)
         else:
-            run_one(chosen, ResultOutput(out, view, pcap), stop_at or (), processes)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("run")(run)
+            run_one(chosen, output, args.stop_at or (), processes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command lines of the programs that are not `tailrace` itself."""
+"""Command lines: the parser of every program, whose errors are one line."""
 
 from __future__ import annotations
 

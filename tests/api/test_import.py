@@ -50,7 +50,7 @@ def test_nothing_is_loaded_before_it_is_used() -> None:
 def test_errors_and_runs_load_nothing_that_draws() -> None:
     modules = loaded_by("import tailrace; tailrace.run; tailrace.Error")
     assert "tailrace.api.run" in modules
-    assert not modules & {"matplotlib", "numpy", "polars", "pandas", "typer", "tailrace.cli"}
+    assert not modules & {"matplotlib", "numpy", "polars", "pandas", "argcomplete", "tailrace.cli"}
 
 
 def test_what_is_offered() -> None:

@@ -88,7 +88,7 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 class Something:
     pass
 
-def make_app():
+def run(words):
     # however slow the machine is, the moment lasts until all is said
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
     it = Something()
@@ -98,7 +98,7 @@ def make_app():
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
     time.sleep({TIMEOUT_S})
 
-app.make_app = make_app
+app.run = run
 sys.exit(main.main(["topology", "leaf-spine"]))
 """
     done = subprocess.run(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person at a terminal sees: tables, --watch that redraws, colours that can be turned off, completion."""
+"""What a person at a terminal sees: tables, --watch that redraws, colours that can be turned off, help."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tailrace.cli.complete import complete_experiment, complete_specs
+from tailrace.cli.app import COMMANDS
 from tailrace.cli.options import OutputFormat
 from tailrace.cli.output import render
 from tailrace.tables.listing import Column, Listing
@@ -137,15 +137,27 @@ def test_repeated_json_is_one_line_a_reading() -> None:
     assert render(listing(a=1), OutputFormat.CSV, "T", header=False) == "T,a,1,1500\n"
 
 
-# ---- help and completion ----
+# ---- help ----
 
 
 def test_help_names_every_command(command: Command) -> None:
     result = command("--help")
     assert result.status == 0
-    for name in ("tables", "flows", "paths", "queues", "registers", "counters", "groups", "diff", "shell"):
-        assert re.search(rf"\b{name}\b", result.out)
+    for commands in COMMANDS.values():
+        for name, (_, text) in commands.items():
+            assert re.search(rf"^  {name} +{re.escape(text)}$", result.out, re.MULTILINE)
     assert "Examples" in result.out
+
+
+def test_help_fits_80_columns(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of each command, with its options; examples may be longer."""
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in (name for commands in COMMANDS.values() for name in commands):
+        result = command(name, "--help")
+        assert (result.status, result.err) == (0, "")
+        assert result.out.startswith(f"usage: tailrace {name} [OPTIONS]")
+        for line in result.out.splitlines():
+            assert len(line) <= 80 or line.startswith("    tailrace ")
 
 
 def test_without_words_there_is_help(command: Command) -> None:
@@ -156,80 +168,3 @@ def test_version(command: Command) -> None:
     result = command("--version")
     assert result.status == 0
     assert re.fullmatch(r"tailrace \S.*\n", result.out)
-
-
-def complete(line: str, runtime: Path) -> list[str]:
-    """What bash is offered for a line."""
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys; sys.argv[0] = 'tailrace'; from tailrace.cli.main import main; sys.exit(main())",
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        check=False,
-        env={
-            **os.environ,
-            "_TAILRACE_COMPLETE": "complete_bash",
-            "COMP_WORDS": line,
-            "COMP_CWORD": str(len(line.split(" ")) - 1),
-            "XDG_RUNTIME_DIR": str(runtime),
-        },
-    )
-    assert done.stderr == ""
-    return done.stdout.split()
-
-
-def test_names_of_the_running_network_are_completed(fabric: Fabric, tmp_path: Path) -> None:
-    folder = tmp_path / "tailrace"
-    folder.mkdir(mode=0o700)
-    (folder / "current.json").write_text(fabric.run_file.read_text())
-    assert complete("tailrace tables le", tmp_path) == ["leaf1", "leaf2"]
-    assert complete("tailrace paths h", tmp_path) == ["h1", "h2", "h3", "h4"]
-    assert complete("tailrace tables le", tmp_path / "nothing") == []
-    assert "counters" in complete("tailrace cou", tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("line", "offered"),
-    [
-        ("tailrace run --scheme flo", ["flowbender", "flowcut"]),
-        ("tailrace compare --scheme ecmp,letf", ["ecmp,letflow"]),
-        ("tailrace run --topology fat", ["fat-tree"]),
-        ("tailrace run --workload inc", ["incast"]),
-        ("tailrace run --fault link-s", ["link-slow"]),
-        ("tailrace run --transport dc", ["dctcp", "dcqcn"]),
-        ("tailrace run --target na", ["native"]),
-        ("tailrace run bas", ["basic"]),
-        ("tailrace paper flowcut_fig1", [f"flowcut_fig1{n}" for n in ("", 0, 1, 2, 3, 4, 5)]),
-        ("tailrace schemes ecm", ["ecmp"]),
-        ("tailrace faults dr", ["drop"]),
-        ("tailrace flows --columns switch,in_f", ["switch,in_flight_bytes"]),
-        ("tailrace compare --sort-by fct_p", ["fct_p50", "fct_p99"]),
-        ("tailrace tables -o js", ["json", "jsonl"]),
-    ],
-)
-def test_words_are_completed(
-    line: str, offered: list[str], monkeypatch: pytest.MonkeyPatch, command: Command
-) -> None:
-    """What bash asks, asked in this process."""
-    monkeypatch.setenv("_TAILRACE_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", line)
-    monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
-    result = command()
-    assert (result.status, result.err) == (0, "")
-    assert sorted(result.out.split()) == sorted(offered)
-
-
-def test_keys_and_files_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By shells that do not split words at colons."""
-    assert complete_specs("scheme")("flowcut:buck") == ["flowcut:buckets="]
-    assert complete_specs("scheme")("ecmp,flowcut:rtt=3,buck") == ["ecmp,flowcut:rtt=3,buckets="]
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.toml").touch()
-    (tmp_path / "mine.txt").touch()
-    (tmp_path / "mine").mkdir()
-    assert complete_experiment("mi") == ["mine/", "mine.toml"]

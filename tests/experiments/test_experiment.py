@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.cli.experiment_options import EXPERIMENT
+from tailrace.cli.experiment_options import KEYS as OPTIONS
 from tailrace.experiments.plan.experiment import KEYS, make
 from tailrace.experiments.plan.experiment_file import read_experiment
 from tailrace.experiments.plan.nic import parse_window, window_bytes
@@ -242,4 +242,4 @@ def test_a_window_in_bdps_follows_the_packets() -> None:
 
 def test_every_key_is_an_option() -> None:
     """What a file can say, the command line can."""
-    assert {*EXPERIMENT, "scheme", "variant"} == set(KEYS)
+    assert {*OPTIONS, "scheme", "variant"} == set(KEYS)

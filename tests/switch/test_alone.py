@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "tests" / "programs" / "build"
 ROOMS = ("switch", "spec", "cbuild", "p4rt", "tables")
 """What the switch stands on."""
-PACKAGES = ("scapy", "matplotlib", "arro3", "jinja2", "markdown_it", "rich", "typer", "mypy_extensions")
+PACKAGES = ("scapy", "matplotlib", "arro3", "jinja2", "markdown_it", "rich", "argcomplete", "mypy_extensions")
 """What pyproject.toml has for the lab."""
 
 ALONE = """

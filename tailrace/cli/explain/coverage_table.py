@@ -15,7 +15,7 @@ _KINDS = {
 _NO_PROGRAMS = "the files hold no program's coverage"
 _LINES, _ENTRIES = "lines", "entries at the end"
 
-_COLUMNS = (
+COLUMNS = (
     Column("program", key=True, grouped=True),
     Column("what", key=True),
     Column("used"),
@@ -34,7 +34,7 @@ _UNUSED = (
 def listing(programs: Sequence[Coverage]) -> Listing:
     """A row for each kind of use of each program."""
     rows = tuple(row for coverage in programs for row in _rows(coverage))
-    return Listing("coverage", _COLUMNS, rows, nothing=_NO_PROGRAMS)
+    return Listing("coverage", COLUMNS, rows, nothing=_NO_PROGRAMS)
 
 
 def _rows(one: Coverage) -> Iterator[Row]:

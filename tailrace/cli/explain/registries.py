@@ -3,22 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any
+from argparse import Namespace
+from typing import Any
 
-import typer
-
-from tailrace.cli.complete import KINDS, complete_declared
-from tailrace.cli.options import Plugin, View, with_view
-from tailrace.cli.start.names import registry_of
+from tailrace.cli.arguments import Command, argument
+from tailrace.cli.complete import KINDS, complete_names, registry_of
+from tailrace.cli.options import PLUGIN, view_of, view_options
 from tailrace.tables.listing import Column
-
-_HELP = {
-    "topologies": "Show families of topologies with their keys, as they are written on the command line.",
-    "workloads": "Show workloads with their keys, as they are written on the command line.",
-    "faults": "Show faults with their keys, as they are written on the command line.",
-    "transports": "Show transports with their keys, as they are written on the command line.",
-}
 
 COLUMNS = (
     Column("name", key=True, grouped=True),
@@ -29,26 +20,17 @@ COLUMNS = (
 )
 
 
-def _command(kind: str) -> Callable[..., None]:
-    @with_view
-    def explain(
-        names: Annotated[
-            list[str] | None,
-            typer.Argument(
-                metavar="NAME", help="None: all.", show_default=False, autocompletion=complete_declared
-            ),
-        ] = None,
-        plugin: Plugin = None,
-        *,
-        view: View,
-    ) -> None:
+def _command(kind: str) -> Command:
+    """The command that explains a kind of specs, by its plural."""
+
+    def explain(args: Namespace) -> None:
         from tailrace.cli.output import show
         from tailrace.spec.plugins import use
         from tailrace.tables.listing import Listing
 
-        use(plugin or ())
+        use(args.plugin or ())
         registry = registry_of(KINDS[kind])
-        chosen = [registry.entry(name) for name in names] if names else list(registry)
+        chosen = [registry.entry(name) for name in args.names] if args.names else list(registry)
         names_of = [column.name for column in COLUMNS]
         rows: list[dict[str, Any]] = []
         for entry in chosen:
@@ -56,12 +38,13 @@ def _command(kind: str) -> Callable[..., None]:
             for key in registry.keys(entry.name):
                 shown = (entry.name, key.name, key.values, key.default_text, key.help)
                 rows.append(dict(zip(names_of, shown, strict=True)))
-        show(Listing(kind, COLUMNS, tuple(rows)), view)
+        show(Listing(kind, COLUMNS, tuple(rows)), view_of(args))
 
-    return explain
+    names = argument(
+        "names", nargs="*", metavar="NAME", help="None: all.", complete=complete_names(KINDS[kind])
+    )
+    text = f"Show {kind} with their keys, as they are written on the command line."
+    return Command((names, PLUGIN, view_options("cli.explain.registries")), explain, text)
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the commands."""
-    for kind, text in _HELP.items():
-        app.command(kind, help=text, rich_help_panel="Explain")(_command(kind))
+topologies, workloads, faults, transports = map(_command, ("topologies", "workloads", "faults", "transports"))

@@ -3,26 +3,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from argparse import Namespace
 
-import typer
+from tailrace.cli.arguments import argument, command
+from tailrace.cli.options import PLUGIN, view_of, view_options
 
-from tailrace.cli.options import Plugin, View, with_view
 
-
-@with_view
-def resources(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="PROGRAM", help="None: all.", show_default=False)
-    ] = None,
-    over: Annotated[
-        str | None,
-        typer.Option(metavar="PROGRAM", help="Show what they have beyond this one.", show_default=False),
-    ] = None,
-    plugin: Plugin = None,
-    *,
-    view: View,
-) -> None:
+@command(
+    argument("names", nargs="*", metavar="PROGRAM", help="None: all."),
+    argument("--over", metavar="PROGRAM", help="Show what they have beyond this one."),
+    PLUGIN,
+    view_options("cli.explain.resources_table"),
+)
+def resources(args: Namespace) -> None:
     """Count tables, registers, and the most that one packet takes on its way, of compiled programs.
 
     tailrace resources rlb_presto --over presto
@@ -31,10 +24,5 @@ def resources(
     from tailrace.cli.output import show
     from tailrace.spec.plugins import use
 
-    use(plugin or ())
-    show(listing(names or (), over), view)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("resources", rich_help_panel="Explain")(resources)
+    use(args.plugin or ())
+    show(listing(args.names, args.over), view_of(args))

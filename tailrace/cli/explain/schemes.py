@@ -3,41 +3,29 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from argparse import Namespace
 
-import typer
+from tailrace.cli.arguments import argument, command
+from tailrace.cli.complete import complete_names
+from tailrace.cli.experiment_options import EXPERIMENT, values_of
+from tailrace.cli.options import PLUGIN, view_of, view_options
 
-from tailrace.cli.complete import complete_declared
-from tailrace.cli.experiment_options import with_experiment
-from tailrace.cli.options import View, with_view
 
-
-@with_view
-@with_experiment
-def schemes(
-    values: dict[str, Any],
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SCHEME", help="None: all.", show_default=False, autocompletion=complete_declared
-        ),
-    ] = None,
-    *,
-    view: View,
-) -> None:
+@command(
+    argument("names", nargs="*", metavar="SCHEME", help="None: all.", complete=complete_names("scheme")),
+    PLUGIN,
+    EXPERIMENT,
+    view_options("cli.explain.scheme_text"),
+)
+def schemes(args: Namespace) -> None:
     """List schemes with their parameters, units and defaults, as they are written on the command line.
 
     With --topology or other options of a run: what a run with these has, in virtual time where no --target is
     given, and what bounds its queues.
 
-    tailrace schemes flowcut --topology leaf-spine:leaves=2,spines=4,hosts=8 --transport dcqcn
+        tailrace schemes flowcut --topology leaf-spine:leaves=2,spines=4,hosts=8 --transport dcqcn
     """
     from tailrace.cli.explain.scheme_text import listing
     from tailrace.cli.output import show
 
-    show(listing(names or (), values=values), view)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("schemes", rich_help_panel="Explain")(schemes)
+    show(listing(args.names, values=values_of(args)), view_of(args))

@@ -3,24 +3,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from argparse import Namespace
 
-import typer
+from tailrace.cli.arguments import command, flag
+from tailrace.cli.options import inspect_options, switch_names
 
-from tailrace.cli.options import CounterNames, InspectOptions, with_inspect
 
-
-@with_inspect
-def counters(
-    *,
-    switches: CounterNames = None,
-    zeros: Annotated[bool, typer.Option("--all", help="Also cells that never counted.")] = False,
-    options: InspectOptions,
-) -> None:
+@command(
+    switch_names("counter"),
+    flag("--all", help="Also cells that never counted."),
+    *inspect_options("controller.inspect.counters"),
+)
+def counters(args: Namespace) -> None:
     """Show counters; with --watch also their growth a second.
 
     tailrace counters drops
-
     tailrace counters leaf1 port_tx --watch 1
     """
     from functools import partial
@@ -30,17 +27,12 @@ def counters(
     from tailrace.controller.inspect.counters import COLUMNS, read_counters
     from tailrace.tables.listing import Listing, merge
 
-    read = partial(read_counters, zeros=zeros)
+    read = partial(read_counters, zeros=args.all)
 
     def every(network: InspectedNetwork) -> Listing:
         nothing = "no counter has counted anything; --all shows all of them"
         return merge(
-            "counters", COLUMNS, read_named(network, switches or (), "counter", read), nothing=nothing
+            "counters", COLUMNS, read_named(network, args.switches, "counter", read), nothing=nothing
         )
 
-    show(options, every)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("counters", rich_help_panel="Look")(counters)
+    show(args, every)

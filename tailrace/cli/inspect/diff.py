@@ -3,20 +3,21 @@
 
 from __future__ import annotations
 
-import typer
+from argparse import Namespace
 
-from tailrace.cli.options import InspectOptions, SwitchNames, with_inspect
+from tailrace.cli.arguments import command
+from tailrace.cli.options import inspect_options, switch_names
 
 
-@with_inspect
-def diff(*, switches: SwitchNames = None, options: InspectOptions) -> None:
+@command(switch_names(), *inspect_options("controller.inspect.differences"))
+def diff(args: Namespace) -> None:
     """List every difference between what switches should hold and what they hold; exit status 1 when there
     is one.
 
     The intent is computed anew from topology, scheme and target of the run file, with the links that the
     running controller sees down and the paths that it has taken out.
 
-    tailrace diff leaf1 -o json
+        tailrace diff leaf1 -o json
     """
     from dataclasses import replace
 
@@ -44,7 +45,7 @@ def diff(*, switches: SwitchNames = None, options: InspectOptions) -> None:
         ends = {(switch, port) for switch, port, _ in suppressed}
         wanted = target(run.target, run.tick_ns, run.pfc, run.channels)
         intents = intent(slowed, scheme, wanted, down, suppressed=ends)
-        nodes = network.select(switches or ())
+        nodes = network.select(args.switches)
         for node in nodes:
             if node.name not in intents:
                 raise SpecError(f"{node.name}: the topology of the run file has no such switch")
@@ -53,12 +54,7 @@ def diff(*, switches: SwitchNames = None, options: InspectOptions) -> None:
         )
         return replace(differences, nothing=f"no differences: {len(nodes)} switches hold what they should")
 
-    listing = show(options, read)
+    listing = show(args, read)
     if listing.rows:
         names = {row["switch"] for row in listing.rows}
         raise FailedError(f"{len(listing.rows)} differences on {len(names)} of the switches")
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("diff", rich_help_panel="Look")(diff)

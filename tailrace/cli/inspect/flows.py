@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-import typer
+from argparse import Namespace
 
-from tailrace.cli.options import InspectOptions, SwitchNames, with_inspect
+from tailrace.cli.arguments import command
+from tailrace.cli.options import inspect_options, switch_names
 
 
-@with_inspect
-def flows(*, switches: SwitchNames = None, options: InspectOptions) -> None:
+@command(switch_names(), *inspect_options("controller.inspect.flows"))
+def flows(args: Namespace) -> None:
     """Show the flows that switches track: ports, bytes in flight, RTT averages, state. On BMv2 too.
 
     tailrace flows --where 'state == DRAINING or rtt_avg > 2'
-
     tailrace flows leaf1 --watch 0.5
     """
     from tailrace.cli.inspect.network import InspectedNetwork, each
@@ -28,16 +28,11 @@ def flows(*, switches: SwitchNames = None, options: InspectOptions) -> None:
             with network.asker(node) as asker:
                 return read_flows(node, asker)
 
-        nodes = network.select(switches or ())
+        nodes = network.select(args.switches)
         keeping = [node for node, keeps in zip(nodes, each(nodes, keeps_flows), strict=True) if keeps]
         if not keeping:
             raise NotOfferedError(nodes[0].name, f"{nodes[0].title} keeps no flow table; flowcut does")
         nothing = f"no flow is tracked now by {len(keeping)} switches"
         return merge("flows", COLUMNS, each(keeping, one), nothing=nothing)
 
-    show(options, read)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("flows", rich_help_panel="Look")(flows)
+    show(args, read)

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-import typer
+from argparse import Namespace
 
-from tailrace.cli.options import InspectOptions, SwitchNames, with_inspect
+from tailrace.cli.arguments import command
+from tailrace.cli.options import inspect_options, switch_names
 
 
-@with_inspect
-def groups(*, switches: SwitchNames = None, options: InspectOptions) -> None:
+@command(switch_names(), *inspect_options("controller.inspect.groups"))
+def groups(args: Namespace) -> None:
     """Show groups: ECMP, selectors, multicast and clone sessions, with their ports and who uses them.
 
     tailrace groups leaf1 --where 'kind == ecmp and ports == spine2'
@@ -19,9 +20,4 @@ def groups(*, switches: SwitchNames = None, options: InspectOptions) -> None:
     from tailrace.controller.inspect.groups import COLUMNS, read_groups
     from tailrace.tables.listing import merge
 
-    show(options, lambda network: merge("groups", COLUMNS, each(network.select(switches or ()), read_groups)))
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("groups", rich_help_panel="Look")(groups)
+    show(args, lambda network: merge("groups", COLUMNS, each(network.select(args.switches), read_groups)))

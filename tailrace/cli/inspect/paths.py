@@ -5,12 +5,12 @@ Spritz's endpoints.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from argparse import Namespace
+from typing import TYPE_CHECKING
 
-import typer
-
+from tailrace.cli.arguments import argument, command, flag, number
 from tailrace.cli.complete import complete_host
-from tailrace.cli.options import InspectOptions, with_inspect
+from tailrace.cli.options import inspect_options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,46 +24,23 @@ if TYPE_CHECKING:
     from tailrace.topology import Host, Topology
 
 
-@with_inspect
-def paths(
-    *,
-    src: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SRC", help="Host or address; none: every host.", autocompletion=complete_host
-        ),
-    ] = None,
-    dst: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="DST", help="Host or address; none: all others.", autocompletion=complete_host
-        ),
-    ] = None,
-    check: Annotated[
-        bool,
-        typer.Option("--check", help="Walk every path of the EV lists through the installed entries."),
-    ] = False,
-    sample: Annotated[
-        int | None,
-        typer.Option(
-            "--sample",
-            metavar="N",
-            help="With --check: so many of the paths only.",
-            min=1,
-            show_default=False,
-        ),
-    ] = None,
-    scheme: Annotated[
-        str | None,
-        typer.Option(
-            "--scheme",
-            metavar="SPEC",
-            help="List the paths that this scheme of endpoints has on --topology; no network is needed.",
-            show_default=False,
-        ),
-    ] = None,
-    options: InspectOptions,
-) -> None:
+@command(
+    argument(
+        "src", nargs="?", metavar="SRC", help="Host or address; none: every host.", complete=complete_host
+    ),
+    argument(
+        "dst", nargs="?", metavar="DST", help="Host or address; none: all others.", complete=complete_host
+    ),
+    flag("--check", help="Walk every path of the EV lists through the installed entries."),
+    argument("--sample", metavar="N", type=number(int, 1), help="With --check: so many of the paths only."),
+    argument(
+        "--scheme",
+        metavar="SPEC",
+        help="List the paths that this scheme of endpoints has on --topology; no network is needed.",
+    ),
+    *inspect_options("controller.inspect.paths"),
+)
+def paths(args: Namespace) -> None:
     """Walk the installed entries from host to host: at every hop the entry, its group and all its ports.
 
     Where switches run another program than the schemes', a UDP packet is tried at each, with all outcomes.
@@ -76,7 +53,7 @@ def paths(
 
     Exit status 1 when a way ends before its host, goes to another one, or loops; or differs from the list.
 
-    tailrace paths h1 h9
+        tailrace paths h1 h9
     """
     from tailrace.cli.errors import FailedError
     from tailrace.cli.inspect.show import show, show_planned
@@ -85,16 +62,16 @@ def paths(
     from tailrace.controller.inspect.rlb import knows_warnings
     from tailrace.spec import SpecError
 
-    if sample is not None and not check:
+    if args.sample is not None and not args.check:
         raise SpecError("--sample goes with --check")
-    if scheme is not None:
-        if check or options.source.run is not None or options.source.address:
+    if args.scheme is not None:
+        if args.check or args.run is not None or args.address:
             raise SpecError("--scheme lists paths without a network: leave --check, --run and --address out")
-        if options.source.topology is None:
+        if args.topology is None:
             raise SpecError("--scheme goes with --topology")
-        topology, endpoints = planned_lists(options.source.topology, scheme)
-        pairs = _pairs(topology, src, dst)
-        show_planned(options, Steered(topology, endpoints, {}).lists(pairs))
+        topology, endpoints = planned_lists(args.topology, args.scheme)
+        pairs = _pairs(topology, args.src, args.dst)
+        show_planned(args, Steered(topology, endpoints, {}).lists(pairs))
         return
     problems: list[str] = []
 
@@ -103,12 +80,14 @@ def paths(
         if topology is None:
             raise SpecError("paths needs the topology: give --topology, or --run")
         endpoints = endpoints_of(network, topology)
-        pairs = _pairs(topology, src, dst)
+        pairs = _pairs(topology, args.src, args.dst)
         if endpoints is not None:
             steered = Steered(topology, endpoints, network.nodes)
-            shown, problems[:] = steered.check(pairs, sample) if check else (steered.lists(pairs), [])
+            shown, problems[:] = (
+                steered.check(pairs, args.sample) if args.check else (steered.lists(pairs), [])
+            )
             return shown
-        if check:
+        if args.check:
             raise SpecError("--check needs a network whose switches run the program spritz")
         if all(routes_as_schemes_do(node) for node in network.nodes.values()):
             walker = Walker(topology, network.nodes)
@@ -120,7 +99,7 @@ def paths(
             return _rlb_paths(network, topology, walks)
         return listing(walks)
 
-    show(options, read)
+    show(args, read)
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise FailedError(problems[0] + more)
@@ -186,8 +165,3 @@ def _hosts(topology: Topology, name: str | None) -> list[Host]:
             return [host]
     names = [host.name for host in topology.hosts]
     raise SpecError(f"no host {name!r}; {expected(name, names)}")
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("paths", rich_help_panel="Look")(paths)

@@ -4,55 +4,46 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from tailrace.cli.complete import complete_switch
-from tailrace.cli.options import ElectionId, SourceOptions, with_source
+from tailrace.cli.arguments import argument, command
+from tailrace.cli.options import ELECTION_ID, SOURCE, SWITCH
 
 _STARTS_S = 10.0
 """A switch that has just been started is waited for."""
 
 
-@with_source
-def push(
-    *,
-    switch: Annotated[
-        str, typer.Argument(metavar="SWITCH", help="Its name.", autocompletion=complete_switch)
-    ],
-    program: Annotated[
-        Path,
-        typer.Argument(
-            metavar="NAME.json",
-            help="BMv2 JSON; NAME[.p4].p4info.txtpb beside it, or --p4info.",
-        ),
-    ],
-    entries: Annotated[
-        Path | None,
-        typer.Option(
-            "--entries",
-            metavar="FILE",
-            help="Entries by names as JSON (the tutorials' runtime.json), simple_switch_CLI's commands, or a "
-            "p4.v1.WriteRequest as text.",
-            show_default=False,
-        ),
-    ] = None,
-    election_id: ElectionId = 1,
-    source: SourceOptions,
-) -> None:
+@command(
+    SWITCH,
+    argument(
+        "program",
+        metavar="NAME.json",
+        type=Path,
+        help="BMv2 JSON; NAME[.p4].p4info.txtpb beside it, or --p4info.",
+    ),
+    argument(
+        "--entries",
+        metavar="FILE",
+        type=Path,
+        help="Entries by names as JSON (the tutorials' runtime.json), simple_switch_CLI's commands, or a "
+        "p4.v1.WriteRequest as text.",
+    ),
+    ELECTION_ID,
+    SOURCE,
+)
+def push(args: Namespace) -> None:
     """Load a compiled program into a running switch, and write entries into it.
 
     What the switch held is gone. A switch that is just starting is waited for, also while it compiles its
-    core, which the first one does. It takes being the primary
-    controller for a moment: a switch that has one refuses.
+    core, which the first one does. It takes being the primary controller for a moment: a switch that has one
+    refuses.
 
-    tailrace push s1 build/basic.json --entries s1-runtime.json --address s1=127.0.0.1:50051
-
-    tailrace push s1 build/basic.json --entries s1-commands.txt --address s1=127.0.0.1:50051
+        tailrace push s1 build/basic.json --entries s1-runtime.json --address s1=127.0.0.1:50051
+        tailrace push s1 build/basic.json --entries s1-commands.txt --address s1=127.0.0.1:50051
     """
     from contextlib import closing
     from dataclasses import replace
@@ -67,25 +58,25 @@ def push(
     from tailrace.spec.text import printable
 
     try:
-        programs_read = programs.read(program, source.p4info)
+        programs_read = programs.read(args.program, args.p4info)
     except P4ProgramError as error:
         raise SpecError(str(error)) from error
-    written = Updates() if entries is None else read_updates(entries, programs_read)
+    written = Updates() if args.entries is None else read_updates(args.entries, programs_read)
     for note in written.notes:
-        typer.echo(f"tailrace: {printable(note)}", err=True)
-    connection = find(replace(source_of(source), p4info=None)).one(switch)
+        sys.stderr.write(f"tailrace: {printable(note)}\n")
+    connection = find(replace(source_of(args), p4info=None)).one(args.switch)
     with closing(connection):
         _wait(connection.wait)
-        run_at_once(connection.client.become_primary(election_id))
+        run_at_once(connection.client.become_primary(args.election_id))
         run_at_once(connection.client.push(programs_read))
         try:
             connection.write(written)
         except WriteError as error:
-            if entries is None or not error.failures:
+            if args.entries is None or not error.failures:
                 raise
-            problem = refusal(entries, written, programs_read.p4info, error.failures)
+            problem = refusal(args.entries, written, programs_read.p4info, error.failures)
             raise WriteError(connection.name, problem) from error
-    typer.echo(f"{connection.name}: {programs_read.name}, {len(written)} entries")
+    sys.stdout.write(f"{connection.name}: {programs_read.name}, {len(written)} entries\n")
 
 
 _CORE = ("libtailrace", "libtailrace_io")
@@ -108,9 +99,4 @@ def _wait(wait: Callable[[float], bool]) -> None:
             if not (before or making):
                 return
             if not before:
-                typer.echo("tailrace: waiting for a switch that compiles its core, once", err=True)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("push", rich_help_panel="Look")(push)
+                sys.stderr.write("tailrace: waiting for a switch that compiles its core, once\n")

@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
-import typer
+from argparse import Namespace
 
-from tailrace.cli.options import InspectOptions, SwitchNames, with_inspect
+from tailrace.cli.arguments import command
+from tailrace.cli.options import inspect_options, switch_names
 
 
-@with_inspect
-def queues(*, switches: SwitchNames = None, options: InspectOptions) -> None:
+@command(switch_names(), *inspect_options("controller.inspect.queues"))
+def queues(args: Namespace) -> None:
     """Show the queues of every port. The program answers by packets, so BMv2 shows them too.
 
     Under PFC also pauses; over RLB also warnings, and in a row of the whole switch its recirculation, and
     what hosts sent that only switches may.
 
-    tailrace queues --watch 1 --where 'egress_queue_bytes > 10KiB'
+        tailrace queues --watch 1 --where 'egress_queue_bytes > 10KiB'
     """
     from tailrace.cli.inspect.network import InspectedNetwork, each
     from tailrace.cli.inspect.show import show
@@ -28,12 +29,7 @@ def queues(*, switches: SwitchNames = None, options: InspectOptions) -> None:
             with network.asker(node) as asker:
                 return read_queues(node, asker)
 
-        parts = each(network.select(switches or ()), one)
+        parts = each(network.select(args.switches), one)
         return merge("queues", columns_of(parts), parts)
 
-    show(options, read)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("queues", rich_help_panel="Look")(queues)
+    show(args, read)

@@ -3,20 +3,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from argparse import Namespace
 
-import typer
+from tailrace.cli.arguments import command, flag
+from tailrace.cli.options import inspect_options, switch_names
 
-from tailrace.cli.options import InspectOptions, RegisterNames, with_inspect
 
-
-@with_inspect
-def registers(
-    *,
-    switches: RegisterNames = None,
-    zeros: Annotated[bool, typer.Option("--all", help="Also cells that hold 0.")] = False,
-    options: InspectOptions,
-) -> None:
+@command(
+    switch_names("register"),
+    flag("--all", help="Also cells that hold 0."),
+    *inspect_options("controller.inspect.registers"),
+)
+def registers(args: Namespace) -> None:
     """Show registers. BMv2's P4Runtime server refuses them: use flows and queues there.
 
     tailrace registers leaf1 rtt_min_ticks
@@ -28,17 +26,12 @@ def registers(
     from tailrace.controller.inspect.registers import COLUMNS, read_registers
     from tailrace.tables.listing import Listing, merge
 
-    read = partial(read_registers, zeros=zeros)
+    read = partial(read_registers, zeros=args.all)
 
     def every(network: InspectedNetwork) -> Listing:
         nothing = "all registers hold 0; --all shows all of them"
         return merge(
-            "registers", COLUMNS, read_named(network, switches or (), "register", read), nothing=nothing
+            "registers", COLUMNS, read_named(network, args.switches, "register", read), nothing=nothing
         )
 
-    show(options, every)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("registers", rich_help_panel="Look")(registers)
+    show(args, every)

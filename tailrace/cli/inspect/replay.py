@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
+import sys
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import typer
 
 from tailrace.cli.inspect.trace_text import print_json, print_lines
 
@@ -46,7 +45,7 @@ def say(text: str) -> None:
     """Notes are no data: they go to standard error."""
     from tailrace.spec.text import printable
 
-    typer.echo(f"tailrace: {printable(text)}", err=True)
+    sys.stderr.write(f"tailrace: {printable(text)}\n")
 
 
 def write(file: Path, trace: Trace, needs: TraceNeeds, connection: GrpcConnection) -> None:

@@ -6,14 +6,12 @@ from __future__ import annotations
 import os
 import site
 import sys
+from argparse import Namespace
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from tailrace.cbuild.artifacts import ROOT
-from tailrace.cli.complete import complete_switch
-from tailrace.cli.options import ElectionId, SourceOptions, with_source
+from tailrace.cli.arguments import command
+from tailrace.cli.options import ELECTION_ID, SOURCE, SWITCH
 
 VENV = ".venv-ptf"
 _USER = Path(site.getuserbase()) / "share" / "tailrace"
@@ -23,39 +21,32 @@ ROOTS = (ROOT, Path(sys.prefix).parent if sys.prefix != sys.base_prefix else _US
 _MODULE, _PACKAGE = "p4runtime_sh", "p4runtime-shell==0.0.6"
 
 
-@with_source
-def shell(
-    *,
-    switch: Annotated[
-        str, typer.Argument(metavar="SWITCH", help="Its name.", autocompletion=complete_switch)
-    ],
-    election_id: ElectionId = 1,
-    source: SourceOptions,
-) -> None:
+@command(SWITCH, ELECTION_ID, SOURCE)
+def shell(args: Namespace) -> None:
     """Open p4runtime-shell on a switch. It reads beside a running controller; see --election-id for writing.
 
     The shell takes P4Info from the switch; nothing is pushed, so tables stay as they are.
 
-    tailrace shell leaf1
+        tailrace shell leaf1
     """
     from tailrace.cli.inspect.network import find
     from tailrace.cli.inspect.show import source_of
     from tailrace.spec import SpecError
 
-    if source.p4info is not None:
+    if args.p4info is not None:
         raise SpecError("--p4info: p4runtime-shell takes P4Info from the switch alone; leave it out")
-    connection = find(source_of(source)).one(switch)
+    connection = find(source_of(args)).one(args.switch)
     connection.p4info()  # says what is wrong in one line, where the shell would show a traceback
     python = find_python()
     argv = [str(python), "-m", _MODULE, "--grpc-addr", connection.address]
-    argv += ["--device-id", str(connection.device_id), "--election-id", f"0,{election_id}"]
-    argv += _tls_options(source)
+    argv += ["--device-id", str(connection.device_id), "--election-id", f"0,{args.election_id}"]
+    argv += _tls_options(args)
     sys.stdout.flush()
     os.execv(argv[0], argv)  # noqa: S606 - no shell takes part
 
 
-def _tls_options(source: SourceOptions) -> list[str]:
-    files = {"--cacert": source.ca, "--cert": source.cert, "--private-key": source.key}
+def _tls_options(args: Namespace) -> list[str]:
+    files = {"--cacert": args.ca, "--cert": args.cert, "--private-key": args.key}
     argv = [
         argument for option, path in files.items() if path is not None for argument in (option, str(path))
     ]
@@ -83,8 +74,3 @@ def find_python() -> Path:
         "p4runtime-shell is not installed; it needs an environment of its own: "
         f"python3 -m venv {place} && {place}/bin/pip install {_PACKAGE}"
     )
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("shell", rich_help_panel="Look")(shell)

@@ -8,17 +8,16 @@ import signal
 import sys
 import threading
 import time
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
 from types import FrameType
 
-import typer
-
 from tailrace.cli.errors import DONE
 from tailrace.cli.inspect.network import InspectedNetwork, SwitchSource, find
-from tailrace.cli.options import InspectOptions, SourceOptions
+from tailrace.cli.options import View, view_of
 from tailrace.cli.output import TABLES, arranged, console, nothing, print_notes, render, terminal_width
 from tailrace.cli.output import show as show_once
 from tailrace.spec import SpecError
@@ -29,29 +28,26 @@ from tailrace.tables.table import NOTE, Cells, Segment, TextTable, cells_of, sty
 
 Reader = Callable[[InspectedNetwork], Listing]
 
-_LONGEST_S = 86400.0
-"""Between two readings."""
 
-
-def source_of(options: SourceOptions) -> SwitchSource:
-    """The options of the command line as cli.inspect.network takes them."""
+def source_of(args: Namespace) -> SwitchSource:
+    """What the options of cli.options.SOURCE say, as cli.inspect.network takes it."""
     return SwitchSource(
-        options.run,
-        tuple(options.address or ()),
-        options.device_id,
-        options.p4info,
-        options.topology,
-        options.ca,
-        options.cert,
-        options.key,
+        args.run,
+        tuple(args.address or ()),
+        args.device_id,
+        args.p4info,
+        args.topology,
+        args.ca,
+        args.cert,
+        args.key,
     )
 
 
-def show(options: InspectOptions, read: Reader) -> Listing:
+def show(args: Namespace, read: Reader) -> Listing:
     """Shows a listing, or with --watch again and again until Ctrl-C.
 
     Args:
-        options: the command line.
+        args: the command line, with the options of cli.options.inspect_options.
         read: makes the listing from the switches.
 
     Returns:
@@ -61,28 +57,27 @@ def show(options: InspectOptions, read: Reader) -> Listing:
         SpecError: bad input.
         ControllerError: a switch cannot be read.
     """
-    if options.rounds is not None and options.watch is None:
+    if args.rounds is not None and args.watch is None:
         raise SpecError("--rounds goes with --watch")
-    if options.watch is not None and not options.watch <= _LONGEST_S:
-        raise SpecError(f"--watch: expected at most {_LONGEST_S:g} seconds, found {options.watch:g}")
-    where = None if options.where is None else RowFilter(options.where)
-    network = find(source_of(options.source))
-    if options.watch is not None:
-        return _Watch(options, options.watch, network, read, where).run()
+    view = view_of(args)
+    where = None if args.where is None else RowFilter(args.where)
+    network = find(source_of(args))
+    if args.watch is not None:
+        return _Watch(view, args.watch, args.rounds, lambda: read(network), where).run()
     listing = _filtered(read(network), where)
-    show_once(listing, options.view)
+    show_once(listing, view)
     return listing
 
 
-def show_planned(options: InspectOptions, listing: Listing) -> None:
+def show_planned(args: Namespace, listing: Listing) -> None:
     """Shows a listing for which no switch was asked.
 
     Raises:
         SpecError: bad input, such as --watch, for nothing changes.
     """
-    if options.watch is not None or options.rounds is not None:
+    if args.watch is not None or args.rounds is not None:
         raise SpecError("--watch goes with a running network")
-    show_once(_filtered(listing, None if options.where is None else RowFilter(options.where)), options.view)
+    show_once(_filtered(listing, None if args.where is None else RowFilter(args.where)), view_of(args))
 
 
 def _filtered(listing: Listing, where: RowFilter | None) -> Listing:
@@ -97,14 +92,14 @@ class _Watch:
 
     def __init__(
         self,
-        options: InspectOptions,
+        view: View,
         interval_s: float,
-        network: InspectedNetwork,
-        read: Reader,
+        rounds: int | None,
+        read: Callable[[], Listing],
         where: RowFilter | None,
     ) -> None:
-        self._options, self._interval_s = options, interval_s
-        self._network, self._read, self._where = network, read, where
+        self._view, self._interval_s, self._rounds = view, interval_s, rounds
+        self._read, self._where = read, where
         self._rates = RateColumns()
         self._stop = threading.Event()
 
@@ -112,14 +107,14 @@ class _Watch:
         """Reads until the last round, whose listing it returns, or until Ctrl-C, which ends the command
         well.
         """
-        redraws = self._options.view.format in TABLES and sys.stdout.isatty()
+        redraws = self._view.format in TABLES and sys.stdout.isatty()
         try:
             with self._until_interrupted():
                 listing = self._redraw() if redraws else self._append()
         except KeyboardInterrupt:
-            raise typer.Exit(DONE) from None
+            raise SystemExit(DONE) from None
         if self._stop.is_set():
-            raise typer.Exit(DONE)
+            raise SystemExit(DONE)
         return listing
 
     @contextmanager
@@ -141,7 +136,7 @@ class _Watch:
             signal.signal(signal.SIGINT, before)
 
     def _reading(self) -> Listing:
-        listing = self._rates.add(self._read(self._network), time.monotonic())
+        listing = self._rates.add(self._read(), time.monotonic())
         return _filtered(listing, self._where)
 
     def _append(self) -> Listing:
@@ -150,8 +145,8 @@ class _Watch:
         while True:
             listing = self._reading()
             at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-            view = self._options.view
-            sys.stdout.write(render(arranged(listing, view), view.format, at, header=number == 0))
+            shown = arranged(listing, self._view)
+            sys.stdout.write(render(shown, self._view.format, at, header=number == 0))
             sys.stdout.flush()
             if number == 0:
                 print_notes(listing)
@@ -168,7 +163,7 @@ class _Watch:
         with Live(console=console(), screen=True, auto_refresh=False, vertical_overflow="crop") as live:
             while True:
                 listing = self._reading()
-                shown = arranged(listing, self._options.view)
+                shown = arranged(listing, self._view)
                 live.update(styled(self._screen(shown, before, widths)), refresh=True)
                 before = cells_of(shown)
                 number += 1
@@ -184,7 +179,7 @@ class _Watch:
         if not listing.rows:
             yield [(nothing(listing), "")]
             return
-        table = TextTable(listing, terminal_width(self._options.view), widths=widths)
+        table = TextTable(listing, terminal_width(self._view), widths=widths)
         lines = list(table.lines(before))
         room = shutil.get_terminal_size().lines - 2
         yield from lines[:room]
@@ -195,6 +190,6 @@ class _Watch:
         """Whether that was the last reading; waits until the next one is due. Those that take longer than the
         interval follow at once.
         """
-        if number == self._options.rounds:
+        if number == self._rounds:
             return True
         return self._stop.wait(max(0.0, start_s + number * self._interval_s - time.monotonic()))

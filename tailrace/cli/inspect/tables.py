@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-import typer
+from argparse import Namespace
 
-from tailrace.cli.options import InspectOptions, TableNames, with_inspect
+from tailrace.cli.arguments import command
+from tailrace.cli.options import inspect_options, switch_names
 
 
-@with_inspect
-def tables(*, switches: TableNames = None, options: InspectOptions) -> None:
+@command(switch_names("table"), *inspect_options("controller.inspect.tables"))
+def tables(args: Namespace) -> None:
     """Show table entries and default actions, with names and typed values.
 
     tailrace tables leaf1 ipv4_routes --where 'dst has 10.0.1.2'
-
     tailrace tables --address s1=127.0.0.1:50051 --topology topology.json --where 'entry != default'
     """
     from tailrace.cli.inspect.network import InspectedNetwork, read_named
@@ -22,11 +22,6 @@ def tables(*, switches: TableNames = None, options: InspectOptions) -> None:
     from tailrace.tables.listing import Listing, merge
 
     def read(network: InspectedNetwork) -> Listing:
-        return merge("tables", COLUMNS, read_named(network, switches or (), "table", read_tables))
+        return merge("tables", COLUMNS, read_named(network, args.switches, "table", read_tables))
 
-    show(options, read)
-
-
-def register(app: typer.Typer) -> None:
-    """Adds the command."""
-    app.command("tables", rich_help_panel="Look")(tables)
+    show(args, read)

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
-
-import typer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,4 +34,4 @@ def print_json(found: object) -> None:
     """Whatever JSON can say."""
     import msgspec
 
-    typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")

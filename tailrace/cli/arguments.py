@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands as data, and the parser of command lines: a command is a function with a table of its arguments,
+which stands before it in `@command(…)`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from tailrace.cli.complete import Completer, complete_file
+from tailrace.spec.arguments import ArgumentParser
+
+_FLAGS = ("store_true", argparse.BooleanOptionalAction)
+"""Actions of options without a value."""
+
+
+class Argument(NamedTuple):
+    """Names and settings, as argparse's `add_argument` takes them, and what completes the value."""
+
+    names: tuple[str, ...]
+    settings: Mapping[str, Any]
+    complete: Completer | None = None
+
+    @property
+    def has_value(self) -> bool:
+        """Whether it takes the next word, as an option."""
+        return self.settings.get("action") not in _FLAGS
+
+    @property
+    def usage(self) -> str:
+        """How a positional argument is written; empty for an option."""
+        name = self.settings.get("metavar", self.names[0])
+        forms = {"?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} ..."}
+        return "" if self.names[0].startswith("-") else forms.get(self.settings.get("nargs", ""), name)
+
+
+class Group(NamedTuple):
+    """Options below a heading of the help."""
+
+    title: str
+    options: tuple[Argument, ...]
+
+
+class Command(NamedTuple):
+    """A command: its arguments, what it does with their values, and its help."""
+
+    arguments: tuple[Argument | Group, ...]
+    run: Callable[[Namespace], None]
+    help: str
+
+
+def command(*arguments: Argument | Group) -> Callable[[Callable[[Namespace], None]], Command]:
+    """Makes a command of a function, whose docstring is the help."""
+    return lambda run: Command(arguments, run, inspect.getdoc(run) or "")
+
+
+def argument(*names: str, help: str, complete: Completer | None = None, **settings: Any) -> Argument:  # noqa: A002
+    """Declares an argument; its help ends with its default. Paths complete as files."""
+    text = help.replace("%", "%%") + (" [default: %(default)s]" if "default" in settings else "")
+    if settings.get("type") is Path:
+        complete = complete or complete_file
+    return Argument(names, {"help": text, **settings}, complete)
+
+
+def flag(*names: str, help: str) -> Argument:  # noqa: A002 - so argparse calls it
+    """Declares an option without a value."""
+    return Argument(names, {"help": help, "action": "store_true"})
+
+
+def number(kind: type[int] | type[float], least: float, most: float | None = None) -> Callable[[str], float]:
+    """The type of an argument that is a number in a range."""
+
+    def parsed(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        if value is None or not least <= value <= (value if most is None else most):
+            bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
+            raise argparse.ArgumentTypeError(f"expected a number {bounds}, found {text[:40]!r}")
+        return value
+
+    return parsed
+
+
+class _HelpFormatter(argparse.HelpFormatter):
+    """Fills paragraphs one by one, and leaves those with indented lines, such as examples, as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        fill = super()._fill_text
+        return "\n\n".join(
+            each if "\n " in f"\n{each}" else fill(each, width, indent) for each in text.split("\n\n")
+        )
+
+
+class CommandParser(ArgumentParser):
+    """Reads the words of a command."""
+
+    def __init__(self, arguments: Sequence[Argument | Group], **settings: Any) -> None:
+        """Takes the arguments, and settings of argparse's parser."""
+        super().__init__(allow_abbrev=False, formatter_class=_HelpFormatter, **settings)
+        self._has_value: dict[str, bool] = {}
+        self.usage = self.usage or "%(prog)s [OPTIONS]"
+        for each in arguments:
+            group = self.add_argument_group(each.title) if isinstance(each, Group) else self
+            for argument in each.options if isinstance(each, Group) else (each,):
+                self._add(argument, group)
+
+    def _add(self, argument: Argument, group: argparse._ActionsContainer) -> None:
+        action = group.add_argument(*argument.names, **argument.settings)
+        self.usage = f"{self.usage} {argument.usage}".rstrip()
+        if action.option_strings:
+            self._has_value.update(dict.fromkeys(argument.names, argument.has_value))
+        if (complete := argument.complete) is not None:
+            # argcomplete looks for it there
+            action.completer = lambda prefix, **_: complete(prefix)  # type: ignore[attr-defined]
+
+    def read(self, words: Sequence[str]) -> Namespace:
+        """Reads the words; exits with status 2 where they cannot be used, with 0 after help."""
+        args, extra = self.parse_known_args(list(self._arranged(words)))
+        if extra:
+            from tailrace.spec.suggest import close
+
+            hints = [f"; did you mean {name}?" for name in close(extra[0], self._has_value)]
+            self.error("".join([f"unrecognized arguments: {' '.join(extra)}", *hints]))
+        return args
+
+    def _arranged(self, words: Sequence[str]) -> Iterator[str]:
+        """Options first, joined to their values, then the other words: argparse takes no word with a dash for
+        a value, and no optional words on both sides of an option.
+        """
+        others: list[str] = []
+        left = iter(words)
+        for word in left:
+            if word == "--":
+                others += left
+            elif self._has_value.get(word) and (value := next(left, None)) is not None:
+                yield f"{word}={value}" if word.startswith("--") else f"{word}{value}"
+            elif word.startswith("-") and word != "-":
+                yield word
+            else:
+                others.append(word)
+        if any(word.startswith("-") for word in others):
+            yield "--"
+        yield from others
+
+    def print_help(self, file: IO[str] | None = None) -> None:  # type: ignore[override]
+        """Prints the help; raises OSError where argparse would say nothing."""
+        (file or sys.stdout).write(self.format_help())
