@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 from msgspec import structs
 
 from tailrace.api.experiment import Base, Keys, as_spec, experiment
+from tailrace.experiments.plan.command import compare_command, run_command
 from tailrace.experiments.plan.defaults import PRESET
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.experiment_file import check_label, schemes_of
@@ -32,7 +33,6 @@ from tailrace.sim.run import Breakpoints, VirtualBackend
 from tailrace.spec import SpecError
 from tailrace.spec.errors import UnitError
 from tailrace.spec.units import format_time, parse_time_ns
-from tailrace.study.command import compare_command, run_command
 from tailrace.study.compare import comparison_grid, plans
 from tailrace.study.grid import Grid, report_removed, run_grid
 from tailrace.study.pool import PCAP, OnResult, Where

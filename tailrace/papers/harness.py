@@ -27,6 +27,7 @@ from tailrace.papers.measure.gap_curves import gap_curves
 from tailrace.papers.measure.memory import lines, memory_values, occupancy_values
 from tailrace.papers.measure.sizes import TITLES, by_size
 from tailrace.papers.model import FOLDER, LINES, PaperFile, Tune, read_paper, with_seeds
+from tailrace.papers.tails import P99, flows_by_class, shown_metric
 from tailrace.papers.tune import choose
 from tailrace.results.atomic_folder import atomic_folder, refuse_links
 from tailrace.results.estimates import CASE, SCHEME, SeedValues, ratio, seed_values, why_none
@@ -34,7 +35,6 @@ from tailrace.results.metrics import CLASS, measure, metric
 from tailrace.results.result import Result, to_json
 from tailrace.results.results import Results, Run
 from tailrace.results.statistics import P99_FLOWS, tail_note
-from tailrace.results.tails import P99, flows_by_class, shown_metric
 from tailrace.spec import SpecError
 from tailrace.spec.schema import KeyProblemError, given, in_file
 from tailrace.spec.suggest import unknown

@@ -35,7 +35,7 @@ from tailrace.papers.claims.expect import Expectation, parse_expectation
 from tailrace.papers.claims.expression import check_expression, metrics_of
 from tailrace.papers.claims.kinds import KINDS as CLAIM_KINDS
 from tailrace.papers.claims.kinds import NUMBER, RANKING
-from tailrace.results.tails import tails
+from tailrace.papers.tails import tails
 from tailrace.results.units import UNITS
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from msgspec import UnsetType
 
 from tailrace.experiments.faults.parse import parse_fault
+from tailrace.experiments.plan.command import PROGRAM, RUN, checked
 from tailrace.papers.claims.kinds import FAIR, GOOD, NOT_MEASURED
 from tailrace.papers.document import Document
 from tailrace.report import network_figures, run_figures
@@ -29,7 +30,6 @@ from tailrace.results.summary import Summary
 from tailrace.sim.link_faults import LinkDown, LinkSlow
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
-from tailrace.study.command import PROGRAM, RUN, checked
 from tailrace.topology import Topology
 
 _FACTS = (

@@ -13,10 +13,10 @@ from typing import TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from tailrace.experiments.plan.queues import Queues
 from tailrace.hosts.measured import GapSummary
 from tailrace.p4rt.counters import MOST_RECIRCULATIONS, RECIRCULATIONS
 from tailrace.results.fair import Fair
+from tailrace.results.queues import Queues
 from tailrace.results.rows import FlowRow
 from tailrace.results.sampled import Sampled
 from tailrace.results.statistics import mean, percentile

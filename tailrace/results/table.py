@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import UnsetType
 
-from tailrace.experiments.plan.queues import queue_lines
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.workloads.classes import CLASSES
 from tailrace.p4rt.values import Value
@@ -30,6 +29,7 @@ from tailrace.results.estimates import (
     why_none,
 )
 from tailrace.results.metrics import BUILT_IN, CLASS, METRICS, metric, metrics
+from tailrace.results.queues import queue_lines
 from tailrace.results.statistics import TAILS, tail_note, tail_percent
 from tailrace.results.units import UNITS
 from tailrace.tables.listing import Column, Listing, Row

@@ -49,7 +49,7 @@ NOT_LOADED: Mapping[str, str] = {
     "report": "shows results",
     "results/results.py": "puts results beside each other",
     "results/table.py": "shows results",
-    "study/command.py": "prints command lines",
+    "experiments/plan/command.py": "prints command lines",
     "study/compare.py": "puts results beside each other",
     "study/pool.py": "hands out tasks",
     "study/prepare.py": "reports what will run",

@@ -13,7 +13,6 @@ from typing import Any
 from msgspec import UNSET, UnsetType, structs
 
 from tailrace.experiments.plan.plan import Plan
-from tailrace.experiments.plan.queues import queues_of
 from tailrace.experiments.plan.spec_list import case_name
 from tailrace.experiments.workloads.classes import NO_CLASS
 from tailrace.hosts.options.nic import ALGORITHMS, DCQCN, HERMES, STEERABLE
@@ -21,6 +20,7 @@ from tailrace.p4rt.counters import trimmed
 from tailrace.results.fair import FairSharing
 from tailrace.results.hf2t import summary as hf2t_summary
 from tailrace.results.metrics import measure_plugins
+from tailrace.results.queues import queues_of
 from tailrace.results.result import Result
 from tailrace.results.rows import FlowRow, make_row, measured_rows
 from tailrace.results.sampled import summary as sampled

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.experiments.plan import defaults
+from tailrace.experiments.plan.command import sweep_command
 from tailrace.experiments.plan.experiment import KEYS, Experiment, Settings, of_settings
 from tailrace.experiments.plan.seeds import number_range, parse_seeds
 from tailrace.experiments.plan.spec_list import slug, split_specs
@@ -28,7 +29,6 @@ from tailrace.spec import Error, SpecError, parse
 from tailrace.spec.limits import refuse_above
 from tailrace.spec.schema import KeyProblemError, convert, given
 from tailrace.spec.suggest import expected
-from tailrace.study.command import sweep_command
 from tailrace.study.grid import Grid
 from tailrace.study.task import Task, make_task
 

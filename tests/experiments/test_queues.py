@@ -15,7 +15,7 @@ import tailrace
 from tailrace.cli.main import main
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.plan.queues import MOST_LABELS, MOST_LINES, Queues, queue_lines
+from tailrace.results.queues import MOST_LABELS, MOST_LINES, Queues, queue_lines
 from tailrace.results.result import Result
 from tailrace.spec.units import format_bytes
 

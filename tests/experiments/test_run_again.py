@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 import tailrace
 from tailrace.cli.main import main
+from tailrace.experiments.plan.command import checked, run_command
 from tailrace.experiments.plan.experiment import KEYS, make
 from tailrace.experiments.plan.experiment_file import read_option_string
 from tailrace.sim.errors import RunError
 from tailrace.spec import SpecError, plugins
-from tailrace.study.command import checked, run_command
 from tailrace.study.grid import Grid
 from tests.long import times
 

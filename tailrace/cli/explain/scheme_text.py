@@ -9,8 +9,8 @@ from typing import Any
 
 from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
-from tailrace.experiments.plan.queues import queue_text, queues_of
 from tailrace.hosts.options.hf2t_spec import HF2T, Hf2tSpec
+from tailrace.results.queues import queue_text, queues_of
 from tailrace.schemes.base import BY_TOPOLOGY, Common, SchemeConfig
 from tailrace.schemes.registry import SCHEMES, parse_scheme
 from tailrace.schemes.resolved import Resolved

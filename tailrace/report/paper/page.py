@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 from markupsafe import Markup
 
+from tailrace.experiments.plan.command import PROGRAM
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.p4rt.values import Value
 from tailrace.papers.claims.claims import headline, other_kinds, tally
@@ -32,7 +33,6 @@ from tailrace.results.units import UNITS
 from tailrace.spec.atomic import write_file
 from tailrace.spec.errors import FileError
 from tailrace.spec.text import printable
-from tailrace.study.command import PROGRAM
 from tailrace.tables.markdown import bold
 
 PICTURE = ".svg"
