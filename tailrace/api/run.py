@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 from msgspec import structs
 
 from tailrace.api.experiment import Base, Keys, as_spec, experiment
+from tailrace.experiments.plan.axes import make_axis
 from tailrace.experiments.plan.command import compare_command, run_command
 from tailrace.experiments.plan.defaults import PRESET
 from tailrace.experiments.plan.experiment import Experiment
@@ -39,9 +40,9 @@ from tailrace.study.pool import PCAP, OnResult, Where
 from tailrace.study.prepare import choose_target, report_runs, report_scale, report_transports
 from tailrace.study.progress import Display
 from tailrace.study.run import run as run_plan
-from tailrace.study.store.store import Store
 from tailrace.study.store.validity import store_writer
-from tailrace.study.sweep import make_axis, sweep_grid
+from tailrace.study.store.store import Store
+from tailrace.study.sweep import sweep_grid
 from tailrace.study.task import backend_of, key_of
 
 if TYPE_CHECKING:

@@ -29,6 +29,7 @@ from tailrace.results.atomic_folder import atomic_folder, check_place
 from tailrace.results.estimates import CASE, SCHEME, comparison_groups
 from tailrace.results.result import Result, to_json, write_result
 from tailrace.results.results import FIGURE, Results, clear
+from tailrace.results.run_result import result_of
 from tailrace.results.table import make_table, possible_columns
 from tailrace.sim.errors import RunError
 from tailrace.sim.mpi import NAME, World
@@ -37,7 +38,6 @@ from tailrace.spec import Error, SpecError
 from tailrace.study.pool import PCAP, Where
 from tailrace.study.prepare import choose_target, report_scale
 from tailrace.study.progress import Display
-from tailrace.study.run import result_of
 from tailrace.study.signals import Interrupted, stoppable
 from tailrace.tables.listing import Listing
 

@@ -43,11 +43,11 @@ def sweep(args: Namespace) -> None:
         tailrace sweep it.toml --scheme ecmp,spray --set seed=1..5 --workers 4
     """
     from tailrace.cli.experiment_command import ResultOutput, run_sweep
+    from tailrace.experiments.plan.axes import parse_axes
     from tailrace.experiments.plan.experiment_file import read_experiment
     from tailrace.experiments.plan.spec_list import split_schemes
     from tailrace.spec import SpecError
     from tailrace.study.pool import Where
-    from tailrace.study.sweep import parse_axes
 
     values, axes, schemes = values_of(args), args.axes or [], ",".join(args.scheme or ())
     if schemes and axes and len(split_schemes(schemes)) == 1:

@@ -35,6 +35,7 @@ from tailrace.results.metrics import CLASS, measure, metric
 from tailrace.results.result import Result, to_json
 from tailrace.results.results import Results, Run
 from tailrace.results.statistics import P99_FLOWS, tail_note
+from tailrace.results.summary import installed_version
 from tailrace.spec import SpecError
 from tailrace.spec.schema import KeyProblemError, given, in_file
 from tailrace.spec.suggest import unknown
@@ -42,7 +43,6 @@ from tailrace.spec.units import parse_time_ns
 from tailrace.study.grid import Grid
 from tailrace.study.pool import TaskOutcomes, Where, run_all
 from tailrace.study.progress import Display
-from tailrace.study.run import installed_version
 from tailrace.study.store.store import Store
 from tailrace.study.store.validity import run_stored, store_writer
 from tailrace.study.task import Task

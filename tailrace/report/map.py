@@ -7,12 +7,13 @@ Links that something happens to are red. Networks with many hosts are drawn with
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from tailrace.report.figures import plot
+from tailrace.results.sampled import links_to_hosts
 from tailrace.topology import Topology
 
 MOST_HOSTS = 64
@@ -76,29 +77,14 @@ def _rank(role: str) -> int:
 
 def _layers(topology: Topology) -> dict[str, Place]:
     """Switches by their distance from a host, spread over the width."""
-    layers: dict[int, list[str]] = {}
-    for name, level in _levels(topology).items():
-        layers.setdefault(level, []).append(name)
+    levels, layers = links_to_hosts(topology), dict[int, list[str]]()
+    for switch in topology.switches:
+        layers.setdefault(levels[switch.name], []).append(switch.name)
     return {
         name: ((number + 0.5) / len(names), float(level))
         for level, names in layers.items()
         for number, name in enumerate(names)
     }
-
-
-def _levels(topology: Topology) -> dict[str, int]:
-    """How many links a switch is away from the nearest switch with hosts; in the order of the topology."""
-    near: dict[str, int] = dict.fromkeys(topology.leaves, 0)
-    neighbours: dict[str, list[str]] = {switch.name: [] for switch in topology.switches}
-    for link in topology.links:
-        neighbours[link.a].append(link.b)
-        neighbours[link.b].append(link.a)
-    edge: Sequence[str] = topology.leaves
-    while edge:
-        farther = {other: near[name] + 1 for name in edge for other in neighbours[name] if other not in near}
-        near |= farther
-        edge = list(farther)
-    return {switch.name: near[switch.name] for switch in topology.switches}
 
 
 def _ring(topology: Topology) -> dict[str, Place]:

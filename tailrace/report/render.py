@@ -20,8 +20,8 @@ from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup
 
 from tailrace.p4rt.values import ABSENT
+from tailrace.results.summary import installed_version
 from tailrace.study.machine import machine
-from tailrace.study.run import installed_version
 from tailrace.tables.markdown import escape, escape_line, table_row
 
 _CODE = re.compile(r"(?<!`)(`[^`|\\]+`)(?!`)")

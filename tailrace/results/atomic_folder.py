@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tailrace.results.gaps import clear_gaps
-from tailrace.results.result import SUMMARY
-from tailrace.results.timelines import clear_timelines
+from tailrace.results.result import RUN_FILES, SUMMARY
 from tailrace.sim.errors import RunError
 from tailrace.spec import SpecError
 from tailrace.spec.atomic import YOUNG_S, fresh_digits, left_behind, write_file
@@ -26,7 +24,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 def atomic_folder(out: Path) -> Iterator[Path]:
     """A new folder whose files replace those of the same name under `out` when the block succeeds.
 
-    Whatever else lies in `out` stays, but for the timelines and gaps of a run whose summary is replaced, and
+    Whatever else lies in `out` stays, but for the files of a run whose summary is replaced, and
     links that are in the way, which are replaced and never followed. When the block raises, the folder
     vanishes and `out` is as it was.
 
@@ -150,11 +148,9 @@ def _publish(folder: Path, out: Path) -> None:
             if place.is_symlink():
                 place.unlink()
         for summary in folder.rglob(SUMMARY):
-            earlier = (out / summary.relative_to(folder)).parent
-            clear_timelines(earlier)
-            clear_gaps(earlier)
             # whoever is killed from here on leaves no result, rather than parts of two
-            (earlier / SUMMARY).unlink(missing_ok=True)
+            for name in RUN_FILES:
+                (out / summary.relative_to(folder)).with_name(name).unlink(missing_ok=True)
         for source in sorted(path for path in folder.rglob("*") if path.is_file()):
             target = out / source.relative_to(folder)
             target.parent.mkdir(parents=True, exist_ok=True)

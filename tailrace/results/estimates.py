@@ -21,6 +21,10 @@ from functools import cache, cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from tailrace.experiments.plan.axes import Setting
 from tailrace.results.metrics import measure, metrics, split_class
 from tailrace.results.statistics import mean, tail_name, tail_percent
 
@@ -44,27 +48,27 @@ CONFIDENCE = 0.95
 Statistic = Callable[[Any], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A value over seeds, and the interval in which it is, where there is one."""
+class Estimate(msgspec.Struct, frozen=True):
+    """A value over seeds, and its 95 % interval, where there is one."""
 
     value: float
-    low: float | None = None
-    high: float | None = None
+    low: float | UnsetType = UNSET
+    high: float | UnsetType = UNSET
 
     @property
     def ends(self) -> tuple[float, float] | None:
         """The interval."""
-        return None if self.low is None or self.high is None else (self.low, self.high)
+        if isinstance(self.low, UnsetType) or isinstance(self.high, UnsetType):
+            return None
+        return self.low, self.high
 
     def scaled(self, factor: float) -> Estimate:
         """The same in another unit."""
-        low, high = (None, None) if self.ends is None else (end * factor for end in self.ends)
-        return Estimate(self.value * factor, low, high)
+        return Estimate(self.value * factor, *(end * factor for end in self.ends or ()))
 
     def not_negative(self) -> Estimate:
         """The same of what cannot be below 0."""
-        return self if self.low is None else Estimate(self.value, max(self.low, 0.0), self.high)
+        return self if self.ends is None else Estimate(self.value, max(self.ends[0], 0.0), self.ends[1])
 
 
 @cache
@@ -180,7 +184,7 @@ class Group:
     label: of figures and messages
     """
 
-    key: Mapping[str, str | int | float]
+    key: Mapping[str, Setting]
     label: str
     results: tuple[Result, ...]
 
@@ -210,12 +214,12 @@ class Group:
         return seed_values([measure(result) for result in self.results])
 
     @property
-    def setting(self) -> tuple[tuple[str, str | int | float], ...]:
+    def setting(self) -> tuple[tuple[str, Setting], ...]:
         """The key without the scheme and its options: schemes of one setting can be compared."""
         return tuple((name, value) for name, value in self.key.items() if name.partition(".")[0] != SCHEME)
 
     @property
-    def scheme(self) -> str | int | float:
+    def scheme(self) -> Setting:
         """The value of the axis of schemes; empty where there is none."""
         return self.key.get(SCHEME, "")
 
@@ -238,19 +242,20 @@ def tail_metric(name: str, percent: int) -> str:
     return name.replace("p99", tail_name(percent))
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryRow:
-    """A group of runs, summarised.
+class SummaryRow(msgspec.Struct, frozen=True):
+    """A row of results.json: a group of runs, which differ in their seeds alone.
 
+    settings: what they share
     flows: that finished and count, over all seeds
-    values: the metrics that all runs have
-    ratios: of RATIOS, over the first scheme's
+    metrics: that all runs have, by the names of docs/metrics.md, in their base units
+    ratios: of RATIOS, over the first scheme, seed by seed
     best: the metrics in which it is not worse than the best of its setting, beyond the interval
     """
 
-    group: Group
+    settings: dict[str, Setting]
+    seeds: tuple[int, ...]
     flows: int
-    values: dict[str, Estimate]
+    metrics: dict[str, Estimate]
     ratios: dict[str, Estimate]
     best: tuple[str, ...]
 
@@ -258,16 +263,17 @@ class SummaryRow:
 def summarise(groups: Sequence[Group], first: str | None = None) -> list[SummaryRow]:
     """A row a group. Ratios are over the group of the scheme `first` whose key is otherwise the same."""
     names = [tail_metric(name, tail_percent(fewest_flows(groups))) for name in RATIOS]
-    settings: dict[tuple[tuple[str, str | int | float], ...], list[Group]] = {}
+    settings: dict[tuple[tuple[str, Setting], ...], list[Group]] = {}
     for group in groups:
         settings.setdefault(group.setting, []).append(group)
     rows = []
     for group in groups:
         rivals = settings[group.setting]
         base = next((rival for rival in rivals if first is not None and rival.scheme == first), None)
-        values = {name: values.estimate() for name, values in group.measured.items()}
+        estimates = {name: values.estimate() for name, values in group.measured.items()}
         ratios = {} if base is None else _ratios(group, base, names)
-        rows.append(SummaryRow(group, group.flows, values, ratios, _best(group, rivals)))
+        best = _best(group, rivals)
+        rows.append(SummaryRow(dict(group.key), group.seeds, group.flows, estimates, ratios, best))
     return rows
 
 

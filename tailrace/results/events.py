@@ -16,11 +16,9 @@ EVENTS = "events.jsonl"
 
 def write_events(events: Sequence[Event], folder: Path) -> None:
     """Writes the log into a folder; none where nothing happened."""
-    path = folder / EVENTS
-    if not events:
-        path.unlink(missing_ok=True)
-        return
-    path.write_text("".join(json.dumps(structured(event)) + "\n" for event in events), "utf-8")
+    if events:
+        lines = "".join(json.dumps(structured(event)) + "\n" for event in events)
+        (folder / EVENTS).write_text(lines, "utf-8")
 
 
 def read_events(folder: Path) -> tuple[Event, ...]:

@@ -29,11 +29,6 @@ def write_gaps(gaps: Gaps | None, folder: Path) -> None:
         write_parquet(make_table(values, _SCHEMA), folder / GAPS)
 
 
-def clear_gaps(folder: Path) -> None:
-    """Take away the gaps of an earlier run, which would be taken for those of the one that replaced it."""
-    (folder / GAPS).unlink(missing_ok=True)
-
-
 def read_gaps(folder: Path) -> Gaps | None:
     """What `write_gaps` wrote into a folder.
 

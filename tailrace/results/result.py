@@ -33,7 +33,7 @@ T = TypeVar("T")
 SUMMARY = "summary.json"
 FLOWS = "flows.parquet"
 RUN_FILES = (SUMMARY, FLOWS, QUEUES, PATHS, EVENTS, GAPS)
-"""All that a run may have in its folder."""
+"""All that a run may have in its folder; without the first it is no run."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -15,15 +15,16 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, UnsetType
 
+from tailrace.experiments.plan.axes import SEED, Setting
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.plan.spec_list import case_name
 from tailrace.results.atomic_folder import atomic_folder
-from tailrace.results.estimates import CASE, SCHEME, Estimate, Group, SummaryRow, summarise
+from tailrace.results.estimates import CASE, SCHEME, Group, SummaryRow, summarise
 from tailrace.results.metrics import measure
 from tailrace.results.parquet import write_parquet
 from tailrace.results.result import RUN_FILES, SUMMARY, Result, read_result, read_struct, to_json
@@ -42,10 +43,6 @@ if TYPE_CHECKING:
     from tailrace.tables.listing import Listing
 
 RESULTS, RUNS, TABLE, FIGURE = "results.json", "runs.parquet", "table.md", "figure"
-SEED = "seed"
-
-Setting = str | Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | float
-"""The value of an axis."""
 
 
 class LeftOut(msgspec.Struct, frozen=True):
@@ -217,7 +214,7 @@ class Results:
         return ResultsDocument(
             axes=dict(self.axes),
             runs=tuple(map(_run_entry, self.runs)),
-            rows=tuple(map(_row_entry, self.rows)),
+            rows=tuple(self.rows),
             first=self.first,
             over_seeds=self.over_seeds,
             left_out=self.left_out,
@@ -234,39 +231,13 @@ class RunEntry(msgspec.Struct, frozen=True):
     failed: str | UnsetType = UNSET
 
 
-class Mean(msgspec.Struct, frozen=True):
-    """A value over seeds, and its 95 % interval, where there is one."""
-
-    value: float
-    low: float | UnsetType = UNSET
-    high: float | UnsetType = UNSET
-
-
-class RowEntry(msgspec.Struct, frozen=True):
-    """The runs of one group, which differ in their seeds alone.
-
-    settings: what they share
-    flows: that finished and count, over all seeds
-    metrics: by the names of docs/metrics.md, in their base units
-    ratios: over the first scheme, seed by seed
-    best: the metrics in which it is not worse than the best of its case
-    """
-
-    settings: dict[str, Setting]
-    seeds: tuple[int, ...]
-    flows: int
-    metrics: dict[str, Mean]
-    ratios: dict[str, Mean]
-    best: tuple[str, ...]
-
-
 class ResultsDocument(msgspec.Struct, frozen=True, kw_only=True):
     """results.json: see Results. `format` counts changes of what it means."""
 
     format: int = 1
     axes: dict[str, tuple[Setting, ...]]
     runs: tuple[RunEntry, ...]
-    rows: tuple[RowEntry, ...] = ()
+    rows: tuple[SummaryRow, ...] = ()
     first: str = ""
     over_seeds: bool = True
     left_out: tuple[LeftOut, ...] = ()
@@ -281,16 +252,6 @@ class ResultsDocument(msgspec.Struct, frozen=True, kw_only=True):
                 raise ValueError(f"the run in {run.folder} has no value of {missing[0]}, or one too many")
             if SEED in run.settings and not isinstance(run.settings[SEED], int):
                 raise ValueError(f"the run in {run.folder}: seed: expected a whole number")
-
-
-def setting(text: str) -> Setting:
-    """The value of an axis that a text stands for: a number where the number is written so, else the text."""
-    for number in (int, float):
-        with suppress(ValueError):
-            value = number(text)
-            if str(value) == text and abs(value) < 1 << 53:
-                return value
-    return text
 
 
 def run_name(settings: Mapping[str, Setting]) -> str:
@@ -418,21 +379,6 @@ def within(path: Path, key: str, name: str) -> Path:
 def _run_entry(run: Run) -> RunEntry:
     summary = UNSET if run.result is None else run.result.summary
     return RunEntry(dict(run.settings), run.folder, summary, run.failed or UNSET)
-
-
-def _row_entry(row: SummaryRow) -> RowEntry:
-    return RowEntry(
-        settings=dict(row.group.key),
-        seeds=row.group.seeds,
-        flows=row.flows,
-        metrics={name: _mean(estimate) for name, estimate in row.values.items()},
-        ratios={name: _mean(estimate) for name, estimate in row.ratios.items()},
-        best=row.best,
-    )
-
-
-def _mean(estimate: Estimate) -> Mean:
-    return Mean(estimate.value) if estimate.ends is None else Mean(estimate.value, *estimate.ends)
 
 
 def _column_type(values: Sequence[Setting]) -> DataType:

@@ -10,7 +10,7 @@ from pathlib import Path
 from arro3.core import Table
 
 from tailrace.experiments.plan.size_estimate import MOST_FLOWS
-from tailrace.experiments.workloads.classes import NO_CLASS, measured
+from tailrace.experiments.workloads.classes import BACKGROUND, NO_CLASS
 from tailrace.hosts.flows.flow import FlowRecord
 from tailrace.results.parquet import read_parquet, refuse_gaps, write_parquet
 from tailrace.spec.errors import FileError
@@ -70,50 +70,26 @@ class FlowRow:
     flow_class: str = NO_CLASS
 
 
-# Explicit, so that a run in which no flow finished writes the same columns.
-SCHEMA = {
-    "id": INTEGER,
-    "src": TEXT,
-    "dst": TEXT,
-    "bytes": INTEGER,
-    "start_ns": INTEGER,
-    "end_ns": INTEGER,
-    "fct_ns": INTEGER,
-    "ideal_fct_ns": INTEGER,
-    "slowdown": NUMBER,
-    "packets": INTEGER,
-    "retransmitted": INTEGER,
-    "out_of_order": INTEGER,
-    "ood_max": INTEGER,
-    "path_changes": INTEGER,
-    "drains": INTEGER,
-    "drained_ns": INTEGER,
-    "overtaken": INTEGER,
-    "timeouts": INTEGER,
-    "ce_marked": INTEGER,
-    "trimmed": INTEGER,
-    "nacks": INTEGER,
-    "explored": INTEGER,
-    "reused": INTEGER,
-    "blocked": INTEGER,
-    "received": INTEGER,
-    "first_received": INTEGER,
-    "out_of_order_raw": INTEGER,
-    "cnps_sent": INTEGER,
-    "cnps_received": INTEGER,
-    "stretched": INTEGER,
-    "stretched_ns": INTEGER,
-    "natural": INTEGER,
-    "class": TEXT,
-}
+_FIELDS = {"class": "flow_class"}
+"""Fields that cannot be called as their columns."""
+
+_COLUMNS = {field: column for column, field in _FIELDS.items()}
+_TYPES = {"int": INTEGER, "int | None": INTEGER, "float | None": NUMBER, "str": TEXT}
+
+SCHEMA = {_COLUMNS.get(field.name, field.name): _TYPES[str(field.type)] for field in fields(FlowRow)}
+"""The columns of flows.parquet, also of a run in which no flow finished."""
+
 _UNFINISHED = ("end_ns", "fct_ns", "slowdown")
 """Columns without a value where a flow did not finish."""
 
 _NEEDED = {field.name for field in fields(FlowRow) if field.default is MISSING}
 """Columns that runs of earlier versions have, too."""
 
-_FIELDS = {"class": "flow_class"}
-"""Fields that cannot be called as their columns."""
+_COPIED = {field.name for field in fields(FlowRow)} & {field.name for field in fields(FlowRecord)} - {
+    "src",
+    "dst",
+}
+"""What a row has from its record as it is."""
 
 
 def make_row(
@@ -122,39 +98,13 @@ def make_row(
     """The row of one flow's record; `src` and `dst` are the names of its hosts."""
     fct_ns = None if record.end_ns is None else record.end_ns - record.start_ns
     return FlowRow(
-        id=record.id,
         src=src,
         dst=dst,
-        bytes=record.bytes,
-        start_ns=record.start_ns,
-        end_ns=record.end_ns,
         fct_ns=fct_ns,
         ideal_fct_ns=ideal_fct_ns,
         slowdown=None if fct_ns is None else fct_ns / ideal_fct_ns,
-        packets=record.packets,
-        retransmitted=record.retransmitted,
-        out_of_order=record.out_of_order,
-        ood_max=record.ood_max,
-        path_changes=record.path_changes,
-        drains=record.drains,
-        drained_ns=record.drained_ns,
-        overtaken=record.overtaken,
-        timeouts=record.timeouts,
-        ce_marked=record.ce_marked,
-        trimmed=record.trimmed,
-        nacks=record.nacks,
-        explored=record.explored,
-        reused=record.reused,
-        blocked=record.blocked,
-        received=record.received,
-        first_received=record.first_received,
-        out_of_order_raw=record.out_of_order_raw,
-        cnps_sent=record.cnps_sent,
-        cnps_received=record.cnps_received,
-        stretched=record.stretched,
-        stretched_ns=record.stretched_ns,
-        natural=record.natural,
         flow_class=flow_class,
+        **{name: getattr(record, name) for name in _COPIED},
     )
 
 
@@ -190,4 +140,4 @@ def read_rows(path: Path) -> tuple[FlowRow, ...]:
 
 def measured_rows(rows: Sequence[FlowRow]) -> tuple[FlowRow, ...]:
     """The rows of the flows that count: all but those of the background."""
-    return tuple(row for row in rows if measured(row.flow_class))
+    return tuple(row for row in rows if row.flow_class != BACKGROUND)

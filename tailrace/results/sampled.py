@@ -182,7 +182,7 @@ def imbalance(used: Mapping[tuple[str, int], Sequence[float]], topology: Topolog
 
 def uplinks(topology: Topology) -> Iterator[list[tuple[str, int]]]:
     """The ports of each switch to switches that are no nearer to hosts."""
-    far = _links_to_hosts(topology)
+    far = links_to_hosts(topology)
     for switch in topology.switches:
         yield [
             (switch.name, number)
@@ -191,7 +191,7 @@ def uplinks(topology: Topology) -> Iterator[list[tuple[str, int]]]:
         ]
 
 
-def _links_to_hosts(topology: Topology) -> dict[str, int]:
+def links_to_hosts(topology: Topology) -> dict[str, int]:
     """How many links each switch is from the nearest switch that has hosts."""
     far = dict.fromkeys(topology.leaves, 0)
     waiting = deque(far)

@@ -8,6 +8,7 @@ time has no trace hash, a run in which no flow finished has no completion times.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from typing import TypeVar
 
 import msgspec
@@ -297,3 +298,11 @@ def recirculations(switches: Mapping[str, Mapping[str, int]], delivered: int) ->
         return UNSET
     total = sums[RECIRCULATIONS]
     return Recirculations(total, total / delivered, sums[MOST_RECIRCULATIONS])
+
+
+def installed_version() -> str | None:
+    """The version of the installed package; None where it runs from a folder that is not installed."""
+    try:
+        return version("tailrace")
+    except PackageNotFoundError:
+        return None

@@ -115,8 +115,8 @@ def make_table(
     axes = tuple(
         Column(name, key=True, grouped=name == CASE) for name in (groups[0].key if groups else (CASE, SCHEME))
     )
-    cells = [_axis_cells(row.group) | _cells(row) for row in rows]
-    measured = dict.fromkeys(name for row in rows for name in row.values)
+    cells = [_axis_cells(group) | _cells(row) for group, row in zip(groups, rows, strict=True)]
+    measured = dict.fromkeys(name for row in rows for name in row.metrics)
     columns = (
         *axes,
         *_metric_columns(tuple(measured), [result for group in groups for result in group.results], percent),
@@ -157,7 +157,7 @@ def _cells(row: SummaryRow) -> dict[str, Value]:
     """Values by the names of columns, the ends of intervals, and where the group is among the best."""
     cells: dict[str, Value] = {}
     ratios = {f"{name}{_RATIO}": value for name, value in row.ratios.items()}
-    for name, value in (row.values | ratios).items():
+    for name, value in (row.metrics | ratios).items():
         cells[name] = value.value
         if value.ends is not None:
             cells[f"{name}{_LOW}"], cells[f"{name}{_HIGH}"] = value.ends

@@ -23,12 +23,6 @@ MOST_ROWS = 20_000_000
 QUEUES, PATHS = "queues.parquet", "paths.parquet"
 
 
-def clear_timelines(folder: Path) -> None:
-    """Take away the tables of an earlier run, which would be taken for those of the one that replaced it."""
-    for name in (QUEUES, PATHS):
-        (folder / name).unlink(missing_ok=True)
-
-
 def write_timelines(timelines: Timelines, folder: Path) -> None:
     """Write the tables that there are."""
     for table, name in ((timelines.queues, QUEUES), (timelines.paths, PATHS)):

@@ -49,6 +49,7 @@ NOT_LOADED: Mapping[str, str] = {
     "report": "shows results",
     "results/results.py": "puts results beside each other",
     "results/table.py": "shows results",
+    "experiments/plan/axes.py": "makes tasks of words",
     "experiments/plan/command.py": "prints command lines",
     "study/compare.py": "puts results beside each other",
     "study/pool.py": "hands out tasks",

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tailrace.results.results import RESULTS, LeftOut, Results, Run, Setting, write_results
+from tailrace.experiments.plan.axes import Setting
+from tailrace.results.results import RESULTS, LeftOut, Results, Run, write_results
 from tailrace.sim.job import REAL_TIME
 from tailrace.spec import SpecError
 from tailrace.study.pool import OnResult, TaskOutcomes, Where, run_all

@@ -27,6 +27,7 @@ from checks.soak.generate import draw
 from tailrace.controller import runfile
 from tailrace.controller.entry_files import read_request, read_updates
 from tailrace.experiments.faults.parse import parse_fault
+from tailrace.experiments.plan.axes import parse_axes
 from tailrace.experiments.plan.controller import parse_controller
 from tailrace.experiments.plan.experiment_file import read_experiment
 from tailrace.experiments.plan.nic import parse_window
@@ -50,7 +51,6 @@ from tailrace.spec import units
 from tailrace.spec.errors import Error
 from tailrace.spec.watchdog import parse_watchdog
 from tailrace.study.store.store import read_lines
-from tailrace.study.sweep import parse_axes
 from tailrace.switch.daemon.lossless import parse_buffer, parse_port_watchdog
 from tailrace.switch.daemon.lossless import parse_pfc as parse_switch_pfc
 from tailrace.switch.daemon.units import parse_depth, parse_rate

@@ -21,7 +21,7 @@ from tailrace.experiments.plan.plan import plan
 from tailrace.hosts.gaps.histogram import GapHistogram
 from tailrace.hosts.measured import Gaps, GapSummary
 from tailrace.results.atomic_folder import atomic_folder
-from tailrace.results.gaps import GAPS, clear_gaps, read_gaps, write_gaps
+from tailrace.results.gaps import GAPS, read_gaps, write_gaps
 from tailrace.results.metrics import measure
 from tailrace.results.result import Result, read_result, write_result
 from tailrace.sim.run import VirtualBackend
@@ -161,7 +161,6 @@ def test_gaps_of_an_earlier_run_go(measured: Result, tmp_path: Path) -> None:
         with atomic_folder(out) as folder:
             write_result(result, folder)
         assert (out / GAPS).exists() == (result.gaps is not None)
-    clear_gaps(out)
 
 
 def test_no_gaps_and_bad_ones(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_one_name_is_one_number(results: list[Result]) -> None:
     rows = {row["scheme"]: row for row in make_table(groups).rows}
     for result, row in zip(results, summarise(groups), strict=True):
         values = measure(result)
-        assert {name: value.value for name, value in row.values.items()} == values
+        assert {name: value.value for name, value in row.metrics.items()} == values
         cells = rows[result.label]
         assert {name: cells[name] for name in values} == values
 

@@ -18,13 +18,14 @@ import pytest
 
 import tailrace
 from tailrace.cli.main import main
+from tailrace.experiments.plan.axes import parse_axis
 from tailrace.experiments.plan.experiment import make
 from tailrace.results.results import ResultsDocument, clear, open_results
 from tailrace.sim.errors import RunError
 from tailrace.sim.job import Job
 from tailrace.sim.outcome import Outcome
 from tailrace.spec.errors import FileError
-from tailrace.study.sweep import parse_axis, sweep_grid
+from tailrace.study.sweep import sweep_grid
 from tailrace.tables.arrow import values_of
 from tests.experiments.fake import FakeBackend, compare_on, record, run_on
 from tests.processes import NOT_IGNORED

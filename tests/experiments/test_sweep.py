@@ -11,11 +11,12 @@ import pytest
 
 from tailrace.api import sweep
 from tailrace.cli.main import main
+from tailrace.experiments.plan.axes import Axis, parse_axis
 from tailrace.experiments.plan.experiment import make
 from tailrace.results.results import RESULTS, open_results
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
-from tailrace.study.sweep import Axis, parse_axis, sweep_grid
+from tailrace.study.sweep import sweep_grid
 
 BASE = make(
     {

@@ -10,6 +10,7 @@ import pytest
 
 from tailrace.cli.explain.scheme_text import listing
 from tailrace.p4rt.target import target
+from tailrace.results.run_result import scheme_counters
 from tailrace.schemes.base import SchemeConfig, resolve, scheme
 from tailrace.schemes.blocks.basic import ResolvedBasic
 from tailrace.schemes.errors import IntentError
@@ -18,7 +19,6 @@ from tailrace.schemes.registry import SCHEMES, parse_scheme, resolved_of
 from tailrace.schemes.resolved import SchemeContext
 from tailrace.sim.outcome import Outcome
 from tailrace.spec import SpecError, keys
-from tailrace.study.run import scheme_counters
 from tailrace.topology import Topology, parse_topology
 
 TOPOLOGIES = tuple(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tailrace.cli.make_run import command
 from tailrace.experiments.faults.parse import parse_fault
+from tailrace.experiments.plan.axes import parse_axis
 from tailrace.experiments.plan.experiment import KEYS, make
 from tailrace.experiments.plan.nic import parse_window
 from tailrace.experiments.plan.pfc import parse_pfc
@@ -24,7 +25,6 @@ from tailrace.schemes.registry import parse_scheme
 from tailrace.spec import SpecError, parse
 from tailrace.spec.limits import FACTOR
 from tailrace.spec.units import parse_bytes, parse_rate_bps, parse_time_ns
-from tailrace.study.sweep import parse_axis
 from tailrace.topology import parse_topology
 from tests.long import times
 

@@ -23,7 +23,7 @@ from tailrace.experiments.plan.nic import (
 from tailrace.experiments.plan.pause import channels_of, check_emulated, pfc_of
 from tailrace.experiments.plan.pfc import REACTION_NS, Pfc
 from tailrace.experiments.plan.size_estimate import check_network, check_packets, check_queue
-from tailrace.experiments.workloads.classes import measured
+from tailrace.experiments.workloads.classes import BACKGROUND
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.dependencies import check_dependencies
 from tailrace.hosts.flows.flow import FlowSpec
@@ -115,7 +115,7 @@ def plan(experiment: Experiment, target: str) -> Plan:
         pfc=thresholds,
         sample_ns=None if experiment.sample_ns is None else scaled_ns("sample", experiment.sample_ns, scale),
         watch=experiment.follow,
-        background=frozenset(number for number, name in classes.items() if not measured(name)),
+        background=frozenset(number for number, name in classes.items() if name == BACKGROUND),
         real_controller=_real_controller(experiment, target, scale),
     )
     return Plan(experiment, target, job, classes)

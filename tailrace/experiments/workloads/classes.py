@@ -18,8 +18,3 @@ BACKGROUND = "background"
 them out, and a run is over when all other flows are complete."""
 
 CLASSES = (MONITORED, INCAST, BYSTANDER, BACKGROUND)
-
-
-def measured(flow_class: str) -> bool:
-    """Whether a flow's completion counts."""
-    return flow_class != BACKGROUND

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Axes of a sweep: a key of an experiment and its values.
+
+seed=1..5                                  whole numbers from 1 to 5
+scheme=ecmp,flowcut:variant=nic,rtt=3      specs; a piece key=value belongs to the spec before it
+scheme.rtt=2,3,4                           an option of the spec, which keeps the others
+fault=none,link-slow:fraction=0.01,factor=0.1
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from tailrace.experiments.plan import defaults
+from tailrace.experiments.plan.experiment import KEYS, Experiment, Settings, of_settings
+from tailrace.experiments.plan.seeds import number_range, parse_seeds
+from tailrace.experiments.plan.spec_list import slug, split_specs
+from tailrace.spec import SpecError, parse
+from tailrace.spec.schema import KeyProblemError, convert, given
+from tailrace.spec.suggest import expected
+
+Setting = str | Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | float
+"""A value of an axis in results: a number where the text is one."""
+
+SEED = "seed"
+_WITH_OPTIONS = ("scheme", "topology", "workload")
+MOST_RUNS = 100_000
+"""Of a sweep, and values of an axis."""
+
+_MOST_NAME = 237
+"""Bytes of a folder's name: 255 fit, and beside it lies one whose name has 18 more (atomic_folder.py)."""
+
+_DIGITS = 8
+"""Of the hash in a name that would not do without."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A key, or an option of a key's spec (`scheme.rtt`), and its values."""
+
+    key: str
+    values: tuple[str, ...]
+
+    @property
+    def text(self) -> str | None:
+        """The values as `parse_axis` takes them behind the key; None where it takes no such values."""
+        text = ",".join(self.values)
+        try:
+            return text if parse_axis(f"{self.key}={text}") == self else None
+        except SpecError:
+            return None
+
+    @property
+    def settings(self) -> list[Setting]:
+        """The values as results have them: numbers where all are, and every seed.
+
+        Raises:
+            SpecError: one is no seed, or a seed is given twice.
+        """
+        is_seed = self.key == SEED
+        numbers = [_seed(text) if is_seed else _setting(text) for text in self.values]
+        if is_seed and len(set(numbers)) < len(numbers):
+            raise SpecError(f"--set {SEED}: a seed is given twice")
+        # 2 and 2.0 are two values
+        is_text = len(set(numbers)) < len(numbers) or any(isinstance(value, str) for value in numbers)
+        return list(self.values) if is_text else numbers
+
+    @property
+    def folders(self) -> dict[str, str]:
+        """The name of the folder of each value; with a hash where it is another value's, too, or too long."""
+        names = {value: slug(f"{self.key}={value}") for value in self.values}
+        counts = Counter(names.values())
+        for value, name in names.items():
+            if counts[name] > 1 or len(name) > _MOST_NAME:
+                digits = hashlib.sha256(value.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]
+                names[value] = f"{name[: _MOST_NAME - _DIGITS - 1]}-{digits}"
+        return names
+
+
+def parse_axis(text: str) -> Axis:
+    """The axis that KEY=VALUE,VALUE describes.
+
+    Raises:
+        SpecError: no such key, or no values.
+    """
+    key, equals, rest = text.partition("=")
+    if not equals or not rest:
+        raise SpecError(f"--set {text!r}: expected KEY=VALUE,VALUE")
+    _check_key(key)
+    return make_axis(key, itertools.chain.from_iterable(map(_range, split_specs(rest, f"--set {key}"))))
+
+
+def make_axis(key: str, values: Iterable[str]) -> Axis:
+    """The axis of a key and its values.
+
+    Raises:
+        SpecError: no such key, no values, or too many.
+    """
+    _check_key(key)
+    axis = Axis(key, tuple(itertools.islice(values, MOST_RUNS + 1)))
+    if not axis.values:
+        raise SpecError(f"--set {key}: expected at least one value")
+    return axis
+
+
+def _check_key(key: str) -> None:
+    name, dot, option = key.partition(".")
+    if name not in KEYS or (dot and (name not in _WITH_OPTIONS or not option)):
+        known = (*KEYS, *(f"{each}.OPTION" for each in _WITH_OPTIONS))
+        raise SpecError(f"--set {key}: unknown key; {expected(key, known)}")
+
+
+def parse_axes(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The values of each key of several texts.
+
+    Raises:
+        SpecError: no such key, no values, or a key twice.
+    """
+    axes: dict[str, tuple[str, ...]] = {}
+    for axis in map(parse_axis, texts):
+        if axis.key in axes:
+            raise SpecError(f"--set {axis.key}: given twice")
+        axes[axis.key] = axis.values
+    return axes
+
+
+def _range(text: str) -> Sequence[str]:
+    """The numbers of FIRST..LAST; any other text is one value."""
+    bounds = number_range(text)
+    if bounds is None:
+        return (text,)
+    first, last = bounds
+    if not first <= last < first + MOST_RUNS:
+        raise SpecError(f"--set: {text}: expected FIRST..LAST, at most {MOST_RUNS} numbers")
+    return [str(number) for number in range(first, last + 1)]
+
+
+def _seed(text: str) -> int:
+    try:
+        return parse_seeds(text)[0]
+    except SpecError as error:
+        raise SpecError(f"{SEED}: {error}") from error
+
+
+def _setting(text: str) -> Setting:
+    """The value of an axis that a text stands for: a number where the number is written so, else the text."""
+    for number in (int, float):
+        with suppress(ValueError):
+            value = number(text)
+            if str(value) == text and abs(value) < 1 << 53:
+                return value
+    return text
+
+
+def at_point(base: Experiment, settings: Mapping[str, str]) -> Experiment:
+    """The experiment at one combination of the values of axes, by their keys.
+
+    Raises:
+        SpecError: a value that a key does not take.
+    """
+    specs: dict[str, Any] = {key: value for key, value in settings.items() if "." not in key}
+    if "fault" in specs:
+        specs["fault"] = [specs["fault"]]
+    if "follow" in specs:
+        specs["follow"] = [specs["follow"]]
+    changes = given(convert(specs, Settings, strict=False))
+    options = {}
+    for key, value in settings.items():
+        name, dot, option = key.partition(".")
+        if dot:
+            options[name] = f"{key}={value}"
+            changes[name] = parse(changes.get(name) or _base_spec(base, name), name).setting(option, value)
+    try:
+        return of_settings(changes, base)
+    except KeyProblemError as error:
+        if error.key in options:
+            raise SpecError(f"--set {options[error.key]}: {error.problem}") from error
+        raise
+
+
+def _base_spec(base: Experiment, name: str) -> str:
+    """The spec that an axis `name.OPTION` changes where no axis has the spec itself."""
+    if name == "workload":
+        return base.workload or defaults.workload(base.target)
+    return base.scheme if name == "scheme" else base.topology

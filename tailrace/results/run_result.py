@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The result of one run: a plan and what a backend measured -> rows and summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from types import MappingProxyType
+from typing import Any
+
+from msgspec import UNSET, UnsetType, structs
+
+from tailrace.experiments.plan.plan import Plan
+from tailrace.experiments.plan.spec_list import case_name
+from tailrace.experiments.workloads.classes import NO_CLASS
+from tailrace.hosts.gaps.hf2t import UNKNOWN
+from tailrace.hosts.measured import Learned
+from tailrace.hosts.options.nic import ALGORITHMS, DCQCN, HERMES, STEERABLE
+from tailrace.p4rt.counters import trimmed
+from tailrace.results.fair import FairSharing
+from tailrace.results.metrics import measure_plugins
+from tailrace.results.queues import queues_of
+from tailrace.results.result import Result
+from tailrace.results.rows import FlowRow, make_row, measured_rows
+from tailrace.results.sampled import summary as sampled
+from tailrace.results.statistics import percentile
+from tailrace.results.summary import (
+    Summary,
+    classes,
+    completion,
+    counters,
+    flowlets,
+    installed_version,
+    known,
+    notifications,
+    packets,
+    recirculations,
+    slowdown,
+    steering,
+)
+from tailrace.schemes.base import SCHEMES
+from tailrace.sim.errors import RunError
+from tailrace.sim.ideal import Ideal
+from tailrace.sim.outcome import Outcome
+from tailrace.spec import parse, plugins
+from tailrace.topology.timing import base_rtt_ns
+
+SPRITZ = "spritz"
+"""The key of a summary for Spritz in NICs and for those that it is compared with; others have one each."""
+
+_HF2T_SUMS = ("stretched", "stretched_ns", "natural")
+
+
+def result_of(
+    planned: Plan, outcome: Outcome, label: str, usage: Mapping[str, Any] = MappingProxyType({})
+) -> Result:
+    """The result of a run of a plan, from what a backend measured.
+
+    Args:
+        planned: what ran.
+        outcome: what was measured.
+        label: short name of the scheme.
+        usage: what of the machine was used, by keys of the summary.
+
+    Raises:
+        SpecError: a metric is from outside and failed.
+        RunError: something else was measured than was to run.
+    """
+    case, described = case_name(planned.experiment.faults), _described(planned)
+    rows = _rows(planned, outcome)
+    summary = Summary(**described, **_measured(planned, outcome, rows), **_execution(outcome), **usage)
+    result = Result(case, label, summary, rows, outcome.timelines, outcome.events, outcome.gaps)
+    metrics = measure_plugins(result)
+    return replace(result, summary=structs.replace(summary, metrics=metrics)) if metrics else result
+
+
+def _rows(planned: Plan, outcome: Outcome) -> tuple[FlowRow, ...]:
+    """One row for each flow of the job, with its hosts' names and its ideal time."""
+    job = planned.job
+    ideal = Ideal(job.topology, job.nic.mtu_bytes, delays=outcome.delays)
+    records = {record.id: record for record in outcome.records}
+    if len(records) != len(outcome.records) or records.keys() != {flow.id for flow in job.flows}:
+        raise RunError("the run did not report each of its flows exactly once")
+    host = job.topology.host_by_ip
+    return tuple(
+        make_row(
+            records[flow.id],
+            src=host(flow.src).name,
+            dst=host(flow.dst).name,
+            ideal_fct_ns=ideal.fct_ns(flow),
+            flow_class=planned.classes.get(flow.id, NO_CLASS),
+        )
+        for flow in job.flows
+    )
+
+
+def _described(planned: Plan) -> dict[str, Any]:
+    """The keys of a summary that say what ran."""
+    experiment, job = planned.experiment, planned.job
+    return {
+        "scheme": experiment.scheme,
+        "variant": parse(experiment.scheme, "scheme").options.get("variant", UNSET),
+        "topology": experiment.topology,
+        "workload": experiment.workload or "",
+        "target": planned.target,
+        "seed": experiment.seed,
+        "faults": experiment.faults,
+        "option_string": structs.replace(experiment, target=planned.target).option_string,
+        "time_scale": job.time_scale,
+        "transport": job.nic.transport,
+        "window_bytes": job.nic.window_bytes or UNSET,
+        "queues": queues_of(job),
+        "mtu_bytes": job.nic.mtu_bytes,
+        "version": known(installed_version()),
+        "plugins": dict(plugins.digest()) or UNSET,
+    }
+
+
+def _measured(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> dict[str, Any]:
+    """The keys of a summary that say what was measured."""
+    topology, nic, gaps = planned.job.topology, planned.job.nic, outcome.gaps
+    of_schemes = scheme_counters(outcome)
+    if nic.steering is not None:
+        algorithm = nic.steering.algorithm
+        of_schemes[SPRITZ if ALGORITHMS[algorithm] == STEERABLE else algorithm] = steering(rows)
+    counted, queues = measured_rows(rows), outcome.timelines.queues
+    sharing = FairSharing(topology, nic.mtu_bytes, delays=outcome.delays)
+    frame_bytes = planned.job.scheme.frame_bytes
+    return {
+        "flows": len(counted),
+        "completed": sum(row.end_ns is not None for row in counted),
+        "fct_ns": completion(counted),
+        "slowdown": slowdown(counted),
+        "classes": classes(rows),
+        "pfc": UNSET if outcome.pfc is None else outcome.pfc.document(),
+        "deadlock": outcome.deadlock or UNSET,
+        "packets": packets(
+            rows, dropped=outcome.dropped, data=outcome.data, trimmed=trimmed(outcome.counters.values())
+        ),
+        "path_changes": sum(row.path_changes for row in rows),
+        "drains": sum(row.drains for row in rows),
+        "drained_ns": sum(row.drained_ns for row in rows),
+        "timeouts": sum(row.timeouts for row in rows),
+        "sampled": UNSET if queues is None else sampled(queues, topology),
+        "fair": sharing.of(counted),
+        "flowcut": of_schemes.pop("flowcut", UNSET),
+        "flowlets": flowlets(outcome.counters, {host.switch for host in topology.hosts}),
+        "gaps": UNSET if gaps is None else gaps.summary(base_rtt_ns(topology, frame_bytes)),
+        "hf2t": UNSET if nic.hf2t is None else _hf2t(rows, outcome.learned),
+        "rlb": of_schemes.pop("rlb", UNSET),
+        "spritz": of_schemes.pop(SPRITZ, UNSET),
+        "hermes": of_schemes.pop(HERMES, UNSET),
+        "recirculations": recirculations(outcome.counters, sum(row.received for row in rows)),
+        "dcqcn": notifications(rows) if nic.transport == DCQCN else UNSET,
+        "counters": of_schemes or UNSET,
+    }
+
+
+def _hf2t(rows: Sequence[FlowRow], nics: Sequence[Learned]) -> dict[str, int]:
+    """HF2T §4: sums over the flows and NICs, and least, median and greatest T of the NICs that know it."""
+    values = {name: sum(getattr(row, name) for row in rows) for name in _HF2T_SUMS}
+    values["trainings"] = sum(nic.trainings for nic in nics)
+    known = sorted(nic.t_ns for nic in nics if nic.t_ns != UNKNOWN)
+    if known:
+        values |= {"t_ns_least": known[0], "t_ns_median": percentile(known, 50), "t_ns_most": known[-1]}
+    return values
+
+
+def _execution(outcome: Outcome) -> dict[str, Any]:
+    """The keys of a summary that say how it ran."""
+    hops, ranks = outcome.packet_hops, outcome.by_rank if len(outcome.by_rank) > 1 else ()
+    return {
+        "p4_sha256": known(outcome.p4_sha256),
+        "virtual_ns": known(outcome.virtual_ns),
+        "nics": known(outcome.nics),
+        "wall_s": outcome.wall_s,
+        "traffic_s": known(outcome.traffic_s),
+        "ranks": len(ranks) or UNSET,
+        "by_rank": tuple(map(asdict, ranks)) or UNSET,
+        "packet_hops": known(hops),
+        "packet_hops_per_s": UNSET if hops is None or outcome.wall_s <= 0 else hops / outcome.wall_s,
+        "trace_sha256": known(outcome.trace_sha256),
+        "overloaded": bool(outcome.overload_reasons),
+        "overload_reasons": outcome.overload_reasons,
+        "not_applied": outcome.not_applied or UNSET,
+    }
+
+
+def scheme_counters(outcome: Outcome) -> dict[str, dict[str, int]]:
+    """Sums of the counters that schemes have for themselves, by the scheme's name."""
+    by_scheme = {
+        entry.name: counters(outcome.counters, entry.struct.counters)
+        for entry in SCHEMES
+        if entry.struct.counters
+    }
+    return {name: sums for name, sums in by_scheme.items() if not isinstance(sums, UnsetType)}
