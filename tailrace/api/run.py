@@ -40,7 +40,7 @@ from tailrace.study.pool import PCAP, OnResult, Where
 from tailrace.study.prepare import choose_target, report_runs, report_scale, report_transports
 from tailrace.study.progress import Display
 from tailrace.study.run import run as run_plan
-from tailrace.study.store.validity import store_writer
+from tailrace.study.store.reuse import store_writer
 from tailrace.study.store.store import Store
 from tailrace.study.sweep import sweep_grid
 from tailrace.study.task import backend_of, key_of

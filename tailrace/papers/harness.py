@@ -43,8 +43,8 @@ from tailrace.spec.units import parse_time_ns
 from tailrace.study.grid import Grid
 from tailrace.study.pool import TaskOutcomes, Where, run_all
 from tailrace.study.progress import Display
+from tailrace.study.store.reuse import run_stored, store_writer
 from tailrace.study.store.store import Store
-from tailrace.study.store.validity import run_stored, store_writer
 from tailrace.study.task import Task
 
 
@@ -117,10 +117,9 @@ def _ends(
     *,
     again: bool,
 ) -> tuple[TaskOutcomes, str]:
-    """The outcomes of the tasks, and the note on reused runs."""
+    """The outcomes of the tasks, and the note on stored runs of earlier code."""
     if store is not None and not file.needs_flows:
-        ends, validity = run_stored(tasks, store, out, where, display, again=again, needs=file.needs(scale))
-        return ends, validity.note()
+        return run_stored(tasks, store, out, where, display, again=again, needs=file.needs(scale))
     on_result = None if store is None else store_writer(store, display)
     return run_all(tasks, out, where, display, again=again, on_result=on_result) if tasks else {}, ""
 

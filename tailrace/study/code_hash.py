@@ -59,7 +59,7 @@ NOT_LOADED: Mapping[str, str] = {
     "study/signals.py": "ends runs",
     "study/sweep.py": "makes tasks of words",
     "study/store/find.py": "looks for runs by words",
-    "study/store/validity.py": "decides which stored runs are valid",
+    "study/store/reuse.py": "takes stored runs instead of new ones",
     "study/store/store.py": "reads and writes lines",
     "hosts/build.py": "compiles NICs, of the sources that count",
     "hosts/build_setup.py": "compiles NICs, of the sources that count",
@@ -96,8 +96,7 @@ def counts(name: str) -> bool:
 
 FROZEN = "83adcfbf2e653e5c1a1bc6a70d9401f0c42edd51b09bf08839212270d7cf0a3f"
 """`sources_sha256` before files moved and names changed. Stored runs (docs/results) keep their keys by it
-until they are migrated in one step; recorded traces show that runs are the same. Samples of stored runs are
-run again as ever (store/validity.py)."""
+until they are migrated in one step; recorded traces show that runs are the same."""
 
 
 def code_sha256() -> str:

@@ -162,28 +162,21 @@ def _unlike(before: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> list
     return keys
 
 
-def joined(old: Record | None, new: Record, *, of_a_sample: bool = False) -> Record:
+def joined(old: Record | None, new: Record) -> Record:
     """The stored record of a run after it was run again.
 
     Args:
         old: the record until now; None: there is none.
         new: a run of the same specs under one code.
-        of_a_sample: whether it was run again to check the validity of runs of earlier code.
     """
-    (code,) = new.ran
     if old is None:
         return new
     if not differences(old, new):
-        if code in old.ran:
-            return structs.replace(new, ran=old.ran, differs=old.differs)
-        # else it would count as a run of the earlier code
-        return structs.replace(
-            new, ran=_least((*old.ran, code)) if of_a_sample else new.ran, differs=old.differs
-        )
-    different = tuple(each for each in dict.fromkeys((*old.differs, *old.ran)) if each != code)
-    return structs.replace(new, differs=_least(different))
+        return structs.replace(new, ran=_least((*old.ran, *new.ran)), differs=old.differs)
+    return structs.replace(new, differs=_least((*old.differs, *old.ran), but=new.code))
 
 
-def _least(codes: tuple[str, ...]) -> tuple[str, ...]:
-    """The first, and the latest."""
+def _least(codes: tuple[str, ...], but: str = "") -> tuple[str, ...]:
+    """The first, and the latest, once each."""
+    codes = tuple(code for code in dict.fromkeys(codes) if code != but)
     return codes if len(codes) <= MOST_CODES else (codes[0], *codes[1 - MOST_CODES :])

@@ -161,15 +161,8 @@ class Store:
             bad += errors
         return records, bad
 
-    def add(self, record: Record, *, of_a_sample: bool = False) -> tuple[Record | None, Record]:
-        """Adds a run, or joins it with its earlier record.
-
-        Args:
-            record: a run under one code.
-            of_a_sample: as `joined` has it.
-
-        Returns:
-            The earlier record and the present one.
+    def add(self, record: Record) -> Record | None:
+        """Adds a run under one code, or joins it with its earlier record, which is returned.
 
         Raises:
             FileError: the file cannot be read, or a line in it is invalid; it is left as it is.
@@ -181,7 +174,7 @@ class Store:
                 lines = self._read(name)
                 line = lines.get(record.run)
                 before = None if line is None else line.record
-                now = joined(before, record, of_a_sample=of_a_sample)
+                now = joined(before, record)
                 text = msgspec.json.encode(now)
                 if len(text) > MOST_LINE_BYTES:
                     raise RunError(f"{self.folder / name}: a run of {len(text)} bytes, {MOST_LINE_BYTES} fit")
@@ -192,7 +185,7 @@ class Store:
                 self._known[name] = _records(lines)
         except OSError as error:
             raise RunError(f"{self.folder / name}: {error.strerror or error}; the run is not kept") from error
-        return before, now
+        return before
 
     def _read(self, name: str) -> StoredLines:
         lines, bad = read_lines(self.folder / name)

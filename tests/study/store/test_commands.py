@@ -126,12 +126,12 @@ def test_nothing_is_written_through_links(place: str, figure: Path, call: Callab
 def test_a_page_says_that_runs_were_kept(
     figure: Path, call: Callable[..., Output], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a commit that changes nothing of what they give."""
+    """Those of earlier code, which are not run again."""
     call("paper", "some_fig1", "--out", "a", "--page", "one/page.md")
     assert "Kept:" not in (figure / "one" / "page.md").read_text()
     monkeypatch.setattr(tasks, "code_sha256", lambda: "another commit")
     output = call("paper", "some_fig1", "--out", "b", "--page", "one/page.md")
-    assert "stored runs of earlier code: 6; run again first: 2 (ecmp, spray)" in output[1]
+    assert "6 stored runs are of earlier code: --again runs them again" in output[1]
     assert "Kept: " in (figure / "one" / "page.md").read_text()
     output = call("paper", "some_fig1", "--out", "c", "--page", "one/page.md")
     assert "virtual" not in output[1]

@@ -209,22 +209,20 @@ def test_what_differs(ran: tuple[Task, Result]) -> None:
 
 
 def test_a_line_remembers_which_code_gave_it(ran: tuple[Task, Result]) -> None:
-    """Of a sample both; else the later one alone; and where the result is another one, who gave it before."""
+    """Each that gave its result; and where the result is another one, those that gave it before."""
     first = record_of(*ran)
     second, third = (msgspec.structs.replace(first, ran=(digit * 16,)) for digit in "23")
     assert joined(None, first) == first
-    sampled = joined(first, second, of_a_sample=True)
-    assert sampled.ran == (*first.ran, "2" * 16)
-    assert joined(first, second).ran == ("2" * 16,)
-    # whoever runs it once more by the same code takes nothing back
-    assert joined(sampled, second).ran == sampled.ran
+    both = joined(first, second)
+    assert both.ran == (*first.ran, "2" * 16)
+    assert joined(both, second).ran == both.ran
     summary = msgspec.structs.replace(first.summary, trace_sha256="0" * 64)
-    other = joined(sampled, msgspec.structs.replace(third, summary=summary))
-    assert (other.ran, other.differs) == (("3" * 16,), sampled.ran)
+    other = joined(both, msgspec.structs.replace(third, summary=summary))
+    assert (other.ran, other.differs) == (("3" * 16,), both.ran)
     back = joined(other, second)
     assert (back.ran, back.differs) == (("2" * 16,), (*first.ran, "3" * 16))
     record = first
     for number in range(20):
-        record = joined(record, msgspec.structs.replace(first, ran=(f"{number:016x}",)), of_a_sample=True)
+        record = joined(record, msgspec.structs.replace(first, ran=(f"{number:016x}",)))
     assert len(record.ran) == MOST_CODES
     assert (record.ran[0], record.ran[-1]) == (first.ran[0], f"{19:016x}")

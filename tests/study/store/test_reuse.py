@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finished runs survive a change of code that changes nothing, and one that changes something is noticed."""
+"""Stored runs are used, also those of earlier code, and it is said how many those are."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tailrace.study import pool
 from tailrace.study import task as tasks
 from tailrace.study.pool import Where
 from tailrace.study.progress import Display
+from tailrace.study.store.reuse import run_stored
 from tailrace.study.store.store import Store
-from tailrace.study.store.validity import Validity, check_validity, run_stored
 from tailrace.study.task import Failed, Task, make_task, run_task
 
-SEEDS = 25
+SEEDS = 5
 WORDS = {
     "topology": "leaf-spine:leaves=2,spines=2,hosts=1",
     "workload": "permutation:size=4KiB",
@@ -80,7 +80,7 @@ class Laboratory:
         )
         return replace(self.pattern, summary=summary)
 
-    def run(self, asked: list[Task], **more) -> tuple[dict[str, Result | Failed], Validity]:
+    def run(self, asked: list[Task], **more) -> tuple[dict[str, Result | Failed], str]:
         """What becomes of tasks; `ran` has the labels of those that were run."""
         self.ran.clear()
         store, display = Store(self.folder / "store"), Display(self.said)
@@ -107,102 +107,34 @@ def traces(ends: dict[str, Result | Failed]) -> list[str]:
     return [str(end.summary.trace_sha256) for end in ends.values() if isinstance(end, Result)]
 
 
-def test_a_change_that_changes_nothing(lab: Laboratory) -> None:
-    """One in ten of each scheme is run again, then all stand; the page is told; a second call runs nothing."""
-    lab.run(lab.tasks("ecmp", "spray"))
-    assert len(lab.ran) == 2 * SEEDS
+def test_runs_of_earlier_code(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are used, and counted; what is missing is run; again runs all, and what has changed is told."""
+    lab.run(lab.tasks("ecmp"))
+    assert len(lab.ran) == SEEDS
     lab.code = "second"
-    ends, validity = lab.run(lab.tasks("ecmp", "spray"))
-    again = set(lab.ran)
-    assert {label.split()[0] for label in again} == {"ecmp", "spray"}
-    assert 2 <= len(again) == validity.sample <= SEEDS
-    assert len(validity.reused) == 2 * SEEDS - len(again)
-    note = f"{len(validity.reused)} of {2 * SEEDS} runs were made by earlier code, and stand because "
-    assert validity.note().startswith(f"{note}{len(again)} of")
+    ends, note = lab.run(lab.tasks("ecmp", "spray"))
+    assert lab.ran == [task.label for task in lab.tasks("spray")]
+    assert note == f"{SEEDS} of {2 * SEEDS} runs were made by earlier code."
+    assert f"{SEEDS} stored runs are of earlier code: --again runs them again\n" in lab.said.getvalue()
     assert traces(ends) == [
         hashed(lab.trace(scheme, seed)) for scheme in ("ecmp", "spray") for seed in range(SEEDS)
     ]
     for task in lab.tasks("ecmp", "spray"):
         assert read_summary(lab.folder / "second" / task.out / SUMMARY).task == task.key
-    _, same = lab.run(lab.tasks("ecmp", "spray"))
+    monkeypatch.setattr(lab, "trace", lambda scheme, seed: f"{scheme} {seed}{' new' * (seed == 3)}")
+    _, note = lab.run(lab.tasks("ecmp"), again=True)
+    assert (len(lab.ran), note) == (SEEDS, "")
+    assert lab.said.getvalue().count("trace: not as the stored run of earlier code, which is replaced") == 1
+    assert lab.run(lab.tasks("ecmp"))[1] == ""
     assert lab.ran == []
-    assert same.note() == validity.note()
-    # the words of a run choose it, not who asks: of half of the tasks no others are run again
-    lab.code = "third"
-    lab.run(lab.tasks("ecmp", "spray"))
-    third = set(lab.ran)
-    assert third != again, "another change chooses others"
 
 
-def test_a_change_of_one_scheme(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of its runs are run again, and it is said which; those of others stand. Once more is not needed."""
-    lab.run(lab.tasks("ecmp", "spray"))
-    lab.code = "second"
-    monkeypatch.setattr(
-        lab, "trace", lambda scheme, seed: f"{scheme} {seed} {'new' if scheme == 'spray' else ''}".strip()
-    )
-    ends, validity = lab.run(lab.tasks("ecmp", "spray"))
-    assert sorted(label for label in lab.ran if label.startswith("spray")) == sorted(
-        task.label for task in lab.tasks("spray")
-    )
-    assert 1 <= len([label for label in lab.ran if label.startswith("ecmp")]) < SEEDS
-    assert "spray: the code has changed what runs give" in lab.said.getvalue()
-    assert "ecmp: the code has changed" not in lab.said.getvalue()
-    assert "trace: not as the stored run of earlier code" in lab.said.getvalue()
-    assert traces(ends) == [
-        hashed(lab.trace(scheme, seed)) for scheme in ("ecmp", "spray") for seed in range(SEEDS)
-    ]
-    assert f" of {2 * SEEDS} runs" in validity.note()
-    lab.run(lab.tasks("ecmp", "spray"))
-    assert lab.ran == []
-    lab.code = "third"
-    lab.run(lab.tasks("spray"))
-    assert len(lab.ran) < SEEDS
-
-
-def test_a_change_of_some_runs(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where one of the sample differs, those that would not have are run again, too, and then count as new."""
-    lab.run(lab.tasks("ecmp"))
-    lab.code = "second"
-    sample = {task.label for task in check_validity(Store(lab.folder / "store"), lab.tasks("ecmp")).again}
-    changed = min(sample)
-    real = lab.trace
-    monkeypatch.setattr(
-        lab,
-        "trace",
-        lambda scheme, seed: real(scheme, seed) + (" new" if f"{scheme} {seed}" == changed else ""),
-    )
-    lab.run(lab.tasks("ecmp"))
-    assert len(lab.ran) == SEEDS
-    lab.code = "third"
-    _, validity = lab.run(lab.tasks("ecmp"))
-    assert len(lab.ran) < SEEDS
-    assert not validity.changed
-
-
-def test_a_change_that_is_taken_back(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was run by the first code and by no other stands; what was replaced is run again."""
-    lab.run(lab.tasks("ecmp"))
-    lab.code = "second"
-    monkeypatch.setattr(lab, "trace", lambda scheme, seed: f"{scheme} {seed} new")
-    lab.run(lab.tasks("ecmp", seeds=5))
-    assert len(lab.ran) == 5
-    monkeypatch.undo()
-    monkeypatch.setattr(pool, "guarded", lab.guarded)
-    monkeypatch.setattr(tasks, "code_sha256", lambda: "first")
-    ends, _ = lab.run(lab.tasks("ecmp"))
-    assert len(lab.ran) == 5
-    assert set(traces(ends)) == {hashed(f"ecmp {n}") for n in range(SEEDS)}
-
-
-def test_a_sample_that_fails_proves_nothing(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All are run again, and what failed is told as in any run."""
-    lab.run(lab.tasks("ecmp"))
-    lab.code = "second"
+def test_a_run_that_fails(lab: Laboratory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is told as in any run, and nothing is stored."""
     monkeypatch.setattr(lab, "trace", lambda _scheme, _seed: "")
     ends, _ = lab.run(lab.tasks("ecmp"))
-    assert len(lab.ran) == SEEDS
     assert all(isinstance(end, Failed) for end in ends.values())
+    assert not Store(lab.folder / "store").of("ecmp")
 
 
 def test_a_metric_that_nobody_looked_for(lab: Laboratory) -> None:
