@@ -14,11 +14,20 @@ from msgspec import UnsetType
 from tailrace.experiments.plan.spec_list import case_name, labels
 from tailrace.hosts.measured import Gaps
 from tailrace.p4rt.events import Event
-from tailrace.results.events import EVENTS, read_events, write_events
-from tailrace.results.gaps import GAPS, read_gaps, write_gaps
 from tailrace.results.rows import FlowRow, flow_table, measured_rows, read_rows, write_rows
+from tailrace.results.run_files import (
+    EVENTS,
+    GAPS,
+    PATHS,
+    QUEUES,
+    read_events,
+    read_gaps,
+    read_timelines,
+    write_events,
+    write_gaps,
+    write_timelines,
+)
 from tailrace.results.summary import FORMAT, Summary
-from tailrace.results.timelines import PATHS, QUEUES, read_timelines, write_timelines
 from tailrace.sim.pfc import waits
 from tailrace.sim.timelines import NO_TIMELINES, Timelines
 from tailrace.spec.errors import FileError

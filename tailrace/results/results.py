@@ -28,12 +28,12 @@ from tailrace.results.estimates import CASE, SCHEME, Group, SummaryRow, summaris
 from tailrace.results.metrics import measure
 from tailrace.results.parquet import write_parquet
 from tailrace.results.result import RUN_FILES, SUMMARY, Result, read_result, read_struct, to_json
-from tailrace.results.rows import SCHEMA
+from tailrace.results.rows import SCHEMA, flow_values
 from tailrace.results.summary import Summary
 from tailrace.results.table import make_table
 from tailrace.spec import SpecError
 from tailrace.spec.errors import FileError
-from tailrace.tables.arrow import INTEGER, NUMBER, TEXT, values_of
+from tailrace.tables.arrow import INTEGER, NUMBER, TEXT
 from tailrace.tables.arrow import make_table as make_arrow_table
 from tailrace.tables.markdown import markdown
 
@@ -143,22 +143,15 @@ class Results:
     @property
     def flows(self) -> Table:
         """The flows of all runs in one Arrow table: Result.flows after a column for each axis."""
-        runs = [(run.settings, run.result, values_of(run.result.flows)) for run in self.runs if run.result]
-        columns = {key: _column_type(values) for key, values in self.axes.items()} | SCHEMA
-        joined = {
-            name: [
-                value
-                for settings, result, flows in runs
-                for value in (
-                    [settings[name]] * len(result.rows)
-                    if name in settings
-                    else flows.get(name, [None] * len(result.rows))
-                )
-            ]
-            for name in columns
-            if any(name in settings or name in flows for settings, _, flows in runs)
-        }
-        return make_arrow_table(joined, columns)
+        rows = [
+            (run.settings, row)
+            for run in self.runs
+            if run.result is not None
+            for row in sorted(run.result.rows, key=lambda row: row.id)
+        ]
+        axes = {key: _column_type(values) for key, values in self.axes.items()}
+        values: dict[str, list[Any]] = {key: [settings[key] for settings, _ in rows] for key in axes}
+        return make_arrow_table(flow_values([row for _, row in rows]) | values, axes | SCHEMA)
 
     @property
     def metrics(self) -> Table:

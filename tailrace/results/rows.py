@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from arro3.core import Table
 
@@ -115,9 +116,12 @@ def write_rows(rows: Sequence[FlowRow], path: Path) -> None:
 
 def flow_table(rows: Sequence[FlowRow]) -> Table:
     """The rows by id."""
-    ordered = sorted(rows, key=lambda row: row.id)
-    values = {column: [getattr(row, _FIELDS.get(column, column)) for row in ordered] for column in SCHEMA}
-    return make_table(values, SCHEMA)
+    return make_table(flow_values(sorted(rows, key=lambda row: row.id)), SCHEMA)
+
+
+def flow_values(rows: Sequence[FlowRow]) -> dict[str, list[Any]]:
+    """The values of each column, in the order of the rows."""
+    return {column: [getattr(row, _FIELDS.get(column, column)) for row in rows] for column in SCHEMA}
 
 
 def read_rows(path: Path) -> tuple[FlowRow, ...]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What papers draw of a network over time, from samples of its ports (timelines.py): throughput, how links
+"""What papers draw of a network over time, from samples of its ports (run_files.py): throughput, how links
 are used and how evenly, queues, pauses.
 
 A sample k tells what a port has begun to send since the one before, at rate r over the time t between the

@@ -12,13 +12,13 @@ from tailrace.hosts.nic.nic import Nic
 from tailrace.sim.control import reaction_ns
 from tailrace.sim.ideal import Ideal
 from tailrace.sim.job import Job
-from tailrace.sim.limits import check_samples
 from tailrace.sim.link_faults import LinkSlow, last_change_ns
 from tailrace.sim.network import Network
 from tailrace.sim.outcome import Progress, Report
 from tailrace.spec import SpecError
 from tailrace.spec.limits import refuse_above
 from tailrace.spec.units import MOST_NS
+from tailrace.topology import Topology
 
 PATIENCE = 50
 """A run ends with flows unfinished after so many times the ideal time of all flows one after the other."""
@@ -28,6 +28,9 @@ STALLED_TIMEOUTS = 2
 
 MOST_RETRANSMISSIONS = 100_000_000
 """While nothing arrives, and flows wait for the end of a fault."""
+
+MOST_SAMPLES = 10_000_000
+"""Of all ports together: each takes some 330 bytes until the table is written, all of them 3.3 GB."""
 
 MOST_PROBES = 2_000_000
 """Of links, by a controller that runs in Python."""
@@ -77,6 +80,18 @@ def limit_ns(job: Job) -> int:
         raise SpecError("a fault changes after 100 days, which virtual time does not hold")
     late_ns = last_ns + PATIENCE * (round(sequential_ns / min(factors, default=1.0)) + job.nic.rto_ns)
     return min(late_ns, MOST_NS)
+
+
+def check_samples(topology: Topology, period_ns: int | None, least_ns: int) -> None:
+    """Refuses samples of queues that would fill the memory; `least_ns` is what the run takes at least, or has
+    taken until now.
+
+    Raises:
+        SpecError: they would.
+    """
+    if period_ns is not None:
+        ports = len(topology.hosts) + 2 * len(topology.links)
+        refuse_above("sample", "samples", ports * (least_ns // period_ns), MOST_SAMPLES)
 
 
 def check_probes(job: Job, time_ns: int) -> None:

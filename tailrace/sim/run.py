@@ -36,8 +36,7 @@ from tailrace.sim.pfc import waits
 from tailrace.sim.progress import ProgressReporter, all_received, limit_ns, stalled_ns
 from tailrace.sim.ranks import RankJob, other_ranks
 from tailrace.sim.switches import guard_hosts, pfc_counts, switch_config
-from tailrace.sim.timeline_tables import path_table, queue_table
-from tailrace.sim.timelines import Timelines
+from tailrace.sim.timelines import Timelines, path_table, queue_table
 from tailrace.spec import Error, SpecError
 from tailrace.spec.units import format_time
 from tailrace.topology.partition import check_ranks

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of the tables of port samples and flow paths, in Arrow."""
+"""Tables of what was observed in a virtual network: samples of ports, and paths of flows."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from arro3.core import Table
 
-from tailrace.tables.arrow import INTEGER, TEXT, TRUTH
+from tailrace.sim.network.observation import Samples, Sight
+from tailrace.spec.constants import PS_PER_NS
+from tailrace.tables.arrow import INTEGER, TEXT, TRUTH, make_table
+from tailrace.topology import Topology
 
 QUEUE_COLUMNS = {
     "time_ns": INTEGER,
@@ -39,3 +43,37 @@ class Timelines:
 
 
 NO_TIMELINES = Timelines()
+
+
+def queue_table(samples: Samples, topology: Topology) -> Table:
+    """A row a time and port, for ports that ever sent anything, or in which something waited."""
+    values: dict[str, list[int | str | bool]] = {name: [] for name in QUEUE_COLUMNS}
+    for index, (switch, port) in enumerate(samples.ports):
+        queued, sent = samples.queue_bytes(index), samples.tx_bytes(index)
+        if not any(queued) and not any(sent):
+            continue
+        count = len(queued)
+        values["time_ns"] += samples.times_ns
+        values["switch"] += [switch] * count
+        values["port"] += [port] * count
+        values["peer"] += [topology.ports_of(switch)[port].name] * count
+        values["queue_bytes"] += queued
+        values["tx_bytes"] += sent
+        values["paused"] += map(bool, samples.paused(index))
+    return make_table(values, QUEUE_COLUMNS)
+
+
+def path_table(sights: Mapping[int, Sequence[Sight]], topology: Topology) -> Table:
+    """A row a packet at a switch, by the number of its flow; packets without a number are left out."""
+    values: dict[str, list[int | str]] = {name: [] for name in PATH_COLUMNS}
+    for flow, found in sights.items():
+        for sight in found:
+            if sight.psn is None:
+                continue
+            values["time_ns"].append(sight.time_ps // PS_PER_NS)
+            values["flow"].append(flow)
+            values["switch"].append(sight.switch)
+            values["port"].append(sight.in_port)
+            values["peer"].append(topology.ports_of(sight.switch)[sight.in_port].name)
+            values["psn"].append(sight.psn)
+    return make_table(values, PATH_COLUMNS)

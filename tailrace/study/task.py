@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import structs
 
 from tailrace.emulation.mininet import MininetBackend
 from tailrace.experiments.plan.experiment import Experiment
+from tailrace.experiments.plan.identity import run_id_of, short_hash
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.spec_list import case_name
 from tailrace.p4rt import programs
@@ -33,7 +32,6 @@ from tailrace.sim.outcome import Backend, Progress, Report
 from tailrace.sim.run import VirtualBackend
 from tailrace.spec import Error, SpecError, plugins
 from tailrace.spec.errors import FileError
-from tailrace.spec.files import read_bytes
 from tailrace.study.code_hash import code_sha256, sources_sha256
 from tailrace.study.run import run
 from tailrace.topology import Topology
@@ -41,15 +39,7 @@ from tailrace.topology import Topology
 _FORMAT = 3
 """Counts changes of what a result holds that the code that counts does not show."""
 
-_DIGITS = 16
-"""Of the hashes of an experiment and of its code."""
-
-_ALWAYS = ("scheme", "topology", "workload", "target")
-"""Specs that are stored even where they are the default."""
-
 _KEPT = 16
-_BETWEEN = re.compile("[:,=]")
-_DEFAULTS = {item.name: item.default for item in structs.fields(Experiment)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,44 +98,8 @@ def key_of(experiment: Experiment) -> str:
         ControllerError: the scheme's program is not there.
     """
     # the names of stored runs take the frozen hash; what a folder has must be of the present code
-    parts = run_id(specs_of(experiment), files_of(experiment)), code_of(experiment), sources_sha256()
+    parts = run_id_of(experiment), code_of(experiment), sources_sha256()
     return hashlib.sha256("".join(parts).encode()).hexdigest()
-
-
-def run_id(specs: Mapping[str, Any], files: Mapping[str, str]) -> str:
-    """The id of a run, independent of the code: 16 hexadecimal digits.
-
-    Args:
-        specs: as `specs_of` an experiment.
-        files: as `files_of` it.
-    """
-    return _short(msgspec.json.encode((specs, files), order="sorted"))
-
-
-def specs_of(experiment: Experiment) -> dict[str, Any]:
-    """The specs of an experiment of one seed, by its fields; without the defaults, but for a few.
-
-    Raises:
-        SpecError: it has several seeds.
-    """
-    specs = {
-        name: value
-        for name, value in experiment.written.items()
-        if value is not None and (name in _ALWAYS or value != _DEFAULTS[name])
-    }
-    specs.pop("seeds", None)
-    return specs | {"seed": experiment.seed}
-
-
-def files_of(experiment: Experiment) -> dict[str, str]:
-    """The SHA-256 of each file that specs name, by its name there.
-
-    Raises:
-        FileError: one cannot be read.
-    """
-    specs = (experiment.topology, experiment.workload or "", *experiment.faults)
-    names = [piece for spec in specs for piece in _BETWEEN.split(spec) if "." in piece]
-    return {name: hashlib.sha256(_content(Path(name))).hexdigest() for name in names if Path(name).is_file()}
 
 
 def code_of(experiment: Experiment) -> str:
@@ -157,24 +111,13 @@ def code_of(experiment: Experiment) -> str:
         ControllerError: the scheme's program is not there.
     """
     program = _program_sha256(experiment.parsed.scheme, experiment.parsed.topology)
-    return _short(msgspec.json.encode((_FORMAT, code_sha256(), program, plugins.digest())))
-
-
-def _short(text: bytes) -> str:
-    return hashlib.sha256(text).hexdigest()[:_DIGITS]
+    return short_hash(msgspec.json.encode((_FORMAT, code_sha256(), program, plugins.digest())))
 
 
 @lru_cache(maxsize=_KEPT)
 def _program_sha256(scheme: SchemeConfig, topology: Topology) -> str:
     """The hash of the compiled program that a scheme's switches run in a topology."""
     return programs.load(resolve(scheme, topology).program).sha256
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return read_bytes(path)
-    except OSError as error:
-        raise FileError(path, "", error.strerror or str(error)) from error
 
 
 def _nothing(_progress: Progress) -> None:

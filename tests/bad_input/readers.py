@@ -42,9 +42,9 @@ from tailrace.p4rt import programs
 from tailrace.p4rt.connection import load_p4info
 from tailrace.papers.claims.expect import parse_expectation
 from tailrace.papers.model import read_paper_file
-from tailrace.results.events import read_events
 from tailrace.results.result import read_summary
 from tailrace.results.rows import read_rows as read_flow_rows
+from tailrace.results.run_files import read_events
 from tailrace.schemes.registry import parse_scheme
 from tailrace.sim.job import read_job, write_job
 from tailrace.spec import units

@@ -55,7 +55,9 @@ def test_files_of_an_earlier_run_go(tmp_path: Path) -> None:
     assert tree(tmp_path / "out") == {
         "a/summary.json": "new",
         "a/paths.parquet": "new",
-        **{f"b/{file}": "old" for file in ("summary.json", "queues.parquet", "paths.parquet", "events.jsonl")},
+        **{
+            f"b/{file}": "old" for file in ("summary.json", "queues.parquet", "paths.parquet", "events.jsonl")
+        },
     }
 
 

@@ -21,9 +21,9 @@ from tailrace.experiments.plan.plan import plan
 from tailrace.hosts.gaps.histogram import GapHistogram
 from tailrace.hosts.measured import Gaps, GapSummary
 from tailrace.results.atomic_folder import atomic_folder
-from tailrace.results.gaps import GAPS, read_gaps, write_gaps
 from tailrace.results.metrics import measure
 from tailrace.results.result import Result, read_result, write_result
+from tailrace.results.run_files import GAPS, read_gaps, write_gaps
 from tailrace.sim.run import VirtualBackend
 from tailrace.spec.errors import FileError
 from tailrace.spec.schema import KeyProblemError

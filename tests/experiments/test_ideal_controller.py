@@ -17,7 +17,7 @@ from tailrace.experiments.plan.experiment import make
 from tailrace.experiments.plan.plan import plan
 from tailrace.p4rt import programs
 from tailrace.p4rt.events import Event
-from tailrace.results.events import EVENTS, read_events, write_events
+from tailrace.results.run_files import EVENTS, read_events, write_events
 from tailrace.schemes.rlb.faulty_paths import member_ports
 from tailrace.sim.control import REACTION_RTTS
 from tailrace.sim.link_faults import LinkDown

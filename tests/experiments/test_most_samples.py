@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.cli.main import main
-from tailrace.sim import limits
+from tailrace.sim import progress
 
 BYTES_A_SAMPLE = 350
 """Measured, rounded up: in lists of Python's until the table is written."""
@@ -20,7 +20,7 @@ INCAST = (
 
 
 def test_the_limit_is_some_gigabytes() -> None:
-    assert limits.MOST_SAMPLES * BYTES_A_SAMPLE < 4 << 30
+    assert progress.MOST_SAMPLES * BYTES_A_SAMPLE < 4 << 30
 
 
 @pytest.mark.parametrize("period", ["1ns", "10ns"])
@@ -28,7 +28,7 @@ def test_too_many(
     period: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of 1 ns it is known before; of 10 ns a flow alone has few enough, but flows have to wait."""
-    monkeypatch.setattr(limits, "MOST_SAMPLES", 100_000)
+    monkeypatch.setattr(progress, "MOST_SAMPLES", 100_000)
     assert main([*INCAST, "--sample", period, "--out", str(tmp_path / "out")]) == 2
     line = capsys.readouterr().err.splitlines()[-1]
     assert line.startswith("tailrace: sample: that comes to ")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.experiments.workloads import under_way as concurrent
+from tailrace.experiments.plan import nic as concurrent
 from tailrace.experiments.workloads.pairs import SWITCHES, Partners, groups_of
 from tailrace.experiments.workloads.workload import parse_workload
 from tailrace.hosts.flows.flow import FlowSpec

@@ -25,13 +25,12 @@ they follow losses only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tailrace.codec.sizes import HEADER_BYTES, wire_bytes
 from tailrace.experiments.plan.defaults import MTU_BYTES
 from tailrace.experiments.plan.pfc import REACTION_NS
-from tailrace.experiments.workloads.under_way import most_at_once
 from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.gaps.histogram import PERMYRIAD
@@ -169,6 +168,31 @@ def waiting_bytes(flows: Sequence[FlowSpec], *, window: int, mtu: int) -> int:
     waiting = most_at_once(flows, lambda flow: wire_bytes(min(flow.bytes, room), mtu)[0])
     # twice, for what switches put before packets (Flowcut §III-A1) and for retransmissions
     return min(2 * waiting, MOST_QUEUE_BYTES)
+
+
+def most_at_once(flows: Iterable[FlowSpec], weight: Callable[[FlowSpec], int]) -> int:
+    """A bound for the sum of the weights of flows that are under way at the same time.
+
+    Flows are put into chains in which each waits for the one before it, so that only one of a chain is under
+    way; the bound is the sum over all chains of their heaviest flow. Flows that wait for none are chains of
+    their own. Whoever waits for several joins the first of them that nobody has joined yet.
+
+    Args:
+        flows: each after all that it waits for.
+        weight: of a flow, 0 or more.
+    """
+    heaviest: list[int] = []
+    chain_ending_in: dict[int, int] = {}
+    for flow in flows:
+        before = next((number for number in flow.after if number in chain_ending_in), None)
+        if before is None:
+            chain = len(heaviest)
+            heaviest.append(weight(flow))
+        else:
+            chain = chain_ending_in.pop(before)
+            heaviest[chain] = max(heaviest[chain], weight(flow))
+        chain_ending_in[flow.id] = chain
+    return sum(heaviest)
 
 
 def ack_ratio(mtu: int) -> float:

@@ -13,12 +13,13 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType, structs
 
+from tailrace.experiments.plan.identity import files_of, run_id, specs_of
 from tailrace.hosts.gaps.histogram import MOST_BINS
 from tailrace.hosts.measured import Gaps
 from tailrace.results.metrics import measure, metrics, split_class
 from tailrace.results.result import Result
 from tailrace.results.summary import OF_THE_RUN_ITSELF, Summary
-from tailrace.study.task import Task, code_of, files_of, run_id, specs_of
+from tailrace.study.task import Task, code_of
 
 MOST_CODES = 8
 """Code hashes that a record keeps."""
@@ -39,7 +40,7 @@ _Count = Annotated[int, Meta(ge=0, le=1 << 62)]
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """A line.
 
-    run: hash of the specs and the contents of their files (task.py)
+    run: hash of the specs and the contents of their files (identity.py)
     specs: of the experiment, without defaults; files: SHA-256 of each that they name
     ran: code hashes with this result, the oldest first
     differs: code hashes with another result

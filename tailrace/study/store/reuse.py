@@ -12,13 +12,14 @@ from pathlib import Path
 
 from msgspec import UnsetType
 
+from tailrace.experiments.plan.identity import run_id_of
 from tailrace.results.atomic_folder import atomic_folder, refuse_links
 from tailrace.results.result import SUMMARY, Result, to_json
 from tailrace.study.pool import OnResult, TaskOutcomes, Where, run_all
 from tailrace.study.progress import Display
 from tailrace.study.store.record import Record, differences, record_of
 from tailrace.study.store.store import Store
-from tailrace.study.task import Task, code_of, files_of, run_id, specs_of
+from tailrace.study.task import Task, code_of
 
 _MOST_NAMED = 3
 """Names of metrics that differ in a message."""
@@ -37,9 +38,8 @@ def stored_runs(store: Store, tasks: Iterable[Task], needs: Sequence[str] = ()) 
     """
     records = {}
     for task in tasks:
-        experiment = task.experiment
-        stored = store.of(experiment.scheme.partition(":")[0])
-        record = stored.get(run_id(specs_of(experiment), files_of(experiment)))
+        stored = store.of(task.experiment.scheme.partition(":")[0])
+        record = stored.get(run_id_of(task.experiment))
         if record is not None and record.knows(needs):
             records[task.key] = record
     return records

@@ -12,13 +12,14 @@ import msgspec
 import pytest
 
 from tailrace.experiments.plan.experiment import make
+from tailrace.experiments.plan.identity import run_id
 from tailrace.results.metrics import measure
 from tailrace.results.result import Result
 from tailrace.results.summary import FORMAT
 from tailrace.spec.errors import FileError
 from tailrace.study.store.record import MOST_CODES, Record, differences, joined, record_of
 from tailrace.study.store.store import MOST_LINE_BYTES, MOST_LINES, Store, read_lines
-from tailrace.study.task import Task, make_task, run_id, run_task
+from tailrace.study.task import Task, make_task, run_task
 
 WORDS = {
     "scheme": "ecmp",

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What identifies a run, whatever its code: the specs of its experiment, and the contents of their files."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from tailrace.experiments.plan.experiment import Experiment
+from tailrace.spec.errors import FileError
+from tailrace.spec.files import read_bytes
+
+_DIGITS = 16
+"""Of the hashes of an experiment and of its code."""
+
+_ALWAYS = ("scheme", "topology", "workload", "target")
+"""Specs that are stored even where they are the default."""
+
+_BETWEEN = re.compile("[:,=]")
+_DEFAULTS = {item.name: item.default for item in structs.fields(Experiment)}
+
+
+def run_id_of(experiment: Experiment) -> str:
+    """The id of the run of an experiment of one seed.
+
+    Raises:
+        SpecError: it has several seeds, or a file that specs name cannot be read.
+    """
+    return run_id(specs_of(experiment), files_of(experiment))
+
+
+def run_id(specs: Mapping[str, Any], files: Mapping[str, str]) -> str:
+    """The id of a run, independent of the code: 16 hexadecimal digits.
+
+    Args:
+        specs: as `specs_of` an experiment.
+        files: as `files_of` it.
+    """
+    return short_hash(msgspec.json.encode((specs, files), order="sorted"))
+
+
+def specs_of(experiment: Experiment) -> dict[str, Any]:
+    """The specs of an experiment of one seed, by its fields; without the defaults, but for a few.
+
+    Raises:
+        SpecError: it has several seeds.
+    """
+    specs = {
+        name: value
+        for name, value in experiment.written.items()
+        if value is not None and (name in _ALWAYS or value != _DEFAULTS[name])
+    }
+    specs.pop("seeds", None)
+    return specs | {"seed": experiment.seed}
+
+
+def files_of(experiment: Experiment) -> dict[str, str]:
+    """The SHA-256 of each file that specs name, by its name there.
+
+    Raises:
+        FileError: one cannot be read.
+    """
+    specs = (experiment.topology, experiment.workload or "", *experiment.faults)
+    names = [piece for spec in specs for piece in _BETWEEN.split(spec) if "." in piece]
+    return {name: hashlib.sha256(_content(Path(name))).hexdigest() for name in names if Path(name).is_file()}
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return read_bytes(path)
+    except OSError as error:
+        raise FileError(path, "", error.strerror or str(error)) from error
+
+
+def short_hash(text: bytes) -> str:
+    """Part of a hash, in hexadecimal digits."""
+    return hashlib.sha256(text).hexdigest()[:_DIGITS]

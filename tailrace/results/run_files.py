@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What some runs have in their folder beside summary.json and flows.parquet.
+
+    queues.parquet   time_ns, switch, port, peer, queue_bytes, tx_bytes, paused   of ports that ever sent
+    paths.parquet    time_ns, flow, switch, port, peer, psn                       a row a packet at a switch
+    gaps.parquet     low_ns, count      gaps between data packets of all flows (HF2T §3), a row a bin
+    events.jsonl     the event log: one JSON object a line, in the order in which things happened
+
+`peer` is what is on the port; `tx_bytes` what it sent since the time before; `paused` whether PFC stopped it.
+
+Bins of gaps are those of tailrace/hosts/gaps/histogram.py, at most 1/128 wide relative to `low_ns`. A bin
+counts by its lower edge, so that gaps of at least a threshold, but less than a 128th above it, may be missing
+from what `at_least` says, and nothing is there that should not be.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from arro3.core import Table
+
+from tailrace.hosts.gaps.histogram import MOST_BINS
+from tailrace.hosts.measured import Gaps
+from tailrace.p4rt.events import Event, event_of, structured
+from tailrace.results.parquet import read_parquet, refuse_gaps, write_parquet
+from tailrace.sim.timelines import PATH_COLUMNS, QUEUE_COLUMNS, Timelines
+from tailrace.spec.errors import FileError
+from tailrace.spec.files import text_of
+from tailrace.tables.arrow import INTEGER, Columns, make_table, values_of
+
+QUEUES, PATHS, GAPS, EVENTS = "queues.parquet", "paths.parquet", "gaps.parquet", "events.jsonl"
+
+MOST_ROWS = 20_000_000
+"""Of a timeline that is read."""
+
+_GAP_COLUMNS = {"low_ns": INTEGER, "count": INTEGER}
+
+
+def write_timelines(timelines: Timelines, folder: Path) -> None:
+    """Write the tables that there are."""
+    for table, name in ((timelines.queues, QUEUES), (timelines.paths, PATHS)):
+        if table is not None:
+            write_parquet(table, folder / name)
+
+
+def read_timelines(folder: Path) -> Timelines:
+    """The tables that there are in a folder.
+
+    Raises:
+        FileError: one cannot be read, or has other columns, or gaps in them.
+    """
+    return Timelines(
+        _read(folder / QUEUES, "a timeline", QUEUE_COLUMNS, MOST_ROWS),
+        _read(folder / PATHS, "a timeline", PATH_COLUMNS, MOST_ROWS),
+    )
+
+
+def _read(path: Path, what: str, columns: Columns, most_rows: int) -> Table | None:
+    """The table in a file that need not be there."""
+    if not path.exists():
+        return None
+    table = read_parquet(path, what, columns, most_rows)
+    refuse_gaps(table, path, what, columns)
+    return table
+
+
+def write_gaps(gaps: Gaps | None, folder: Path) -> None:
+    """Write gaps.parquet, if gaps were measured."""
+    if gaps is not None:
+        values = {name: [pair[number] for pair in gaps.bins] for number, name in enumerate(_GAP_COLUMNS)}
+        write_parquet(make_table(values, _GAP_COLUMNS), folder / GAPS)
+
+
+def read_gaps(folder: Path) -> Gaps | None:
+    """What `write_gaps` wrote into a folder.
+
+    Raises:
+        FileError: the file cannot be read, or has other columns.
+    """
+    table = _read(folder / GAPS, "gaps", _GAP_COLUMNS, MOST_BINS)
+    if table is None:
+        return None
+    values = values_of(table)
+    return Gaps(tuple(zip(*(values[name] for name in _GAP_COLUMNS), strict=True)))
+
+
+def write_events(events: Sequence[Event], folder: Path) -> None:
+    """Writes the log into a folder; none where nothing happened."""
+    if events:
+        lines = "".join(json.dumps(structured(event)) + "\n" for event in events)
+        (folder / EVENTS).write_text(lines, "utf-8")
+
+
+def read_events(folder: Path) -> tuple[Event, ...]:
+    """What `write_events` wrote into a folder.
+
+    Raises:
+        FileError: the file is not what was written.
+    """
+    path = folder / EVENTS
+    if not path.exists():
+        return ()
+    lines = text_of(path).splitlines()
+    try:
+        return tuple(event_of(json.loads(line)) for line in lines)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise FileError(path, "", "no log of events") from error
