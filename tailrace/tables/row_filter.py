@@ -18,8 +18,9 @@ any case. A row without the name does not pass a test. `none` is the absent valu
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tailrace.p4rt.values import Value
 from tailrace.spec import SpecError
@@ -34,10 +35,12 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _KEYWORDS = frozenset({"and", "or", "not", "in", "has"})
-_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "~"})
+_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "~")
 _SLIPS = {"=": "use ==", "!": "use 'not' or !=", "&": "use 'and'", "|": "use 'or'"}
 _MAX_DEPTH = 100
 """Of parentheses and nots: far more than users write, far less than Python's stack."""
+
+_Predicate = Callable[[Row], bool]
 
 
 class RowFilterError(SpecError):
@@ -48,8 +51,7 @@ class RowFilterError(SpecError):
         self.position = position
 
 
-@dataclass(frozen=True, slots=True)
-class _FilterToken:
+class _Token(NamedTuple):
     """`kind`: op, word, quoted, keyword or end."""
 
     kind: str
@@ -57,33 +59,33 @@ class _FilterToken:
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Comparison:
-    """One comparison; `op` is empty for a bare name."""
+class _Test:
+    """One test of a row; `op` is empty for a bare name.
 
-    name: str
-    op: str
-    operands: tuple[str, ...]
-    name_at: int
-    operand_at: int
+    fits: whether the operand is of the type of some tested value; None: it fits any, or there was no value
+    """
 
+    def __init__(self, name: _Token, op: str = "", operands: tuple[_Token, ...] = ()) -> None:
+        self.name = name
+        self.op = op
+        self.operands = operands
+        self.fits: bool | None = None
+        self._words = tuple(operand.text for operand in operands)
 
-@dataclass(frozen=True, slots=True)
-class _Not:
-    part: _Node
+    def __call__(self, row: Row) -> bool:
+        """Whether a row passes."""
+        values = _lookup(row, self.name.text)
+        return any(self._passes(value) if self.op else truth(value) for value in values)
 
-
-@dataclass(frozen=True, slots=True)
-class _All:
-    parts: tuple[_Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Any:
-    parts: tuple[_Node, ...]
-
-
-_Node = _Comparison | _Not | _All | _Any
+    def _passes(self, value: Value) -> bool:
+        try:
+            result = passes(value, self.op, self._words)
+        except MisfitError:
+            self.fits = self.fits or False
+            return False
+        if value is not None and value != ():  # which fit any word
+            self.fits = True
+        return result
 
 
 class RowFilter:
@@ -92,7 +94,9 @@ class RowFilter:
     def __init__(self, text: str) -> None:
         """Parses. Raises RowFilterError."""
         self.text = text
-        self._tree = _FilterParser(text).parse()
+        parser = _FilterParser(text)
+        self._passes = parser.parse()
+        self._tests = parser.tests
 
     def apply(self, listing: Listing) -> Listing:
         """The listing with only the rows that pass.
@@ -102,57 +106,23 @@ class RowFilter:
                 an invalid address): an empty result would hide such a mistake.
         """
         known = {column.name for column in listing.columns} | listing.names
-        fits: dict[_Comparison, bool] = {}
-        for test in _tests(self._tree):
-            self._check_name(test, known)
-        rows = [row for row in listing.rows if self._passes(self._tree, row, fits)]
-        for test, fit in fits.items():
-            if not fit:
-                kind = f"{test.name} cannot be compared by {test.op} with {' '.join(test.operands)!r}"
-                raise RowFilterError(kind, self.text, test.operand_at)
+        for test in self._tests:
+            self._check_name(test.name, known)
+            test.fits = None
+        rows = [row for row in listing.rows if self._passes(row)]
+        for test in self._tests:
+            if test.fits is False:
+                operands = " ".join(operand.text for operand in test.operands)
+                problem = f"{test.name.text} cannot be compared by {test.op} with {operands!r}"
+                raise RowFilterError(problem, self.text, test.operands[0].position)
         return listing.replace_rows(rows)
 
-    def _check_name(self, test: _Comparison, known: set[str]) -> None:
-        if any(name == test.name or name.endswith("." + test.name) for name in known):
-            return
-        inner = test.name.partition(".")[2]
-        if inner and any(name == inner or name.endswith("." + inner) for name in known):
-            return
-        hint = expected(test.name, sorted(known))
-        raise RowFilterError(f"no field {test.name!r}; {hint}", self.text, test.name_at)
-
-    def _passes(self, node: _Node, row: Row, fits: dict[_Comparison, bool]) -> bool:
-        if isinstance(node, _Not):
-            return not self._passes(node.part, row, fits)
-        if isinstance(node, _All):
-            return all(self._passes(part, row, fits) for part in node.parts)
-        if isinstance(node, _Any):
-            return any(self._passes(part, row, fits) for part in node.parts)
-        values = list(_lookup(row, node.name))
-        if not node.op:
-            return any(truth(value) for value in values)
-        return any(self._test(node, value, fits) for value in values)
-
-    @staticmethod
-    def _test(test: _Comparison, value: Value, fits: dict[_Comparison, bool]) -> bool:
-        try:
-            result = passes(value, test.op, test.operands)
-        except MisfitError:
-            fits.setdefault(test, False)
-            return False
-        if value is not None and value != ():  # which fit any word
-            fits[test] = True
-        return result
-
-
-def _tests(node: _Node) -> Iterator[_Comparison]:
-    if isinstance(node, _Comparison):
-        yield node
-    elif isinstance(node, _Not):
-        yield from _tests(node.part)
-    else:
-        for part in node.parts:
-            yield from _tests(part)
+    def _check_name(self, token: _Token, known: set[str]) -> None:
+        name = token.text
+        parts = [part for part in (name, name.partition(".")[2]) if part]
+        if not any(full == part or full.endswith("." + part) for full in known for part in parts):
+            hint = expected(name, sorted(known))
+            raise RowFilterError(f"no field {name!r}; {hint}", self.text, token.position)
 
 
 def _lookup(row: Row, name: str) -> Iterator[Value]:
@@ -171,121 +141,102 @@ def _lookup(row: Row, name: str) -> Iterator[Value]:
                 )
 
 
+def _tokens(text: str) -> Iterator[_Token]:
+    at = 0
+    while text[at:].strip():
+        match = _TOKEN.match(text, at)
+        if match is None:
+            at += len(text[at:]) - len(text[at:].lstrip())
+            slip = _SLIPS.get(text[at], "an open quote" if text[at] in "\"'" else "not understood")
+            raise RowFilterError(f"unexpected {text[at]!r} ({slip})", text, at)
+        kind = str(match.lastgroup)
+        word, start = match.group(kind), match.start(kind)
+        if (kind == "word" and word in _SLIPS) or word in {"&&", "||"}:
+            raise RowFilterError(f"unexpected {word!r} ({_SLIPS[word[0]]})", text, start)
+        if kind == "word" and word in _KEYWORDS:
+            kind = "keyword"
+        yield _Token(kind, word[1:-1] if kind == "quoted" else word, start)
+        at = match.end()
+    yield _Token("end", "the end", len(text))
+
+
 class _FilterParser:
-    """Recursive descent over the tokens."""
+    """Recursive descent over the tokens; each rule of the grammar gives a predicate of rows."""
 
     def __init__(self, text: str) -> None:
+        self.tests: list[_Test] = []
         self._text = text
-        self._tokens = self._split()
-        self._next = 0
+        self._rest = deque(_tokens(text))
         self._depth = 0
 
-    def parse(self) -> _Node:
-        tree = self._filter()
-        if self._peek().kind != "end":
-            raise self._error("expected 'and', 'or' or the end", self._peek())
-        return tree
+    def parse(self) -> _Predicate:
+        """The predicate of the whole text. Raises RowFilterError."""
+        predicate = self._filter()
+        self._expect("end", "expected 'and', 'or' or the end")
+        return predicate
 
-    def _split(self) -> list[_FilterToken]:
-        tokens, at, text = [], 0, self._text
-        while text[at:].strip():
-            match = _TOKEN.match(text, at)
-            if match is None:
-                at += len(text[at:]) - len(text[at:].lstrip())
-                slip = _SLIPS.get(text[at], "an open quote" if text[at] in "\"'" else "not understood")
-                raise RowFilterError(f"unexpected {text[at]!r} ({slip})", text, at)
-            kind = str(match.lastgroup)
-            found, start = match.group(kind), match.start(kind)
-            if (kind == "word" and found in _SLIPS) or found in {"&&", "||"}:
-                raise RowFilterError(f"unexpected {found!r} ({_SLIPS[found[0]]})", text, start)
-            if kind == "word" and found in _KEYWORDS:
-                kind = "keyword"
-            tokens.append(_FilterToken(kind, found[1:-1] if kind == "quoted" else found, start))
-            at = match.end()
-        return [*tokens, _FilterToken("end", "the end", len(text))]
+    def _accept(self, kind: str, *texts: str) -> _Token | None:
+        """Takes the next token if it is of a kind, and one of some texts where there are any."""
+        token = self._rest[0]
+        if token.kind != kind or (texts and token.text not in texts):
+            return None
+        return self._rest.popleft()
 
-    def _peek(self) -> _FilterToken:
-        return self._tokens[self._next]
-
-    def _take(self) -> _FilterToken:
-        token = self._tokens[self._next]
-        self._next += token.kind != "end"
+    def _expect(self, kind: str, problem: str, *texts: str) -> _Token:
+        token = self._accept(kind, *texts)
+        if token is None:
+            next_token = self._rest[0]
+            raise RowFilterError(f"{problem}, found {next_token.text!r}", self._text, next_token.position)
         return token
 
-    def _accept(self, kind: str, *texts: str) -> bool:
-        token = self._peek()
-        if token.kind == kind and token.text in texts:
-            self._next += 1
-            return True
-        return False
+    def _filter(self) -> _Predicate:
+        parts = [self._conjunction()]
+        while self._accept("keyword", "or"):
+            parts.append(self._conjunction())
+        return parts[0] if len(parts) == 1 else lambda row: any(part(row) for part in parts)
 
-    def _error(self, problem: str, token: _FilterToken) -> RowFilterError:
-        return RowFilterError(f"{problem}, found {token.text!r}", self._text, token.position)
+    def _conjunction(self) -> _Predicate:
+        parts = [self._part()]
+        while self._accept("keyword", "and"):
+            parts.append(self._part())
+        return parts[0] if len(parts) == 1 else lambda row: all(part(row) for part in parts)
 
-    def _chain(self, keyword: str, operand: Callable[[], _Node]) -> list[_Node]:
-        parts = [operand()]
-        while self._accept("keyword", keyword):
-            parts.append(operand())
-        return parts
-
-    def _filter(self) -> _Node:
-        parts = self._chain("or", self._conjunction)
-        return parts[0] if len(parts) == 1 else _Any(tuple(parts))
-
-    def _conjunction(self) -> _Node:
-        parts = self._chain("and", self._part)
-        return parts[0] if len(parts) == 1 else _All(tuple(parts))
-
-    def _part(self) -> _Node:
-        token = self._peek()
+    def _part(self) -> _Predicate:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise RowFilterError("nested too deeply", self._text, token.position)
+            raise RowFilterError("nested too deeply", self._text, self._rest[0].position)
         try:
             if self._accept("keyword", "not"):
-                return _Not(self._part())
+                part = self._part()
+                return lambda row: not part(row)
             if self._accept("op", "("):
                 inside = self._filter()
-                if not self._accept("op", ")"):
-                    raise self._error("expected ')'", self._peek())
+                self._expect("op", "expected ')'", ")")
                 return inside
             return self._test()
         finally:
             self._depth -= 1
 
-    def _test(self) -> _Comparison:
-        name = self._take()
-        if name.kind != "word":
-            raise self._error("expected the name of a field", name)
-        op = self._peek()
-        if op.kind == "op" and op.text in _COMPARISONS:
-            self._take()
-            operand = self._operand()
-            return _Comparison(name.text, op.text, (operand.text,), name.position, operand.position)
-        if self._accept("keyword", "has"):
-            operand = self._operand()
-            return _Comparison(name.text, "has", (operand.text,), name.position, operand.position)
-        if self._accept("keyword", "in"):
-            operands = self._operands()
-            return _Comparison(
-                name.text, "in", tuple(w.text for w in operands), name.position, operands[0].position
-            )
-        if op.kind in {"word", "quoted"}:
-            raise self._error("expected a comparison such as ==", op)
-        return _Comparison(name.text, "", (), name.position, name.position)
+    def _test(self) -> _Test:
+        name = self._expect("word", "expected the name of a field")
+        op = self._accept("op", *_COMPARISONS) or self._accept("keyword", "has", "in")
+        if op is None:
+            if self._rest[0].kind in {"word", "quoted"}:
+                self._expect("op", "expected a comparison such as ==")
+            test = _Test(name)
+        else:
+            test = _Test(name, op.text, self._operands(several=op.text == "in"))
+        self.tests.append(test)
+        return test
 
-    def _operand(self) -> _FilterToken:
-        token = self._take()
-        if token.kind not in {"word", "quoted"}:
-            raise self._error("expected a value", token)
-        return token
-
-    def _operands(self) -> list[_FilterToken]:
-        if not self._accept("op", "("):
-            return [self._operand()]
+    def _operands(self, *, several: bool) -> tuple[_Token, ...]:
+        if not (several and self._accept("op", "(")):
+            return (self._operand(),)
         operands = [self._operand()]
         while self._accept("op", ","):
             operands.append(self._operand())
-        if not self._accept("op", ")"):
-            raise self._error("expected ',' or ')'", self._peek())
-        return operands
+        self._expect("op", "expected ',' or ')'", ")")
+        return tuple(operands)
+
+    def _operand(self) -> _Token:
+        return self._accept("quoted") or self._expect("word", "expected a value")
