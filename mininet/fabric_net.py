@@ -13,7 +13,7 @@ from fabric_process import FabricProcess
 from fabric_report import FabricError, InputError
 from fabric_sandbox import claim_nic_ports, path_of
 
-from tailrace.cbuild.debian import add_mininet_path
+from tailrace.emulation.debian import add_mininet_path
 from tailrace.topology import GATEWAY_MAC
 from tailrace.topology import Host as HostData
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tailrace.bmv2.process import EXECUTABLE, MISSING
-from tailrace.cbuild.debian import add_mininet_path
+from tailrace.emulation.debian import add_mininet_path
 from tailrace.sim.errors import TargetError
 
 _PROBE = ("unshare", "--net", "ip", "link", "add", "probe0", "type", "veth", "peer", "name", "probe1")

@@ -25,6 +25,7 @@ NOT_LOADED: Mapping[str, str] = {
     "tables/cell_text.py": "shows rows of values",
     "tables/row_filter.py": "shows rows of values",
     "controller/runfile.py": "lists running networks",
+    "emulation/debian.py": "finds Debian's packages",
     "emulation/target.py": "chooses a target",
     "sim/mpi.py": "joins processes that share a network; tasks have one",
     "sim/rank.py": "one of processes that share a network; tasks have one",
@@ -70,7 +71,6 @@ NOT_LOADED: Mapping[str, str] = {
     "switch/trace/tracking.py": "looks at packets of runs that are repeated",
     "sim/network/serve.py": "serves switches by gRPC",
     "p4rt/connection.py": "talks gRPC",
-    "cbuild/debian.py": "finds Debian's packages",
     "cbuild/supervisor.py": "runs the C compiler",
 }
 """Folders and files, from the package's on, of which no run in virtual time loads anything (a test sees to

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from setuptools import find_packages
 
-from tailrace.cbuild import debian
+from tailrace.emulation import debian
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = find_packages(str(ROOT), include=["tailrace*"])
@@ -41,7 +41,7 @@ def test_only_mininet_is_seen_of_debian() -> None:
     if not debian.MININET.is_dir():
         pytest.skip("Mininet is not installed")
     code = (
-        "import sys; from tailrace.cbuild.debian import add_mininet_path; found = [add_mininet_path(), add_mininet_path()];"
+        "import sys; from tailrace.emulation.debian import add_mininet_path; found = [add_mininet_path(), add_mininet_path()];"
         "import mininet.net, mininet.cli; print(found, mininet.__file__, *sys.path, sep='\\n')"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
