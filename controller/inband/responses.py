@@ -52,52 +52,26 @@ REASON_OF = {"READ_FLOWS": "FLOWS", "READ_PORT": "PORT", "READ_PATH": "PATH", "R
 """Read operations of PacketOutOp_t, and the PacketInReason_t of the response to each."""
 
 _TICKS = 1 << BUCKET["now_ticks"]
-_ONE = 1 << 8
+RTT_ONE = 1 << 8
 """1.0 in 8.8 fixed point."""
 
 
-@dataclass(frozen=True, slots=True)
-class FlowEntry:
-    """A way of a bucket that holds a flow. RTTs are multiples of an idle one (Flowcut §II-B).
+FlowFields = Mapping[str, int]
+"""A way of a bucket that holds a flow: the fields of FLOW_ENTRY, and `way`, its number.
 
-    `state` is a number of FlowState_t. `idle_ticks` have passed since the last data packet. `left` packets
-    of the message follow, as the sender says; 0: unknown. RTTs mean nothing before the first ACK
-    (`samples` is 0).
-    """
-
-    way: int
-    src: int
-    dst: int
-    sport: int
-    dport: int
-    protocol: int
-    state: int
-    in_port: int
-    out_port: int
-    in_flight_bytes: int
-    idle_ticks: int
-    rtt_avg: float
-    rtt_last: float
-    rtt_growth: float
-    left: int
-    samples: int
+`idle_ticks`, in place of last_data_ticks, have passed since the last data packet. RTTs are multiples of an
+idle one (Flowcut §II-B) in 1/RTT_ONE, and mean nothing before the first ACK (`samples` is 0). `state` is a
+number of FlowState_t. `left` packets of the message follow, as the sender says; 0: unknown.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
     """A bucket of the flow table: its flows, and what is in flight of flows that found no way free."""
 
-    flows: tuple[FlowEntry, ...]
+    flows: tuple[FlowFields, ...]
     untracked_bytes: int
     untracked_idle_ticks: int
-
-
-@dataclass(frozen=True, slots=True)
-class PortQueues:
-    """What waits in the switch for a port, and what came in by it."""
-
-    egress_queue_bytes: int
-    ingress_queue_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +114,13 @@ def parse_bucket(payload: bytes, switch: str) -> Bucket:
     )
 
 
-def parse_queues(payload: bytes, switch: str) -> PortQueues:
-    """Reads an answer to READ_PORT. Raises SwitchError when it is none."""
-    return PortQueues(**_take(payload, PORT_QUEUES, switch))
+def parse_queues(payload: bytes, switch: str) -> dict[str, int]:
+    """The fields of an answer to READ_PORT: what waits in the switch for a port, and what came in by it.
+
+    Raises:
+        SwitchError: it is no such answer.
+    """
+    return _take(payload, PORT_QUEUES, switch)
 
 
 def parse_path(payload: bytes, switch: str) -> PathState:
@@ -170,21 +148,15 @@ def size_bytes(layout: Layout) -> int:
     return sum(layout.values()) // 8
 
 
-def _flows(payload: bytes, now_ticks: int, switch: str) -> Iterator[FlowEntry]:
+def _flows(payload: bytes, now_ticks: int, switch: str) -> Iterator[FlowFields]:
     size = size_bytes(FLOW_ENTRY)
     for way, start in enumerate(range(0, len(payload), size)):
         fields = _take(payload[start : start + size], FLOW_ENTRY, switch)
         if fields["in_flight_bytes"] == 0:
             continue  # the way is free
-        idle = (now_ticks - fields.pop("last_data_ticks")) % _TICKS
-        yield FlowEntry(
-            way=way,
-            idle_ticks=idle,
-            rtt_avg=fields.pop("rtt_avg") / _ONE,
-            rtt_last=fields.pop("rtt_last") / _ONE,
-            rtt_growth=_signed(fields.pop("rtt_growth"), FLOW_ENTRY["rtt_growth"]) / _ONE,
-            **fields,
-        )
+        fields["idle_ticks"] = (now_ticks - fields.pop("last_data_ticks")) % _TICKS
+        fields["rtt_growth"] = _signed(fields["rtt_growth"], FLOW_ENTRY["rtt_growth"])
+        yield fields | {"way": way}
 
 
 def _signed(number: int, width: int) -> int:

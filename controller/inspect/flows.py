@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address
 
 from tailrace.controller.inband.query import QueryClient, query_all, require_op
-from tailrace.controller.inband.responses import Bucket, FlowEntry, parse_bucket
+from tailrace.controller.inband.responses import RTT_ONE, Bucket, FlowFields, parse_bucket
 from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.controller.inspect.registers import register_cells
 from tailrace.controller.inspect.tables import read_tables
 from tailrace.p4rt.errors import NotOfferedError
-from tailrace.p4rt.values import SwitchPort
+from tailrace.p4rt.values import SwitchPort, Value
 from tailrace.tables.listing import Column, Listing, Row, in_order
 
 COLUMNS = (
@@ -51,6 +51,10 @@ _IN_FLIGHT, _UNTRACKED = "flow_in_flight_bytes", "untracked_bytes"
 """Registers of bytes in flight, by way and by bucket; 0: nothing is there (flowcut/table.p4)."""
 
 _PROTOCOLS = {6: "tcp", 17: "udp"}
+_HOSTS = {"src": "from", "dst": "to"}
+"""Columns of addresses, and those of their hosts' names."""
+
+_PORTS, _RTTS = ("in_port", "out_port"), ("rtt_avg", "rtt_last", "rtt_growth")
 
 
 def keeps_flows(node: InspectedSwitch) -> bool:
@@ -111,7 +115,7 @@ def _config(node: InspectedSwitch) -> tuple[int, int]:
 def _rows(node: InspectedSwitch, index: int, bucket: Bucket, age_ticks: int) -> Iterator[Row]:
     for flow in bucket.flows:
         row = _flow_row(node, index, flow)
-        yield {**row, "state": AGED} if flow.idle_ticks > age_ticks else row
+        yield {**row, "state": AGED} if flow["idle_ticks"] > age_ticks else row
     if bucket.untracked_bytes:
         yield {
             **dict.fromkeys(column.name for column in COLUMNS),
@@ -123,31 +127,16 @@ def _rows(node: InspectedSwitch, index: int, bucket: Bucket, age_ticks: int) -> 
         }
 
 
-def _flow_row(node: InspectedSwitch, index: int, flow: FlowEntry) -> Row:
-    src, dst = IPv4Address(flow.src), IPv4Address(flow.dst)
-    measured = flow.samples > 0
-    return {
-        "switch": node.name,
-        "src": src,
-        "sport": flow.sport,
-        "dst": dst,
-        "dport": flow.dport,
-        "protocol": _PROTOCOLS.get(flow.protocol, str(flow.protocol)),
-        "from": node.hosts.get(str(src)),
-        "to": node.hosts.get(str(dst)),
-        "state": node.program.enum("FlowState_t").get(flow.state, str(flow.state)),
-        "in_port": SwitchPort(flow.in_port, node.peer_of(flow.in_port)),
-        "out_port": SwitchPort(flow.out_port, node.peer_of(flow.out_port)),
-        "in_flight_bytes": flow.in_flight_bytes,
-        "rtt_avg": flow.rtt_avg if measured else None,
-        "rtt_last": flow.rtt_last if measured else None,
-        "rtt_growth": flow.rtt_growth if measured else None,
-        "samples": flow.samples,
-        "left": flow.left or None,
-        **_idle(node, flow.idle_ticks),
-        "bucket": index,
-        "way": flow.way,
-    }
+def _flow_row(node: InspectedSwitch, index: int, flow: FlowFields) -> Row:
+    row: dict[str, Value] = {**flow, "switch": node.name, "bucket": index, "left": flow["left"] or None}
+    for name, host in _HOSTS.items():
+        address = IPv4Address(flow[name])
+        row |= {name: address, host: node.hosts.get(str(address))}
+    row |= {name: SwitchPort(flow[name], node.peer_of(flow[name])) for name in _PORTS}
+    row |= {name: flow[name] / RTT_ONE if flow["samples"] else None for name in _RTTS}
+    row["protocol"] = _PROTOCOLS.get(flow["protocol"], str(flow["protocol"]))
+    row["state"] = node.program.enum("FlowState_t").get(flow["state"], str(flow["state"]))
+    return row | _idle(node, flow["idle_ticks"])
 
 
 def _idle(node: InspectedSwitch, ticks: int) -> dict[str, int | None]:

@@ -11,7 +11,7 @@ clone      clone sessions
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from finsy.proto import p4r
@@ -39,7 +39,7 @@ GROUP_KEY = "group"
 
 def read_groups(node: InspectedSwitch) -> Listing:
     """Groups of a switch. Raises SwitchError when it cannot be read."""
-    rows = [*_ecmp(node), *_selectors(node), *_multicast(node), *_clones(node)]
+    rows = [*_ecmp(node), *_selectors(node), *_replication(node)]
     return Listing("groups", COLUMNS, in_order(COLUMNS, rows), frozenset({"weight", "instance", "action"}))
 
 
@@ -133,36 +133,35 @@ def _selector_groups(
         yield _row(node, "selector", name, group.group_id, ports=ports, members=tuple(calls))
 
 
-def _multicast(node: InspectedSwitch) -> Iterator[Row]:
+def _replication(node: InspectedSwitch) -> Iterator[Row]:
+    """Multicast groups and clone sessions."""
     pattern = p4r.PacketReplicationEngineEntry(multicast_group_entry=p4r.MulticastGroupEntry())
-    for entity in _read_replication(node, pattern):
-        entry = entity.packet_replication_engine_entry.multicast_group_entry
-        ports, members = _replicas(node, entry.replicas)
-        yield _row(node, "multicast", None, entry.multicast_group_id, ports=ports, members=members)
-
-
-def _clones(node: InspectedSwitch) -> Iterator[Row]:
+    for message in _read_replication(node, pattern):
+        group = message.multicast_group_entry
+        yield _replication_row(node, "multicast", group.multicast_group_id, group.replicas)
     pattern = p4r.PacketReplicationEngineEntry(clone_session_entry=p4r.CloneSessionEntry())
-    for entity in _read_replication(node, pattern):
-        entry = entity.packet_replication_engine_entry.clone_session_entry
-        ports, members = _replicas(node, entry.replicas)
-        yield _row(node, "clone", None, entry.session_id, ports=ports, members=members)
+    for message in _read_replication(node, pattern):
+        session = message.clone_session_entry
+        yield _replication_row(node, "clone", session.session_id, session.replicas)
 
 
-def _read_replication(node: InspectedSwitch, pattern: p4r.PacketReplicationEngineEntry) -> list[p4r.Entity]:
-    return node.read_if_offered(p4r.Entity(packet_replication_engine_entry=pattern))
+def _read_replication(
+    node: InspectedSwitch, pattern: p4r.PacketReplicationEngineEntry
+) -> list[p4r.PacketReplicationEngineEntry]:
+    entities = node.read_if_offered(p4r.Entity(packet_replication_engine_entry=pattern))
+    return [entity.packet_replication_engine_entry for entity in entities]
 
 
-def _replicas(node: InspectedSwitch, replicas: Any) -> tuple[list[SwitchPort], tuple[Value, ...]]:
+def _replication_row(node: InspectedSwitch, kind: str, group: int, replicas: Iterable[p4r.Replica]) -> Row:
     """Ports in a fixed order, and the instances of those that have one."""
-    replica_ports = sorted((replica_port(replica), replica.instance) for replica in replicas)
-    ports = [SwitchPort(number, node.peer_of(number)) for number, _ in replica_ports]
-    instances: list[Value] = [
-        {"port": SwitchPort(number, node.peer_of(number)), "instance": instance}
-        for number, instance in replica_ports
+    instances = sorted((replica_port(replica), replica.instance) for replica in replicas)
+    ports = [SwitchPort(number, node.peer_of(number)) for number, _ in instances]
+    members: list[Value] = [
+        {"port": port, "instance": instance}
+        for port, (_, instance) in zip(ports, instances, strict=True)
         if instance
     ]
-    return ports, tuple(instances)
+    return _row(node, kind, None, group, ports=ports, members=tuple(members))
 
 
 def _row(

@@ -6,63 +6,66 @@ switch and the virtual target), else as the program counts that stands in for it
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tailrace.controller.inspect.counters import read_cells
 from tailrace.controller.inspect.node import InspectedSwitch
 from tailrace.p4rt.connection import GrpcConnection
+from tailrace.tables.listing import Column, Row
+
+COLUMNS = (
+    Column("pauses_sent", grows=True),
+    Column("pfc_received", grows=True, rank=2),
+    Column("paused_ns", grows=True, is_time=True),
+    Column("waited_packets", grows=True, rank=3),
+    Column("storms", grows=True, rank=4),
+    Column("storm_dropped", grows=True, rank=5),
+)
+"""PFC of a port since the switch was started; empty: not known.
+
+pauses_sent: frames that asked its neighbour to wait, repeated ones, too
+pfc_received: PFC frames of its neighbour
+paused_ns: how long it was not to send; waited_packets: packets that waited for it
+storms: how often pauses held it for too long; storm_dropped: packets that were dropped for that
+"""
+
+_CELLS = {
+    "pauses_sent": "pfc_pauses_sent",
+    "pfc_received": "pfc_received",
+    "waited_packets": "pfc_waits",
+    "storms": "pfc_storms",
+    "storm_dropped": "pfc_storm_drops",
+}
+"""The counters of the program that stands in for a traffic manager, by column."""
 
 
-@dataclass(frozen=True, slots=True)
-class PfcPort:
-    """PFC of one port, since the switch was started.
+def read_pfc(node: InspectedSwitch, ports: Iterable[int]) -> dict[int, Row]:
+    """The columns of some ports; empty where PFC is not counted.
 
-    pauses_sent: frames that asked its neighbour to wait, repeated ones, too
-    frames_received: PFC frames of its neighbour
-    paused_ns: how long it was not to send; waited_packets: packets that waited for it. None: not known
-    storms: how often pauses held it for too long; storm_dropped: packets that were dropped for that
+    Raises:
+        SwitchError: the switch cannot be read.
     """
-
-    pauses_sent: int
-    frames_received: int
-    paused_ns: int | None = None
-    waited_packets: int | None = None
-    storms: int | None = None
-    storm_dropped: int | None = None
-
-
-def read_pfc(node: InspectedSwitch, ports: Iterable[int]) -> dict[int, PfcPort]:
-    """PFC of some ports; empty where it is not counted. Raises SwitchError when the switch cannot be read."""
     connection = node.connection
     # only servers have more to tell than P4Runtime
     counts = connection.statistics() if isinstance(connection, GrpcConnection) else None
     if counts is not None:
         known: Mapping[str, Any] = counts["ports"]
         return {port: _of_statistics(known[str(port)]) for port in ports if str(port) in known}
-    sent = read_cells(node, "pfc_pauses_sent")
-    received, waited = read_cells(node, "pfc_received"), read_cells(node, "pfc_waits")
-    storms, dropped = read_cells(node, "pfc_storms"), read_cells(node, "pfc_storm_drops")
+    cells = {column: read_cells(node, counter) for column, counter in _CELLS.items()}
     return {
-        port: PfcPort(
-            sent[port],
-            received.get(port, 0),
-            waited_packets=waited.get(port),
-            storms=storms.get(port),
-            storm_dropped=dropped.get(port),
-        )
+        port: {column: counts[port] for column, counts in cells.items() if port in counts}
         for port in ports
-        if port in sent
+        if port in cells["pauses_sent"]
     }
 
 
-def _of_statistics(port: Mapping[str, Any]) -> PfcPort:
+def _of_statistics(port: Mapping[str, Any]) -> Row:
     """All priorities of a port together; one that was paused counts, however many were."""
     classes = port["pfc"].values()
-    return PfcPort(
-        sum(found["xoff_sent"] for found in classes),
-        port["pfc_received"],
-        max((found["paused_ns"] for found in classes), default=0),
-        storms=sum(found["storms"] for found in classes),
-        storm_dropped=sum(found["storm_dropped"] for found in classes),
-    )
+    return {
+        "pauses_sent": sum(counts["xoff_sent"] for counts in classes),
+        "pfc_received": port["pfc_received"],
+        "paused_ns": max((counts["paused_ns"] for counts in classes), default=0),
+        "storms": sum(counts["storms"] for counts in classes),
+        "storm_dropped": sum(counts["storm_dropped"] for counts in classes),
+    }

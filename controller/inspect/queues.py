@@ -8,12 +8,12 @@ Where the program is one of RLB, a row without a port has what is true of a whol
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple
 
 from tailrace.controller.inband.query import QueryClient, query_all, require_op
 from tailrace.controller.inband.responses import parse_queues
 from tailrace.controller.inspect.counters import read_cells
 from tailrace.controller.inspect.node import InspectedSwitch
+from tailrace.controller.inspect.pfc import COLUMNS as PFC_COLUMNS
 from tailrace.controller.inspect.pfc import read_pfc
 from tailrace.controller.inspect.rlb import in_ns, knows_warnings, read_ports
 from tailrace.controller.inspect.tables import read_tables
@@ -26,14 +26,6 @@ COLUMNS = (
     Column("port", key=True),
     Column("egress_queue_bytes"),
     Column("ingress_queue_bytes"),
-)
-PFC_COLUMNS = (
-    Column("pauses_sent", grows=True),
-    Column("pfc_received", grows=True, rank=2),
-    Column("paused_ns", grows=True, is_time=True),
-    Column("waited_packets", grows=True, rank=3),
-    Column("storms", grows=True, rank=4),
-    Column("storm_dropped", grows=True, rank=5),
 )
 RLB_COLUMNS = (
     Column("warns"),
@@ -66,17 +58,12 @@ def read_queues(node: InspectedSwitch, asker: QueryClient) -> Listing:
     responses = query_all(asker, node.name, _OP, known_ports(node))
     rows: dict[int, dict[str, Value]] = {}
     for index, data in responses.items():
-        queues = parse_queues(data, node.name)
-        rows[index] = {
-            "switch": node.name,
-            "port": SwitchPort(index, node.peer_of(index)),
-            "egress_queue_bytes": queues.egress_queue_bytes,
-            "ingress_queue_bytes": queues.ingress_queue_bytes,
-        }
+        port = SwitchPort(index, node.peer_of(index))
+        rows[index] = {"switch": node.name, "port": port, **parse_queues(data, node.name)}
     columns, more = list(COLUMNS), list[Row]()
     pauses = read_pfc(node, rows)
     for index, pfc in pauses.items():
-        rows[index].update(zip((column.name for column in PFC_COLUMNS), astuple(pfc), strict=True))
+        rows[index] |= pfc
     if pauses:
         columns += PFC_COLUMNS
     if knows_warnings(node):

@@ -9,7 +9,7 @@ import grpc
 import pytest
 
 from tailrace.controller.inspect.node import InspectedSwitch
-from tailrace.controller.inspect.pfc import PfcPort, read_pfc
+from tailrace.controller.inspect.pfc import read_pfc
 from tailrace.p4rt.connection import GrpcConnection
 from tailrace.p4rt.errors import RefusedError, UnreachableError
 from tailrace.switch.core import PfcConfig
@@ -37,13 +37,14 @@ def test_both_ways() -> None:
         place.receive(2, PAUSE + bytes(26))
         place.advance(1_234)
         node = InspectedSwitch("leaf1", GrpcConnection("leaf1", place.address, place.device_id))
+        idle = {"pauses_sent": 0, "pfc_received": 0, "storms": 0, "storm_dropped": 0}
         assert read_pfc(node, (1, 2, 9)) == {
-            1: PfcPort(0, 0, 0, None, 0, 0),
-            2: PfcPort(0, 1, 1_234, None, 0, 0),
+            1: {**idle, "paused_ns": 0},
+            2: {**idle, "pfc_received": 1, "paused_ns": 1_234},
         }
         silent = InspectedSwitch("leaf1", Silent("leaf1", place.address, place.device_id))
         # the program stands in for PFC only where its controller says so
-        assert read_pfc(silent, (1, 2)) == {port: PfcPort(0, 0, None, 0, 0, 0) for port in (1, 2)}
+        assert read_pfc(silent, (1, 2)) == {port: {**idle, "waited_packets": 0} for port in (1, 2)}
         install_scheme(TOPOLOGY, "flowcut", {"leaf1": place})
         assert (
             read_pfc(InspectedSwitch("leaf1", Silent("leaf1", place.address, place.device_id)), (1, 2)) == {}
