@@ -9,10 +9,9 @@ its interfaces goes down, so there the ports are taken from the switch, and give
 
 from __future__ import annotations
 
-import subprocess
-
 from fabric_bmv2 import packets_per_s, set_rate, thrift
 from fabric_plan import BMV2, FabricPlan, LinkInterface, LinkPlan
+from fabric_process import run
 from fabric_report import FabricError
 
 _QUEUE_PACKETS = 100_000
@@ -57,7 +56,7 @@ class FabricLinks:
 
     def _set_end(self, end: LinkInterface, state: str) -> None:
         if self._plan.target != BMV2:
-            _set_interface(end.interface, state)
+            run(["ip", "link", "set", "dev", end.interface, state])
             return
         switch = self._switches[end.node]
         with thrift(switch.thrift_port, switch.name) as client:
@@ -72,21 +71,12 @@ def share(rate_bps: int, factor: float) -> int:
     return max(1, round(rate_bps * factor))
 
 
-def _set_interface(interface: str, state: str) -> None:
-    done = subprocess.run(
-        ["ip", "link", "set", "dev", interface, state], capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        raise FabricError(f"cannot set {interface} {state}: {' '.join(done.stderr.split())}")
-
-
-def _delay(interface: str, delay_ns: int) -> bool:
-    command = ["tc", "qdisc", "add", "dev", interface, "root", "netem"]
-    command += ["limit", str(_QUEUE_PACKETS), "delay", f"{delay_ns}ns"]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
-
 def add_delays(plan: FabricPlan) -> bool:
     """Delays what leaves each port by its link's delay; whether the kernel does it everywhere."""
-    ports = [port for switch in plan.switches for port in switch.ports if port.delay_ns]
-    return all(_delay(port.interface, port.delay_ns) for port in ports)
+    netem = ["root", "netem", "limit", str(_QUEUE_PACKETS), "delay"]
+    try:
+        for port in (port for switch in plan.switches for port in switch.ports if port.delay_ns):
+            run(["tc", "qdisc", "add", "dev", port.interface, *netem, f"{port.delay_ns}ns"])
+    except FabricError:
+        return False
+    return True

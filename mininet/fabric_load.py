@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fabric_report import FabricError
+from fabric_process import run
 
 LATE_SHARE = 0.25
 """A process that waits for this share of a frame's time, on average, is late."""
@@ -96,14 +95,11 @@ def interfaces() -> dict[str, Interface]:
     Raises:
         FabricError: they cannot be read.
     """
-    done = subprocess.run(["ip", "-statistics", "-json", "link"], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise FabricError(f"cannot read interfaces: {' '.join(done.stderr.split())}")
-    usage = {}
-    for link in json.loads(done.stdout):
+    counted = {}
+    for link in json.loads(run(["ip", "-statistics", "-json", "link"])):
         rx, tx = link["stats64"]["rx"], link["stats64"]["tx"]
-        usage[link["ifname"]] = Interface(rx["packets"], rx["dropped"] + tx["dropped"])
-    return usage
+        counted[link["ifname"]] = Interface(rx["packets"], rx["dropped"] + tx["dropped"])
+    return counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,15 +146,11 @@ class LoadWatch:
             if used != CpuUsage():
                 self._latest[name] = used
 
-    def read_interfaces(self) -> Mapping[str, Interface]:
-        """The interfaces now: to be read before the programs' counters."""
-        return interfaces()
-
     def result(self, seen: Mapping[str, Interface], taken: Mapping[str, int]) -> LoadMonitor:
         """The second look.
 
         Args:
-            seen: from `read_interfaces`.
+            seen: the interfaces now, read before the programs' counters.
             taken: frames that programs have taken by now, by interface; those not named are not compared.
         """
         wall_s = self._sampled - self._start

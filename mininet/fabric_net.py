@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import shlex
 import socket
-import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from fabric_plan import FABRIC_MTU, HOST_MTU_BYTES, FabricPlan, SwitchPlan, host_interface
-from fabric_process import FabricProcess
+from fabric_process import FabricProcess, run
 from fabric_report import FabricError, InputError
 from fabric_sandbox import claim_nic_ports, path_of
 
@@ -91,8 +90,8 @@ class FabricNet:
             )
         names = [port.interface for switch in self.plan.switches for port in switch.ports]
         for name in names:
-            _run(_offloads_off(name))
-        _run(["ip", "-batch", "-"], "".join(f"link set dev {name} mtu {FABRIC_MTU} up\n" for name in names))
+            run(_offloads_off(name))
+        run(["ip", "-batch", "-"], "".join(f"link set dev {name} mtu {FABRIC_MTU} up\n" for name in names))
 
     def _configure(self, host: HostData) -> None:
         """Gives a host's own stack an address, and one way to everybody: through the switches."""
@@ -133,9 +132,3 @@ class FabricNet:
 
 def _offloads_off(name: str) -> list[str]:
     return ["ethtool", "-K", name, *(argument for offload in _OFFLOADS for argument in (offload, "off"))]
-
-
-def _run(command: Sequence[str], text: str = "") -> None:
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise FabricError(f"{' '.join(command)}: {' '.join(done.stderr.split())}")

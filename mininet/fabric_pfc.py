@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fabric_bmv2 import pfc_registers
-from fabric_counters import Reading
+from fabric_counters import Cells
 from fabric_plan import BMV2, DATA_PRIORITY, SwitchPlan
 from fabric_process import FabricProcess
 from fabric_report import FabricError
@@ -77,7 +77,7 @@ def taken(
 
 
 def emulated_counts(
-    plans: Iterable[SwitchPlan], program: P4Program, read: Reading, xoff_bytes: int
+    plans: Iterable[SwitchPlan], program: P4Program, switches: Mapping[str, Cells], xoff_bytes: int
 ) -> dict[str, dict[str, Any]]:
     """What `collect` gives, from the program's own counters and registers.
 
@@ -89,7 +89,7 @@ def emulated_counts(
     lost = program.enum("DropReason_t", NO_WAITING_ROOM)
     statistics = {}
     for plan in plans:
-        cells = read.cells[plan.name]
+        cells = switches[plan.name]
         counts = _of_program(plan, cells, pfc_registers(plan), xoff_bytes)
         statistics[plan.name] = {**counts, "drops": {NO_WAITING_ROOM: cells["drops"].get(lost, 0)}}
     return statistics
@@ -97,7 +97,7 @@ def emulated_counts(
 
 def _of_program(
     plan: SwitchPlan,
-    cells: Mapping[str, Mapping[int, int]],
+    cells: Cells,
     registers: Mapping[str, Sequence[int]],
     xoff_bytes: int,
 ) -> dict[str, Any]:

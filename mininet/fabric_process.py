@@ -100,6 +100,14 @@ class FabricProcess:
             os.killpg(self.pid, number)
 
 
+def run(command: Sequence[str], text: str = "") -> str:
+    """Runs a short command to its end; its output. `text`: its input. Raises FabricError when it fails."""
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise FabricError(f"{' '.join(command)}: {' '.join(done.stderr.split())}")
+    return done.stdout
+
+
 def end_all(processes: Iterable[FabricProcess]) -> None:
     """Stops many at once: sends SIGTERM to all before it waits for any."""
     processes = list(processes)

@@ -17,7 +17,7 @@ import fabric_switches
 from fabric_control import ControllerProcess, doubts
 from fabric_faults import links_of, schedule, slowed
 from fabric_links import FabricLinks, add_delays
-from fabric_load import LoadMonitor, LoadWatch
+from fabric_load import LoadMonitor, LoadWatch, interfaces
 from fabric_net import FabricNet
 from fabric_plan import BMV2, NATIVE, SwitchPlan, make_plan
 from fabric_process import FabricProcess, end_all
@@ -162,7 +162,7 @@ class FabricRun:
             load = LoadWatch(pids, self._frame_ns(), taken, self._broken())
             steps = schedule(self._plan, self.links, self.job.faults)
             report = traffic.run(steps, self.report, load.sample)
-            seen = load.read_interfaces()
+            seen = interfaces()
             after, taken, pfc = self._counts(net)
         finally:
             # that it ends is no failure, also where Ctrl-C ended the flows at the prompt
@@ -173,16 +173,17 @@ class FabricRun:
 
     def _counts(self, net: FabricNet) -> tuple[dict[str, dict[str, int]], dict[str, int], dict[str, Any]]:
         """What programs have counted by switch, frames taken by interface, and what PFC has done."""
-        read = fabric_counters.read(self._plan, self._program)
+        cells = fabric_counters.read(self._plan, self._program)
+        sums = {name: fabric_counters.sums(self._program, each) for name, each in cells.items()}
+        taken = fabric_counters.taken(self._plan, cells)
         if self.job.pfc is None:
-            return read.sums, read.taken, {}
+            return sums, taken, {}
         if self.job.target == BMV2:
             # its program takes pauses, too, and counts them with all other frames
             plans, xoff_bytes = self._plan.switches, self.job.pfc.xoff_bytes
-            counts = fabric_pfc.emulated_counts(plans, self._program, read, xoff_bytes)
-            return read.sums, read.taken, counts
+            return sums, taken, fabric_pfc.emulated_counts(plans, self._program, cells, xoff_bytes)
         pfc = fabric_pfc.collect(net.switches)
-        return read.sums, fabric_pfc.taken(read.taken, pfc, self._plan.switches), pfc
+        return sums, fabric_pfc.taken(taken, pfc, self._plan.switches), pfc
 
     def _broken(self) -> list[str]:
         """Interfaces of links that go down in this run."""

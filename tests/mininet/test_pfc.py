@@ -12,7 +12,6 @@ from typing import Any
 import fabric_pfc
 import pytest
 from fabric_bmv2 import WAITING_FACTOR, WAITING_PPS, inner_rates
-from fabric_counters import Reading
 from fabric_plan import command, make_plan
 
 from tailrace.p4rt import programs
@@ -123,7 +122,7 @@ def test_counts_of_the_program_read_as_those_of_a_traffic_manager(
     lost = program.enum("DropReason_t", "NO_WAITING_ROOM")
     cells = {"pfc_sent": {first: 5}, "pfc_pauses_sent": {first: 3}, "pfc_received": {second: 4}}
     cells |= {"pfc_storms": {second: 2}, "pfc_storm_drops": {second: 9}}
-    reading = Reading({}, {}, {plan.name: {**cells, "drops": {lost: 7}}})
+    reading = {plan.name: {**cells, "drops": {lost: 7}}}
     counted = fabric_pfc.emulated_counts([plan], program, reading, xoff_bytes=6000)
     seen = pfc_seen(list(counted.values()), [0], 1_000_000)
     assert (seen.frames, seen.pauses, seen.received, seen.lost, seen.ignored) == (5, 3, 4, 7, 0)
