@@ -18,7 +18,7 @@ from tailrace.p4rt.target import EmulatedPfc, Target, target
 from tailrace.schemes.registry import with_scheme
 from tailrace.schemes.resolved import Resolved
 from tailrace.sim.link_faults import LinkDown, LinkFault, LinkSlow
-from tailrace.spec import SpecError
+from tailrace.spec import SpecError, keys
 from tailrace.spec.files import MOST_BYTES
 from tailrace.spec.schema import read_json
 from tailrace.topology import Topology
@@ -109,9 +109,17 @@ def check_real_time(job: Job) -> None:
             raise SpecError(f"{name}: the native switch takes rates only at its start, so no at or until")
 
 
+_LEAST_NS = 100
+"""Of a latency or an interval; far below anything that a controller could keep up with."""
+_LATENCY = keys.time(
+    "latency", "of a message, one way, in the mean", least=_LEAST_NS, absent="a tenth of the interval"
+)
+_INTERVAL = keys.time("interval", "between the probes of a link", least=_LEAST_NS, absent="by the base RTT")
+
+
 @dataclass(frozen=True, slots=True)
 class RealControllerConfig:
     """The settings of the real controller; None: the default."""
 
-    latency_ns: int | None = None
-    interval_ns: int | None = None
+    latency_ns: Annotated[int | None, _LATENCY] = None
+    interval_ns: Annotated[int | None, _INTERVAL] = None

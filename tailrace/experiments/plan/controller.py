@@ -13,26 +13,16 @@ interval    between the probes of a link, of which it misses three before the li
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from tailrace.sim.job import RealControllerConfig
 from tailrace.spec import SpecError, keys, parse
 
 IDEAL, REAL = KINDS = ("ideal", "real")
 
-LEAST_NS = 100
-"""Of a latency or an interval; far below anything that a controller could keep up with."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Ideal:
     """Has no keys."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Real:
-    latency_ns: Annotated[int | None, keys.time("latency", "of a message, one way", least=LEAST_NS)] = None
-    interval_ns: Annotated[int | None, keys.time("interval", "between probes", least=LEAST_NS)] = None
 
 
 def parse_controller(text: str) -> RealControllerConfig | None:
@@ -44,8 +34,7 @@ def parse_controller(text: str) -> RealControllerConfig | None:
     spec = parse(text, "controller")
     if spec.name not in KINDS:
         raise SpecError(f"expected one of {', '.join(KINDS)}, found {spec.name!r}")
-    if spec.name == IDEAL:
-        keys.read(spec, _Ideal)
-        return None
-    real = keys.read(spec, _Real)
-    return RealControllerConfig(real.latency_ns, real.interval_ns)
+    if spec.name == REAL:
+        return keys.read(spec, RealControllerConfig)
+    keys.read(spec, _Ideal)
+    return None
