@@ -19,7 +19,7 @@ from tests.hosts.network import flow
 from tests.hosts.same_story import KINDS, config_of, sent_sha256
 from tests.hosts.steering.fabric import Paths
 
-SEEDS = 4
+SEEDS = 2
 LOSS, AGAIN = 0.03, 0.1
 HOSTS = 3
 

@@ -21,7 +21,7 @@ from tailrace.codec.layers.dscp import DSCP_SHIFT, Dscp
 from tailrace.codec.layers.pfc import pfc_frame
 from tailrace.codec.templates import HostAddress, cnp_frame, ip_number
 from tailrace.hosts.errors import ConfigError
-from tailrace.hosts.options.dcqcn import DcqcnConfig, HermesNicConfig
+from tailrace.hosts.options.dcqcn import DcqcnConfig
 from tailrace.hosts.options.nic import DCQCN, NicConfig
 from tailrace.hosts.transport.dcqcn.pacer import Pacer
 from tailrace.spec.scale import scaled
@@ -256,24 +256,6 @@ def test_a_cnp_for_a_flow_that_is_complete_changes_nothing():
     assert nic.next_packet(network.now_ns + 2) is None
 
 
-@settings(max_examples=25)
-@given(
-    lengths=st.lists(st.integers(1, 40_000), min_size=1, max_size=3),
-    loss=st.sampled_from([0.0, 0.05]),
-    mark=st.sampled_from([0.0, 0.2]),
-    seed=st.integers(0, 1000),
-)
-def test_every_flow_completes(lengths, loss, mark, seed):
-    """Under losses of anything, CNPs too, go-back-N brings every byte once."""
-    paths = Paths([2000], marks={0: mark}, loss=loss, seed=seed)
-    network = paths.network(config(rto_ns=200_000, rto_backoff=2))
-    for number, length in enumerate(lengths):
-        network.add(flow(number, length, src=1 + number % 2, dst=2 - number % 2))
-    network.run()
-    assert all(nic.idle and not nic.counters for nic in network.nics)
-    assert lengths == [seen.bytes for seen in sorted(network.receivers(), key=lambda seen: seen.flow.id)]
-
-
 # ---- flows that share a link ----
 
 
@@ -302,31 +284,6 @@ def test_two_flows_come_to_share_a_link():
 
 
 # ---- settings ----
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"cnp_ns": 0}, "cnp_ns is 0, expected more than 0"),
-        ({"counter_bytes": -1}, "counter_bytes is -1, expected more than 0"),
-        ({"recovery_steps": -1}, "recovery_steps is -1, expected 0 or more"),
-        ({"gain": 0.0}, "gain is 0.0, expected more than 0 and at most 1"),
-    ],
-)
-def test_settings_that_make_no_sense(wrong, message):
-    """One clear line."""
-    with pytest.raises(ConfigError, match=message):
-        DcqcnConfig(**wrong)
-
-
-def test_hermes_settings_that_make_no_sense():
-    """One clear line."""
-    with pytest.raises(ConfigError, match=r"rtt_high is 0\.1, expected rtt_low or more, that is 0\.375"):
-        HermesNicConfig(rtt_high=0.1)
-    with pytest.raises(ConfigError, match=r"ecn_better is 2, expected 0\.\.1"):
-        HermesNicConfig(ecn_better=2)
-    with pytest.raises(ConfigError, match="stale_ns is 0, expected more than 0"):
-        HermesNicConfig(stale_ns=0)
 
 
 def test_a_rate_s_timer_ends_with_its_flow():

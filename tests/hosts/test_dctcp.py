@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import pytest
@@ -252,13 +251,3 @@ def test_other_receivers_take_trimmed_packets_for_lost_ones(transport):
     receiver = make_receiver(9, NicConfig(transport=transport))
     assert SILENCE == receiver.on_trimmed(0)
     assert (0, 0) == (receiver.expected, receiver.received)
-
-
-def test_a_flow_of_its_own_port_is_not_steered():
-    """dctcp alone is a transport as any other."""
-    dctcp = sender()
-    dctcp.on_sent(0, dctcp.peek())
-    assert PORT == dctcp.sport
-    dctcp.steering = Spray(SteeringConfig(), path_list(1, 1), 0, random.Random(1))
-    dctcp.on_sent(0, dctcp.peek())
-    assert dctcp.sport in (500, 501)

@@ -130,17 +130,6 @@ def test_the_first_interval_begins_with_the_first_answer():
     assert 42_000 == ecn_window.cwnd_bytes
 
 
-def test_quick_adapt_needs_new_losses():
-    """An interval that has none leaves the window alone."""
-    ecn_window = window(100)
-    ecn_window.on_loss(0, 0)
-    ecn_window.on_ack(RTT_NS, False, 0)
-    before = ecn_window.cwnd_bytes
-    ecn_window.on_ack(2 * RTT_NS, False, 0)
-    ecn_window.on_ack(3 * RTT_NS, False, 0)
-    assert ecn_window.cwnd_bytes > before
-
-
 def test_a_loss_may_end_the_interval_too():
     """When nothing arrives at all one packet is left."""
     ecn_window = window(100)

@@ -201,30 +201,17 @@ def test_a_flow_at_the_link_s_rate():
     assert record.stretched_ns == slow_ns - fast_ns, "throughput lost is what was added"
 
 
-def test_a_pace_starts_anew_behind_a_stretched_gap():
-    """Nothing is saved up for a burst: a packet that follows comes a pace later."""
+@pytest.mark.parametrize("kind", ["gbn", "dcqcn"])
+def test_a_pace_starts_anew_behind_a_stretched_gap(kind):
+    """Nothing is saved up for a burst: a packet that follows comes a pace later, also by dcqcn's own pacer."""
     pace_ns = FRAME_BYTES * 4
     hf2t = dataclasses.replace(HF2T, t_ns=pace_ns, min_thr=5, max_thr=5)
-    network = two(config("gbn", hf2t, flow_rate_bps=RATE_BPS // 4), 20_000)
+    slow = DcqcnConfig(least_bps=RATE_BPS // 4, additive_bps=0, hyper_bps=0, recovery_steps=10**6, gain=1)
+    network = two(config(kind, hf2t, flow_rate_bps=RATE_BPS // 4, dcqcn=slow), 20_000)
     network.run()
     gaps = [after.now_ns - before.now_ns for before, after in pairs(departures(network)[101])][1:-1]
     assert {pace_ns, STRETCHED_NS} == set(gaps)
     assert [4, 9, 14] == [number for number, gap in enumerate(gaps, 1) if gap == STRETCHED_NS][:3]
-
-
-def test_dcqcn_paces_as_before():
-    """Behind a stretched gap its own pacer counts from there."""
-    slow = DcqcnConfig(least_bps=RATE_BPS // 8, additive_bps=0, hyper_bps=0, recovery_steps=10**6, gain=1)
-    made = config(
-        "dcqcn",
-        dataclasses.replace(HF2T, t_ns=4_000, min_thr=4, max_thr=4),
-        dcqcn=slow,
-        flow_rate_bps=RATE_BPS // 8,
-    )
-    network = two(made, 15_000)
-    network.run()
-    gaps = [after.now_ns - before.now_ns for before, after in pairs(departures(network)[101])][1:-1]
-    assert {8 * FRAME_BYTES, STRETCHED_NS} == set(gaps)
 
 
 def test_pfc_s_pauses_are_gaps_like_others():

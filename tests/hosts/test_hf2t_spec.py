@@ -53,6 +53,10 @@ def test_every_scheme_has_it(scheme: str) -> None:
     asked = parse_scheme(f"{scheme}:hf2t=on")
     plain = {"variant": "plain"} if isinstance(asked, LetflowConfig) else {}
     assert structs.replace(asked, hf2t=None, **plain) == parse_scheme(scheme)
+    rows = listing([scheme], TOPOLOGY if scheme == "rlb" else None).rows
+    defaults = {row["key"]: str(row["default"]) for row in rows}
+    expected = ["off", "20", "80", "on", "by topology", "by hf2t", "learnt", "0B", "on"]
+    assert expected == [defaults[key] for key in KEYS]
 
 
 def test_all_words() -> None:
@@ -104,10 +108,7 @@ def test_letflow_s_variant() -> None:
         ("ecmp:hf2t=on,dynamic=maybe", "dynamic must be yes or no, found 'maybe'"),
         ("ecmp:hf2t=on,spare=much", "spare must be a size such as 64KiB, found 'much'"),
         ("ecmp:hf2t=99,t=2us", "hf2t must be on where t is given, for nothing is learnt then, found '99'"),
-        (
-            "ecmp:hf2t=on,t=2us,train=100",
-            "train must be given only where t is not, for nothing is learnt then",
-        ),
+        ("ecmp:hf2t=on,t=2us,train=100", "train must be given only where t is not, for nothing is learnt"),
         ("ecmp:hf2t=on,t=2us,retrain=on", "retrain must be given only where t is not"),
         ("letflow:variant=half", "variant=half: expected plain, hf2t"),
         ("letflow:variant=plain,hf2t=98", "variant must be hf2t where hf2t=98, found 'plain'"),
@@ -223,20 +224,3 @@ def test_runs_of_all_kinds_of_nics_have_it(words: str, topology: str, name: str)
     assert (9_750, target(name).tick_ns) == (hf2t.percentile, hf2t.tick_ns)
     without = plan(make({"scheme": words.replace("hf2t=97.5", "hf2t=off"), **values}), name)
     assert without.job.nic == replace(planned.job.nic, hf2t=None)
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_it_is_listed(scheme: str) -> None:
-    """With each scheme, and what is used where nothing is said."""
-    rows = {
-        row["key"]: row["default"] for row in listing([scheme], TOPOLOGY if scheme == "rlb" else None).rows
-    }
-    assert set(KEYS) <= rows.keys()
-    expected = ("off", "20", "80", "on", "by topology", "by hf2t", "learnt", "0B", "on")
-    assert expected == tuple(str(rows[key]) for key in KEYS)
-
-
-def test_the_resolved_scheme_keeps_it() -> None:
-    """What the controller fills in is something else."""
-    words = parse_scheme("letflow:hf2t=98")
-    assert words.hf2t == resolve(words, TOPOLOGY).hf2t

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.codec.numbers import FIRST_PORT, LAST_PORT
-from tailrace.hosts.errors import ConfigError
-from tailrace.hosts.options.nic import FlowcutNicConfig, MpRdmaNicConfig, NicConfig
+from tailrace.hosts.options.nic import MpRdmaNicConfig, NicConfig
 from tailrace.hosts.transport.base import ACK, NOTHING, SILENCE
 from tailrace.hosts.transport.mp_rdma import MpRdmaReceiver, MpRdmaSender
-from tests.codec.frames import Ack, Data
-from tests.hosts.network import VirtualNetwork, flow, make_nic
+from tests.codec.frames import Data
+from tests.hosts.network import flow
+from tests.hosts.steering.fabric import Paths
 
 
 def config(window: int = 4, *, delta: int = 32, probe: float = 0.0, **changes: Any) -> NicConfig:
@@ -204,31 +204,6 @@ def test_the_receiver_acknowledges_every_packet_at_once():
     assert 5 == receiver.received
 
 
-def paths(delays_ns: list[int], mark: dict[int, float], loss: float, seed: int):
-    """Parallel paths by source port; some mark a share of their packets."""
-    rng = random.Random(seed)
-
-    def path(frame_bytes: bytes) -> int:
-        return int.from_bytes(frame_bytes[34:36], "big") * 2654435761 % 2**32 * len(delays_ns) >> 32
-
-    def fate(now_ns, frame, parsed):
-        if rng.random() < loss:
-            return None
-        return delays_ns[path(frame.data)] if isinstance(parsed, Data) else 1000
-
-    def change(frame, parsed):
-        if isinstance(parsed, Data) and rng.random() < mark.get(path(frame.data), 0.0):
-            data = bytearray(frame.data)
-            data[15] |= 3
-            data[24:26] = bytes(2)
-            total = sum(int.from_bytes(data[place : place + 2], "big") for place in range(14, 34, 2))
-            data[24:26] = (0xFFFF - (total % 0xFFFF or 0xFFFF)).to_bytes(2, "big")
-            return frame._replace(data=bytes(data))
-        return frame
-
-    return path, fate, change
-
-
 @settings(max_examples=40)
 @given(
     delays=st.lists(st.integers(500, 40_000), min_size=1, max_size=5),
@@ -249,8 +224,7 @@ def test_every_flow_completes_with_exactly_its_bytes(
         window, delta=delta, probe=probe, bitmap_packets=bitmap, reorder_packets=40, rto_ns=200_000,
         rto_backoff=2, first_psn=first_psn,
     )  # fmt: skip
-    network = VirtualNetwork([make_nic(1, nic_config, seed), make_nic(2, nic_config, seed)])
-    _, network.fate, network.change = paths(delays, {0: marks}, loss, seed)
+    network = Paths(delays, {0: marks}, loss=loss, seed=seed).network(nic_config)
     network.add(flow(1, 60_500), flow(2, 999, src=2, dst=1))
     network.run()
     assert all(nic.idle and not nic.counters for nic in network.nics)
@@ -267,11 +241,11 @@ def test_every_flow_completes_with_exactly_its_bytes(
 def test_a_path_that_marks_gets_less():
     """Acknowledgments steer a flow away from congestion: four paths alike, but one marks."""
     nic_config = config(16, probe=0.02)
-    network = VirtualNetwork([make_nic(1, nic_config), make_nic(2, nic_config)])
-    path, network.fate, network.change = paths([5_000] * 4, {2: 0.9}, 0.0, 3)
+    paths = Paths([5_000] * 4, {2: 0.9}, seed=3)
+    network = paths.network(nic_config)
     network.add(flow(1, 3_000_000))
     network.run()
-    share = Counter(path(arrival.frame.data) for arrival in network.sent if isinstance(arrival.parsed, Data))
+    share = Counter(paths.of(arrival.frame) for arrival in network.sent if isinstance(arrival.parsed, Data))
     assert share[2] < 0.6 * min(share[other] for other in (0, 1, 3))
 
 
@@ -280,41 +254,16 @@ def test_a_slow_path_is_left_and_disorder_is_bounded():
     by_delta = {}
     for delta in (4, 4000):
         nic_config = config(32, delta=delta, probe=0.01, reorder_packets=4000, bitmap_packets=150)
-        network = VirtualNetwork([make_nic(1, nic_config), make_nic(2, nic_config)])
-        path, network.fate, _ = paths([90_000, 90_000, 150_000, 90_000], {}, 0.0, 3)
+        paths = Paths([45_000, 45_000, 75_000, 45_000], seed=3)
+        network = paths.network(nic_config)
         network.add(flow(1, 3_000_000))
         network.run()
         sent = Counter(
-            path(arrival.frame.data) for arrival in network.sent if isinstance(arrival.parsed, Data)
+            paths.of(arrival.frame) for arrival in network.sent if isinstance(arrival.parsed, Data)
         )
         by_delta[delta] = sent[2], network.records()[0].out_of_order
     assert by_delta[4][0] < 0.5 * by_delta[4000][0]
     assert by_delta[4][1] < by_delta[4000][1]
-
-
-def test_acknowledgments_take_the_port_of_their_packets():
-    """And tell the packet beside what is in order."""
-    nic_config = config(8)
-    network = VirtualNetwork([make_nic(1, nic_config), make_nic(2, nic_config)])
-    network.add(flow(1, 20_000))
-    network.run()
-    data = {packet.psn: packet.wire_sport for packet in network.data_arrivals()}
-    acks = [arrival.parsed for arrival in network.arrivals if isinstance(arrival.parsed, Ack)]
-    assert [(psn, data[psn]) for psn in range(20)] == [(ack.msn, ack.sport) for ack in acks]
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"initial_bytes": -1}, "initial_bytes is -1, expected 0 or more"),
-        ({"delta_packets": 0}, "delta_packets is 0, expected more than 0"),
-        ({"probe": 1.5}, "probe is 1.5, expected 0..1"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(changes, message):
-    """One clear line that names the setting."""
-    with pytest.raises(ConfigError, match=f"NIC settings: {message}"):
-        MpRdmaNicConfig(**changes)
 
 
 def test_without_an_initial_window_the_window_is_taken():
@@ -334,9 +283,3 @@ def test_a_link_that_is_the_bottleneck_sends_on_the_newest_paths():
     for arrived, port in ((0, 50_001), (1, 50_002)):
         acknowledge(mp_rdma, arrived + 1, arrived, port)
     assert [50_002, 50_001] == [port for _, port in send_all(mp_rdma)[:2]]
-
-
-def test_one_algorithm_chooses_the_port():
-    """Flowcut on the NIC and MP-RDMA exclude each other."""
-    with pytest.raises(ConfigError, match="both choose the source port"):
-        NicConfig(transport="mp-rdma", flowcut_nic=FlowcutNicConfig())

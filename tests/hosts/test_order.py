@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counting reordering: against the definition, and by example."""
+"""Counting reordering, against the definition."""
 
 from __future__ import annotations
 
 import itertools
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,10 +40,12 @@ def by_definition(arrivals: Arrivals) -> tuple[int, int, int]:
 
 @st.composite
 def arrivals(draw):
-    """Some packets are lost, the others come in any order; lost ones come again, at any time."""
+    """Some packets are lost, the others come in order or in any order; lost ones come again, at any time."""
     count = draw(st.integers(1, 24))
     lost = draw(st.sets(st.integers(0, count - 1)))
-    order = draw(st.permutations([index for index in range(count) if index not in lost]))
+    order = [index for index in range(count) if index not in lost]
+    if draw(st.booleans()):
+        order = draw(st.permutations(order))
     sequence = [(index, False) for index in order]
     for index in sorted(lost):
         if draw(st.booleans()):
@@ -52,37 +53,11 @@ def arrivals(draw):
     return sequence
 
 
-@settings(max_examples=500)
+@settings(max_examples=300)
 @given(arrivals())
 def test_counts_are_those_of_the_definition(sequence):
     """Expected is the smallest PSN that still comes as a first transmission (Flowcut §III-C2), losses aside."""
     assert by_definition(sequence) == observe(sequence)
-
-
-@settings(max_examples=100)
-@given(st.sets(st.integers(0, 40)), st.data())
-def test_losses_alone_are_no_reordering(lost, data):
-    """Whatever is lost, and whenever it is sent again: packets in order are in order."""
-    sequence = [(index, False) for index in range(41) if index not in lost]
-    for index in sorted(lost):
-        after = data.draw(st.integers(0, len(sequence)))
-        sequence.insert(after, (index, True))
-    assert (0, 0, 0) == observe(sequence)
-
-
-@pytest.mark.parametrize(
-    ("numbers", "expected"),
-    [
-        ([0, 1, 2, 3], (0, 0, 0)),
-        ([0, 2, 1, 3], (1, 1, 1)),
-        ([1, 2, 3, 0], (3, 1, 3)),
-        ([3, 2, 1, 0], (3, 3, 3)),
-        ([5], (0, 0, 0)),
-    ],
-)
-def test_examples(numbers, expected):
-    """One late packet makes all those that came before it out of order, but it alone was overtaken."""
-    assert expected == observe([(number, False) for number in numbers])
 
 
 def test_a_packet_later_than_its_retransmission_counts_once():
@@ -119,20 +94,11 @@ def tagged(draw):
     return [(index, again, draw(st.integers(0, 2))) for index, again in sequence]
 
 
-@settings(max_examples=500)
+@settings(max_examples=300)
 @given(tagged())
 def test_path_changes_are_in_the_order_of_sending(sequence):
     """Whatever overtakes what, is lost, or comes again."""
     assert path_changes_by_definition(sequence) == path_changes(sequence)
-
-
-def test_two_paths_that_arrive_in_turn_are_one_change():
-    """Packets 0 to 3 took one path and 4 to 7 another, faster one."""
-    turns = [(4, 1), (0, 0), (5, 1), (1, 0), (6, 1), (2, 0), (7, 1), (3, 0)]
-    assert path_changes([(index, False, tag) for index, tag in turns]) == 1
-    # a flow that comes back has changed twice, in whatever order that is seen
-    back = [(0, 0), (3, 0), (1, 1), (2, 1)]
-    assert path_changes([(index, False, tag) for index, tag in back]) == 2
 
 
 def test_tags_cost_no_memory_without_bound():

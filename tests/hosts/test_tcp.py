@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.codec.calls import NEVER
-from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.options.tcp import TcpConfig
 from tailrace.hosts.transport import make_receiver, make_sender
@@ -153,52 +152,6 @@ def test_it_sends_what_the_model_sends(packets, initial, window, duplicates, ste
 # ---- the window ----
 
 
-def test_slow_start_then_congestion_avoidance():
-    """A batched answer counts for all that it covers; beyond the threshold a window adds one packet."""
-    tcp = sender()
-    assert list(range(10)) == send_all(tcp)
-    acknowledge(tcp, 10)
-    assert 20 == tcp.window.packets
-    send_all(tcp)
-    tcp.window.threshold = 25
-    acknowledge(tcp, 30)
-    # 5 of the 20 open it to the threshold; 15 of a window of 25 are not enough for the next one
-    assert 25 == tcp.window.packets
-    send_all(tcp)
-    acknowledge(tcp, 40)
-    assert 26 == tcp.window.packets
-
-
-def test_the_receivers_window_bounds_it():
-    """However much is acknowledged."""
-    tcp = sender(window=12)
-    for outstanding in (10, 12, 12, 12):
-        send_all(tcp)
-        assert outstanding == tcp.fresh - tcp.acked
-        acknowledge(tcp, tcp.fresh)
-    assert 12 == tcp.window.packets
-
-
-def test_three_duplicates_make_a_fast_retransmit():
-    """The window halves once, what is missing goes again at once, and new packets by limited transmit before."""
-    tcp = sender()
-    send_all(tcp)
-    for arrived, sent in ((1, [10]), (2, [11])):
-        acknowledge(tcp, 0, arrived)
-        assert (sent, OPEN) == (send_all(tcp), tcp.state)
-    acknowledge(tcp, 0, 3)
-    assert (RECOVERY, 5, 5) == (tcp.state, tcp.window.packets, tcp.window.threshold)
-    assert [0] == send_all(tcp)
-    for arrived in range(4, 9):
-        acknowledge(tcp, 0, arrived)
-    assert 5 == tcp.window.packets
-    acknowledge(tcp, 9, 0)
-    send_all(tcp)
-    assert RECOVERY == tcp.state
-    acknowledge(tcp, 12, 11)
-    assert (OPEN, 5) == (tcp.state, tcp.window.packets)
-
-
 def test_a_timeout_begins_anew():
     """With one packet; the threshold stays when there are more timeouts without progress (RFC 5681 §3.1)."""
     tcp = sender()
@@ -216,21 +169,6 @@ def test_a_timeout_begins_anew():
     acknowledge(tcp, 10, 0, now_ns=3 * RTO_NS + 10)
     assert OPEN == tcp.state
     assert [10, 11, 12, 13, 14, 15] == send_all(tcp, 3 * RTO_NS + 10)
-
-
-def test_a_mark_halves_once_in_a_window():
-    """Nothing goes again; the next window may be halved again."""
-    tcp = sender()
-    send_all(tcp)
-    acknowledge(tcp, 2, marked=True)
-    assert (4, OPEN) == (tcp.window.packets, tcp.state)
-    acknowledge(tcp, 6, marked=True)
-    assert 5 == tcp.window.packets
-    acknowledge(tcp, 10)
-    assert [10, 11, 12, 13, 14] == send_all(tcp)
-    acknowledge(tcp, 11, marked=True)
-    assert 2 == tcp.window.packets
-    assert 0 == tcp.timeouts
 
 
 @pytest.mark.parametrize(("expected", "arrived"), [(11, 3), (-1, 2), (0, 10), (0, 99)])
@@ -396,16 +334,6 @@ def test_whatever_is_not_in_order_is_answered_at_once():
 
 
 # ---- settings ----
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"initial_packets": 0}, {"burst_bytes": 0}, {"burst_bytes": 2 << 20}, {"duplicates": 0}],
-)
-def test_bad_settings(wrong):
-    """One line that names the setting."""
-    with pytest.raises(ConfigError, match=rf"^NIC settings: {next(iter(wrong))} is \d+, expected 1\.\.\d+$"):
-        TcpConfig(**wrong)
 
 
 def test_it_needs_no_window():

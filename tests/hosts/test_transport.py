@@ -5,20 +5,19 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections import defaultdict
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.codec.calls import NEVER
-from tailrace.codec.checksum import ipv4_checksum
 from tailrace.codec.layers.bth import Syndrome
 from tailrace.hosts.options.dcqcn import DcqcnConfig
 from tailrace.hosts.options.nic import NicConfig
 from tailrace.hosts.transport import make_receiver
 from tailrace.hosts.transport.base import ACK, NAK, SILENCE
 from tests.codec.frames import Ack, Data
+from tests.hosts.marking import marked
 from tests.hosts.network import VirtualNetwork, flow, make_nic
 
 ALL = ("gbn", "sr", "mp-rdma", "dctcp", "dcqcn")
@@ -195,19 +194,6 @@ def test_the_last_packet_s_loss_is_found_by_timeout():
     assert 1 == network.senders()[0].timeouts
 
 
-def test_coalesced_acknowledgments_are_fewer():
-    """Every fourth packet is acknowledged, and the last one, and what closes the window."""
-    counts = {}
-    for every in (1, 4):
-        network = two_nics(NicConfig(mtu_bytes=1000, window_bytes=20_000, ack_every=every))
-        network.add(flow(1, 100_000))
-        network.run()
-        counts[every] = sum(isinstance(arrival.parsed, Ack) for arrival in network.arrivals)
-        assert not network.senders()[0].timeouts
-    assert 100 == counts[1]
-    assert counts[4] < 40
-
-
 @pytest.mark.parametrize("transport", ["gbn", "sr"])
 def test_a_held_back_acknowledgment_goes_out_in_time(transport):
     """Receivers do not wait for packets that never come."""
@@ -217,19 +203,6 @@ def test_a_held_back_acknowledgment_goes_out_in_time(transport):
     assert SILENCE == receiver.on_time(149)
     assert (ACK, 1) == (receiver.on_time(150), receiver.expected)
     assert NEVER == receiver.deadline_ns
-
-
-def test_flows_share_the_link_in_turns():
-    """Two flows that start together end together."""
-    network = two_nics(NicConfig(mtu_bytes=1000))
-    network.add(flow(1, 50_000), flow(2, 50_000))
-    network.run()
-    order = [data.qpn for data in network.data_sent()]
-    seen: defaultdict[int, int] = defaultdict(int)
-    for number, qpn in enumerate(order):
-        seen[qpn] += 1
-        assert abs(seen[101] - seen[102]) <= 1 or number > 90
-    assert {101: 50, 102: 50} == dict(seen)
 
 
 def test_pacing_keeps_the_flow_s_rate():
@@ -248,11 +221,7 @@ def marking(psns: set[int]):
     def change(frame, parsed):
         if not isinstance(parsed, Data) or parsed.retransmission or parsed.psn not in psns:
             return frame
-        data = bytearray(frame.data)
-        data[15] |= 3
-        data[24:26] = bytes(2)
-        data[24:26] = ipv4_checksum(data[14:34]).to_bytes(2, "big")
-        return frame._replace(data=bytes(data))
+        return marked(frame)
 
     return change
 
@@ -331,9 +300,9 @@ def test_an_answer_that_is_not_given_leaves_the_mark_for_the_next_one():
     peer = receiver_nic.address - 1 << 24 | 101
     marks = []
     # packets 1 and 2 before 0; 2, which is marked, is not answered
-    for psn, marked in ((1, 0), (2, 1), (0, 0), (1, 0)):
+    for psn, mark in ((1, 0), (2, 1), (0, 0), (1, 0)):
         opcode = 0x06 if psn == 0 else 0x07
-        receiver_nic.on_data(0, peer, psn | 7 << 24, 1000 | opcode << 16 | marked << 38 | 1 << 40, -1)
+        receiver_nic.on_data(0, peer, psn | 7 << 24, 1000 | opcode << 16 | mark << 38 | 1 << 40, -1)
         packet = receiver_nic.next_packet(0)
         psn_fields = packet[1] if isinstance(packet, tuple) else None
         marks.append(psn_fields >> 40 if isinstance(psn_fields, int) else None)

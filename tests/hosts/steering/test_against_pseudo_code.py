@@ -11,7 +11,7 @@ from tailrace.hosts.options.nic import SteeringConfig
 from tailrace.hosts.steering.scout import Scout
 from tailrace.hosts.steering.spray import Spray
 from tailrace.hosts.steering.spritz import Spritz
-from tests.hosts.steering.oracle import Oracle
+from tests.hosts.steering.oracle import TIMEOUT, Oracle
 from tests.hosts.steering.path_lists import Given, endless
 
 # Powers of two, and whole numbers below them, are the same in floating and in fixed point.
@@ -77,6 +77,7 @@ def test_every_choice_is_that_of_the_pseudo_code(
     )  # fmt: skip
     unknown = next(ev for ev in range(1, 99) if ev not in evs)
     sent: list[int] = []
+    timeouts = 0
     now = 0
     for later, event in events:
         now += later
@@ -89,6 +90,7 @@ def test_every_choice_is_that_of_the_pseudo_code(
             ev = sent[-1 - which] if which != "unknown" and which < len(sent) else unknown
             ours.on_feedback(now, feedback, ev)
             theirs.feedback(now, feedback, ev)
+            timeouts += feedback == TIMEOUT and ev in evs
         assert theirs.buffer_paths == ours.buffer_paths
         assert theirs.packet_count == ours.packet_count
         assert theirs.ecn_rate == ours.ecn_rate
@@ -97,4 +99,4 @@ def test_every_choice_is_that_of_the_pseudo_code(
         # (compiled classes of one family share what abc remembers of isinstance)
         if type(ours) is Scout:
             assert theirs.ecn_counts == [ours.ecn_counts.get(i, 0) for i in range(len(evs))]
-    assert len(sent) == ours.explored + ours.reused
+    assert (len(sent), timeouts) == (ours.explored + ours.reused, ours.blocked)

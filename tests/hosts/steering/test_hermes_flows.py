@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tailrace.hosts.errors import ConfigError
 from tailrace.hosts.flows.flow import FlowSpec
 from tailrace.hosts.options.dcqcn import HermesNicConfig
 from tailrace.hosts.options.nic import NicConfig, SteeringConfig
@@ -49,14 +48,6 @@ def test_flows_to_one_place_share_what_they_sense(place, shared):
     assert shared == (first._host.paths is other._host.paths)
     assert first._host is second._host
     assert first._host is not other._host
-
-
-def test_hermes_needs_dcqcn():
-    """And says so."""
-    with pytest.raises(ConfigError, match="steering needs transport dcqcn, not dctcp"):
-        NicConfig(transport="dctcp", steering=SteeringConfig(algorithm="hermes"))
-    with pytest.raises(ConfigError, match="steering needs transport dctcp, not dcqcn"):
-        NicConfig(transport="dcqcn", steering=SteeringConfig(algorithm="ops"))
 
 
 def nic_config(**changes: Any) -> NicConfig:
