@@ -42,11 +42,14 @@ def test_existing_folder(tmp_path: Path) -> None:
     assert tree(tmp_path) == {"out/x": "new", "out/mine": "keep", "out/sub/y": "more"}
 
 
+FILES = ("summary.json", "queues.parquet", "paths.parquet", "gaps.parquet", "events.jsonl")
+
+
 def test_files_of_an_earlier_run_go(tmp_path: Path) -> None:
     """They would be taken for those of the run that replaced it; of other runs they stay."""
     for name in ("a", "b"):
         (tmp_path / "out" / name).mkdir(parents=True)
-        for file in ("summary.json", "queues.parquet", "paths.parquet", "events.jsonl"):
+        for file in FILES:
             (tmp_path / "out" / name / file).write_text("old")
     with atomic_folder(tmp_path / "out") as folder:
         (folder / "a").mkdir()
@@ -55,9 +58,7 @@ def test_files_of_an_earlier_run_go(tmp_path: Path) -> None:
     assert tree(tmp_path / "out") == {
         "a/summary.json": "new",
         "a/paths.parquet": "new",
-        **{
-            f"b/{file}": "old" for file in ("summary.json", "queues.parquet", "paths.parquet", "events.jsonl")
-        },
+        **{f"b/{file}": "old" for file in FILES},
     }
 
 

@@ -110,18 +110,9 @@ CLAIM = dict.fromkeys(("text", "case", "expect", "paper", "shown", "verdict"), "
         ({"chart": "heatmap"}, "axes: expected 2 of a heat map, found 0"),
         ({"claims": [{**CLAIM, "ours": None, "kind": "hope"}]}, "claims: kind 'hope'"),
         ({"cells": [{"case": "", "label": "", "metrics": {}, "ratios": {"fct_mean": []}}]}, "of length >= 1"),
-        (
-            {"cases": {str(number): "" for number in range(51)}, **GRID},
-            "cases, drawn and curves: expected at most 50 panels, found 51",
-        ),
-        (
-            {"axes": {"a": ["1"] * 150, "b": ["1"] * 150}, "chart": "heatmap"},
-            "expected at most 2000 marks, found 22500",
-        ),
-        (
-            {"cells": [{"case": "", "label": "x" * 201, "metrics": {}}]},
-            "of length <= 200 - at `$.cells[0].label`",
-        ),
+        ({"cases": {str(number): "" for number in range(51)}, **GRID}, "cases, drawn and curves:"),
+        ({"axes": {"a": ["1"] * 150, "b": ["1"] * 150}, "chart": "heatmap"}, "expected at most 2000 marks"),
+        ({"cells": [{"case": "", "label": "x" * 201, "metrics": {}}]}, "of length <= 200 - at"),
         ({"metrics": ["fct_mean"] * 51}, "of length <= 50 - at `$.metrics`"),
         # nobody looks for this one: the net below
         (

@@ -27,7 +27,6 @@ TRIMMING = {
     "topology": DRAGONFLY,
     "workload": "incast:degree=6,size=64KiB",
 }
-CUT_SHORT = {"scheme": "ecmp", "workload": "poisson:cdf=websearch,load=0.9,duration=100us"}
 FAULTS = {
     "drops": ["drop:rate=0.02"],
     "link-down": ["link-down:fraction=0.2,at=50us,until=400us"],

@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import polars
@@ -91,20 +88,14 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (("run",), "scheme: missing; expected a text such as"),
         (("run", "none.toml"), "none.toml: No such file or directory"),
         (("run", "--scheme", "magic"), "scheme 'magic' is not known; expected drill, ecmp"),
-        (
-            ("run", "--scheme", "ecmp", "--target", "asic"),
-            "target: 'asic' is not known; expected auto, bmv2, native, virtual",
-        ),
+        (("run", "--scheme", "ecmp", "--target", "asic"), "target: 'asic' is not known; expected auto"),
         (("run", "--scheme", "ecmp", "--topology", "leaf-spine:rate=0"), "topology leaf-spine: rate must be"),
         (("run", "--scheme", "ecmp", *VIRTUAL, "--fault", "link-slow:link=a-b,factor=0.1"), "has no 'a-b'"),
         (("run", "--scheme", "ecmp", *VIRTUAL, "--cli"), "--cli needs Mininet: target bmv2 or native"),
         (("run", "--scheme", "ecmp", *VIRTUAL, "--out", "/dev/null"), "/dev/null: not a folder"),
         (("compare", "--scheme", "ecmp,magic"), "scheme 'magic' is not known"),
         (("compare", "--scheme", "ecmp,ecmp"), "schemes: 'ecmp' is given twice"),
-        (
-            ("compare", *VIRTUAL, "--workload", "alltoall", "--flows", "3"),
-            "workload alltoall: unknown key 'flows'",
-        ),
+        (("compare", *VIRTUAL, "--workload", "alltoall", "--flows", "3"), "workload alltoall: unknown key"),
     ],
 )
 def test_bad_input(
@@ -142,41 +133,6 @@ def test_flows_that_do_not_finish(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "(!)" in shown
     assert "2 of 2 flows did not finish" in stderr
     assert "Traceback" not in stderr
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupt_leaves_nothing(tmp_path: Path, number: signal.Signals) -> None:
-    """A signal in the middle of a run: one line, exit 130 or 143, no file."""
-    words = (
-        "compare",
-        "--target",
-        "virtual",
-        "--workload",
-        "permutation:size=1GiB",
-        "--out",
-        str(tmp_path / "out"),
-    )
-    command = [
-        sys.executable,
-        "-c",
-        "import sys; from tailrace.cli.main import main; sys.exit(main(sys.argv[1:]))",
-        *words,
-    ]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    lines = []
-    # the message that a run begins comes after the handlers are in place
-    for line in process.stderr:
-        lines.append(line)
-        if line.startswith("1/3 clean ecmp"):
-            process.send_signal(number)
-            break
-    shown, rest = process.communicate()
-    assert process.returncode == 128 + number
-    assert rest.splitlines()[-1] == "tailrace: interrupted; finished runs are kept, and need not be run again"
-    assert "Traceback" not in rest
-    assert shown == ""
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

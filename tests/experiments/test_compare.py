@@ -4,19 +4,16 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
-import pytest
 from matplotlib.figure import Figure
 
 from tailrace.cli.options import OutputFormat
 from tailrace.cli.output import render
 from tailrace.experiments.plan.experiment import make
-from tailrace.experiments.plan.spec_list import folder_name
 from tailrace.experiments.workloads.classes import BACKGROUND
 from tailrace.report.figures.beside import draw_comparison
 from tailrace.report.figures.figure import comparison_figure
@@ -24,10 +21,8 @@ from tailrace.report.run_figures import completion_figure, slowdown_figure
 from tailrace.results.estimates import comparison_groups
 from tailrace.results.results import Results
 from tailrace.results.table import make_table
-from tailrace.sim.errors import RunError
 from tailrace.sim.job import Job
 from tailrace.sim.outcome import Outcome
-from tailrace.spec import SpecError
 from tailrace.study.progress import Display
 from tests.experiments.fake import FakeBackend, compare_on, record
 
@@ -76,12 +71,6 @@ def test_clean_first_then_with_fault() -> None:
     assert len({job.flows for job in backend.jobs}) == 1
 
 
-def test_without_fault_one_case() -> None:
-    """No fault: only the clean case."""
-    _, done = run_compare(fault=[])
-    assert {result.case for result in done.results} == {"clean"}
-
-
 def mean_ratios(done: Results) -> list[float | None]:
     """Of the mean completion time of each row, to the first scheme."""
     ratios = [row.ratios.get("fct_mean") for row in done.document.rows]
@@ -102,31 +91,6 @@ def test_ratios_are_within_a_case() -> None:
 
     _, done = run_compare(unfinished)
     assert mean_ratios(done) == [1, None, 0.5] * 2
-
-
-def test_a_failed_run_does_not_stop_the_others() -> None:
-    """It is named with its reason, and the rest is there."""
-
-    def failing(job: Job) -> Outcome:
-        if job.scheme.name == "letflow" and job.faults:
-            raise RunError("the switch died")
-        return answer(job)
-
-    _, done = run_compare(failing)
-    assert len(done.results) == 5
-    assert done.failed == ("link-slow letflow: the switch died",)
-    assert [run.failed for run in done.document.runs if run.failed] == ["the switch died"]
-    assert len(done.document.runs) == 6
-
-
-def test_bad_words_stop_everything_at_once() -> None:
-    """A target that cannot do what was asked for is bad input, not a failed run."""
-
-    def refusing(job: Job) -> Outcome:
-        raise SpecError("cannot do it")
-
-    with pytest.raises(SpecError, match="cannot do it"):
-        run_compare(refusing)
 
 
 def test_table_shows_every_figure() -> None:
@@ -155,20 +119,6 @@ def test_table_marks_what_cannot_be_trusted() -> None:
     assert text.count("(!)") == 3 + 1
     assert "not to be relied on" in text
     assert "FCT" not in text, "what no run has is no column"
-
-
-def test_files(tmp_path: Path) -> None:
-    """A folder a run, results.json, a row a run as Parquet, the table, the figure as SVG and PNG."""
-    _, done = run_compare(folder=tmp_path)
-    draw(done, tmp_path)
-    names = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
-    runs = {f"{case}/{label}" for case in ("clean", "link-slow") for label in map(folder_name, SCHEMES)}
-    assert names == {f"{run}/{file}" for run in runs for file in ("summary.json", "flows.parquet")} | {
-        "results.json", "runs.parquet", "table.md", "figure.svg", "figure.png",
-    }  # fmt: skip
-    document = json.loads((tmp_path / "results.json").read_text())
-    assert document["runs"][2]["summary"]["variant"] == "ingress"
-    assert "failed" not in document
 
 
 def test_figure(tmp_path: Path) -> None:

@@ -82,60 +82,24 @@ def test_only_a_scheme_is_needed(tmp_path: Path) -> None:
         ('scheme = "ecmp"\ncolour = 1', "key 'colour': unknown key; expected scheme, variant, topology"),
         ('scheme = "magic"', "key 'scheme': scheme 'magic' is not known; expected "),
         ("scheme = 5", "key 'scheme': expected a text such as 'flowcut:variant=full', found 5"),
-        (
-            'scheme = "ecmp"\nseed = "x"',
-            "key 'seed': expected a whole number from 0 to 2**63 - 1, or at most 1000 of them such as '1..10' or '1,3,5', found 'x'",
-        ),
-        (
-            'scheme = "ecmp"\nseed = true',
-            "key 'seed': expected a whole number from 0 to 2**63 - 1, or at most 1000 of them such as '1..10' or '1,3,5', found True",
-        ),
-        (
-            'scheme = "ecmp"\nseed = -1',
-            "key 'seed': expected a whole number from 0 to 2**63 - 1, or at most 1000 of them such as '1..10' or '1,3,5', found -1",
-        ),
-        (
-            'scheme = "ecmp"\ntime_scale = 0.5',
-            "key 'time_scale': expected from 1 (full speed) to 1e+09, found 0.5",
-        ),
-        (
-            'scheme = "ecmp"\ntime_scale = inf',
-            "key 'time_scale': expected from 1 (full speed) to 1e+09, found inf",
-        ),
-        (
-            'scheme = "ecmp"\ntime_scale = 1e300',
-            "key 'time_scale': expected from 1 (full speed) to 1e+09, found",
-        ),
-        (
-            'scheme = "ecmp"\nseed = 9223372036854775808',
-            "key 'seed': expected a whole number from 0 to 2**63",
-        ),
-        (
-            'scheme = "ecmp"\nfollow = [1, 0]',
-            "key 'follow[1]': expected the number of a flow, from 1 on, found 0",
-        ),
-        (
-            'scheme = "ecmp"\ntarget = "asic"',
-            "key 'target': 'asic' is not known; expected auto, bmv2, native, virtual",
-        ),
-        (
-            'scheme = "ecmp"\ntopology = "leaf-spine:rate=0"',
-            "key 'topology': topology leaf-spine: rate must be",
-        ),
+        ('scheme = "ecmp"\nseed = "x"', "key 'seed': expected a whole number from 0 to 2**63 - 1, or at"),
+        ('scheme = "ecmp"\nseed = true', "key 'seed': expected a whole number from 0 to 2**63 - 1, or at"),
+        ('scheme = "ecmp"\nseed = -1', "key 'seed': expected a whole number from 0 to 2**63 - 1, or at most"),
+        ('scheme = "ecmp"\ntime_scale = 0.5', "key 'time_scale': expected from 1 (full speed) to 1e+09"),
+        ('scheme = "ecmp"\ntime_scale = inf', "key 'time_scale': expected from 1 (full speed) to 1e+09"),
+        ('scheme = "ecmp"\ntime_scale = 1e300', "key 'time_scale': expected from 1 (full speed) to 1e+09"),
+        ('scheme = "ecmp"\nseed = 9223372036854775808', "key 'seed': expected a whole number from 0"),
+        ('scheme = "ecmp"\nfollow = [1, 0]', "key 'follow[1]': expected the number of a flow, from 1 on"),
+        ('scheme = "ecmp"\ntarget = "asic"', "key 'target': 'asic' is not known; expected auto, bmv2"),
+        ('scheme = "ecmp"\ntopology = "leaf-spine:rate=0"', "key 'topology': topology leaf-spine: rate must"),
         ('scheme = "ecmp"\nworkload = "storm"', "key 'workload': workload 'storm' is not known"),
         ('scheme = "ecmp"\nfault = [1]', "key 'fault[0]': expected a text, found 1"),
         ('scheme = "ecmp"\nfault = "fire"', "key 'fault': fault 'fire' is not known"),
         ('scheme = "ecmp"\nwindow = "0"', "key 'window': expected more than 0 bytes"),
         ('scheme = "ecmp"\nwindow = "wide"', "key 'window': 'wide' is no number with a unit"),
         ('scheme = "ecmp"\nvariant = "nic"', "key 'variant': scheme ecmp: unknown key 'variant'"),
-        (
-            'scheme = "flowcut:variant=full"\nvariant = "nic"',
-            "key 'variant': scheme flowcut: variant=full and",
-        ),
-        (
-            'scheme = "flowcut"\nvariant = "half"',
-            "key 'variant': scheme flowcut: variant=half: expected full",
-        ),
+        ('scheme = "flowcut:variant=full"\nvariant = "nic"', "key 'variant': scheme flowcut: variant=full"),
+        ('scheme = "flowcut"\nvariant = "half"', "key 'variant': scheme flowcut: variant=half:"),
     ],
 )
 def test_bad_file(tmp_path: Path, text: str, message: str) -> None:
@@ -197,10 +161,7 @@ def test_scales(tmp_path: Path) -> None:
     [
         ("[scale.small]\ncolour = 1", "key 'scale.small.colour': unknown key; expected scheme, variant"),
         ("[scale.tiny]", "key 'scale.tiny': unknown key; expected small, paper"),
-        (
-            "[scale.paper]\nseed = 'x'",
-            "key 'scale.paper.seed': expected a whole number from 0 to 2**63 - 1, or at most 1000 of them such as '1..10' or '1,3,5', found 'x'",
-        ),
+        ("[scale.paper]\nseed = 'x'", "key 'scale.paper.seed': expected a whole number from 0 to 2**63 - 1"),
         ("scale = 3", "key 'scale': expected a table, found 3"),
     ],
 )

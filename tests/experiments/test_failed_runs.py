@@ -52,17 +52,6 @@ def test_a_switch_that_is_away_at_the_end_has_no_counters(more: dict[str, Any]) 
     assert outcome.virtual_ns is not None and outcome.virtual_ns < 10_000_000
 
 
-def test_ranks_have_the_same_result(tmp_path: Path) -> None:
-    """The rank of the restarting switch tells what its other switches have counted."""
-    traces = []
-    for ranks in ("1", "2"):
-        out = tmp_path / ranks
-        assert main(["run", "--scheme", "ecmp", *options(), "--ranks", ranks, "--out", str(out)]) == 0
-        summary = json.loads((out / "summary.json").read_text())
-        traces.append((summary["trace_sha256"], summary["packets"]))
-    assert traces[0] == traces[1]
-
-
 def failing(monkeypatch: pytest.MonkeyPatch, error: Exception, *schemes: str) -> None:
     """Has runs of some schemes fail when their network is about to run."""
     run = VirtualBackend.run
@@ -112,15 +101,6 @@ def test_python_keeps_the_other_runs(workers: int, monkeypatch: pytest.MonkeyPat
     assert [result.label for result in done.results] == ["ecmp"]
     assert done.failed == ("clean spray: no program is loaded",)
     assert not done.complete
-
-
-def test_a_sweep_keeps_the_other_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The combination that failed is in results.json, with the reason."""
-    failing(monkeypatch, ERRORS[0], "spray")
-    words = ["sweep", "--scheme", "ecmp,spray", *options(WORDS | {"fault": "none"})]
-    assert main([*words, "--out", str(tmp_path / "out")]) == 1
-    runs = json.loads((tmp_path / "out" / "results.json").read_text())["runs"]
-    assert [run.get("failed") for run in runs] == [None, "no program is loaded"]
 
 
 @pytest.mark.parametrize(

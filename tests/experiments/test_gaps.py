@@ -20,7 +20,6 @@ from tailrace.experiments.plan.known import topology_of
 from tailrace.experiments.plan.plan import plan
 from tailrace.hosts.gaps.histogram import GapHistogram
 from tailrace.hosts.measured import Gaps, GapSummary
-from tailrace.results.atomic_folder import atomic_folder
 from tailrace.results.metrics import measure
 from tailrace.results.result import Result, read_result, write_result
 from tailrace.results.run_files import GAPS, read_gaps, write_gaps
@@ -152,15 +151,6 @@ def test_file(measured: Result, tmp_path: Path) -> None:
     assert measured.gaps is not None
     assert table.rows() == list(measured.gaps.bins)
     assert table.columns == ["low_ns", "count"]
-
-
-def test_gaps_of_an_earlier_run_go(measured: Result, tmp_path: Path) -> None:
-    """They would be taken for those of the run that replaced it."""
-    out = tmp_path / "out"
-    for result in (measured, replace(measured, gaps=None)):
-        with atomic_folder(out) as folder:
-            write_result(result, folder)
-        assert (out / GAPS).exists() == (result.gaps is not None)
 
 
 def test_no_gaps_and_bad_ones(tmp_path: Path) -> None:

@@ -12,15 +12,6 @@ from tailrace.results.statistics import cumulative, mean, percentile
 NUMBERS = st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=60)
 
 
-def test_by_hand() -> None:
-    """Nearest rank: of 8 values the 50th percentile is the fourth, the 99th the largest."""
-    values = [80, 10, 70, 20, 60, 30, 50, 40]
-    assert percentile(values, 50) == 40
-    assert percentile(values, 99) == 80
-    assert percentile(list(range(1, 201)), 99) == 198
-    assert mean(values) == 45
-
-
 @given(NUMBERS, st.integers(1, 100))
 def test_percentile_is_the_smallest_that_enough_do_not_exceed(values: list[int], percent: int) -> None:
     """Its definition, for any values."""

@@ -134,11 +134,7 @@ PEAK_BYTES = 16 << 20
 @pytest.mark.parametrize(
     ("most_rows", "columns", "message"),
     [
-        (
-            MOST_ROWS,
-            "number,text",
-            "things: table: that comes to 1,024 rows or more, and the limit is 1,000 (",
-        ),
+        (MOST_ROWS, "number,text", "things: table: that comes to 1,024 rows or more, and the limit is 1,000"),
         (1 << 30, "number", "no table of things: column 'text' is not expected, or of another type"),
     ],
 )

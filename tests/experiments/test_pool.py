@@ -55,43 +55,6 @@ def test_pool_gives_what_one_process_gives(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "b").iterdir()) == ["seed=0", "seed=1", "seed=2"]
 
 
-def test_what_is_finished_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the missing task runs, and with `again` all of them."""
-    ran: list[str] = []
-    real = pool.guarded
-
-    def noted(task: Task, *report):
-        ran.append(task.label)
-        return real(task, *report)
-
-    monkeypatch.setattr(pool, "guarded", noted)
-    shown, out = display()
-    run_all(tasks(2), tmp_path, Where(), shown)
-    assert ran == ["seed 0", "seed 1"]
-    ends = run_all(tasks(3), tmp_path, Where(), shown)
-    assert ran == ["seed 0", "seed 1", "seed 2"]
-    assert len(hashes(ends)) == 3
-    assert "2 of 3 results were there already" in out.getvalue()
-    run_all(tasks(1), tmp_path, Where(), shown, again=True)
-    assert ran[-1] == "seed 0"
-
-
-def test_tasks_with_one_key_run_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures share runs."""
-    ran: list[str] = []
-    real = pool.guarded
-
-    def noted(task: Task, *report):
-        ran.append(task.key)
-        return real(task, *report)
-
-    monkeypatch.setattr(pool, "guarded", noted)
-    shown, _ = display()
-    (single,) = tasks(1)
-    run_all([single, replace(single, label="other")], tmp_path, Where(), shown)
-    assert ran == [single.key]
-
-
 @pytest.mark.parametrize("where", [Where(), Where(workers=2)])
 def test_a_failure_does_not_stop_the_others(tmp_path: Path, where: Where) -> None:
     """The failed task says why; nothing is written for it."""
@@ -184,11 +147,19 @@ def test_cluster_whose_address_is_none(tmp_path: Path, address: str) -> None:
         run_all(tasks(1), tmp_path, Where(cluster=address), shown)
 
 
-def test_one_run_for_tasks_that_are_the_same(tmp_path: Path) -> None:
-    """Every folder has the result, also of those that did not run."""
+def test_one_run_for_tasks_that_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures share runs; every folder has the result, also of those that did not run."""
+    ran: list[str] = []
+
+    def noted(task: Task, *report):
+        ran.append(task.key)
+        return run_guarded(task, *report)
+
+    monkeypatch.setattr(pool, "guarded", noted)
     shown, _ = display()
     first, second = (replace(tasks(1)[0], out=Path(name)) for name in ("a", "b"))
-    assert len(run_all([first, second], tmp_path, Where(), shown)) == 1
+    assert run_all([first, second], tmp_path, Where(), shown).keys() == {first.key}
+    assert ran == [first.key]
     summaries = [(tmp_path / name / "summary.json").read_bytes() for name in ("a", "b")]
     assert summaries[0] == summaries[1]
 

@@ -140,23 +140,6 @@ def test_a_file_that_is_damaged_is_named(tmp_path: Path, capsys: pytest.CaptureF
     assert "summary.json: no summary of a run" in capsys.readouterr().err
 
 
-def test_report_without_the_file_of_the_topology(tmp_path: Path) -> None:
-    """The results are what counts: only the picture of the network is missing."""
-    path = tmp_path / "net.json"
-    path.write_text(
-        '{"hosts": {"h1": {"ip": "10.0.1.1/24"}, "h2": {"ip": "10.0.1.2/24"}}, "switches": {"s1": {}}, '
-        '"links": [["h1", "s1-p1"], ["h2", "s1-p2"]]}'
-    )
-    out = tmp_path / "out"
-    words = ["run", "--scheme", "ecmp", "--target", "virtual", "--topology", str(path)]
-    assert main([*words, "--workload", "permutation:size=1KiB", "--out", str(out)]) == 0
-    assert "The network: " in report(out).text
-    path.unlink()
-    page = report(out)
-    assert "Flow completion times" in page.text
-    assert "The network: " not in page.text
-
-
 @pytest.mark.parametrize("count", [2, 7, 60])
 def test_a_legend_stays_within_its_figure(count: int) -> None:
     """In as many columns as fit, however long the names and however many there are."""

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import importlib
 import io
-import json
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,6 @@ import pytest
 
 import tailrace
 from tailrace.cli.store.results_command import OVER_SEEDS
-from tailrace.experiments.plan.spec_list import labels
-from tailrace.schemes.registry import parse_scheme
 from tailrace.tables.listing import Listing
 from tailrace.tables.table import TextTable, unstyled
 from tests.forked import command
@@ -54,34 +50,6 @@ def test_rows_that_differ_look_different() -> None:
     assert "dctcp" in shown
 
 
-def test_the_mean_over_the_first_scheme_is_shown_at_80_columns() -> None:
-    table = TextTable(tailrace.compare(None, ["ecmp", "flowcut"], **KEYS).table, 80)
-    titles = [column.texts.title for column in table._laid]
-    assert "mean /ecmp" in titles
-    assert "mean slowdown (×)" in titles
-
-
-def test_no_difference_is_not_called_none(tmp_path: Path) -> None:
-    """Both schemes do the same to one flow."""
-    words = ("--target", "virtual", "--topology", SMALL[3], "--workload", "permutation:size=16KiB")
-    done = command(
-        ("compare", "--scheme", "ecmp,letflow", *words, "--seed", "1..6", "--out", "out", "-o", "wide"),
-        tmp_path,
-    )
-    assert done.returncode == 0
-    assert "none" not in done.stdout.split()
-
-
-@pytest.mark.parametrize("words", ["rlb:variant=letflow", "flowcut:variant=nic", "letflow:variant=hf2t"])
-def test_a_label_keeps_the_variant(words: str) -> None:
-    """And what a label says can be typed as a scheme."""
-    label = labels(("ecmp", words))[1]
-    name, _, variant = words.partition(":variant=")
-    assert name in label
-    assert variant in label
-    assert parse_scheme(label) == parse_scheme(words)
-
-
 def test_one_bad_file_does_not_keep_the_report_from_the_others(tmp_path: Path) -> None:
     words = ("compare", "--scheme", "ecmp,spray", *SMALL, "--out", "out/all")
     assert command(words, tmp_path).returncode == 0
@@ -110,16 +78,6 @@ def test_flows_are_what_a_data_frame_is_made_of() -> None:
             frame = pandas.DataFrame(table)
             assert list(frame.columns) == table.column_names
             assert len(frame) == table.num_rows
-
-
-def test_a_seed_is_a_number(tmp_path: Path) -> None:
-    done = command(
-        ("sweep", "--scheme", "ecmp", *SMALL, "--set", "seed=1,2", "--out", "out", "-o", "csv"), tmp_path
-    )
-    assert done.returncode == 0
-    assert [row["seed"] for row in csv.DictReader(io.StringIO(done.stdout))] == ["1", "2"]
-    document = json.loads((tmp_path / "out" / "results.json").read_text("utf-8"))
-    assert [run["settings"]["seed"] for run in document["runs"]] == [1, 2]
 
 
 def test_progress_tells_that_figures_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

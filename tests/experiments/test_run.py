@@ -213,20 +213,6 @@ def test_nic_variant() -> None:
     assert (nic.rtt_threshold, nic.growth_threshold, nic.resume_bytes) == (3.0, None, 4096)
 
 
-def test_same_flows_with_and_without_fault() -> None:
-    """The fault's random numbers do not change the flows, so that both cases carry the same traffic."""
-    clean = plan(experiment(), "virtual").job
-    faulty = plan(experiment(fault=["link-slow:fraction=0.5,factor=0.5"]), "virtual").job
-    assert clean.flows == faulty.flows
-    assert len(faulty.faults) == 2
-
-
-def test_words_that_do_not_fit() -> None:
-    """A fault on a link that the topology lacks, before anything runs."""
-    with pytest.raises(SpecError, match="the topology has no 'leaf9-spine1'"):
-        plan(experiment(fault="link-slow:link=leaf9-spine1,factor=0.1"), "virtual")
-
-
 def test_workload_and_number_of_flows() -> None:
     """Without words the target's default; `flows` goes into the words, and refuses words that leave nothing open."""
     assert len(plan(experiment(flows=6), "virtual").job.flows) == 6

@@ -181,24 +181,12 @@ def test_congested_groups_ahead_and_path() -> None:
 @pytest.mark.parametrize(
     ("words", "topology", "message"),
     [
-        (
-            "congested-groups:from=near",
-            DRAGONFLY,
-            "workload congested-groups: from=near: expected group, all",
-        ),
-        (
-            "congested-groups:path=x",
-            DRAGONFLY,
-            "workload congested-groups: path=x: expected hash, scheme",
-        ),
+        ("congested-groups:from=near", DRAGONFLY, "workload congested-groups: from=near: expected group"),
+        ("congested-groups:path=x", DRAGONFLY, "workload congested-groups: path=x: expected hash, scheme"),
         ("congested-groups:ahead=soon", DRAGONFLY, "workload congested-groups: ahead must be a"),
         ("congested-groups:free=8", DRAGONFLY, "free must leave a group for the source, at most 7"),
         ("congested-groups:free=1", SLIM_FLY, "about the groups of a dragonfly, not of a slim-fly"),
-        (
-            "congested-groups:free=0",
-            parse_topology("dragonfly:p=1,a=1,h=2"),
-            "every switch of a group has a link to the other group",
-        ),
+        ("congested-groups:free=0", parse_topology("dragonfly:p=1,a=1,h=2"), "every switch of a group has"),
         ("incast:degree=3,to=h99,bystanders=2", DRAGONFLY, "the topology has no host 'h99'"),
         ("incast:degree=3,from=h99", DRAGONFLY, "the topology has no host 'h99'"),
         ("incast:degree=3,from=h71", DRAGONFLY, "the 3 hosts from h71 on cannot all send to"),
@@ -206,11 +194,7 @@ def test_congested_groups_ahead_and_path() -> None:
         ("incast:degree=3,bystanders=69", DRAGONFLY, "bystanders must be no more than the other hosts, 68"),
         ("incast:degree=3,bystanders=1", DRAGONFLY, "bystanders must be at least 2"),
         ("allreduce:background=1MiB", DRAGONFLY, "there is no permutation of the 0 hosts that are left"),
-        (
-            "alltoall:hosts=71,background=1MiB",
-            DRAGONFLY,
-            "there is no permutation of the 1 hosts that are left",
-        ),
+        ("alltoall:hosts=71,background=1MiB", DRAGONFLY, "there is no permutation of the 1 hosts that are"),
         ("poisson:size=1KiB,load=1,duration=1us,senders=0", DRAGONFLY, "senders must be at least 1"),
     ],
 )

@@ -92,8 +92,9 @@ def test_one_flow_over_unequal_links(tmp_path: Path) -> None:
 
 
 def test_the_seed_decides_everything() -> None:
-    """Twice the same run gives the same file; another seed another trace."""
-    values = {"scheme": "spray", "workload": "random:flows=6,size=20KiB", "fault": "drop:rate=0.01"}
+    """Twice the same run gives the same file, whatever is drawn; another seed another trace."""
+    faults = ["blackhole:pairs=0.3,until=100us", "drop:rate=0.01,where=spine,at=10us", "ack-loss:rate=0.1"]
+    values = {"scheme": "flowcut", "workload": "random:flows=6,size=20KiB", "fault": faults}
     first, second, other = (measure(seed=seed, **values) for seed in (1, 1, 2))
     assert first.rows == second.rows
     assert first.summary.trace_sha256 == second.summary.trace_sha256 != other.summary.trace_sha256
@@ -137,14 +138,6 @@ def test_slow_link_slows_exactly_what_crosses_it() -> None:
         assert (8 < ratio < 11) if hit else (0.9 < ratio < 1.1), ratios
 
 
-def test_lost_packets_are_sent_again() -> None:
-    """Random drops: they are counted, data is retransmitted, and every flow still finishes."""
-    result = measure(fault="drop:rate=0.02", scheme="letflow")
-    assert result.complete
-    assert document(result)["packets"]["dropped"] > 0
-    assert document(result)["packets"]["retransmitted"] > 0
-
-
 @pytest.mark.parametrize("variant", ["full", "ingress", "nic"])
 def test_lost_flowcut_acks(variant: str) -> None:
     """ACK loss takes Flowcut ACKs and nothing else: no data is retransmitted, and order is kept."""
@@ -153,15 +146,6 @@ def test_lost_flowcut_acks(variant: str) -> None:
     assert document(result)["packets"]["dropped"] > 0
     assert result.summary.packets.retransmitted == result.summary.packets.out_of_order == 0
     assert measure(fault="ack-loss:rate=0.2").summary.packets.dropped == 0
-
-
-def test_dead_link_is_routed_around() -> None:
-    """A link dies in the middle of the traffic and stays dead: what was on it is lost, and every flow finishes."""
-    result = measure(
-        fault="link-down:link=leaf1-spine1,at=20us", workload="permutation:size=256KiB,peers=remote"
-    )
-    assert result.complete
-    assert document(result)["packets"]["dropped"] > 0
 
 
 def test_network_cut_in_two_is_given_up() -> None:
@@ -181,12 +165,6 @@ def test_capture(tmp_path: Path) -> None:
     [path] = folder.iterdir()
     assert path.read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"  # pcapng's section header
     assert path.stat().st_size > 4 * 4 * 100
-
-
-def test_scheme_that_does_not_fit() -> None:
-    """A scheme's parameters that the topology does not allow are bad input."""
-    with pytest.raises(SpecError, match="age must be given where queue=0"):
-        measure(scheme="flowcut:queue=0")
 
 
 @pytest.mark.parametrize("scheme", ["ecmp", "flowcut"])
