@@ -39,23 +39,6 @@ def test_a_ring() -> None:
     assert str(circle[0]) == f"{circle[0].switch} port 1 class 0"
 
 
-def test_a_ring_that_moves() -> None:
-    """One queue that no pause holds, a sender that is not paused, enough that is elsewhere: all of it moves."""
-    assert stuck_queues({name: items for name, items in ring(3).items() if name != "s1"}) == ()
-    for change in ({"pausing": 0}, {"bytes": XON}, {"from_priority": 1}):
-        held = ring(3)
-        held["s1"] = [held["s1"][0]._replace(**change)]
-        assert stuck_queues(held) == ()
-
-
-def test_what_waits_for_a_circle_is_not_of_it() -> None:
-    """A queue that ends in it waits for good, too, but nobody in the circle for that."""
-    held = ring(3)
-    held["s9"] = [PausedQueue(1, 0, 7, 0, 5 * XON, XON, 1)]
-    circle = deadlock(held, lambda s, p: NodePort("s0", 2) if s == "s9" else onward(3, s, p))
-    assert {queue.switch for queue in circle} == {"s0", "s1", "s2"}
-
-
 def test_a_pause_of_a_host_ends() -> None:
     """Hosts take in what comes."""
     held = ring(2)

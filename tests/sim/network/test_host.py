@@ -112,17 +112,6 @@ def test_a_host_does_what_the_model_does(script, times, data, rate_bps):
     assert NEVER == host.next_ps
 
 
-def test_rounding_does_not_add_up():
-    """Frames in a row on a wire whose bytes last no whole number of ps end when their sum says."""
-    nic = ListNic([(0, Frame(bytes(100)))] * 99)
-    host = Rig(nic, rate_bps=7_000_000_000)
-    host.poll()
-    host.run()
-    assert [count * 100 * 8 * 10**12 // (7 * 10**9) for count in range(1, 100)] == [
-        sent[1] for sent in host.sent
-    ]
-
-
 def test_bytes_at_400_gigabit_last_20_ps():
     """A frame's last bit is there to the picosecond, behind the wire's delay."""
     host = Rig(ListNic([(3, Frame(bytes(101), 4000))]), rate_bps=400_000_000_000, delay_ps=5)

@@ -1,21 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues: two flows share a link, an M/D/1 queue has the wait that theory gives, PFC loses nothing."""
+"""Queues: two flows share a link, an M/D/1 queue has the wait that theory gives."""
 
 from __future__ import annotations
 
 import random
 import statistics
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
-from tailrace.hosts.flows.flow import FlowRecord, FlowSpec
-from tailrace.hosts.nic.nic import Nic
-from tailrace.hosts.options.nic import NicConfig
-from tailrace.sim.network import SWITCH_CONFIG
-from tailrace.sim.network.account import NetworkAccount
-from tailrace.switch.core import PfcConfig, SwitchConfig
-from tailrace.topology import GATEWAY_MAC, parse_topology
 from tests.frame_nic import FrameNic
 from tests.sim.network.chain import chain
 from tests.sim.network.l3 import OVERHEAD_BYTES, Frame, attach_all, network, packet
@@ -97,61 +90,3 @@ def test_an_md1_queue_has_its_mean_wait(load: float) -> None:
     expected_ns = load / (2 * (1 - load)) * service_ns
     assert error_ns < 0.05 * expected_ns, "enough samples to tell"
     assert abs(statistics.fmean(waits) - expected_ns) < 4 * error_ns
-
-
-def _incast(config: SwitchConfig) -> tuple[NetworkAccount, list[FlowRecord], int]:
-    """Seven hosts of two leaves send to one at once; the account, the records, the longest queue in bytes."""
-    topo = parse_topology("leaf-spine:leaves=2,spines=1,hosts=4,rate=100Gbps,delay=500ns")
-    nics = {}
-    with network(topo, config=config) as net:
-        for host in topo.hosts:
-            nic_config = NicConfig(
-                transport="gbn",
-                window_bytes=200_000,
-                virtual_payload=True,
-                rto_ns=10**7,
-                link_rate_bps=host.rate_bps,
-            )
-            nic = Nic(
-                ip=host.ip,
-                mac=host.mac,
-                gateway_mac=GATEWAY_MAC,
-                config=nic_config,
-                rng=random.Random(host.id),
-            )
-            nics[host.name] = nic
-            net.attach(host.name, nic)
-        target, *sources = topo.hosts
-        for host in sources:
-            flow = FlowSpec(host.id, host.ip, target.ip, 300_000, 0, host.id, 5000 + host.id)
-            nics[host.name].add_flow(flow)
-            nics[target.name].expect_flow(flow)
-        net.sample(500)
-        assert net.run()
-        samples = net.samples()
-        longest = max(max(samples.queue_bytes(port)) for port in range(len(samples.ports)))
-        return net.account(), Nic.merge(*nics.values()), longest
-
-
-_LIMIT_BYTES = 300_000
-
-
-def test_pfc_loses_nothing_under_incast() -> None:
-    """Queues hold what may come in while pauses take effect: 7 ports of xoff and headroom at most."""
-    pfc = PfcConfig((0,), xoff_bytes=20_000, xon_bytes=10_000, headroom_bytes=40_000)
-    account, records, longest = _incast(
-        replace(SWITCH_CONFIG, pfc=pfc, queue_depth_bytes=_LIMIT_BYTES + 7 * 40_000)
-    )
-    assert account.balanced
-    assert account.made.frames > 0, "there were pauses"
-    assert set(account.reasons) == {"pfc_frame"}, "and nothing was dropped but they, obeyed"
-    assert all(record.end_ns is not None and record.retransmitted == 0 for record in records)
-    assert longest <= 7 * 60_000
-
-
-def test_without_pfc_the_same_incast_loses() -> None:
-    account, records, _ = _incast(replace(SWITCH_CONFIG, queue_depth_bytes=_LIMIT_BYTES))
-    assert account.balanced
-    assert account.reasons["queue_bytes"] > 0
-    assert all(record.end_ns is not None for record in records)
-    assert any(record.retransmitted for record in records)

@@ -140,27 +140,6 @@ def test_one_instant_at_a_time() -> None:
     )
 
 
-def test_captures_are_the_same_file(tmp_path: Any) -> None:
-    """Byte for byte, frames of all ranks in the order of their times; lost ones are marked."""
-    topology = parse_topology("leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us")
-
-    def capture(transport: SharedMemory) -> None:
-        with network(topology, transport=transport) as net:
-            _three(net)
-            net.drop("leaf1", "spine1", 0.5)
-            net.capture(tmp_path / f"{transport.ranks}.pcapng")
-            net.run(5_000)
-            if transport.rank == 0:
-                # all is in the file whenever the network stands
-                assert (tmp_path / f"{transport.ranks}.pcapng").stat().st_size > 1000
-            net.run()
-
-    for ranks in (1, 2, 4):
-        run_ranks(ranks, capture)
-    files = {(tmp_path / f"{ranks}.pcapng").read_bytes() for ranks in (1, 2, 4)}
-    assert len(files) == 1 and b"lost on the wire" in files.pop()
-
-
 def test_progress_is_told_at_the_same_times() -> None:
     topology = parse_topology("leaf-spine:leaves=2,spines=2,hosts=2,rate=10Gbps,delay=1us")
 

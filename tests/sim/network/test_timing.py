@@ -71,7 +71,7 @@ def test_at_odd_rates_rounding_never_adds_up(rates_bps: list[int], sizes: list[i
 
 
 @pytest.mark.parametrize("rate_bps", _EXACT_BPS)
-@pytest.mark.parametrize("switches", range(1, 7))
+@pytest.mark.parametrize("switches", [1, 2, 6])
 def test_a_flow_takes_what_its_packets_take(rate_bps: int, switches: int) -> None:
     """A message of a real NIC whose window is never full, seen by the receiver's clock."""
     start_ns, delay_ns = 5000, 700
