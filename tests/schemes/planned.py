@@ -21,6 +21,13 @@ from tailrace.schemes.spritz.walk import ALL, ROLES, EvWalker, SteeredTables
 from tailrace.topology import Topology
 from tailrace.topology.paths.shortest import Down
 
+SMALL = (
+    *("dragonfly:p=2,a=2,h=1", "dragonfly:p=1,a=4,h=2,groups=3", "dragonfly:p=1,a=3,h=2,groups=5"),
+    *("dragonfly:p=1,a=3,h=1,groups=1", "dragonfly:p=1,a=1,h=3", "slim-fly:p=1,q=3", "slim-fly:p=2,q=4"),
+    *("leaf-spine:leaves=3,spines=2,hosts=1", "fat-tree:k=4"),
+)
+"""One of each kind, as small as can be: for schemes over bounded simple paths."""
+
 
 def intent(
     topology: Topology,

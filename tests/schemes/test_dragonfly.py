@@ -6,80 +6,39 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from finsy import P4TableEntry
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.p4rt import programs
-from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
 from tailrace.schemes.dragonfly.groups import place_in
-from tailrace.schemes.errors import IntentError
 from tailrace.schemes.flowcut.declaration import ResolvedFlowcutNic, age_ns, max_switches
-from tailrace.schemes.letflow import LetflowConfig
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.resolved import DragonflyPaths, RedConfig
-from tailrace.spec import SpecError
-from tailrace.topology import parse_topology
+from tailrace.topology import Topology, parse_topology
 from tailrace.topology.paths.dragonfly import MinimalRoutes, NextHops
 from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns, bdp_bytes
-from tests.schemes.planned import intent
+from tests.schemes.planned import default, intent, rows
 
 VIRTUAL = target("virtual")
 PAPER = parse_topology("dragonfly:p=16,a=16,h=3,groups=4")
 SMALL = parse_topology("dragonfly:p=1,a=3,h=2,groups=4")
 FAT_TREE = parse_topology("fat-tree:k=4")
-SCHEMES = (
-    "minimal", "valiant:per=flow", "ugal-l:per=flowlet", "letflow", "letflow:path=shortest", "flowcut",
-    "flowcut:variant=ingress,path=valiant", "flowcut:path=shortest", "flowcut:variant=nic", "mp-rdma",
-)  # fmt: skip
 
 
 def entries(intended: SwitchIntent, table: str) -> dict[tuple[int, ...], dict[str, int]]:
     """Entries of a table: key to action data."""
-    rows = {}
-    for entity in intended.entities:
-        if isinstance(entity, P4TableEntry) and entity.table_id == table and entity.match is not None:
-            args = getattr(entity.action, "args")  # noqa: B009 - actions of action profiles have none
-            rows[tuple(int(value) for value in entity.match.values())] = args
-    return rows
+    return {
+        tuple(int(value) for value in match.values()): {name: int(value) for name, value in args.items()}
+        for match, _, args in rows(intended, table)
+    }
 
 
-def config(intended: SwitchIntent, table: str) -> dict[str, int]:
+def config(words: str, table: str, topology: Topology = SMALL, switch: str = "r1_1") -> dict[str, int]:
     """The arguments of a keyless table."""
-    for entity in intended.entities:
-        if isinstance(entity, P4TableEntry) and entity.table_id == table:
-            return dict(getattr(entity.action, "args"))  # noqa: B009 - as above
-    raise KeyError(table)
-
-
-@pytest.mark.parametrize("words", SCHEMES)
-def test_encodes(words: str) -> None:
-    """All entities fit their program's P4Info, and no two name the same entry."""
-    for intended in intent(SMALL, parse_scheme(words), VIRTUAL).values():
-        messages = encode(programs.load(intended.program), intended.entities)
-        assert len({message.SerializeToString(deterministic=True) for message in messages}) == len(messages)
-
-
-def test_program() -> None:
-    """In a Dragonfly adaptive schemes take its paths unless told otherwise; elsewhere there are none."""
-    expected = {
-        "ecmp": ("ecmp", "ecmp"),
-        "letflow": ("letflow", "dragonfly"),
-        "letflow:path=shortest": ("letflow", "letflow"),
-        "flowcut": ("flowcut", "flowcut_dragonfly"),
-        "flowcut:variant=ingress": ("flowcut", "flowcut_dragonfly"),
-        "flowcut:variant=nic": ("ecmp", "dragonfly"),
-        "flowcut:path=shortest": ("flowcut", "flowcut"),
-        "mp-rdma": ("ecmp", "ecmp"),
-    }
-    by_scheme = {
-        words: tuple(resolve(parse_scheme(words), topology).program for topology in (FAT_TREE, SMALL))
-        for words in expected
-    }
-    assert expected == by_scheme
+    return default(intent(topology, parse_scheme(words), VIRTUAL)[switch], table)[1]
 
 
 def test_words() -> None:
@@ -100,36 +59,10 @@ def test_words() -> None:
     assert DragonflyPaths(rule="ugal-l", grain="flowlet", gap_ns=1_000_000) == sticky
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("ugal-l:per=flow", "per=flow: did you mean flowlet?"),
-        ("minimal:per=hop", "per=hop: expected packet, flow, flowlet"),
-        ("valiant:gap=1us", "gap must be given only where per=flowlet is"),
-        ("letflow:path=longest", "path=longest: expected shortest, minimal, valiant, ugal-l, mixed"),
-        ("flowcut:path=valiant,share=0.5", "share must be given only where path is mixed"),
-        ("letflow:share=2", "share must be at most 1"),
-        ("mp-rdma:gap=1us", "unknown key 'gap'"),
-    ],
-)
-def test_refusals(words: str, message: str) -> None:
-    """Bad words are refused in one line."""
-    with pytest.raises(SpecError) as caught:
-        parse_scheme(words)
-    assert message in str(caught.value)
-
-
-@pytest.mark.parametrize("words", ["minimal", "ugal-l", "letflow:path=ugal-l", "flowcut:path=valiant"])
-def test_other_topologies(words: str) -> None:
-    """Paths of a Dragonfly are refused where there is none."""
-    with pytest.raises(IntentError, match=r"paths are those of a Dragonfly, which fat-tree:k=4 is not"):
-        intent(FAT_TREE, parse_scheme(words), VIRTUAL)
-
-
 def test_mp_rdma_marks() -> None:
     """Switches mark between a fifth of a BDP and four fifths, or as told."""
     bdp = bdp_bytes(FAT_TREE, FULL_FRAME_BYTES)
-    red = config(intent(FAT_TREE, parse_scheme("mp-rdma"), VIRTUAL)["edge1_1"], "red_config")
+    red = config("mp-rdma", "red_config", FAT_TREE, "edge1_1")
     assert {"kmin_bytes": bdp // 5, "kmax_bytes": bdp * 4 // 5, "pmax_permille": 1000} == red
     explicit = resolve(parse_scheme("mp-rdma:kmin=1KB,kmax=9KB,pmax=0.5"), FAT_TREE)
     assert RedConfig(kmin_bytes=1000, kmax_bytes=9000, pmax_permille=500) == explicit.red
@@ -157,7 +90,7 @@ def test_rule_of_each_scheme() -> None:
         ("letflow", "UGAL_L", "FLOWLET", 128),
         ("flowcut:variant=nic,share=0.25", "MIXED", "FLOW", 64),
     ):
-        path_config = config(intent(SMALL, parse_scheme(words), VIRTUAL)["r1_1"], "path_config")
+        path_config = config(words, "path_config")
         expected = {"rule": program.enum("PathRule_t", rule), "grain": program.enum("Grain_t", grain)}
         assert expected | {"minimal_share": share} == path_config
 
@@ -165,10 +98,9 @@ def test_rule_of_each_scheme() -> None:
 def test_flowlet_gap_of_nics_is_the_age() -> None:
     """Where UGAL-L chooses for Flowcut in NICs, a path may be left only when nothing can be in flight."""
     words = "flowcut:variant=nic,path=ugal-l"
-    flowlet_config = config(intent(SMALL, parse_scheme(words), VIRTUAL)["r1_1"], "flowlet_config")
     resolved = resolve(parse_scheme(words), SMALL)
     assert isinstance(resolved, ResolvedFlowcutNic)
-    assert {"gap_ticks": resolved.age_ns} == flowlet_config
+    assert {"gap_ticks": resolved.age_ns} == config(words, "flowlet_config")
 
 
 def test_paths_of_the_paper() -> None:
@@ -197,20 +129,14 @@ def test_paths_of_the_paper() -> None:
 def test_roles() -> None:
     """Programs of Dragonflies tell links within a group from others; for ECMP all links are alike."""
     for words, within in (("minimal", "group_port"), ("flowcut", "group_port"), ("ecmp", "fabric_port")):
-        by_port = {
-            entity.match["ingress_port"]: getattr(entity.action, "alias", str(entity.action))
-            for entity in intent(SMALL, parse_scheme(words), VIRTUAL)["r1_1"].entities
-            if isinstance(entity, P4TableEntry)
-            and entity.table_id == "port_role"
-            and entity.match is not None
-        }
-        roles = {port: role for port, role in by_port.items() if "guarded_port" not in role}
-        peers = {port: peer for port, peer in SMALL.ports_of("r1_1").items() if peer.kind == "switch"}
-        assert set(by_port) == set(SMALL.ports_of("r1_1"))
-        assert set(roles) == set(peers)
-        for port, peer in peers.items():
-            expected = within if SMALL.switch(peer.name).group == 0 else "fabric_port"
-            assert expected in roles[port]
+        intended = intent(SMALL, parse_scheme(words), VIRTUAL)["r1_1"]
+        roles = {match["ingress_port"]: role for match, role, _ in rows(intended, "port_role")}
+        assert set(roles) == set(SMALL.ports_of("r1_1"))
+        for port, peer in SMALL.ports_of("r1_1").items():
+            own = peer.kind == "switch" and SMALL.switch(peer.name).group == 0
+            assert roles[port] == (
+                within if own else "fabric_port" if peer.kind == "switch" else "guarded_port"
+            )
 
 
 @settings(max_examples=40)
@@ -255,12 +181,6 @@ def test_detours_after_failures(data: st.DataObject) -> None:
             rest = {link.group for slot, link in enumerate(links) if slot not in left_out}
             assert leaf_group + 1 not in rest
             assert all(routes.detours_end(third - 1, leaf) for third in rest)
-
-
-def test_letflow_elsewhere_is_as_ever() -> None:
-    """A fat tree knows no other paths than its next hops."""
-    letflow = resolve(LetflowConfig(), FAT_TREE)
-    assert (None, "shortest") == (letflow.dragonfly_paths, getattr(letflow, "path", None))
 
 
 def test_planning_grows_with_groups(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,6 @@ HOLD = 1_000
 FIRST, SECOND = ("leaf1", 3), ("leaf1", 4)
 TOPOLOGY = parse_topology("leaf-spine:leaves=2,spines=3,hosts=2,rate=10Mbps,delay=1ms")
 UPLINKS = (3, 4, 5)
-SPINES = ("spine1", "spine2", "spine3")
 
 
 def test_first_time() -> None:

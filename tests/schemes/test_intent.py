@@ -23,7 +23,7 @@ from tailrace.schemes.registry import parse_scheme
 from tailrace.spec import SpecError
 from tailrace.topology import Host, Link, Switch, Topology, max_switches_on_path, next_hops, parse_topology
 from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns
-from tests.schemes.planned import intent
+from tests.schemes.planned import SMALL, intent, rows
 from tests.schemes.walker import Tables, walk
 
 TOPOLOGIES = (
@@ -40,7 +40,26 @@ SCHEMES = (
     *("flowcut", "flowcut:variant=ingress", "flowcut:variant=nic"),
     *("rlb:variant=presto", "rlb:variant=letflow", "rlb:variant=drill", "rlb:variant=hermes"),
 )
+IN_A_DRAGONFLY = (
+    *(
+        "minimal",
+        "valiant:per=flow",
+        "ugal-l:per=flowlet",
+        "letflow",
+        "letflow:path=shortest",
+        "flowcut",
+        "mp-rdma",
+    ),
+    *("flowcut:variant=ingress,path=valiant", "flowcut:path=shortest", "flowcut:variant=nic"),
+)
+STEERED = (
+    *("spritz", "spritz:mode=coarse,trim=off", "ops", "flicr", "ecmp:over=all"),
+    *("minimal:draw=hop", "valiant:draw=hop", "ugal-l:draw=hop"),
+)
 VIRTUAL = target("virtual")
+DRAGONFLY = ("minimal", "valiant", "ugal-l", "letflow:path=ugal-l", "flowcut:path=valiant")
+BOUNDED = ("spritz", "ops", "ecmp:over=all", "valiant:draw=hop")
+IRREGULAR = str(Path(__file__).parents[1] / "flowcut" / "irregular.json")
 
 
 def tables_of(topology: Topology, down: frozenset[tuple[str, int]] = frozenset()) -> dict[str, Tables]:
@@ -118,13 +137,21 @@ def test_numbers_of_a_tutorials_file(tmp_path: Path, key: str, value: object, co
     assert problem == str(caught.value)
 
 
-@pytest.mark.parametrize("words", SCHEMES)
-def test_encodes(words: str) -> None:
+@pytest.mark.parametrize(
+    ("topology", "schemes"),
+    [
+        ("fat-tree:k=4", SCHEMES),
+        ("dragonfly:p=1,a=3,h=2,groups=4", IN_A_DRAGONFLY),
+        *((words, STEERED) for words in SMALL),
+    ],
+)
+def test_encodes(topology: str, schemes: tuple[str, ...]) -> None:
     """All entities of all schemes fit their program's P4Info, and no two name the same entry."""
-    for intended in intent(parse_topology("fat-tree:k=4"), parse_scheme(words), VIRTUAL).values():
-        messages = encode(programs.load(intended.program), intended.entities)
-        keys = {message.SerializeToString(deterministic=True) for message in messages}
-        assert len(keys) == len(intended.entities)
+    for words in schemes:
+        for intended in intent(parse_topology(topology), parse_scheme(words), VIRTUAL).values():
+            messages = encode(programs.load(intended.program), intended.entities)
+            keys = {message.SerializeToString(deterministic=True) for message in messages}
+            assert len(keys) == len(intended.entities), words
 
 
 def test_hosts_and_roles() -> None:
@@ -225,11 +252,6 @@ def test_tiers_that_find_flowlets(words: str) -> None:
             assert given == ({"gap_ticks": 1000} if name in names else {})
 
 
-def test_tiers_are_for_shortest_paths() -> None:
-    with pytest.raises(IntentError, match="tiers=tor goes with path=shortest, found 'ugal-l'"):
-        intent(parse_topology("dragonfly:p=2,a=4,h=2"), parse_scheme("letflow:tiers=tor"), VIRTUAL)
-
-
 def test_presto_configuration() -> None:
     """The size of a cell in bytes, whatever the clock."""
     for words, cell_bytes in (("presto", 65_536), ("presto:cell=10KB", 10_000)):
@@ -237,23 +259,14 @@ def test_presto_configuration() -> None:
         assert configured["flowcell_config"] == {"cell_bytes": cell_bytes}
 
 
-def entries(intended: SwitchIntent, table: str) -> set[tuple[int, int, int]]:
-    """Group, slot and port of each entry of a table of slots."""
-    rows = [e for e in intended.entities if isinstance(e, P4TableEntry) and e.table_id == table]
-    keyed = [(row.match, getattr(row.action, "args")) for row in rows]  # noqa: B009 - as in `defaults`
-    slots = {(match["group"], match["slot"], args["port"]) for match, args in keyed if match is not None}
-    assert len(slots) == len(rows)
-    return slots
-
-
 def test_drill_knows_each_slot_four_times() -> None:
     """One for each candidate and one for the choice: the same everywhere, one slot a live port."""
     topology = parse_topology("leaf-spine:leaves=2,spines=3,hosts=1")
     for down, ports in ((frozenset[tuple[str, int]](), (2, 3, 4)), (frozenset({("leaf1", 3)}), (2, 4))):
         leaf = intent(topology, parse_scheme("drill"), VIRTUAL, down)["leaf1"]
-        expected = {(1, slot, port) for slot, port in enumerate(ports)}
+        expected = [({"group": 1, "slot": slot}, {"port": port}) for slot, port in enumerate(ports)]
         for table in ("remembered_members", "first_members", "other_members", "group_members"):
-            assert expected == entries(leaf, table)
+            assert expected == [(match, args) for match, _, args in rows(leaf, table)]
 
 
 def chain(length: int) -> Topology:
@@ -277,29 +290,34 @@ def test_longest_path_of_the_full_variant() -> None:
     assert intent(chain(room + 2), parse_scheme("flowcut:variant=ingress"), VIRTUAL)
 
 
-@pytest.mark.parametrize(
-    ("topology", "scheme", "message"),
-    [
-        (
-            "leaf-spine:leaves=2,spines=33,hosts=1",
-            "flowcut",
-            "leaf1 has 33 equal next hops, at most 32 can be compared",
-        ),
-        ("leaf-spine", "flowcut:buckets=65536", "buckets must be at most 1024, found '65536'"),
-        ("leaf-spine", "flowcut:left=1000", "min_left is 1000 in units of the switch, at most 255 fit"),
-        ("leaf-spine", "flowcut:rtt=300", "rtt_threshold is 76800 in units of the switch, at most 65535 fit"),
-        ("leaf-spine", "flowcut:age=400000s", "age is"),
-        ("leaf-spine", "letflow:gap=400000s", "gap is"),
-        ("leaf-spine", "presto:cell=8GiB", "cell is"),
-        ("leaf-spine", "ecmp:queue=8GiB", "queue limit is"),
-    ],
-)
-def test_refusals(topology: str, scheme: str, message: str) -> None:
-    """What does not fit the program is refused in one line."""
-    with pytest.raises(IntentError) as caught:
-        intent(parse_topology(topology), parse_scheme(scheme), VIRTUAL)
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+REFUSED = [
+    ("leaf-spine:leaves=2,spines=33,hosts=1", "flowcut", "leaf1 has 33 equal next hops, at most 32 can"),
+    ("leaf-spine", "flowcut:buckets=65536", "buckets must be at most 1024, found '65536'"),
+    ("leaf-spine", "flowcut:left=1000", "min_left is 1000 in units of the switch, at most 255 fit"),
+    ("leaf-spine", "flowcut:rtt=300", "rtt_threshold is 76800 in units of the switch, at most 65535 fit"),
+    ("leaf-spine", "flowcut:age=400000s", "age is"),
+    ("leaf-spine", "letflow:gap=400000s", "gap is"),
+    ("leaf-spine", "presto:cell=8GiB", "cell is"),
+    ("leaf-spine", "ecmp:queue=8GiB", "queue limit is"),
+    ("dragonfly:p=2,a=4,h=2", "letflow:tiers=tor", "tiers=tor goes with path=shortest, found 'ugal-l'"),
+    *(
+        ("fat-tree:k=4", words, "paths are those of a Dragonfly, which fat-tree:k=4 is not")
+        for words in DRAGONFLY
+    ),
+    ("slim-fly:q=3", "minimal:draw=group", "minimal paths are those of a Dragonfly"),
+    ("slim-fly:q=3", "valiant:per=flow", "per=flow goes with draw=group"),
+    ("dragonfly:p=1,a=2,h=1", "ugal-l:trim=on", "trim goes with draw=hop"),
+    *((IRREGULAR, words, f"topology {IRREGULAR} has no bounded simple paths") for words in BOUNDED),
+]
+
+
+def test_refusals() -> None:
+    """What does not fit the program, or the topology, is refused in one line."""
+    for topology, scheme, message in REFUSED:
+        with pytest.raises(IntentError) as caught:
+            intent(parse_topology(topology), parse_scheme(scheme), VIRTUAL)
+        assert message in str(caught.value), scheme
+        assert "\n" not in str(caught.value)
 
 
 def test_more_entries_than_room() -> None:

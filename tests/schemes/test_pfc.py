@@ -6,10 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from finsy import P4CloneSessionEntry, P4TableAction, P4TableEntry
+from finsy import P4CloneSessionEntry, P4TableEntry
 
 from tailrace.p4rt import programs
 from tailrace.p4rt.digests import DigestMessage
+from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import EmulatedPfc, target
 from tailrace.schemes.blocks.storms import storm_of
 from tailrace.schemes.errors import IntentError
@@ -17,7 +18,7 @@ from tailrace.schemes.registry import parse_scheme
 from tailrace.spec.constants import MAX_QUANTA
 from tailrace.spec.watchdog import of_switch
 from tailrace.topology import parse_topology
-from tests.schemes.planned import intent
+from tests.schemes.planned import default, intent, rows
 
 _FAST = parse_topology("leaf-spine:leaves=2,spines=2,hosts=2,rate=10Mbps")
 TOPOLOGY = replace(_FAST, hosts=tuple(replace(host, rate_bps=5_000_000) for host in _FAST.hosts))
@@ -25,29 +26,21 @@ PFC = EmulatedPfc(30_000, 20_000)
 LOSSLESS = ("ecmp", "presto", "letflow", "drill", "hermes", "rlb:pfc=30000,flows=1")
 
 
-def entries(scheme: str, pfc: EmulatedPfc | None) -> dict[str, list[P4TableEntry]]:
-    """The entries of leaf1 for PFC, by table."""
-    by_table: dict[str, list[P4TableEntry]] = {}
-    for entity in intent(TOPOLOGY, parse_scheme(scheme), target("bmv2", pfc=pfc))["leaf1"].entities:
-        if isinstance(entity, P4TableEntry) and entity.table_id.startswith("pfc_"):
-            by_table.setdefault(entity.table_id, []).append(entity)
-    return by_table
+def held(scheme: str, pfc: EmulatedPfc | None) -> SwitchIntent:
+    """What leaf1 holds."""
+    return intent(TOPOLOGY, parse_scheme(scheme), target("bmv2", pfc=pfc))["leaf1"]
 
 
 @pytest.mark.parametrize("scheme", LOSSLESS)
 def test_thresholds_and_rates(scheme: str) -> None:
     """Each port gets the length of a quantum at its rate; the pause is renewed within that of the fastest."""
-    by_table = entries(scheme, PFC)
-    (config,) = by_table["pfc_config"]
-    assert isinstance(config.action, P4TableAction)
-    assert (config.action.args["xoff_bytes"], config.action.args["xon_bytes"]) == (30_000, 20_000)
+    intended = held(scheme, PFC)
+    _, config = default(intended, "pfc_config")
+    assert (config["xoff_bytes"], config["xon_bytes"]) == (30_000, 20_000)
     ticks_10, ticks_5 = 51.2, 102.4  # 512 bits, in microseconds
-    assert abs(config.action.args["refresh_ticks"] - MAX_QUANTA * ticks_10 / 2) < 2
-    assert config.action.args["room"] == (480 if scheme.startswith("rlb") else 992)
-    units = {}
-    for entry in by_table["pfc_ports"]:
-        assert entry.match is not None and isinstance(entry.action, P4TableAction)
-        units[entry.match["port"]] = entry.action.args["quantum"] / (1 << 16)
+    assert abs(config["refresh_ticks"] - MAX_QUANTA * ticks_10 / 2) < 2
+    assert config["room"] == (480 if scheme.startswith("rlb") else 992)
+    units = {int(m["port"]): int(args["quantum"]) / (1 << 16) for m, _, args in rows(intended, "pfc_ports")}
     peers = TOPOLOGY.ports_of("leaf1")
     assert units.keys() == peers.keys()
     for port, peer in peers.items():
@@ -56,8 +49,7 @@ def test_thresholds_and_rates(scheme: str) -> None:
 
 def test_clones_go_where_pause_frames_are_made() -> None:
     """One session, to a port without a link."""
-    entities = intent(TOPOLOGY, parse_scheme("drill"), target("bmv2", pfc=PFC))["leaf1"].entities
-    (session,) = [entity for entity in entities if isinstance(entity, P4CloneSessionEntry)]
+    (session,) = [entity for entity in held("drill", PFC).entities if isinstance(entity, P4CloneSessionEntry)]
     assert session.session_id == 2
     assert list(session.replicas) == [508]
 
@@ -65,13 +57,14 @@ def test_clones_go_where_pause_frames_are_made() -> None:
 @pytest.mark.parametrize("scheme", LOSSLESS)
 def test_nothing_where_the_traffic_manager_has_it(scheme: str) -> None:
     """The program's defaults stay: off."""
-    assert entries(scheme, None) == {}
+    intended = held(scheme, None)
+    assert not any(isinstance(e, P4TableEntry) and e.table_id.startswith("pfc_") for e in intended.entities)
 
 
 def test_a_program_that_cannot() -> None:
     """Refused by name."""
     with pytest.raises(IntentError, match="scheme flowcut: target bmv2 has no PFC, and the program flowcut"):
-        entries("flowcut", PFC)
+        held("flowcut", PFC)
 
 
 def test_watchdogs() -> None:
@@ -80,9 +73,8 @@ def test_watchdogs() -> None:
     peers = TOPOLOGY.ports_of("leaf1")
     for words, action in (("drop", "DROP"), ("ignore", "IGNORE"), ("off", None)):
         pfc = EmulatedPfc(30_000, 20_000, of_switch(words).spec())
-        for entry in entries("ecmp", pfc)["pfc_ports"]:
-            assert entry.match is not None and isinstance(entry.action, P4TableAction)
-            args, peer = entry.action.args, peers[entry.match["port"]]
+        for match, _, args in rows(held("ecmp", pfc), "pfc_ports"):
+            peer = peers[int(match["port"])]
             if action is None:
                 assert args["detect_ticks"] == 0
                 continue
@@ -92,7 +84,7 @@ def test_watchdogs() -> None:
             else:
                 # 30 kB, and 65,535 quanta, at 5 Mbit/s
                 assert (args["detect_ticks"], args["restore_ticks"]) == (48_000, 6_710_784)
-                assert args["leak"] / (1 << 16) == pytest.approx(0.05 / 0.95, rel=1e-3)
+                assert int(args["leak"]) / (1 << 16) == pytest.approx(0.05 / 0.95, rel=1e-3)
 
 
 def test_storms_are_told() -> None:

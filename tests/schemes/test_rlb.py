@@ -4,21 +4,19 @@
 from __future__ import annotations
 
 import pytest
-from finsy import P4CloneSessionEntry, P4MulticastGroupEntry, P4TableAction, P4TableEntry
+from finsy import P4CloneSessionEntry, P4MulticastGroupEntry
 
 from tailrace.p4rt import programs
-from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.intent import SwitchIntent
 from tailrace.p4rt.target import target
 from tailrace.schemes.base import resolve
 from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import parse_scheme
-from tailrace.schemes.rlb.app import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, VARIANTS, next_hop_arguments
+from tailrace.schemes.rlb.app import FIRST_RELAY, FIRST_SESSION, UPSTREAM_GROUP, next_hop_arguments
 from tailrace.schemes.rlb.declaration import MOST_COUNTED, ResolvedRlb, RlbConfig
-from tailrace.spec import SpecError
 from tailrace.topology import parse_topology
 from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns
-from tests.schemes.planned import intent
+from tests.schemes.planned import default, intent, rows
 
 PAPER = "leaf-spine:leaves=12,spines=12,hosts=2,rate=40Gbps,delay=2us"
 SMALL = "leaf-spine:leaves=3,spines=2,hosts=2,rate=40Gbps,delay=2us"
@@ -55,38 +53,6 @@ def test_words() -> None:
     unlimited = parse_scheme("rlb:limit=none")
     assert isinstance(unlimited, RlbConfig)
     assert unlimited.most == MOST_COUNTED
-    assert {resolve(parse_scheme(f"rlb:variant={name}"), parse_topology(SMALL)).program for name in VARIANTS} == {
-        "rlb_presto", "rlb_letflow", "rlb_drill", "rlb_hermes",
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("rlb:dt=0", "dt"),
-        ("rlb:variant=conga", "variant"),
-        ("rlb:limit=some", "limit"),
-        ("rlb:limit=none,most=3", "most"),
-        ("rlb:most=256", "most"),
-        ("rlb:flows=0", "flows"),
-        ("rlb:variant=drill,cell=64KiB", "cell"),
-        ("rlb:variant=presto,gap=1us", "gap"),
-        ("rlb:threshold=3", "threshold"),
-        ("rlb:hold=0", "hold"),
-        ("rlb:fault=0,hold=1ms", "hold"),
-        ("rlb:fault=0,interval=1ms", "interval"),
-        ("rlb:last=best", "last"),
-        ("rlb:warn=qth", "warn"),
-        ("rlb:warn=threshold,dt=1us", "dt"),
-        ("rlb:warn=threshold,margin=1us", "margin"),
-        ("rlb:variant=drill,tiers=tor", "tiers"),
-    ],
-)
-def test_bad_words(words: str, said: str) -> None:
-    """One line that names the key."""
-    with pytest.raises(SpecError, match=said) as error:
-        parse_scheme(words)
-    assert "\n" not in str(error.value)
 
 
 def test_defaults_are_the_papers() -> None:
@@ -142,36 +108,16 @@ def held(name: str, words: str = "rlb:variant=presto") -> SwitchIntent:
     return intent(parse_topology(SMALL), parse_scheme(words), target("virtual"))[name]
 
 
-def arguments(entry: P4TableEntry) -> dict[str, int]:
-    """What the action of an entry says."""
-    assert isinstance(entry.action, P4TableAction)
-    return {name: int(value) for name, value in entry.action.args.items()}
-
-
-def entries(intended: SwitchIntent, table: str) -> list[P4TableEntry]:
-    return [e for e in intended.entities if isinstance(e, P4TableEntry) and e.table_id == table]
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_every_entity_fits_the_program(variant: str) -> None:
-    """What all switches of a leaf-spine hold can be written to the compiled program."""
-    intents = intent(parse_topology(SMALL), parse_scheme(f"rlb:variant={variant}"), target("virtual"))
-    program = programs.load(f"rlb_{variant}")
-    for switch in intents.values():
-        assert len(encode(program, switch.entities)) == len(switch.entities)
-
-
 def test_leaves_and_spines_differ() -> None:
     """A leaf has its number and probes; a spine has neither. All have a way to tell each neighbour."""
     topology = parse_topology(SMALL)
     for switch in topology.switches:
         intended = held(switch.name)
-        (warnings,), (probes,) = entries(intended, "warning_config"), entries(intended, "probe_config")
         is_leaf = switch.name in topology.leaves
         no_leaf = programs.load(intended.program).constant("leaf_all")
         expected = topology.leaves.index(switch.name) if is_leaf else no_leaf
-        assert arguments(warnings)["own_leaf"] == expected
-        assert (arguments(probes)["period_ticks"] != 0) == is_leaf
+        assert default(intended, "warning_config")[1]["own_leaf"] == expected
+        assert (default(intended, "probe_config")[1]["period_ticks"] != 0) == is_leaf
         ports = [p for p, peer in topology.ports_of(switch.name).items() if peer.kind == "switch"]
         sessions = [e.session_id for e in intended.entities if isinstance(e, P4CloneSessionEntry)]
         assert sorted(sessions) == [FIRST_SESSION + port for port in sorted(ports)]
@@ -179,7 +125,7 @@ def test_leaves_and_spines_differ() -> None:
         assert set(groups.pop(UPSTREAM_GROUP).replicas) == set(ports)
         assert set(groups) == (set() if is_leaf else {FIRST_RELAY + port for port in ports})
         other_leaves = [leaf for leaf in topology.leaves if leaf != switch.name]
-        assert len(entries(intended, "leaf_groups")) == len(other_leaves)
+        assert len(list(rows(intended, "leaf_groups"))) == len(other_leaves)
 
 
 @pytest.mark.parametrize(("name", "queue"), [("virtual", 7), ("native", 7), ("bmv2", 0)])
@@ -189,21 +135,15 @@ def test_warnings_go_first_where_they_can(name: str, queue: int) -> None:
     intended = intent(topology, parse_scheme("rlb:variant=presto"), target(name))[topology.leaves[0]]
     sessions = [e for e in intended.entities if isinstance(e, P4CloneSessionEntry)]
     assert {session.class_of_service for session in sessions} == {queue}
-    (warnings,) = entries(intended, "warning_config")
-    assert arguments(warnings)["dt_ticks"] == 1_000_000 // target(name).tick_ns
+    assert default(intended, "warning_config")[1]["dt_ticks"] == 1_000_000 // target(name).tick_ns
 
 
 def test_slots_are_the_same_in_both_tables() -> None:
     """`next_hops` has the same port for every slot as `group_members`."""
     intended = held(parse_topology(SMALL).leaves[0])
-    members = {}
-    for entry in entries(intended, "group_members"):
-        assert entry.match is not None
-        members[entry.match["group"], entry.match["slot"]] = arguments(entry)["port"]
-    for entry in entries(intended, "next_hops"):
-        assert entry.match is not None
-        parts = arguments(entry)
-        ports = tuple(members.pop((entry.match["group"], slot)) for slot in range(parts["count"]))
+    members = {(m["group"], m["slot"]): int(args["port"]) for m, _, args in rows(intended, "group_members")}
+    for match, _, parts in rows(intended, "next_hops"):
+        ports = tuple(members.pop((match["group"], slot)) for slot in range(int(parts["count"])))
         assert parts == next_hop_arguments(ports)
     assert members == {}
 

@@ -26,10 +26,14 @@ from tailrace.schemes.letflow import LetflowConfig, ResolvedLetflow
 from tailrace.schemes.presto import PrestoConfig
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.resolved import RedConfig, SchemeContext
+from tailrace.schemes.rlb.app import VARIANTS
 from tailrace.schemes.spray import SprayConfig
 from tailrace.spec import SpecError
 from tailrace.topology import parse_topology
 from tailrace.topology.timing import FULL_FRAME_BYTES, base_rtt_ns, bdp_bytes, sending_ns, slowest_bps
+
+TOPOLOGY = parse_topology("leaf-spine:leaves=2,spines=4,hosts=8,rate=10Gbps,delay=1us")
+DRAGONFLY = parse_topology("dragonfly:p=1,a=3,h=2,groups=4")
 
 
 def test_parse() -> None:
@@ -60,45 +64,106 @@ def test_parse() -> None:
     )  # fmt: skip
 
 
-def test_program() -> None:
-    """A scheme runs the program of its name; Flowcut in NICs runs over ECMP."""
-    words = ("ecmp", "spray", "letflow", "flowcut", "flowcut:variant=ingress", "flowcut:variant=nic")
-    names = [resolve(parse_scheme(text), TOPOLOGY).program for text in words]
-    assert ["ecmp", "spray", "letflow", "flowcut", "flowcut", "ecmp"] == names
-    for text in ("presto", "drill", "hermes"):
-        assert text == resolve(parse_scheme(text), TOPOLOGY).program
-
-
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "elsewhere", "in_a_dragonfly"),
     [
-        ("hula", "scheme 'hula' is not known; expected "),
-        ("spray:gap=1us", "scheme spray: unknown key 'gap'; expected queue, kmin, kmax, pmax, seed"),
-        ("letflow:gap=0us", "gap must be more than 0"),
-        ("presto:cell=0", "cell must be "),
-        ("presto:cell=big", "cell must be a size such as 64KiB"),
-        ("drill:samples=3", "scheme drill: unknown key 'samples'; expected queue, kmin, kmax, pmax, seed"),
-        ("hermes:cell=64KiB", "scheme hermes: unknown key 'cell'"),
-        ("flowcut:variant=edge", "variant=edge: expected full, ingress, nic"),
-        ("flowcut:buckets=48", "buckets must be a power of two, found '48'"),
-        ("flowcut:alpha=1.5", "alpha must be at most 1"),
-        ("flowcut:alpha=0", "alpha must be at least"),
-        ("flowcut:rtt=0.5", "rtt must be at least 1"),
-        ("flowcut:slowest=0", "slowest must be more than 0"),
-        ("flowcut:growth=fast", "growth must be a number"),
-        ("ecmp:kmin=5KB,kmax=4KB", "kmin must be at most kmax"),
-        ("ecmp:pmax=0.1", "kmax must be given where kmin or pmax is"),
-        ("ecmp:seed=4294967296", "seed must be at most 4294967295"),
+        *((name, name, name) for name in ("ecmp", "spray", "presto", "drill", "hermes")),
+        ("mp-rdma", "ecmp", "ecmp"),
+        ("letflow", "letflow", "dragonfly"),
+        ("letflow:path=shortest", "letflow", "letflow"),
+        ("flowcut", "flowcut", "flowcut_dragonfly"),
+        ("flowcut:variant=ingress", "flowcut", "flowcut_dragonfly"),
+        ("flowcut:path=shortest", "flowcut", "flowcut"),
+        ("flowcut:variant=nic", "ecmp", "dragonfly"),
+        *((f"rlb:variant={name}", f"rlb_{name}", f"rlb_{name}") for name in VARIANTS),
     ],
 )
-def test_refusals(words: str, message: str) -> None:
-    """Bad words are refused in one line."""
-    with pytest.raises(SpecError) as caught:
-        parse_scheme(words)
-    assert message in str(caught.value)
+def test_program(words: str, elsewhere: str, in_a_dragonfly: str) -> None:
+    """A scheme runs the program of its name, Flowcut in NICs ECMP's; in a Dragonfly adaptive ones take its paths
+    unless told otherwise.
+    """
+    config = parse_scheme(words)
+    assert [resolve(config, topology).program for topology in (TOPOLOGY, DRAGONFLY)] == [
+        elsewhere,
+        in_a_dragonfly,
+    ]
 
 
-TOPOLOGY = parse_topology("leaf-spine:leaves=2,spines=4,hosts=8,rate=10Gbps,delay=1us")
+BAD_WORDS = [
+    ("hula", "scheme 'hula' is not known; expected "),
+    ("spray:gap=1us", "scheme spray: unknown key 'gap'; expected queue, kmin, kmax, pmax, seed"),
+    ("ecmp:control=1.5", "control must be at most 1"),
+    ("ecmp:guard=perhaps", "guard must be yes or no"),
+    ("ugal-l:per=flow", "per=flow: did you mean flowlet?"),
+    ("minimal:per=hop", "per=hop: expected packet, flow, flowlet"),
+    ("valiant:gap=1us", "gap must be given only where per=flowlet is"),
+    ("letflow:path=longest", "path=longest: expected shortest, minimal, valiant, ugal-l, mixed"),
+    ("flowcut:path=valiant,share=0.5", "share must be given only where path is mixed"),
+    ("letflow:share=2", "share must be at most 1"),
+    ("mp-rdma:gap=1us", "unknown key 'gap'"),
+    ("letflow:gap=0us", "gap must be more than 0"),
+    ("presto:cell=0", "cell must be "),
+    ("presto:cell=big", "cell must be a size such as 64KiB"),
+    ("drill:samples=3", "scheme drill: unknown key 'samples'; expected queue, kmin, kmax, pmax, seed"),
+    ("hermes:cell=64KiB", "scheme hermes: unknown key 'cell'"),
+    ("flowcut:variant=edge", "variant=edge: expected full, ingress, nic"),
+    ("flowcut:buckets=48", "buckets must be a power of two, found '48'"),
+    ("flowcut:alpha=1.5", "alpha must be at most 1"),
+    ("flowcut:alpha=0", "alpha must be at least"),
+    ("flowcut:rtt=0.5", "rtt must be at least 1"),
+    ("flowcut:slowest=0", "slowest must be more than 0"),
+    ("flowcut:growth=fast", "growth must be a number"),
+    ("ecmp:kmin=5KB,kmax=4KB", "kmin must be at most kmax"),
+    ("ecmp:pmax=0.1", "kmax must be given where kmin or pmax is"),
+    ("ecmp:seed=4294967296", "seed must be at most 4294967295"),
+    ("spritz:variant=walk", "variant=walk: expected scout, spray"),
+    ("spritz:weights=heavy", "weights=heavy: expected latency, uniform"),
+    ("spritz:weights=uniform,scale=2", "scale must be given only where weights=latency is"),
+    ("ops:scale=2", "scale must be given only where weights=latency is"),
+    ("flicr:scale=0", "scale must be more than 0"),
+    ("spritz:buffer=0", "buffer must be at least 1"),
+    ("spritz:explore=-1", "explore must be at least 0"),
+    ("spritz:timer=0ns", "timer must be more than 0"),
+    ("spritz:keep=61s", "keep"),
+    ("ops:keep=1us", "keep"),
+    ("spritz:bias=-1", "bias must be at least 0"),
+    ("spritz:mode=rough", "mode=rough: expected fine, coarse"),
+    ("spritz:trim=maybe", "trim must be yes or no"),
+    ("spritz:frame=63", "frame must be at least 64"),
+    ("flicr:variant=scout", "scheme flicr: unknown key 'variant'"),
+    ("ecmp:over=some", "over=some: expected minimal, all"),
+    ("ecmp:trim=on", "trim must be given only where over=all is"),
+    ("valiant:draw=group,repair=on", "repair must be given only where draw=hop is"),
+    ("valiant:draw=hop,per=flow", "per must be given only where draw=group is"),
+    ("minimal:draw=path", "draw=path: expected group, hop"),
+    ("rlb:dt=0", "dt"),
+    ("rlb:variant=conga", "variant"),
+    ("rlb:limit=some", "limit"),
+    ("rlb:limit=none,most=3", "most"),
+    ("rlb:most=256", "most"),
+    ("rlb:flows=0", "flows"),
+    ("rlb:variant=drill,cell=64KiB", "cell"),
+    ("rlb:variant=presto,gap=1us", "gap"),
+    ("rlb:threshold=3", "threshold"),
+    ("rlb:hold=0", "hold"),
+    ("rlb:fault=0,hold=1ms", "hold"),
+    ("rlb:fault=0,interval=1ms", "interval"),
+    ("rlb:last=best", "last"),
+    ("rlb:warn=qth", "warn"),
+    ("rlb:warn=threshold,dt=1us", "dt"),
+    ("rlb:warn=threshold,margin=1us", "margin"),
+    ("rlb:variant=drill,tiers=tor", "tiers"),
+    ("spritz:mode=coarse,paths=4", "paths must be given only where mode=fine is"),
+]
+
+
+def test_refusals() -> None:
+    """Bad words are refused in one line, which names the key."""
+    for words, message in BAD_WORDS:
+        with pytest.raises(SpecError) as caught:
+            parse_scheme(words)
+        assert message in str(caught.value), words
+        assert "\n" not in str(caught.value)
 
 
 def test_base_rtt() -> None:

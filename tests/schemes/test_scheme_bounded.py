@@ -10,7 +10,6 @@ import pytest
 from tailrace.schemes.base import resolve
 from tailrace.schemes.dragonfly.declaration import ResolvedRouting
 from tailrace.schemes.ecmp import EcmpConfig
-from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.resolved import RedConfig, Resolved
 from tailrace.schemes.spritz.bounded import ResolvedBounded
@@ -21,7 +20,6 @@ from tailrace.schemes.spritz.declaration import (
     ResolvedSpritz,
     SpritzConfig,
 )
-from tailrace.spec import SpecError
 from tailrace.topology import parse_topology
 from tailrace.topology.timing import (
     FULL_FRAME_BYTES,
@@ -92,57 +90,6 @@ def test_slim_fly_has_no_groups_to_route_by() -> None:
     assert isinstance(group, ResolvedRouting)
     assert "group" == group.draw
     assert group.dragonfly_paths is not None
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("spritz:variant=walk", "variant=walk: expected scout, spray"),
-        ("spritz:weights=heavy", "weights=heavy: expected latency, uniform"),
-        ("spritz:weights=uniform,scale=2", "scale must be given only where weights=latency is"),
-        ("ops:scale=2", "scale must be given only where weights=latency is"),
-        ("flicr:scale=0", "scale must be more than 0"),
-        ("spritz:buffer=0", "buffer must be at least 1"),
-        ("spritz:explore=-1", "explore must be at least 0"),
-        ("spritz:timer=0ns", "timer must be more than 0"),
-        ("spritz:keep=61s", "keep"),
-        ("ops:keep=1us", "keep"),
-        ("spritz:bias=-1", "bias must be at least 0"),
-        ("spritz:mode=rough", "mode=rough: expected fine, coarse"),
-        ("spritz:trim=maybe", "trim must be yes or no"),
-        ("spritz:frame=63", "frame must be at least 64"),
-        ("flicr:variant=scout", "scheme flicr: unknown key 'variant'"),
-        ("ecmp:over=some", "over=some: expected minimal, all"),
-        ("ecmp:trim=on", "trim must be given only where over=all is"),
-        ("valiant:draw=group,repair=on", "repair must be given only where draw=hop is"),
-        ("valiant:draw=hop,per=flow", "per must be given only where draw=group is"),
-        ("minimal:draw=path", "draw=path: expected group, hop"),
-    ],
-)
-def test_bad_words(words: str, message: str) -> None:
-    """One line says what is wrong."""
-    with pytest.raises(SpecError) as caught:
-        parse_scheme(words)
-    assert message in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("words", "topology", "message"),
-    [
-        ("spritz", IRREGULAR, f"^scheme spritz: topology {IRREGULAR} has no bounded simple paths; only dra"),
-        ("ops", IRREGULAR, f"^scheme ops: topology {IRREGULAR} has no bounded"),
-        ("ecmp:over=all", IRREGULAR, f"^scheme ecmp: topology {IRREGULAR} has no bounded"),
-        ("valiant:draw=hop", IRREGULAR, f"^scheme valiant: topology {IRREGULAR} has no bounded"),
-        ("valiant", "fat-tree:k=4", "^scheme valiant: valiant paths are those of a Dragonfly"),
-        ("minimal:draw=group", "slim-fly:q=3", "^scheme minimal: minimal paths are those of a Dragonfly"),
-        ("valiant:per=flow", "slim-fly:q=3", "^scheme valiant: per=flow goes with draw=group"),
-        ("ugal-l:trim=on", "dragonfly:p=1,a=2,h=1", "^scheme ugal-l: trim goes with draw=hop"),
-    ],
-)
-def test_topologies(words: str, topology: str, message: str) -> None:
-    """Schemes and topologies that do not go together are refused in one line."""
-    with pytest.raises(IntentError, match=message):
-        resolve(parse_scheme(words), parse_topology(topology))
 
 
 def test_table_2() -> None:

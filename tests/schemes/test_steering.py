@@ -11,11 +11,9 @@ import pytest
 
 from tailrace.p4rt import programs
 from tailrace.schemes.base import resolve
-from tailrace.schemes.errors import IntentError
 from tailrace.schemes.registry import parse_scheme
 from tailrace.schemes.spritz.bounded import ResolvedBounded
 from tailrace.schemes.spritz.endpoints import COARSE_EVS, EndpointPaths
-from tailrace.spec import SpecError
 from tailrace.topology import parse_topology
 
 TABLE_2 = "rate=400Gbps,local=25ns,global=500ns,host=25ns"
@@ -114,12 +112,6 @@ def test_too_few_for_all_minimal_paths() -> None:
     assert len(drawn) > len(tree.leaves) // 2
 
 
-def test_subset_of_classes() -> None:
-    """Coarse-grained no path is held, so none can be left out."""
-    with pytest.raises(SpecError, match="paths must be given only where mode=fine is"):
-        parse_scheme("spritz:mode=coarse,paths=4")
-
-
 def test_classes() -> None:
     """Coarse-grained, some EVs for each class, each with its VLAN ID; within a group there is one class only."""
     endpoints = of("spritz:mode=coarse")
@@ -136,9 +128,3 @@ def test_classes() -> None:
     near = next(host for host in DRAGONFLY.hosts if host.switch == "r1_2")
     assert {minimal} == set(endpoints.vlans_of(FIRST.ip, near.ip))
     assert () == endpoints.vlans_of(FIRST.ip, DRAGONFLY.hosts[1].ip)
-
-
-def test_other_topologies() -> None:
-    """They have no such lists."""
-    with pytest.raises(IntentError, match=f"scheme ops: topology {IRREGULAR} has no bounded simple paths"):
-        resolve(parse_scheme("ops"), parse_topology(IRREGULAR))
