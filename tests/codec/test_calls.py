@@ -13,16 +13,14 @@ from msgspec.structs import replace
 
 from tailrace.codec import calls
 from tailrace.codec.layers.bth import BTH, Opcode
-from tailrace.codec.layers.dscp import Dscp
 from tailrace.codec.layers.flow_pause import PauseOp
 from tailrace.codec.nic import port
 from tailrace.codec.templates import HostAddress, data_headers, ip_number
 from tailrace.hosts.nic.nic import Nic
 from tailrace.hosts.options.nic import FlowcutNicConfig, NicConfig
-from tests.codec.frames import Data, Junk, build, parse
+from tests.codec.frames import build
 from tests.hosts.by_packets import ByPackets, Numbers
 from tests.hosts.network import VirtualNetwork, flow, make_nic
-from tests.hosts.trimming import trim
 
 SETTINGS = st.fixed_dictionaries(
     {
@@ -113,7 +111,7 @@ class Heard:
         return lambda *arguments: self.calls.append((name, arguments))
 
 
-def heard(frame: bytes, virtual_bytes: int = 0) -> list[tuple[str, tuple[Any, ...]]]:
+def heard(frame: bytes, virtual_bytes: int) -> list[tuple[str, tuple[Any, ...]]]:
     heard = Heard()
     listener: Any = heard
     port(listener).arrive(5, frame, virtual_bytes)
@@ -141,60 +139,6 @@ def test_a_data_packet_by_numbers():
     peer = (10 << 24) + 1 << 24 | 0x123456
     assert [("on_data", (5, peer, 0xABCDEF | 4660 << 24, expected, -1))] == heard(bytes(data), 1004)
     assert 93 == data[50] & 0x7F
-
-
-def test_a_trimmed_packet_by_numbers():
-    """As a whole one but for the lengths, and by a call of its own; it may have been steered."""
-    headers = data_headers(HERE, sport=4660, qpn=7, ecn=True, shimmed=False, dscp=Dscp.STEERED)
-    frame = build((9, 9 | 777 << 24, 4096 | 0x07 << 16), (headers, bytes(16)))
-    expected = 0x07 << 16 | 54 << 41
-    peer = (10 << 24) + 1 << 24 | 7
-    cut = trim(frame.data, steered=True)
-    assert [("on_trimmed", (5, peer, 9 | 777 << 24, expected))] == heard(cut)
-
-
-def test_a_path_class_by_numbers():
-    """The VLAN ID of a departing packet is where an arriving one has its length."""
-    headers = data_headers(HERE, sport=4660, qpn=7, ecn=True, shimmed=False)
-    roce = build((10, 9, 4 | 0x07 << 16, b"abcd"), (headers, bytes(16))).data
-    tagged = build((10, 9, 4 | 0x07 << 16 | 0xABC << 41, b"abcd"), (headers, bytes(16))).data
-    assert roce[:12] + bytes.fromhex("81000abc") + roce[12:] == tagged
-
-
-def test_a_shimmed_packet_has_the_port_on_the_wire_and_its_ticks():
-    """Its own port is in the shim only."""
-    headers = data_headers(HERE, sport=4660, qpn=7, ecn=True, shimmed=True)
-    frame = build((10, 5 | 60_000 << 24, 4 | 0x07 << 16, b"abcd"), (headers, bytes(16)), 2**32 + 99)
-    ((name, (now_ns, _, psn_fields, _, ticks)),) = heard(frame.data)
-    assert ("on_data", 5, 5 | 60_000 << 24, 99) == (name, now_ns, psn_fields, ticks)
-    parsed = parse(frame.data)
-    assert isinstance(parsed, Data)
-    assert 4660 == parsed.sport
-
-
-def test_a_raw_packet_is_its_frame():
-    """Whatever it is."""
-    frame = build((calls.RAW, b"anything", 3))
-    assert (b"anything", 3) == frame
-
-
-@settings(max_examples=200)
-@given(st.binary(max_size=100), st.integers(0, 3000))
-def test_noise_is_one_call_and_junk(frame, virtual_bytes):
-    """Every frame makes exactly one call, and the reason is parse's."""
-    ((name, arguments),) = heard(frame, virtual_bytes)
-    parsed = parse(frame, virtual_bytes)
-    if isinstance(parsed, Junk):
-        assert (name, calls.DISCARD_REASONS[arguments[1]]) == ("on_discard", parsed.value)
-
-
-def test_what_is_for_another_host_is_not_ours():
-    """Though it is well-formed."""
-    headers = data_headers(
-        HostAddress(HERE.src_mac, HERE.dst_mac, HERE.src, "10.0.0.3"), sport=1, qpn=7, ecn=True, shimmed=False
-    )
-    frame = build((9, 1 << 24, 4 | 0x07 << 16), (headers, bytes(16)))
-    assert [("on_discard", (5, calls.DISCARD_REASONS.index("not_ours")))] == heard(*frame)
 
 
 def test_all_numbers_stay_small():

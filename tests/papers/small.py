@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,18 +12,19 @@ import pytest
 from tailrace.cli.main import main
 from tailrace.papers.claims.kinds import NOT_MEASURED
 from tailrace.papers.document import Cell, Document, read_document
-from tailrace.papers.model import read_paper
+from tailrace.papers.model import read_paper, select
 from tests.long import ALL
 
 SLOW = ("spritz", "rlb", "hf2t", "common")
 """Papers all of whose figures `make test-all` alone runs."""
 
 
-def run_small(paper: str, figures: Sequence[str], out: Path) -> dict[str, Document]:
+def run_small(paper: str, out: Path) -> dict[str, Document]:
     """What `tailrace paper PAPER --scale small` writes, by figure; every picture can be read."""
     if paper in SLOW and not ALL:
         pytest.skip("takes long: make test-all")
     assert main(["paper", paper, "--scale", "small", "--workers", "2", "--out", str(out)]) == 0
+    figures = select(paper)
     for name in figures:
         if read_paper(name).chart != "none":
             path = out / "small" / name / f"{name}.svg"

@@ -10,18 +10,25 @@ import pytest
 
 from tailrace.experiments.plan.experiment_file import SCALES
 from tailrace.papers.claims.claims import judge
+from tailrace.papers.claims.kinds import NOT_MEASURED
 from tailrace.papers.grid import paper_grid
 from tailrace.papers.harness import prepare
+from tailrace.papers.measure.sizes import NAMES as BY_SIZE
+from tailrace.papers.measure.sizes import RANGES
 from tailrace.papers.model import names, read_paper, read_paper_file, select
+from tailrace.results.metrics import METRICS
 from tailrace.spec import SpecError
 from tailrace.study.task import Task
 
-FLOWCUT = [
-    *("flowcut_buffers", "flowcut_extensions"),
-    *("flowcut_fig1", "flowcut_fig4_5", "flowcut_fig7", "flowcut_fig8", "flowcut_fig9", "flowcut_fig10"),
-    *("flowcut_fig11", "flowcut_fig12", "flowcut_fig13", "flowcut_fig14", "flowcut_fig15", "flowcut_incast"),
-    *("flowcut_table3", "flowcut_table4", "flowcut_tcp"),
-]
+FIGURES = {
+    "common": "1_all 2_dcqcn 3_sr 4_any_order 5_faults 6_networks 7_gap",
+    "flowcut": "buffers extensions fig1 fig4_5 fig7 fig8 fig9 fig10 fig11 fig12 fig13 fig14 fig15 incast table3 table4 tcp",
+    "hf2t": "fig1 fig6 map networks table1 table2",
+    "rlb": "fig3 fig4 fig7 fig10 fig11 fig12 fig13 fig14 fig15_16 fig17 fig18 hotspots models options",
+    "spritz": "fig3 fig6 fig7 fig8 fig9 sensitivity table1 table3 timeouts",
+}
+BY_RANGE = (f"{name}_{number}" for name in BY_SIZE.values() for number in range(1, RANGES + 1))
+MEASURED = (*METRICS, *BY_RANGE, "out_of_order_share_of_monitored")
 GOOD = """
 paper = "P"
 figure = "Fig. 1"
@@ -81,10 +88,14 @@ titles = { hf2t = "percentile" }
 """
 
 
-def test_all_of_flowcut_is_there() -> None:
-    """In the order of the paper; a paper, a file and a figure can be named."""
-    assert [name for name in names() if name.startswith("flowcut_")] == FLOWCUT
-    assert select("flowcut") == FLOWCUT
+@pytest.mark.parametrize("paper", FIGURES)
+def test_all_of_a_paper_is_there(paper: str) -> None:
+    """In the order of the paper, and what it asks for."""
+    figures = [f"{paper}_{figure}" for figure in FIGURES[paper].split()]
+    assert [name for name in names() if name.startswith(f"{paper}_")] == figures == select(paper)
+
+
+def test_a_file_and_a_figure_can_be_named() -> None:
     assert select("flowcut_fig7") == ["flowcut_fig7"]
     assert select("fig7")[0] == "flowcut_fig7"
     assert select("flowcut_fig8,flowcut_fig7,fig7") == [
@@ -107,9 +118,23 @@ def test_all_files_can_be_planned(scale: str) -> None:
         assert file.claim, name
 
 
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("paper", ["hf2t", "rlb"])
+def test_every_claim_is_a_number(paper: str, scale: str) -> None:
+    """Where every run has every metric, no claim lacks one, names a label that is not there, or is a list."""
+    for name, (file, grid) in zip(select(paper), prepare(select(paper), scale), strict=True):
+        values = {
+            (str(settings["case"]), str(settings["scheme"])): dict.fromkeys(MEASURED, 1.0)
+            for settings, _ in grid.runs
+        }
+        cases = [case.name for case in file.cases(scale)]
+        for verdict in judge(file.claims(scale), values, cases, scale):
+            assert verdict.verdict != NOT_MEASURED, (name, verdict.text)
+
+
 def test_paper_scale_is_that_of_the_paper() -> None:
     """1024 hosts, 200 Gb/s, 1 us, 2 KiB; another number of hosts only where the file says that it is reduced."""
-    for name in FLOWCUT:
+    for name in select("flowcut"):
         file = read_paper(name)
         for task in paper_grid(file, "paper").tasks if file.kind == "runs" else ():
             experiment = task.experiment
@@ -203,11 +228,7 @@ def test_claims_share_a_reason(tmp_path: Path) -> None:
         ),
         ('[scale.paper]\nvalues = { gap = ["1us"] }', "", r"key 'scale\.paper\.values\.gap': missing"),
         ('metrics = ["fct_mean"]', "metrics = []", "key 'metrics': "),
-        (
-            'metrics = ["fct_mean"]',
-            'metrics = ["fct_mean"]\nkind = "odd"',
-            "key 'kind': expected one of 'runs'",
-        ),
+        ('metrics = ["fct_mean"]', 'metrics = ["fct_mean"]\nkind = "odd"', "key 'kind': expected one"),
         (
             'title = "t"',
             'title = "t"\ndrawn = ["fct_p99"]',

@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from msgspec.structs import asdict
 
 from tailrace.papers.document import OWN_BASE, Cell, Document
-from tailrace.papers.model import names, read_paper_file, select
+from tailrace.papers.model import read_paper_file
 from tailrace.report.paper.charts import document_figure
 from tailrace.report.paper.page import page_text
 from tailrace.report.paper.table import ratio_text
@@ -20,11 +20,6 @@ from tailrace.spec.errors import FileError
 from tests.papers.blank import blank
 from tests.papers.small import check_everything_ran, run_small
 from tests.papers.test_files import GOOD
-
-COMMON = [
-    *("common_1_all", "common_2_dcqcn", "common_3_sr", "common_4_any_order", "common_5_faults"),
-    *("common_6_networks", "common_7_gap"),
-]
 
 
 def drawn(ratios: dict[str, tuple[float, ...]], cases: tuple[str, ...] = ("low", "high")) -> Document:
@@ -131,14 +126,9 @@ def test_schemes_over_others(tmp_path: Path) -> None:
         read_paper_file(path)
 
 
-def test_all_of_the_common_comparison_is_there() -> None:
-    assert [name for name in names() if name.startswith("common_")] == COMMON
-    assert select("common") == COMMON
-
-
 def test_everything_ran(tmp_path: Path) -> None:
     """At the small scale."""
-    documents = run_small("common", COMMON, tmp_path)
+    documents = run_small("common", tmp_path)
     check_everything_ran(documents)
     for document in documents.values():
         for cell in document.cells:

@@ -49,15 +49,6 @@ def test_the_page_of_one_paper_leaves_the_others_in_the_summary(tmp_path: Path) 
     assert main(["paper", "flowcut_table3", "--out", str(out), "--page", str(folder)]) == 2
 
 
-def test_a_folder_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Is one line."""
-    (tmp_path / "taken").write_text("a file, no folder")
-    assert main(["paper", "flowcut_table3", "--out", str(tmp_path), "--page", str(tmp_path / "taken")]) == 2
-    error = capsys.readouterr().err.strip().splitlines()[-1]
-    assert str(tmp_path / "taken") in error
-    assert "Traceback" not in error
-
-
 def test_every_difference_has_its_cause() -> None:
     """Each number beyond and each ranking reversed is counted once, with the cause that its page names."""
     documents = documents_in(RESULTS, "paper")

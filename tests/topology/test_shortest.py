@@ -128,25 +128,6 @@ def test_no_circle_whatever_each_switch_knows(data: st.DataObject) -> None:
         assert nx.is_directed_acyclic_graph(nx.DiGraph(onward))
 
 
-def test_up_then_down_only() -> None:
-    """A spine whose link to a leaf is dead has no way round by another leaf, which would send it up again."""
-    topology = parse_topology("leaf-spine:leaves=3,spines=2,hosts=1")
-    hops = next_hops(topology, frozenset({("spine1", 2)}))
-    assert () == hops["spine1"]["leaf2"]
-    assert (3,) == hops["leaf1"]["leaf2"]
-    assert (2, 3) == hops["leaf1"]["leaf3"]
-
-
-def test_fat_tree_is_up_down() -> None:
-    """In a fat tree every uplink leads to another pod, and only one port leads down."""
-    topology = parse_topology("fat-tree:k=4")
-    hops = next_hops(topology)
-    assert (3, 4) == hops["edge1_1"]["edge3_2"] == hops["edge1_1"]["edge1_2"]
-    assert (3, 4) == hops["agg1_1"]["edge2_1"]
-    assert (2,) == hops["agg1_1"]["edge1_2"]
-    assert (3,) == hops["core1"]["edge3_1"]
-
-
 def test_unreachable() -> None:
     """A leaf that is cut off has no next hops, and still has some to nobody."""
     topology = parse_topology("leaf-spine:leaves=2,spines=1,hosts=1")
