@@ -160,19 +160,12 @@ class LinkMonitor:
 
 
 @dataclass(slots=True)
-class _Asked:
-    """A switch that is queried every round: rounds in a row without a response; whether this one has one."""
-
-    answered: bool = False
-    silent: int = 0
-
-
-@dataclass(slots=True)
 class Liveness:
     """Which switches respond in time: each is queried every round, and should respond before the next."""
 
     silent: int
-    _asked: dict[str, _Asked] = field(default_factory=dict)
+    _silent_rounds: dict[str, int] = field(default_factory=dict)  # in a row, of each switch that is queried
+    _answered: set[str] = field(default_factory=set)
     _index: int = 0
 
     def round(self, connected: AbstractSet[str]) -> tuple[int, dict[str, int]]:
@@ -185,22 +178,21 @@ class Liveness:
             the index of queries and responses of the next round, and the switches that were late in the last
             one, with the rounds for which they have been. A switch that hangs is not late.
         """
-        late = {}
         # who has gone meanwhile is not late: that is the connection's matter
-        self._asked = {name: asked for name, asked in self._asked.items() if name in connected}
-        for name, asked in self._asked.items():
-            asked.silent = 0 if asked.answered else asked.silent + 1
-            if 0 < asked.silent <= self.silent:
-                late[name] = asked.silent
-        for name in connected:
-            self._asked.setdefault(name, _Asked()).answered = False
+        rounds = {
+            name: 0 if name in self._answered else silent + 1
+            for name, silent in self._silent_rounds.items()
+            if name in connected
+        }
+        self._silent_rounds = rounds | {name: 0 for name in connected if name not in rounds}
+        self._answered.clear()
         self._index = (self._index + 1) % INDICES
-        return self._index, late
+        return self._index, {name: silent for name, silent in rounds.items() if 0 < silent <= self.silent}
 
     def response_received(self, switch: str, index: int) -> None:
         """Notes a response; those to queries of earlier rounds are ignored."""
-        if index == self._index and switch in self._asked:
-            self._asked[switch].answered = True
+        if index == self._index:
+            self._answered.add(switch)
 
 
 def link_names(topology: Topology, down: Iterable[_End]) -> list[str]:

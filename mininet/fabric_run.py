@@ -19,7 +19,7 @@ from fabric_faults import links_of, schedule, slowed
 from fabric_links import FabricLinks, add_delays
 from fabric_load import LoadMonitor, LoadWatch, interfaces
 from fabric_net import FabricNet
-from fabric_plan import BMV2, NATIVE, SwitchPlan, make_plan
+from fabric_plan import BMV2, NATIVE, SwitchPlan, command, make_plan
 from fabric_process import FabricProcess, end_all
 from fabric_report import FabricReport
 from fabric_sandbox import note_run_file
@@ -118,7 +118,8 @@ class FabricRun:
             more = fabric_pfc.options(job.pfc, job.nic.data_priority, plan.statistics, hosts, links)
         if job.scheme.recirculates:
             more = [*more, "--recirc-rate", f"{fabric_rate_bps(self.topology)}bps"]
-        process = fabric_switches.start(plan, job.switches, limit_bytes, more)
+        arguments = command(plan, job.switches, limit_bytes, more)
+        process = FabricProcess(plan.name, arguments, plan.log)
         self._processes.append(process)
         return process
 
@@ -134,8 +135,8 @@ class FabricRun:
         ]
         file = self._run_dir / "capture.json"
         file.write_text(json.dumps(links))
-        command = [sys.executable, str(CAPTURE), str(file)]
-        process = FabricProcess("capture", command, self._logs / "capture.log", piped=True)
+        arguments = [sys.executable, str(CAPTURE), str(file)]
+        process = FabricProcess("capture", arguments, self._logs / "capture.log", piped=True)
         self._processes.insert(0, process)
         ready: list[object] = []
         self.watch.listen(process, ready.append)

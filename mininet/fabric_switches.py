@@ -1,30 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts the switch processes of a plan and waits until each of them serves P4Runtime."""
+"""Compiles for the switch processes of a plan, and waits until each of them serves P4Runtime."""
 
 from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
-from fabric_plan import SwitchPlan, command
+from fabric_plan import SwitchPlan
 from fabric_process import FabricProcess
 from fabric_report import FabricError
-
-from tailrace.p4rt.target import Target
 
 START_S = 30.0
 """A switch that does not listen by then is given up; each further switch gets a second more."""
 
 _POLL_S = 0.02
-
-
-def start(
-    plan: SwitchPlan, target: Target, queue_limit_bytes: int | None, more: Sequence[str] = ()
-) -> FabricProcess:
-    """Starts one switch, with the arguments of fabric_plan.command; it does not serve yet."""
-    return FabricProcess(plan.name, command(plan, target, queue_limit_bytes, more), plan.log)
 
 
 def wait_ready(switches: dict[str, tuple[SwitchPlan, FabricProcess]]) -> None:
