@@ -21,12 +21,13 @@ from tailrace.cli.experiment_options import PAGE
 from tailrace.cli.options import OutputFormat, View
 from tailrace.cli.output import arranged, show
 from tailrace.emulation.mininet import MininetBackend
+from tailrace.experiments.plan.axes import CASE, SCHEME
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.experiments.plan.plan import plan
 from tailrace.experiments.plan.spec_list import labels
 from tailrace.report.figures.beside import files_of
 from tailrace.results.atomic_folder import atomic_folder, check_place
-from tailrace.results.estimates import CASE, SCHEME, comparison_groups
+from tailrace.results.estimates import comparison_groups
 from tailrace.results.result import Result, to_json, write_result
 from tailrace.results.results import FIGURE, Results, clear
 from tailrace.results.run_result import result_of

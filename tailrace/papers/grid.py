@@ -9,10 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tailrace.experiments.plan.axes import SEED, Setting
+from tailrace.experiments.plan.axes import CASE, SCHEME, SEED, Setting
 from tailrace.experiments.plan.experiment import Settings, of_settings
 from tailrace.papers.model import Case, PaperFile, Scale, Scheme
-from tailrace.results.estimates import CASE, SCHEME
 from tailrace.spec import SpecError, parse
 from tailrace.spec.schema import KeyProblemError, given
 from tailrace.study.grid import Grid

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec import UnsetType
 
+from tailrace.experiments.plan.axes import CASE, SCHEME
 from tailrace.experiments.plan.experiment_file import SCALES
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.papers.claims.claims import judge
@@ -24,13 +25,13 @@ from tailrace.papers.document import OWN_BASE, RESULT, Cell, Cost, Curve, Docume
 from tailrace.papers.grid import VALUE, paper_grid, schemes
 from tailrace.papers.measure.endpoints import endpoint_values, path_values
 from tailrace.papers.measure.gap_curves import gap_curves
-from tailrace.papers.measure.memory import lines, memory_values, occupancy_values
+from tailrace.papers.measure.memory import memory_values, occupancy_values
 from tailrace.papers.measure.sizes import TITLES, by_size
 from tailrace.papers.model import FOLDER, LINES, PaperFile, Tune, read_paper, with_seeds
 from tailrace.papers.tails import P99, flows_by_class, shown_metric
 from tailrace.papers.tune import choose
 from tailrace.results.atomic_folder import atomic_folder, refuse_links
-from tailrace.results.estimates import CASE, SCHEME, SeedValues, ratio, seed_values, why_none
+from tailrace.results.estimates import SeedValues, ratio, seed_values, why_none
 from tailrace.results.metrics import CLASS, measure, metric
 from tailrace.results.result import Result, to_json
 from tailrace.results.results import Results, Run
@@ -331,12 +332,7 @@ def _computed(file: PaperFile) -> tuple[list[_Seen], tuple[Curve, ...]]:
     """What no run is needed for."""
     curves: tuple[Curve, ...] = ()
     if file.kind == "memory":
-        values = memory_values(file)
-        curves = tuple(
-            Curve(panel.name, line.label, tuple(map(float, line.points)), tuple(line.points.values()))
-            for panel in file.panel
-            for line in lines(panel)
-        )
+        values, curves = memory_values(file)
     elif file.kind == "occupancy":
         values = occupancy_values()
     elif file.kind == "endpoints":

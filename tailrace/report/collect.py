@@ -8,10 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailrace.experiments.plan.axes import SEED, Setting
+from tailrace.experiments.plan.axes import CASE, SCHEME, SEED, Setting
 from tailrace.papers.document import RESULT, Document, read_document
 from tailrace.papers.grid import RUNS
-from tailrace.results.estimates import CASE, SCHEME
 from tailrace.results.result import SUMMARY, open_result
 from tailrace.results.results import RESULTS, Results, Run, open_results
 from tailrace.spec import SpecError

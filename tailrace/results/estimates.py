@@ -24,15 +24,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from tailrace.experiments.plan.axes import Setting
+from tailrace.experiments.plan.axes import CASE, SCHEME, Setting
 from tailrace.results.metrics import measure, metrics, split_class
 from tailrace.results.statistics import mean, tail_name, tail_percent
 
 if TYPE_CHECKING:
     from tailrace.results.result import Result
-
-CASE, SCHEME = "case", "scheme"
-"""Keys of the groups of a comparison."""
 
 RATIOS = ("fct_mean", "fct_p99")
 """Metrics that are compared with the first scheme; another tail may stand for p99."""

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from tailrace.experiments.plan.axes import SEED, Setting
+from tailrace.experiments.plan.axes import SEED, Setting, label_of, run_name
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.plan.spec_list import case_name
 from tailrace.results.atomic_folder import atomic_folder
-from tailrace.results.estimates import CASE, SCHEME, Group, SummaryRow, summarise
+from tailrace.results.estimates import Group, SummaryRow, summarise
 from tailrace.results.metrics import measure
 from tailrace.results.parquet import write_parquet
 from tailrace.results.result import RUN_FILES, SUMMARY, Result, read_result, read_struct, to_json
@@ -247,12 +247,6 @@ class ResultsDocument(msgspec.Struct, frozen=True, kw_only=True):
                 raise ValueError(f"the run in {run.folder}: seed: expected a whole number")
 
 
-def run_name(settings: Mapping[str, Setting]) -> str:
-    """The settings of a run on one line: `link-slow ecmp seed=3`."""
-    bare = (CASE, SCHEME)
-    return " ".join(f"{value}" if key in bare else f"{key}={value}" for key, value in settings.items())
-
-
 def write_results(done: Results, folder: Path) -> int:
     """Write results.json and the tables into a folder that has the runs already.
 
@@ -346,12 +340,6 @@ def _read_run(path: Path, number: int, entry: RunEntry) -> Run:
         raise FileError(path.parent / entry.folder / SUMMARY, "", problem)
     case, label = case_name(result.summary.faults), label_of(entry.settings)
     return Run(entry.settings, entry.folder, replace(result, case=case, label=label))
-
-
-def label_of(settings: Mapping[str, Setting]) -> str:
-    """What a table calls the runs with some settings: all of them but the case and the seed."""
-    shown = {key: value for key, value in settings.items() if key not in (CASE, SEED)}
-    return run_name(shown) or f"{SEED}={settings.get(SEED)}"
 
 
 def within(path: Path, key: str, name: str) -> Path:

@@ -27,16 +27,15 @@ from tailrace.results.statistics import percentile
 from tailrace.results.summary import (
     Summary,
     classes,
+    column_sums,
     completion,
     counters,
     flowlets,
     installed_version,
     known,
-    notifications,
     packets,
     recirculations,
     slowdown,
-    steering,
 )
 from tailrace.schemes.base import SCHEMES
 from tailrace.sim.errors import RunError
@@ -47,8 +46,6 @@ from tailrace.topology.timing import base_rtt_ns
 
 SPRITZ = "spritz"
 """The key of a summary for Spritz in NICs and for those that it is compared with; others have one each."""
-
-_HF2T_SUMS = ("stretched", "stretched_ns", "natural")
 
 
 def result_of(
@@ -122,7 +119,9 @@ def _measured(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> dic
     of_schemes = scheme_counters(outcome)
     if nic.steering is not None:
         algorithm = nic.steering.algorithm
-        of_schemes[SPRITZ if ALGORITHMS[algorithm] == STEERABLE else algorithm] = steering(rows)
+        of_schemes[SPRITZ if ALGORITHMS[algorithm] == STEERABLE else algorithm] = column_sums(
+            rows, "explored", "reused", "blocked"
+        )
     counted, queues = measured_rows(rows), outcome.timelines.queues
     sharing = FairSharing(topology, nic.mtu_bytes, delays=outcome.delays)
     frame_bytes = planned.job.scheme.frame_bytes
@@ -137,10 +136,7 @@ def _measured(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> dic
         "packets": packets(
             rows, dropped=outcome.dropped, data=outcome.data, trimmed=trimmed(outcome.counters.values())
         ),
-        "path_changes": sum(row.path_changes for row in rows),
-        "drains": sum(row.drains for row in rows),
-        "drained_ns": sum(row.drained_ns for row in rows),
-        "timeouts": sum(row.timeouts for row in rows),
+        **column_sums(rows, "path_changes", "drains", "drained_ns", "timeouts"),
         "sampled": UNSET if queues is None else sampled(queues, topology),
         "fair": sharing.of(counted),
         "flowcut": of_schemes.pop("flowcut", UNSET),
@@ -151,14 +147,14 @@ def _measured(planned: Plan, outcome: Outcome, rows: tuple[FlowRow, ...]) -> dic
         "spritz": of_schemes.pop(SPRITZ, UNSET),
         "hermes": of_schemes.pop(HERMES, UNSET),
         "recirculations": recirculations(outcome.counters, sum(row.received for row in rows)),
-        "dcqcn": notifications(rows) if nic.transport == DCQCN else UNSET,
+        "dcqcn": column_sums(rows, "cnps_sent", "cnps_received") if nic.transport == DCQCN else UNSET,
         "counters": of_schemes or UNSET,
     }
 
 
 def _hf2t(rows: Sequence[FlowRow], nics: Sequence[Learned]) -> dict[str, int]:
     """HF2T §4: sums over the flows and NICs, and least, median and greatest T of the NICs that know it."""
-    values = {name: sum(getattr(row, name) for row in rows) for name in _HF2T_SUMS}
+    values = column_sums(rows, "stretched", "stretched_ns", "natural")
     values["trainings"] = sum(nic.trainings for nic in nics)
     known = sorted(nic.t_ns for nic in nics if nic.t_ns != UNKNOWN)
     if known:

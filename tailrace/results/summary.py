@@ -217,9 +217,9 @@ def classes(rows: Sequence[FlowRow]) -> dict[str, Class] | UnsetType:
     return by_class or UNSET
 
 
-def steering(rows: Sequence[FlowRow]) -> dict[str, int]:
-    """What NICs did that choose paths themselves (Spritz §IV): sums over the flows."""
-    return {name: sum(getattr(row, name) for row in rows) for name in ("explored", "reused", "blocked")}
+def column_sums(rows: Sequence[FlowRow], *columns: str) -> dict[str, int]:
+    """The sum of each of some columns over the flows."""
+    return {name: sum(getattr(row, name) for row in rows) for name in columns}
 
 
 def packets(
@@ -284,11 +284,6 @@ def flowlets(
     if isinstance(sums, UnsetType) or isinstance(at_leaves, UnsetType):
         return sums
     return sums | {FLOWLETS_AT_LEAVES: at_leaves["flowlets_created"]}
-
-
-def notifications(rows: Sequence[FlowRow]) -> dict[str, int]:
-    """CNPs of DCQCN, over all flows."""
-    return {name: sum(getattr(row, name) for row in rows) for name in ("cnps_sent", "cnps_received")}
 
 
 def recirculations(switches: Mapping[str, Mapping[str, int]], delivered: int) -> Recirculations | UnsetType:

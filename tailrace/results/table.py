@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import UnsetType
 
+from tailrace.experiments.plan.axes import CASE, SCHEME
 from tailrace.experiments.plan.seeds import seeds_text
 from tailrace.experiments.workloads.classes import CLASSES
 from tailrace.p4rt.values import Value
 from tailrace.results.estimates import (
-    CASE,
     CONFIDENCE,
     RATIOS,
-    SCHEME,
     Group,
     SummaryRow,
     fewest_flows,

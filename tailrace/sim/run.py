@@ -383,13 +383,6 @@ class _Run:
     def _outcome(
         self, network: Network, nics: list[Nic], wall_s: float, took: _Moment, timelines: Timelines
     ) -> Outcome:
-        # a switch that is restarting has no program, and so no counters
-        by_switch = {
-            switch.id: (switch.name, self._counters(network, switch.name))
-            for switch in network.switches
-            if network.switch(switch.name).program is not None
-        }
-        by_name = dict(network.gathered(by_switch).values())
         traffic = network.traffic()
         dropped = sum(
             network.switch(switch.name).port_stats(port).dropped
@@ -399,6 +392,13 @@ class _Run:
         queues = sum(network.everywhere(dropped))
         restarts = network.account().reasons.get(_RESTARTED, 0)
         data = network.data()
+        # a switch that is restarting has no program, and so no counters
+        by_switch = {
+            switch.id: (switch.name, self._counters(network, switch.name))
+            for switch in network.switches
+            if network.switch(switch.name).program is not None
+        }
+        by_name = dict(network.gathered(by_switch).values())
         seen = DataSeen(data.dropped + data.lost, data.dropped_trimmed + data.lost_trimmed, data.under_way)
         all_dropped = counters.dropped(by_name.values()) + queues + restarts + traffic.lost + traffic.unwired
         return Outcome(
@@ -427,12 +427,10 @@ class _Run:
         # not by P4Runtime: a large network has millions of cells, nearly all of them 0
         core = network.switch(switch)
         aliases = {counter.preamble.name: counter.preamble.alias for counter in self._program.p4info.counters}
-        return counters.sums(
-            self._program,
-            (
-                (aliases[counter.name], index, packets)
-                for counter in core.model.counters
-                if counter.name in aliases
-                for index, packets in core.counter_packets(counter.index)
-            ),
-        )
+        cells = [
+            (aliases[counter.name], index, packets)
+            for counter in core.model.counters
+            if counter.name in aliases
+            for index, packets in core.counter_packets(counter.index)
+        ]
+        return counters.sums(self._program, cells)

@@ -8,14 +8,13 @@ from pathlib import Path
 
 from msgspec import structs
 
-from tailrace.experiments.plan.axes import SEED, Setting
+from tailrace.experiments.plan.axes import CASE, SCHEME, SEED, Setting, run_name
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.plan import Plan, on_target, plan
 from tailrace.experiments.plan.spec_list import case_name, folder_name, labels
 from tailrace.p4rt import programs
 from tailrace.p4rt.errors import ControllerError
-from tailrace.results.estimates import CASE, SCHEME
-from tailrace.results.results import LeftOut, run_name
+from tailrace.results.results import LeftOut
 from tailrace.sim.job import REAL_TIME, check_real_time
 from tailrace.spec import Error, SpecError
 from tailrace.study.grid import Grid

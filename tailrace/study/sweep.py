@@ -8,11 +8,20 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from tailrace.experiments.plan.axes import MOST_RUNS, SEED, Axis, Setting, at_point, make_axis
+from tailrace.experiments.plan.axes import (
+    MOST_RUNS,
+    SEED,
+    Axis,
+    Setting,
+    at_point,
+    label_of,
+    make_axis,
+    run_name,
+)
 from tailrace.experiments.plan.command import sweep_command
 from tailrace.experiments.plan.experiment import Experiment
 from tailrace.p4rt.errors import ControllerError
-from tailrace.results.results import Run, label_of, run_name
+from tailrace.results.results import Run
 from tailrace.spec import Error, SpecError
 from tailrace.spec.limits import refuse_above
 from tailrace.study.grid import Grid

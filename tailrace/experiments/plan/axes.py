@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Axes of a sweep: a key of an experiment and its values.
+"""Axes of a grid of runs: keys of an experiment and their values; the names of runs by these.
 
 seed=1..5                                  whole numbers from 1 to 5
 scheme=ecmp,flowcut:variant=nic,rtt=3      specs; a piece key=value belongs to the spec before it
@@ -30,7 +30,9 @@ from tailrace.spec.suggest import expected
 Setting = str | Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | float
 """A value of an axis in results: a number where the text is one."""
 
-SEED = "seed"
+CASE, SCHEME, SEED = "case", "scheme", "seed"
+"""The axes of a comparison."""
+
 _WITH_OPTIONS = ("scheme", "topology", "workload")
 MOST_RUNS = 100_000
 """Of a sweep, and values of an axis."""
@@ -158,6 +160,18 @@ def _setting(text: str) -> Setting:
             if str(value) == text and abs(value) < 1 << 53:
                 return value
     return text
+
+
+def run_name(settings: Mapping[str, Setting]) -> str:
+    """The settings of a run on one line: `link-slow ecmp seed=3`."""
+    bare = (CASE, SCHEME)
+    return " ".join(f"{value}" if key in bare else f"{key}={value}" for key, value in settings.items())
+
+
+def label_of(settings: Mapping[str, Setting]) -> str:
+    """What a table calls the runs with some settings: all of them but the case and the seed."""
+    shown = {key: value for key, value in settings.items() if key not in (CASE, SEED)}
+    return run_name(shown) or f"{SEED}={settings.get(SEED)}"
 
 
 def at_point(base: Experiment, settings: Mapping[str, str]) -> Experiment:

@@ -25,6 +25,7 @@ from tailrace.codec.layers.flowcut_ack import FlowcutAck
 from tailrace.codec.layers.local import LocalHeader
 from tailrace.codec.layout import HeaderLayout
 from tailrace.p4rt.programs import load
+from tailrace.papers.document import Curve
 from tailrace.papers.model import Panel, PaperFile
 from tailrace.spec.constants import NS_BITS
 from tailrace.spec.units import parse_rate_bps, parse_time_ns
@@ -118,17 +119,11 @@ def memory_bytes(algorithm: str, hosts: int, flows: int, rate_bps: int, rtt_ns: 
     return holders * active_flows(flows, rate_bps, rtt_ns) * cost.flow_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryCurve:
-    """A line of a panel: its label, and bytes of memory by flows a host."""
+def curves_of(panel: Panel) -> Iterator[Curve]:
+    """A line for every combination of a panel's parameters: bytes of memory by flows a host.
 
-    label: str
-    algorithm: str
-    points: dict[int, float]
-
-
-def lines(panel: Panel) -> Iterator[MemoryCurve]:
-    """Every combination of a panel's parameters; what has one value only is not named in the label."""
+    What has one value only is not named in the label.
+    """
     for algorithm in panel.algorithms:
         for hosts, rate, rtt in itertools.product(panel.hosts, panel.rate, panel.rtt):
             varied = [
@@ -140,20 +135,16 @@ def lines(panel: Panel) -> Iterator[MemoryCurve]:
                 )
                 if len(values) > 1
             ]
-            points = {
-                flows: float(memory_bytes(algorithm, hosts, flows, parse_rate_bps(rate), parse_time_ns(rtt)))
-                for flows in panel.flows
-            }
-            yield MemoryCurve(" ".join([algorithm, *varied]), algorithm, points)
+            rate_bps, rtt_ns = parse_rate_bps(rate), parse_time_ns(rtt)
+            sizes = [float(memory_bytes(algorithm, hosts, flows, rate_bps, rtt_ns)) for flows in panel.flows]
+            label = " ".join([algorithm, *varied])
+            yield Curve(panel.name, label, tuple(map(float, panel.flows)), tuple(sizes))
 
 
-def memory_values(file: PaperFile) -> dict[tuple[str, str], dict[str, float]]:
-    """The `memory` metric by panel and line: the most that any number of flows needs."""
-    return {
-        (panel.name, line.label): {"memory": max(line.points.values())}
-        for panel in file.panel
-        for line in lines(panel)
-    }
+def memory_values(file: PaperFile) -> tuple[dict[tuple[str, str], dict[str, float]], tuple[Curve, ...]]:
+    """The `memory` metric by panel and line, the most that any number of flows needs; and the lines."""
+    curves = tuple(curve for panel in file.panel for curve in curves_of(panel))
+    return {(curve.panel, curve.label): {"memory": max(curve.y)} for curve in curves}, curves
 
 
 def occupancy_values() -> dict[tuple[str, str], dict[str, float]]:

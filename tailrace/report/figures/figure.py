@@ -130,12 +130,8 @@ def _bar(axis: Axes, x: float, group: Group, name: str, width: float, number: in
         return 0.0
     unit = UNITS[metric(name).unit]
     value = group.measured[name].estimate().scaled(unit.factor)
-    plot.bar(axis, x, value.value, width, number, label=group.label, ends=value.ends)
-    top = value.value if value.ends is None else max(value.value, value.ends[1])
-    axis.annotate(
-        unit.shown(value.value), (x, top), (0, 2), textcoords="offset points", ha="center", fontsize=8
-    )
-    return top
+    text = unit.shown(value.value)
+    return plot.bar(axis, x, value.value, width, number, text, label=group.label, ends=value.ends, fontsize=8)
 
 
 def _pauses(axis: Axes, groups: Sequence[Group], cases: Sequence[str], labels: Sequence[str]) -> None:

@@ -137,11 +137,15 @@ def bar(
     height: float,
     width: float,
     number: int,
+    text: str,
     *,
-    label: str = "",
-    ends: tuple[float, float] | None = None,
-) -> None:
-    """One bar of the scheme with a number and its interval; hatches begin where colours are used up."""
+    label: str,
+    ends: tuple[float, float] | None,
+    **style: Any,
+) -> float:
+    """One bar of the scheme with a number, and a text above it and its interval, which has a style; returns
+    how high they reach. Hatches begin where colours are used up.
+    """
     axis.bar(
         x,
         height,
@@ -154,6 +158,9 @@ def bar(
     )
     if ends is not None:
         interval(axis, ends, x=x)
+    top = height if ends is None else max(height, ends[1])
+    axis.annotate(text, (x, top), (0, 2), textcoords="offset points", ha="center", **style)
+    return top
 
 
 def interval(axis: Axes, ends: tuple[float, float], *, x: float | None = None, y: float = 0.0) -> None:

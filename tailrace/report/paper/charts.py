@@ -95,13 +95,15 @@ def _bars(document: Document) -> Figure:
             value = cell.metrics[name] * unit.factor
             both = cell.intervals.get(name)
             ends = None if both is None else (both[0] * unit.factor, both[1] * unit.factor)
-            plot.bar(axis, x, value, share * 0.92, number, label=cell.label, ends=ends)
-            axis.annotate(
-                unit.text(cell.metrics[name], with_name=False),
-                (x, value if ends is None else max(value, ends[1])),
-                (0, 2),
-                textcoords="offset points",
-                ha="center",
+            plot.bar(
+                axis,
+                x,
+                value,
+                share * 0.92,
+                number,
+                unit.without_name(cell.metrics[name]),
+                label=cell.label,
+                ends=ends,
                 va="bottom",  # else a number that stands upright lies on its interval
                 fontsize=7,
                 rotation=90 if len(cases) * len(labels) > 10 else 0,
