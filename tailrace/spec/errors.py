@@ -5,6 +5,7 @@ Error                        whatever a user may be told, in one line
 └── SpecError                a spec, key or value that cannot be used
     ├── UnitError            a text that is no such quantity
     ├── ExpectedError        a text that is no value of a key
+    │   └── ChoiceError      a text that is none of some names
     ├── FileError            a file: its name, the key or line, what was expected
     └── KeyProblemError      a value of a key or option (schema.py)
 """
@@ -38,6 +39,10 @@ class UnitError(SpecError):
 
 class ExpectedError(SpecError):
     """A text that is no value of a key; the error's own text says what is expected, such as `at least 1`."""
+
+
+class ChoiceError(ExpectedError):
+    """A text that is none of some names; the error's own text names them, or the closest."""
 
 
 class FileError(SpecError):

@@ -31,7 +31,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 import msgspec
 
 from tailrace.spec import suggest
-from tailrace.spec.errors import ExpectedError, SpecError, UnitError
+from tailrace.spec.errors import ChoiceError, ExpectedError, SpecError, UnitError
 from tailrace.spec.spec_string import Spec, shown
 from tailrace.spec.units import (
     MOST_COUNT,
@@ -63,7 +63,7 @@ class Key:
     name: as it is written
     help: what it means, for people
     values: how a value is written, such as `size` or `on|off`
-    parse: its checked value of a text; raises ExpectedError, or another SpecError with a text of its own
+    parse: its checked value of a text; raises ExpectedError, or another SpecError that names what is wrong
     show: a value for people
     absent: what stands for a default that is no value by itself, such as None
     section: of the paper that it is from
@@ -218,7 +218,7 @@ def choice(name: str, help: str, choices: Sequence[str], **more: Any) -> Key:  #
 
     def parse(text: str) -> str:
         if text not in choices:
-            raise SpecError(f"{name}={shown(text)}: {suggest.expected(text, choices)}")
+            raise ChoiceError(suggest.expected(text, choices))
         return text
 
     return Key(name, help, "|".join(choices), parse, **more)
@@ -366,10 +366,10 @@ def _read(spec: Spec, struct: type[T]) -> T:
 def _value(spec: Spec, key: Key) -> Any:
     try:
         return key.parse(spec.options[key.name])
+    except ChoiceError as error:
+        raise SpecError(f"{spec.title}: {key.name}={shown(spec.options[key.name])}: {error}") from None
     except ExpectedError as error:
         raise spec.error(key.name, str(error)) from None
-    except SpecError as error:
-        raise SpecError(f"{spec.title}: {error}") from None
 
 
 def write(value: Any) -> dict[str, str]:
