@@ -6,8 +6,9 @@
 
 A *stay* is a run of functions of one room (rooms.toml) in that order, a *change* leads from one stay to the
 next, and a *return* is a stay in a room that was visited before. The standard library and packages are left
-out, and so are what the import of a module calls and what runs in other processes. `write` is one Write of
-one table entry in `tailrace_switch_grpc`. Every function of the walk is printed, then the sums.
+out, and so are what the import of a module calls, what a timer calls (`_tick`) and what runs in other
+processes. `write` is one Write of one table entry in `tailrace_switch_grpc`. Every function of the walk is
+printed, then the sums.
 """
 
 from __future__ import annotations
@@ -32,16 +33,19 @@ COMMANDS = {
     "compare": f"compare --scheme ecmp,flowcut {NETWORK} --out {{folder}}/out",
     "sweep": "sweep basic --target virtual --set seed=1,2 --out {folder}/out",
 }
+PAUSE_S = 1.0
+"""The client's pause before it writes, in which the recording begins."""
 START_S = 60.0
 """How long the switch may take to listen."""
 
 PROGRAM = "tests/programs/build/basic_l3"
 
 
-def _imports(frame: FrameType | None) -> bool:
-    """Whether a call is part of the import of a module."""
+def _left_out(frame: FrameType | None) -> bool:
+    """Whether a call is part of the import of a module, or of a timer."""
     while frame is not None:
-        if frame.f_code.co_name == "<module>" and frame.f_globals.get("__name__") != "__main__":
+        name = frame.f_code.co_name
+        if name == "_tick" or (name == "<module>" and frame.f_globals.get("__name__") != "__main__"):
             return True
         frame = frame.f_back
     return False
@@ -63,7 +67,7 @@ class Walk:
         path = os.path.relpath(os.path.realpath(code.co_filename), ROOT)
         if path.startswith((".", "scripts/")) or not path.endswith(".py"):
             return
-        if _imports(frame):
+        if _left_out(frame):
             return
         self._seen.add(code)
         self.functions.append((path, getattr(code, "co_qualname", code.co_name)))
@@ -121,6 +125,7 @@ def client(address: str) -> None:
             await switch.become_primary(1)
             await switch.push(program)
             print("begin", flush=True)
+            await asyncio.sleep(PAUSE_S)
             await switch.write([p4r.Update(type=p4r.Update.INSERT, entity=p4r.Entity(table_entry=entry))])
             print("end", flush=True)
 

@@ -6,8 +6,8 @@ install_all(network.p4rt, intent(topology, scheme, target))
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, Protocol
 
 from finsy.proto import p4r
 
@@ -18,17 +18,20 @@ from tailrace.p4rt.programs import P4Program
 from tailrace.p4rt.status import P4RtError
 
 
+class Insert(NamedTuple):
+    """As a p4.v1.Update that inserts an entity, without a copy of it."""
+
+    entity: p4r.Entity
+    type: p4r.Update.Type.ValueType = p4r.Update.INSERT
+
+
 class InProcessSwitch(Protocol):
     """P4Runtime of a switch as function calls, which raise P4RtError (sim.network.endpoint.Endpoint)."""
 
     name: str
 
-    def write(self, request: p4r.WriteRequest) -> None:
-        """Executes a Write."""
-        ...
-
-    def bulk_insert(self, entities: Iterable[p4r.Entity]) -> None:
-        """Bulk insert of immutable entities."""
+    def write(self, request: p4r.WriteRequest, updates: Sequence[p4r.Update | Insert]) -> None:
+        """Executes a Write of these updates."""
         ...
 
     def read(self, request: p4r.ReadRequest) -> Iterator[p4r.ReadResponse]:
@@ -70,20 +73,9 @@ class InProcess:
         except P4RtError as error:
             raise ReadError(self.name, str(error), error.code.name) from error
 
-    async def write(self, updates: Sequence[p4r.Update]) -> None:
+    async def write(self, updates: Sequence[p4r.Update | Insert]) -> None:
         try:
-            self._switch.write(p4r.WriteRequest(updates=updates))
-        except P4RtError as error:
-            raise WriteError(self.name, str(error), error.code.name) from error
-
-    async def bulk_insert(self, entities: Iterable[p4r.Entity]) -> None:
-        """Bulk insert of entities, which are immutable from now on.
-
-        Raises:
-            WriteError: one was rejected; some may have been inserted.
-        """
-        try:
-            self._switch.bulk_insert(entities)
+            self._switch.write(p4r.WriteRequest(), updates)
         except P4RtError as error:
             raise WriteError(self.name, str(error), error.code.name) from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeVar
 
@@ -102,24 +103,23 @@ def _detail(error: P4RtError | None) -> bytes:
 _GOOD = _detail(None)
 
 
+@dataclass(slots=True)
 class BatchStatus:
     """The status of a batch: UNKNOWN with one p4.v1.Error for each element, in order.
 
-    Errors are kept serialized, up to the size limit.
+    Errors are kept serialized, up to the size limit. `most_bytes`: a larger status has no details; None: no
+    limit. `first`: number, from 1 on, and error of the first failure.
 
     Source: P4Runtime specification 1.5, 10 and 12.3.
     """
 
-    def __init__(self, most_bytes: int | None = None) -> None:
-        """`most_bytes`: a larger status has no details; None: no limit."""
-        self._most = most_bytes
-        self._details: bytearray | None = bytearray()
-        self._good = 0  # since the last failure
-        self._count = 0
-        self._last: tuple[P4RtError | None, bytes] = None, _GOOD
-        self.failures = 0
-        self.first: tuple[int, P4RtError] | None = None
-        """Number, from 1 on, and error of the first failure."""
+    most_bytes: int | None = None
+    failures: int = 0
+    first: tuple[int, P4RtError] | None = None
+    _details: bytearray | None = field(default_factory=bytearray)
+    _good: int = 0  # since the last failure
+    _count: int = 0
+    _last: tuple[P4RtError | None, bytes] = (None, _GOOD)
 
     def __len__(self) -> int:
         return self._count
@@ -138,7 +138,7 @@ class BatchStatus:
         if error is not self._last[0]:
             self._last = error, _detail(error)
         size = len(self._details) + len(_GOOD) * self._good + len(self._last[1])
-        if self._most is not None and size > self._most:
+        if self.most_bytes is not None and size > self.most_bytes:
             self._details = None
             return
         self._details += _GOOD * self._good + self._last[1]
@@ -149,8 +149,10 @@ class BatchStatus:
         for error in errors:
             self.append(error)
 
-    def error(self, what: str) -> P4RtError:
-        """The error of a batch with failures."""
+    def error(self, what: str, count: int) -> P4RtError:
+        """The error of a batch of `count` elements with failures; those not added have succeeded."""
+        self._good += count - self._count
+        self._count = count
         status = self.packed(what)
         if status is None:
             # the details are too large: the message has the number of failures, and the first one
@@ -166,7 +168,7 @@ class BatchStatus:
             return None
         head = rpc_status.Status(code=Code.UNKNOWN, message=message).SerializeToString()
         size = len(head) + len(self._details) + len(_GOOD) * self._good
-        if self._most is not None and size > self._most:
+        if self.most_bytes is not None and size > self.most_bytes:
             return None
         return head + self._details + _GOOD * self._good
 

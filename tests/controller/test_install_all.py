@@ -16,9 +16,9 @@ from tailrace.p4rt import programs, requests
 from tailrace.p4rt.encoding import encode
 from tailrace.p4rt.endpoint import run_at_once
 from tailrace.p4rt.errors import WriteError
-from tailrace.p4rt.inprocess import InProcess
+from tailrace.p4rt.inprocess import InProcess, Insert
 from tailrace.p4rt.intent import SwitchIntent
-from tailrace.p4rt.status import Code, P4RtError
+from tailrace.p4rt.status import P4RtError
 from tailrace.p4rt.target import target
 from tailrace.schemes.registry import parse_scheme
 from tailrace.sim.network import Network
@@ -128,7 +128,7 @@ def test_of_two_entries_with_one_key_the_last_holds() -> None:
     network = Network(parse_topology(LEAF_SPINE))
     entities = (_route(0, group=1), _route(0, group=2))
     report = install_all(network.p4rt, {"leaf1": SwitchIntent("leaf1", "ecmp", entities)})
-    assert report["leaf1"].inserted == 1
+    assert report["leaf1"] == ReconcileReport(modified=1)  # of what the first has left
     (expected,) = encode(ECMP, entities[1:])
     assert expected in held(network, "leaf1", ECMP)
 
@@ -141,51 +141,28 @@ def test_what_is_refused_is_told_as_ever() -> None:
         install_all(network.p4rt, {"leaf1": SwitchIntent("leaf1", "ecmp", routes)})
 
 
-def test_a_table_is_filled_or_stays_as_it_was() -> None:
-    """So does the memory that is reckoned."""
+def test_entities_that_are_not_copied_are_written_as_others() -> None:
+    """Each by itself: what is refused leaves nothing, and the memory that is reckoned is that of the rest."""
     routes = encode(ECMP, [_route(n, group=1) for n in range(ECMP.table("ipv4_routes").size + 1)])
-    switch = Network(parse_topology(LEAF_SPINE)).p4rt("leaf2")
-    switch.set_pipeline(requests.push(ECMP))
-    used = switch.device.memory.used
-    for refused, code in ((routes, Code.RESOURCE_EXHAUSTED), ([routes[0]] * 2, Code.ALREADY_EXISTS)):
-        with pytest.raises(P4RtError) as raised:
-            switch.bulk_insert(refused)
-        assert raised.value.code == code
-        assert (switch.device.memory.used, _routes(switch)) == (used, 0)
-    switch.bulk_insert(routes[:-1])
-    with pytest.raises(P4RtError):
-        switch.bulk_insert(routes[:1])
-    assert _routes(switch) == len(routes) - 1
-
-
-def test_what_is_no_plain_entry_is_refused_as_a_write_of_it() -> None:
-    """The checks are those of the server, whoever gives a message."""
-    (good,) = encode(ECMP, [_route(0, group=1)])
-    for change in ("unknown table", "no match", "no action", "priority", "timeout"):
-        bad = p4r.Entity()
-        bad.CopyFrom(good)
-        entry = bad.table_entry
-        if change == "unknown table":
-            entry.table_id = 7
-        elif change == "no action":
-            entry.ClearField("action")
-        elif change == "priority":
-            entry.priority = 1
-        elif change == "timeout":
-            entry.idle_timeout_ns = 1
-        else:
-            entry.match[0].lpm.value = b"\xff" * 9
-        said = []
-        for call in ("fill", "write"):
-            switch = Network(parse_topology(LEAF_SPINE)).p4rt("leaf1")
-            switch.set_pipeline(requests.push(ECMP))
+    bad = p4r.Entity()
+    bad.CopyFrom(routes[0])
+    bad.table_entry.priority = 1
+    told, used = [], []
+    for shared in (True, False):
+        switch = Network(parse_topology(LEAF_SPINE)).p4rt("leaf2")
+        switch.set_pipeline(requests.push(ECMP))
+        for batch in ([bad], [routes[0]] * 2, routes):
+            updates = [Insert(entity) for entity in batch]
+            request = p4r.WriteRequest()
+            if not shared:
+                request.updates.extend(p4r.Update(type=u.type, entity=u.entity) for u in updates)
             with pytest.raises(P4RtError) as raised:
-                if call == "fill":
-                    switch.bulk_insert([bad])
-                else:
-                    switch.write(p4r.WriteRequest(updates=[p4r.Update(type=p4r.Update.INSERT, entity=bad)]))
-            said.append(str(raised.value).rpartition("1 of 1: ")[2])
-        assert said[1].endswith(said[0].partition(": ")[2] or said[0])
+                switch.write(request, updates if shared else None)
+            told.append(str(raised.value))
+        used.append(switch.device.memory.used)
+        assert _routes(switch) == len(routes) - 1
+    assert told[:3] == told[3:]
+    assert used[0] == used[1]
 
 
 def _routes(switch: SwitchEndpoint) -> int:

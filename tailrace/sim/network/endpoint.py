@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 
 from finsy.proto import p4r
 
@@ -30,7 +30,7 @@ from tailrace.switch.p4runtime.arbitration import ArbitrationClient
 from tailrace.switch.p4runtime.context import DevicePorts
 from tailrace.switch.p4runtime.device import Device, DeviceSettings
 from tailrace.switch.p4runtime.pipeline import Prepared
-from tailrace.switch.p4runtime.state import Result
+from tailrace.switch.p4runtime.state import AnyUpdate, Result
 
 ELECTION_ID = 1
 _Request = p4r.WriteRequest | p4r.SetForwardingPipelineConfigRequest
@@ -145,8 +145,11 @@ class SwitchEndpoint:
             request.device_id = self.device_id
             set_election(request.election_id, self._election_id)
 
-    def write(self, request: p4r.WriteRequest) -> None:
+    def write(self, request: p4r.WriteRequest, updates: Sequence[AnyUpdate] | None = None) -> None:
         """Carries out a Write.
+
+        Args:
+            updates: instead of those in the request, without a copy of them.
 
         Raises:
             BatchError: some of the updates failed.
@@ -155,19 +158,9 @@ class SwitchEndpoint:
         mine = p4r.WriteRequest()
         mine.CopyFrom(request)
         self._own(mine)
-        results = self.device.write(mine)
+        results = self.device.write(mine, updates)
         if any(result is not None for result in results):
             raise BatchError("write", results)
-
-    def bulk_insert(self, entities: Iterable[p4r.Entity]) -> None:
-        """Inserts entities, which are kept and must not be changed: the switches of a network share them.
-
-        Raises:
-            P4RtError: one is refused; some may have been inserted.
-        """
-        mine = p4r.WriteRequest()
-        self._own(mine)
-        self.device.bulk_insert(mine, entities)
 
     def read(self, request: p4r.ReadRequest) -> Iterator[p4r.ReadResponse]:
         """Carries out a Read: the responses, all made before the first is handed out.

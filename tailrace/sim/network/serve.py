@@ -25,7 +25,7 @@ from tailrace.p4rt.status import Code, P4RtError, not_found
 from tailrace.sim.network.endpoint import CpuPort, SwitchEndpoint
 from tailrace.sim.network.network import Network
 from tailrace.spec import heap
-from tailrace.switch.p4runtime.concurrency.request_deadline import DeadlineHandler, PendingRequests
+from tailrace.switch.p4runtime.calls import DeadlineHandler, PendingRequests
 from tailrace.switch.p4runtime.server import ServerTls, listen, new_server
 from tailrace.switch.p4runtime.service import P4RuntimeService, rpc_handler
 from tailrace.switch.p4runtime.statistics_service import statistics_handler
@@ -82,7 +82,7 @@ class FabricService:
         """Write of one device."""
         return await self._of(request.device_id).write(request, context)
 
-    async def read(self, request: p4r.ReadRequest, context: _Context) -> AsyncIterator[p4r.ReadResponse]:
+    async def read(self, request: p4r.ReadRequest, context: _Context) -> AsyncIterator[bytes]:
         """Read of one device."""
         service = self._of(request.device_id)
         async for response in service.read(request, context):

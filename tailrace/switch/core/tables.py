@@ -12,7 +12,6 @@ from tailrace.switch.core.types import (
     COLOUR_NUMBERS,
     ActionCall,
     ColourCounts,
-    EncodedEntry,
     EncodedTarget,
     MeterRates,
     StateError,
@@ -32,7 +31,7 @@ class TableControl(Core):
         key: bytes,
         mask: bytes,
         *,
-        target: Target,
+        target: Target | EncodedTarget,
         prefix_bits: int = 0,
         priority: int = 0,
         timeout_ns: int = 0,
@@ -44,6 +43,7 @@ class TableControl(Core):
             key: packed key fields; for a range field its lower bound.
             mask: packed masks; for a range field its upper bound. Not read by exact tables.
             prefix_bits: length of the prefix of an LPM table's entry.
+            target: an encoded one is valid on all switches with the same program.
             priority: of a ternary or range table's entry; larger wins.
             timeout_ns: after so long without a hit ``table_expired`` lists the entry; 0: never.
 
@@ -53,47 +53,20 @@ class TableControl(Core):
         Raises:
             StateError: ``exists``, ``full``, or bad arguments.
         """
-        raw = self._encode(target)
-        return self._do(
-            f"table {table}, entry",
-            self._lib.tr_table_insert,
-            table,
-            key,
-            mask,
-            prefix_bits,
-            priority,
-            raw,
-            ps(timeout_ns),
-            ps(now_ns),
-        )
+        raw = target.raw if isinstance(target, EncodedTarget) else self._encode(target)
+        timeout_ps = ps(timeout_ns) if timeout_ns else 0
+        now_ps = ps(now_ns) if now_ns else 0
+        arguments = (table, key, mask, prefix_bits, priority, raw, timeout_ps, now_ps)
+        return self._do(f"table {table}, entry", self._lib.tr_table_insert, *arguments)
 
     def encode_target(self, call: ActionCall) -> EncodedTarget:
-        """The target of an `EncodedEntry`, and the data it points to.
+        """The target of many entries, for `table_insert`.
 
         Raises:
             StateError: as for `table_insert`.
         """
         data = self._encode(call)
         return EncodedTarget(ffi.new("tr_target[]", data), data)
-
-    def table_bulk_insert(self, table: int, rows: Iterable[EncodedEntry], now_ns: int) -> list[int]:
-        """Bulk insert: adds all entries or none, and returns their handles.
-
-        Raises:
-            StateError: as for `table_insert`; nothing was added.
-        """
-        insert, switch, now_ps = self._lib.tr_table_insert, self.handle, ps(now_ns)
-        handles = [
-            insert(switch, table, key, mask, prefix_bits, priority, target.raw, 0, now_ps)
-            for key, mask, prefix_bits, priority, target in rows
-        ]
-        refused = min(handles, default=0)
-        if refused < 0:
-            for handle in handles:
-                if handle >= 0:
-                    self.table_delete(table, handle)
-            self._do(f"table {table}, entry", lambda _: refused)
-        return handles
 
     def table_modify(self, table: int, handle: int, target: Target, timeout_ns: int = 0) -> None:
         """Replaces the target of an entry; its counters stay."""

@@ -115,19 +115,6 @@ class EncodedTarget(NamedTuple):
     data: object
 
 
-class EncodedEntry(NamedTuple):
-    """A table entry without a timeout, encoded for the core of any switch with the same program.
-
-    `target` is of `encode_target`; the others are as for `table_insert`.
-    """
-
-    key: bytes
-    mask: bytes
-    prefix_bits: int
-    priority: int
-    target: EncodedTarget
-
-
 @dataclass(frozen=True, slots=True)
 class MemberRef:
     """A member of the table's action profile, by handle."""

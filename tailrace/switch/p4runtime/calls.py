@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RPC handlers: errors become statuses, and calls leave no memory behind.
+"""RPC handlers: errors become statuses, requests have a deadline, and calls leave no memory behind.
 
 `context.abort` raises an exception that the call's context keeps. The traceback of that exception keeps the
 context and every frame with its request: a reference cycle. An error in a variable of a frame is another one.
@@ -9,6 +9,10 @@ The task that awaits a batch of operations frees the batch and its message
 (https://github.com/grpc/grpc/issues/43360). It does not when the task was cancelled, as gRPC cancels handlers
 of clients that disconnect, or when the batch failed: 100 to 300 bytes leak a stream, and each of them pins a
 page. So these tasks are never cancelled and batches never fail for gRPC: `shielded` reports both.
+
+gRPC buffers a partial request as long as its call is open, and awaits the request of a unary call before it
+calls the handler. So unary calls are registered as streaming ones, which is the same on the wire, and the
+request is awaited here.
 """
 
 from __future__ import annotations
@@ -16,13 +20,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from typing import Any, TypeVar, cast
 from weakref import WeakSet, ref
 
 import grpc
+import grpc.aio
 
-from tailrace.p4rt.status import DETAILS, Code, P4RtError, exhausted, without_frames
+from tailrace.p4rt.status import DETAILS, Code, P4RtError, exhausted, invalid, without_frames
 from tailrace.spec.text import one_line
 from tailrace.switch.core import StateError
 from tailrace.switch.p4runtime.context import from_state_error
@@ -33,7 +38,15 @@ _T = TypeVar("_T")
 Behaviour = Callable[[Any, Any], Coroutine[Any, Any, Any]]
 """An RPC handler: a coroutine of a request, or of an iterator of requests, and of the call's context."""
 
+ARRIVAL_S = 60.0
+"""Longest time until a request has arrived; messages of streams have no deadline."""
+MAX_PENDING = 256
+"""Requests that have not arrived, at a time; one more ends the oldest. Each may keep a connection open."""
+TRIMMED = 1 << 20
+"""Octets of a request after which freed memory is trimmed."""
 MAX_LOG = 1000
+
+_EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # which the stubs do not know
 
 _STATUS = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -134,31 +147,114 @@ async def shielded(call: Awaitable[_T]) -> _T:
     return result
 
 
-def shielded_messages(messages: AsyncIterator[_T]) -> AsyncIterator[_T]:
-    """The messages of a client, each awaited by `shielded`."""
-    return _Received(messages)
+class Messages(AsyncIterator[bytes]):
+    """The messages of a stream, each awaited by `shielded`.
 
+    gRPC's own iterator leaks when it is not exhausted, and a generator would keep the last message until the
+    next one arrives.
+    """
 
-class _Received(AsyncIterator[_T]):
-    """No generator: that would keep the last message until the next one arrives."""
+    def __init__(self, context: Any) -> None:
+        self._context = context
 
-    def __init__(self, messages: AsyncIterator[_T]) -> None:
-        self._messages = messages
-
-    async def __anext__(self) -> _T:
-        message = await shielded(self._next())
-        if message is None:
+    async def __anext__(self) -> bytes:
+        octets = await shielded(self._context.read())
+        if octets is _EOF:
             raise StopAsyncIteration
-        return message
-
-    async def _next(self) -> _T | None:
-        try:
-            return await anext(self._messages)
-        except StopAsyncIteration:
-            return None
+        return cast(bytes, octets)
 
 
 def retrieve_exception(task: asyncio.Future[Any]) -> None:
     """Retrieves the error of a task that no task awaits, so that asyncio logs none."""
     if not task.cancelled():
         task.exception()
+
+
+class PendingRequests:
+    """The calls whose request has not arrived."""
+
+    def __init__(self) -> None:
+        self._calls: dict[asyncio.Future[None], None] = {}
+
+    async def first(self, message: Awaitable[_T]) -> _T:
+        """The first message of a call.
+
+        Raises:
+            P4RtError: DEADLINE_EXCEEDED: it took too long; RESOURCE_EXHAUSTED: too many calls are pending.
+        """
+        reading = asyncio.ensure_future(message)
+        reading.add_done_callback(retrieve_exception)
+        gives_way = asyncio.get_running_loop().create_future()
+        if len(self._calls) >= MAX_PENDING:
+            oldest = next(iter(self._calls))
+            del self._calls[oldest]
+            oldest.set_result(None)
+        self._calls[gives_way] = None
+        try:
+            await asyncio.wait({reading, gives_way}, timeout=ARRIVAL_S, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._calls.pop(gives_way, None)
+        if reading.done():
+            return reading.result()
+        if gives_way.done():
+            raise exhausted(f"{MAX_PENDING} requests have not arrived; the limit is {MAX_PENDING}")
+        raise P4RtError(Code.DEADLINE_EXCEEDED, f"the request has not arrived within {ARRIVAL_S:g} s")
+
+
+class DeadlineHandler(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # only the stubs know of arguments
+    """The RPC methods of other handlers, with the deadline; all are coroutines that take octets."""
+
+    def __init__(
+        self, handlers: Sequence[grpc.GenericRpcHandler[Any, Any]], freed: Callable[[], None] = lambda: None
+    ) -> None:
+        """`freed` is called when much memory is free: see spec.heap.Trimmer."""
+        self._handlers = handlers
+        self._freed = freed
+        self._pending = PendingRequests()
+
+    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[Any, Any] | None:
+        """The handler of a call."""
+        served = (handler.service(details) for handler in self._handlers)
+        method: Any = next(filter(None, served), None)
+        if method is None:
+            return None
+        if method.request_streaming:
+            return grpc.stream_stream_rpc_method_handler(
+                self._with_messages(method.stream_stream), response_serializer=method.response_serializer
+            )
+        if method.response_streaming:
+            return grpc.stream_stream_rpc_method_handler(
+                self._with_request(method.unary_stream), response_serializer=method.response_serializer
+            )
+        return grpc.stream_unary_rpc_method_handler(
+            self._with_request(method.unary_unary), response_serializer=method.response_serializer
+        )
+
+    @staticmethod
+    def _with_messages(behaviour: Behaviour) -> Behaviour:
+        async def handle(_: object, context: Any) -> Any:  # gRPC asks for a coroutine function
+            return await behaviour(Messages(context), context)
+
+        return handle
+
+    def _with_request(self, behaviour: Behaviour) -> Behaviour:
+        async def handle(_: object, context: Any) -> Any:
+            try:
+                octets = await self._pending.first(shielded(context.read()))
+            except P4RtError as error:
+                self._freed()
+                set_status(context, without_frames(error))
+                return b""
+            if octets is _EOF:
+                set_status(context, invalid("the call has no request"))
+                return b""
+            large = len(octets) > TRIMMED
+            handled = behaviour(octets, context)
+            del octets  # the handler drops it once parsed
+            try:
+                return await handled
+            finally:
+                if large:
+                    self._freed()
+
+        return handle

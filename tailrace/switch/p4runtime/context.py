@@ -240,11 +240,6 @@ class Responses:
         return message
 
 
-def check_metadata(metadata: bytes, what: str) -> None:
-    """Rejects metadata that is too long.
-
-    Raises:
-        P4RtError: RESOURCE_EXHAUSTED.
-    """
-    if len(metadata) > MAX_METADATA_BYTES:
-        raise exhausted(f"{what}: metadata has {len(metadata)} bytes; at most {MAX_METADATA_BYTES} are kept")
+def long_metadata(metadata: bytes, what: str) -> P4RtError:
+    """The error for metadata of more than MAX_METADATA_BYTES."""
+    return exhausted(f"{what}: metadata has {len(metadata)} bytes; at most {MAX_METADATA_BYTES} are kept")

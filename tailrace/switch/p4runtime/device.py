@@ -9,19 +9,18 @@ switch.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from finsy.proto import p4r
 
 from tailrace.p4rt.requests import TraceNeeds, election_of
-from tailrace.p4rt.status import Code, P4RtError, invalid, not_found, without_frames
+from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
 from tailrace.switch.compiler import CompilerError, SwitchProgram
 from tailrace.switch.core import StateError, V1ModelSwitch
 from tailrace.switch.p4runtime.annotated.roles import Roles
 from tailrace.switch.p4runtime.arbitration import Arbiter
-from tailrace.switch.p4runtime.concurrency.lock_keys import LockKeys
 from tailrace.switch.p4runtime.context import (
     Context,
     DevicePorts,
@@ -39,7 +38,7 @@ from tailrace.switch.p4runtime.packetio import PacketIo
 from tailrace.switch.p4runtime.pipeline import ForwardingPipeline, Prepared, config_response
 from tailrace.switch.p4runtime.read_set import needs
 from tailrace.switch.p4runtime.reconcile import transfer
-from tailrace.switch.p4runtime.state import ForwardingState, Result, UpdateResults
+from tailrace.switch.p4runtime.state import AnyUpdate, ForwardingState, Result, UpdateResults
 from tailrace.switch.p4runtime.statistics import statistics
 from tailrace.switch.trace import TraceError
 from tailrace.switch.trace.coverage import EntryCoverage
@@ -131,10 +130,6 @@ class Device:
         if pipeline is None:
             raise _no_pipeline()
         return pipeline.state
-
-    def lock_keys(self) -> LockKeys:
-        """The lock keys of the active pipeline's state."""
-        return self._state().lock_keys
 
     # ---- pipeline configuration ----
 
@@ -320,28 +315,19 @@ class Device:
 
     # ---- entities ----
 
-    def write(self, request: p4r.WriteRequest) -> list[Result]:
+    def write(self, request: p4r.WriteRequest, updates: Sequence[AnyUpdate] | None = None) -> list[Result]:
         """Executes a Write; the result of each update.
+
+        Args:
+            updates: instead of those in the request.
 
         Raises:
             P4RtError: the request as such is rejected.
         """
         results: list[Result] = []
-        finish(self.write_steps(request, results))
-        return results
-
-    def bulk_insert(self, request: p4r.WriteRequest, entities: Iterable[p4r.Entity]) -> None:
-        """Bulk insert of entities that the switches of a network share, without a message for each update.
-
-        Args:
-            request: has role and election id.
-            entities: kept, and immutable from now on.
-
-        Raises:
-            P4RtError: the request or an entity is rejected; some entities may have been added.
-        """
-        self.authorize(request)
-        self._state().bulk_insert(entities, request.role)
+        finish(self.write_steps(request, results, self.write_term(request), updates))
+        count = len(request.updates if updates is None else updates)
+        return results + [None] * (count - len(results))
 
     def write_term(self, request: p4r.WriteRequest) -> int:
         """Authorizes a Write; the term of its primary.
@@ -352,51 +338,44 @@ class Device:
         self.authorize(request)
         return self.arbiter.term(request.role)
 
-    def write_steps(self, request: p4r.WriteRequest, results: UpdateResults, term: int | None = None) -> Work:
+    def write_steps(
+        self,
+        request: p4r.WriteRequest,
+        results: UpdateResults,
+        term: int,
+        updates: Sequence[AnyUpdate] | None = None,
+    ) -> Work:
         """`write` in steps.
 
         Args:
-            results: takes the result of each update.
-            term: of `write_term`; None: authorizes now.
+            results: takes the results of the updates up to the last that fails.
+            term: of `write_term`. A Write of before a takeover is rejected; it continues when its client has
+                only disconnected.
+            updates: instead of those in the request.
         """
-        term = self.write_term(request) if term is None else term
-        self._still_in(term, request.role)
-        state = self._state()
-        if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
-            yield from in_quanta(state.make_room())
-            self._still_in(term, request.role)
-            self._still(state)
-        if request.atomicity == p4r.WriteRequest.CONTINUE_ON_ERROR:
-            steps = state.write(request.updates, results, request.role)
-        elif request.atomicity == p4r.WriteRequest.ROLLBACK_ON_ERROR:
-            steps = state.write_all_or_none(request.updates, results, request.role)
-        elif request.atomicity == p4r.WriteRequest.DATAPLANE_ATOMIC:
-            steps = self._at_once(state, request, results)
-        else:
-            raise invalid(f"atomicity {request.atomicity} is not known")
-        steps = in_quanta(steps)
-        try:
-            for work in steps:
-                yield work
-                # meanwhile another client may have become primary, or pushed a pipeline
-                self._still_in(term, request.role)
-                self._still(state)
-        except P4RtError as error:
-            if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR or not results:
-                raise
-            results.extend([without_frames(error)] * (len(request.updates) - len(results)))
-        finally:
-            steps.close()
+        role, atomicity = request.role, request.atomicity
 
-    def _still_in(self, term: int, role: str) -> None:
-        """Rejects a Write of before a takeover; it continues when its client has only disconnected."""
-        if self.arbiter.term(role) > term:
-            raise P4RtError(Code.PERMISSION_DENIED, "another client has become the primary of this role")
+        def refusal() -> Result:
+            if self.arbiter.term(role) > term:
+                return P4RtError(Code.PERMISSION_DENIED, "another client has become the primary of this role")
+            return None
 
-    def _at_once(self, state: ForwardingState, request: p4r.WriteRequest, results: UpdateResults) -> Work:
-        """All updates or none, atomically for packets."""
+        refused = refusal()
+        if refused is not None:
+            raise refused
+        state, updates = self._state(), request.updates if updates is None else updates
+        if atomicity == p4r.WriteRequest.CONTINUE_ON_ERROR:
+            yield from state.write(updates, results, role, refusal)
+            return
+        if atomicity not in (p4r.WriteRequest.ROLLBACK_ON_ERROR, p4r.WriteRequest.DATAPLANE_ATOMIC):
+            raise invalid(f"atomicity {atomicity} is not known")
+        yield from in_quanta(state.make_room())
+        steps = state.write_all_or_none(updates, results, role, refusal)
+        if atomicity == p4r.WriteRequest.ROLLBACK_ON_ERROR:
+            yield from steps
+            return
         with state.context.switch.between_packets():
-            work = sum(state.write_all_or_none(request.updates, results, request.role))
+            work = sum(steps)
         yield work
 
     def read(self, request: p4r.ReadRequest) -> tuple[list[p4r.ReadResponse], list[Result]]:
@@ -418,15 +397,7 @@ class Device:
             results: takes the result of each request.
         """
         self.check_device(request.device_id)
-        state = self._state()
-        for response in state.read(request.entities, results, request.role):
-            yield response
-            self._still(state)
-
-    def _still(self, state: ForwardingState) -> None:
-        active = self._active
-        if active is None or active.state is not state:
-            raise P4RtError(Code.ABORTED, "another pipeline was set meanwhile")
+        yield from self._state().read(request.entities, results, request.role)
 
     # ---- events of the data plane, which concern the live pipeline ----
 

@@ -17,7 +17,6 @@ from tailrace.switch.compiler.model import Model
 # Bytes of each object, measured on CPython 3.11 with the core's part, rounded up.
 ENTRY = 2048
 KEY_BYTE = 8  # of an entry: copies in the message and the entry, and hash table slots
-ELEMENT = 256  # of a request, nearly empty
 MEMBER = 1024
 COPY = 192
 GROUP = 1024
@@ -41,11 +40,6 @@ def default_limit() -> int:
         except (OSError, ValueError):
             continue  # no such controller, or "max"
     return total // 2
-
-
-def entry_bytes(key: bytes) -> int:
-    """Bytes of a table entry with such a key, without its metadata."""
-    return ENTRY + KEY_BYTE * len(key)
 
 
 def reference_bytes(references: Iterable[tuple[int, tuple[int, ...], tuple[bytes, ...]]]) -> int:

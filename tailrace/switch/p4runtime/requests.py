@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parses requests from octets: sizes are bounded, and large requests are parsed in steps.
+"""Admits and parses requests: sizes are bounded, and large requests are few at a time and parsed in steps.
 
 A message can be cut between any two fields and its parts merged (protobuf encoding guide, "Last One Wins"),
 so a large one is parsed field by field.
@@ -7,7 +7,9 @@ so a large one is parsed field by field.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
 from typing import TypeVar
 
 from finsy.proto import p4r
@@ -28,6 +30,13 @@ MAX_P4INFO = 2 << 20
 MAX_PROGRAM = 32 << 20
 """Octets of p4_device_config."""
 
+MAX_FIRST = 1 << 14
+"""Octets of a stream's first message, an arbitration update."""
+LARGE = 1 << 14
+"""Octets of a large request; parsed, it may take a hundred times as much."""
+MAX_LARGE = 4
+"""Large requests that are parsed and executed at a time."""
+
 _AT_ONCE = 1 << 16
 _FIELDS_AT_ONCE = 1 << 11
 """Octets and fields of a large request that are parsed in one step."""
@@ -39,6 +48,25 @@ _CONFIG, _DEVICE_CONFIG = (
 
 _M = TypeVar("_M", bound=Message)
 _Batch = TypeVar("_Batch", p4r.WriteRequest, p4r.ReadRequest)
+
+
+class Admission:
+    """Large requests of unary calls: few are admitted at a time, and others wait as octets."""
+
+    def __init__(self) -> None:
+        self._places = asyncio.Semaphore(MAX_LARGE)
+
+    @contextlib.asynccontextmanager
+    async def admit(self, octets: bytes) -> AsyncIterator[Callable[[], None]]:
+        """Waits for a place and keeps it within, or until the function is called."""
+        if len(octets) <= LARGE:
+            yield lambda: None
+            return
+        await self._places.acquire()
+        leaving = contextlib.ExitStack()
+        leaving.callback(self._places.release)
+        with leaving:
+            yield leaving.close
 
 
 def parsed(kind: type[_M], octets: bytes, most: int = MAX_SMALL) -> _M:
@@ -71,8 +99,8 @@ def parsed_config(octets: bytes) -> p4r.SetForwardingPipelineConfigRequest:
     return _decoded(kind, kind(), octets)
 
 
-def parsing(kind: type[_Batch], octets: bytes) -> Generator[int, None, _Batch]:
-    """Parses a request of many elements in steps; each yields the number of elements so far.
+def parsing(kind: type[_Batch], octets: bytes) -> Generator[None, None, _Batch]:
+    """Parses a request of many elements in steps.
 
     Raises:
         P4RtError: RESOURCE_EXHAUSTED; INVALID_ARGUMENT: it is not such a message.
@@ -86,18 +114,30 @@ def parsing(kind: type[_Batch], octets: bytes) -> Generator[int, None, _Batch]:
             if end - begin > _AT_ONCE or fields % _FIELDS_AT_ONCE == 0:
                 _decoded(kind, message, octets[begin:end])
                 begin = end
-                yield elements_of(message)
+                _check_elements(message)
+                yield
     _decoded(kind, message, octets[begin:])
-    elements_of(message)
+    _check_elements(message)
     return message
 
 
-def elements_of(message: p4r.WriteRequest | p4r.ReadRequest) -> int:
-    """The number of updates or entities of a request.
+async def parsed_batch(kind: type[_Batch], pause: Callable[[], Awaitable[None]], octets: bytes) -> _Batch:
+    """A request of many elements, parsed with pauses.
 
     Raises:
-        P4RtError: RESOURCE_EXHAUSTED: too many.
+        P4RtError: as `parsing`.
     """
+    steps = parsing(kind, octets)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            message: _Batch = end.value
+            return message
+        await pause()
+
+
+def _check_elements(message: p4r.WriteRequest | p4r.ReadRequest) -> None:
     kind, count = (
         ("updates", len(message.updates))
         if isinstance(message, p4r.WriteRequest)
@@ -107,7 +147,6 @@ def elements_of(message: p4r.WriteRequest | p4r.ReadRequest) -> int:
         raise exhausted(
             f"{_name(type(message))}: it has {count} {kind} and more; the limit is {MAX_ELEMENTS}"
         )
-    return count
 
 
 def _decoded(kind: type[_M], message: _M, octets: bytes) -> _M:

@@ -19,7 +19,7 @@ from tailrace.p4rt.status import P4RtError
 from tailrace.spec import heap
 from tailrace.spec.errors import Error
 from tailrace.switch.core import StateError
-from tailrace.switch.p4runtime.concurrency.request_deadline import DeadlineHandler
+from tailrace.switch.p4runtime.calls import DeadlineHandler
 from tailrace.switch.p4runtime.device import Device
 from tailrace.switch.p4runtime.requests import MAX_P4INFO, MAX_PROGRAM
 from tailrace.switch.p4runtime.service import DataPlane, P4RuntimeService, rpc_handler

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The P4Runtime gRPC service: streams, and the translation of errors. All decisions are `device`'s.
 
-Everything runs on one asyncio event loop, so what a request does between two yields to the scheduler
-(concurrency/scheduler.py) needs no locks; a longer request locks the entities that it concerns
-(concurrency/locks.py). Only programs, which take long to compile, are compiled elsewhere.
+Everything runs on one asyncio event loop, so what a request does between two yields to the scheduler needs
+no lock. Writes, Reads and pushes are longer, and hold the device's lock (scheduler.py). Only programs, which
+take long to compile, are compiled elsewhere.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import contextlib
 import logging
 import threading
 import time
-from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import Executor
+from functools import partial
 from itertools import groupby
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import grpc
 import grpc.aio
@@ -28,16 +29,20 @@ from tailrace.p4rt.requests import election_of
 from tailrace.p4rt.status import BatchStatus, Code, P4RtError, exhausted
 from tailrace.switch.core.types import PortError
 from tailrace.switch.p4runtime.arbitration import DEFAULT_ROLE, ArbitrationClient, Notices
-from tailrace.switch.p4runtime.calls import shielded, shielded_messages, with_status
-from tailrace.switch.p4runtime.concurrency.admission import AdmissionControl
-from tailrace.switch.p4runtime.concurrency.locks import LockKey, LockManager
-from tailrace.switch.p4runtime.concurrency.scheduler import Scheduler
-from tailrace.switch.p4runtime.concurrency.snapshot_read import SnapshotRead
-from tailrace.switch.p4runtime.context import QUANTUM, in_quanta
+from tailrace.switch.p4runtime.calls import shielded, with_status
+from tailrace.switch.p4runtime.context import in_quanta
 from tailrace.switch.p4runtime.device import Device, capabilities
 from tailrace.switch.p4runtime.pipeline import ForwardingPipeline, Prepared
 from tailrace.switch.p4runtime.program_compiler import cancellable
-from tailrace.switch.p4runtime.requests import elements_of, parsed, parsed_config, parsing
+from tailrace.switch.p4runtime.requests import (
+    MAX_FIRST,
+    MAX_SMALL,
+    Admission,
+    parsed,
+    parsed_batch,
+    parsed_config,
+)
+from tailrace.switch.p4runtime.scheduler import Scheduler, StateLock
 from tailrace.switch.p4runtime.streams import ClientStream
 
 _log = logging.getLogger(__name__)
@@ -51,8 +56,12 @@ ANNOUNCED_WHEN_FULL_S = 2.0
 """Deadlines of a stream's first arbitration update."""
 MAX_READS = 256
 """Concurrent Reads."""
+MAX_PUSHES = 16
+"""Concurrent pushes, of which one is compiled at a time."""
 MAX_RESPONSE_BYTES = 512 << 20
-"""Bytes of responses buffered for clients: pipeline configurations, remainders of Reads."""
+"""Bytes of responses to Reads and pipeline configurations that wait for clients."""
+READ_S = 5.0
+"""How long other requests wait for a Read, which is then aborted."""
 STALLED_S = 60.0
 """Timeout of a Read whose client takes no responses."""
 TAKEOVER_S = 10.0
@@ -65,16 +74,7 @@ MANY = 64
 """Updates of a Write after which freed memory is trimmed."""
 MAX_DETAILS = 512 << 10
 """Bytes of the errors of a batch; clients reject metadata above a limit of theirs."""
-_PIPELINE: LockKey = "pipeline"
-"""The key of the pipeline; Writes share it."""
-
 _AnyContext = grpc.aio.ServicerContext[Any, Any]
-_Batch = TypeVar("_Batch", p4r.WriteRequest, p4r.ReadRequest)
-
-
-def _primary(role: str) -> LockKey:
-    """The key of a role's primary; Writes share it."""
-    return "primary", role
 
 
 class DataPlane(Protocol):
@@ -113,8 +113,9 @@ class P4RuntimeService:
         self._executor = executor
         self.streams: dict[ArbitrationClient, ClientStream] = {}
         self._scheduler = Scheduler()
-        self._locks = LockManager()
+        self._lock = StateLock()
         self._reads = 0
+        self._writes: Counter[str] = Counter()  # under way, by role
         self._response_bytes = 0
         self._dropped = 0
         self._frames: deque[bytes] = deque()
@@ -127,72 +128,87 @@ class P4RuntimeService:
 
     async def write(self, request: p4r.WriteRequest, _context: _AnyContext) -> p4r.WriteResponse:
         """Specification 12."""
-        self.device.authorize(request)
-        results = self._results()
+        results, term = self._results(), self.device.write_term(request)
         if len(request.updates) > MANY:
             self.freed()
-        async with self._locks.acquire(shared=(_PIPELINE, _primary(request.role))):
-            term = self.device.write_term(request)  # the primary may have changed
-            keys = await self._lock_keys(update.entity for update in request.updates)
-            async with self._locks.acquire(exclusive=keys):
-                await self._scheduler.run_shielded(
-                    self.device.write_steps(request, results, term), TAKEOVER_S
-                )
+        self._writes[request.role] += 1
+        try:
+            async with self._lock.hold():
+                steps = self.device.write_steps(request, results, term)
+                await self._scheduler.run_shielded(steps, TAKEOVER_S)
+        finally:
+            self._writes -= Counter([request.role])
         if results.failures:
-            raise results.error("write failed")
+            raise results.error("write failed", len(request.updates))
         return p4r.WriteResponse()
 
     def _results(self) -> BatchStatus:
         """The status of a batch; with --strict it reports all errors."""
         return BatchStatus(None if self.device.settings.strict else MAX_DETAILS)
 
-    async def _lock_keys(self, entities: Iterable[p4r.Entity]) -> set[LockKey]:
-        """The lock keys of updates or read requests."""
-        lock_keys, keys = self.device.lock_keys(), set[LockKey]()
-        for number, entity in enumerate(entities, 1):
-            keys.update(lock_keys.of(entity))
-            if number % QUANTUM == 0:
-                await self._scheduler.pause()
-        return keys
+    async def read(self, request: p4r.ReadRequest, _context: _AnyContext) -> AsyncIterator[bytes]:
+        """Specification 13: the entities, and then the status of every request.
 
-    async def read(self, request: p4r.ReadRequest, _context: _AnyContext) -> AsyncIterator[p4r.ReadResponse]:
-        """Specification 13: the entities, and then the status of every request."""
+        All responses are made before the first is sent, so a slow client delays no Write.
+        """
         if self._reads >= MAX_READS:
             raise exhausted(f"{self._reads} Reads are under way; the limit is {MAX_READS}")
         self._reads += 1
-        results = self._results()
+        responses: deque[bytes] = deque()
+        results, count = self._results(), len(request.entities)
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         try:
             self.device.check_device(request.device_id)
-            keys = await self._lock_keys(request.entities)
-            async with self._locks.acquire(shared=keys) as locks:
-                steps = self.device.read_steps(request, results)
-                snapshot = SnapshotRead(steps, self._scheduler, locks, self._count_response)
-                with contextlib.closing(snapshot):
-                    async for response in snapshot.responses():
-                        # a stalled client must not keep its place
-                        timer = loop.call_later(STALLED_S, task.cancel)
-                        try:
-                            yield response
-                        finally:
-                            timer.cancel()
-                if snapshot.quanta > 1:
-                    self.freed()
+            async with self._lock.hold(shared=True):
+                await self._make_responses(self.device.read_steps(request, results), responses)
+            del request
+            if len(responses) > 1:
+                self.freed()
+            while responses:
+                # a stalled client must not keep its place
+                timer = loop.call_later(STALLED_S, task.cancel)
+                try:
+                    yield responses[0]
+                finally:
+                    timer.cancel()
+                self._response_bytes -= len(responses.popleft())
         finally:
             self._reads -= 1
+            self._response_bytes -= sum(map(len, responses))
         if results.failures:
-            raise results.error("read failed")
+            raise results.error("read failed", count)
 
-    def _count_response(self, more: int) -> None:
-        """Counts bytes of responses that are buffered; below 0: freed."""
-        if more > 0 and self._response_bytes + more > MAX_RESPONSE_BYTES:
+    async def _make_responses(
+        self, steps: Iterator[p4r.ReadResponse | None], responses: deque[bytes]
+    ) -> None:
+        """Adds the responses of a Read, with a pause after each quantum but the first."""
+        loop, ends_s = asyncio.get_running_loop(), None
+        for number, response in enumerate(steps):
+            if response is not None:
+                octets = response.SerializeToString()
+                self._reserve_response(len(octets))
+                responses.append(octets)
+            if number:
+                await self._scheduler.pause()
+            if ends_s is None and self._lock.has_waiters():
+                ends_s = loop.time() + READ_S
+            if ends_s is not None and loop.time() > ends_s:
+                raise P4RtError(
+                    Code.ABORTED, f"others have waited {READ_S:g} s for this Read: read less at a time"
+                )
+
+    def _reserve_response(self, size: int) -> None:
+        """Counts bytes of responses that wait for clients.
+
+        Raises:
+            P4RtError: RESOURCE_EXHAUSTED: there are too many.
+        """
+        if self._response_bytes and self._response_bytes + size > MAX_RESPONSE_BYTES:
             raise exhausted(
-                f"{self._response_bytes} bytes of answers wait for clients, "
-                "and a Write for the rest of this one; "
-                f"the limit is {MAX_RESPONSE_BYTES}: read it again"
+                f"{self._response_bytes} bytes of answers wait for clients; the limit is {MAX_RESPONSE_BYTES}"
             )
-        self._response_bytes += more
+        self._response_bytes += size
 
     async def set_config(
         self, request: p4r.SetForwardingPipelineConfigRequest, _context: _AnyContext
@@ -200,7 +216,7 @@ class P4RuntimeService:
         """Specification 14."""
         self.device.authorize(request)
         prepared = await self._prepare(request)
-        async with self._locks.acquire(exclusive=(_PIPELINE,)):
+        async with self._lock.hold():
             # the client may have lost its role while the program was compiled
             self.device.authorize(request)
             await self._scheduler.run(in_quanta(self.device.configure_steps(request.action, prepared)))
@@ -212,6 +228,8 @@ class P4RuntimeService:
 
     async def _prepare(self, request: p4r.SetForwardingPipelineConfigRequest) -> Prepared | None:
         """Verifies a configuration, until its client disconnects or loses its role."""
+        if len(self._pushes) >= MAX_PUSHES:
+            raise exhausted(f"{len(self._pushes)} pushes are under way; the limit is {MAX_PUSHES}")
         cancelled, loop = threading.Event(), asyncio.get_running_loop()
         self._pushes[cancelled] = request
         try:
@@ -235,11 +253,7 @@ class P4RuntimeService:
         """Specification 15. The response counts until its client has taken it."""
         self.device.check_device(request.device_id)
         response = self.device.config_response(request.response_type)
-        if self._response_bytes and self._response_bytes + len(response) > MAX_RESPONSE_BYTES:
-            raise exhausted(
-                f"{self._response_bytes} bytes of answers wait for clients; the limit is {MAX_RESPONSE_BYTES}"
-            )
-        self._response_bytes += len(response)
+        self._reserve_response(len(response))
         try:
             await shielded(context.write(response))
         finally:
@@ -267,9 +281,8 @@ class P4RuntimeService:
                 if stream.client.role is None and message.WhichOneof("update") == "arbitration":
                     late.cancel()
                     self._make_room(message.arbitration)
-                if self._takes_over(stream, message):
-                    primary = (_primary(message.arbitration.role.name),)
-                    async with self._locks.acquire(exclusive=primary, most_s=TAKEOVER_S):
+                if self._takes_over(stream, message) and self._writes[message.arbitration.role.name]:
+                    async with self._lock.hold(most_s=TAKEOVER_S):
                         self._handle(stream, message)
                 else:
                     self._handle(stream, message)
@@ -476,46 +489,51 @@ class Behaviours(Protocol):
 
 def rpc_handler(service: Behaviours) -> grpc.GenericRpcHandler[Any, Any]:
     """The gRPC handler of the service: bounds requests, and reports errors with canonical codes."""
-    scheduler, admission = Scheduler(), AdmissionControl()
+    scheduler, admission = Scheduler(), Admission()
 
     def unary(
-        call: Callable[..., Any], parse: Callable[[bytes, Callable[[int], None]], Awaitable[Any]]
+        call: Callable[..., Any], parse: Callable[[bytes], Awaitable[Any]]
     ) -> grpc.RpcMethodHandler[Any, Any]:
         async def handle(octets: bytes, context: _AnyContext) -> Any:
-            with admission.admit(len(octets)) as elements:
-                request = await parse(octets, elements)
+            async with admission.admit(octets):
+                request = await parse(octets)
                 del octets  # may be as large as the parsed request
                 return await call(request, context)
 
         return grpc.unary_unary_rpc_method_handler(with_status(handle), response_serializer=_serialize)
 
     async def read(octets: bytes, context: _AnyContext) -> None:
-        with admission.admit(len(octets)) as elements:
-            request = await _parsed_batch(p4r.ReadRequest, octets, scheduler, elements)
+        async with admission.admit(octets) as leave:
+            request = await parsed_batch(p4r.ReadRequest, scheduler.pause, octets)
             del octets
-            async with contextlib.aclosing(service.read(request, context)) as responses:
+            responses = service.read(request, context)
+            del request
+            async with contextlib.aclosing(responses):
                 async for response in responses:
+                    leave()  # all is made; its client may be slow
                     await shielded(context.write(response))
 
     async def stream_channel(octets: AsyncIterator[bytes], context: _AnyContext) -> None:
         await service.stream_channel(_messages(octets), context)
 
-    async def write(octets: bytes, elements: Callable[[int], None]) -> p4r.WriteRequest:
-        return await _parsed_batch(p4r.WriteRequest, octets, scheduler, elements)
-
-    async def set_config(octets: bytes, _: object) -> p4r.SetForwardingPipelineConfigRequest:
-        return parsed_config(octets)
+    async def set_config(octets: bytes, context: _AnyContext) -> Any:
+        async with admission.admit(octets):
+            request = parsed_config(octets)
+        del octets
+        return await service.set_config(request, context)
 
     async def get_config(octets: bytes, context: _AnyContext) -> None:
         await service.get_config(parsed(p4r.GetForwardingPipelineConfigRequest, octets), context)
 
-    async def capabilities(octets: bytes, _: object) -> p4r.CapabilitiesRequest:
+    async def capabilities(octets: bytes) -> p4r.CapabilitiesRequest:
         return parsed(p4r.CapabilitiesRequest, octets)
 
     handlers = {
-        "Write": unary(service.write, write),
+        "Write": unary(service.write, partial(parsed_batch, p4r.WriteRequest, scheduler.pause)),
         "Read": grpc.unary_stream_rpc_method_handler(with_status(read), response_serializer=_serialize),
-        "SetForwardingPipelineConfig": unary(service.set_config, set_config),
+        "SetForwardingPipelineConfig": grpc.unary_unary_rpc_method_handler(
+            with_status(set_config), response_serializer=_serialize
+        ),
         # writes its response itself: a callback at the end of the call would leak
         "GetForwardingPipelineConfig": grpc.unary_stream_rpc_method_handler(
             with_status(get_config), response_serializer=_serialize
@@ -533,24 +551,12 @@ def _full(streams: int) -> P4RtError:
 
 
 async def _messages(stream: AsyncIterator[bytes]) -> AsyncIterator[p4r.StreamMessageRequest]:
-    async for octets in shielded_messages(stream):
-        message = parsed(p4r.StreamMessageRequest, octets)
+    most = MAX_FIRST
+    async for octets in stream:
+        message = parsed(p4r.StreamMessageRequest, octets, most)
         del octets
         yield message
-
-
-async def _parsed_batch(
-    kind: type[_Batch], octets: bytes, scheduler: Scheduler, elements: Callable[[int], None]
-) -> _Batch:
-    steps = parsing(kind, octets)
-    while True:
-        try:
-            elements(next(steps))
-        except StopIteration as end:
-            message: _Batch = end.value
-            elements(elements_of(message))
-            return message
-        await scheduler.pause()
+        most = MAX_SMALL
 
 
 def _serialize(message: Message | bytes) -> bytes:

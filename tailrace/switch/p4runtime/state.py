@@ -11,10 +11,8 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found, without_frames
 from tailrace.switch.core import StateError
-from tailrace.switch.p4runtime.annotated import restrictions
 from tailrace.switch.p4runtime.annotated.references import ReferenceIndex
 from tailrace.switch.p4runtime.annotated.roles import owner_of
-from tailrace.switch.p4runtime.concurrency.lock_keys import LockKeys
 from tailrace.switch.p4runtime.context import (
     COPIES_OF_WORK,
     DELETE,
@@ -33,7 +31,6 @@ from tailrace.switch.p4runtime.context import (
 from tailrace.switch.p4runtime.entities.counts import check_counter
 from tailrace.switch.p4runtime.entities.digests import Digests
 from tailrace.switch.p4runtime.entities.externs import Counters, Meters, Registers, ValueSets, only_modify
-from tailrace.switch.p4runtime.entities.interned import MOST_SHARED, BulkEntry, SharedMessage
 from tailrace.switch.p4runtime.entities.meters import NOTHING_COUNTED, check_reset, parse_rates
 from tailrace.switch.p4runtime.entities.pre import ReplicationState
 from tailrace.switch.p4runtime.entities.profiles import ProfileState
@@ -64,6 +61,20 @@ class UpdateResults(Protocol):
     def __len__(self) -> int: ...
 
 
+Refusal = Callable[[], Result]
+"""Why the rest of a Write is rejected; None: it is not."""
+
+
+class AnyUpdate(Protocol):
+    """A p4.v1.Update, or what has its fields without a copy of the entity (p4rt.inprocess.Insert)."""
+
+    @property
+    def type(self) -> int: ...
+
+    @property
+    def entity(self) -> p4r.Entity: ...
+
+
 MAX_IDLE = 1000
 """Entries in one idle timeout notification."""
 
@@ -76,6 +87,8 @@ _WITH_STRINGS = (
     *("action_profile_member", "action_profile_group", "value_set_entry", "register_entry"),
     "packet_replication_engine_entry",
 )
+
+_KINDS = (INSERT, MODIFY, DELETE)
 
 _Writer = Callable[[int, p4r.Entity, Undo | None], Work | None]
 """Applies an update at once, or in steps."""
@@ -90,7 +103,6 @@ class ForwardingState:
     def __init__(self, schema: Schema, context: Context) -> None:
         self.schema = schema
         self.context = context
-        self.lock_keys = LockKeys(schema)
         self._strings = schema.types if schema.types.has_strings() else None
         schema.types.states += 1
         if schema.references is not None:
@@ -109,6 +121,8 @@ class ForwardingState:
         self.registers = Registers(schema.registers, context)
         self._value_sets = ValueSets(schema, context)
         self.replication = ReplicationState(context)
+        self._done = 0
+        """Work of the current Write since its last step."""
         self._writers = self._make_writers()
         self._readers = self._make_readers()
 
@@ -192,62 +206,87 @@ class ForwardingState:
 
     # ---- Write ----
 
-    def write(self, updates: Iterable[p4r.Update], results: UpdateResults, role: str = "") -> Work:
+    def write(
+        self,
+        updates: Iterable[AnyUpdate],
+        results: UpdateResults,
+        role: str = "",
+        refusal: Refusal = lambda: None,
+    ) -> Work:
         """Applies each update on its own, in order (CONTINUE_ON_ERROR).
 
         Args:
-            results: takes the result of each update.
+            results: takes the results of the updates up to the last that fails.
             role: of the client.
+            refusal: called after each quantum.
         """
-        evaluated = 0
-        for update in updates:
-            if evaluated >= restrictions.MAX_EVALUATED_IN_WRITE:
-                most = restrictions.MAX_EVALUATED_IN_WRITE
-                results.append(exhausted(f"a Write asks constraints of at most {most} tokens"))
-                yield ENTITY
-                continue
-            result, work = yield from self._apply(update, None, role)
-            evaluated += self.schema.constraints.evaluated
-            results.append(result)  # before other calls run, which may end this Write
-            yield work
+        evaluated = self._done = 0
+        rest: Result = None  # the error of all further updates
+        for position, update in enumerate(updates):
+            error, self._done = rest, self._done + SKIPPED
+            if rest is None:
+                error, steps = self._apply(update, None, role)
+                if steps is not None:
+                    error = yield from steps
+                evaluated += self.schema.constraints.evaluated
+                rest = self.schema.constraints.refusal(evaluated)
+            if error is not None:  # before other calls run, which may end this Write
+                results.extend([None] * (position - len(results)))
+                results.append(error)
+            if self._done >= QUANTUM:
+                yield self._done
+                self._done = 0
+                rest = rest or refusal()
 
     def write_all_or_none(
-        self, updates: Sequence[p4r.Update], results: UpdateResults, role: str = ""
+        self,
+        updates: Sequence[AnyUpdate],
+        results: UpdateResults,
+        role: str = "",
+        refusal: Refusal = lambda: None,
     ) -> Work:
         """Applies the updates in order; when one fails, the state is as before (ROLLBACK_ON_ERROR).
 
         It also rolls back when it is closed early. The other updates of a failed batch are ABORTED.
 
         Args:
-            results: takes the result of each update, at the end.
+            results: takes the result of each update, if one fails.
             role: of the client.
+            refusal: called after each quantum.
 
         Raises:
-            P4RtError: RESOURCE_EXHAUSTED: too many updates. INTERNAL: the rollback failed in part.
+            P4RtError: RESOURCE_EXHAUSTED: too many updates. INTERNAL: the rollback failed in part. The
+                refusal.
         """
         most = self.context.limits.rollback
         if len(updates) > most:
             raise exhausted(f"a ROLLBACK_ON_ERROR batch has {most} updates at most, not {len(updates)}")
         undo = Undo()
-        done, attempted = False, 0
+        complete, attempted, self._done = False, 0, 0
         mark = None if self._strings is None else self._strings.begin()
         self.schema.types.keep()
         try:
             for position, update in enumerate(updates):
                 attempted += 1
-                error, work = yield from self._apply(update, undo, role)
-                yield work
+                error, steps = self._apply(update, undo, role)
+                if steps is not None:
+                    error = yield from steps
                 if error is not None:
                     aborted = P4RtError(Code.ABORTED, "rolled back: another update failed")
                     results.extend([aborted] * position)
                     results.append(error)
                     results.extend([aborted] * (len(updates) - position - 1))
                     return
-            done = True
-            results.extend([None] * len(updates))
+                if self._done >= QUANTUM:
+                    yield self._done
+                    self._done = 0
+                    refused = refusal()
+                    if refused is not None:
+                        raise refused
+            complete = True
         finally:
             self.schema.types.keep(-1)
-            if not done:
+            if not complete:
                 with self.context.memory.unlimited():
                     undo.roll_back()
                 self._roll_back(mark, attempted)
@@ -259,9 +298,7 @@ class ForwardingState:
 
     def _forget_interned(self) -> None:
         """Drops interned entries: they refer to strings."""
-        self.schema.shared.clear()
-        for table in self.schema.interned.values():
-            table.forget()
+        self.schema.interned.clear()
 
     def make_room(self) -> Work:
         """Sweeps strings, if few are left, before a batch that may be rolled back: it cannot sweep itself."""
@@ -295,114 +332,82 @@ class ForwardingState:
         for request in map(all_of, _WITH_STRINGS):
             yield from self.entities(request)
 
-    def bulk_insert(self, entities: Iterable[p4r.Entity], role: str = "") -> None:
-        """Bulk insert: inserts entities, the simple entries of each table at once.
-
-        Args:
-            entities: kept, and immutable from now on.
-            role: of the client.
-
-        Raises:
-            P4RtError: an entity is rejected; some may have been added.
-        """
-        shared, rows = self.schema.shared, dict[int, list[BulkEntry]]()
-        if self._strings is not None:
-            self._strings.begin()
-        roles = self.schema.roles
-        for entity in entities:
-            if roles is not None:
-                roles.check(role, owner_of(entity))
-            row = (shared.get(id(entity)) or self._share(entity))[1]
-            if row is not None:
-                rows.setdefault(row.table, []).append(row)
-                continue
-            error = self.apply(p4r.Update(type=p4r.Update.INSERT, entity=entity), None)
-            if error is not None:
-                raise error
-        for table, entries in rows.items():
-            self.tables[table].bulk_insert(entries)
-
-    def _share(self, entity: p4r.Entity) -> SharedMessage:
-        shared = self.schema.shared
-        if len(shared) >= MOST_SHARED:
-            shared.clear()
-        self.schema.constraints.evaluated = 0
-        table = self.tables.get(entity.table_entry.table_id)
-        # the entry keeps the message alive, so its id stays unique
-        bulk = None if table is None else table.bulk_entry(entity.table_entry)
-        message = shared[id(entity)] = entity, bulk
-        return message
-
-    def apply(self, update: p4r.Update, undo: Undo | None) -> Result:
+    def apply(self, update: AnyUpdate, undo: Undo | None) -> Result:
         """Applies one update at once; its result."""
-        steps = self._apply(update, undo)
-        while True:
+        result, steps = self._apply(update, undo)
+        while steps is not None:
             try:
                 next(steps)
             except StopIteration as end:
-                result: Result = end.value[0]
-                return result
+                result, steps = end.value, None
+        return result
 
     def _apply(
-        self, update: p4r.Update, undo: Undo | None, role: str = ""
-    ) -> Generator[int, None, tuple[Result, int]]:
-        """Applies one update in steps; its result, and the work that no step has yielded."""
-        result, work = yield from self._apply_once(update, undo, role)
-        strings = self._strings
+        self, update: AnyUpdate, undo: Undo | None, role: str = ""
+    ) -> tuple[Result, Generator[int, None, Result] | None]:
+        """Applies one update: its result, or further steps that return it. Its work is added to `_done`."""
+        context, constraints, strings = self.context, self.schema.constraints, self._strings
+        copies, constraints.evaluated = context.copies, 0
+        mark = None if strings is None else strings.begin()
+        result: Result = None
+        steps = None
+        try:
+            steps = self._dispatch(update.type, update.entity, undo, role)
+            if undo is not None:
+                undo.count_copies(context.copies - copies)
+                undo.count_tokens(constraints.evaluated)
+        except (P4RtError, StateError) as error:
+            result = self._rejected(error, mark)
+        self._done += ENTITY + constraints.evaluated // TOKENS_OF_WORK
+        self._done += (context.copies - copies) // COPIES_OF_WORK
         if strings is not None and result is None:
             strings.stale = strings.stale or update.type != INSERT
         elif strings is not None and strings.refused() and strings.may_sweep():
-            yield from self._sweep()
-            result, work = yield from self._apply_once(update, undo, role)
-        return result, work
+            return None, self._sweep_and_apply(update, undo, role)
+        return result, None if steps is None else self._in_steps(steps, mark)
 
-    def _apply_once(
-        self, update: p4r.Update, undo: Undo | None, role: str
-    ) -> Generator[int, None, tuple[Result, int]]:
-        kind = update.type
-        entity = update.entity
-        which = entity.WhichOneof("entity")
-        work, copies = ENTITY, self.context.copies
-        constraints = self.schema.constraints
-        constraints.evaluated = 0
-        result: Result = None
-        mark = None if self._strings is None else self._strings.begin()
+    def _rejected(self, error: P4RtError | StateError, mark: Savepoint | None) -> P4RtError:
+        self._roll_back(mark)
+        return from_state_error(error) if isinstance(error, StateError) else without_frames(error)
+
+    def _in_steps(self, steps: Work, mark: Savepoint | None) -> Generator[int, None, Result]:
         try:
-            if self.schema.absent:
-                self._refuse_absent(entity)
-            if self.schema.roles is not None:
-                self.schema.roles.check(role, owner_of(entity))
-            if which == "table_entry" and INSERT <= kind <= DELETE:
-                message = entity.table_entry
-                table = self.tables.get(message.table_id)
-                if table is None:
-                    raise no_table(message.table_id)
-                table.write(kind, message, undo)
-                if table.profile is not None:
-                    work += message.ByteSize() // _BYTES_OF_WORK
-            else:
-                work += entity.ByteSize() // _BYTES_OF_WORK
-                steps = self._apply_other(kind, which, entity, undo)
-                if steps is not None:  # of arrays; other clients may change copies meanwhile
-                    yield from steps
-                    copies = self.context.copies
-            if undo is not None:
-                undo.count_copies(self.context.copies - copies)
-                undo.count_tokens(constraints.evaluated)
-        except P4RtError as error:
-            result = without_frames(error)
-        except StateError as error:
-            result = from_state_error(error)
-        if result is not None:
-            self._roll_back(mark)
-        work += constraints.evaluated // TOKENS_OF_WORK
-        return result, work + (self.context.copies - copies) // COPIES_OF_WORK
+            yield from steps
+        except (P4RtError, StateError) as error:
+            return self._rejected(error, mark)
+        return None
 
-    def _apply_other(
-        self, kind: int, which: str | None, entity: p4r.Entity, undo: Undo | None
-    ) -> Work | None:
-        if kind not in (INSERT, MODIFY, DELETE):
+    def _sweep_and_apply(
+        self, update: AnyUpdate, undo: Undo | None, role: str
+    ) -> Generator[int, None, Result]:
+        yield from self._sweep()
+        result, steps = self._apply(update, undo, role)
+        return result if steps is None else (yield from steps)
+
+    def _dispatch(self, kind: int, entity: p4r.Entity, undo: Undo | None, role: str) -> Work | None:
+        """Applies one update; the steps of writes to arrays.
+
+        Raises:
+            P4RtError: it is rejected.
+            StateError: likewise.
+        """
+        which = entity.WhichOneof("entity")
+        if self.schema.absent:
+            self._refuse_absent(entity)
+        if self.schema.roles is not None:
+            self.schema.roles.check(role, owner_of(entity))
+        if kind not in _KINDS:
             raise invalid(f"update type {kind} is not INSERT, MODIFY or DELETE")
+        if which == "table_entry":
+            message = entity.table_entry
+            table = self.tables.get(message.table_id)
+            if table is None:
+                raise no_table(message.table_id)
+            if table.profile is not None:
+                self._done += message.ByteSize() // _BYTES_OF_WORK
+            table.write(kind, message, undo)
+            return None
+        self._done += entity.ByteSize() // _BYTES_OF_WORK
         if which == "extern_entry":
             raise self._no_extern(entity.extern_entry)
         writer = self._writers.get(which)
@@ -500,12 +505,9 @@ class ForwardingState:
                     results.append(None)
                     done += SKIPPED
                     break
-                except P4RtError as error:
-                    results.append(without_frames(error))
-                    done += ENTITY
-                    break
-                except StateError as error:
-                    results.append(from_state_error(error))
+                except (P4RtError, StateError) as error:
+                    refused = from_state_error(error) if isinstance(error, StateError) else error
+                    results.append(without_frames(refused))
                     done += ENTITY
                     break
                 if done >= QUANTUM:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from tailrace.p4rt.requests import TRACE, TraceRequest
 from tailrace.sim.network import Network
 from tailrace.sim.network.serve import serving
-from tailrace.switch.p4runtime.concurrency import request_deadline
+from tailrace.switch.p4runtime import calls as server_calls
 from tailrace.switch.p4runtime.server import MAX_CALLS
 from tailrace.switch.trace import Trace, events
 from tests.sim.network.l3 import Frame, attach_all, network, packet, topology
@@ -192,7 +192,7 @@ def test_streams_that_say_nothing_are_bounded(
     monkeypatch: pytest.MonkeyPatch, name: str, value: float, code: str, message: str
 ) -> None:
     """In number and time, for they are of no switch yet."""
-    monkeypatch.setattr(request_deadline, name, value)
+    monkeypatch.setattr(server_calls, name, value)
     with Network(topology()) as net:
 
         async def dialogue(stub: Any) -> None:

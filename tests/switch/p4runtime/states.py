@@ -35,7 +35,7 @@ def written(state: ForwardingState, batch: Sequence[p4r.Update], *, whole: bool 
     """Carries out a batch; what became of each update."""
     results: list[Result] = []
     finish(state.write_all_or_none(batch, results) if whole else state.write(batch, results))
-    return results
+    return results + [None] * (len(batch) - len(results))
 
 
 def answered(state: ForwardingState, requests: Sequence[p4r.Entity]) -> tuple[list[p4r.Entity], list[Result]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that do not arrive, and connections whose peer has gone: neither stays (switch/p4runtime/concurrency/request_deadline.py)."""
+"""Requests that do not arrive, and connections whose peer has gone: neither stays (switch/p4runtime/calls.py)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.p4rt.requests import STATISTICS, TRACE
+from tailrace.switch.p4runtime import calls as server_calls
 from tailrace.switch.p4runtime import server
-from tailrace.switch.p4runtime.concurrency import request_deadline
 from tests.eventually import LONG_S, eventually
 from tests.switch.p4runtime.conftest import Rig, RigMaker
 
@@ -67,7 +67,7 @@ def test_a_request_that_does_not_arrive(
         result = outcome(call(later(never, None), timeout=LONG_S))
         assert result == (grpc.StatusCode.INVALID_ARGUMENT, "the call has no request")
         never.clear()
-        monkeypatch.setattr(request_deadline, "ARRIVAL_S", 0.2)
+        monkeypatch.setattr(server_calls, "ARRIVAL_S", 0.2)
         result = outcome(call(later(never, None), timeout=LONG_S))
         assert result == (grpc.StatusCode.DEADLINE_EXCEEDED, "the request has not arrived within 0.2 s")
         never.set()
@@ -75,14 +75,14 @@ def test_a_request_that_does_not_arrive(
 
 def test_requests_that_do_not_arrive_are_bounded(make_rig: RigMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest call gives way: each may have a connection of its own, and others want that."""
-    monkeypatch.setattr(request_deadline, "MAX_PENDING", 3)
-    first, arrived = request_deadline.PendingRequests.first, list[int]()
+    monkeypatch.setattr(server_calls, "MAX_PENDING", 3)
+    first, arrived = server_calls.PendingRequests.first, list[int]()
 
-    async def counted(pending: request_deadline.PendingRequests, message: Awaitable[bytes]) -> bytes:
+    async def counted(pending: server_calls.PendingRequests, message: Awaitable[bytes]) -> bytes:
         arrived.append(len(arrived))
         return await first(pending, message)
 
-    monkeypatch.setattr(request_deadline.PendingRequests, "first", counted)
+    monkeypatch.setattr(server_calls.PendingRequests, "first", counted)
     rig, given = make_rig("p4rt_all"), threading.Event()
     calls: list[Any] = []
     with client(rig) as channel:

@@ -11,13 +11,11 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.status import MAX_MESSAGE, Code, P4RtError
 from tailrace.switch.core import DigestRecord
-from tailrace.switch.p4runtime import service, streams
+from tailrace.switch.p4runtime import requests, service, streams
 from tailrace.switch.p4runtime.arbitration import MAX_ROLE_BYTES, Arbiter, ArbitrationClient
-from tailrace.switch.p4runtime.concurrency import admission
 from tailrace.switch.p4runtime.context import INSERT
 from tailrace.switch.p4runtime.device import DeviceSettings
 from tailrace.switch.p4runtime.entities.digests import MAX_LIST, MAX_UNACKNOWLEDGED
-from tailrace.switch.p4runtime.memory import ELEMENT
 from tailrace.switch.p4runtime.streams import QUEUED_BYTES, QUEUED_MESSAGES, ClientStream
 from tests.switch.p4runtime.conftest import TIMEOUT_S, Rig, RigMaker
 from tests.switch.p4runtime.states import new_state
@@ -181,41 +179,41 @@ def test_streams_and_reads_are_counted(make_rig: RigMaker, monkeypatch: pytest.M
     assert refused.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
-def test_requests_under_way_are_bounded_in_bytes() -> None:
-    """One may always come in; with others only as many as there is room for, and room comes back."""
-    under_way = admission.AdmissionControl()
-    most = admission.MAX_REQUEST_BYTES
-    with (
-        under_way.admit(most + 1),
-        pytest.raises(P4RtError, match=f"the limit is {most}"),
-        under_way.admit(1),
-    ):
-        pass
-    with (
-        under_way.admit(1),
-        under_way.admit(most - 1),
-        under_way.admit(0),
-        pytest.raises(P4RtError),
-        under_way.admit(1),
-    ):
-        pass
-    with under_way.admit(most):
-        pass
+def test_large_requests_are_few_at_a_time() -> None:
+    """Others wait until one has ended, or has left its place early; small ones do not."""
+    large, entered = bytes(requests.LARGE + 1), list[int]()
+
+    async def hold(admission: requests.Admission, number: int, end: asyncio.Event, *, early: bool) -> None:
+        async with admission.admit(large) as leave:
+            entered.append(number)
+            if early:
+                leave()
+                leave()
+            await end.wait()
+
+    async def run() -> None:
+        admission, end = requests.Admission(), asyncio.Event()
+        tasks = [
+            asyncio.create_task(hold(admission, number, end, early=number == 1))
+            for number in range(requests.MAX_LARGE + 3)
+        ]
+        await asyncio.sleep(0.01)
+        assert entered == list(range(requests.MAX_LARGE + 1))
+        tasks[0].cancel()
+        await asyncio.sleep(0.01)
+        assert entered == list(range(requests.MAX_LARGE + 2))
+        async with admission.admit(bytes(requests.LARGE)):
+            end.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert len(entered) == len(tasks)
+
+    asyncio.run(run())
 
 
-def test_elements_of_requests_count_as_bytes() -> None:
-    """An empty one has two octets, and takes far more memory; of one request alone as much as there is."""
-    under_way = admission.AdmissionControl()
-    many = admission.MAX_REQUEST_BYTES // ELEMENT
-    with under_way.admit(100) as elements:
-        elements(2 * many)
-        elements(many // 2)
-        with under_way.admit(100) as other_elements:
-            other_elements(many // 4)
-            with pytest.raises(P4RtError, match=f"the limit is {admission.MAX_REQUEST_BYTES}"):
-                other_elements(many)
-    with under_way.admit(admission.MAX_REQUEST_BYTES):
-        pass
+def test_pushes_are_counted(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MAX_PUSHES", 0)
+    with pytest.raises(grpc.RpcError, match="0 pushes are under way; the limit is 0"):
+        rig.push("p4rt_all")
 
 
 def test_a_read_that_nobody_takes_ends(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

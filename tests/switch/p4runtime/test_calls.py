@@ -17,7 +17,7 @@ import grpc.aio
 import pytest
 
 from tailrace.spec import heap
-from tailrace.switch.p4runtime.calls import new_event_loop, shielded, shielded_messages
+from tailrace.switch.p4runtime.calls import Messages, new_event_loop, shielded
 from tests.eventually import LONG_S
 from tests.long import long
 
@@ -54,15 +54,15 @@ asyncio.run(main())
 """
 
 
-async def echo(messages: AsyncIterator[bytes], context: Any) -> None:
+async def echo(_messages: AsyncIterator[bytes], context: Any) -> None:
     """Answers each message."""
-    async for message in shielded_messages(messages):
+    async for message in Messages(context):
         await shielded(context.write(message))
 
 
-async def flood(messages: AsyncIterator[bytes], context: Any) -> None:
+async def flood(_messages: AsyncIterator[bytes], context: Any) -> None:
     """Answers with more than is under way to a client that does not read."""
-    async for _ in shielded_messages(messages):
+    async for _ in Messages(context):
         await shielded(context.write(LARGE))
 
 

@@ -11,7 +11,7 @@ from finsy.proto import p4r
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.switch.p4runtime.entities import interned
+from tailrace.switch.p4runtime.entities import tables
 from tailrace.switch.p4runtime.entities.schema import Schema
 from tailrace.switch.p4runtime.state import ForwardingState
 from tests.switch.p4runtime import states
@@ -164,7 +164,7 @@ def test_attributes(more: dict[str, Any], keeps_action: bool) -> None:
 @pytest.mark.parametrize("most", [1, 3])
 def test_more_than_is_kept(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """Entries stay right where there are more than are kept."""
-    monkeypatch.setattr(interned, "MOST_KEPT", most)
+    monkeypatch.setattr(tables, "MOST_INTERNED", most)
     schema = replace(program()[1], interned={})
     batch = [mac(number % 7 + 1) for number in range(20)]
     for _ in range(2):

@@ -297,13 +297,6 @@ def test_reconciling_checks_in_the_end(rig):
         assert rig.write(rewrite(rig, 9, 9)) == [INVALID]
 
 
-def test_entries_that_are_filled_in(rig):
-    push(rig, TO_MAC)
-    request = rig.write_request()
-    rig.in_server(lambda: rig.device.bulk_insert(request, [mac(rig, 5).entity, rewrite(rig, 5).entity]))
-    assert rig.write(mac(rig, 5, kind=DELETE)) == [INVALID]
-
-
 def test_the_index_is_a_part_of_the_memory(make_rig):
     """All of it is given back, and the limit holds."""
     rig = make_rig(settings=DeviceSettings(device_id=1, memory_limit=1 << 20))

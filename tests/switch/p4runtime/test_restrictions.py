@@ -131,15 +131,6 @@ def test_a_batch_is_taken_back(rig):
     assert read(rig, "mac") == []
 
 
-def test_entries_that_are_filled_in_are_checked(rig):
-    """The path by which the switches of a network get their entries."""
-    push(rig, {"tables/mac": f'{ENTRY}("dst != 1")'})
-    request = rig.write_request()
-    rig.in_server(lambda: rig.device.bulk_insert(request, [mac(rig, 2).entity]))
-    with pytest.raises(Exception, match="dst != 1"):
-        rig.in_server(lambda: rig.device.bulk_insert(request, [mac(rig, 1).entity]))
-
-
 @pytest.mark.parametrize(
     "annotation",
     [

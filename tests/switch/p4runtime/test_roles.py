@@ -109,13 +109,6 @@ def test_a_role_reads_what_it_has(rig):
     assert caught.value.code() == grpc.StatusCode.UNKNOWN
 
 
-def test_entities_that_are_filled_in(rig):
-    request = rig.write_request(role="sdn")
-    rig.in_server(lambda: rig.device.bulk_insert(request, [mac(rig, 2).entity]))
-    with pytest.raises(Exception, match="no access"):
-        rig.in_server(lambda: rig.device.bulk_insert(request, [route(rig, b"\x0a\0\0\0", 8).entity]))
-
-
 def test_without_annotations_every_role_has_everything(make_rig):
     rig = make_rig()
     rig.primary()

@@ -126,7 +126,7 @@ def test_a_write_under_way_is_finished_before_a_takeover(make_rig: RigMaker) -> 
     thread = writing(rig, batch, codes)
     new = rig.session()
     new.arbitrate(6)
-    while thread.is_alive() and not rig.in_server(lambda: rig.server.service._locks.has_waiters()):
+    while thread.is_alive() and not rig.in_server(lambda: rig.server.service._lock.has_waiters()):
         time.sleep(0.001)
     assert thread.is_alive()
     assert write_code(rig, 5) == DENIED

@@ -9,6 +9,7 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
+from tailrace.switch.p4runtime import state as state_module
 from tailrace.switch.p4runtime.context import DevicePorts
 from tests.switch.p4runtime.conftest import Rig, RigMaker, everything_of
 from tests.switch.p4runtime.test_profiles import group, member
@@ -69,9 +70,12 @@ def test_room_is_made_within_a_write(strings: Rig) -> None:
     assert set(rig.write(*entries(rig, DELETE, "a"), *entries(rig, INSERT, "b"))) == {Code.OK}
 
 
-def test_nothing_is_swept_while_a_batch_may_be_taken_back(strings: Rig) -> None:
+def test_nothing_is_swept_while_a_batch_may_be_taken_back(
+    strings: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What it has deleted comes back with its strings, whatever others write meanwhile."""
     rig = strings
+    monkeypatch.setattr(state_module, "QUANTUM", 1)
     assert set(rig.write(*entries(rig, INSERT, "a"))) == {Code.OK}
     before = sorted(map(str, rig.read(*everything_of("table_entry"))))
 

@@ -9,6 +9,7 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
 from tailrace.switch.core import StateError, V1ModelSwitch
+from tailrace.switch.p4runtime import state as state_module
 from tailrace.switch.p4runtime.state import ForwardingState, Result
 from tests.switch.p4runtime.conftest import TIMEOUT_S, Rig
 from tests.switch.p4runtime.test_tables import mac, read, route
@@ -43,8 +44,9 @@ def large_route(rig: Rig, number: int) -> p4r.Update:
     return update
 
 
-def test_what_others_take_meanwhile_is_no_hindrance(rig: Rig) -> None:
+def test_what_others_take_meanwhile_is_no_hindrance(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """The memory that a batch has freed is full of another client's entries when all of it has to come back."""
+    monkeypatch.setattr(state_module, "QUANTUM", 1)
     populate(rig)
     before = everything(rig)
     memory = rig.device.memory

@@ -66,6 +66,13 @@ class ConstraintSet:
             conjuncts += parsed
         return conjuncts
 
+    @staticmethod
+    def refusal(evaluated: int) -> P4RtError | None:
+        """Why a Write that has evaluated so many tokens is not continued; None: it is."""
+        if evaluated < MAX_EVALUATED_IN_WRITE:
+            return None
+        return exhausted(f"a Write asks constraints of at most {MAX_EVALUATED_IN_WRITE} tokens")
+
     def first_violated(self, conjuncts: Sequence[Conjunct], values: Sequence[Value]) -> Conjunct | None:
         """The first conjunct that does not hold.
 

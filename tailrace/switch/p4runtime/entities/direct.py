@@ -1,20 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Direct counters and meters of a table's entries (P4Runtime specification 9.1, 9.3, 9.4)."""
+"""The entries of a table, with their direct counters and meters (P4Runtime specification 9.1, 9.3, 9.4)."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code, P4RtError
-from tailrace.switch.core import ColourCounts, MeterRates
-from tailrace.switch.p4runtime.context import Undo
+from tailrace.switch.core import ColourCounts, MeterRates, V1ModelSwitch
+from tailrace.switch.p4runtime.context import Context, Undo
 from tailrace.switch.p4runtime.entities.entry import DEFAULT_HANDLE, StoredEntry
-from tailrace.switch.p4runtime.entities.entry_store import EntryStore
+from tailrace.switch.p4runtime.entities.match import Identity
 from tailrace.switch.p4runtime.entities.meters import NOTHING_COUNTED
+from tailrace.switch.p4runtime.entities.schema import TablePlan
 
 
-class DirectResources(EntryStore):
-    """The entries of a table with their direct counters and meters; changes are logged in `undo`."""
+class EntryStore:
+    """The entries of a table with their direct counters and meters; changes are logged in `undo`.
+
+    `entries` by match and priority, without the default one; `by_handle` by handle.
+    """
+
+    def __init__(self, plan: TablePlan, context: Context) -> None:
+        self.plan = plan
+        self.entries: dict[Identity, StoredEntry] = {}
+        self.by_handle: dict[int, StoredEntry] = {}
+        self._what = f"table '{plan.name}'"
+        self._context = context
+        self._top = 0  # above all handles
+
+    @property
+    def _switch(self) -> V1ModelSwitch:
+        return self._context.switch
+
+    def forget(self) -> Iterator[None]:
+        """Frees all entries, one at a time."""
+        self.by_handle.clear()
+        while self.entries:
+            self.entries.popitem()
+            yield
 
     def no_direct(self) -> P4RtError:
         """The error for an entry without direct resources."""

@@ -1,22 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table entry in the forwarding state."""
+"""Table entries: as parsed from a message, and as stored in the forwarding state.
+
+The switches of a network have many equal entries: of a hundred thousand a few thousand differ. So parsed
+entries are interned: the same octets are parsed once for all switches with the same pipeline.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tailrace.switch.core import MeterRates
-from tailrace.switch.p4runtime import memory
+from finsy.proto import p4r
+
+from tailrace.switch.core import EncodedTarget, MeterRates
 from tailrace.switch.p4runtime.annotated.references import References
 from tailrace.switch.p4runtime.entities.actions import ActionSpec
-from tailrace.switch.p4runtime.entities.interned import InternedEntry
-from tailrace.switch.p4runtime.entities.match import PackedKey
+from tailrace.switch.p4runtime.entities.match import Identity, PackedKey
 from tailrace.switch.p4runtime.entities.members import IndirectSpec, OneShotSpec
+from tailrace.switch.p4runtime.memory import ENTRY, KEY_BYTE, reference_bytes
 
 DEFAULT_HANDLE = -1
 
+MOST_BYTES = 512
+"""Octets of a message; longer ones are not interned."""
+MOST_INTERNED = 1 << 15
+"""Interned entries of a pipeline; one more clears them."""
+
 TargetSpec = ActionSpec | IndirectSpec
-Identity = bytes | tuple[bytes, bytes, int]
+
+
+@dataclass(slots=True)
+class ParsedEntry:
+    """A valid TableEntry message to insert; `identity`: its key among the entries of its table.
+
+    `encoded`: an action for the switch core, once it was made. `shown`: the entity in the response to a Read
+    of key, priority and action, once it was made.
+    """
+
+    identity: Identity
+    packed: PackedKey
+    priority: int
+    target: TargetSpec
+    rates: MeterRates | None
+    metadata: bytes
+    controller_metadata: int
+    timeout_ns: int
+    counter: p4r.CounterData | None
+    encoded: EncodedTarget | None = None
+    shown: p4r.Entity | None = None
+
+
+Interned = dict[bytes, ParsedEntry]
+"""The entries of a pipeline with an action, by the octets of their TableEntry messages."""
 
 
 @dataclass(slots=True)
@@ -36,7 +70,7 @@ class StoredEntry:
     timeout_ns: int = 0
     meter: MeterRates | None = None
     is_const: bool = False
-    interned: InternedEntry | None = None
+    interned: ParsedEntry | None = None
     keys: References = ()
     needs: References = ()
 
@@ -48,12 +82,12 @@ class StoredEntry:
     @property
     def bytes(self) -> int:
         """Its memory."""
-        size = memory.entry_bytes(self.packed.key) + len(self.metadata)
+        size = ENTRY + KEY_BYTE * len(self.packed.key) + len(self.metadata)
         if self.keys or self.needs:
-            size += memory.reference_bytes(self.keys) + memory.reference_bytes(self.needs)
+            size += reference_bytes(self.keys) + reference_bytes(self.needs)
         return size
 
-    def unchanged_interned(self) -> InternedEntry | None:
+    def unchanged_interned(self) -> ParsedEntry | None:
         """The interned entry, if this one still has its target, and nothing beside key, priority, target."""
         interned = self.interned
         if interned is None or interned.target is not self.target:

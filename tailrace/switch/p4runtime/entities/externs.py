@@ -128,13 +128,13 @@ class _Arrays(Generic[_P]):
 class Counters(_Arrays[ArrayPlan]):
     """All indirect counters."""
 
-    def write(self, kind: int, message: p4r.CounterEntry, undo: Undo | None) -> Work:
-        """Applies one update."""
+    def write(self, kind: int, message: p4r.CounterEntry, undo: Undo | None) -> Work | None:
+        """Applies one update, in steps."""
         plan = find_plan(self._plans, message.counter_id, "counter")
         only_modify(kind, "a counter")
         cells = indexes(plan, message)
         if not message.HasField("data"):
-            return
+            return None
         check_counter(message.data, f"counter '{plan.name}'")
         if undo is not None:
             undo.reserve_cells(len(cells), f"counter '{plan.name}'")
@@ -142,7 +142,7 @@ class Counters(_Arrays[ArrayPlan]):
                 undo.append(self._put_back(plan, first, self._switch.counter_raw(plan.index, first, count)))
         value = (message.data.byte_count, message.data.packet_count)
         switch = self._switch
-        yield from self._written(
+        return self._written(
             cells, lambda first, count: switch.counter_store(plan.index, first, value * count)
         )
 
@@ -175,7 +175,7 @@ class Meters(_Arrays[MeterPlan]):
     """All indirect meters."""
 
     def write(self, kind: int, message: p4r.MeterEntry, undo: Undo | None) -> Work:
-        """Applies one update."""
+        """Applies one update, in steps."""
         plan = find_plan(self._plans, message.meter_id, "meter")
         only_modify(kind, "a meter")
         cells = indexes(plan, message)
@@ -193,7 +193,7 @@ class Meters(_Arrays[MeterPlan]):
             if resets:
                 self._switch.colours_store(plan.index, first, NOTHING_COUNTED * count)
 
-        yield from self._written(cells, write)
+        return self._written(cells, write)
 
     def _put_back(self, plan: MeterPlan, first: int, count: int, *, counts: bool) -> Callable[[], None]:
         switch = self._switch
@@ -253,7 +253,7 @@ class Registers(_Arrays[RegisterPlan]):
     """All registers."""
 
     def write(self, kind: int, message: p4r.RegisterEntry, undo: Undo | None) -> Work:
-        """Applies one update."""
+        """Applies one update, in steps."""
         plan = find_plan(self._plans, message.register_id, "register")
         only_modify(kind, "a register")
         cells = indexes(plan, message)
@@ -272,7 +272,7 @@ class Registers(_Arrays[RegisterPlan]):
                 undo.append(self._put_back(plan, first, old))
             self._switch.register_set_cells(plan.index, first, count, value)
 
-        yield from self._written(cells, write)
+        return self._written(cells, write)
 
     def _put_back(self, plan: RegisterPlan, first: int, old: Raw) -> Callable[[], None]:
         return lambda: self._switch.register_store(plan.index, first, old)
@@ -338,7 +338,7 @@ class ValueSets:
         self._members: dict[int, _ValueSetMembers] = {}
 
     def write(self, kind: int, message: p4r.ValueSetEntry, undo: Undo | None) -> None:
-        """Applies one update."""
+        """Applies one update, in steps."""
         plan = find_plan(self._plans, message.value_set_id, "value set")
         only_modify(kind, "a value set")
         size = min(plan.size, self.MOST_MEMBERS)

@@ -54,6 +54,10 @@ class PackedKey(NamedTuple):
     prefix_bits: int
 
 
+Identity = bytes | tuple[bytes, bytes, int]
+"""What no two entries of a table have in common: the key, and unless it is exact, mask and priority."""
+
+
 class MatchField(Width):
     """One field of a key, at byte `offset` of the packed key.
 
@@ -174,6 +178,10 @@ class KeyPlan:
             return PackedKey(b"".join(keys), self.full_mask, 0)
         return PackedKey(b"".join(keys), b"".join(masks), prefix_bits)
 
+    def identity(self, packed: PackedKey, priority: int) -> Identity:
+        """The identity of an entry."""
+        return packed.key if self.only_exact else (packed.key, packed.mask, priority)
+
     def look_up(self, matches: Iterable[p4r.FieldMatch]) -> PackedKey | None:
         """The packed key of an entry to look up; None: a string has no number, so no entry matches.
 
@@ -266,10 +274,10 @@ def _lpm(field: MatchField, match: p4r.FieldMatch) -> tuple[int, bytes, bytes]:
         raise invalid(
             f"{field.name}: prefix length {prefix_bits} is not in 1..{field.bits}; omit a don't-care field"
         )
-    key = field.pack(lpm.value)
+    mask, key = field.prefix_mask(prefix_bits), field.pack(lpm.value)
     if int.from_bytes(key, "big") & ((1 << (field.bits - prefix_bits)) - 1):
         raise invalid(f"{field.name}: bits behind the prefix are set")
-    return prefix_bits + field.above, key, field.prefix_mask(prefix_bits)
+    return prefix_bits + field.above, key, mask
 
 
 def _ternary(field: MatchField, match: p4r.FieldMatch) -> tuple[bytes, bytes]:

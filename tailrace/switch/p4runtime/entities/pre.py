@@ -17,11 +17,12 @@ from tailrace.switch.p4runtime.context import (
     DELETE,
     ENTITY,
     INSERT,
+    MAX_METADATA_BYTES,
     Context,
     Responses,
     Undo,
     Work,
-    check_metadata,
+    long_metadata,
 )
 
 MAX_GROUP = 0xFFFF
@@ -148,7 +149,9 @@ class ReplicationState:
         if len(given) > most or sum(1 + len(replica.backup_replicas) for replica in given) > most:
             raise exhausted(f"{what}: more than {most} replicas and backups")
         if groups:
-            check_metadata(message.multicast_group_entry.metadata, what)
+            metadata = message.multicast_group_entry.metadata
+            if len(metadata) > MAX_METADATA_BYTES:
+                raise long_metadata(metadata, what)
 
     def _store(self, stored: dict[int, _Stored], key: int, value: _Stored | None) -> None:
         groups = stored is self._groups

@@ -30,7 +30,7 @@ from tailrace.switch.p4runtime.entities.p4types import TypePlan, plan_of
 from tailrace.switch.p4runtime.entities.translation import Sdn, SdnStrings, Translations
 
 if TYPE_CHECKING:
-    from tailrace.switch.p4runtime.entities.interned import InternTable, SharedMessage
+    from tailrace.switch.p4runtime.entities.entry import Interned
 
 
 ABSENT = -1
@@ -160,9 +160,8 @@ class TablePlan:
 class Schema:
     """The objects of a pipeline, by P4Info id.
 
-    `absent`: objects that only P4Info has, for errors. `interned`, `shared`: entries and messages written on
-    any switch; `shared` by `id` of the message. `types`: translations, of all switches, too. `constraints`:
-    P4Info's. `roles`, `references`: None without.
+    `absent`: objects that only P4Info has, for errors. `interned`: entries written on any switch. `types`:
+    translations, of all switches, too. `constraints`: P4Info's. `roles`, `references`: None without.
     """
 
     info: p4i.P4Info
@@ -176,8 +175,7 @@ class Schema:
     digests: dict[int, DigestPlan] = field(default_factory=dict)
     value_sets: dict[int, ValueSetPlan] = field(default_factory=dict)
     absent: dict[int, str] = field(default_factory=dict)
-    interned: dict[int, InternTable] = field(default_factory=dict)
-    shared: dict[int, SharedMessage] = field(default_factory=dict)
+    interned: Interned = field(default_factory=dict)
     constraints: ConstraintSet = field(default_factory=ConstraintSet)
     roles: Roles | None = None
     references: ReferencePlan | None = None

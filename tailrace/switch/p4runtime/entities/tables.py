@@ -9,23 +9,37 @@ from typing import cast
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
-from tailrace.switch.core import ActionCall, ColourCounts, GroupRef, MemberRef, MeterRates, StateError
+from tailrace.switch.core import (
+    ActionCall,
+    ColourCounts,
+    EncodedTarget,
+    MeterRates,
+    StateError,
+)
+from tailrace.switch.core.types import Target
 from tailrace.switch.p4runtime.annotated.references import References
 from tailrace.switch.p4runtime.context import (
     DELETE,
     INSERT,
+    MAX_METADATA_BYTES,
     MODIFY,
     Context,
     Undo,
-    check_metadata,
     from_state_error,
+    long_metadata,
 )
 from tailrace.switch.p4runtime.entities.actions import ActionSpec, ActionUse, parse_action
 from tailrace.switch.p4runtime.entities.counts import check_counter
-from tailrace.switch.p4runtime.entities.direct import DirectResources, says_direct
-from tailrace.switch.p4runtime.entities.entry import DEFAULT_HANDLE, Identity, StoredEntry, TargetSpec
-from tailrace.switch.p4runtime.entities.interned import BULK_FIELDS, BulkEntry, InternedEntry, InternTable
-from tailrace.switch.p4runtime.entities.match import PackedKey
+from tailrace.switch.p4runtime.entities.direct import EntryStore, says_direct
+from tailrace.switch.p4runtime.entities.entry import (
+    DEFAULT_HANDLE,
+    MOST_BYTES,
+    MOST_INTERNED,
+    ParsedEntry,
+    StoredEntry,
+    TargetSpec,
+)
+from tailrace.switch.p4runtime.entities.match import Identity, PackedKey
 from tailrace.switch.p4runtime.entities.members import IndirectSpec, OneShotSpec
 from tailrace.switch.p4runtime.entities.meters import check_reset, parse_rates
 from tailrace.switch.p4runtime.entities.profiles import ProfileState
@@ -40,19 +54,19 @@ _Values = tuple[TargetSpec | None, bytes, int, int, References]
 """The parts of an entry that MODIFY changes: target, metadata, cookie, timeout, references."""
 
 
-class TableState(DirectResources):
+class TableState(EntryStore):
     """The entries of one table, by match and priority."""
 
     def __init__(
         self, plan: TablePlan, schema: Schema, context: Context, profile: ProfileState | None
     ) -> None:
         self.profile = profile
-        super().__init__(plan, f"table '{plan.name}'", context)
+        super().__init__(plan, context)
         self._next_expired = 0
         self._model = schema.model
         plan_ = schema.references
         self._references = context.references if plan_ is not None and plan_.involves(plan) else None
-        self._interned = schema.interned.setdefault(plan.id, InternTable())
+        self._interned = schema.interned
         if plan.size > schema.model.tables[plan.index].max_size:
             self._switch.table_resize(plan.index, plan.size)
         self.default: StoredEntry = self.initial_default()
@@ -71,7 +85,7 @@ class TableState(DirectResources):
             return self.default
         packed = self.plan.key.look_up(message.match)
         self._check_priority(message.priority)
-        entry = None if packed is None else self.entries.get(self.identity(packed, message.priority))
+        entry = None if packed is None else self.entries.get(self.plan.key.identity(packed, message.priority))
         if entry is None:
             raise not_found(f"{self._what} has no such entry")
         return entry
@@ -134,7 +148,7 @@ class TableState(DirectResources):
         if packed is None:
             return
         if not self.plan.key.needs_priority or message.priority:
-            yield self.entries.get(self.identity(packed, message.priority))
+            yield self.entries.get(self.plan.key.identity(packed, message.priority))
             return
         for entry in self.all():
             yield entry if entry is not None and entry.packed[:2] == packed[:2] else None
@@ -153,99 +167,97 @@ class TableState(DirectResources):
 
     # ---- writes ----
 
-    def bulk_entry(self, message: p4r.TableEntry) -> BulkEntry | None:
-        """The bulk entry of a message; None: bulk inserts do not support it, or it is invalid."""
-        fields = {field.name for field, _ in message.ListFields()}
-        if (
-            fields - BULK_FIELDS
-            or self.plan.is_const
-            or not self.plan.key.fields
-            or self._references is not None
-        ):
-            return None
-        try:
-            packed = self.plan.key.pack(message.match)
-            self._check_priority(message.priority)
-            rates, octets = self._check_attributes(message), message.action.SerializeToString()
-            if self.plan.restriction is not None:
-                self.plan.restriction.check(packed, message.priority)
-            known = self._interned.call(octets)
-            if known is None:
-                spec = self._target(message)
-                if not isinstance(spec, ActionSpec):
-                    return None
-                known = spec, self._switch.encode_target(spec.call)
-                self._interned.keep_call(octets, *known)
-            return self.new_bulk_entry(InternedEntry(packed, known[0], rates), message.priority, known[1])
-        except (P4RtError, StateError):
-            return None
-
     def write(self, kind: int, message: p4r.TableEntry, undo: Undo | None) -> None:
         """Applies one update.
 
         Raises:
             P4RtError: the update is refused and nothing has changed.
         """
+        if kind == INSERT:
+            octets = message.SerializeToString()
+            interned = self._interned.get(octets)
+            if interned is not None:  # valid here, too; but the table may be full
+                self._insert(interned, undo)
+                return
         if message.is_const:  # also for deletions, which otherwise use the key alone
             raise invalid(f"{self._what}: is_const is true; it must not be set by a client")
-        if kind != DELETE:
-            check_metadata(message.metadata, self._what)
+        if kind != DELETE and len(message.metadata) > MAX_METADATA_BYTES:
+            raise long_metadata(message.metadata, self._what)
         if message.is_default_action:
             self._write_default(kind, message, undo)
         elif kind == INSERT:
-            self._insert(message, undo)
+            self._insert(self._parse(message, octets), undo)
         elif kind == MODIFY:
             self._modify(message, undo)
         else:
             self._delete(message, undo)
 
-    def _insert(self, message: p4r.TableEntry, undo: Undo | None) -> None:
-        plan = self.plan
+    def _parse(self, message: p4r.TableEntry, octets: bytes) -> ParsedEntry:
+        """Validates an entry to insert, and interns it."""
+        plan, priority = self.plan, message.priority
         if plan.is_const:
             raise P4RtError(Code.PERMISSION_DENIED, f"{self._what} is constant")
         if not plan.key.fields:
             self._check_keyless()
-        # the same octets were valid before, here or on another switch; the table may still be full
-        octets, priority = message.SerializeToString(), message.priority
-        interned = self._interned.find(octets)
-        if interned is None:
-            packed = plan.key.pack(message.match)
-            self._check_priority(priority)
-        else:
-            packed = interned.packed
-        identity = packed.key if plan.key.only_exact else (packed.key, packed.mask, priority)
+        packed = plan.key.pack(message.match)
+        identity = plan.key.identity(packed, priority)
+        self._check_priority(priority)
         if identity in self.entries:
-            raise P4RtError(Code.ALREADY_EXISTS, f"{self._what} has such an entry already")
-        target: TargetSpec | None
-        if interned is None:
-            rates = self._check_attributes(message)
-            target = self._target(message)
-            if target is None:
-                raise invalid(f"{self._what}: an entry needs an action")
-            if plan.restriction is not None:
-                plan.restriction.check(packed, priority)
-            if isinstance(target, ActionSpec):
-                interned = InternedEntry(packed, target, rates)
-                self._interned.keep(octets, interned)
-        else:
-            target, rates = interned.target, interned.rates
-        keys, needs = self._references_of(packed, target)
-        entry = StoredEntry(
+            raise self._exists()
+        rates = self._check_attributes(message)
+        target = self._target(message)
+        if target is None:
+            raise invalid(f"{self._what}: an entry needs an action")
+        if plan.restriction is not None:
+            plan.restriction.check(packed, priority)
+        counter = None
+        if message.HasField("counter_data"):
+            counter = p4r.CounterData()  # a part of the message would keep all of its request
+            counter.CopyFrom(message.counter_data)
+        entry = ParsedEntry(
+            identity,
             packed,
             priority,
             target,
-            0,
+            rates,
             message.metadata,
             message.controller_metadata,
             message.idle_timeout_ns,
-            rates,
-            interned=interned,
-            keys=keys,
-            needs=needs,
+            counter,
         )
-        self._add(identity, entry)
-        if message.HasField("counter_data"):
-            self.set_counter(entry, message.counter_data, None)
+        if isinstance(target, ActionSpec) and len(octets) <= MOST_BYTES:
+            if len(self._interned) >= MOST_INTERNED:
+                self._interned.clear()
+            self._interned[octets] = entry
+        return entry
+
+    def _exists(self) -> P4RtError:
+        return P4RtError(Code.ALREADY_EXISTS, f"{self._what} has such an entry already")
+
+    def _insert(self, parsed: ParsedEntry, undo: Undo | None) -> None:
+        if parsed.identity in self.entries:
+            raise self._exists()
+        keys: References = ()
+        needs: References = ()
+        if self._references is not None:
+            keys, needs = self._references_of(parsed.packed, parsed.target)
+        entry = StoredEntry(
+            parsed.packed,
+            parsed.priority,
+            parsed.target,
+            0,
+            parsed.metadata,
+            parsed.controller_metadata,
+            parsed.timeout_ns,
+            parsed.rates,
+            False,
+            parsed if isinstance(parsed.target, ActionSpec) else None,
+            keys,
+            needs,
+        )
+        self._add(entry, parsed.identity)
+        if parsed.counter is not None:
+            self.set_counter(entry, parsed.counter, None)
         if undo is not None:
             undo.append(lambda: self._remove(entry))
 
@@ -259,7 +271,9 @@ class TableState(DirectResources):
         target = self._target(message, entry.target)
         if self.plan.restriction is not None:  # initial entries were not checked
             self.plan.restriction.check(entry.packed, entry.priority)
-        needs = entry.needs if target is None else self._references_of(entry.packed, target)[1]
+        needs = entry.needs
+        if self._references is not None and target is not None:
+            needs = self._references_of(entry.packed, target)[1]
         before = (entry.target, entry.metadata, entry.controller_metadata, entry.timeout_ns, entry.needs)
         after = (
             target or entry.target,
@@ -392,8 +406,7 @@ class TableState(DirectResources):
 
     def _references_of(self, packed: PackedKey, target: TargetSpec) -> tuple[References, References]:
         """The references to an entry, and its references, which all have targets."""
-        if self._references is None:
-            return (), ()
+        assert self._references is not None
         actions = [target] if isinstance(target, ActionSpec) else []
         if isinstance(target, OneShotSpec):
             actions = [spec for spec, _ in target.actions]
@@ -407,45 +420,53 @@ class TableState(DirectResources):
         if self.profile is not None and target is not None:
             self.profile.release(cast(IndirectSpec, target))
 
-    def _reference(self, target: TargetSpec) -> ActionCall | MemberRef | GroupRef:
+    def _reference(self, target: TargetSpec) -> Target:
         return target.call if isinstance(target, ActionSpec) else target.reference()
 
-    def _add(self, identity: Identity, entry: StoredEntry) -> None:
-        target = cast(TargetSpec, entry.target)
-        packed = entry.packed
-        self._context.memory.reserve(entry.bytes, self._what)
+    def _add(self, entry: StoredEntry, identity: Identity) -> None:
+        target, packed, switch = cast(TargetSpec, entry.target), entry.packed, self._context.switch
+        size = entry.bytes
+        self._context.memory.reserve(size, self._what)
         try:
             if self.profile is not None:
                 self.profile.use(cast(IndirectSpec, target))
         except (P4RtError, StateError):
-            self._context.memory.release(entry.bytes)
+            self._context.memory.release(size)
             raise
         try:
-            entry.handle = handle = self._switch.table_insert(
+            entry.handle = handle = switch.table_insert(
                 self.plan.index,
                 packed.key,
                 packed.mask,
-                target=self._reference(target),
+                target=self._encoded(entry.interned, target),
                 prefix_bits=packed.prefix_bits,
                 priority=entry.priority,
                 timeout_ns=entry.timeout_ns,
-                now_ns=self._context.now_ns(),
+                now_ns=self._context.now_ns() if self.plan.idle_timeout else 0,
             )
         except StateError as error:
             self._give_up(entry)
             raise from_state_error(error) from error
         if entry.meter is not None:
             try:
-                self._switch.entry_meter_set(self.plan.index, handle, entry.meter)
+                switch.entry_meter_set(self.plan.index, handle, entry.meter)
             except StateError:
-                self._switch.table_delete(self.plan.index, handle)
+                switch.table_delete(self.plan.index, handle)
                 self._give_up(entry)
                 raise
-        self.entries[identity] = entry
-        self.by_handle[handle] = entry
-        self._top = max(self._top, handle + 1)
+        self.entries[identity] = self.by_handle[handle] = entry
+        if handle >= self._top:
+            self._top = handle + 1
         if self._references is not None:
             self._references.add(entry.keys, entry.needs)
+
+    def _encoded(self, interned: ParsedEntry | None, target: TargetSpec) -> EncodedTarget | Target:
+        """The target for the core, encoded once for all switches."""
+        if interned is None or not isinstance(target, ActionSpec) or interned.target is not target:
+            return self._reference(target)
+        if interned.encoded is None:
+            interned.encoded = self._context.switch.encode_target(target.call)
+        return interned.encoded
 
     def _give_up(self, entry: StoredEntry) -> None:
         self._release(entry.target)
@@ -454,7 +475,7 @@ class TableState(DirectResources):
     def _remove(self, entry: StoredEntry) -> None:
         self._switch.table_delete(self.plan.index, entry.handle)
         del self.by_handle[entry.handle]
-        del self.entries[self.identity(entry.packed, entry.priority)]
+        del self.entries[self.plan.key.identity(entry.packed, entry.priority)]
         if self._references is not None:
             self._references.remove(entry.keys, entry.needs)
         self._give_up(entry)
@@ -462,7 +483,7 @@ class TableState(DirectResources):
     def _restore(
         self, entry: StoredEntry, counter: tuple[int, int] | None, colours: ColourCounts | None
     ) -> None:
-        self._add(self.identity(entry.packed, entry.priority), entry)
+        self._add(entry, self.plan.key.identity(entry.packed, entry.priority))
         if counter is not None:
             self._switch.entry_counter_set(self.plan.index, entry.handle, *counter)
         if colours is not None:
@@ -530,7 +551,7 @@ class TableState(DirectResources):
                 const.key, plan.key.full_mask if plan.key.only_exact else const.mask, const.prefix_bits
             )
             priority = const.priority if plan.key.needs_priority else 0
-            identity = self.identity(packed, priority)
+            identity = self.plan.key.identity(packed, priority)
             if identity not in self.entries:
                 target = self._spec_of(const.action, const.data)
                 entry = StoredEntry(packed, priority, target, len(self.entries), is_const=plan.is_const)

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cooperative scheduler: long requests are split into quanta, and other calls are served between them.
+"""Lock and cooperative scheduler of a device: one event loop serves all clients.
 
-One event loop serves all clients. A request that works longer than a quantum pauses here before the next.
-Quanta of several clients alternate, and between two of them the loop handles short calls.
+Writes, Reads and pushes are serialised by one lock (P4Runtime specification 5.3, 12.2, 13.4). A request that
+works longer than a quantum pauses before the next, and between two quanta the loop handles other calls.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from tailrace.p4rt.status import P4RtError
 from tailrace.switch.p4runtime.context import Work
@@ -17,6 +19,41 @@ YIELD_DIVISOR = 8
 """After a quantum the request pauses for its duration divided by this: calls take several loop iterations."""
 MAX_YIELD_S = 0.05
 """Longest pause."""
+
+
+class StateLock:
+    """A lock for one writer or several readers, granted in the order of the requests."""
+
+    def __init__(self) -> None:
+        self._queue: dict[asyncio.Future[None], bool] = {}  # holders first; True: shared
+
+    @asynccontextmanager
+    async def hold(self, *, shared: bool = False, most_s: float | None = None) -> AsyncIterator[None]:
+        """Holds the lock within, entered when it is granted, or after `most_s`."""
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue[granted] = shared
+        self._grant()
+        try:
+            if not granted.done():
+                await asyncio.wait({granted}, timeout=most_s)
+            yield
+        finally:
+            del self._queue[granted]
+            self._grant()
+
+    def _grant(self) -> None:
+        """Grants the lock to the first request, and if it is shared, to the shared ones behind it."""
+        for place, (granted, shared) in enumerate(self._queue.items()):
+            if place and not shared:
+                return
+            if not granted.done():
+                granted.set_result(None)
+            if not shared:
+                return
+
+    def has_waiters(self) -> bool:
+        """Whether a request waits."""
+        return any(not granted.done() for granted in self._queue)
 
 
 class Scheduler:
