@@ -19,7 +19,6 @@ from tailrace.p4rt.requests import TraceNeeds, election_of
 from tailrace.p4rt.status import Code, P4RtError, invalid, not_found
 from tailrace.switch.compiler import CompilerError, SwitchProgram
 from tailrace.switch.core import StateError, V1ModelSwitch
-from tailrace.switch.p4runtime.annotated.roles import Roles
 from tailrace.switch.p4runtime.arbitration import Arbiter
 from tailrace.switch.p4runtime.context import (
     Context,
@@ -35,6 +34,7 @@ from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
 from tailrace.switch.p4runtime.entity_text import all_entries, entity_text
 from tailrace.switch.p4runtime.memory import MemoryAccount, MemoryBudget, array_bytes
 from tailrace.switch.p4runtime.packetio import PacketIo
+from tailrace.switch.p4runtime.pins.roles import Roles
 from tailrace.switch.p4runtime.pipeline import ForwardingPipeline, Prepared, config_response
 from tailrace.switch.p4runtime.read_set import needs
 from tailrace.switch.p4runtime.reconcile import transfer

@@ -11,8 +11,6 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found, without_frames
 from tailrace.switch.core import StateError
-from tailrace.switch.p4runtime.annotated.references import ReferenceIndex
-from tailrace.switch.p4runtime.annotated.roles import owner_of
 from tailrace.switch.p4runtime.context import (
     COPIES_OF_WORK,
     DELETE,
@@ -46,6 +44,8 @@ from tailrace.switch.p4runtime.entities.reader import (
 from tailrace.switch.p4runtime.entities.schema import Schema, absent
 from tailrace.switch.p4runtime.entities.tables import TableState
 from tailrace.switch.p4runtime.entities.translation import Savepoint
+from tailrace.switch.p4runtime.pins.references import ReferenceIndex
+from tailrace.switch.p4runtime.pins.roles import owner_of
 
 Result = P4RtError | None
 """The result of one update or request: None is success."""

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.p4rt.status import Code, P4RtError
-from tailrace.switch.p4runtime.annotated.constraints import (
+from tailrace.switch.p4runtime.pins.constraints import (
     EXACT_STRING,
     INT,
     MAX_NESTING,

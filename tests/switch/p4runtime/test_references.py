@@ -10,9 +10,9 @@ import pytest
 from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
-from tailrace.switch.p4runtime.annotated.references import MAX_OPTIONAL, MAX_REFERENCES, Reference
 from tailrace.switch.p4runtime.device import DeviceSettings
-from tests.switch.p4runtime.annotated import annotate, find, message_of, push, refused
+from tailrace.switch.p4runtime.pins.references import MAX_OPTIONAL, MAX_REFERENCES, Reference
+from tests.switch.p4runtime.pins import annotate, find, message_of, push, refused
 from tests.switch.p4runtime.test_profiles import group, hop
 from tests.switch.p4runtime.test_tables import default, mac, read, route
 from tests.switch.p4runtime.test_translation import translate

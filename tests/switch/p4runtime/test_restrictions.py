@@ -9,13 +9,13 @@ from google.protobuf import text_format
 
 from tailrace.p4rt.status import Code
 from tailrace.switch.compiler import load_program
-from tailrace.switch.p4runtime.annotated import restrictions
-from tailrace.switch.p4runtime.annotated.restrictions import MAX_BYTES, MAX_TOKENS
 from tailrace.switch.p4runtime.context import QUANTUM, TOKENS_OF_WORK, Undo, in_quanta
 from tailrace.switch.p4runtime.entities.schema import build_schema
+from tailrace.switch.p4runtime.pins import restrictions
+from tailrace.switch.p4runtime.pins.restrictions import MAX_BYTES, MAX_TOKENS
 from tests.switch.p4runtime import states
-from tests.switch.p4runtime.annotated import ACTION, ENTRY, annotate, find, message_of, push, refused
 from tests.switch.p4runtime.conftest import BUILD
+from tests.switch.p4runtime.pins import ACTION, ENTRY, annotate, find, message_of, push, refused
 from tests.switch.p4runtime.test_profiles import hop, member
 from tests.switch.p4runtime.test_slices import entry as mac_entry
 from tests.switch.p4runtime.test_tables import acl, default, mac, read, route

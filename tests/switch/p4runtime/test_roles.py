@@ -9,7 +9,7 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.status import Code
 from tailrace.switch.p4runtime.device import DeviceSettings
-from tests.switch.p4runtime.annotated import message_of, push, refused
+from tests.switch.p4runtime.pins import message_of, push, refused
 from tests.switch.p4runtime.test_profiles import hop, member
 from tests.switch.p4runtime.test_streams import idle_entry
 from tests.switch.p4runtime.test_tables import mac, route

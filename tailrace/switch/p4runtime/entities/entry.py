@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from finsy.proto import p4r
 
 from tailrace.switch.core import EncodedTarget, MeterRates
-from tailrace.switch.p4runtime.annotated.references import References
 from tailrace.switch.p4runtime.entities.actions import ActionSpec
 from tailrace.switch.p4runtime.entities.match import Identity, PackedKey
 from tailrace.switch.p4runtime.entities.members import IndirectSpec, OneShotSpec
 from tailrace.switch.p4runtime.memory import ENTRY, KEY_BYTE, reference_bytes
+from tailrace.switch.p4runtime.pins.references import References
 
 DEFAULT_HANDLE = -1
 
@@ -58,7 +58,7 @@ class StoredEntry:
     """A table entry; `handle` identifies it in the switch core.
 
     `interned` is the entry as inserted; its target may have been modified since. `keys`: references to it,
-    `needs`: its references (annotated/references.py).
+    `needs`: its references (pins/references.py).
     """
 
     packed: PackedKey

@@ -12,7 +12,6 @@ from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 from tailrace.switch.core import Replica, StateError
 from tailrace.switch.core.lib import MAX_PORT
 from tailrace.switch.p4runtime import memory
-from tailrace.switch.p4runtime.annotated.references import References
 from tailrace.switch.p4runtime.context import (
     DELETE,
     ENTITY,
@@ -24,6 +23,7 @@ from tailrace.switch.p4runtime.context import (
     Work,
     long_metadata,
 )
+from tailrace.switch.p4runtime.pins.references import References
 
 MAX_GROUP = 0xFFFF
 MAX_SESSION = 32767

@@ -17,7 +17,6 @@ from finsy.proto import p4r
 from tailrace.p4rt.status import Code, P4RtError, exhausted, invalid, not_found
 from tailrace.switch.core import StateError, V1ModelSwitch
 from tailrace.switch.p4runtime import memory
-from tailrace.switch.p4runtime.annotated.references import References
 from tailrace.switch.p4runtime.context import DELETE, INSERT, Context, Undo, from_state_error
 from tailrace.switch.p4runtime.entities.actions import ActionSpec, ActionUse, parse_action
 from tailrace.switch.p4runtime.entities.group_action import read_group_action
@@ -32,6 +31,7 @@ from tailrace.switch.p4runtime.entities.members import (
     WeightedMember,
 )
 from tailrace.switch.p4runtime.entities.schema import ActionPlan, ProfilePlan
+from tailrace.switch.p4runtime.pins.references import References
 
 
 class ProfileState:

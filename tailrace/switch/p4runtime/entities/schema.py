@@ -16,18 +16,18 @@ from finsy.proto import p4i
 
 from tailrace.p4rt.status import Code, P4RtError, invalid
 from tailrace.switch.compiler.model import Model
-from tailrace.switch.p4runtime.annotated.references import ReferencePlan, reference_plan
-from tailrace.switch.p4runtime.annotated.restrictions import (
+from tailrace.switch.p4runtime.entities.match import KeyPlan, MatchField, MatchKind, NamedField, key_plan
+from tailrace.switch.p4runtime.entities.p4types import TypePlan, plan_of
+from tailrace.switch.p4runtime.entities.translation import Sdn, SdnStrings, Translations
+from tailrace.switch.p4runtime.pins.references import ReferencePlan, reference_plan
+from tailrace.switch.p4runtime.pins.restrictions import (
     ActionRestriction,
     ConstraintSet,
     EntryRestriction,
     action_restriction,
     entry_restriction,
 )
-from tailrace.switch.p4runtime.annotated.roles import Roles, roles_of
-from tailrace.switch.p4runtime.entities.match import KeyPlan, MatchField, MatchKind, NamedField, key_plan
-from tailrace.switch.p4runtime.entities.p4types import TypePlan, plan_of
-from tailrace.switch.p4runtime.entities.translation import Sdn, SdnStrings, Translations
+from tailrace.switch.p4runtime.pins.roles import Roles, roles_of
 
 if TYPE_CHECKING:
     from tailrace.switch.p4runtime.entities.entry import Interned

@@ -17,7 +17,6 @@ from tailrace.switch.core import (
     StateError,
 )
 from tailrace.switch.core.types import Target
-from tailrace.switch.p4runtime.annotated.references import References
 from tailrace.switch.p4runtime.context import (
     DELETE,
     INSERT,
@@ -45,6 +44,7 @@ from tailrace.switch.p4runtime.entities.meters import check_reset, parse_rates
 from tailrace.switch.p4runtime.entities.profiles import ProfileState
 from tailrace.switch.p4runtime.entities.schema import Schema, TablePlan
 from tailrace.switch.p4runtime.memory import reference_bytes
+from tailrace.switch.p4runtime.pins.references import References
 
 EXPIRED_SCANS = 16
 """Scans of parts of a table for expired entries in one call; the next call continues."""

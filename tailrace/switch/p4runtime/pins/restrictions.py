@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from finsy.proto import p4i
 
 from tailrace.p4rt.status import P4RtError, exhausted, invalid
-from tailrace.switch.p4runtime.annotated import constraints
-from tailrace.switch.p4runtime.annotated.annotations import Annotated, texts
-from tailrace.switch.p4runtime.annotated.constraints import INT, STRING, Conjunct, Scope, Type, Value
 from tailrace.switch.p4runtime.entities.bytestring import encode
 from tailrace.switch.p4runtime.entities.match import KeyPlan, MatchField, MatchKind, NamedField, PackedKey
 from tailrace.switch.p4runtime.entities.translation import SdnStrings
+from tailrace.switch.p4runtime.pins import constraints
+from tailrace.switch.p4runtime.pins.annotations import Annotated, texts
+from tailrace.switch.p4runtime.pins.constraints import INT, STRING, Conjunct, Scope, Type, Value
 
 MAX_BYTES = 1 << 18
 """Of all constraints of a pipeline, which are parsed in one quantum."""

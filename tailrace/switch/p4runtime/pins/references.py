@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from finsy.proto import p4i, p4r
 
 from tailrace.p4rt.status import P4RtError, invalid
-from tailrace.switch.p4runtime.annotated.annotations import Annotated, names
 from tailrace.switch.p4runtime.entities.bytestring import encode, shortest
 from tailrace.switch.p4runtime.entities.match import MatchField, MatchKind, NamedField, PackedKey
+from tailrace.switch.p4runtime.pins.annotations import Annotated, names
 
 if TYPE_CHECKING:
     from tailrace.switch.p4runtime.entities.actions import ActionSpec

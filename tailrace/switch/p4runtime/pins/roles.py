@@ -17,8 +17,8 @@ from typing import Any
 from finsy.proto import p4i, p4r
 
 from tailrace.p4rt.status import Code, P4RtError, invalid
-from tailrace.switch.p4runtime.annotated.annotations import texts
 from tailrace.switch.p4runtime.arbitration import DEFAULT_ROLE
+from tailrace.switch.p4runtime.pins.annotations import texts
 
 _OWNER_IDS = {
     "table_entry": ("table_id",),
