@@ -18,8 +18,8 @@ from tailrace.switch.p4runtime.entities.bytestring import decode, shortest
 from tailrace.switch.p4runtime.memory import MemoryAccount
 
 if TYPE_CHECKING:
-    from tailrace.switch.p4runtime.entities.translation import SdnStrings
     from tailrace.switch.p4runtime.pins.references import ReferenceIndex
+    from tailrace.switch.p4runtime.pins.strings import SdnStrings
 
 _log = logging.getLogger(__name__)
 

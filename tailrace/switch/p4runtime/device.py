@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from finsy.proto import p4r
 
@@ -34,7 +34,6 @@ from tailrace.switch.p4runtime.entities.schema import Schema, build_schema
 from tailrace.switch.p4runtime.entity_text import all_entries, entity_text
 from tailrace.switch.p4runtime.memory import MemoryAccount, MemoryBudget, array_bytes
 from tailrace.switch.p4runtime.packetio import PacketIo
-from tailrace.switch.p4runtime.pins.roles import Roles
 from tailrace.switch.p4runtime.pipeline import ForwardingPipeline, Prepared, config_response
 from tailrace.switch.p4runtime.read_set import needs
 from tailrace.switch.p4runtime.reconcile import transfer
@@ -43,6 +42,9 @@ from tailrace.switch.p4runtime.statistics import statistics
 from tailrace.switch.trace import TraceError
 from tailrace.switch.trace.coverage import EntryCoverage
 from tailrace.switch.trace.records import NumberedEvents
+
+if TYPE_CHECKING:
+    from tailrace.switch.p4runtime.pins.roles import Roles
 
 API_VERSION = "1.5.0"
 

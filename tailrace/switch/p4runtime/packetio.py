@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from finsy.proto import p4i, p4r
 
 from tailrace.p4rt.status import P4RtError, invalid
 from tailrace.switch.core.lib import C
 from tailrace.switch.p4runtime.entities.schema import Schema
-from tailrace.switch.p4runtime.entities.translation import Sdn, SdnStrings
+from tailrace.switch.p4runtime.entities.translation import Sdn
+
+if TYPE_CHECKING:
+    from tailrace.switch.p4runtime.pins.strings import SdnStrings
 
 _PORTS = ("ingress_port", "egress_port")
 """Names of metadata fields that hold ports."""

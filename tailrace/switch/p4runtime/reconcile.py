@@ -44,7 +44,8 @@ def transfer(old: ForwardingState, new: ForwardingState) -> Work:
             error = new.apply(update, None)
             if error is not None:
                 raise error
-        asked = new.schema.constraints.evaluated // TOKENS_OF_WORK
+        constraints = new.schema.constraints
+        asked = 0 if constraints is None else constraints.evaluated // TOKENS_OF_WORK
         yield ENTITY + asked + (new.context.copies - copies) // COPIES_OF_WORK
     if references is not None:
         references.deferred = False

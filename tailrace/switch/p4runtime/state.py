@@ -30,6 +30,7 @@ from tailrace.switch.p4runtime.entities.counts import check_counter
 from tailrace.switch.p4runtime.entities.digests import Digests
 from tailrace.switch.p4runtime.entities.externs import Counters, Meters, Registers, ValueSets, only_modify
 from tailrace.switch.p4runtime.entities.meters import NOTHING_COUNTED, check_reset, parse_rates
+from tailrace.switch.p4runtime.entities.owner import owner_of
 from tailrace.switch.p4runtime.entities.pre import ReplicationState
 from tailrace.switch.p4runtime.entities.profiles import ProfileState
 from tailrace.switch.p4runtime.entities.reader import (
@@ -44,8 +45,6 @@ from tailrace.switch.p4runtime.entities.reader import (
 from tailrace.switch.p4runtime.entities.schema import Schema, absent
 from tailrace.switch.p4runtime.entities.tables import TableState
 from tailrace.switch.p4runtime.entities.translation import Savepoint
-from tailrace.switch.p4runtime.pins.references import ReferenceIndex
-from tailrace.switch.p4runtime.pins.roles import owner_of
 
 Result = P4RtError | None
 """The result of one update or request: None is success."""
@@ -106,7 +105,7 @@ class ForwardingState:
         self._strings = schema.types if schema.types.has_strings() else None
         schema.types.states += 1
         if schema.references is not None:
-            context.references = ReferenceIndex(schema.references)
+            context.references = schema.references.index()
         self.profiles = {plan.id: ProfileState(plan, context) for plan in schema.profiles.values()}
         self.tables = {
             plan.id: TableState(
@@ -220,7 +219,7 @@ class ForwardingState:
             role: of the client.
             refusal: called after each quantum.
         """
-        evaluated = self._done = 0
+        evaluated, constraints, self._done = 0, self.schema.constraints, 0
         rest: Result = None  # the error of all further updates
         for position, update in enumerate(updates):
             error, self._done = rest, self._done + SKIPPED
@@ -228,8 +227,9 @@ class ForwardingState:
                 error, steps = self._apply(update, None, role)
                 if steps is not None:
                     error = yield from steps
-                evaluated += self.schema.constraints.evaluated
-                rest = self.schema.constraints.refusal(evaluated)
+                if constraints is not None:
+                    evaluated += constraints.evaluated
+                    rest = constraints.refusal(evaluated)
             if error is not None:  # before other calls run, which may end this Write
                 results.extend([None] * (position - len(results)))
                 results.append(error)
@@ -347,7 +347,9 @@ class ForwardingState:
     ) -> tuple[Result, Generator[int, None, Result] | None]:
         """Applies one update: its result, or further steps that return it. Its work is added to `_done`."""
         context, constraints, strings = self.context, self.schema.constraints, self._strings
-        copies, constraints.evaluated = context.copies, 0
+        copies = context.copies
+        if constraints is not None:
+            constraints.evaluated = 0
         mark = None if strings is None else strings.begin()
         result: Result = None
         steps = None
@@ -355,11 +357,13 @@ class ForwardingState:
             steps = self._dispatch(update.type, update.entity, undo, role)
             if undo is not None:
                 undo.count_copies(context.copies - copies)
-                undo.count_tokens(constraints.evaluated)
+                if constraints is not None:
+                    undo.count_tokens(constraints.evaluated)
         except (P4RtError, StateError) as error:
             result = self._rejected(error, mark)
-        self._done += ENTITY + constraints.evaluated // TOKENS_OF_WORK
-        self._done += (context.copies - copies) // COPIES_OF_WORK
+        self._done += ENTITY + (context.copies - copies) // COPIES_OF_WORK
+        if constraints is not None:
+            self._done += constraints.evaluated // TOKENS_OF_WORK
         if strings is not None and result is None:
             strings.stale = strings.stale or update.type != INSERT
         elif strings is not None and strings.refused() and strings.may_sweep():

@@ -11,14 +11,8 @@ from hypothesis import strategies as st
 
 from tailrace.p4rt.status import Code, P4RtError
 from tailrace.switch.p4runtime.entities.match import MatchField, MatchKind, NamedField, key_plan
-from tailrace.switch.p4runtime.entities.translation import (
-    MAX_BITS,
-    MAX_NAME,
-    Sdn,
-    SdnStrings,
-    StringQuota,
-    Translations,
-)
+from tailrace.switch.p4runtime.entities.translation import Sdn, Translations
+from tailrace.switch.p4runtime.pins.strings import MAX_BITS, MAX_NAME, SdnStrings, StringQuota
 
 FRAME = bytes.fromhex("0000000000050000000000019999") + b"data"
 TO_CPU = bytes.fromhex("00000000000500000000000188B5") + b"data"

@@ -8,6 +8,7 @@ entries are interned: the same octets are parsed once for all switches with the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from finsy.proto import p4r
 
@@ -16,7 +17,9 @@ from tailrace.switch.p4runtime.entities.actions import ActionSpec
 from tailrace.switch.p4runtime.entities.match import Identity, PackedKey
 from tailrace.switch.p4runtime.entities.members import IndirectSpec, OneShotSpec
 from tailrace.switch.p4runtime.memory import ENTRY, KEY_BYTE, reference_bytes
-from tailrace.switch.p4runtime.pins.references import References
+
+if TYPE_CHECKING:
+    from tailrace.switch.p4runtime.pins.references import References
 
 DEFAULT_HANDLE = -1
 

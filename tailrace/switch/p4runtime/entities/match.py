@@ -18,10 +18,11 @@ from finsy.proto import p4r
 
 from tailrace.p4rt.status import P4RtError, invalid
 from tailrace.switch.p4runtime.entities.bytestring import Width, shortest
-from tailrace.switch.p4runtime.entities.translation import SdnStrings
 
 if TYPE_CHECKING:
     from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
+
+    from tailrace.switch.p4runtime.pins.strings import SdnStrings
 
     FieldMatches = RepeatedCompositeFieldContainer[p4r.FieldMatch]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from finsy.proto import p4r
 
@@ -23,7 +24,9 @@ from tailrace.switch.p4runtime.context import (
     Work,
     long_metadata,
 )
-from tailrace.switch.p4runtime.pins.references import References
+
+if TYPE_CHECKING:
+    from tailrace.switch.p4runtime.pins.references import References
 
 MAX_GROUP = 0xFFFF
 MAX_SESSION = 32767

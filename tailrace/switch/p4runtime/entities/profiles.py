@@ -11,6 +11,7 @@ action_prof_mgr.cpp; behavioral-model, ras.h). Members whose watch port is down 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from finsy.proto import p4r
 
@@ -31,7 +32,9 @@ from tailrace.switch.p4runtime.entities.members import (
     WeightedMember,
 )
 from tailrace.switch.p4runtime.entities.schema import ActionPlan, ProfilePlan
-from tailrace.switch.p4runtime.pins.references import References
+
+if TYPE_CHECKING:
+    from tailrace.switch.p4runtime.pins.references import References
 
 
 class ProfileState:

@@ -18,19 +18,14 @@ from tailrace.p4rt.status import Code, P4RtError, invalid
 from tailrace.switch.compiler.model import Model
 from tailrace.switch.p4runtime.entities.match import KeyPlan, MatchField, MatchKind, NamedField, key_plan
 from tailrace.switch.p4runtime.entities.p4types import TypePlan, plan_of
-from tailrace.switch.p4runtime.entities.translation import Sdn, SdnStrings, Translations
-from tailrace.switch.p4runtime.pins.references import ReferencePlan, reference_plan
-from tailrace.switch.p4runtime.pins.restrictions import (
-    ActionRestriction,
-    ConstraintSet,
-    EntryRestriction,
-    action_restriction,
-    entry_restriction,
-)
-from tailrace.switch.p4runtime.pins.roles import Roles, roles_of
+from tailrace.switch.p4runtime.entities.translation import Sdn, Translations
 
 if TYPE_CHECKING:
     from tailrace.switch.p4runtime.entities.entry import Interned
+    from tailrace.switch.p4runtime.pins.references import ReferencePlan
+    from tailrace.switch.p4runtime.pins.restrictions import ActionRestriction, ConstraintSet, EntryRestriction
+    from tailrace.switch.p4runtime.pins.roles import Roles
+    from tailrace.switch.p4runtime.pins.strings import SdnStrings
 
 
 ABSENT = -1
@@ -38,6 +33,15 @@ GROUP_ACTION = 3
 """An ActionRef.Scope of P4Runtime after 1.5.0: for ActionProfileActionSet.group_action only."""
 MAX_SIZE = (1 << 31) - 1
 """Entries of a table."""
+
+_ANNOTATIONS = (
+    b"entry_restriction",
+    b"action_restriction",
+    b"refers_to",
+    b"referenced_by",
+    b"p4runtime_role",
+)
+"""Of PINS: a P4Info without these texts has none."""
 
 _E = TypeVar("_E", bound="_P4InfoObject")
 
@@ -161,7 +165,8 @@ class Schema:
     """The objects of a pipeline, by P4Info id.
 
     `absent`: objects that only P4Info has, for errors. `interned`: entries written on any switch. `types`:
-    translations, of all switches, too. `constraints`: P4Info's. `roles`, `references`: None without.
+    translations, of all switches, too. `constraints`, `roles`, `references`: P4Info's (pins/); None: it has
+    none.
     """
 
     info: p4i.P4Info
@@ -176,7 +181,7 @@ class Schema:
     value_sets: dict[int, ValueSetPlan] = field(default_factory=dict)
     absent: dict[int, str] = field(default_factory=dict)
     interned: Interned = field(default_factory=dict)
-    constraints: ConstraintSet = field(default_factory=ConstraintSet)
+    constraints: ConstraintSet | None = None
     roles: Roles | None = None
     references: ReferencePlan | None = None
 
@@ -192,7 +197,11 @@ def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Sc
     Raises:
         P4RtError: INVALID_ARGUMENT, with the first difference.
     """
-    schema = Schema(info, model, Translations(info.type_info), roles=None if lenient else roles_of(info))
+    schema = Schema(info, model, Translations(info.type_info))
+    octets = info.SerializeToString()
+    annotated = any(name in octets for name in _ANNOTATIONS)
+    if annotated:
+        schema = _with_annotations(schema, lenient=lenient)
     _check_ids(info)
     if not lenient:
         _check_tables(info, model)
@@ -224,6 +233,19 @@ def build_schema(info: p4i.P4Info, model: Model, *, lenient: bool = False) -> Sc
         schema.digests[digest.preamble.id] = _digest(digest, schema)
     for value_set in _present(schema, info.value_sets, model.vsets, "value set"):
         schema.value_sets[value_set.preamble.id] = _value_set(value_set, schema.types, model)
+    return _with_references(schema) if annotated else schema
+
+
+def _with_annotations(schema: Schema, *, lenient: bool) -> Schema:
+    from tailrace.switch.p4runtime.pins.restrictions import ConstraintSet
+    from tailrace.switch.p4runtime.pins.roles import roles_of
+
+    return replace(schema, constraints=ConstraintSet(), roles=None if lenient else roles_of(schema.info))
+
+
+def _with_references(schema: Schema) -> Schema:
+    from tailrace.switch.p4runtime.pins.references import reference_plan
+
     return replace(schema, references=reference_plan(schema))
 
 
@@ -349,7 +371,9 @@ def _action_plan(
     by_id = {param.id: param for param in params}
     if len(by_id) != len(params):
         raise invalid(f"P4Info: action '{name}' has parameters with the same id")
-    restriction = action_restriction(action, [(p.name, p.bits, p.names) for p in params], schema.constraints)
+    restriction = None
+    if schema.constraints is not None:
+        restriction = schema.constraints.of_action(action, [(p.name, p.bits, p.names) for p in params])
     return ActionPlan(ref.id, name, index, _scope(ref), by_id, tuple(params), restriction)
 
 
@@ -447,7 +471,7 @@ def _table(
         idle_timeout=table.idle_timeout_behavior == p4i.Table.NOTIFY_CONTROL,
         counter=counter,
         meter=meter,
-        restriction=entry_restriction(table, plan, schema.constraints),
+        restriction=None if schema.constraints is None else schema.constraints.of_table(table, plan),
     )
 
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from finsy.proto import p4r
 
@@ -44,13 +44,15 @@ from tailrace.switch.p4runtime.entities.meters import check_reset, parse_rates
 from tailrace.switch.p4runtime.entities.profiles import ProfileState
 from tailrace.switch.p4runtime.entities.schema import Schema, TablePlan
 from tailrace.switch.p4runtime.memory import reference_bytes
-from tailrace.switch.p4runtime.pins.references import References
+
+if TYPE_CHECKING:
+    from tailrace.switch.p4runtime.pins.references import References
 
 EXPIRED_SCANS = 16
 """Scans of parts of a table for expired entries in one call; the next call continues."""
 
 
-_Values = tuple[TargetSpec | None, bytes, int, int, References]
+_Values = tuple[TargetSpec | None, bytes, int, int, "References"]
 """The parts of an entry that MODIFY changes: target, metadata, cookie, timeout, references."""
 
 

@@ -1,2 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""P4Info annotations beyond the specification: p4-constraints, references, roles."""
+"""What PINS asks for beyond the specification: constraints, references, roles by annotation; and strings.
+
+A program that has none of them does not load this folder.
+"""

@@ -95,6 +95,10 @@ class ReferencePlan:
     targets: dict[int, _Target] = field(default_factory=dict)
     fields: dict[int, tuple[MatchField, ...]] = field(default_factory=dict)
 
+    def index(self) -> ReferenceIndex:
+        """An index for one forwarding state."""
+        return ReferenceIndex(self)
+
     def involves(self, table: TablePlan) -> bool:
         """Whether entries of a table have references or are targets."""
         ids = (

@@ -15,10 +15,10 @@ from finsy.proto import p4i
 from tailrace.p4rt.status import P4RtError, exhausted, invalid
 from tailrace.switch.p4runtime.entities.bytestring import encode
 from tailrace.switch.p4runtime.entities.match import KeyPlan, MatchField, MatchKind, NamedField, PackedKey
-from tailrace.switch.p4runtime.entities.translation import SdnStrings
 from tailrace.switch.p4runtime.pins import constraints
 from tailrace.switch.p4runtime.pins.annotations import Annotated, texts
 from tailrace.switch.p4runtime.pins.constraints import INT, STRING, Conjunct, Scope, Type, Value
+from tailrace.switch.p4runtime.pins.strings import SdnStrings
 
 MAX_BYTES = 1 << 18
 """Of all constraints of a pipeline, which are parsed in one quantum."""
@@ -65,6 +65,37 @@ class ConstraintSet:
                 )
             conjuncts += parsed
         return conjuncts
+
+    def of_table(self, table: p4i.Table, key: KeyPlan) -> EntryRestriction | None:
+        """The restriction of a table; `key` has its fields in P4Info's order.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT: the constraint is malformed.
+        """
+        names = {}
+        for place, (match, field_) in enumerate(zip(table.match_fields, key.fields, strict=True)):
+            names[match.name] = (place, _match_type(field_))
+        attributes = {"priority": (len(key.fields), INT)}
+        scope = Scope("key", names, attributes)
+        conjuncts = self.parse(table.preamble, "entry_restriction", scope, key.what)
+        if not conjuncts:
+            return None
+        if len(names) < len(key.fields):
+            raise invalid(f"P4Info: {key.what} has @entry_restriction, and fields with the same name")
+        places = {name: place for name, (place, _) in names.items()}
+        return EntryRestriction(key.what, key.fields, tuple(conjuncts), places, self)
+
+    def of_action(
+        self, action: p4i.Action, params: Sequence[tuple[str, int, SdnStrings | None]]
+    ) -> ActionRestriction | None:
+        """The restriction of an action; `params` has name, bits and strings of each parameter.
+
+        Raises:
+            P4RtError: INVALID_ARGUMENT: the constraint is malformed.
+        """
+        if action.preamble.id not in self.actions:
+            self.actions[action.preamble.id] = _action_restriction(action, params, self)
+        return self.actions[action.preamble.id]
 
     @staticmethod
     def refusal(evaluated: int) -> P4RtError | None:
@@ -149,39 +180,6 @@ class ActionRestriction:
         if violated is not None:
             shown = [f"{name} is {_shown(values[self.places[name]])}" for name in violated.names]
             raise _violation(self.what, "action_restriction", violated, shown)
-
-
-def entry_restriction(table: p4i.Table, key: KeyPlan, parser: ConstraintSet) -> EntryRestriction | None:
-    """The restriction of a table; `key` has its fields in P4Info's order.
-
-    Raises:
-        P4RtError: INVALID_ARGUMENT: the constraint is malformed.
-    """
-    names = {}
-    for place, (match, field_) in enumerate(zip(table.match_fields, key.fields, strict=True)):
-        names[match.name] = (place, _match_type(field_))
-    attributes = {"priority": (len(key.fields), INT)}
-    scope = Scope("key", names, attributes)
-    conjuncts = parser.parse(table.preamble, "entry_restriction", scope, key.what)
-    if not conjuncts:
-        return None
-    if len(names) < len(key.fields):
-        raise invalid(f"P4Info: {key.what} has @entry_restriction, and fields with the same name")
-    places = {name: place for name, (place, _) in names.items()}
-    return EntryRestriction(key.what, key.fields, tuple(conjuncts), places, parser)
-
-
-def action_restriction(
-    action: p4i.Action, params: Sequence[tuple[str, int, SdnStrings | None]], parser: ConstraintSet
-) -> ActionRestriction | None:
-    """The restriction of an action; `params` has name, bits and strings of each parameter.
-
-    Raises:
-        P4RtError: INVALID_ARGUMENT: the constraint is malformed.
-    """
-    if action.preamble.id not in parser.actions:
-        parser.actions[action.preamble.id] = _action_restriction(action, params, parser)
-    return parser.actions[action.preamble.id]
 
 
 def _action_restriction(

@@ -12,38 +12,13 @@ default role has everything.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from finsy.proto import p4i, p4r
 
 from tailrace.p4rt.status import Code, P4RtError, invalid
 from tailrace.switch.p4runtime.arbitration import DEFAULT_ROLE
+from tailrace.switch.p4runtime.entities.owner import owner_of
 from tailrace.switch.p4runtime.pins.annotations import texts
-
-_OWNER_IDS = {
-    "table_entry": ("table_id",),
-    "direct_counter_entry": ("table_entry", "table_id"),
-    "direct_meter_entry": ("table_entry", "table_id"),
-    "action_profile_member": ("action_profile_id",),
-    "action_profile_group": ("action_profile_id",),
-    "counter_entry": ("counter_id",),
-    "meter_entry": ("meter_id",),
-    "register_entry": ("register_id",),
-    "value_set_entry": ("value_set_id",),
-    "digest_entry": ("digest_id",),
-}
-"""Per kind of entity: the path of the field with the id of its object."""
-
-
-def owner_of(entity: p4r.Entity) -> int:
-    """The P4Info id of an entity's object; 0: none, or a wildcard."""
-    which = entity.WhichOneof("entity")
-    if which is None or which not in _OWNER_IDS:
-        return 0
-    value: Any = getattr(entity, which)
-    for step in _OWNER_IDS[which]:
-        value = getattr(value, step)
-    return int(value)
 
 
 @dataclass(frozen=True, slots=True)
