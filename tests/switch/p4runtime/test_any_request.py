@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tailrace.p4rt.status import MAX_MESSAGE
+from tests.long import times
 from tests.switch.p4runtime.conftest import TIMEOUT_S, Rig, details_of
 
 CALLS: dict[str, type[Message]] = {
@@ -159,7 +160,7 @@ def request_of(rng: random.Random, rig: Rig, kind: type[Message]) -> Message:
     return message
 
 
-@settings(max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=times(2000, 8), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 1 << 40), raw=st.booleans(), name=st.sampled_from(sorted(CALLS)))
 def test_every_call_is_answered(
     rig: Rig, caplog: pytest.LogCaptureFixture, seed: int, raw: bool, name: str
@@ -184,3 +185,13 @@ def test_every_call_is_answered(
     rig.stub.GetForwardingPipelineConfig(
         p4r.GetForwardingPipelineConfigRequest(device_id=1), timeout=TIMEOUT_S
     )
+
+
+@pytest.mark.parametrize("name", ["basic_l3", "p4rt_all"])
+def test_damaged_programs(rig: Rig, name: str) -> None:
+    """A JSON with a few changed bytes is refused with a line, or loads."""
+    rng, request = random.Random(3), rig.config_request(name, action=1)  # VERIFY
+    text = request.config.p4_device_config
+    for _ in range(60):
+        request.config.p4_device_config = damage(rng, text)
+        outcome(lambda: rig.stub.SetForwardingPipelineConfig(request, timeout=TIMEOUT_S))
