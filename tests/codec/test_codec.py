@@ -33,6 +33,9 @@ from tests.hosts.trimming import trim
 from tests.sim.network.host_rig import Rig
 
 FULL = settings(max_examples=400)
+QUICK = settings(max_examples=120)
+"""So that `make test` has them, too."""
+
 bits = st.integers
 HERE = HostAddress("02:00:0a:00:00:01", "02:00:00:00:00:fe", "10.0.0.1", "10.0.1.2")
 
@@ -207,7 +210,7 @@ def mutated(draw, frame: bytes):
     return bytes(changed) + draw(st.binary(max_size=6))
 
 
-@FULL
+@QUICK
 @given(packets)
 def test_packets_are_built_as_by_scapy(given):
     """Every byte, and the length of a virtual payload."""
@@ -220,7 +223,7 @@ def test_packets_are_built_as_by_scapy(given):
     assert given.build() == Frame(data, virtual_bytes)
 
 
-@FULL
+@QUICK
 @given(packets)
 def test_frames_are_read_as_by_scapy(given):
     """What our own NICs send."""
@@ -229,7 +232,7 @@ def test_frames_are_read_as_by_scapy(given):
     assert call_by_scapy(frame.data, frame.virtual_bytes, given.now_ns) == call
 
 
-@FULL
+@QUICK
 @given(packets.filter(lambda given: not tagged(given)), st.data())
 def test_frames_are_read_as_switches_leave_them(given, data):
     """TTL, ECN, path tag and notifications are written on the way; padding of Ethernet comes behind."""
@@ -265,7 +268,7 @@ def test_broken_frames_are_read_as_by_scapy(given, data):
     assert call_by_scapy(broken, virtual_bytes, 7) == call_in_c(broken, virtual_bytes, 7)
 
 
-@FULL
+@QUICK
 @given(data_packets(), st.booleans(), st.data())
 def test_trimmed_packets_are_read_as_by_scapy(given, steered, data):
     """Whole, and with anything changed, cut off or added, a virtual payload too."""
@@ -274,7 +277,7 @@ def test_trimmed_packets_are_read_as_by_scapy(given, steered, data):
         assert call_by_scapy(changed, virtual_bytes, 7) == call_in_c(changed, virtual_bytes, 7)
 
 
-@FULL
+@QUICK
 @given(control_frames(), st.data())
 def test_control_frames_are_read_as_by_scapy(frame, data):
     """Pauses, PFC, CNPs, and what comes near them."""

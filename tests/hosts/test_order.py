@@ -53,7 +53,7 @@ def arrivals(draw):
     return sequence
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(arrivals())
 def test_counts_are_those_of_the_definition(sequence):
     """Expected is the smallest PSN that still comes as a first transmission (Flowcut §III-C2), losses aside."""
@@ -94,7 +94,7 @@ def tagged(draw):
     return [(index, again, draw(st.integers(0, 2))) for index, again in sequence]
 
 
-@settings(max_examples=300)
+@settings(max_examples=90)
 @given(tagged())
 def test_path_changes_are_in_the_order_of_sending(sequence):
     """Whatever overtakes what, is lost, or comes again."""

@@ -128,6 +128,15 @@ def test_no_circle_whatever_each_switch_knows(data: st.DataObject) -> None:
         assert nx.is_directed_acyclic_graph(nx.DiGraph(onward))
 
 
+def test_up_then_down_only() -> None:
+    """A spine whose link to a leaf is dead has no way round by another leaf, which would send it up again."""
+    topology = parse_topology("leaf-spine:leaves=3,spines=2,hosts=1")
+    hops = next_hops(topology, frozenset({("spine1", 2)}))
+    assert () == hops["spine1"]["leaf2"]
+    assert (3,) == hops["leaf1"]["leaf2"]
+    assert (2, 3) == hops["leaf1"]["leaf3"]
+
+
 def test_unreachable() -> None:
     """A leaf that is cut off has no next hops, and still has some to nobody."""
     topology = parse_topology("leaf-spine:leaves=2,spines=1,hosts=1")
