@@ -22,7 +22,7 @@ COMMANDS = {
         "compare": ("compare", "Compare schemes on the same traffic, also with faults."),
         "sweep": ("sweep", "Run an experiment at every combination of some keys' values."),
         "paper": ("paper", "Repeat the papers' figures and tables, and grade their claims."),
-        "results": ("store.results", "Show finished runs that were kept, by spec."),
+        "results": ("results", "Show finished runs that were kept, by spec."),
         "report": ("report", "Make one HTML page of a folder of results."),
     },
     "Look": {

@@ -13,7 +13,7 @@ import polars
 import pytest
 
 import tailrace
-from tailrace.cli.store.results_command import OVER_SEEDS
+from tailrace.cli.results_command import OVER_SEEDS
 from tailrace.tables.listing import Listing
 from tailrace.tables.table import TextTable, unstyled
 from tests.forked import command

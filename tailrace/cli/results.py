@@ -19,13 +19,13 @@ from tailrace.cli.options import view_of, view_options
     ),
     flag("--over-seeds", help="one row for all seeds: the means of what each measured"),
     STORE,
-    view_options("cli.store.results_command"),
+    view_options("cli.results_command"),
 )
 def results(args: Namespace) -> None:
     """Show finished runs that were kept as lines of DIR/*.jsonl; with --json whole.
 
     tailrace results scheme=flowcut topology=fat-tree:k=8
     """
-    from tailrace.cli.store.results_command import show_results
+    from tailrace.cli.results_command import show_results
 
     show_results(args.filters, args.store, view_of(args), over_seeds=args.over_seeds)
