@@ -102,10 +102,7 @@ def complete(line: str) -> None:
     for name in _MODULES:
         subparsers.add_parser(name, arguments=_load(name).arguments if name in words else ())
     argcomplete.autocomplete(
-        parser,
-        always_complete_options=False,
-        exit_method=sys.exit,
-        default_completer=SuppressCompleter(),
+        parser, always_complete_options=False, exit_method=sys.exit, default_completer=SuppressCompleter()
     )
 
 

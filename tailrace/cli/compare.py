@@ -31,17 +31,21 @@ def compare(args: Namespace) -> None:
     the same ten traffics: means with their 95 % intervals, and ratios seed by seed. In virtual time, what an
     earlier call has finished is not run again.
     """
-    from tailrace.cli.experiment_command import ResultOutput, run_several
+    from tailrace import api
+    from tailrace.cli.experiment_command import ResultOutput, run_study
     from tailrace.experiments.plan.spec_list import split_schemes
 
     values = values_of(args)
     names = split_schemes(",".join(args.scheme)) if args.scheme else None
-    run_several(
+    run_study(
+        api.compare,
         args.experiment,
         names,
-        ResultOutput(args.out, view_of(args), args.pcap),
-        values=values,
+        output=ResultOutput(args.out, view_of(args)),
+        ran=str(args.experiment or ""),
         scale=args.scale,
+        pcap=args.pcap,
         workers=args.workers,
         again=args.again,
+        **values,
     )

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `tailrace run` and `tailrace compare` after their options are parsed."""
+"""Runs `tailrace run`, `compare` and `sweep` after their options are parsed."""
 
 from __future__ import annotations
 
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +36,7 @@ from tailrace.sim.errors import RunError
 from tailrace.sim.mpi import NAME, World
 from tailrace.sim.outcome import Outcome
 from tailrace.spec import Error, SpecError
-from tailrace.study.pool import PCAP, Where
+from tailrace.study.pool import PCAP
 from tailrace.study.prepare import choose_target, report_scale
 from tailrace.study.progress import Display
 from tailrace.study.signals import Interrupted, stoppable
@@ -146,78 +146,45 @@ def run_one(
     _judge([result], [], display)
 
 
-def run_several(
-    base: Experiment | Path | None,
-    schemes: Sequence[str] | None,
+def run_study(
+    study: Callable[..., Results],
+    *what: Any,
     output: ResultOutput,
-    *,
-    values: Mapping[str, Any] | None = None,
-    scale: str | None = None,
-    workers: int = 1,
-    again: bool = False,
+    axes: Sequence[str] = (),
+    ran: str = "",
+    **settings: Any,
 ) -> None:
-    """Compare schemes, without faults and then with those of `base`; write their folder, and show the table.
+    """Run several experiments; write their folder, show the table, and judge what came of each run.
 
     Args:
-        base: what to run, but for the scheme, or a file that says so.
-        schemes: the spec of each; None: those of the file.
+        study: api.compare, repeat or sweep.
+        what: its positional arguments: what is run, and what is varied.
         output: where results go.
-        values: keys of the experiment.
-        scale: a size that the file knows.
-        workers: processes that run in virtual time at once.
-        again: whether what an earlier call has finished is run again, too.
+        axes: the keys that a sweep varies.
+        ran: the file or preset that was compared.
+        settings: its other arguments.
 
     Raises:
-        SpecError: specs that do not fit together, or a target that cannot do what they say.
+        SpecError: specs that do not fit together, a target that cannot do what they say, or a cluster that
+            cannot be reached.
         RunError: a run failed, or has flows that did not finish.
         StoppedError: it was interrupted.
     """
-    output.check()
+    output.check(*axes)
     draw_alone()
     display = Display(sys.stderr)
     with interruptible(RUNS_KEPT):
-        done = api.compare(
-            base,
-            schemes,
-            scale=scale,
-            out=output.folder,
-            pcap=output.pcap,
-            workers=workers,
-            again=again,
-            progress=sys.stderr,
-            **(values or {}),
-        )
-    _end(done, output, display, ran=str(base) if isinstance(base, Path) else "")
-
-
-def run_seeds(experiment: Experiment, output: ResultOutput) -> None:
-    """Run one experiment with each of its seeds, write their folder, and show the means.
-
-    Raises:
-        SpecError: specs that do not fit together, or a target that cannot do what they say.
-        RunError: a run failed, or has flows that did not finish.
-        StoppedError: it was interrupted.
-    """
-    output.check()
-    draw_alone()
-    display = Display(sys.stderr)
-    with interruptible(RUNS_KEPT):
-        done = api.repeat(experiment, out=output.folder, pcap=output.pcap, progress=sys.stderr)
-    _end(done, output, display)
-
-
-def _end(done: Results, output: ResultOutput, display: Display, ran: str = "") -> None:
-    """Shows what came of runs, and judges it; `ran` is the file or preset that was compared."""
+        done = study(*what, out=output.folder, progress=sys.stderr, **settings)
     output.show(done.table, to_json(done.document))
-    _say_where(output.folder, done, display, ran)
+    if axes or not done.results:
+        display.say(f"results: {output.folder}")
+    else:
+        _say_where(output.folder, display, ran)
     _judge(done.results, done.failed, display)
 
 
-def _say_where(folder: Path, done: Results, display: Display, ran: str) -> None:
+def _say_where(folder: Path, display: Display, ran: str) -> None:
     """Where the figure and everything else is, and what to try next."""
-    if not done.results:
-        display.say(f"results: {folder}")
-        return
     # after `make run` the command is on nobody's path
     beside = Path(sys.executable).parent / PROGRAM
     name = PROGRAM if shutil.which(PROGRAM) or not beside.exists() else str(_shown(beside))
@@ -242,40 +209,6 @@ def _shown(path: Path) -> Path:
     """A path from here, if it is below."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
-
-
-def run_sweep(
-    base: Experiment,
-    axes: Mapping[str, Sequence[str]],
-    output: ResultOutput,
-    where: Where,
-    *,
-    again: bool,
-    store: Path | None = None,
-) -> None:
-    """Run an experiment at every combination of some keys' values; results that are there already stay.
-
-    Raises:
-        SpecError: specs that do not fit together, or a cluster that cannot be reached.
-        RunError: a run failed, or has flows that did not finish.
-        StoppedError: it was interrupted.
-    """
-    output.check(*axes)
-    display = Display(sys.stderr)
-    with interruptible(RUNS_KEPT):
-        done = api.sweep(
-            base,
-            axes,
-            out=output.folder,
-            workers=where.workers,
-            cluster=where.cluster,
-            again=again,
-            store=store,
-            progress=sys.stderr,
-        )
-    output.show(done.table, to_json(done.document))
-    display.say(f"results: {output.folder}")
-    _judge(done.results, done.failed, display)
 
 
 def open_prompt(experiment: Experiment, output: ResultOutput) -> None:

@@ -57,11 +57,7 @@ EXPERIMENT = Group(
             help="gbn (go-back-N), sr (selective repeat), dctcp, dcqcn, mp-rdma or tcp",
             complete=complete_names("transport"),
         ),
-        argument(
-            "--window",
-            metavar="SIZE",
-            help="unacknowledged bytes of a flow, such as 64KiB or 1.5BDP",
-        ),
+        argument("--window", metavar="SIZE", help="unacknowledged bytes of a flow, such as 64KiB or 1.5BDP"),
         argument("--mtu", metavar="SIZE", help="payload of a full packet, such as 2KiB"),
         argument(
             "--reorder",
@@ -90,9 +86,7 @@ EXPERIMENT = Group(
             help="number of a flow whose path is recorded; may be repeated",
         ),
         argument(
-            "--gaps",
-            action=BooleanOptionalAction,
-            help="measure the gaps between data packets of a flow",
+            "--gaps", action=BooleanOptionalAction, help="measure the gaps between data packets of a flow"
         ),
     ),
 )

@@ -57,19 +57,8 @@ def paper(args: Namespace) -> None:
         tailrace paper flowcut_fig8 --scale small
     """
     from tailrace.cli.paper_command import list_papers, run_papers
-    from tailrace.study.pool import Where
 
     if args.name == "list":
         list_papers(view_of(args))
     else:
-        run_papers(
-            args.name,
-            args.scale,
-            args.out,
-            Where(args.workers, args.cluster),
-            again=args.again,
-            view=view_of(args),
-            page=args.page,
-            seed=args.seed,
-            store=args.store,
-        )
+        run_papers(args)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import msgspec
 
 from tailrace.cli.drawing import draw_alone
 from tailrace.cli.experiment_command import interruptible
-from tailrace.cli.options import OutputFormat, View
+from tailrace.cli.options import OutputFormat, View, view_of
 from tailrace.cli.output import TABLES, show
 from tailrace.experiments.plan.seeds import parse_seeds
 from tailrace.papers.claims.claims import headline, other_kinds, tally
@@ -57,8 +58,11 @@ def folder_of(page: Path | None) -> Path | None:
     return page.parent if page is not None and _is_file(page) else page
 
 
-def _check_page(page: Path, chosen: Sequence[str]) -> None:
+def _check_page(page: Path, wanted: str, chosen: Sequence[str]) -> None:
     """Raises SpecError where what --page means could not be written once everything has run."""
+    papers = {read_paper(name).paper for name in chosen}
+    if _is_file(page) and len(papers) > 1:
+        raise SpecError(f"--page: {wanted} are figures of several papers, expected those of one, or a folder")
     pages = [page] if _is_file(page) else [page / f"{paper_of(name)}.md" for name in chosen]
     try:
         for path in pages:
@@ -75,24 +79,11 @@ def seeds_of(seed: str | None) -> tuple[int, ...]:
         raise SpecError(f"--seed: {error}") from error
 
 
-def run_papers(
-    wanted: str,
-    scale: str,
-    out: Path,
-    where: Where,
-    *,
-    again: bool,
-    view: View,
-    page: Path | None = None,
-    seed: str | None = None,
-    store: Path | None = None,
-) -> None:
+def run_papers(args: Namespace) -> None:
     """Run every figure and table that a name means, one after the other, and show what came of each.
 
     Args:
-        page: a file of Markdown to write about all of them, or a folder for a page of each paper.
-        seed: seeds instead of those of the files.
-        store: the folder of finished runs; None: that of the page, if there is one.
+        args: the command line of cli.paper.
 
     Raises:
         SpecError: no such name, scale, seed or form, a file that is not as it should be, or one page of
@@ -101,34 +92,35 @@ def run_papers(
         StoppedError: they were interrupted.
     """
     draw_alone()
-    check_scale(scale)
-    seeds = seeds_of(seed)
+    check_scale(args.scale)
+    seeds, view, page = seeds_of(args.seed), view_of(args), args.page
     if view.format not in (*TABLES, OutputFormat.JSON) or view.columns or view.sort_by:
         raise SpecError("paper: expected -o table, wide or json; --columns and --sort-by go with paper list")
     display = Display(sys.stderr)
-    chosen = select(wanted)
-    if page is not None and _is_file(page) and len({read_paper(name).paper for name in chosen}) > 1:
-        raise SpecError(f"--page: {wanted} are figures of several papers, expected those of one, or a folder")
+    chosen = select(args.name)
     if page is not None:
-        _check_page(page, chosen)
+        _check_page(page, args.name, chosen)
     documents = []
-    folder = store or folder_of(page)
+    folder = args.store or folder_of(page)
     kept = Store(folder) if folder else None
+    out, where = args.out / args.scale, Where(args.workers, args.cluster)
     with interruptible("what is finished is kept, and need not be run again"):
-        for name, (file, grid) in zip(chosen, prepare(chosen, scale, seeds), strict=True):
+        for name, (file, grid) in zip(chosen, prepare(chosen, args.scale, seeds), strict=True):
             display.say(f"{name}: {file.paper} {file.figure}, {file.title}")
-            document = run_paper(name, file, grid, scale, out, where, display, again=again, store=kept)
+            document = run_paper(
+                name, file, grid, args.scale, args.out, where, display, again=args.again, store=kept
+            )
             documents.append(document)
-            _draw(document, files_of(out / scale / name, name), display)
+            _draw(document, files_of(out / name, name), display)
             if view.format in TABLES:
                 _show(document, view)
     if view.format is OutputFormat.JSON:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(documents), indent=1).decode() + "\n")
     if page is not None:
-        (write_page if _is_file(page) else write_pages)(documents, out / scale, page)
+        (write_page if _is_file(page) else write_pages)(documents, out, page)
         display.say(f"page: {page}")
     _conclude(documents, display)
-    display.say(f"results: {out / scale}")
+    display.say(f"results: {out}")
 
 
 def _draw(document: Document, files: list[Path], display: Display) -> None:

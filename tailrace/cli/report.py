@@ -31,6 +31,33 @@ def report(args: Namespace) -> None:
     from tailrace.cli.drawing import draw_alone
 
     draw_alone()
-    from tailrace.cli.report_command import write_report
+    sys.stdout.write(f"{_write(args.folder, args.out, args.title)}\n")
 
-    sys.stdout.write(f"{write_report(args.folder, args.out, args.title)}\n")
+
+def _write(folder: Path, out: Path | None, title: str | None) -> Path:
+    """Makes the page, and returns its file; what is not as a run wrote it is reported, and left out.
+
+    Raises:
+        SpecError: there are no results, or the page cannot be written.
+    """
+    from tailrace.report.collect import collect
+    from tailrace.report.page import render
+    from tailrace.results.atomic_folder import replace_file
+    from tailrace.spec import SpecError
+    from tailrace.spec.atomic import write_file
+    from tailrace.study.progress import Display
+
+    collected = collect(folder)
+    for problem in collected.problems:
+        Display(sys.stderr).warn(problem)
+    # names of files need not be text
+    content = render(collected, title or f"Results in {folder}").encode(errors="backslashreplace")
+    path = folder / PAGE if out is None else out
+    try:
+        if out is None:
+            replace_file(path, content)
+        else:
+            write_file(path, content)
+    except OSError as error:
+        raise SpecError(f"{path}: {error.strerror}") from error
+    return path

@@ -49,11 +49,7 @@ COLUMNS = (
     Column("code", rank=8),
     Column("trace", rank=3, show=lambda value: value[:12]),
 )
-OVER_SEEDS = (
-    *_KEYS,
-    Column("seeds", show=lambda value: f"{value}"),
-    *_MEASURED,
-)
+OVER_SEEDS = (*_KEYS, Column("seeds", show=lambda value: f"{value}"), *_MEASURED)
 _SHOWN = {"scheme", "topology", "workload", "faults", "seed", "target"}
 
 

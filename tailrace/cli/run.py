@@ -50,7 +50,8 @@ def run(args: Namespace) -> None:
     At --stop-at the run stands still, and `tailrace tables` and the others look at its switches until a line
     is entered: tailrace run --scheme flowcut --target virtual --stop-at 20us
     """
-    from tailrace.cli.experiment_command import ResultOutput, open_prompt, run_one, run_seeds, with_ranks
+    from tailrace import api
+    from tailrace.cli.experiment_command import ResultOutput, open_prompt, run_one, run_study, with_ranks
     from tailrace.experiments.plan.experiment_file import read_experiment
     from tailrace.spec import SpecError
 
@@ -68,6 +69,6 @@ def run(args: Namespace) -> None:
         if args.cli:
             open_prompt(chosen, output)
         elif len(chosen.seeds) > 1:
-            run_seeds(chosen, output)
+            run_study(api.repeat, chosen, output=output, pcap=args.pcap)
         else:
             run_one(chosen, output, args.stop_at or (), processes)

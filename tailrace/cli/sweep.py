@@ -42,12 +42,12 @@ def sweep(args: Namespace) -> None:
 
         tailrace sweep it.toml --scheme ecmp,spray --set seed=1..5 --workers 4
     """
-    from tailrace.cli.experiment_command import ResultOutput, run_sweep
+    from tailrace import api
+    from tailrace.cli.experiment_command import ResultOutput, run_study
     from tailrace.experiments.plan.axes import parse_axes
     from tailrace.experiments.plan.experiment_file import read_experiment
     from tailrace.experiments.plan.spec_list import split_schemes
     from tailrace.spec import SpecError
-    from tailrace.study.pool import Where
 
     values, axes, schemes = values_of(args), args.axes or [], ",".join(args.scheme or ())
     if schemes and axes and len(split_schemes(schemes)) == 1:
@@ -63,5 +63,14 @@ def sweep(args: Namespace) -> None:
         if "scheme" in parsed:
             values = {"scheme": parsed["scheme"][0], **values}
     chosen = read_experiment(args.experiment, args.scale, values)
-    output, where = ResultOutput(args.out, view_of(args)), Where(args.workers, args.cluster)
-    run_sweep(chosen, parsed, output, where, again=args.again, store=args.store)
+    run_study(
+        api.sweep,
+        chosen,
+        parsed,
+        output=ResultOutput(args.out, view_of(args)),
+        axes=tuple(parsed),
+        workers=args.workers,
+        cluster=args.cluster,
+        again=args.again,
+        store=args.store,
+    )

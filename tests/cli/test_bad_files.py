@@ -61,29 +61,28 @@ KINDS: dict[str, Callable[[Path], object]] = {
     "one long line": lambda path: path.write_text("x" * (1 << 20)),
     "not a number": lambda path: path.write_text("scheme = 'ecmp'\ntime_scale = nan\n"),
 }
-COMMANDS: dict[str, tuple[str, ...]] = {
-    "run": ("run", "FILE.toml"),
-    "run topology": ("run", "--scheme", "ecmp", "--topology", "FILE.json", *SMALL),
-    "run workload": ("run", "--scheme", "ecmp", "--workload", "FILE.csv", "--target", "virtual"),
-    "run cdf": ("run", "--scheme", "ecmp", "--workload", "random:cdf=FILE.toml", "--target", "virtual"),
-    "compare": ("compare", "FILE.toml"),
-    "sweep": ("sweep", "FILE.toml", "--set", "seed=1,2"),
-    "report": ("report", "FILE"),
+READERS: dict[str, tuple[str, ...]] = {
+    "experiment": ("run", "FILE.toml"),
     "topology": ("topology", "FILE.json"),
-    "schemes": ("schemes", "--topology", "FILE.json"),
-    "tables": ("tables", "--run", "FILE"),
-    "groups": ("groups", "--run", "FILE"),
-    "flows": ("flows", "--run", "FILE"),
-    "queues": ("queues", "--run", "FILE"),
-    "counters": ("counters", "--run", "FILE"),
-    "registers": ("registers", "--run", "FILE"),
-    "diff": ("diff", "--run", "FILE"),
-    "paths": ("paths", "--run", "FILE"),
-    "shell": ("shell", "leaf1", "--run", "FILE"),
-    "paths topology": ("paths", "--scheme", "spritz", "--topology", "FILE.json"),
-    "tables topology": ("tables", "--address", "s1=127.0.0.1:1", "--topology", "FILE.json"),
+    "workload": ("run", "--scheme", "ecmp", "--workload", "FILE.csv", "--target", "virtual"),
+    "cdf": ("run", "--scheme", "ecmp", "--workload", "random:cdf=FILE.toml", "--target", "virtual"),
+    "results": ("report", "FILE"),
+    "run file": ("tables", "--run", "FILE"),
     "p4info": ("tables", "--address", "s1=127.0.0.1:1", "--p4info", "FILE"),
     "certificate": ("tables", "--address", "s1=127.0.0.1:1", "--ca", "FILE"),
+}
+"""Commands that read each kind of file; all others read it by the same functions."""
+
+OTHERS: dict[str, tuple[str, ...]] = {
+    "run": ("run", "--scheme", "ecmp", "--topology", "FILE.json", *SMALL),
+    "compare": ("compare", "FILE.toml"),
+    "sweep": ("sweep", "FILE.toml", "--set", "seed=1,2"),
+    "schemes": ("schemes", "--topology", "FILE.json"),
+    **{name: (name, "--run", "FILE") for name in ("groups", "flows", "queues", "counters", "registers")},
+    **{name: (name, "--run", "FILE") for name in ("diff", "paths")},
+    "shell": ("shell", "leaf1", "--run", "FILE"),
+    "paths of a scheme": ("paths", "--scheme", "spritz", "--topology", "FILE.json"),
+    "tables by address": ("tables", "--address", "s1=127.0.0.1:1", "--topology", "FILE.json"),
 }
 
 
@@ -107,12 +106,22 @@ def only_line(text: str) -> str:
     return lines[0]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("command", COMMANDS)
-def test_bad_files(command: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        *((words, kind) for words in READERS.values() for kind in KINDS),
+        *((words, "not UTF-8") for words in OTHERS.values()),
+    ],
+    ids=[
+        *(f"{reader} {kind}" for reader in READERS for kind in KINDS),
+        *OTHERS,
+    ],
+)
+def test_bad_files(
+    words: tuple[str, ...], kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One line, exit status 2 (1 where a switch is asked that is not there), and nothing left behind."""
     monkeypatch.chdir(tmp_path)
-    words = COMMANDS[command]
     name = next(
         part for word in words for part in (word.rpartition("=")[2],) if part.partition(".")[0] == "FILE"
     )

@@ -12,8 +12,9 @@ from pathlib import Path
 import polars
 import pytest
 
+from tailrace import api
 from tailrace.cbuild.artifacts import PACKAGE
-from tailrace.cli.experiment_command import ResultOutput, run_several
+from tailrace.cli.experiment_command import ResultOutput, run_study
 from tailrace.cli.main import main
 from tailrace.experiments.plan.experiment import Experiment, make
 from tailrace.experiments.plan.experiment_file import read_experiment, schemes_of
@@ -124,7 +125,7 @@ def test_several_at_a_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert main(["compare", str(path), "--out", str(second), "--workers", "2"]) == 0
     assert "2 of 2 results were there already" in capsys.readouterr().err
     with pytest.raises(SpecError, match="--pcap: links are captured with one worker only"):
-        run_several(base(path), ["ecmp"], ResultOutput(second, pcap=True), workers=2)
+        run_study(api.compare, base(path), ["ecmp"], output=ResultOutput(second), pcap=True, workers=2)
 
 
 def base(path: Path) -> Experiment:

@@ -32,9 +32,7 @@ _OFF = "off"
 
 
 def listing(
-    names: Sequence[str],
-    topology: Topology | None = None,
-    values: Mapping[str, Any] = MappingProxyType({}),
+    names: Sequence[str], topology: Topology | None = None, values: Mapping[str, Any] = MappingProxyType({})
 ) -> Listing:
     """A row a key.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -35,26 +36,6 @@ _AT_ONCE = 16
 _NAMED = re.compile(r"(?:(?P<name>[A-Za-z_][\w.-]*)=)?(?P<target>.+?)(?:@(?P<device>[0-9]+))?")
 _T = TypeVar("_T")
 NamedReader = Callable[[InspectedSwitch, frozenset[str]], Listing]
-
-
-@dataclass(frozen=True, slots=True)
-class SwitchSource:
-    """Where switches are, as the command line says it; see cli.options for the meanings."""
-
-    run: Path | None = None
-    addresses: tuple[str, ...] = ()
-    device_id: int = 0
-    p4info: Path | None = None
-    topology: str | None = None
-    ca: Path | None = None
-    cert: Path | None = None
-    key: Path | None = None
-
-    @property
-    def tls(self) -> Tls | None:
-        """TLS, where one of its files is given."""
-        files = (self.ca, self.cert, self.key)
-        return Tls(*files) if any(file is not None for file in files) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,46 +195,52 @@ def read_named(
     return [replace(listings[0], notes=(*listings[0].notes, *notes)), *listings[1:]]
 
 
-def find(source: SwitchSource) -> InspectedNetwork:
-    """The switches that a command line means.
+def find(args: Namespace, p4info: Path | None = None) -> InspectedNetwork:
+    """The switches that a command line means by its options of cli.options.SOURCE.
+
+    Args:
+        args: the command line.
+        p4info: P4Info of the program of all switches; None: each tells its own.
 
     Raises:
         SpecError: no network runs, a file is no good, or options contradict each other.
         ControllerError: a file cannot be read.
     """
-    if not source.addresses:
-        return _from_run(source)
-    if source.run is not None:
+    files = (args.ca, args.cert, args.key)
+    tls = Tls(*files) if any(file is not None for file in files) else None
+    if not args.address:
+        return _from_run(args, p4info, tls)
+    if args.run is not None:
         raise SpecError("--run and --address are two ways to name switches; give one")
-    topology = None if source.topology is None else parse_topology(source.topology)
-    p4info = None if source.p4info is None else load_p4info(source.p4info)
-    addresses = _parse_addresses(source, topology)
+    topology = None if args.topology is None else parse_topology(args.topology)
+    info = None if p4info is None else load_p4info(p4info)
+    addresses = _parse_addresses(args, topology)
     nodes = {
         name: InspectedSwitch(
             name,
-            GrpcConnection(name, place.address, place.device_id, tls=source.tls, p4info=p4info),
+            GrpcConnection(name, place.address, place.device_id, tls=tls, p4info=info),
             *_neighbours(topology, name),
         )
         for name, place in addresses.items()
     }
-    return InspectedNetwork(nodes, addresses, topology, None, source.tls)
+    return InspectedNetwork(nodes, addresses, topology, None, tls)
 
 
-def _from_run(source: SwitchSource) -> InspectedNetwork:
-    run, place = runfile.read(source.run), source.run or runfile.default_path()
-    if source.topology is not None:
-        topology = parse_topology(source.topology)
+def _from_run(args: Namespace, p4info: Path | None, tls: Tls | None) -> InspectedNetwork:
+    run, place = runfile.read(args.run), args.run or runfile.default_path()
+    if args.topology is not None:
+        topology = parse_topology(args.topology)
     else:
         with _of_run_file(place), plugins.expected(run.plugins):
             topology = parse_topology(run.topology)
-    p4info = None if source.p4info is None else load_p4info(source.p4info)
+    info = None if p4info is None else load_p4info(p4info)
     addresses = {
         name: SwitchAddress(switch.address, switch.device_id) for name, switch in run.switches.items()
     }
     nodes = {
         name: InspectedSwitch(
             name,
-            GrpcConnection(name, switch.address, switch.device_id, tls=source.tls, p4info=p4info),
+            GrpcConnection(name, switch.address, switch.device_id, tls=tls, p4info=info),
             *_neighbours(topology, name),
             run.tick_ns,
             switch.program,
@@ -262,7 +249,7 @@ def _from_run(source: SwitchSource) -> InspectedNetwork:
     }
     if not nodes:
         raise SpecError(f"run file {place}: switches: there is none")
-    return InspectedNetwork(nodes, addresses, topology, run, source.tls, place)
+    return InspectedNetwork(nodes, addresses, topology, run, tls, place)
 
 
 @contextlib.contextmanager
@@ -274,10 +261,10 @@ def _of_run_file(place: Path | None) -> Iterator[None]:
         raise SpecError(f"run file {place}: {error}") from error
 
 
-def _parse_addresses(source: SwitchSource, topology: Topology | None) -> dict[str, SwitchAddress]:
+def _parse_addresses(args: Namespace, topology: Topology | None) -> dict[str, SwitchAddress]:
     known = [] if topology is None else [switch.name for switch in topology.switches]
     addresses: dict[str, SwitchAddress] = {}
-    for text in source.addresses:
+    for text in args.address:
         match = _NAMED.fullmatch(text)
         if match is None:
             raise SpecError(f"--address {text!r}: expected [NAME=]HOST:PORT[@DEVICE_ID]")
@@ -286,7 +273,7 @@ def _parse_addresses(source: SwitchSource, topology: Topology | None) -> dict[st
             raise SpecError(f"--address {text!r}: give NAME=…, a switch of the topology: {', '.join(known)}")
         if name in addresses:
             raise SpecError(f"--address: {name} is given twice")
-        device_id = source.device_id if match["device"] is None else int(match["device"][:40])
+        device_id = args.device_id if match["device"] is None else int(match["device"][:40])
         addresses[name] = SwitchAddress(match["target"], device_id)
     return addresses
 

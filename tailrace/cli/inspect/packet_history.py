@@ -191,11 +191,7 @@ def _overtaken(sent: Transmission) -> Iterator[Line]:
     if not overtaking:
         yield _INSIDE, "hit", "overtaken by no packet of its flow"
         return
-    yield (
-        _INSIDE,
-        "choice",
-        f"overtaken by {_count(len(overtaking), 'packet')} of its flow:",
-    )
+    yield (_INSIDE, "choice", f"overtaken by {_count(len(overtaking), 'packet')} of its flow:")
     for packet in overtaking[:_MOST_SHOWN]:
         again = ", a retransmission" if packet.again else ""
         way = "the same path" if packet.path == sent.path else " > ".join(packet.path)
@@ -220,11 +216,7 @@ def _hop(hop: Hop, full: bool) -> Iterator[Line]:
     for queue in hop.queues:
         yield from _queue(queue, hop)
     if hop.rounds:
-        yield (
-            _INSIDE,
-            "choice",
-            f"came to ingress {hop.rounds} times more, {_us(hop.round_ps)} going round",
-        )
+        yield (_INSIDE, "choice", f"came to ingress {hop.rounds} times more, {_us(hop.round_ps)} going round")
     if hop.dropped is not None:
         at = _at(hop.dropped_ps) if hop.dropped_ps is not None else " " * (_TIME_COLUMNS - 2)
         yield 0, "drop", f"{at}  it ends in {hop.switch}: {hop.dropped}"
@@ -283,11 +275,7 @@ def _changed(hop: Hop, ecn: str, out: LinkTransit) -> Iterator[Line]:
     if out.ecn == "ce" and ecn != "ce":
         yield _INSIDE, "choice", "ECN: marked here"
     if "drained" in hop.noted:
-        yield (
-            _INSIDE,
-            "choice",
-            "Flowcut: a flowcut begins here, after a drain for congestion",
-        )
+        yield (_INSIDE, "choice", "Flowcut: a flowcut begins here, after a drain for congestion")
     if "moved" in hop.noted:
         yield _INSIDE, "choice", "Flowcut: the flow has left a withdrawn path here"
 

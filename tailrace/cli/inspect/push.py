@@ -46,10 +46,8 @@ def push(args: Namespace) -> None:
         tailrace push s1 build/basic.json --entries s1-commands.txt --address s1=127.0.0.1:50051
     """
     from contextlib import closing
-    from dataclasses import replace
 
     from tailrace.cli.inspect.network import find
-    from tailrace.cli.inspect.show import source_of
     from tailrace.controller.entry_files import Updates, read_updates, refusal
     from tailrace.p4rt import programs
     from tailrace.p4rt.endpoint import run_at_once
@@ -64,7 +62,7 @@ def push(args: Namespace) -> None:
     written = Updates() if args.entries is None else read_updates(args.entries, programs_read)
     for note in written.notes:
         sys.stderr.write(f"tailrace: {printable(note)}\n")
-    connection = find(replace(source_of(args), p4info=None)).one(args.switch)
+    connection = find(args).one(args.switch)
     with closing(connection):
         _wait(connection.wait)
         run_at_once(connection.client.become_primary(args.election_id))

@@ -30,12 +30,11 @@ def shell(args: Namespace) -> None:
         tailrace shell leaf1
     """
     from tailrace.cli.inspect.network import find
-    from tailrace.cli.inspect.show import source_of
     from tailrace.spec import SpecError
 
     if args.p4info is not None:
         raise SpecError("--p4info: p4runtime-shell takes P4Info from the switch alone; leave it out")
-    connection = find(source_of(args)).one(args.switch)
+    connection = find(args).one(args.switch)
     connection.p4info()  # says what is wrong in one line, where the shell would show a traceback
     python = find_python()
     argv = [str(python), "-m", _MODULE, "--grpc-addr", connection.address]

@@ -16,7 +16,7 @@ from datetime import datetime, timezone
 from types import FrameType
 
 from tailrace.cli.errors import DONE
-from tailrace.cli.inspect.network import InspectedNetwork, SwitchSource, find
+from tailrace.cli.inspect.network import InspectedNetwork, find
 from tailrace.cli.options import View, view_of
 from tailrace.cli.output import TABLES, arranged, console, nothing, print_notes, render, terminal_width
 from tailrace.cli.output import show as show_once
@@ -27,20 +27,6 @@ from tailrace.tables.row_filter import RowFilter
 from tailrace.tables.table import NOTE, Cells, Segment, TextTable, cells_of, styled
 
 Reader = Callable[[InspectedNetwork], Listing]
-
-
-def source_of(args: Namespace) -> SwitchSource:
-    """What the options of cli.options.SOURCE say, as cli.inspect.network takes it."""
-    return SwitchSource(
-        args.run,
-        tuple(args.address or ()),
-        args.device_id,
-        args.p4info,
-        args.topology,
-        args.ca,
-        args.cert,
-        args.key,
-    )
 
 
 def show(args: Namespace, read: Reader) -> Listing:
@@ -61,7 +47,7 @@ def show(args: Namespace, read: Reader) -> Listing:
         raise SpecError("--rounds goes with --watch")
     view = view_of(args)
     where = None if args.where is None else RowFilter(args.where)
-    network = find(source_of(args))
+    network = find(args, args.p4info)
     if args.watch is not None:
         return _Watch(view, args.watch, args.rounds, lambda: read(network), where).run()
     listing = _filtered(read(network), where)

@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 @command(
     argument("start", nargs="?", metavar="SWITCH|SRC", help="A switch, or a host.", complete=complete_switch),
     argument(
-        "then",
-        nargs="?",
-        metavar="PACKET|DST",
-        help="For a switch the packet, for a host another host.",
+        "then", nargs="?", metavar="PACKET|DST", help="For a switch the packet, for a host another host."
     ),
     argument("packet", nargs="?", metavar="PACKET", help="From host to host; none: one of UDP."),
     argument("--port", metavar="N", type=number(int, 0), help="By which it comes to the switch."),
@@ -83,7 +80,6 @@ def trace(args: Namespace) -> None:
         tailrace trace --run out --flow 7 --psn 1042
     """
     from tailrace.cli.inspect.network import find
-    from tailrace.cli.inspect.show import source_of
     from tailrace.spec import SpecError
 
     port, save = args.port, args.save
@@ -113,7 +109,7 @@ def trace(args: Namespace) -> None:
         raise SpecError(
             "expected SWITCH --port N PACKET, SRC DST, --replay FILE, or --run FOLDER --flow N --psn N"
         )
-    network = find(source_of(args))
+    network = find(args, args.p4info)
     if port is not None:
         if args.packet is not None:
             raise SpecError("--port: of a switch, which takes one PACKET")
