@@ -17,8 +17,7 @@ from ptf_tests.fabric import DOWNLINK, UPLINK_GROUP, FabricTest
 from tailrace.codec.layers.detour import Detour
 from tailrace.codec.layers.local import ETHER_TYPE, LocalHeader
 
-THIRD_GROUP, FOURTH_GROUP = 21, 22
-ONWARD_GROUP = 31
+THIRD_GROUP = 21
 DETOUR_LIST = 1
 
 
@@ -87,10 +86,3 @@ class DragonflyTest(FabricTest):
             detours=len(detours) - len(destination_slots),
         )
         self.add_entry("far_groups", {"toward": group}, action)
-
-    def add_onward(self, toward: int, ports: tuple[int, ...], group: int) -> None:
-        """Next hops of packets that came from the same group."""
-        for slot, port in enumerate(ports):
-            self.add_entry("group_members", {"group": group, "slot": slot}, self.action("member", port=port))
-        action = self.action("onward", group=group, size=len(ports))
-        self.add_entry("onward_groups", {"toward": toward}, action)

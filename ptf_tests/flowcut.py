@@ -32,7 +32,6 @@ from tailrace.codec.layers.data_shim import DataShim
 WAYS = 4  # of a bucket: what an answer to READ_FLOWS holds
 NEVER_TICKS = 10**12
 RTT_OFF, GROWTH_OFF = 0xFFFF, 0x7FFF  # thresholds that nothing reaches
-ALWAYS_GROWING = 0x8000  # the smallest signed number: every growth is above it
 CANDIDATES = ("set_candidates", "set_more_candidates")
 
 

@@ -81,10 +81,3 @@ class LldpTest(FabricTest):
         self.send(HOST_PORT, lldp())
         self.expect_drops(CONTROL_FROM_HOST=1)
         self.verify_no_message("packet")
-
-
-@group("control")
-class LldpAtFlowcutTest(LldpTest):
-    """The same in the Flowcut program."""
-
-    program = "flowcut"

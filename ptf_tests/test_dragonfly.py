@@ -11,8 +11,6 @@ from scapy.packet import Packet
 
 from ptf_tests.dragonfly import (
     DETOUR_LIST,
-    FOURTH_GROUP,
-    ONWARD_GROUP,
     THIRD_GROUP,
     DragonflyTest,
     Link,
@@ -30,12 +28,11 @@ from ptf_tests.fabric import (
     REMOTE,
     UPLINK_GROUP,
     UPLINKS,
-    FabricTest,
 )
 from ptf_tests.frames import Flow, mac_of, roce, tagged
 from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
 
-A, B, C = UPLINKS
+A, B = UPLINKS[:2]
 TO_HOST = Flow(REMOTE, OTHER_HOST)
 
 
@@ -59,62 +56,6 @@ class ValiantTest(DragonflyTest):
         self.send(HOST_PORT, ack)
         self.assertIn(self.receive()[0], UPLINKS)
         self.nothing_else()
-
-
-@group("dragonfly")
-class MinimalTest(DragonflyTest):
-    """Minimal data has no header; each packet takes any link, each flow one."""
-
-    def runTest(self) -> None:
-        self.add_paths([Link(port, 2) for port in UPLINKS], [Link(B, 4, THIRD_GROUP)])
-        for grain, paths in (("PACKET", 3), ("FLOW", 1)):
-            self.set_paths("MINIMAL", grain)
-            ports = set()
-            for _ in range(40):  # a link is missing with a chance of (2/3)^40
-                self.send(HOST_PORT, roce(FLOW))
-                port, frame = self.receive()
-                self.assertEqual(bytes(after(FLOW, port)).hex(), frame.hex())
-                ports.add(port)
-            self.assertEqual(paths, len(ports))
-        self.nothing_else()
-
-
-@group("dragonfly")
-class OwnGroupLeftOutTest(DragonflyTest):
-    """No detour leads through the destination's group, wherever it is in the list."""
-
-    def runTest(self) -> None:
-        self.set_paths("VALIANT")
-        detours = [Link(A, 4, THIRD_GROUP), Link(B, 4, UPLINK_GROUP), Link(C, 4, FOURTH_GROUP)]
-        self.add_paths([Link(A, 2)], detours, destination_slots=range(1, 2))
-        seen = set()
-        for _ in range(40):
-            self.send(HOST_PORT, roce(FLOW))
-            port, frame = self.receive()
-            third_group = {A: THIRD_GROUP, C: FOURTH_GROUP}[port]
-            self.assertEqual(bytes(detoured(after(FLOW, port), third_group)).hex(), frame.hex())
-            seen.add(port)
-        self.assertEqual({A, C}, seen)
-
-
-@group("dragonfly")
-class FlowsByHashTest(DragonflyTest):
-    """Minimal or a detour by a coin that the flow's hash tosses: always the same."""
-
-    def runTest(self) -> None:
-        self.set_paths("MIXED", "FLOW", minimal_share=128)
-        self.add_paths(
-            [Link(port, 2) for port in UPLINKS], [Link(B, 4, THIRD_GROUP), Link(C, 4, FOURTH_GROUP)]
-        )
-        kinds = set()
-        for sport in range(48):
-            seen = set()
-            for _ in range(2):
-                self.send(HOST_PORT, roce(Flow(HOST, REMOTE, sport=sport)))
-                seen.add(self.receive())
-            self.assertEqual(1, len(seen))
-            kinds.add(len(seen.pop()[1]))
-        self.assertEqual(2, len(kinds))  # with the header and without
 
 
 @group("dragonfly")
@@ -147,26 +88,6 @@ class MissingPathTest(DragonflyTest):
 
 
 @group("dragonfly")
-class TransitTest(DragonflyTest):
-    """From a router of the group: a detour goes on to its group, others to their destination's."""
-
-    def runTest(self) -> None:
-        self.add_onward(UPLINK_GROUP, (A,), ONWARD_GROUP)
-        self.add_onward(THIRD_GROUP, (C,), ONWARD_GROUP + 1)
-        for sport in range(8):
-            flow = Flow(HOST, REMOTE, sport=sport)
-            self.send(DOWNLINK, roce(flow, ttl=63, tag=5))
-            self.expect(A, after(flow, A, tag=5, ttl=63))
-            self.send(DOWNLINK, detoured(roce(flow, ttl=63, tag=5), THIRD_GROUP))
-            self.expect(C, detoured(after(flow, C, tag=5, ttl=63), THIRD_GROUP))
-        # A detour that no link is known for is given up.
-        self.send(DOWNLINK, detoured(roce(FLOW), FOURTH_GROUP))
-        port, frame = self.receive()
-        self.assertEqual(bytes(after(FLOW, port)).hex(), frame.hex())
-        self.expect_drops()
-
-
-@group("dragonfly")
 class EndOfDetourTest(DragonflyTest):
     """The first link from another group ends a detour; a host never gets one."""
 
@@ -181,40 +102,6 @@ class EndOfDetourTest(DragonflyTest):
             self.send(port, detoured(roce(TO_HOST), THIRD_GROUP))
             self.expect(OTHER_HOST_PORT, roce(TO_HOST, ttl=63, dst_mac=mac_of(OTHER_HOST)))
         self.expect_drops()
-
-
-@group("dragonfly")
-class DetourFromHostTest(DragonflyTest):
-    """A host cannot send its packets on a detour, nor can a switch send broken ones."""
-
-    def runTest(self) -> None:
-        frame = bytes(detoured(roce(FLOW), THIRD_GROUP))
-        self.send(HOST_PORT, frame)
-        self.expect_drops(CONTROL_FROM_HOST=1)
-        twice = bytes(detoured(detoured(roce(FLOW), THIRD_GROUP), THIRD_GROUP))
-        for broken in (twice, frame[:17] + b"\x86\xdd" + frame[19:]):
-            self.send(DOWNLINK, broken)
-        self.expect_drops(CONTROL_FROM_HOST=1, UNSUPPORTED=2)
-
-
-class DetourElsewhereTest(FabricTest):
-    """Programs of other networks know no detours."""
-
-    def runTest(self) -> None:
-        self.send(DOWNLINK, detoured(roce(FLOW), THIRD_GROUP))
-        self.expect_drops(UNSUPPORTED=1)
-
-
-@group("dragonfly")
-class DetourAtEcmpTest(DetourElsewhereTest):
-    """The program without state."""
-
-
-@group("dragonfly")
-class DetourAtFlowcutTest(DetourElsewhereTest):
-    """The one that reads other headers of ours."""
-
-    program = "flowcut"
 
 
 @group("dragonfly")
@@ -254,30 +141,4 @@ class UgalTest(SlowPortTest, DragonflyTest):
             raise AssertionError("the machine is too slow: the slow port was never loaded at the right time")
         self.send(HOST_PORT, roce(self.flow))
         self.drain(1)
-        self.nothing_else()
-
-
-@group("dragonfly")
-class UgalFlowletTest(UgalTest):
-    """UGAL-L for each flowlet: the choice of its first packet is that of all, also when nothing waits."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.set_paths("UGAL_L", "FLOWLET")
-        self.set_default("flowlet_config", self.action("set_flowlet_gap", gap_ticks=10**12))
-
-    def runTest(self) -> None:
-        for sport in range(ATTEMPTS):
-            self.flow = Flow(HOST, MIXED_REMOTE, sport=50000 + sport)
-            if self.send_behind_fillers():
-                break
-        else:
-            raise AssertionError("the machine is too slow: the slow port was never loaded at the right time")
-        for _ in range(3):
-            self.send(HOST_PORT, roce(self.flow))
-            self.expect(B, detoured(after(self.flow, B), THIRD_GROUP))
-        self.flow = Flow(HOST, MIXED_REMOTE, sport=60000)
-        for _ in range(3):
-            self.send(HOST_PORT, roce(self.flow))
-            self.drain(1)
         self.nothing_else()

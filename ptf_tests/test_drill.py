@@ -11,10 +11,9 @@ from __future__ import annotations
 from ptf.testutils import group
 
 from ptf_tests.drill import DrillTest
-from ptf_tests.fabric import HOST, HOST_PORT, REMOTE, UPLINKS
+from ptf_tests.fabric import HOST, HOST_PORT, UPLINKS
 from ptf_tests.frames import Flow, roce
 from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
-from tailrace.codec.layers.bth import AETH, Opcode
 
 PAIR_REMOTE, PAIR_GROUP, FREE_PORT = "10.0.9.2", 9, UPLINKS[0]
 FRAME = roce(Flow(HOST, PAIR_REMOTE))
@@ -50,31 +49,3 @@ class EvadeTest(DrillTest, SlowPortTest):
             self.send(HOST_PORT, FRAME)
             self.receive(FREE_PORT)
         self.expect_drops()
-
-
-@group("drill")
-class OneWayTest(DrillTest):
-    """Where nothing waits, all flows follow the first one; ACKs go by their hash, to all uplinks."""
-
-    def runTest(self) -> None:
-        data, acks = set(), set()
-        for sport in range(FLOWS):
-            flow = Flow(HOST, REMOTE, sport=1000 + sport)
-            self.send(HOST_PORT, roce(flow))
-            data.add(self.receive()[0])
-            self.send(HOST_PORT, roce(flow, opcode=Opcode.ACK, payload=bytes(AETH(msn=1))))
-            acks.add(self.receive()[0])
-        self.assertEqual(1, len(data))
-        self.assertEqual(set(UPLINKS), acks)
-        self.expect_drops()
-
-
-@group("drill")
-class EmptyGroupTest(DrillTest):
-    """A group whose slots have no port, and one without slots: the packet is dropped, and counted."""
-
-    def runTest(self) -> None:
-        self.send(HOST_PORT, roce(Flow(HOST, "10.0.4.2")))
-        self.expect_drops(NO_ROUTE=1)
-        self.send(HOST_PORT, roce(Flow(HOST, "10.0.5.2")))
-        self.expect_drops(NO_ROUTE=2)

@@ -8,17 +8,15 @@ Run one case: scripts/run_ptf.py --target native test_flowcut_ack_format.BytesTe
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from ptf.testutils import group
-from scapy.layers.inet import IP, TCP, UDP
+from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
-from scapy.packet import Packet, Raw
+from scapy.packet import Packet
 
 from ptf_tests.fabric import DOWNLINK, HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, REMOTE, UPLINKS
 from ptf_tests.flowcut import FlowcutTest
-from ptf_tests.frames import GATEWAY_MAC, Flow, flowcut_ack, mac_of, roce, shimmed
-from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim, ShimmedBTH
+from ptf_tests.frames import Flow, flowcut_ack, mac_of, roce, shimmed
 
 FLOW = Flow(REMOTE, HOST, sport=0xABCD)
 STAMPS = [(0x01020304 + i, 0x0A0B + i) for i in range(7)]
@@ -84,30 +82,6 @@ class StampsTest(EgressTest):
 
 
 @group("flowcut")
-class OtherTransportsTest(EgressTest):
-    """TCP, plain UDP and a NIC's shimmed packet are acknowledged with their ports, and come out whole."""
-
-    def runTest(self) -> None:
-        contents: list[tuple[Any, int]] = [
-            (TCP(sport=5, dport=6, flags="A", chksum=0x1234) / Raw(b"segment"), 6),
-            (UDP(sport=5, dport=6, chksum=0) / Raw(b"datagram"), 17),
-            (UDP(sport=5, dport=SHIM_PORT, chksum=0) / NicShim(ticks=7) / ShimmedBTH() / Raw(b"write"), 17),
-        ]
-        for content, protocol in contents:
-            frame = (
-                Ether(src=mac_of(REMOTE), dst=GATEWAY_MAC) / IP(src=REMOTE, dst=OTHER_HOST, ttl=9) / content
-            )
-            flow = Flow(REMOTE, OTHER_HOST, sport=5, dport=int(content.dport))
-            self.send(UPLINKS[0], shimmed(frame, 2, STAMPS[:1]))
-            frame = Ether(bytes(frame))
-            frame.dst, frame[IP].ttl, frame[IP].chksum = mac_of(OTHER_HOST), 8, None
-            self.expect(OTHER_HOST_PORT, frame)
-            ack = flowcut_ack(flow, frame_bytes=len(frame), hops=2, stamps=STAMPS[:1], protocol=protocol)
-            self.expect(UPLINKS[0], ack)
-        self.nothing_else()
-
-
-@group("flowcut")
 class NothingToAcknowledgeTest(EgressTest):
     """Data that came without a shim (from a switch that does not track) is delivered, and no ACK is made."""
 
@@ -116,24 +90,6 @@ class NothingToAcknowledgeTest(EgressTest):
         self.expect(HOST_PORT, roce(FLOW, ttl=63, dst_mac=mac_of(HOST)))
         self.expect_count("acks_made", 0)
         self.expect_drops()
-
-
-@group("flowcut")
-class QueueLimitTest(EgressTest):
-    """What the host's queue has no room for is lost, not acknowledged."""
-
-    def runTest(self) -> None:
-        self.set_default("queue_config", self.action("set_queue_limit", limit_bytes=1))
-        self.send(UPLINKS[0], shimmed(roce(FLOW), 1, STAMPS[:1]))
-        self.expect_drops(QUEUE_LIMIT=1)
-        self.expect_count("acks_made", 0)
-
-
-@group("flowcut")
-class EgressOfIngressVariantTest(StampsTest):
-    """The ingress variant's egress switch does the same."""
-
-    mode = "INGRESS"
 
 
 @group("flowcut")

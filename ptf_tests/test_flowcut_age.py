@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ptf.testutils import group
 
-from ptf_tests.fabric import FLOW, HOST, REMOTE
+from ptf_tests.fabric import HOST, REMOTE
 from ptf_tests.flowcut import WAYS, FlowcutTest
 from ptf_tests.frames import Flow
 
@@ -36,53 +36,6 @@ class SweepTest(FlowcutTest):
         self.assertEqual(0, self.untracked_bytes())
         self.expect_count("flowcut_expired", WAYS)
         self.expect_count("flowcut_deleted", 0)
-
-
-@group("flowcut")
-class OwnFlowTest(FlowcutTest):
-    """A flow that comes back after its age starts anew: what it lost is forgotten."""
-
-    def runTest(self) -> None:
-        self.send_data()
-        self.send_data()
-        self.configure(age_ticks=0)
-        sent = self.send_data()
-        self.configure()
-        self.expect_flows({FLOW.sport: sent.frame_bytes})
-        self.expect_count("flowcut_expired", 1)
-        self.expect_count("flowcut_created", 2)
-        self.finish(sent)
-        self.expect_count("flowcut_deleted", 1)
-
-
-@group("flowcut")
-class EvictionTest(FlowcutTest):
-    """A new flow takes the way of one past its age, so a full bucket heals without the controller."""
-
-    def runTest(self) -> None:
-        for flow in FLOWS[:WAYS]:
-            self.send_data(flow)
-        self.configure(age_ticks=0)
-        sent = self.send_data(FLOWS[WAYS])
-        self.configure()
-        self.assertEqual(WAYS, len(self.in_flight()))
-        self.assertEqual(sent.frame_bytes, self.in_flight()[sent.flow.sport])
-        self.expect_count("flowcut_expired", 1)
-        self.expect_count("flowcut_overflow", 0)
-
-
-@group("flowcut")
-class UntrackedAgeTest(FlowcutTest):
-    """Untracked bytes that were lost age too, and the bucket takes flows again."""
-
-    def runTest(self) -> None:
-        sent = [self.send_data(flow) for flow in FLOWS]
-        self.send_ack(sent[0])
-        self.configure(age_ticks=0)
-        tracked = self.send_data(FLOWS[WAYS])
-        self.configure()
-        self.assertEqual(tracked.frame_bytes, self.in_flight()[tracked.flow.sport])
-        self.expect_count("flowcut_overflow", 1)
 
 
 @group("flowcut")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ptf.testutils import group
 
-from ptf_tests.fabric import FLOW, HOST, HOST_PORT, REMOTE
+from ptf_tests.fabric import FLOW, HOST, REMOTE
 from ptf_tests.flowcut import FlowcutTest
 from ptf_tests.frames import Flow
 
@@ -46,16 +46,6 @@ class StampsTest(ForgedTest):
 
 
 @group("flowcut")
-class FromHostTest(ForgedTest):
-    """The true ACK from the wrong side: no host frees another's flow, nor its own."""
-
-    def runTest(self) -> None:
-        self.send(HOST_PORT, self.sent.ack())
-        self.expect_drops(CONTROL_FROM_HOST=1)
-        self.expect_flows(self.still)
-
-
-@group("flowcut")
 class TooManyBytesTest(ForgedTest):
     """More bytes than are in flight: the count ends at zero, not below."""
 
@@ -68,16 +58,6 @@ class TooManyBytesTest(ForgedTest):
         again = self.send_data(other)
         self.expect_flows({other.sport: again.frame_bytes})
         self.assertEqual(0, self.untracked_bytes())
-
-
-@group("flowcut")
-class NoBytesTest(ForgedTest):
-    """An ACK of nothing frees nothing."""
-
-    def runTest(self) -> None:
-        self.send_ack(self.sent, frame_bytes=0)
-        self.expect_flows(self.still)
-        self.expect_count("flowcut_deleted", 0)
 
 
 @group("flowcut")

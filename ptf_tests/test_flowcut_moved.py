@@ -71,25 +71,6 @@ class MovedTest(MovedFlowTest):
 
 
 @group("flowcut")
-class MovedTwiceTest(MovedFlowTest):
-    """The new path goes, too."""
-
-    def runTest(self) -> None:
-        ports = {self.send_data().port}
-        for moves in (1, 2):
-            self.change_candidates(UPLINK_GROUP, *(port for port in UPLINKS if port not in ports))
-            for slot in range(len(UPLINKS)):
-                self.move_slot(UPLINK_GROUP, slot, next(port for port in UPLINKS if port not in ports))
-            sent = self.send_data()
-            self.assertNotIn(sent.port, ports)
-            self.assertEqual(MOVED, self.flags(sent))
-            self.expect_count("flowcut_moved", moves)
-            ports.add(sent.port)
-        self.expect_flows({sent.flow.sport: sent.frame_bytes})
-        self.finish(sent)
-
-
-@group("flowcut")
 class MovedInDrainTest(MovedFlowTest):
     """A source that was asked to stop is told to go on when the new path has drained."""
 

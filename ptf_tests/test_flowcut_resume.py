@@ -48,31 +48,3 @@ class ResumeTest(ResumingTest):
         # From now on it stays there.
         self.assertEqual(sent.port, self.send_data().port)
         self.nothing_else()
-
-
-@group("flowcut")
-class NothingSentTest(ResumingTest):
-    """The last ACKs come before the source goes on: one XON is enough; the drained port is avoided."""
-
-    def runTest(self) -> None:
-        self.finish(*self.sent[3:])
-        self.nothing_else()
-        self.expect_count("xon_sent", 1)
-        self.assertNotEqual(self.sent[0].port, self.send_data().port)
-        self.expect_count("flowcut_created", 2)
-
-
-@group("flowcut")
-class NoResumeTest(FlowcutTest):
-    """Off (0), which is the default, the XON waits for the last byte."""
-
-    def runTest(self) -> None:
-        sent = [self.send_data() for _ in range(3)]
-        self.configure_drain(rtt_threshold=0, resume_bytes=0)
-        self.send_ack(sent[0])
-        self.expect(HOST_PORT, pause(FLOW, PauseOp.XOFF))
-        self.send_ack(sent[1])
-        self.assertEqual("DRAINING", self.state_of())
-        self.nothing_else()
-        self.finish(sent[2])
-        self.expect(HOST_PORT, pause(FLOW, PauseOp.XON))

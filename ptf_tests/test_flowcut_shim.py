@@ -75,37 +75,6 @@ class NoShimTest(TransitTest):
 
 
 @group("flowcut")
-class IngressVariantTest(TransitTest):
-    """In the ingress variant transit switches count the hop and note nothing; a full shim is no obstacle."""
-
-    mode = "INGRESS"
-
-    def runTest(self) -> None:
-        for count in (1, self.number("stamps")):
-            port, frame = self.pass_through(count, STAMPS[:count])
-            self.assertEqual(bytes(self.expected(port, count + 1, STAMPS[:count])).hex(), frame.hex())
-        self.expect_flows({})
-        self.expect_drops()
-
-
-@group("flowcut")
-class OffVariantTest(IngressVariantTest):
-    """So do switches where Flowcut is off."""
-
-    mode = "OFF"
-
-
-@group("flowcut")
-class HopsTest(IngressVariantTest):
-    """The hop count stops at what its four bits can say."""
-
-    def runTest(self) -> None:
-        for hops, after in ((1, 2), (13, 14), (14, 15), (15, 15)):
-            port, frame = self.pass_through(hops, STAMPS[:1])
-            self.assertEqual(bytes(self.expected(port, after, STAMPS[:1])).hex(), frame.hex())
-
-
-@group("flowcut")
 class ClockTest(FlowcutTest):
     """Stamps tell the switch's time in ticks: they grow, and about as fast as ours."""
 
@@ -142,17 +111,4 @@ class NotDataTest(FlowcutTest):
             self.assertEqual(Ether(bytes(packet)).type, Ether(frame).type)
         self.expect_flows({})
         self.expect_count("flowcut_created", 0)
-        self.expect_drops()
-
-
-@group("flowcut")
-class IngressSourceTest(FlowcutTest):
-    """At the source's switch the ingress variant tracks and stamps as the full one does."""
-
-    mode = "INGRESS"
-
-    def runTest(self) -> None:
-        sent = [self.send_data(), self.send_data()]
-        self.expect_flows({FLOW.sport: 2 * sent[0].frame_bytes})
-        self.finish(*sent)
         self.expect_drops()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ptf.testutils import group
 
-from ptf_tests.fabric import FLOW, HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, REMOTE, UPLINKS
+from ptf_tests.fabric import FLOW, HOST, HOST_PORT, REMOTE, UPLINKS
 from ptf_tests.flowcut import FlowcutTest
 from ptf_tests.frames import Flow, number_of, roce
 
@@ -72,47 +72,6 @@ class EntryTest(FlowcutTest):
 
 
 @group("flowcut")
-class KeyTest(FlowcutTest):
-    """Flows that differ in any one part of the 5-tuple have entries of their own."""
-
-    def runTest(self) -> None:
-        flows = [
-            Flow(HOST, REMOTE, 1000, 2000),
-            Flow(HOST, "10.0.2.3", 1001, 2000),
-            Flow(HOST, REMOTE, 1002, 2001),
-            Flow(OTHER_HOST, REMOTE, 1003, 2000),
-        ]
-        ports = [HOST_PORT, HOST_PORT, HOST_PORT, OTHER_HOST_PORT]
-        sent = [self.send_data(flow, in_port=port) for flow, port in zip(flows, ports, strict=True)]
-        self.expect_flows({flow.sport: packet.frame_bytes for flow, packet in zip(flows, sent, strict=True)})
-        self.assertEqual(ports, [self.entries()[flow.sport]["in_port"] for flow in flows])
-        self.send_ack(sent[2])
-        self.expect_flows({packet.flow.sport: packet.frame_bytes for packet in sent if packet is not sent[2]})
-        # An ACK with a key of no flow here takes nothing off anyone.
-        self.send_ack(sent[0], protocol=6)
-        self.send_ack(sent[0], src=OTHER_HOST)
-        self.expect_flows({packet.flow.sport: packet.frame_bytes for packet in sent if packet is not sent[2]})
-        self.expect_count("acks_unknown", 2)
-
-
-@group("flowcut")
-class BucketsTest(FlowcutTest):
-    """With more buckets than one the flows spread over them; each is where READ_FLOWS finds it."""
-
-    def runTest(self) -> None:
-        buckets, flows = 8, 24
-        self.configure(bucket_mask=buckets - 1)
-        for sport in range(flows):
-            self.send_data(Flow(HOST, REMOTE, sport=2000 + sport))
-        ways = [way for index in range(buckets) for way in self.bucket(index)[1] if way["in_flight_bytes"]]
-        overflow = self.count("flowcut_overflow")
-        self.assertEqual(flows, len(ways) + overflow)
-        self.assertEqual(len(ways), len({way["sport"] for way in ways}))
-        self.assertGreater(len(ways), flows // 2)
-        self.assertEqual([], [way for way in self.bucket(buckets)[1] if way["in_flight_bytes"]])
-
-
-@group("flowcut")
 class BucketNumberTest(FlowcutTest):
     """A bucket that the program does not have is not answered for."""
 
@@ -124,19 +83,6 @@ class BucketNumberTest(FlowcutTest):
         for op in ("READ_FLOWS", "SWEEP"):
             self.packet_out(op, last + 1)
         self.expect_drops(UNSUPPORTED=2)
-
-
-@group("flowcut")
-class LocalTrafficTest(FlowcutTest):
-    """Between two hosts of this switch nothing is tracked, stamped or acknowledged."""
-
-    def runTest(self) -> None:
-        self.send(HOST_PORT, roce(Flow(HOST, OTHER_HOST)))
-        frame = self.receive(OTHER_HOST_PORT)[1]
-        self.assertEqual(len(roce(Flow(HOST, OTHER_HOST))), len(frame))
-        self.expect_flows({})
-        self.expect_count("acks_made", 0)
-        self.expect_drops()
 
 
 @group("flowcut")

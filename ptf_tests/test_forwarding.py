@@ -19,7 +19,7 @@ from ptf_tests.fabric import (
     UPLINKS,
     FabricTest,
 )
-from ptf_tests.frames import Flow, mac_of, number_of, roce, tagged
+from ptf_tests.frames import Flow, mac_of, roce, tagged
 
 
 @group("forwarding")
@@ -45,25 +45,6 @@ class ToSwitchTest(FabricTest):
         port, frame = self.receive()
         self.assertIn(port, UPLINKS)
         self.assertEqual(bytes(roce(FLOW, ttl=254, tag=tagged(0, port))).hex(), frame.hex())
-        self.nothing_else()
-
-
-@group("forwarding")
-class LongestPrefixTest(FabricTest):
-    """The longest prefix decides, whatever the order in which entries came."""
-
-    def runTest(self) -> None:
-        port = UPLINKS[0]
-        self.add_route(
-            "10.0.2.77", 32, self.action("to_host", port=port, dst_mac=number_of(mac_of("10.0.2.77")))
-        )
-        self.add_route("0.0.0.0", 0, self.action("to_host", port=HOST_PORT, dst_mac=1))
-        flow = Flow(HOST, "10.0.2.77")
-        self.send(HOST_PORT, roce(flow))
-        self.expect(port, roce(flow, ttl=63, dst_mac=mac_of("10.0.2.77")))
-        flow = Flow(HOST, "192.0.2.1")
-        self.send(HOST_PORT, roce(flow))
-        self.expect(HOST_PORT, roce(flow, ttl=63, dst_mac="00:00:00:00:00:01"))
         self.nothing_else()
 
 
@@ -110,17 +91,3 @@ class PortCountersTest(FabricTest):
         self.expect_count("port_rx", 1, OTHER_HOST_PORT)
         self.expect_count("port_tx", 3, OTHER_HOST_PORT)
         self.expect_count("port_tx", 0, HOST_PORT)
-
-
-@group("forwarding")
-class FlowcutForwardsTest(ToHostTest):
-    """The Flowcut program, switched off, forwards as ECMP does."""
-
-    program = "flowcut"
-
-
-@group("forwarding")
-class FlowcutDropsTest(NoRouteTest):
-    """And it drops the same."""
-
-    program = "flowcut"

@@ -56,17 +56,3 @@ class FlowQuestionsTest(FabricTest):
         self.packet_out("SWEEP", 0)
         self.expect_drops(UNSUPPORTED=2)
         self.verify_no_message("packet")
-
-
-@group("packetio")
-class SendAtFlowcutTest(SendTest):
-    """The Flowcut program sends the same."""
-
-    program = "flowcut"
-
-
-@group("packetio")
-class ReadPortAtFlowcutTest(ReadPortTest):
-    """And answers the same."""
-
-    program = "flowcut"

@@ -16,14 +16,12 @@ from ptf_tests.fabric import (
     FLOW,
     HOST,
     HOST_PORT,
-    OTHER_HOST,
-    OTHER_HOST_PORT,
     REMOTE,
     UPLINK_GROUP,
     UPLINKS,
     FabricTest,
 )
-from ptf_tests.frames import GATEWAY_MAC, Flow, mac_of, roce, tagged
+from ptf_tests.frames import GATEWAY_MAC, mac_of, roce, tagged
 from tailrace.codec.layers.nic_shim import SHIM_PORT, NicShim, ShimmedBTH
 
 TAGS = (0, 1, 5, 31, 32, 62, 63)
@@ -69,15 +67,3 @@ class NicShimTest(FabricTest):
         self.send(HOST_PORT, self.frame(7, 64))
         port, received = self.receive()
         self.assertEqual(bytes(self.frame(tagged(7, port), 63)).hex(), received.hex())
-
-
-@group("path_tag")
-class ToHostTest(FabricTest):
-    """The last hop is the same for every path and leaves the tag alone; so does a packet-out."""
-
-    def runTest(self) -> None:
-        flow = Flow(HOST, OTHER_HOST)
-        self.send(HOST_PORT, roce(flow, tag=44))
-        self.expect(OTHER_HOST_PORT, roce(flow, tag=44, ttl=63, dst_mac=mac_of(OTHER_HOST)))
-        self.packet_out("SEND", UPLINKS[0], bytes(roce(FLOW, tag=44)))
-        self.expect(UPLINKS[0], roce(FLOW, tag=44))

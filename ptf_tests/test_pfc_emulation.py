@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PFC by the program, where the traffic manager has none: closed ports, order, room, and pauses asked for.
+"""PFC by the program, where the traffic manager has none: closed ports, order, pauses asked for, storms.
 
 The native switch has the real thing; it is not switched on here, so that both run the same program.
 Run one case: scripts/run_ptf.py --target native test_pfc_emulation.PauseTest
@@ -13,18 +13,16 @@ from p4.v1 import p4runtime_pb2
 from ptf import testutils
 from ptf.testutils import group
 from scapy.layers.l2 import Ether
-from scapy.packet import Packet, Raw
+from scapy.packet import Packet
 
 from ptf_tests.fabric import HOST, HOST_PORT, OTHER_HOST, OTHER_HOST_PORT, REMOTE, SLOW_REMOTE, UPLINKS
 from ptf_tests.frames import GATEWAY_MAC, Flow, mac_of, number_of, roce
-from ptf_tests.rlb import RlbTest
-from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
+from ptf_tests.slow_port import FILLER_BYTES, FILLERS, SlowPortTest
 from tailrace.bmv2.thrift import ThriftClient
 from tailrace.codec.layers.bth import BTH, Opcode
-from tailrace.codec.layers.flow_pause import PAUSE_MAC
-from tailrace.codec.layers.pfc import ETHER_TYPE, pfc_frame
+from tailrace.codec.layers.pfc import pfc_frame
 
-DATA, OTHER_CLASS = 0, 3
+DATA = 0
 LONG = 0xFFFF
 QUANTUM_TICKS = 1000  # of a microsecond: a pause of LONG is longer than any test
 ONE = 1 << 16
@@ -119,55 +117,6 @@ class PauseTest(EmulationTest):
 
 
 @group("pfc")
-class PauseAtRlbTest(RlbTest, PauseTest):
-    """The same where packets recirculate for other reasons, too."""
-
-    program = "rlb_presto"
-
-
-@group("pfc")
-class QuantaTest(EmulationTest):
-    """A pause ends by itself, and not before its time."""
-
-    def runTest(self) -> None:
-        pause_s = 1.0
-        began_s = time.monotonic()
-        self.pause(HOST_PORT, round(pause_s * 1e6 / QUANTUM_TICKS))
-        self.send_all(UPLINKS[0], [numbered(TO_HOST, number) for number in range(5)])
-        self.assertEqual(list(range(5)), self.numbers(HOST_PORT, 5))
-        self.assertGreaterEqual(time.monotonic() - began_s, pause_s)
-        self.expect_drops()
-
-
-@group("pfc")
-class QueuedTest(EmulationTest):
-    """A pause stops what is in the port's queue already, behind the packet that is being sent."""
-
-    def runTest(self) -> None:
-        for first in range(0, ATTEMPTS * FILLERS, FILLERS):
-            waits = self.count("pfc_waits", self.slow_port)
-            self.send_all(OTHER_HOST_PORT, [numbered(TO_SLOW, first + n) for n in range(FILLERS)])
-            self.pause(self.slow_port, LONG)
-            left = self.waiting() // FILLER_BYTES
-            if left > 1:
-                break
-            self.pause(self.slow_port, 0)
-            self.drain(FILLERS)
-        else:
-            self.fail("the machine is too slow: nothing waited any more when the pause came")
-        gone = FILLERS - left
-        self.assertEqual([first + n for n in range(gone)], self.numbers(self.slow_port, gone))
-        # each has been at the head of the queue by now, and was not sent
-        self.eventually(waits + left, lambda: self.count("pfc_waits", self.slow_port))
-        self.nothing_else()
-        self.pause(self.slow_port, 0)
-        rest = [first + n for n in range(gone, FILLERS)]
-        self.assertEqual(rest, self.numbers(self.slow_port, left))
-        self.eventually((0, 0), lambda: self.port_queues(self.slow_port))
-        self.expect_drops()
-
-
-@group("pfc")
 class OrderTest(EmulationTest):
     """However often a port is paused while packets come: none is lost, none overtakes another one."""
 
@@ -181,13 +130,6 @@ class OrderTest(EmulationTest):
         self.eventually((0, 0), lambda: self.port_queues(self.slow_port))
         self.assertEqual((0, 0), self.port_queues(OTHER_HOST_PORT))
         self.expect_drops()
-
-
-@group("pfc")
-class OrderAtRlbTest(RlbTest, OrderTest):
-    """The same over RLB."""
-
-    program = "rlb_drill"
 
 
 @group("pfc")
@@ -206,63 +148,6 @@ class AskTest(EmulationTest):
         self.assertEqual(1, self.count("pfc_pauses_sent", OTHER_HOST_PORT))
         self.assertEqual((0, 0), self.port_queues(OTHER_HOST_PORT))
         self.expect_drops()
-
-
-@group("pfc")
-class AskAgainTest(EmulationTest):
-    """A pause that holds on is asked for again each time that it has held for refresh_ticks, until the
-    resume.
-    """
-
-    refresh_s = 0.1
-
-    def runTest(self) -> None:
-        self.emulate(
-            xoff_bytes=3 * FILLER_BYTES, xon_bytes=FILLER_BYTES, refresh_ticks=round(self.refresh_s * 1e6)
-        )
-        self.pause(self.slow_port, LONG)
-        began_s = time.monotonic()
-        self.send_all(OTHER_HOST_PORT, [numbered(TO_SLOW, number) for number in range(FILLERS)])
-        pause, resume = (bytes(pfc_frame(GATEWAY_MAC, {DATA: quanta})) for quanta in (LONG, 0))
-        pauses = 4
-        for _ in range(pauses):
-            self.expect(OTHER_HOST_PORT, pause)
-        self.assertGreaterEqual(time.monotonic() - began_s, (pauses - 1) * self.refresh_s)
-        self.pause(self.slow_port, 0)
-        self.assertEqual(list(range(FILLERS)), self.numbers(self.slow_port, FILLERS))
-        # While the queue drained it may have been asked for some more.
-        while (received := self.receive(OTHER_HOST_PORT)[1]) != resume:
-            self.assertEqual(pause.hex(), received.hex())
-            pauses += 1
-        self.assertEqual(pauses, self.count("pfc_pauses_sent", OTHER_HOST_PORT))
-        self.assertEqual(pauses + 1, self.count("pfc_sent", OTHER_HOST_PORT))
-        self.assertEqual((0, 0), self.port_queues(OTHER_HOST_PORT))
-        self.expect_drops()
-
-
-@group("pfc")
-class AskAgainAtRlbTest(RlbTest, AskAgainTest):
-    """The same over RLB."""
-
-    program = "rlb_presto"
-
-
-@group("pfc")
-class RoomTest(EmulationTest):
-    """What finds no room to wait is dropped, and counted; the rest keeps its order."""
-
-    def runTest(self) -> None:
-        room = 4
-        self.emulate(room=room)
-        self.pause(HOST_PORT, LONG)
-        self.send_all(UPLINKS[0], [numbered(TO_HOST, number) for number in range(room + 3)])
-        self.expect_count("drops", 3, self.enum("DropReason_t", "NO_WAITING_ROOM"))
-        self.pause(HOST_PORT, 0)
-        self.assertEqual(list(range(room)), self.numbers(HOST_PORT, room))
-        self.assertEqual((0, 0), self.port_queues(HOST_PORT))
-        self.send_all(UPLINKS[0], [numbered(TO_HOST, room)])
-        self.assertEqual([room], self.numbers(HOST_PORT, 1))
-        self.expect_drops(NO_WAITING_ROOM=3)
 
 
 @group("pfc")
@@ -317,42 +202,3 @@ class StormTest(EmulationTest):
         self.assertEqual(count + 1, self.count("pfc_storm_drops", HOST_PORT))
         self.assertEqual((0, 0), self.port_queues(HOST_PORT))
         self.expect_drops(PFC_STORM=count + 1)
-
-
-@group("pfc")
-class StormAtRlbTest(RlbTest, StormTest):
-    """The same over RLB."""
-
-    program = "rlb_presto"
-
-
-@group("pfc")
-class OtherFramesTest(EmulationTest):
-    """A pause of another class, other MAC control, broken frames: none pauses, what is no PFC counts."""
-
-    def runTest(self) -> None:
-        good = bytes(pfc_frame(mac_of(HOST), {DATA: LONG}))
-        self.send(HOST_PORT, pfc_frame(mac_of(HOST), {OTHER_CLASS: LONG}))
-        other = Ether(src=mac_of(HOST), dst=PAUSE_MAC, type=ETHER_TYPE) / Raw(b"\0\1" + good[16:])
-        self.send(HOST_PORT, other)
-        self.send(HOST_PORT, Raw(bytes.fromhex(mac_of(OTHER_HOST).replace(":", "")) + good[6:]))
-        self.send(HOST_PORT, Raw(good[:20]))
-        self.expect_count("port_rx", 4, HOST_PORT)
-        self.send(UPLINKS[0], roce(TO_HOST))
-        self.expect(HOST_PORT, roce(TO_HOST, ttl=63, dst_mac=mac_of(HOST)))
-        self.assertEqual(1, self.count("pfc_received", HOST_PORT))
-        self.expect_drops(UNSUPPORTED=2, MALFORMED=1)
-
-
-@group("pfc")
-class OffTest(EmulationTest):
-    """Where it is not configured, a pause frame is one that nobody knows."""
-
-    def runTest(self) -> None:
-        self.emulate(room=0)
-        self.send(HOST_PORT, pfc_frame(mac_of(HOST), {DATA: LONG}))
-        self.expect_count("drops", 1, self.enum("DropReason_t", "UNSUPPORTED"))
-        self.send(UPLINKS[0], roce(TO_HOST))
-        self.expect(HOST_PORT, roce(TO_HOST, ttl=63, dst_mac=mac_of(HOST)))
-        self.assertEqual(0, self.count("pfc_received", HOST_PORT))
-        self.expect_drops(UNSUPPORTED=1)

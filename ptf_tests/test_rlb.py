@@ -18,13 +18,12 @@ from ptf_tests.rlb import (
     NO_LEAF,
     OWN_LEAF,
     REMOTE_LEAF,
-    AnswerTest,
     PredictingTest,
     RlbTest,
     cnm,
     probed,
 )
-from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS
+from ptf_tests.slow_port import FILLERS
 from tailrace.codec.layers.bth import AETH, Opcode
 from tailrace.codec.layers.cnm import LEAF_ALL, Cnm
 from tailrace.codec.layers.path_probe import PathProbe
@@ -69,17 +68,6 @@ class WarnedPathTest(RlbTest):
         self.tell(FAST, cnm(SHORT))
         self.eventually(list(UPLINKS), self.round_of_packets)
         self.tell(FAST, cnm(FOREVER, leaf=REMOTE_LEAF + 1))
-        self.assertEqual(list(UPLINKS), self.round_of_packets())
-        self.nothing_else()
-
-
-@group("rlb")
-class AllWarnedTest(RlbTest):
-    """Where every path is warned packets are forwarded nevertheless."""
-
-    def runTest(self) -> None:
-        for port in UPLINKS:
-            self.tell(port, cnm(FOREVER))
         self.assertEqual(list(UPLINKS), self.round_of_packets())
         self.nothing_else()
 
@@ -165,37 +153,6 @@ class RecirculateTest(RlbTest):
 
 
 @group("rlb")
-class OverdueTest(RlbTest):
-    """Nobody waits for a path for longer than its RTT: packets that do are stamps without an answer."""
-
-    def runTest(self) -> None:
-        self.measure({FAST: 0, OTHER: YEAR_LIKE, LAST: YEAR_LIKE})
-        self.tell(FAST, cnm(FOREVER))
-        self.limits(most=1)
-        self.eventually([OTHER, OTHER, LAST], self.round_of_packets)
-        before = self.recirculations()
-        self.assertEqual([OTHER, OTHER, LAST], self.round_of_packets())
-        self.assertEqual(before, self.recirculations())
-        self.nothing_else()
-
-
-@group("rlb")
-class NotWorthWaitingTest(RlbTest):
-    """Where paths are alike, or not measured, packets take another path at once."""
-
-    def runTest(self) -> None:
-        self.tell(FAST, cnm(FOREVER))
-        self.limits(most=5, usual_ticks=YEAR_LIKE, trust_ticks=0)
-        self.assertEqual([OTHER, OTHER, LAST], self.round_of_packets())
-        self.tell(FAST, cnm(0))
-        self.measure({FAST: 0, OTHER: YEAR_LIKE // 2, LAST: YEAR_LIKE // 2})
-        self.tell(FAST, cnm(FOREVER))
-        self.assertEqual([OTHER, OTHER, LAST], self.round_of_packets())
-        self.assertEqual(0, self.recirculations())
-        self.nothing_else()
-
-
-@group("rlb")
 class AlertTest(RlbTest):
     """Packets that recirculate again and again for one port raise an alert of that port (Algorithm 2)."""
 
@@ -239,55 +196,4 @@ class PredictTest(PredictingTest):
             warned_ticks.append(int(message.valid_ticks))
         self.assertEqual([SHORT, 0] * (len(warned_ticks) // 2), warned_ticks)
         self.assertTrue(warned_ticks)
-        self.nothing_else()
-
-
-@group("rlb")
-class WarnAgainTest(PredictingTest, AnswerTest):
-    """While the queue is so long that its port is paused, the sender is warned again each refresh_ticks,
-    though nothing comes in any more that might be a reason to; and then it is told that it is over.
-    """
-
-    def sent(self) -> int:
-        """Warnings so far."""
-        return self.count("warnings_sent", DOWNLINK)
-
-    def last_warned(self) -> int:
-        """When the switch last warned, as long as that holds."""
-        return self.port(DOWNLINK)["own_warning_ticks"]
-
-    def warned_again(self) -> bool:
-        """Fill the queue and wait till it is empty; whether there were more warnings when all had come in."""
-        before = self.count("port_rx", DOWNLINK)
-        self.fill_from_downlink()
-        self.expect_count("port_rx", before + FILLERS, DOWNLINK)
-        since = self.last_warned()
-        given = self.sent()
-        seen = set()
-        for _ in range(FILLERS):
-            self.receive(self.slow_port)
-            seen.add(self.last_warned())
-        self.eventually(0, self.last_warned)
-        return self.sent() > given + 1 and len(seen - {since, 0}) > 1
-
-    def runTest(self) -> None:
-        self.warnings(
-            threshold_alone=1,
-            dt_ticks=1,
-            warn_bytes=FILLER_BYTES,
-            pause_bytes=2 * FILLER_BYTES,
-            valid_ticks=YEAR_LIKE,
-            refresh_ticks=SHORT,
-        )
-        if not any(self.warned_again() for _ in range(ATTEMPTS)):
-            raise AssertionError("nobody was warned again, or the slow port was never loaded long enough")
-        sent, withdrawn = self.sent(), self.count("warnings_withdrawn", DOWNLINK)
-        warned_ticks = []
-        for _ in range(sent + withdrawn):
-            message = Ether(self.receive(DOWNLINK)[1])[Cnm]
-            self.assertEqual((DOWNLINK, OWN_LEAF, 0), (message.port, message.leaf, message.hops))
-            warned_ticks.append(int(message.valid_ticks))
-        self.assertEqual(
-            (sent, withdrawn, 0), (warned_ticks.count(YEAR_LIKE), warned_ticks.count(0), warned_ticks[-1])
-        )
         self.nothing_else()

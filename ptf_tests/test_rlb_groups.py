@@ -7,38 +7,17 @@ Run one case: scripts/run_ptf.py --target native test_rlb_groups.AllSlotsTest
 from __future__ import annotations
 
 from ptf.testutils import group
-from scapy.layers.l2 import Ether
 
 from ptf_tests.fabric import DOWNLINK, HOST, HOST_PORT, UPLINK_GROUP, UPLINKS
 from ptf_tests.frames import Flow, roce, tagged
-from ptf_tests.rlb import FOREVER, LAST_FLOW, MOST_SLOTS, NO_LEAF, RlbTest, cnm
-from tailrace.codec.layers.cnm import LEAF_ALL, Cnm
+from ptf_tests.rlb import FOREVER, LAST_FLOW, MOST_SLOTS, RlbTest, cnm
+from tailrace.codec.layers.cnm import LEAF_ALL
 
 FAST, OTHER, LAST = UPLINKS
 WIDE, WIDE_LEAF, WIDE_GROUP = "10.0.9.2", 9, 9
 WIDE_FLOW = Flow(HOST, WIDE)
 AROUND_MOST = 67
 """The least prime that is no less than the number of slots that a group may have."""
-ONE_PASS = 8
-"""Next hops that one pass of ingress looks at."""
-
-
-@group("rlb")
-class ManyNextHopsTest(RlbTest):
-    """More next hops than one pass of ingress looks at: the packet goes through it again till one is open,
-    whichever is the second one that its flow looks at.
-    """
-
-    def runTest(self) -> None:
-        ports = (*[FAST] * 13, OTHER)
-        self.add_group(WIDE, WIDE_GROUP, ports)
-        self.leaf_at(WIDE, WIDE_LEAF, WIDE_GROUP, ports)
-        self.tell(FAST, cnm(FOREVER, leaf=WIDE_LEAF))
-        for sport in range(49152, 49152 + 2 * len(ports)):
-            self.send(HOST_PORT, roce(Flow(HOST, WIDE, sport)))
-            self.assertEqual(OTHER, self.receive()[0])
-        self.assertEqual((0, 0), self.port_queues(OTHER))
-        self.nothing_else()
 
 
 @group("rlb")
@@ -61,37 +40,6 @@ class AllSlotsTest(RlbTest):
                 self.assertEqual(port, self.receive()[0])
             self.tell(port, cnm(FOREVER, leaf=WIDE_LEAF))
         self.nothing_else()
-
-
-@group("rlb")
-class ManyReviewedTest(RlbTest):
-    """Before a switch without hosts passes a warning on, it looks at all next hops towards the leaf, also at
-    those that take more than one pass of ingress: whether one is open, when the first one will be, and
-    whether the warning came by one of them.
-    """
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.warnings(own_leaf=NO_LEAF)
-
-    def runTest(self) -> None:
-        ports = (*[FAST] * (ONE_PASS + 1), OTHER)
-        self.add_group(WIDE, WIDE_GROUP, ports)
-        self.leaf_at(WIDE, WIDE_LEAF, WIDE_GROUP, ports)
-        self.tell(FAST, cnm(FOREVER, leaf=WIDE_LEAF))
-        self.nothing_else()
-        self.send(OTHER, cnm(FOREVER // 2, leaf=WIDE_LEAF))
-        for port in (DOWNLINK, FAST, LAST, self.slow_port):
-            message = Ether(self.receive(port)[1])[Cnm]
-            self.assertEqual((WIDE_LEAF, 1), (message.leaf, message.hops))
-            self.assertTrue(0 < message.valid_ticks <= FOREVER // 2)
-        self.tell(LAST, cnm(FOREVER, leaf=WIDE_LEAF))
-        self.nothing_else()
-        self.send(OTHER, cnm(0, leaf=WIDE_LEAF))
-        for port in (DOWNLINK, FAST, LAST, self.slow_port):
-            self.expect(port, cnm(0, leaf=WIDE_LEAF, hops=1))
-        self.nothing_else()
-        self.expect_count("warnings_passed_on", 2)
 
 
 @group("rlb")

@@ -73,34 +73,6 @@ class SpoofedTest(GuardTest):
 
 
 @group("guard")
-class SpoofedAtFlowcutTest(SpoofedTest):
-    """The same where flows are tracked."""
-
-    program = "flowcut"
-
-
-@group("guard")
-class SpoofedAtSpritzTest(SpoofedTest):
-    """The same where hosts choose paths."""
-
-    program = "spritz"
-
-
-@group("guard")
-class SpoofedAtRlbTest(SpoofedTest):
-    """The same where packets may go round."""
-
-    program = "rlb_drill"
-
-
-@group("guard")
-class SpoofedAtDragonflyTest(SpoofedTest):
-    """The same where a packet may make a detour."""
-
-    program = "dragonfly"
-
-
-@group("guard")
 class OwnAddressTest(GuardTest):
     """Both addresses of the port, whatever the packet is."""
 

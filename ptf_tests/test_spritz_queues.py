@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues of program `spritz` are those of the other programs: accounts, priorities, limit, RED.
+"""Queues of program `spritz` are those of the other programs.
 
-Run one case: scripts/run_ptf.py --target native test_spritz_queues.MarksAboveTest
+Run one case: scripts/run_ptf.py --target native test_spritz_queues.AccountsTest
 """
 
 from __future__ import annotations
@@ -12,42 +12,15 @@ from ptf_tests import test_ecn, test_queues
 from ptf_tests.spritz import SpritzTest
 
 
-class DefaultTableTest(SpritzTest):
-    """The slow port is the default of its prefix."""
+@group("spritz")
+class AccountsTest(SpritzTest, test_queues.ReadPortTest):
+    """What waits, by egress port and by ingress port; the slow port is the default of its prefix."""
 
     mode = "MINIMAL"
 
 
 @group("spritz")
-class AccountsTest(DefaultTableTest, test_queues.ReadPortTest):
-    """What waits, by egress port and by ingress port."""
+class MarksAboveTest(SpritzTest, test_ecn.AboveTest):
+    """RED marks from Kmax on."""
 
-
-@group("spritz")
-class PriorityTest(DefaultTableTest, test_queues.PriorityTest):
-    """Control packets go first."""
-
-
-@group("spritz")
-class LimitTest(DefaultTableTest, test_queues.LimitTest):
-    """The limit without trimming."""
-
-
-@group("spritz")
-class FullQueueTest(DefaultTableTest, test_queues.FullQueueTest):
-    """Also of a queue that is full."""
-
-
-@group("spritz")
-class MarksAboveTest(DefaultTableTest, test_ecn.AboveTest):
-    """From Kmax on."""
-
-
-@group("spritz")
-class MarksBelowTest(DefaultTableTest, test_ecn.BelowTest):
-    """Up to Kmin."""
-
-
-@group("spritz")
-class MarksBetweenTest(DefaultTableTest, test_ecn.BetweenTest):
-    """In between."""
+    mode = "MINIMAL"

@@ -13,16 +13,12 @@ from ptf_tests.fabric import HOST, HOST_PORT, MIXED_REMOTE
 from ptf_tests.frames import Flow, classed, roce
 from ptf_tests.slow_port import ATTEMPTS, FILLER_BYTES, FILLERS, SlowPortTest
 from ptf_tests.spritz import (
-    FAR_DEFAULT,
     FIRST_FAR,
     GLOBALS,
     LOCALS,
-    NEAR,
     SECOND_FAR,
     SpritzTest,
     after,
-    kinds,
-    steered,
 )
 
 FLOW = Flow(HOST, MIXED_REMOTE)
@@ -92,49 +88,3 @@ class OverLocalLinkTest(DetourTest):
 
     def runTest(self) -> None:
         self.check_detours()
-
-
-@group("spritz")
-class OverGlobalLinkTest(DetourTest):
-    """To another group, where nobody chooses any more: without a tag."""
-
-    detour = GLOBALS[0]
-    goes_on = False
-
-    def runTest(self) -> None:
-        self.check_detours()
-
-
-@group("spritz")
-class IdleTest(UgalTest):
-    """Without queues 0 * h_min <= 0 * h_val: always the default port, for data and for what answers it."""
-
-    def runTest(self) -> None:
-        for _ in range(10):
-            self.expect_by(HOST_PORT, steered(1), FAR_DEFAULT)
-        for packet in kinds(steered(1)):
-            self.send(HOST_PORT, packet)
-            self.assertEqual(FAR_DEFAULT, self.receive()[0])
-        self.expect_drops()
-
-
-@group("spritz")
-class SecondChoiceTest(UgalTest):
-    """ECMP 2: a tagged packet draws from the list and loses its tag; any other is on its minimal path."""
-
-    def runTest(self) -> None:
-        flow = steered(1, NEAR)
-        seen = set()
-        for _ in range(40):  # a link is missing with a chance of 2^-40
-            self.send(LOCALS[0], classed(roce(flow), self.nonminimal))
-            port, frame = self.receive()
-            self.assertEqual(bytes(after(flow, port)).hex(), frame.hex())
-            seen.add(port)
-        self.assertEqual(set(GLOBALS), seen)
-        for frame in (roce(flow), classed(roce(flow), UNKNOWN_VID)):
-            self.send(LOCALS[0], frame)
-            self.expect(FAR_DEFAULT, after(flow, FAR_DEFAULT))
-        # No role: the tag means nothing.
-        self.send(GLOBALS[0], classed(roce(flow), self.nonminimal))
-        self.expect(FAR_DEFAULT, after(flow, FAR_DEFAULT))
-        self.expect_drops()

@@ -29,6 +29,7 @@ from tests.p4src.rig import (
     HOST_PORT,
     OTHER_HOST,
     REMOTE,
+    RTT_OFF,
     UPLINK_GROUP,
     UPLINKS,
     Rig,
@@ -290,6 +291,21 @@ def test_flowcut_that_was_congested_changes_the_kind_of_its_path():
         rig.send(A, ack_of(roce(), 3, [(10, HOST_PORT)]), 30)
         rig.set_load(B, 90_000)
         assert path_of(rig.forward(HOST_PORT, roce(), 40)) == (B, THIRD_GROUP)
+
+
+def test_ugal_l_decides_again_where_both_paths_were_congested():
+    """And a path that was congested later than the other one is left, whatever waits for that."""
+    with flowcut_rig() as rig:
+
+        def flowcut(threshold: int) -> tuple[int, int]:
+            rig.drain(rtt_threshold=threshold)
+            output = rig.forward(HOST_PORT, roce(), 10)
+            rig.send(output.port, ack_of(roce(), 3, [(10, HOST_PORT)]), 30)
+            return path_of(output)
+
+        assert [flowcut(0), flowcut(0), flowcut(RTT_OFF)] == [(A, 0), (B, THIRD_GROUP), (A, 0)]
+        rig.set_load(A, 5000)
+        assert flowcut(RTT_OFF) == (A, 0)
 
 
 def test_first_packets_take_the_ecmp_path():

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scapy.packet import Packet
 
 from tests.p4src.flow_hash import flow_hash
-from tests.p4src.frames import MOVED, roce, shimmed
-from tests.p4src.rig import DOWNLINK, HOST, HOST_PORT, REMOTE, Rig
+from tests.p4src.frames import MOVED, ack_of, newest_stamp, roce, shimmed
+from tests.p4src.rig import DOWNLINK, HOST, HOST_PORT, NEVER_TICKS, REMOTE, UPLINK_GROUP, UPLINKS, Rig
 
 AGE = 500
 HALF = 2**31
@@ -79,6 +79,23 @@ def test_late_packets_and_only_those_are_dropped(arrivals: list[Arrival]) -> Non
             outputs = rig.send(DOWNLINK, arriving(arrival), now)
             assert [o.port for o in outputs if o.port != DOWNLINK] == [HOST_PORT] * (not late)
         assert sum(rig.drops().values()) == rig.drops().get("PATH_WITHDRAWN", 0) == dropped
+
+
+@pytest.mark.parametrize("tracked", [True, False])
+def test_where_the_age_is_too_long_for_stamps_a_flow_waits_for_its_bytes(rig: Rig, tracked: bool) -> None:
+    """Of a flow whose next hop is withdrawn nothing is sent until nothing of it is in flight."""
+    rig.flowcut(age_ticks=NEVER_TICKS)
+    for sport in () if tracked else range(101, 105):  # they fill the bucket
+        rig.forward(HOST_PORT, roce(sport), START)
+    before = rig.forward(HOST_PORT, roce(), START)
+    rest = tuple(port for port in UPLINKS if port != before.port)
+    rig.candidates(UPLINK_GROUP, rest)
+    for slot in rig.slots:
+        rig.move_slot(slot, rest[0])
+    assert rig.send(HOST_PORT, roce(), START + 1) == []
+    assert rig.drops() == {"PATH_WITHDRAWN": 1}
+    rig.send(before.port, ack_of(roce(), 1, [newest_stamp(before.data)]), START + 2)
+    assert rig.forward(HOST_PORT, roce(), START + 3).port in rest
 
 
 def inbound(sport: int) -> Packet:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.p4src.frames import roce
 from tests.p4src.rig import HOST_PORT, UPLINKS
 from tests.rlb.models import Algorithm2
-from tests.rlb.rig import RlbRig
+from tests.rlb.rig import RlbRig, other_path
 
 MOST, INTERVAL = 2, 100
 START = 1_000_000
@@ -87,6 +87,27 @@ def test_a_quiet_interval_forgives(leaf):
     bad, quiet = (150, 2, 9), (250, 2, 9)
     assert run(leaf, [bad, bad, quiet, bad])[0] == [UPLINKS[2]]
     assert run(leaf, [quiet] * 6)[0] == []
+
+
+def test_an_interval_is_no_shorter_than_a_recirculation_takes():
+    """t_rc is what one is expected to take, where none has been measured lately."""
+    usual = 1000
+    with RlbRig(recirc_rate_bps=8_000_000_000) as rig:
+        rig.warnings()
+        rig.limits(most=1, usual_ticks=usual, trust_ticks=0)
+        rig.default("failure_config", interval_ticks=1, most=0)
+        rig.warn(UPLINKS[0], 1 << 47)
+        alerts = []
+        for now in (START, START + usual - 100, START + usual + 1, START + 2 * usual + 2):
+            rig.clock = now
+            rig.rtt(UPLINKS[0], FAST)
+            rig.rtt(other_path(roce(), UPLINKS[0]), SLOW)
+            rig.next_slot(0)
+            assert rig.send(HOST_PORT, roce(), now) == []
+            alerts.append([digest.values[::3] for digest in rig.switch.digests()])
+            rig.switch.run(now + 100)
+            rig.switch.outputs()
+    assert alerts == [[], [], [], [(UPLINKS[0], usual)]]
 
 
 def test_off(leaf):
