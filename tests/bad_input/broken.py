@@ -18,7 +18,7 @@ DEEP = 100_000
 HUGE_BYTES = 1 << 30
 
 SEED = 20261124
-CUTS = 6
+CUTS = 3
 """How often each file is cut off."""
 
 
@@ -41,9 +41,9 @@ def _locked_up(path: Path) -> None:
 
 
 def places(*, text: bool = True) -> Iterator[Broken]:
-    """What is there instead of a file, or nothing that any format takes."""
+    """What is there instead of a file, or nothing that any format takes: for one command of each reader."""
+    yield A_PIPE
     yield Broken("a folder", Path.mkdir)
-    yield Broken("a pipe", os.mkfifo)
     yield Broken("a device", lambda path: path.symlink_to("/dev/zero"))
     yield Broken("no end", lambda path: path.symlink_to("/dev/full"))
     yield Broken("nowhere", lambda path: path.symlink_to("nowhere"))
@@ -61,6 +61,10 @@ def places(*, text: bool = True) -> Iterator[Broken]:
         yield Broken("surrogates", b'{"\xed\xa0\x80": 1}')
         yield Broken("half a character", b'a = "\xe2\x82"')
         yield Broken("escapes", b"\x1b]0;title\x07\x1b[31mred\r\nnext")
+
+
+A_PIPE = Broken("a pipe", os.mkfifo)
+"""Of the places, the one for every other command: who opens it like a file waits for ever."""
 
 
 def set_at(document: Any, path: tuple[Any, ...], value: Any) -> Any:
@@ -83,12 +87,12 @@ def without(document: Any, path: tuple[Any, ...]) -> Any:
     return copied
 
 
-class _Literal(float):
+class Literal(float):
     """A number as it is written; what JSON's own numbers cannot say."""
 
     text: str
 
-    def __new__(cls, text: str) -> _Literal:
+    def __new__(cls, text: str) -> Literal:
         """Remember the text."""
         made = super().__new__(cls, 0.0)
         made.text = text
@@ -103,7 +107,7 @@ def json_bytes(document: Any) -> bytes:
     marks: dict[str, str] = {}
 
     def marked(value: Any) -> Any:
-        if isinstance(value, _Literal):
+        if isinstance(value, Literal):
             mark = f"@{len(marks)}@"
             marks[f'"{mark}"'] = value.text
             return mark
@@ -121,10 +125,10 @@ def json_bytes(document: Any) -> bytes:
 
 WRONG: dict[str, tuple[tuple[str, Any], ...]] = {
     "number": (
-        ("NaN", _Literal("NaN")),
-        ("infinite", _Literal("-Infinity")),
-        ("beyond a double", _Literal("1e999")),
-        ("a million digits", _Literal("9" * DIGITS)),
+        ("NaN", Literal("NaN")),
+        ("infinite", Literal("-Infinity")),
+        ("beyond a double", Literal("1e999")),
+        ("a million digits", Literal("9" * DIGITS)),
         ("negative", -1),
         ("a text", "many"),
         ("a list", [1]),
@@ -143,28 +147,26 @@ WRONG: dict[str, tuple[tuple[str, Any], ...]] = {
 }
 """Values that a key of a kind does not take."""
 
+NO_JSON = ("a million digits", "half a pair")
+"""Of those, what no JSON is: refused before anybody knows whose it is."""
 
-def of_json(
-    document: Any, keys: dict[str, tuple[tuple[Any, ...], str]], *, missing: bool = True
-) -> Iterator[Broken]:
-    """Documents in which one key is not as it should be.
+
+def of_json(document: Any, keys: dict[str, tuple[tuple[Any, ...], str]]) -> Iterator[Broken]:
+    """Documents in which one key is missing or not as it should be, and one with a key too many.
 
     Args:
         document: a good one.
-        keys: what messages call a key, with its place and the kind of its values.
-        missing: whether each key must be there.
+        keys: what messages call a key, with its place and the kind of its values: the first of a kind gets all that
+            the kind does not take, each other one of them.
     """
+    seen: set[str] = set()
     for name, (path, kind) in keys.items():
-        for what, value in WRONG[kind]:
-            yield Broken(f"{name} is {what}", json_bytes(set_at(document, path, value)), _said(name, what))
-        if missing:
-            yield Broken(f"{name} is missing", json_bytes(without(document, path)), (name,))
+        for what, value in WRONG[kind][: 1 if kind in seen else None]:
+            says = () if what in NO_JSON else (name.rpartition(".")[2],)
+            yield Broken(f"{name} is {what}", json_bytes(set_at(document, path, value)), says)
+        seen.add(kind)
+        yield Broken(f"{name} is missing", json_bytes(without(document, path)), (name,))
     yield Broken("an unknown key", json_bytes(document | {"nonsense": 1}), ("nonsense",))
-
-
-def _said(name: str, what: str) -> tuple[str, ...]:
-    # these are no JSON, before anybody knows whose they are
-    return () if what in ("a million digits", "half a pair") else (name.rpartition(".")[2],)
 
 
 def of_json_text(document: Any) -> Iterator[Broken]:

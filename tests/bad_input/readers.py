@@ -78,42 +78,11 @@ _EDGES = (
     b"9" * 400,
 )
 _ODD = (
-    b"",
-    b"\0",
-    b"\n",
-    b"\r",
-    b"\x1b[31m",
-    b"\xff\xfe",
-    b"\xc3\xa9",
-    b"\xe2\x80\xae",
-    b"=",
-    b":",
-    b",",
-    b"{",
-    b"[",
-    b'"',
-    b"..",
-    b"/",
-    b"%",
-    b" " * 70,
+    *(b"", b"\0", b"\n", b"\r", b"\x1b[31m", b"\xff\xfe", b"\xc3\xa9", b"\xe2\x80\xae", b" " * 70),
+    *(b"=", b":", b",", b"{", b"[", b'"', b"..", b"/", b"%"),
 )
-_VALUES: tuple[Any, ...] = (
-    None,
-    True,
-    -1,
-    0,
-    1 << 64,
-    1.5,
-    "",
-    "x",
-    "\x1b[2J",
-    [],
-    {},
-    [[]],
-    [None],
-    {"a": {}},
-    "9" * 400,
-)
+_SCALARS: tuple[Any, ...] = (None, True, -1, 0, 1 << 64, 1.5, "", "x", "\x1b[2J", "9" * 400)
+_VALUES: tuple[Any, ...] = (*_SCALARS, [], {}, [[]], [None], {"a": {}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +138,8 @@ def _small_run() -> dict[str, bytes]:
     """The files of the result of a small run."""
     more = ("--fault", "drop:rate=0.1", "--gaps", "--sample", "1us", "--controller", "real")
     with tempfile.TemporaryDirectory() as folder:
-        command = [
-            str(Path(sys.executable).with_name("tailrace")),
-            "run",
-            "--scheme",
-            "ecmp",
-            *SMALLEST,
-            *more,
-        ]
+        tailrace = Path(sys.executable).with_name("tailrace")
+        command = [str(tailrace), "run", "--scheme", "ecmp", *SMALLEST, *more]
         subprocess.run([*command, "--out", folder], capture_output=True, check=True)
         return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
 
