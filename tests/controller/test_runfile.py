@@ -80,64 +80,49 @@ def test_no_network(tmp_path: Path) -> None:
         runfile.write(tmp_path / "none" / "run.json", RUN)
 
 
-def content(**changes: Any) -> dict[str, Any]:
-    switch = {"address": "127.0.0.1:9559", "device_id": 1, "program": "ecmp"}
-    good = {
-        "topology": "t",
-        "scheme": "s",
-        "target": "native",
-        "tick_ns": 1,
-        "relay": "x",
-        "switches": {"a": switch},
-    }
-    return {key: value for key, value in {**good, **changes}.items() if value != "absent"}
+GOOD: dict[str, Any] = {
+    "topology": "t",
+    "scheme": "s",
+    "target": "native",
+    "tick_ns": 1,
+    "relay": "x",
+    "switches": {"a": {"address": "127.0.0.1:9559", "device_id": 1, "program": "ecmp"}},
+}
 
 
 @pytest.mark.parametrize(
-    ("data", "message"),
+    ("change", "message"),
     [
-        ("[]", "expected a table, found []"),
-        ('{"switches":\n }', "line 2: Expecting value"),
-        (content(topology="absent"), "topology: missing"),
-        (content(scheme=7), "scheme: expected a text"),
-        (content(tick_ns="1"), "tick_ns: expected a whole number"),
-        (content(tick_ns=True), "tick_ns: expected a whole number"),
-        (content(relay=1), "relay: expected a path or null"),
-        (content(switches=[]), "switches: expected a table"),
-        (content(switches={"a": 1}), "switches.a: expected a table"),
-        (content(switches={"a": {"address": 1}}), "switches.a.address: expected a text"),
-        (content(suppressed=[["leaf1", 3]]), "suppressed[0]: expected a switch, a port and a time"),
-        (content(suppressed=[["leaf1", 3, "1ms"]]), "suppressed[0][2]: expected a whole number"),
-        (content(time_scale=0), "time_scale: expected a number above 0"),
-        (content(time_scale="1"), "time_scale: expected a number"),
+        ({"relay": 1}, "relay: expected a path or null"),
+        ({"switches": {"a": 1}}, "switches.a: expected a table"),
+        ({"switches": {"a": {"address": 1}}}, "switches.a.address: expected a text"),
+        ({"switches": {"\x1b[31m": GOOD["switches"]["a"]}}, "switches"),
+        ({"suppressed": [["leaf1", 3]]}, "suppressed[0]: expected a switch, a port and a time"),
+        ({"suppressed": [["leaf1", 3, "1ms"]]}, "suppressed[0][2]: expected a whole number"),
+        ({"time_scale": 0}, "time_scale: expected a number above 0"),
+        ({"time_scale": "1"}, "time_scale: expected a number"),
+        ({"time_scale": 10**400}, "time_scale"),
+        ({"relay": "\ud800"}, "relay"),
     ],
 )
-def test_bad_content(tmp_path: Path, data: object, message: str) -> None:
-    """Bad content is refused in one line with file and key."""
+def test_bad_content_is_refused_with_file_and_key(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    """tests/bad_input has those of other keys."""
     place = tmp_path / "run.json"
-    place.write_text(data if isinstance(data, str) else json.dumps(data))
+    place.write_text(json.dumps(GOOD | change))
     with pytest.raises(RunFileError) as caught:
         runfile.read(place)
-    assert f"run file {place}: {message}" in str(caught.value)
+    assert f"run file {place}: " in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_optional_scale(tmp_path: Path) -> None:
     """A run file without a time scale is of a network at its own speed."""
     place = tmp_path / "run.json"
-    place.write_text(json.dumps(content()))
+    place.write_text(json.dumps(GOOD))
     assert runfile.read(place).time_scale == 1.0
-
-
-def test_not_text(tmp_path: Path) -> None:
-    """Bytes that are no text are refused."""
-    place = tmp_path / "run.json"
-    place.write_bytes(b"\xff")
-    with pytest.raises(RunFileError, match="not UTF-8 text"):
-        runfile.read(place)
-    place.write_text("[" * 100_000)
-    with pytest.raises(RunFileError, match="run file"):
-        runfile.read(place)
 
 
 def test_tls_files(tmp_path: Path) -> None:
@@ -153,28 +138,6 @@ def test_tls_files(tmp_path: Path) -> None:
         with pytest.raises(TlsError, match=message):
             tls.credentials()
     assert Tls(ca=good).credentials().cacert == good.read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("time_scale", 10**400),
-        ("time_scale", float("nan")),
-        ("relay", "\ud800"),
-        ("topology", "a\0b"),
-        ("scheme", "x" * 100_000),
-        ("switches", {"\x1b[31m": {"address": "127.0.0.1:1", "device_id": 1, "program": "flowcut"}}),
-        ("switches", {"../up": {"address": "127.0.0.1:1", "device_id": 1, "program": "flowcut"}}),
-        ("switches", {"leaf1": {"address": "\ud800", "device_id": 1, "program": "flowcut"}}),
-    ],
-)
-def test_values_that_nothing_can_be(tmp_path: Path, key: str, value: object) -> None:
-    """What JSON holds and no name, path or number of ours is refused with its key."""
-    path = tmp_path / "run.json"
-    good = {"topology": "leaf-spine", "scheme": "ecmp", "target": "native", "tick_ns": 1, "relay": None}
-    path.write_text(json.dumps({**good, "switches": {}, key: value}))
-    with pytest.raises(SpecError, match=key):
-        runfile.read(path)
 
 
 def test_default_folder_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

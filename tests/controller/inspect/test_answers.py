@@ -96,7 +96,6 @@ def test_answers_that_are_cut_off(size: int) -> None:
     ("values", "expected"),
     [
         ({"now_ticks": 100}, PathState(0, None, None)),
-        ({"now_ticks": 100, "warned_until_ticks": 130}, PathState(30, None, None)),
         ({"now_ticks": 100, "warned_until_ticks": 100}, PathState(0, None, None)),
         (
             {"now_ticks": 100, "warned_until_ticks": 110, "port_warned_until_ticks": 140},

@@ -189,28 +189,20 @@ class Refusing:
         return []
 
 
-def test_registers_that_the_target_does_not_show() -> None:
+def test_what_a_target_does_not_offer() -> None:
+    """Registers are asked for, so it is an error; what else BMv2 lacks is as none. No other refusal is taken so."""
     info = load_p4info(BUILD / "p4rt_all.p4info.txtpb")
+
+    def refusing(entity: str, code: str = "UNIMPLEMENTED") -> InspectedSwitch:
+        return InspectedSwitch("b1", Refusing(info, entity, code))
+
     with pytest.raises(NotOfferedError, match="shows no registers"):
-        read_registers(InspectedSwitch("b1", Refusing(info, "register_entry", "UNIMPLEMENTED")))
-    with pytest.raises(RefusedError):
-        read_registers(InspectedSwitch("b1", Refusing(info, "register_entry", "INTERNAL")))
-
-
-def test_what_else_a_target_may_lack() -> None:
-    info = load_p4info(BUILD / "p4rt_all.p4info.txtpb")
-    assert (
-        read_groups(
-            InspectedSwitch("b1", Refusing(info, "packet_replication_engine_entry", "UNIMPLEMENTED"))
-        ).rows
-        == ()
-    )
-    assert (
-        read_counters(InspectedSwitch("b1", Refusing(info, "direct_counter_entry", "UNIMPLEMENTED"))).rows
-        == ()
-    )
-    with pytest.raises(RefusedError):
-        read_tables(InspectedSwitch("b1", Refusing(info, "table_entry", "INTERNAL")))
+        read_registers(refusing("register_entry"))
+    assert read_groups(refusing("packet_replication_engine_entry")).rows == ()
+    assert read_counters(refusing("direct_counter_entry")).rows == ()
+    for read, entity in ((read_registers, "register_entry"), (read_tables, "table_entry")):
+        with pytest.raises(RefusedError):
+            read(refusing(entity, "INTERNAL"))
 
 
 def test_structured_register_values() -> None:
@@ -273,19 +265,13 @@ def test_p4info_files(tmp_path: Path) -> None:
     assert load_p4info(binary) == info
 
 
-@pytest.mark.parametrize(
-    ("content", "part"),
-    [(b"tables { nonsense }", "not P4Info"), (b"", "it is empty"), (b"\xff\xfe\xfd", "not P4Info")],
-)
+@pytest.mark.parametrize(("content", "part"), [(b"tables { nonsense }", "not P4Info"), (b"", "it is empty")])
 def test_bad_p4info_files(tmp_path: Path, content: bytes, part: str) -> None:
     path = tmp_path / "info.txt"
     path.write_bytes(content)
-    with pytest.raises(SpecError) as caught:
+    with pytest.raises(SpecError, match=part) as caught:
         load_p4info(path)
-    assert part in str(caught.value)
     assert str(path) in str(caught.value)
-    with pytest.raises(SpecError, match="No such file"):
-        load_p4info(tmp_path / "none")
 
 
 def test_two_commands_at_a_time_without_controller() -> None:

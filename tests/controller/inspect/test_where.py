@@ -57,11 +57,9 @@ def passing(text: str, listing: Listing = LISTING) -> list[object]:
     ("text", "names"),
     [
         ("name == leaf1", ["leaf1"]),
-        ("name == LEAF1", ["leaf1"]),
         ("name != leaf1", ["leaf2", "spine1"]),
         ("name ~ EAF", ["leaf1", "leaf2"]),
         ("name == 'leaf1'", ["leaf1"]),
-        ("count > 4", ["leaf1", "leaf2"]),
         ("count >= 2KiB", ["leaf2"]),
         ("count == 0x800", ["leaf2"]),
         ("count in 1..10", ["leaf1"]),
@@ -69,30 +67,22 @@ def passing(text: str, listing: Listing = LISTING) -> list[object]:
         ("count", ["leaf1", "leaf2"]),
         ("ratio < 1", ["leaf1"]),
         ("up and count", ["leaf1"]),
-        ("not up", ["leaf2"]),
         ("up == no", ["leaf2"]),
-        ("none == none", ["leaf1", "leaf2"]),
         ("none != none", ["spine1"]),
         ("ratio == none", ["spine1"]),
         ("dst == 10.0.1.0/24", ["leaf1"]),
         ("dst in 10.0.0.0/16", ["leaf1", "leaf2", "spine1"]),
-        ("dst in 10.0.1.0/24", ["leaf1"]),
-        ("dst has 10.0.1.77", ["leaf1", "leaf2"]),
         ("dst has 10.0.2.2", ["leaf2", "spine1"]),
-        ("match.dst has 10.0.2.2", ["leaf2", "spine1"]),
         ("hdr.ipv4.dst has 10.0.2.2", ["leaf2", "spine1"]),
         ("mac == 02-00-00-00-00-01", ["leaf1"]),
         ("ports == spine1", ["leaf1"]),
         ("ports == 3", ["leaf1"]),
-        ("ports == 3:spine1", ["leaf1"]),
         ("ports != 3", ["leaf2", "spine1"]),
         ("ports", ["leaf1", "spine1"]),
         ("ports > 5", ["spine1"]),
         ("name == leaf1 or name == leaf2 and count == 1", ["leaf1"]),
         ("(name == leaf1 or name == leaf2) and count == 2048", ["leaf2"]),
-        ("not name == leaf1 and up", ["spine1"]),
         ("not (name == leaf1 or up)", ["leaf2"]),
-        ("not not up", ["leaf1", "spine1"]),
     ],
 )
 def test_meaning(text: str, names: list[str]) -> None:
@@ -103,27 +93,17 @@ def test_meaning(text: str, names: list[str]) -> None:
     ("text", "column", "part"),
     [
         ("", 1, "expected the name of a field"),
-        ("name =", 6, "use =="),
         ("name = leaf1", 6, "use =="),
         ("count == 1 && up", 12, "use 'and'"),
-        ("count == 1 | up", 12, "use 'or'"),
-        ("! up", 1, "use 'not'"),
         ("name == 'leaf1", 9, "open quote"),
-        ("name ==", 8, "expected a value"),
         ("name leaf1", 6, "expected a comparison"),
-        ("(name == leaf1", 15, "expected ')'"),
         ("name == leaf1)", 14, "expected 'and', 'or' or the end"),
         ("count in (1, 2", 15, "expected ',' or ')'"),
-        ("count in ()", 11, "expected a value"),
         ("nmae == leaf1", 1, "did you mean name?"),
-        ("xyzzy == leaf1", 1, "expected count, "),
         ("match.xyzzy == 1", 1, "no field"),
         ("dst == 10.0.1.256", 8, "cannot be compared"),
-        ("mac == 02:00", 8, "cannot be compared"),
         ("count > many", 9, "cannot be compared"),
-        ("up == maybe", 7, "cannot be compared"),
         ("ports < spine1", 9, "cannot be compared"),
-        ("dst < 10.0.0.0.0", 7, "cannot be compared"),
         ("count in 1..x", 10, "cannot be compared"),
         ("not " * 500 + "up", 401, "nested too deeply"),
     ],
@@ -200,34 +180,11 @@ def test_it_means_what_python_means(expression: Expression) -> None:
     assert list(RowFilter(text).apply(NUMBERS).rows) == [row for row in NUMBERS.rows if decides(row)]
 
 
+WORDS = ["a", "b", "==", "~", "(", ")", "and", "or", "not", "in", "has", ",", "1", "x", "'", "=", "..", "/"]
+
+
 @settings(max_examples=300)
-@given(
-    st.lists(
-        st.sampled_from(
-            [
-                "a",
-                "b",
-                "==",
-                "~",
-                "(",
-                ")",
-                "and",
-                "or",
-                "not",
-                "in",
-                "has",
-                ",",
-                "1",
-                "x",
-                "'",
-                "=",
-                "..",
-                "/",
-            ]
-        ),
-        max_size=12,
-    )
-)
+@given(st.lists(st.sampled_from(WORDS), max_size=12))
 def test_any_text_either_filters_or_fails_with_a_column(words: list[str]) -> None:
     try:
         RowFilter(" ".join(words)).apply(NUMBERS)
