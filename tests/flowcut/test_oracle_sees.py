@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.flowcut import oracle as oracle_module
 from tests.flowcut.dump import Dump
 from tests.flowcut.frames import Kind, Parsed
 from tests.flowcut.oracle import MismatchError, Oracle
@@ -85,29 +84,8 @@ def _ack_unseen(events: list[Event]) -> None:
     del events[_find(events, "in", lambda f: f.kind is Kind.ACK)]
 
 
-def _ack_twice(events: list[Event]) -> None:
-    at = _find(events, "in", lambda f: f.kind is Kind.ACK)
-    events.insert(at, events[at])
-
-
-def _ack_of_one_byte_less(events: list[Event]) -> None:
-    at = _find(events, "in", lambda f: f.kind is Kind.ACK)
-    frame = events[at].frame
-    assert frame is not None
-    _change(events, at, acked_bytes=frame.acked_bytes - 1)
-
-
 def _ack_not_made(events: list[Event]) -> None:
     del events[_find(events, "out", lambda f: f.kind is Kind.ACK)]
-
-
-def _pause_not_sent(events: list[Event]) -> None:
-    del events[_find(events, "out", lambda f: f.kind is Kind.PAUSE)]
-
-
-def _pause_invented(events: list[Event]) -> None:
-    at = _find(events, "out", lambda f: f.kind is Kind.PAUSE)
-    events.insert(at, events[at])
 
 
 def _pause_with_other_credit(events: list[Event]) -> None:
@@ -120,10 +98,6 @@ def _shim_shown_to_a_host(events: list[Event]) -> None:
 
 def _stamp_forgotten(events: list[Event]) -> None:
     _change(events, _find(events, "out", lambda f: f.shim), stamps=())
-
-
-def _hop_not_counted(events: list[Event]) -> None:
-    _change(events, _find(events, "out", lambda f: f.shim), hops=0)
 
 
 def _data_vanished(events: list[Event]) -> None:
@@ -166,18 +140,7 @@ def _untracked(events: list[Event]) -> None:
     events[at] = replace(events[at], dump=replace(dump, untracked=dump.untracked + 1))
 
 
-_NUMBERS = (
-    "state",
-    "in_port",
-    "out_port",
-    "in_flight",
-    "last",
-    "average",
-    "last_sample",
-    "growth",
-    "left",
-    "samples",
-)
+_NUMBERS = ("state", "in_port", "out_port", "in_flight", "last", "average", "growth", "left", "samples")
 
 
 @pytest.mark.parametrize(
@@ -185,15 +148,10 @@ _NUMBERS = (
     [
         _other_port,
         _ack_unseen,
-        _ack_twice,
-        _ack_of_one_byte_less,
         _ack_not_made,
-        _pause_not_sent,
-        _pause_invented,
         _pause_with_other_credit,
         _shim_shown_to_a_host,
         _stamp_forgotten,
-        _hop_not_counted,
         _data_vanished,
         _untracked,
         *(_entry(field) for field in _NUMBERS),
@@ -214,12 +172,8 @@ def test_a_changed_record_does_not_pass(busy: Run, tamper: Tamper) -> None:
         {"rtt_threshold": 2000},
         {"alpha": 120},
         {"ticks_per_byte": 1 << 18},
-        {"min_left": 100},
         {"credit_bytes": 0},
-        {"age": 1000},
         {"bucket_mask": 0},
-        {"first_least_loaded": False},
-        {"by_class": True},
         {"obey_bytes": -1},
     ],
     ids=str,
@@ -228,14 +182,3 @@ def test_a_switch_with_other_parameters_does_not_pass(busy: Run, changes: dict[s
     good = busy.oracle(_SWITCH)
     with pytest.raises((MismatchError, KeyError)):
         replay(busy, busy.watches[_SWITCH].events, Oracle(replace(good.config, **changes), good.hash_of))
-
-
-def test_a_table_with_fewer_ways_does_not_pass(busy: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = oracle_module.Bucket.__init__
-
-    def three_ways(self: oracle_module.Bucket) -> None:
-        original(self, [None] * (oracle_module.WAYS - 1))
-
-    monkeypatch.setattr(oracle_module.Bucket, "__init__", three_ways)
-    with pytest.raises((MismatchError, ValueError)):
-        replay(busy, busy.watches[_SWITCH].events)

@@ -20,8 +20,6 @@ STEP = 1_000_000
 MOVED_TO = other_path(roce(FIRST_SPORT), UPLINKS[0])
 """Where packets of the first flow go that want the first slot, while that is warned."""
 
-FREE_SLOT = next(slot for slot, port in enumerate(UPLINKS) if slot and port != MOVED_TO)
-
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[RlbRig]:
@@ -44,40 +42,11 @@ def path(rig: RlbRig, now: int, slot: int = 0, sport: int = FIRST_SPORT) -> int:
     return rig.forward(HOST_PORT, roce(sport), rig.clock + now).port
 
 
-def test_moved_flow_does_not_go_back(leaf):
-    """Not when the warning ends, as long as its packets follow each other."""
-    leaf.warn(UPLINKS[0], leaf.clock + 10)
-    taken = [path(leaf, now) for now in (0, 20, 1020, 2020)]
-    assert taken == [MOVED_TO] * 4
-
-
-def test_idle_flow_goes_back(leaf):
-    """Behind a gap that is longer it begins anew, at the tick."""
-    leaf.warn(UPLINKS[0], leaf.clock + 10)
-    assert [path(leaf, 0), path(leaf, STAY + 1)] == [MOVED_TO, UPLINKS[0]]
-
-
-def test_other_choice_of_the_selector_is_followed(leaf):
-    """The move was of one path: the next cell, flowlet or tag is not touched by it."""
-    leaf.warn(UPLINKS[0], leaf.clock + 10)
-    taken = [path(leaf, 0), path(leaf, 20, slot=FREE_SLOT), path(leaf, 30)]
-    assert taken == [MOVED_TO, UPLINKS[FREE_SLOT], MOVED_TO]
-
-
 def test_other_flows_are_not_moved(leaf):
     """Of many, but those that share the cell of a table with it."""
     leaf.warn(UPLINKS[0], leaf.clock + 10)
     assert path(leaf, 0) == MOVED_TO
     assert {path(leaf, 20 + i, sport=50_000 + i) for i in range(20)} == {UPLINKS[0]}
-
-
-def test_it_moves_on_where_that_path_is_warned_too(leaf):
-    """And goes back to the selector's own where that is the one that is left."""
-    leaf.warn(UPLINKS[0], leaf.clock + 10)
-    assert path(leaf, 0) == MOVED_TO
-    leaf.warn(MOVED_TO, leaf.clock + 100)
-    assert path(leaf, 20) == UPLINKS[0]
-    assert path(leaf, 200) == UPLINKS[0], "which ends the move"
 
 
 def test_off(leaf):
@@ -93,7 +62,7 @@ def test_off(leaf):
     st.integers(FIRST_SPORT, FIRST_SPORT + 99),
     st.lists(
         st.tuples(
-            st.integers(1, 2 * STAY),
+            st.one_of(st.integers(1, 2 * STAY), st.sampled_from([STAY, STAY + 1])),
             st.integers(0, len(UPLINKS) - 1),
             st.sets(st.integers(0, len(UPLINKS) - 1)),
         ),
@@ -102,7 +71,7 @@ def test_off(leaf):
     ),
 )
 def test_against_the_model(shared, sport, packets):
-    """Algorithm 1 from wherever the flow was moved to."""
+    """Algorithm 1 from wherever the flow was moved to, while it goes on and its selector says the same slot."""
     rig, size = shared, len(UPLINKS)
     rig.reset()
     rig.warnings(stay_ticks=STAY)

@@ -14,10 +14,6 @@ from scapy.utils import wrpcap
 
 from checks.bench import routes
 from checks.bench.__main__ import main
-from checks.bench.program import read_frames
-from checks.bench.result import BenchError
-from tailrace.controller.entry_files import read_request
-from tailrace.spec.errors import FileError
 
 
 def _case(folder: Path, count: int) -> list[str]:
@@ -47,7 +43,6 @@ def test_measures_a_program(tmp_path: Path) -> None:
         ("entries.txtpb", b"\xff\xfe", "not UTF-8 text but UTF-16"),
         ("entries.txtpb", b"updates { type: INSERT entity { table_entry { table_id: 5 } } }", "entry 1 of 1"),
         ("packets.pcap", b"no capture, but text", "expected a capture (pcap)"),
-        ("packets.pcap", b"", "expected a capture (pcap)"),
     ],
 )
 def test_bad_files_are_one_line(
@@ -60,21 +55,6 @@ def test_bad_files_are_one_line(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("bench: ")
     assert said in line
-
-
-def test_no_frames(tmp_path: Path) -> None:
-    """An empty capture is refused, as there would be nothing to send."""
-    _case(tmp_path, 1)
-    head = (tmp_path / "packets.pcap").read_bytes()[:24]
-    (tmp_path / "packets.pcap").write_bytes(head)
-    with pytest.raises(BenchError, match="expected frames of 1 to"):
-        read_frames(tmp_path / "packets.pcap")
-
-
-def test_missing_file(tmp_path: Path) -> None:
-    """What is not there is told with its name."""
-    with pytest.raises(FileError, match="none: No such file"):
-        read_request(tmp_path / "none")
 
 
 @pytest.mark.parametrize("options", [["--program", "a.json"], ["--entries", "a", "--packets", "b"]])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checks.bench.noise import MOST_OTHER_CPU, Noise, alternating, processor_s, remark
+from checks.bench.noise import Noise, alternating, processor_s, remark
 from checks.bench.result import WIDTH, BenchResult, Beside, spread, table
 
 QUIET = Noise(0.0, 0.0, 0.1)
@@ -32,19 +32,6 @@ def test_table_groups_and_verdicts() -> None:
     assert lines[5].split() == ["small", "0.04", "s", "<=0.05", "yes"]
     assert lines[6].split() == ["cached"]
     assert lines[7].split() == ["plain", "12.5", "KiB"]
-
-
-def test_a_rival_stands_beside_the_figure() -> None:
-    """With who they are below the group; one that could not be measured says why."""
-    lines = table(
-        [
-            BenchResult("g", "a", 2.0, "s", rival=Beside("them", 8.0)),
-            BenchResult("g", "b", 2.0, "s", rival=Beside("others are not on PATH")),
-        ]
-    ).splitlines()
-    assert lines[1].split() == ["a", "2", "s", "8"]
-    assert lines[2].split() == ["b", "2", "s", "none"]
-    assert lines[3:] == ["  rival: them; others are not on PATH"]
 
 
 def test_loud_rounds_are_marked_and_told() -> None:
@@ -109,10 +96,3 @@ def test_rounds_alternate() -> None:
     assert order == ["a", "b"] * 3
     assert [each.value for each in samples["b"]] == [2, 4, 6]
     assert all(each.noise.other_cpu >= 0 for each in samples["a"])
-
-
-def test_quiet_is_a_matter_of_others() -> None:
-    """A high load average alone, which may be our own, makes no noise."""
-    assert Noise(0.0, 0.0, 9.0).quiet
-    assert not Noise(MOST_OTHER_CPU * 1.01, 0.0, 0.0).quiet
-    assert not Noise(0.0, 0.5, 0.0).quiet

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from checks.conformance.__main__ import main
-from checks.conformance.chunk import Chunk, internet_checksum, repair
 from checks.conformance.compare import blank, compare
 from checks.conformance.constructs import constructs
 from checks.conformance.packets import Packet, generate
-from checks.conformance.program import CompiledProgram, ConformanceError, load_programs
+from checks.conformance.program import CompiledProgram, load_programs
 from tailrace.bmv2.dataplane import Outputs
 from tailrace.p4rt import dataplane as messages
 
@@ -72,29 +71,6 @@ def test_dataplane_messages_are_those_of_bmv2() -> None:
 def test_blank_hides_only_the_mask() -> None:
     """Masked bytes are zero; a mask past the end of the frame is cut."""
     assert blank(b"abcdef", [(1, 2), (5, 4)]) == b"a\0\0de\0"
-    assert blank(b"ab", [(4, 2)]) == b"ab"
-
-
-def test_internet_checksum_of_rfc_1071_example() -> None:
-    """The example of RFC 1071 section 3: the sum is ddf2, its complement 220d."""
-    assert internet_checksum(bytes.fromhex("0001f203f4f5f6f7")) == 0x220D
-
-
-def test_repair_makes_a_valid_ipv4_header() -> None:
-    """After repair the header sums up to zero."""
-    names = [("version", 4), ("ihl", 4), ("diffserv", 8), ("total_len", 16), ("identification", 16)]
-    names += [
-        ("flags", 3),
-        ("frag_offset", 13),
-        ("ttl", 8),
-        ("protocol", 8),
-        ("checksum", 16),
-        ("src", 32),
-        ("dst", 32),
-    ]
-    chunk = Chunk("ipv4_t", names, {name: max(1, (1 << bits) - 3) for name, bits in names})
-    repair([chunk], b"")
-    assert internet_checksum(chunk.encode()) == 0
 
 
 class Scripted:
@@ -129,9 +105,3 @@ def test_without_bmv2_the_harness_says_so(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert main(["--out", str(tmp_path)]) == 0
     assert capsys.readouterr().out == "conformance: simple_switch_grpc is not on PATH, nothing compared\n"
-
-
-def test_an_unknown_program_is_refused() -> None:
-    """The error names it."""
-    with pytest.raises(ConformanceError, match="no compiled program called 'nothing'"):
-        load_programs(BUILD, "nothing")

@@ -142,22 +142,3 @@ def test_a_run_may_be_cut_anywhere(name: str, config: str) -> None:
     whole = outcome(name, CONFIGS[config], 0)
     assert len(whole) > FRAMES // 4
     assert whole == outcome(name, CONFIGS[config], 3)
-
-
-def test_a_byte_at_400_gigabit_is_exact() -> None:
-    """A thousand frames at 400 Gb/s, 20 ps a byte, end where their bytes say, back to back."""
-    (program,) = load_programs(BUILD, "basic_l3")
-    golden = golden_of("basic_l3")
-    forwarded = next(
-        packet for packet, out in zip(golden.packets, golden.outputs, strict=True) if len(out) == 1
-    )
-    size = len(next(out for out in golden.outputs if len(out) == 1)[0][1])
-    config = SwitchConfig(port_rate_bps=400_000_000_000, queue_depth_packets=0)
-    with NativeSwitch(program, config) as native:
-        native.install(golden.updates)
-        switch = native.switch
-        for _ in range(1000):
-            switch.inject(forwarded.port, forwarded.data, 0)
-        assert switch.run(1_000_000) is None
-        ends = [output.time_ns for output in switch.outputs()]
-    assert ends == [(n + 1) * size * 20 // 1000 for n in range(1000)]

@@ -66,19 +66,6 @@ def test_rounding_of_serialisation_never_adds_up() -> None:
         assert 1000 * 800 // 3 == switch.outputs()[-1].time_ns
 
 
-def test_a_coarse_run_gives_the_same_times_as_a_fine_one() -> None:
-    """run() processes events at their own time, however far it is asked to go."""
-    results = []
-    for step in (1_000_000, 1_000):
-        with V1ModelSwitch(program(), SwitchConfig(port_rate_bps=8_000_000)) as switch:
-            for i in range(5):
-                switch.inject(1, frame(2 + i % 2), i)
-            for until in range(step, 1_000_001, step):
-                switch.run(until)
-            results.append(times(switch))
-    assert sorted(results[0]) == sorted(results[1])
-
-
 def test_higher_priorities_leave_first() -> None:
     """Strict priority among what waits; the packet on the wire is not interrupted."""
     with V1ModelSwitch(program(), SwitchConfig(port_rate_bps=8_000_000, priority_queues=8)) as switch:

@@ -318,28 +318,18 @@ def test_settings_may_change_in_a_storm() -> None:
         check(switch)
 
 
-def test_a_shorter_detection_finds_what_is_held_already() -> None:
-    """And a longer one lets it be."""
-    for detect_ns, storms in ((10_000, 1), (500_000, 0)):
-        with switch_of() as switch:
-            switch.inject(2, STOP, 0)
-            switch.inject(1, data(), 0)
-            switch.run(30_000)
-            limits = PfcConfig((CLASS,), 9000, 0, 0, watchdog=Watchdog(detect_ns, RESTORE_NS))
-            switch.port_pfc(2, limits)
-            switch.run(DETECT_NS)
-            assert switch.pfc_stats(2, CLASS).storms == storms
-
-
-def test_a_watchdog_that_comes_later_finds_what_is_held_already() -> None:
-    """A pause that lasts is looked at from then on."""
-    with switch_of(NO_WATCHDOG) as switch:
+@pytest.mark.parametrize(
+    ("before", "detect_ns", "storms"), [(DOG, 10_000, 1), (DOG, 500_000, 0), (NO_WATCHDOG, DETECT_NS, 1)]
+)
+def test_a_new_watchdog_finds_what_is_held_already(before: Watchdog, detect_ns: int, storms: int) -> None:
+    """One with a shorter detection or the first one; a longer detection lets it be."""
+    with switch_of(before) as switch:
         switch.inject(2, STOP, 0)
         switch.inject(1, data(), 0)
         switch.run(30_000)
-        switch.port_pfc(2, PfcConfig((CLASS,), 9000, 0, 0, watchdog=DOG))
+        switch.port_pfc(2, PfcConfig((CLASS,), 9000, 0, 0, watchdog=Watchdog(detect_ns, RESTORE_NS)))
         switch.run(30_000 + DETECT_NS)
-        assert switch.pfc_stats(2, CLASS).storms == 1
+        assert switch.pfc_stats(2, CLASS).storms == storms
 
 
 def test_a_storm_outlives_the_program() -> None:

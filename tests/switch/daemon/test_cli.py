@@ -42,30 +42,16 @@ def free_port() -> int:
         (["--no-such"], "--no-such"),
         (["missing.json"], "missing.json: No such file"),
         (["-i", "0@nosuchif", "--no-p4"], "nosuchif"),
-        (["-i", "nonsense", "--no-p4"], "PORT@INTERFACE"),
-        (["-i", "999@lo", "--no-p4"], "999"),
         (["-i", "0@lo", "-i", "0@lo", "--no-p4"], "twice"),
-        (["--device-id", "abc", "--no-p4"], "--device-id"),
         (["--no-p4", "--port-rate", "3parsecs"], "3parsecs"),
-        (["--no-p4", "--port-delay", "soon"], "soon"),
-        (["--no-p4", "--queue-depth", "deep"], "deep"),
         (["--no-p4", "--pfc", "x"], "--pfc"),
-        (["--no-p4", "--pfc", "0:xoff=1KiB,xon=2KiB,headroom=1KiB"], "--pfc"),
-        (["--no-p4", "--pfc", "0:xoff=1KiB,xon=1KiB"], "--pfc"),
-        (["--no-p4", "--pfc", "8:xoff=1KiB,xon=1KiB,headroom=1KiB"], "--pfc"),
         (["--no-p4", "--pfc", "0:xoff=1KiB,xon=1KiB,headroom=1KiB,quanta=0"], "--pfc"),
         (["--no-p4", "--pfc", "3:xoff=1KiB,xon=1KiB,headroom=1KiB"], "no queue of priority 3"),
         (["--no-p4", "--pfc", "4:0:xoff=1KiB,xon=1KiB,headroom=1KiB"], "no port 4"),
         (["--no-p4", "--buffer", "much"], "--buffer"),
-        (["--no-p4", "--buffer", "9MB,alpha=1/0"], "--buffer"),
-        (["--no-p4", "--buffer", "9MB,beta=1"], "--buffer"),
-        (["--no-p4", "--statistics", "/no/such/folder/x.json"], "--statistics"),
-        (["--no-p4", "--tick-ns", "0"], "tick"),
-        (["--no-p4", "--priority-queues", "99"], "--priority-queues"),
         (["--no-p4", "--cpu-port", "511"], "drop port"),
         (["--no-p4", "--", "--grpc-server-addr", "nonsense"], "nonsense"),
         (["--no-p4", "--grpc-server-with-client-auth"], "needs --grpc-server-ssl"),
-        (["--no-p4", "--memory", "0"], "--memory"),
         (["--no-p4", "--strict"], "--device-id"),
         (["--no-p4", "--strict", "--device-id", "1", "--bmv2-compat"], "--bmv2-compat"),
         (["--no-p4", "--memory", "lots"], "--memory"),
@@ -210,16 +196,10 @@ def test_the_page_says_of_every_option_of_bmv2_what_it_does() -> None:
     assert set(BMV2_OPTIONS) - {"help"} <= named
 
 
-def test_an_option_without_value_is_refused() -> None:
-    with pytest.raises(OptionError):
-        parse_options(make_parser(), ["--no-p4", "--cpu-port"])
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         (rb'{"pipelines": "\ud800"}', "surrogate pair"),
-        (b'{"pipelines": "\xff"}', "is not UTF-8"),
         (b"[" * 100_000, "too deeply"),
         (b'{"pipelines": ' + b"1" * 5000 + b"}", "more than 20 digits"),
         (
@@ -227,7 +207,7 @@ def test_an_option_without_value_is_refused() -> None:
             "parser",
         ),
     ],
-    ids=["surrogate", "encoding", "depth", "digits", "name"],
+    ids=["surrogate", "depth", "digits", "name"],
 )
 def test_a_program_that_is_none(
     text: bytes, expected: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -333,7 +313,6 @@ raise SystemExit(main())
         (["--log-console", "-L", "error"], "stdout"),
         (["--log-file", "log", "-L", "info"], "log.txt"),
         (["--log-file", "log", "-L", "off"], None),
-        (["--log-console", "-L", "off"], None),
         (["-L", "off"], None),
     ],
 )

@@ -326,18 +326,6 @@ def test_other_signals_do_no_harm(start: Start) -> None:
     switch.end(signal.SIGTERM)
 
 
-def test_statistics_are_written_when_asked_and_at_the_end(start: Start, tmp_path: Path) -> None:
-    """As before, and by whoever looks at the end."""
-    file = tmp_path / "counts.json"
-    switch = start("--no-p4", "--statistics", str(file))
-    switch.ready()
-    switch.process.send_signal(signal.SIGUSR1)
-    until(file.exists)
-    file.unlink()
-    switch.end(signal.SIGTERM)
-    assert file.exists() and not list(tmp_path.glob("*.part"))
-
-
 def test_nobody_need_read_what_it_says() -> None:
     """Its standard output is closed by whoever started it."""
     address = f"127.0.0.1:{free_port()}"
