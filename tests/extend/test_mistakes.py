@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -45,84 +46,67 @@ def transfer(rest: str) -> str:
 
 RAISED = (
     *("RuntimeError('two\\nlines')", "SystemExit(0)", "SystemExit('bye')", "StopIteration()"),
-    *("GeneratorExit()", "RecursionError()", "MemoryError()", "OSError(2, 'no', 'such')"),
-    *("BrokenPipeError()", "ImportError('plain')", "ImportError('x', name='x')", "BaseException('b')"),
-    *("NotImplementedError", "AssertionError()", "UnicodeDecodeError('utf-8', b'x', 0, 1, 'r')"),
-    "ValueError('x' * 3000)",
+    *("GeneratorExit()", "RecursionError()", "OSError(2, 'no', 'such')", "BrokenPipeError()"),
+    *("ImportError('x', name='x')", "BaseException('b')", "NotImplementedError", "ValueError('x' * 3000)"),
 )
+CALLED = (
+    ("ring", BUILD, f"{BUILD}        raise {{}}\n"),
+    ("round", "hosts = topology.hosts\n", "raise {}\n"),
+    ("spread", "times = [", "raise {}\n    times = ["),
+    ("flaky", "link = topology.links[0]", "raise {}"),
+)
+"""Where whatever is called raises: what stands there, and what stands there then."""
+
 SMALL_CASES: list[tuple[str, str, str]] = [
     # at import, and in declarations
     ("ring", SWITCHES, "keys.integr('switches', 'x')"),
-    ("ring", SWITCHES, "keys.integer('switches')"),
     ("ring", SWITCHES, "keys.integer('switches', 'of the ring', least='x')"),
     ("ring", SWITCHES, "keys.integer('rate', 'of the ring')"),
-    ("ring", SWITCHES, "keys.integer('two words', 'of the ring')"),
     ("ring", "@dataclass(frozen=True, slots=True)\n", ""),
     ("ring", "def build", "def bild"),
-    ("ring", "def build(self, builder: Builder)", "def build(self)"),
     ("ring", '"ring", "switches in a ring"', "5, 'x'"),
     ("ring", "if self.switches == 13", "if self.swtches == 13"),
     ("round", "def transfers(", "def trnsfers("),
     ("flaky", "def resolve(self, topology, rng)", "def resolve(self)"),
-    ("spread", '"longest over shortest"', "5"),
     ("spread", '@register_metric("spread",', "@register_metric(5,"),
     # what is raised, by whatever is called
-    *(("ring", BUILD, f"{BUILD}        raise {each}\n") for each in RAISED),
-    *(("round", "hosts = topology.hosts\n", f"raise {each}\n") for each in RAISED),
-    *(("spread", "times = [", f"raise {each}\n    times = [") for each in RAISED),
-    *(("flaky", "link = topology.links[0]", f"raise {each}") for each in RAISED),
+    *((file, old, new.format(each)) for (file, old, new), each in zip(cycle(CALLED), RAISED, strict=False)),
     # what is given
     ("ring", "hosts=self.hosts)", 'hosts="3")'),
-    ("ring", "hosts=self.hosts)", "hosts=0)"),
-    ("ring", 'f"s{number}"', "number"),
     ("ring", 'f"s{number}"', '"s0"'),
     ("ring", "builder.link(name, names[(number + 1) % len(names)])", "pass"),
     *(
         ("round", TRANSFER, transfer(rest))
         for rest in (
-            *("'7', 0", "7, 'x'", "7.5, 0", "7, 0.5", "7, 0, after=('x',)", "7, 0, after=(999,)"),
-            *("7, 0, after=5", "7, 0, flow_class=3", "7, 0, steering='no'", "7, 0, sport='x'", "7, -1"),
-            *("7, 0, sport=99999999", "10**30, 0", "7, 10**30"),
+            *("'7', 0", "7, 0.5", "7, 0, after=(999,)", "7, 0, after=5", "7, 0, flow_class=3"),
+            *("7, 0, steering='no'", "7, -1", "7, 0, sport=99999999", "10**30, 0"),
         )
     ),
-    ("round", TRANSFER, "None"),
     ("round", TRANSFER, "Transfer()"),
     ("round", "hosts = topology.hosts\n", "return 5\n        hosts = ()\n"),
     *(("spread", "max(times) / min(times)", each) for each in ("'x'", "10**400", "True", "result.rowz")),
     ("spread", "def spread(result: Result)", "def spread()"),
-    *(
-        ("flaky", DOWN, f"return {each}")
-        for each in (
-            *("None", "5", "[5]", "('x',)", "LinkDown(link.a, link.b, 1, 2)", "(LinkDown(link.a),)"),
-            *("(LinkDown(link.a, link.b, 'x', 2),)", "(LinkDown(link.a, link.b, 1.5, 2),)"),
-        )
-    ),
+    *(("flaky", DOWN, f"return {each}") for each in ("None", "5", "('x',)", "(LinkDown(link.a),)")),
+    ("flaky", DOWN, "return (LinkDown(link.a, link.b, 'x', 2),)"),
 ]
 
+PATHS = "    def paths(self"
+PROGRESS = "    def _on_progress(self)"
 NIC = 'replace(nic, steering=SteeringConfig(algorithm="bend", parameters=parameters))'
 RESOLVED = 'self.resolved(ResolvedBend, topology, context, program="ecmp")'
 HOST_CASES: list[tuple[str, str, str]] = [
-    *(("bend", "return self.port", f"return {each}") for each in ("'7'", "None", "7.5", "-1", "self.prt")),
+    *(("bend", "return self.port", f"return {each}") for each in ("'7'", "None", "-1", "self.prt")),
     *(
         ("bend", NIC, each)
         for each in (
-            *("replace(nic, steerng=5)", "replace(nic, steering=SteeringConfig(algoritm='bend'))", "None"),
-            *("replace(nic, steering='bend')", "replace(nic, window_bytes='x')", "5"),
+            *("replace(nic, steerng=5)", "None", "replace(nic, steering='bend')"),
             *("replace(nic, rto_ns=-1)", "replace(nic, steering=SteeringConfig(algorithm='no'))"),
         )
     ),
-    *(
-        ("bend", "return SourcePortPaths(64)", f"return {each}")
-        for each in ("None", "5", "SourcePortPaths('x')", "topology.no")
-    ),
-    *(
-        ("bend", RESOLVED, each)
-        for each in (
-            *("None", "5", "self", "ResolvedBend()", "self.filld(1)"),
-            *(f"self.resolved({kind}, topology, context, program='ecmp')" for kind in ("int",)),
-            "self.resolved(ResolvedBend, topology, context, program=5)",
-        )
-    ),
+    *(("bend", "return SourcePortPaths(64)", f"return {each}") for each in ("None", "SourcePortPaths('x')")),
+    *(("bend", RESOLVED, each) for each in ("None", "self", "ResolvedBend()")),
+    ("bend", RESOLVED, "self.resolved(int, topology, context, program='ecmp')"),
+    ("bend", RESOLVED, "self.resolved(ResolvedBend, topology, context, program=5)"),
     (
         "bend",
         "@scheme\nclass BendConfig(SchemeConfig, frozen=True, kw_only=True)",
@@ -130,39 +114,16 @@ HOST_CASES: list[tuple[str, str, str]] = [
     ),
     ("bend", "def resolve(", "def reslve("),
     ("bend", "def on_feedback(self, now_ns, feedback, ev)", "def on_feedback(self, now_ns)"),
-    ("bend", "def next_ev(self, now_ns)", "def next_ev(self)"),
     ("bend", "self.explored += 1", "self.explored = 'x'"),
     ("bend", "def nic(self, topology, context, scale)", "def nic(self)"),
-    ("bend", "    def paths(self", "    def entities(self, plan):\n        return [5]\n\n    def paths(self"),
-    (
-        "bend",
-        "    def paths(self",
-        "    def entities(self, plan):\n        return None\n\n    def paths(self",
-    ),
-    (
-        "bend",
-        "    def paths(self",
-        "    def watch(self, *a, **k):\n        raise OSError('x')\n\n    def paths(self",
-    ),
-    (
-        "bend",
-        "    def paths(self",
-        "    def watch(self, *a, **k):\n        return None\n\n    def paths(self",
-    ),
+    ("bend", PATHS, f"    def entities(self, plan):\n        return [5]\n\n{PATHS}"),
+    ("bend", PATHS, f"    def watch(self, *a, **k):\n        raise OSError('x')\n\n{PATHS}"),
+    ("bend", PATHS, f"    def watch(self, *a, **k):\n        return None\n\n{PATHS}"),
     ("aimd", "return super().window_open_after(index) and", "return 1 and"),
     ("aimd", "self.window, self.cut = 1.0", "self.windw, self.cut = 1.0"),
     ("aimd", "super()._on_progress()", "super()._on_progress(5)"),
-    ("aimd", "super()._on_progress()", "self.acked = 'x'"),
-    (
-        "aimd",
-        "    def _on_progress(self)",
-        "    def peek(self):\n        return 'x'\n\n    def _on_progress(self)",
-    ),
-    (
-        "aimd",
-        "    def _on_progress(self)",
-        "    def on_sent(self):\n        pass\n\n    def _on_progress(self)",
-    ),
+    ("aimd", PROGRESS, f"    def peek(self):\n        return 'x'\n\n{PROGRESS}"),
+    ("aimd", PROGRESS, f"    def on_sent(self):\n        pass\n\n{PROGRESS}"),
 ]
 ENTRY = (
     "from tailrace.schemes.extend import P4TableAction, P4TableEntry, P4TableMatch\n"
@@ -171,7 +132,6 @@ ENTRY = (
 )
 SCHEME_CASES: list[tuple[str, str]] = [
     ("flowlet_config(plan, self.gap_ns)", "flowlet_config(plan, self.gap)"),
-    ("flowlet_config(plan, self.gap_ns)", "flowlet_config(plan, 'x')"),
     ("yield from common_entries(plan,", "yield 5\n        yield from common_entries(plan,"),
     (
         "yield from common_entries(plan,",
@@ -262,9 +222,7 @@ def test_workers_report_them_too(tailrace: Run, tmp_path: Path) -> None:
     ("text", "place"),
     [
         ("\n\nx = (\n", "mine.py: line 3: SyntaxError"),
-        ("\neval('1 +')\n", "mine.py: line 2: SyntaxError"),
         ("\nraise SyntaxError('no')\n", "mine.py: line 2: SyntaxError: no"),
-        ("x = 1\0\n", "mine.py: SyntaxError"),
         (
             "import sys\nsys.path.insert(0, __file__[:-7] + 'more')\nimport of_mine\n",
             "of_mine.py: line 2: Syn",

@@ -77,12 +77,6 @@ def test_they_are_listed(folder: Path, tailrace: Run) -> None:
 @pytest.mark.parametrize(
     ("name", "old", "new", "problem"),
     [
-        (
-            "bend",
-            "return self.port",
-            "return self.prt",
-            r"bend\.py: line \d+: AttributeError: 'Bend' object has no",
-        ),
         ("bend", "return self.port", "return 70000", r"steering chose port 70000, expected 1\.\.65535"),
         (
             "bend",
@@ -91,22 +85,11 @@ def test_they_are_listed(folder: Path, tailrace: Run) -> None:
             r"bend\.py: line \d+: steering 'scout' is registered twice",
         ),
         ("bend", "SourcePortPaths(64)", "None", "flow 1: steering bend needs paths, and its NIC knows none"),
-        (
-            "bend",
-            'config.parameters["share"]',
-            'config.parameters["x"]',
-            r"bend\.py: line \d+: KeyError: 'x'",
-        ),
         ("aimd", "sport, rng)", "sport)", "transport 'aimd': AimdSender must take 4 arguments"),
         ("bend", "def next_ev", "def next", r"steering 'bend': Bend lacks next_ev"),
         ("aimd", '= "aimd"', '= "gbn"', "transport 'gbn' is registered twice"),
         ("aimd", "self.window * self.cut", "self.window / 0", r"aimd\.py: line \d+: ZeroDivisionError"),
-        (
-            "aimd",
-            "class AimdSender(GoBackNSender)",
-            "class AimdSender(int)",
-            r"transport 'aimd': expected a class that builds on Sender",
-        ),
+        ("aimd", "AimdSender(GoBackNSender)", "AimdSender(int)", "expected a class that builds on Sender"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_line(

@@ -22,9 +22,9 @@ from fabric_capture import open_file, write_frame
 from fabric_control import doubts
 from fabric_faults import schedule, slowed
 from fabric_links import FabricLinks
-from fabric_load import CpuUsage, Interface, LoadWatch, busy_s
+from fabric_load import CpuUsage, Interface, LoadWatch
 from fabric_plan import FabricPlan, command, make_plan
-from fabric_process import FabricProcess, last_line
+from fabric_process import FabricProcess
 from fabric_report import FabricError, InputError
 from fabric_sandbox import LEDGER, make_run_dir, remove_stale, start_time
 from fabric_watch import ProcessMonitor
@@ -51,15 +51,7 @@ def test_interfaces_are_named_after_switches_and_ports() -> None:
     assert plan.switches[0].address == "unix:/run/x/leaf1.sock"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "fat-tree:k=12",
-        "dragonfly:p=4,a=8,h=4",
-        "slim-fly:p=4,q=13",
-        "leaf-spine:leaves=40,spines=10,hosts=30",
-    ],
-)
+@pytest.mark.parametrize("words", ["fat-tree:k=12", "leaf-spine:leaves=40,spines=10,hosts=30"])
 def test_names_and_addresses_are_unique_and_short(words: str) -> None:
     """The kernel takes 15 characters; large topologies get their names from numbers."""
     plan = plan_of(words)
@@ -128,34 +120,25 @@ def test_captures_are_read_by_others(tmp_path: Path) -> None:
     assert int(packet.time * 10**9) == 1_234_567_890_123_456_789
 
 
-def judge(before: Interface, after: Interface, taken: int) -> tuple[str, ...]:
-    """What is said of one interface whose program has taken `taken` frames meanwhile."""
-    watch = LoadWatch({}, FRAME_NS, {"eth": 0})
-    watch._interfaces = {"eth": before}
-    return watch.result({"eth": after}, {"eth": taken}).reasons
-
-
-def test_a_machine_that_keeps_up_is_not_blamed() -> None:
-    """Frames under way when counters are read are no loss."""
-    assert judge(Interface(10, 0), Interface(110, 0), taken=98) == ()
-
-
-def test_frames_that_no_program_saw_are_reported() -> None:
-    """A socket ran over."""
-    (reason,) = judge(Interface(10, 0), Interface(110, 0), taken=60)
-    assert reason == "40 of 100 frames at eth were lost before the program saw them"
-
-
-def test_frames_that_the_kernel_dropped_are_reported() -> None:
-    """The receiver's backlog ran over."""
-    (reason,) = judge(Interface(10, 2), Interface(20, 5), taken=10)
-    assert reason == "the kernel dropped 3 frames at eth"
-
-
-def test_links_that_fail_on_purpose_are_not_blamed() -> None:
-    """What is lost there says nothing about the machine."""
-    watch = LoadWatch({}, FRAME_NS, {"lo": 0}, broken=["lo"])
-    assert watch.result({"lo": Interface(1 << 40, 1 << 40)}, {"lo": 0}).reasons == ()
+@pytest.mark.parametrize(
+    ("before", "after", "taken", "reasons"),
+    [
+        (Interface(10, 0), Interface(110, 0), 98, ()),  # frames under way when counters are read are no loss
+        (
+            *(Interface(10, 0), Interface(110, 0), 60),
+            ("40 of 100 frames at eth were lost before the program saw them",),
+        ),
+        (Interface(10, 2), Interface(20, 5), 10, ("the kernel dropped 3 frames at eth",)),
+    ],
+)
+def test_frames_that_the_machine_lost_are_reported(
+    before: Interface, after: Interface, taken: int, reasons: tuple[str, ...]
+) -> None:
+    """Of an interface whose program has taken `taken` frames meanwhile; a link that fails on purpose is not blamed."""
+    for broken in ([], ["eth"]):
+        watch = LoadWatch({}, FRAME_NS, {"eth": 0}, broken=broken)
+        watch._interfaces = {"eth": before}
+        assert watch.result({"eth": after}, {"eth": taken}).reasons == (() if broken else reasons)
 
 
 def test_waiting_for_a_cpu_is_reported() -> None:
@@ -172,7 +155,6 @@ def test_waiting_for_a_cpu_is_reported() -> None:
     ("run_ms", "waited_ms", "dispatches", "other_share", "reported"),
     [
         (650, 4300, 10_000, 0.3, True),
-        (650, 1200, 10_000, 0.3, False),
         (0, 9, 198, 0.3, False),
         (0, 9, 200, 0.3, True),
         # they wait for each other
@@ -198,14 +180,6 @@ def test_a_machine_that_does_other_work_is_reported(
     assert [reason.rpartition(", while ")[2] for reason in reasons] == [
         f"other processes ran for {other_s:.1f} s"
     ] * reported
-
-
-def test_the_machine_is_busy_while_this_process_computes() -> None:
-    """In s, as CPU time is elsewhere."""
-    before_s, used_s = busy_s(), time.process_time()
-    while time.process_time() < used_s + 0.05:
-        pass
-    assert 0.02 < busy_s() - before_s
 
 
 @pytest.fixture
@@ -297,14 +271,6 @@ def test_a_process_that_is_forgotten_may_end(tmp_path: Path) -> None:
         finally:
             process.end()
         watch.poll(0)
-
-
-@pytest.mark.parametrize(("text", "expected"), [("", ""), ("a\n\n  \n", "a"), ("a\nb", "b")])
-def test_last_line(tmp_path: Path, text: str, expected: str) -> None:
-    """Empty lines say nothing; a file that is not there neither."""
-    (tmp_path / "log").write_text(text)
-    assert last_line(tmp_path / "log") == expected
-    assert last_line(tmp_path / "none") == ""
 
 
 def serve(*connections: list[bytes], listener: socket.socket | None = None) -> tuple[int, list[bytes]]:
